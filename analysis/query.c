@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of unknown number on their way into columns. */
+/* Rows, in unknown number, being copied into columns. */
 struct reading {
     sqlite3_stmt *statement;
     struct arena *arena;
@@ -11,7 +11,7 @@ struct reading {
     size_t capacity;
 };
 
-/* The arena frees nothing before its end, so growth by doubling costs at most as much again. */
+/* The arena frees nothing before its end: growth by doubling at most doubles the cost. */
 static void *grow(struct arena *arena, const void *old, size_t n, size_t capacity, size_t each)
 {
     void *wider = arena_alloc(arena, capacity * each);

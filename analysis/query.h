@@ -8,27 +8,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A column has numbers, NAN where the value is NULL or a text; and texts where the value is a text, NULL elsewhere (NULL
- * when no value of the column is a text). */
+/* A column: `numbers`, NAN where the value is NULL or a text; and `texts`, NULL where it is not a text (`texts`
+ * itself is NULL if no value is a text). */
 struct query_column {
     const char *name;
     double *numbers;
     const char **texts;
 };
 
-/* In the arena that the query was given. */
+/* Lives in the arena given to the query. */
 struct query_answer {
     size_t n_rows, n_columns;
     struct query_column *columns;
 };
 
-/* Runs one SELECT. Its parameters ?1, ?2, ... are bound to `ids`, as far as it has them. `what` it is for goes into
- * findings. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Runs one SELECT with its parameters ?1, ?2, ... bound to `ids`. `what` it is for goes into findings. Returns 0,
+ * SIM_E_STORE or SIM_E_NOMEM. */
 int query_run(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
               struct arena *arena, struct query_answer *answer, struct diag *diag);
 
-/* The same for answers too long to keep: `row` is called for each of its rows, whose values are read with sqlite3_column_*.
- * What it returns ends the query unless it is 0. Returns that, SIM_E_STORE or SIM_E_NOMEM. */
+/* As query_run, for answers too long to keep: calls `row` for each row, which reads values with sqlite3_column_*. A
+ * non-zero return ends the query and is returned; else 0, SIM_E_STORE or SIM_E_NOMEM. */
 int query_each(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
                int (*row)(void *context, sqlite3_stmt *statement), void *context, struct diag *diag);
 

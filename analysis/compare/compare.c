@@ -28,7 +28,7 @@ const char *compare_method_name(enum compare_method method)
 struct inputs {
     struct database files[2];
     size_t n_files;
-    struct compare_group all[2]; /* runs of the base's file and of the other one */
+    struct compare_group all[2]; /* runs of the base's file and of the changed file */
 };
 
 static int open_inputs(struct inputs *inputs, const char *base, const char *changed, struct arena *arena,

@@ -1,17 +1,15 @@
-/* Two runs, or two groups of runs, side by side: what changed, by how much, how sure that is, and a verdict in one word.
+/* Two runs, or two groups of runs, side by side: each metric's change, its uncertainty, and a verdict in one word.
  *
- * One pair of runs: requests and jobs are paired by service and id (both runs saw the same trace), and intervals are over
- * the requests of this trace. They say nothing about other seeds. Several pairs: runs are paired by seed and by whatever
- * else their study varied, and intervals are over seeds.
+ * One pair of runs: requests and jobs are paired by service and id, since both runs saw the same trace. Intervals are
+ * over the requests of this trace and say nothing about other seeds. Several pairs: runs are paired by seed and by
+ * everything else that their study varied. Intervals are over seeds.
  *
- * The verdict follows from the interval of the difference (changed - base), at `level`, from the relevance margin
- * (`margin_frac` of the base value), and from the p-value after Holm's correction for all metrics and points that were
- * tested:
+ * The verdict follows from the interval of the difference (changed - base) at `level`, from the relevance margin
+ * (`margin_frac` of the base value), and from the p-value after Holm's correction for all metrics and points tested:
  *     same     nothing moved at all, or the whole interval lies within the margin
  *     better   zero is outside the interval, and the corrected p-value is below 1 - level; and the direction is known
- *     worse    the same in the other direction; `differs` where a metric has no direction
- *     unclear  anything else: the interval holds zero and reaches beyond the margin, or there is no interval
- */
+ *     worse    as `better`, in the other direction; `differs` where a metric has no direction
+ *     unclear  anything else: the interval holds zero and reaches beyond the margin, or there is no interval */
 #ifndef ORRERY_ANALYSIS_COMPARE_COMPARE_H
 #define ORRERY_ANALYSIS_COMPARE_COMPARE_H
 
@@ -27,17 +25,17 @@ enum compare_direction { COMPARE_NEUTRAL, COMPARE_LOWER, COMPARE_HIGHER }; /* wh
 
 enum compare_verdict { COMPARE_UNCLEAR, COMPARE_SAME, COMPARE_BETTER, COMPARE_WORSE, COMPARE_DIFFERS };
 
-/* What made an interval. */
+/* The method behind an interval. */
 enum compare_method {
-    COMPARE_SINGLE,      /* nothing: one value against one */
+    COMPARE_SINGLE,      /* none: one value against one */
     COMPARE_BOOTSTRAP,   /* bootstrap over pairs of requests or jobs */
-    COMPARE_T_REQUESTS,  /* Student's t over fewer than 20 of them */
-    COMPARE_BATCH_MEANS, /* batch means of their differences in order of arrival, after the warm-up */
+    COMPARE_T_REQUESTS,  /* Student's t over fewer than 20 such pairs */
+    COMPARE_BATCH_MEANS, /* batch means of the differences in order of arrival, after the warm-up */
     COMPARE_T_SEEDS,     /* Student's t over pairs of runs with equal seeds */
     COMPARE_WELCH        /* Welch's t over runs that do not pair */
 };
 
-/* What the roof knows of a metric. */
+/* A metric of the caller's dictionary. */
 struct compare_metric {
     const char *name;
     enum compare_direction direction;
@@ -45,7 +43,7 @@ struct compare_metric {
 
 struct compare_options {
     const struct compare_metric *dictionary; /* ended by a zero entry: order and direction of metrics */
-    const char *const *only;  /* metrics to be compared, by name or by parts of it between dots; NULL-terminated. NULL: all */
+    const char *const *only;  /* names of metrics or dotted parts of them, NULL-terminated; NULL: all */
     double level;             /* 0.95 */
     double margin_frac;       /* 0.01: differences below 1 % of the base value do not matter */
     bool steady;              /* claims about the steady state: MSER-5 and batch means */
@@ -56,12 +54,12 @@ struct compare_options {
 /* One metric, over all pairs or at one point of the study. */
 struct compare_row {
     const char *metric, *unit;
-    const char *point; /* "key=value, ..." of what else the study varies; NULL: over all of them */
+    const char *point; /* "key=value, ..." of the other varied keys; NULL: over all points */
     enum compare_direction direction;
     enum compare_method method;
-    size_t n;              /* pairs that the method is over; for batch means, batches */
+    size_t n;              /* number of pairs; for batch means, of batches */
     double base, changed;  /* mean, or percentile, over the pairs */
-    double base_run, changed_run; /* the metrics of the two runs, of all requests or jobs; NAN: not for this method */
+    double base_run, changed_run; /* the metrics of the two runs, over all requests or jobs; NAN: not for this method */
     struct interval delta; /* of changed - base; low and high NAN: no interval */
     double p;              /* two-sided, after Holm's correction; NAN: not tested */
     double worse_frac;     /* share of the pairs that got worse; NAN: no direction, or not a mean */
@@ -81,17 +79,17 @@ enum { COMPARE_WORST = 10 };
 /* All texts and arrays live in its arena. */
 struct comparison {
     struct arena arena;
-    const char *base, *changed; /* what was compared: "results.db:1 (name)", or a selection of runs */
-    size_t n_pairs;             /* of runs; 0: they do not pair (Welch) */
-    size_t n_unpaired;          /* runs left out as nothing pairs with them */
-    size_t n_unfinished_runs;   /* runs left out as they did not end */
+    const char *base, *changed; /* "results.db:1 (name)", or a selection of runs */
+    size_t n_pairs;             /* pairs of runs; 0: the runs do not pair (Welch) */
+    size_t n_unpaired;          /* runs left out because nothing pairs with them */
+    size_t n_unfinished_runs;   /* runs left out because they did not end */
     size_t n_paired_rows, n_unpaired_rows; /* requests and jobs, of one pair of runs */
     size_t n_rows;
     struct compare_row *rows; /* per metric in the dictionary's order: over all, then by point */
     size_t n_worst;
     struct compare_regression *worst; /* per metric of requests and jobs at most COMPARE_WORST, worst first */
     size_t n_remarks;
-    const char **remarks; /* sentences: what the intervals mean, what was left out, what to beware of */
+    const char **remarks; /* sentences: the meaning of the intervals, what was left out, caveats */
 };
 
 /* A run of a results database. */
@@ -100,14 +98,16 @@ struct compare_source {
     int64_t run_id; /* 0: the last one */
 };
 
-/* Both are to be given to comparison_fini, whatever they return: 0, SIM_E_STORE, SIM_E_NOMEM, SIM_E_DATA when nothing
- * pairs. */
+/* Compares two runs. comparison_fini is due whatever is returned: 0, SIM_E_STORE, SIM_E_NOMEM, or SIM_E_DATA if
+ * nothing pairs. */
 int compare_runs(const struct compare_source *base, const struct compare_source *changed,
                  const struct compare_options *options, struct comparison *comparison, struct diag *diag);
 
-/* Two groups of runs, given by "key=value,..." each. A key is a parameter of the study, or the only one that ends in
- * ".key"; seed, run, name, policies (one that is in force); or a member of the resolved scenario
- * ("services.chat.replicas"; for a policy the member that holds it), or the only one that ends in ".key". `base` and `changed` NULL: all runs of the files. SIM_E_USAGE: a selection that is none, or that chooses nothing. */
+/* Compares two groups of runs, each selected by "key=value,...". A key is a parameter of the study, or the only
+ * parameter that ends in ".key"; or seed, run, name, policies (one that is in force); or a member of the resolved
+ * scenario ("services.chat.replicas"; for a policy the member that holds it), or the only member that ends in
+ * ".key". `base` and `changed` NULL: all runs of the files. Returns as compare_runs, and SIM_E_USAGE if a selection
+ * is malformed or selects nothing. */
 int compare_groups(const char *base_path, const char *base, const char *changed_path, const char *changed,
                    const struct compare_options *options, struct comparison *comparison, struct diag *diag);
 

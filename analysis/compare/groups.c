@@ -1,6 +1,6 @@
-/* Groups of runs: pairs of runs with the same seed at the same point of the study. The seeds are what is repeated: at one
- * point, Student's t over the differences of its seeds; over all points, first each seed's mean over the points (they share
- * the seed's world, so they are no repetitions of each other), then t over the seeds. */
+/* Groups of runs, paired by seed and by point of the study. Seeds are the repetitions. At one point: Student's t
+ * over the differences of its seeds. Over all points: first each seed's mean over the points, then t over the seeds;
+ * points share their seed's world, so they are no repetitions of each other. */
 #include "analysis/compare/work.h"
 
 #include <inttypes.h>
@@ -16,10 +16,10 @@ struct run_pair {
 
 struct grouping {
     struct compare_work *work;
-    bool across_seeds; /* the selections are about seeds: these do not pair */
+    bool across_seeds; /* the selections name seeds, so seeds do not pair */
     size_t n, n_points, n_seeds;
     struct run_pair *pairs;  /* in order of points and seeds */
-    double *base, *changed, *delta; /* values of a metric under consideration: room for all pairs */
+    double *base, *changed, *delta; /* [pairs] values of one metric */
 };
 
 static int compare_places(const struct compare_run *a, const struct compare_run *b, bool across_seeds)
@@ -53,7 +53,7 @@ static void drop_unfinished(struct compare_work *work, struct compare_group *gro
     group->n = n;
 }
 
-/* Repetitions of a run, which have the same result, count once; two different runs at one place are an error. */
+/* Drops repetitions of a run with the same result; two different runs at one place are an error. */
 static int drop_repeated(struct grouping *grouping, struct compare_group *group)
 {
     size_t n = 0;
@@ -84,7 +84,7 @@ static int pair_runs(struct grouping *grouping, const struct compare_group *base
     struct arena *arena = grouping->work->arena;
     grouping->pairs = arena_alloc(arena, (base->n + 1) * sizeof *grouping->pairs);
     if (grouping->pairs == NULL) return SIM_E_NOMEM;
-    const bool one_each = base->n == 1 && changed->n == 1; /* meant to be compared, whatever else they differ in */
+    const bool one_each = base->n == 1 && changed->n == 1; /* one run each: compare them whatever else differs */
     if (one_each) grouping->pairs[grouping->n++] = (struct run_pair){&base->runs[0], &changed->runs[0], 0, 0};
     for (size_t i = 0, k = 0; !one_each && i < base->n && k < changed->n;) {
         const int order = compare_places(&base->runs[i], &changed->runs[k], grouping->across_seeds);
@@ -97,8 +97,8 @@ static int pair_runs(struct grouping *grouping, const struct compare_group *base
     return 0;
 }
 
-/* Where the seed changes nothing, as with a trace from a file, another seed is the same run once more, and would make a
- * sure thing of a single case: such pairs count once. */
+/* If the seed changes nothing, as with a trace from a file, runs under other seeds are copies. Counted as
+ * repetitions they would make a single case certain, so they count once. */
 static int drop_copies(struct grouping *grouping)
 {
     size_t n = 0;
@@ -159,7 +159,7 @@ static double mean_of(const double *values, size_t n)
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-/* What the first n of grouping->base and ->changed are by themselves. Returns how many differ. */
+/* Sets the means over the first n of grouping->base and ->changed. Returns how many pairs differ. */
 static size_t describe(struct grouping *grouping, size_t n, struct compare_row *row)
 {
     size_t n_worse = 0, n_moved = 0;
@@ -178,7 +178,7 @@ static size_t describe(struct grouping *grouping, size_t n, struct compare_row *
     return n_moved;
 }
 
-/* Student's t over them: one value per seed. */
+/* Student's t over the n values, one per seed. */
 static void estimate(struct grouping *grouping, size_t n, struct compare_row *row)
 {
     const size_t n_moved = describe(grouping, n, row);
@@ -206,7 +206,7 @@ static int add_point_row(struct grouping *grouping, size_t metric, size_t point)
     return 0;
 }
 
-/* Means over the pairs that have one thing in common, be it the seed or the point. */
+/* Means over the pairs with one seed, or with one point. */
 static bool mean_over(const struct grouping *grouping, size_t metric, bool of_seed, size_t which, double *base,
                       double *changed, size_t *n)
 {
@@ -225,8 +225,8 @@ static bool mean_over(const struct grouping *grouping, size_t metric, bool of_se
     return *n > 0;
 }
 
-/* Over the seeds that have all points. When these are fewer than two, the means over the points stand for themselves: points
- * share their seed's world, and what holds at all of them may be its whim. */
+/* Adds the row over the seeds that have all points. With fewer than two such seeds it has means but no interval:
+ * points share their seed's world, so agreement among them may be chance. */
 static int add_overall_row(struct grouping *grouping, size_t metric)
 {
     struct compare_row *row = work_add_row(grouping->work, metric);

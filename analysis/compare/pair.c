@@ -1,5 +1,5 @@
-/* One pair of runs: each metric that is made of requests or jobs gets an interval over these, each other one stands for
- * itself. */
+/* One pair of runs. A metric made of requests or jobs gets an interval over these; any other metric is a single
+ * value. */
 #include "analysis/compare/paired.h"
 #include "analysis/compare/steady.h"
 #include "analysis/compare/work.h"
@@ -14,9 +14,9 @@ struct pair_work {
     struct compare_work *work;
     struct paired paired[2]; /* requests, jobs */
     struct series series;
-    const struct paired *of; /* which the series is from, and which of its values */
+    const struct paired *of; /* source of the series, and index of the value */
     size_t value;
-    double most_correlated; /* differences of neighbours, of all series */
+    double most_correlated; /* highest lag-1 autocorrelation of the differences, of all series */
 };
 
 static double mean_of(const double *values, size_t n)
@@ -46,7 +46,7 @@ static int fill_series(struct pair_work *pair, const struct paired *paired, size
 {
     struct series *series = &pair->series;
     if (pair->of == paired && pair->value == value) return 0;
-    if (series->base == NULL) { /* room for either kind: four arrays in one block */
+    if (series->base == NULL) { /* room for requests or jobs: four arrays in one block */
         const size_t room = 1 + (pair->paired[0].n > pair->paired[1].n ? pair->paired[0].n : pair->paired[1].n);
         series->base = mem_alloc(4 * room * sizeof *series->base);
         if (series->base == NULL) return SIM_E_NOMEM;
@@ -125,7 +125,7 @@ static int estimate(struct compare_work *work, const struct series *series, doub
     return isnan(q) ? estimate_mean(work->options, series, row) : estimate_quantile(work->options, series, q, row);
 }
 
-/* What is shown is of the pairs that the interval is over. */
+/* The values shown are those of the pairs that the interval is over. */
 static int add_estimated(struct pair_work *pair, size_t metric, double q)
 {
     const struct metric_set *set = &pair->work->metrics;
@@ -138,7 +138,7 @@ static int add_estimated(struct pair_work *pair, size_t metric, double q)
     row->base_run = set->values[metric];
     row->changed_run = set->values[set->n + metric];
     if (isnan(row->delta.mean)) row->delta.mean = row->changed - row->base;
-    if (code == 0 && all->n > 0 && is_unmoved(all)) { /* nothing to be sure of */
+    if (code == 0 && all->n > 0 && is_unmoved(all)) { /* nothing to estimate */
         row->delta = (struct interval){0, 0, 0};
         row->p = 1;
         row->note = NULL;
@@ -162,7 +162,7 @@ static int add_single(struct compare_work *work, size_t metric)
     return 0;
 }
 
-/* The value of which a metric is a part, when requests or jobs paired. */
+/* The paired value that a metric summarises; NULL if it has none, or if nothing paired. */
 static const struct paired *find_value(const struct pair_work *pair, const char *name, size_t *value, const char **part)
 {
     for (size_t k = 0; k < 2; k++) {
@@ -203,7 +203,7 @@ static double regress(const struct paired_row *row, size_t value, enum compare_d
     return direction == COMPARE_LOWER ? delta : direction == COMPARE_HIGHER ? -delta : 0;
 }
 
-/* Keeps the worst in order; of equals the one that arrived first. */
+/* Finds where a pair goes among the worst; of equals the one that arrived first comes first. */
 static size_t find_worst(const struct paired *paired, size_t value, enum compare_direction direction,
                          size_t worst[COMPARE_WORST])
 {
@@ -294,7 +294,8 @@ static double off_by(double shown, double of_run)
     return fabs(shown - of_run) / fmax(fabs(shown), fabs(of_run)); /* NAN where there is nothing to compare */
 }
 
-/* The dictionary's metrics count all that finished in one run, and their percentiles are off by up to 0.1 %. */
+/* Remarks on metrics whose value over the pairs differs from the run's: the run's counts all that finished in it,
+ * and its percentiles are off by up to 0.1 %. */
 static int remark_values(struct compare_work *work)
 {
     const struct comparison *comparison = work->comparison;

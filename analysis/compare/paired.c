@@ -23,7 +23,7 @@ const struct paired_kind paired_jobs = {
 
 enum { COLUMN_SERVICE, COLUMN_ID, COLUMN_SIZE, COLUMN_ARRIVAL, COLUMN_FINISHED, COLUMN_VALUES };
 
-/* One run's rows as they come by. */
+/* The rows of one run, in order of service and id. */
 struct side {
     const struct compare_run *run;
     sqlite3_stmt *statement;
@@ -31,7 +31,7 @@ struct side {
     bool has_row;
 };
 
-/* Two sides on their way. */
+/* A merge of two such sequences. */
 struct merge {
     struct side base, changed;
     struct paired *paired;
@@ -74,7 +74,7 @@ static bool has_ended(const struct side *side)
     return sqlite3_column_int(side->statement, COLUMN_FINISHED) != 0;
 }
 
-/* Below zero: the base's row comes first, and the other run has none like it. */
+/* Below zero: the base's row comes first, and the changed run has no such row. */
 static int compare_sides(const struct merge *merge)
 {
     if (!merge->base.has_row || !merge->changed.has_row) return merge->base.has_row ? -1 : 1;

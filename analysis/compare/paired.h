@@ -6,7 +6,7 @@
 
 enum { PAIRED_MAX_VALUES = 5 };
 
-/* What is paired, and which metrics its values make: NAME.mean, NAME.p50 and so on. */
+/* What is paired, and the metrics that its values make: NAME.mean, NAME.p50 and so on. */
 struct paired_kind {
     const char *what; /* "requests" */
     const char *sql;  /* service, id, size, arrival, finished, values...; in order of service and id */
@@ -23,15 +23,15 @@ struct paired_row {
     double base[PAIRED_MAX_VALUES], changed[PAIRED_MAX_VALUES]; /* NAN: has none */
 };
 
-/* Those that finished in both runs and arrived after both warm-ups, in order of arrival. */
+/* Rows that finished in both runs and arrived after both warm-ups, in order of arrival. */
 struct paired {
     const struct paired_kind *kind;
     size_t n, capacity;
     struct paired_row *rows;
-    size_t n_only_base, n_only_changed; /* of that id in one run only */
-    size_t n_others;                    /* the same id, but of another size: another trace */
+    size_t n_only_base, n_only_changed; /* ids in one run only */
+    size_t n_others;                    /* equal id, other size: the runs saw different traces */
     size_t n_ended_base, n_ended_changed; /* finished in that run only */
-    size_t n_moved;                     /* arrived at another time: closed loops, another rate */
+    size_t n_moved;                     /* arrived at different times: closed loops, another rate */
 };
 
 /* Returns 0, SIM_E_STORE or SIM_E_NOMEM; paired_fini is due in any case. */

@@ -22,7 +22,7 @@ static double number_at(const struct query_answer *answer, const char *column, s
     return query_column(answer, column)->numbers[row];
 }
 
-/* Parameters come in order of runs and keys, and so do the runs. */
+/* Parameters and runs both come in order of run id; parameters of one run in order of their keys. */
 static int read_params(const struct database *database, struct arena *arena, struct compare_group *all,
                        struct diag *diag)
 {
@@ -99,13 +99,13 @@ int runs_set_points(struct compare_group *group, const struct selection_keys *ke
 
 struct term {
     const char *key, *value;
-    const char *param;  /* the parameter of the study that it is about, or NULL */
-    const char *member; /* else the member of the scenario, which may be that of no run; NULL: seed, run, name, policies */
+    const char *param;  /* the study's parameter that the term names, or NULL */
+    const char *member; /* else a scenario member, maybe of no run; NULL: seed, run, name, policies */
 };
 
 static const char not_a_selection[] = "write key=value, or key=value,key=value";
 
-/* A comma starts a new term only where a "key=" follows: values may have commas of their own. */
+/* A comma starts a new term only before "key=": values may contain commas. */
 static char *next_term(char *text)
 {
     for (char *comma = strchr(text, ','); comma != NULL; comma = strchr(comma + 1, ',')) {
@@ -132,7 +132,7 @@ static int split_terms(const char *selection, struct arena *arena, struct term *
     return 0;
 }
 
-/* The key that a selection means among the parameters: itself, or the only one that ends in ".key". NULL: none. */
+/* The parameter that `key` selects: itself, or the only one that ends in ".key"; NULL: none. */
 static const char *param_key(const struct compare_group *all, const char *key)
 {
     const char *found = NULL;
@@ -148,7 +148,7 @@ static const char *param_key(const struct compare_group *all, const char *key)
     return found;
 }
 
-/* Texts are equal as they stand, without quotes, or as numbers. */
+/* Values are equal as texts, as texts without quotes, or as numbers. */
 static bool equal_values(const char *found, const char *wanted)
 {
     const size_t n = strlen(found);
@@ -173,7 +173,7 @@ static int json_path(const char *key, struct text *path)
     return path->failed ? SIM_E_NOMEM : 0;
 }
 
-/* The member of the resolved scenario, as text; a policy by its name. */
+/* Compares the member of the resolved scenario as text; a policy by its name. */
 static int matches_scenario(const struct compare_run *run, const struct term *term, bool *matches, struct diag *diag)
 {
     static const char sql[] = "SELECT iif(json_type(scenario, ?2) = 'object', json_extract(scenario, ?2 || '.policy'), "
@@ -197,7 +197,7 @@ static int matches_scenario(const struct compare_run *run, const struct term *te
     return code;
 }
 
-/* Of "services.chat.routing=jsq jobs.scheduler=fifo": one of these as it stands, or the name of a policy. */
+/* Looks in "services.chat.routing=jsq jobs.scheduler=fifo" for an entry, or for a policy's name. */
 static bool has_policy(const char *policies, const char *wanted)
 {
     const size_t n = strlen(wanted);
@@ -229,7 +229,7 @@ static int matches_term(const struct compare_run *run, const struct term *term, 
 
 /* --- What a key means --- */
 
-/* The members of scenarios that a key may mean. */
+/* The scenario members that match a key. */
 struct members {
     const char *key;
     struct arena *arena;
@@ -258,7 +258,8 @@ static int visit_member(void *context, sqlite3_stmt *statement)
     return 0;
 }
 
-/* The member of the scenario: itself, or the only one that ends in ".key"; when there is none, the key as it stands. */
+/* Resolves a key to a scenario member: itself, or the only one that ends in ".key"; if there is none, the key as it
+ * stands. */
 static int find_member(const struct compare_group *all, struct term *term, struct arena *arena, struct diag *diag)
 {
     static const char sql[] = "SELECT DISTINCT fullkey FROM (SELECT DISTINCT scenario FROM run) AS run, "

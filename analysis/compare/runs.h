@@ -1,4 +1,4 @@
-/* The runs of a results database, as far as comparing needs to know them, and groups of them. */
+/* The runs of a results database, as comparisons need them, and groups of runs. */
 #ifndef ORRERY_ANALYSIS_COMPARE_RUNS_H
 #define ORRERY_ANALYSIS_COMPARE_RUNS_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the study varied, as in --set. */
+/* A key that the study varies, as in --set. */
 struct compare_param {
     const char *key, *value;
 };
@@ -17,7 +17,7 @@ struct compare_param {
 struct compare_run {
     const struct database *database;
     int64_t id, seed;
-    const char *name, *policies, *trace_hash, *scenario_hash, *status, *result_hash, *warmup; /* NULLs are empty texts */
+    const char *name, *policies, *trace_hash, *scenario_hash, *status, *result_hash, *warmup; /* NULL in the file: empty */
     size_t n_params;
     struct compare_param *params; /* in order of their keys */
     const char *point;        /* runs_set_points */
@@ -29,12 +29,11 @@ struct compare_group {
     struct compare_run *runs;
 };
 
-/* All runs of a database, in order of their ids, into the arena. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Reads all runs of a database, in order of their ids, into the arena. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int runs_read(const struct database *database, struct arena *arena, struct compare_group *all, struct diag *diag);
 
-/* Narrows a group to the runs that "key=value,..." chooses. The keys that were parameters of the study are noted in
- * `keys`, which has room for SELECTION_MAX_KEYS, and must not count when runs are paired. Returns 0, SIM_E_USAGE,
- * SIM_E_STORE or SIM_E_NOMEM. */
+/* Narrows a group to the runs that "key=value,..." selects. Adds the selected parameters of the study to `keys`:
+ * they must not count when runs are paired. Returns 0, SIM_E_USAGE, SIM_E_STORE or SIM_E_NOMEM. */
 enum { SELECTION_MAX_KEYS = 16 };
 struct selection_keys {
     size_t n;
@@ -43,8 +42,8 @@ struct selection_keys {
 int runs_select(const struct compare_group *all, const char *selection, struct arena *arena,
                 struct selection_keys *keys, struct compare_group *group, struct diag *diag);
 
-/* Gives each run its point: the parameters that no selection was about, as "key=value, ...". Without any parameter and
- * selection, its name. Returns 0 or SIM_E_NOMEM. */
+/* Sets the point of each run: the parameters that no selection was about, as "key=value, ..."; its name if there are
+ * neither parameters nor selections. Returns 0 or SIM_E_NOMEM. */
 int runs_set_points(struct compare_group *group, const struct selection_keys *keys, struct arena *arena);
 
 #endif

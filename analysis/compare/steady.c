@@ -14,7 +14,7 @@ struct series steady_part(const struct series *all)
     return (struct series){n, all->base + cut, all->changed + cut, all->delta + cut, all->scratch};
 }
 
-/* How many independent values a series is worth; 0 when even its batches resemble each other. */
+/* The number of independent values that a series is worth; 0 if even its batch means correlate. */
 static int count_independent(const double *values, size_t n, double *independent)
 {
     struct interval interval;
@@ -25,7 +25,7 @@ static int count_independent(const double *values, size_t n, double *independent
     return code;
 }
 
-/* The same for what a quantile is made of: whether each value is beyond it. */
+/* As above, for the indicator of a value being beyond the quantile. */
 static int count_independent_beyond(const struct series *steady, const double *values, double q, double *independent)
 {
     memcpy(steady->scratch, values, steady->n * sizeof *values);
@@ -34,7 +34,7 @@ static int count_independent_beyond(const struct series *steady, const double *v
     return count_independent(steady->scratch, steady->n, independent);
 }
 
-/* A run that is short against the time in which it forgets has an interval that lies: it is refused. */
+/* Refuses runs that are short against their correlation time: their intervals would be too narrow. */
 static int check_length(const struct series *steady, double q, struct arena *arena, struct compare_row *row)
 {
     double needed = ENOUGH, worth = 0, other = HUGE_VAL;

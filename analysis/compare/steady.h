@@ -1,4 +1,4 @@
-/* The steady state of one pair of runs: what is left after the warm-up, and whether it is long enough to say anything. */
+/* The steady state of one pair of runs: what is left after the warm-up, and whether it is long enough. */
 #ifndef ORRERY_ANALYSIS_COMPARE_STEADY_H
 #define ORRERY_ANALYSIS_COMPARE_STEADY_H
 
@@ -10,14 +10,13 @@ struct series {
     double *base, *changed, *delta, *scratch;
 };
 
-/* The part of a series behind the warm-up of either run (MSER-5), as far as it makes whole batches. n is 0 when the warm-up
- * does not end. */
+/* The part of a series after the warm-up of both runs (MSER-5), cut to whole batches. n is 0 if the warm-up does not
+ * end. */
 struct series steady_part(const struct series *all);
 
-/* The interval of the mean of `steady->delta` (q: NAN), or of the difference of the q-quantiles, by 20 batches. There is
- * none, but a note, when the part is worth too few independent values: 150 for a mean, and for a percentile also 25 beyond
- * it. What that does to the share of false findings is shown in tests/property/steady_verdicts.c. Returns 0 or
- * SIM_E_NOMEM. */
+/* Sets the interval of the mean of `steady->delta` (q: NAN), or of the difference of the q-quantiles, by 20 batches.
+ * Sets row->note instead if the part is worth too few independent values: 150 for a mean, and for a percentile also
+ * 25 beyond it. tests/property/steady_verdicts.c measures the effect on false findings. Returns 0 or SIM_E_NOMEM. */
 int steady_estimate(const struct compare_options *options, const struct series *steady, double q, struct arena *arena,
                     struct compare_row *row);
 

@@ -81,7 +81,7 @@ static size_t find_metric(const struct metric_set *set, const char *name)
     return i;
 }
 
-/* Whether `part` is some of the words of the name that stand between dots. */
+/* Whether `part` is one or more complete dotted parts of the name. */
 static bool has_part(const char *name, const char *part)
 {
     const size_t n = strlen(part);
@@ -98,7 +98,7 @@ static bool is_wanted(const struct compare_options *options, const char *name)
     return false;
 }
 
-/* Everything that the option asks for exists. */
+/* Checks that each name in options->only matches a metric. */
 static int check_wanted(const struct compare_work *work)
 {
     const struct metric_set *set = &work->metrics;
@@ -116,7 +116,7 @@ static int check_wanted(const struct compare_work *work)
     return 0;
 }
 
-/* Of a service or a class ("slo.attained_frac[chat]") it is that of all. */
+/* The direction of a metric; a service's or class's ("slo.attained_frac[chat]") is that of the plain name. */
 static enum compare_direction direction_of(const struct compare_work *work, const char *name)
 {
     const size_t n = strcspn(name, "[");
@@ -136,7 +136,7 @@ static int collect_names(struct compare_work *work, const struct query_answer *a
     return 0;
 }
 
-/* Only what some run has, and what is asked for, stays in the set. */
+/* Drops metrics that no run has or that options->only does not select. */
 static void drop_unwanted(struct compare_work *work)
 {
     struct metric_set *set = &work->metrics;
@@ -215,7 +215,7 @@ static void judge_row(const struct compare_work *work, struct compare_row *row)
     row->verdict = row->direction == COMPARE_NEUTRAL ? COMPARE_DIFFERS : better ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
-/* One family of tests is what stands over all points, another one the single points. */
+/* Corrects one family of tests: the rows over all points, or those of single points. */
 static int correct(struct comparison *comparison, bool points, double *p)
 {
     for (size_t i = 0; i < comparison->n_rows; i++)

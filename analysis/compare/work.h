@@ -1,4 +1,4 @@
-/* What the parts of a comparison share while it is made. */
+/* State that the parts of a comparison share while it is made. */
 #ifndef ORRERY_ANALYSIS_COMPARE_WORK_H
 #define ORRERY_ANALYSIS_COMPARE_WORK_H
 
@@ -23,11 +23,11 @@ struct compare_work {
     size_t row_capacity, remark_capacity;
 };
 
-/* Reads the metrics of runs, as far as options->only asks for them. Returns 0, SIM_E_STORE, SIM_E_NOMEM, or SIM_E_USAGE
- * when nothing is called as asked for. */
+/* Reads the metrics of runs that options->only selects. Returns 0, SIM_E_STORE, SIM_E_NOMEM, or SIM_E_USAGE if no
+ * metric matches a name. */
 int metrics_read(struct compare_work *work, const struct compare_run *const *runs, size_t n_runs);
 
-/* A new row, zeroed but for what is unknown yet (NAN). NULL: out of memory. */
+/* Adds a row, zeroed, with NAN for unknown numbers. NULL: out of memory. */
 struct compare_row *work_add_row(struct compare_work *work, size_t metric);
 
 /* Adds a sentence. Returns 0 or SIM_E_NOMEM. */
@@ -36,7 +36,8 @@ int work_remark(struct compare_work *work, const char *format, ...) __attribute_
 /* Corrects the p-values of all rows together and gives each its verdict. Returns 0 or SIM_E_NOMEM. */
 int work_judge(struct compare_work *work);
 
-/* The rows of one pair of runs, and of groups of them. `keys`: what was selected by. Return 0 or a negative code. */
+/* Add the rows of one pair of runs, and of groups of runs. `keys`: the selected parameters. Return 0 or a negative
+ * code. */
 int compare_pair(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed);
 int compare_selected(struct compare_work *work, struct compare_group *base, struct compare_group *changed,
                      const struct selection_keys *keys);

@@ -14,7 +14,7 @@ enum { FLUSH_BYTES = 1 << 16, MAX_VIEWS = 256 };
 
 /* --- What there is --- */
 
-/* The first sentence of the comment that a file begins with. */
+/* The first sentence of the comment at the start of a file. */
 static const char *first_sentence(const char *sql, struct arena *arena)
 {
     if (strncmp(sql, "-- ", 3) != 0) return "";
@@ -32,7 +32,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names of the SQL files in a directory, sorted; none when there is no directory. Returns 0 or SIM_E_NOMEM. */
+/* Lists the names of the SQL files in a directory, sorted; none if there is no directory. Returns 0 or SIM_E_NOMEM. */
 static int list_files(const char *directory, struct arena *arena, const char **names, size_t *n)
 {
     DIR *stream = opendir(directory);
@@ -48,7 +48,7 @@ static int list_files(const char *directory, struct arena *arena, const char **n
     return code;
 }
 
-/* Runs one file, which makes the view of its own name. */
+/* Runs one file, which creates the view of its own name. */
 static int read_view(const struct database *database, const char *directory, const char *file, struct arena *arena,
                      struct export_source *source, struct diag *diag)
 {
@@ -111,7 +111,7 @@ static int read_tables(const struct database *database, struct arena *arena, str
     return code;
 }
 
-/* Whether the answer to a statement has a column of that name. */
+/* Sets source->has_run: whether the table or view has a column run_id. */
 static int find_run_column(const struct database *database, struct export_source *source, struct diag *diag)
 {
     char sql[256];
@@ -161,7 +161,7 @@ static void add_text(struct text *csv, const char *chars)
 
 static void add_real(struct text *csv, double value)
 {
-    if (isinf(value)) text_add(csv, value > 0 ? "9e999" : "-9e999"); /* every reader of numbers takes that for infinite */
+    if (isinf(value)) text_add(csv, value > 0 ? "9e999" : "-9e999"); /* number parsers read it as infinity */
     else text_json_number(csv, value);
 }
 

@@ -1,5 +1,5 @@
-/* Tables and views of a results database as CSV (RFC 4180). Numbers are exact: the shortest decimal that reads back as the same.
- * NULL is an empty field, an empty text is "". */
+/* Tables and views of a results database as CSV (RFC 4180). Numbers are exact: the shortest decimal that reads back
+ * as the same. NULL is an empty field, an empty text is "". */
 #ifndef ORRERY_ANALYSIS_EXPORT_EXPORT_H
 #define ORRERY_ANALYSIS_EXPORT_EXPORT_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A table of the file, or a view that one of our SQL files makes. */
+/* A table of the file, or a view that one of analysis/sql creates. */
 struct export_source {
     const char *name;
     const char *about; /* the first sentence of the view's file; empty for tables */
@@ -23,19 +23,19 @@ struct export_sources {
     struct export_source *items; /* tables, then views; each in order of their names */
 };
 
-/* Makes the views of the *.sql files of a directory known to the connection (for its time only), and lists what there is.
- * Without the directory there are no views. Texts go to the arena. Returns 0, SIM_E_STORE, SIM_E_IO or SIM_E_NOMEM. */
+/* Creates the views of the *.sql files of a directory as temporary views, and lists tables and views. Without the
+ * directory there are no views. Texts go to the arena. Returns 0, SIM_E_STORE, SIM_E_IO or SIM_E_NOMEM. */
 int export_sources_read(const struct database *database, const char *directory, struct arena *arena,
                         struct export_sources *sources, struct diag *diag);
 
-/* Gets CSV piece by piece and empties the text; returns 0 or a negative code. */
+/* Receives CSV piece by piece and empties the text; returns 0 or a negative code. */
 struct export_target {
     void *context;
     int (*write)(void *context, struct text *csv);
 };
 
-/* Writes a line of column names and a line per row, of one run or (run_id 0) of all. Returns 0, the target's code, SIM_E_STORE
- * or SIM_E_NOMEM. */
+/* Writes a header line and a line per row, of one run or (run_id 0) of all. Returns 0, the target's code,
+ * SIM_E_STORE or SIM_E_NOMEM. */
 int export_csv(const struct database *database, const struct export_source *source, int64_t run_id,
                const struct export_target *target, struct diag *diag);
 

@@ -1,11 +1,11 @@
-/* The kinds of claims: each brings its parameters and says what it comes to on the figure's data. */
+/* The kinds of claims: each has parameters, and evaluates a claim on the figure's data. */
 #ifndef ORRERY_ANALYSIS_FIGURE_CLAIM_KIND_H
 #define ORRERY_ANALYSIS_FIGURE_CLAIM_KIND_H
 
 #include "analysis/figure/data.h"
 #include "analysis/figure/figure.h"
 
-/* One number: the value of a series at an x, or what a query gives. */
+/* A number: the value of a series at an x, or the answer of a query. */
 struct claim_value {
     const char *series;
     double x;
@@ -19,7 +19,7 @@ struct ratio_params {
     struct claim_value of, over;
 };
 struct order_params {
-    struct config_list values; /* struct claim_value, which rise */
+    struct config_list values; /* struct claim_value, rising */
 };
 struct crossing_params {
     const char *of, *with; /* series */
@@ -34,16 +34,16 @@ struct interval_params {
     double level;
 };
 
-/* What a claim comes to. */
+/* The outcome of a claim. */
 struct claim_outcome {
     double ours;      /* NAN: not one number */
-    double deviation; /* ours / paper - 1, of a curve the 90th percentile of its size; NAN: none */
+    double deviation; /* ours / paper - 1; of a curve the 90th percentile of its size; NAN: none */
     bool holds;
-    char text[160];   /* what to show for ours in place of the number; empty: the number */
-    char bound[32];   /* what it is held against; empty: the claim's tolerance */
+    char text[160];   /* shown for ours; empty: the number */
+    char bound[32];   /* the bound applied; empty: the claim's tolerance */
 };
 
-/* A place in the figure's data that a claim rests on is passed to `visit`: x = from .. to of a series. */
+/* Receives the places in the figure's data that a claim rests on: x = from .. to of a series. */
 struct claim_places {
     void *context;
     void (*visit)(void *context, const char *series, double from, double to);
@@ -54,8 +54,8 @@ struct claim_kind {
     const char *name, *summary;
     const struct config_field *fields;
     size_t params_bytes;
-    bool has_value, has_tolerance; /* whether the paper gives one number, and whether ours may differ by a share */
-    /* What is wrong with the parameters, of which every series exists; NULL: nothing. */
+    bool has_value, has_tolerance; /* whether the paper states one number, and whether a tolerance applies */
+    /* The problem of the parameters, whose series all exist; NULL: none. */
     const char *(*problem)(const void *params, const struct figure *figure);
     /* Where the claim's numbers come from. */
     void (*places)(const void *params, const struct claim_places *places);

@@ -52,7 +52,7 @@ static bool is_within(double deviation, const struct figure_claim *claim)
     return tolerance_holds(1, deviation, deviation, claim->tolerance_frac, true);
 }
 
-/* Compares outcome->ours with the paper's number. A number of ours that does not exist holds nothing. */
+/* Compares outcome->ours with the paper's number; NAN does not hold. */
 static void claim_compare(const struct figure_claim *claim, struct claim_outcome *outcome)
 {
     outcome->deviation = outcome->ours / claim->value - 1;
@@ -222,14 +222,14 @@ static void crossing_places(const void *params, const struct claim_places *place
     if (crossing->with != NULL) places->visit(places->context, crossing->with, (double)NAN, (double)NAN);
 }
 
-/* Two piecewise linear curves, or one and a level, and where they were apart before. */
+/* Two piecewise linear curves, or one and a level, and their last gap. */
 struct crossing {
     const struct data_curve *of, *with; /* with: NULL for the level */
     double level;
     double last_x, last_gap; /* last_gap NAN: none yet */
 };
 
-/* The place where the gap between the curves changes its sign on the way to x, NAN when it does not. */
+/* The place where the gap between the curves changes its sign before x; NAN if it does not. */
 static double cross_until(struct crossing *crossing, double x)
 {
     double other = crossing->with != NULL ? data_curve_at(crossing->with, x) : crossing->level;
@@ -241,7 +241,7 @@ static double cross_until(struct crossing *crossing, double x)
     return before_x + (x - before_x) * before / (before - gap);
 }
 
-/* The first crossing, NAN when there is none: between two corners of either curve the gap is linear. */
+/* The first crossing; NAN if there is none. Between two corners of either curve the gap is linear. */
 static double find_crossing(struct crossing *crossing)
 {
     size_t i = 0, k = 0;
@@ -322,8 +322,8 @@ static int compare_numbers(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-/* Adds the absolute deviation of every point of the paper in the range, up to `capacity`; all are counted. A point of the
- * paper where we have none is an error. */
+/* Adds the absolute deviation at every point of the paper in the range, and counts them. A paper's point without one
+ * of ours is an error. */
 static int collect_deviations(const struct data_series *series, const struct curve_params *params, double *deviations,
                               size_t *n, const char *id, struct diag *diag)
 {
@@ -402,7 +402,7 @@ static void interval_places(const void *params, const struct claim_places *place
         places->visit(places->context, series_name(&interval->series, i), (double)NAN, (double)NAN);
 }
 
-/* Adds for each point the two-sided p-value that its replications have the paper's value as their mean. */
+/* Adds the two-sided p-value of each point that the mean of its replications is the paper's value. */
 static int collect_p(const struct data_series *series, double *p, size_t *n, const char *id, struct diag *diag)
 {
     const double *values = series->replications;
@@ -420,7 +420,7 @@ static int collect_p(const struct data_series *series, double *p, size_t *n, con
     return 0;
 }
 
-/* Of many intervals some miss by chance, so the claim holds when no point differs after Holm's correction. */
+/* Some of many intervals miss by chance, so the claim holds if no point differs after Holm's correction. */
 static int interval_evaluate(const struct figure_claim *claim, const struct figure_data *data,
                              struct claim_outcome *outcome, struct diag *diag)
 {

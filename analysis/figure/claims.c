@@ -1,4 +1,4 @@
-/* What claims come to, and what they may be held against by where their numbers were read. */
+/* Results of claims, and which claims the origin of their numbers allows to judge. */
 #include "analysis/figure/claims.h"
 
 #include "analysis/figure/claim_kind.h"
@@ -51,7 +51,7 @@ static void look_for_memory(void *context, const char *name, double from, double
     }
 }
 
-/* What a query stands for is in the claim's rests_on. */
+/* The points behind a query are in the claim's rests_on. */
 static void pass_query(void *context, const char *sql, const char *study)
 {
     (void)context;
@@ -91,7 +91,7 @@ bool figure_claim_gates(const struct figure *figure, const struct figure_claim *
 
 /* --- Fitted or predicted --- */
 
-/* Whether two ranges of x overlap, whatever points are listed in them; NAN is no limit. */
+/* Whether two ranges of x overlap; NAN is no limit. */
 static bool overlaps(double from, double to, const struct figure_span *span)
 {
     return !(to < span->from) && !(from > span->to);
@@ -115,7 +115,7 @@ static void visit_place(void *context, const char *series, double from, double t
     }
 }
 
-/* What a query rests on stands in the claim. */
+/* The points behind a query are in the claim's rests_on: nothing to do. */
 static void visit_query(void *context, const char *sql, const char *study)
 {
     (void)context;
@@ -161,7 +161,7 @@ static const char *show_tolerance(struct arena *arena, const struct claim_result
     return isnan(tolerance_frac) ? "" : arena_printf(arena, "%g %%", 100 * tolerance_frac);
 }
 
-/* The verdict; of what is reported, though it could be judged, also how it would be. */
+/* The verdict as text; for a reported claim with a tolerance, also on which side of it our number is. */
 static const char *show_verdict(const struct figure_data *data, const struct claim_result *result)
 {
     const struct figure_claim *claim = result->claim;

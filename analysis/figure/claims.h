@@ -1,4 +1,4 @@
-/* What the claims of a figure come to: passed, failed or reported; on points that were fitted, or predicted. */
+/* The results of a figure's claims: passed, failed or reported; on fitted or on predicted points. */
 #ifndef ORRERY_ANALYSIS_FIGURE_CLAIMS_H
 #define ORRERY_ANALYSIS_FIGURE_CLAIMS_H
 
@@ -8,8 +8,8 @@
 enum claim_verdict {
     CLAIM_PASS,
     CLAIM_FAIL,
-    CLAIM_KNOWN_TO_FAIL, /* fails, and the figure says why */
-    CLAIM_NO_LONGER,     /* passes, though the figure says why it fails */
+    CLAIM_KNOWN_TO_FAIL, /* fails for a stated reason */
+    CLAIM_NO_LONGER,     /* passes although the figure states why it fails */
     CLAIM_REPORTED,
     N_CLAIM_VERDICTS
 };
@@ -18,12 +18,12 @@ struct claim_result {
     const struct figure_claim *claim;
     struct claim_outcome outcome;
     enum claim_verdict verdict;
-    bool is_outside;           /* reported, but held against its tolerance it would fail */
-    bool is_fitted;            /* it reaches into a range that a parameter was fitted on */
-    const char *paper, *ours, *deviation; /* as they are shown; "" where there is nothing */
-    const char *tolerance;     /* what it is held against, "" for nothing */
-    const char *word;          /* the verdict as it is shown: "reported, outside 5 %" */
-    const char *because;       /* why it is only reported, or fails, NULL when it does neither */
+    bool is_outside;           /* reported, but outside its tolerance */
+    bool is_fitted;            /* it uses a range that a parameter was fitted on */
+    const char *paper, *ours, *deviation; /* as shown; "": nothing */
+    const char *tolerance;     /* the bound applied; "": none */
+    const char *word;          /* the verdict as shown: "reported, outside 5 %" */
+    const char *because;       /* why it is only reported, or fails; NULL: neither */
 };
 
 struct claim_counts {
@@ -36,14 +36,14 @@ struct claim_results {
     struct claim_counts counts;
 };
 
-/* Evaluates all claims of the data's figure, into its arena. Returns 0 or a negative code with findings; a claim that fails
+/* Evaluates all claims of the figure, into its arena. Returns 0 or a negative code with findings; a claim that fails
  * is a result, no error. */
 int figure_claims(const struct figure_data *data, struct claim_results *results, struct diag *diag);
 
 /* "pass", "fail", "known to fail", "passes, known to fail" or "reported". */
 const char *claim_verdict_name(enum claim_verdict verdict);
 
-/* "fitted" or "predicted"; "" where the simulator covers nothing. */
+/* "fitted" or "predicted"; "" if the simulator does not cover the claim. */
 const char *claim_basis_name(const struct claim_result *result);
 
 /* Adds the counts of one figure to those of several. */

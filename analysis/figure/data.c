@@ -77,7 +77,7 @@ struct row {
     size_t place;
 };
 
-/* By x; rows of one x stay in the order of the query. */
+/* By x; rows of one x keep the order of the query. */
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *p = a, *q = b;

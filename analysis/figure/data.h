@@ -12,7 +12,7 @@ struct data_curve {
     double *low, *high; /* NULL: no interval */
 };
 
-/* `replications` has n_replications[i] values of point i of `ours`, all in a row; NULL without "interval". */
+/* `replications` has n_replications[i] values of point i of `ours`, consecutive; NULL without "interval". */
 struct data_series {
     const struct figure_series *series;
     struct data_curve ours, paper;
@@ -29,8 +29,8 @@ struct figure_data {
     struct data_series *series;
 };
 
-/* Opens the results databases, one path per study of the figure in its order, and reads all series. Returns 0 or a negative
- * code with findings; figure_data_fini may be called in either case. */
+/* Opens the results databases, one path per study in the figure's order, and reads all series. Returns 0 or a
+ * negative code with findings; figure_data_fini may be called in either case. */
 int figure_data_read(const struct figure *figure, const char *const *paths, struct arena *arena,
                      struct figure_data *data, struct diag *diag);
 void figure_data_fini(struct figure_data *data);
@@ -41,11 +41,11 @@ const struct data_series *data_series_named(const struct figure_data *data, cons
 /* y of a curve at x, linear between its points; NAN outside of them. */
 double data_curve_at(const struct data_curve *curve, double x);
 
-/* The value of the curve at a point of it whose x is this one up to rounding; NAN when it has none. */
+/* The value of the curve at its point with this x up to rounding; NAN if there is none. */
 double data_curve_point(const struct data_curve *curve, double x);
 
-/* One number from a query on a study's results. Returns 0 or a negative code; a query without exactly one number is
- * SIM_E_CONFIG. */
+/* Reads one number by a query on a study's results. Returns 0 or a negative code, SIM_E_CONFIG if the query does not
+ * give exactly one number. */
 int figure_data_number(const struct figure_data *data, const char *study, const char *sql, double *value,
                        struct diag *diag);
 

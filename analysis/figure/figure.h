@@ -1,10 +1,10 @@
-/* A figure of a paper: what its set-up states, the studies that simulate it, which of their numbers are drawn where, the
- * paper's own points, what the paper claims about them, and which parameters were chosen to match which points.
+/* A figure of a paper: the stated set-up, the studies that simulate it, the series drawn from them, the paper's own
+ * points, the paper's claims, and the parameters that were chosen to match points.
  *
- * Every fact, point and claim of a paper carries a tag that says where it was read: "src" (the paper's own text or its
- * artifact), "src2" (somebody's account of the paper), "derived" (arithmetic on such numbers) or "memory" (unverified), with
- * a key behind a colon ("src:sw-sim") where it helps. What is from memory, rests on points that are, or was stated as "up to",
- * is reported beside our number and never passes or fails. */
+ * Every fact, point and claim of a paper has a tag for its origin: "src" (the paper's text or artifact), "src2"
+ * (somebody's account of the paper), "derived" (arithmetic on such numbers) or "memory" (unverified), with a key
+ * after a colon ("src:sw-sim") if useful. A claim from memory, on points from memory, or stated as "up to" is
+ * reported beside our number and never passes or fails. */
 #ifndef ORRERY_ANALYSIS_FIGURE_FIGURE_H
 #define ORRERY_ANALYSIS_FIGURE_FIGURE_H
 
@@ -13,31 +13,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Texts and lists live in the arena of the binding; what is optional is NULL, or NAN for numbers. */
+/* Texts and lists live in the arena of the binding; absent optional texts are NULL, numbers NAN. */
 
 struct figure_fact {
     const char *says, *tag;
 };
 
-/* A study that the figure draws on, by name. */
+/* A study that the figure uses, by name. */
 struct figure_study {
     const char *name, *path;
 };
 
 struct figure_point {
     double x, y;
-    double low, high; /* what the paper gives as interval */
+    double low, high; /* the paper's interval */
 };
 
-/* What the paper has where a series of ours is: points, or a query (x, y, maybe low, high) for its formula. */
+/* The paper's data for a series: points, or a query (x, y, maybe low, high) for its formula. */
 struct figure_curve {
     const char *tag;
     struct config_list points; /* struct figure_point */
     const char *sql;
 };
 
-/* Columns x and y of a query, maybe low and high; or with `interval`, one row per replication, whose mean and t interval at
- * that level are drawn. */
+/* Columns x and y of a query, maybe low and high. With `interval`: one row per replication, whose mean and t
+ * interval at that level are drawn. */
 struct figure_series {
     const char *name, *study, *sql; /* study: NULL for the only one */
     double interval;
@@ -66,14 +66,14 @@ struct figure_claim {
     double value;                 /* the paper's */
     const char *unit, *tag;
     bool up_to;
-    double tolerance_frac;        /* of the paper's value; of a curve claim: of each point, which nine in ten keep */
-    struct config_variant test;   /* claim_kind.h; no entry: the simulator does not cover it */
-    struct config_list rests_on;  /* struct figure_span: of the paper's points that a query stands for */
-    const char *reported_because; /* why it does not gate, though its tag would let it */
+    double tolerance_frac;        /* share of the paper's value; of a curve claim: nine in ten points keep it */
+    struct config_variant test;   /* claim_kind.h; no entry: not covered by the simulator */
+    struct config_list rests_on;  /* struct figure_span: the paper's points behind a query */
+    const char *reported_because; /* why it does not gate although its tag allows it */
     const char *known_to_fail;    /* why it fails, where that is expected */
 };
 
-/* A parameter that was chosen to match points. Where the figure does not show them, `elsewhere` says which. */
+/* A parameter that was chosen to match points; `elsewhere`: points that the figure does not show. */
 struct figure_fit {
     const char *parameter, *value, *why;
     struct config_list points; /* struct figure_span */
@@ -85,40 +85,41 @@ struct figure {
     const char *title, *citation, *place; /* place: section, figure or table of the paper */
     struct config_list setup;   /* struct figure_fact */
     struct config_list studies; /* struct figure_study */
-    const char *views;          /* file of SQL that is run on the results of each study first: temporary views */
+    const char *views;          /* SQL file of temporary views, run on each study's results first */
     struct config_list charts;  /* struct figure_chart */
     struct config_list claims;  /* struct figure_claim */
     struct config_list fitted;  /* struct figure_fit */
     struct config_list notes;   /* const char * */
 };
 
-/* Reads and checks a figure: every series, study and tag that is named exists, every claim says what it needs and nothing
- * that it must not. Returns 0 or a negative code with findings. */
+/* Reads and checks a figure: every named series, study and tag exists, every claim has what its kind needs and
+ * nothing that it excludes. Returns 0 or a negative code with findings. */
 int figure_load(const char *id, const char *path, struct arena *arena, struct figure *figure, struct diag *diag);
 
-/* The same from text; relative paths start at `directory`. */
+/* As figure_load, from text; relative paths start at `directory`. */
 int figure_parse(const char *id, const char *directory, const char *json, struct arena *arena, struct figure *figure,
                  struct diag *diag);
 
 /* The index-th item of a list of the figure, as its type. */
 #define FIGURE_ITEM(type, list, index) ((const type *)(list).items + (index))
 
-/* Whether it is a tag; whether it lets a claim pass or fail: all do but memory. */
+/* Whether it is a tag; whether it lets a claim pass or fail (all but memory). */
 bool figure_tag_exists(const char *tag);
 bool figure_tag_gates(const char *tag);
 
-/* What keeps the claim's number from being held against its tolerance, after "a claim that is"; NULL: nothing. Neither a claim
- * from memory, nor one on points of the paper that are, nor one that is stated as "up to" is judged. */
+/* The reason why a claim is not judged, after "a claim that is"; NULL: it is judged. Claims from memory, on the
+ * paper's points from memory, or stated as "up to" are not. */
 const char *figure_claim_unjudged(const struct figure *figure, const struct figure_claim *claim);
 
 /* Whether a claim passes or fails; if not, it is only reported. */
 bool figure_claim_gates(const struct figure *figure, const struct figure_claim *claim);
 
-/* Series are counted over all charts, in their order. NULL past the last one; the index of a name, or SIZE_MAX. */
+/* Series are numbered over all charts, in order. figure_series_at: NULL past the last one. figure_series_index: of a
+ * name, or SIZE_MAX. */
 const struct figure_series *figure_series_at(const struct figure *figure, size_t index);
 size_t figure_series_index(const struct figure *figure, const char *name);
 
-/* The index of a study by its name, of the only one for NULL; SIZE_MAX when there is none. */
+/* The index of a study by name, of the only one for NULL; SIZE_MAX if there is none. */
 size_t figure_study_index(const struct figure *figure, const char *name);
 
 #endif

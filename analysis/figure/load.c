@@ -146,14 +146,14 @@ static const struct config_families figure_families = {claim_alternative, NULL};
 
 enum { PATH_CHARS = 128 };
 
-/* A figure whose checks are under way. */
+/* A figure being checked. */
 struct check {
     const struct config *config;
     const struct figure *figure;
     struct diag *diag;
     int code;
     char path[PATH_CHARS]; /* of what is being checked */
-    size_t n_queries;      /* that the claim being checked rests on */
+    size_t n_queries;      /* queries of the claim being checked */
 };
 
 /* --- Names --- */
@@ -289,7 +289,7 @@ static bool has_memory(const struct figure *figure)
     return false;
 }
 
-/* Points that something was fitted on, or that are from memory, could hide behind a query. */
+/* A query could hide fitted points or points from memory. */
 static void check_queries(struct check *check, const struct figure_claim *claim)
 {
     const char *what = check->figure->fitted.n > 0 ? "parameters of this figure were fitted"
@@ -317,8 +317,8 @@ static void check_value(struct check *check, const struct figure_claim *claim, c
                "no tolerance is a share of zero, so this claim of kind '%s' could not be judged", kind->name);
 }
 
-/* What is from memory or a maximum cannot be given the means to pass or fail; what is said to be reported keeps its tolerance,
- * so that all can see on which side of it ours lies. */
+/* A claim from memory, or one that is a maximum, cannot pass or fail. A reported claim keeps its tolerance, to show
+ * on which side of it our number is. */
 static void check_reported(struct check *check, const struct figure_claim *claim)
 {
     const char *why = figure_claim_unjudged(check->figure, claim);
@@ -348,7 +348,7 @@ static void check_claim(struct check *check, const struct figure_claim *claim, s
     check_value(check, claim, kind);
 }
 
-/* What a kind of claim asks of its parameters. Returns what is wrong with them, or NULL. */
+/* Checks the parameters of a claim by its kind. */
 static void check_params(struct check *check, const struct figure_claim *claim)
 {
     const struct claim_kind *kind = claim->test.entry;

@@ -7,7 +7,7 @@
 
 /* --- Charts --- */
 
-/* Series before those of this chart. */
+/* The number of series before those of this chart. */
 static size_t first_series(const struct figure *figure, size_t index)
 {
     size_t first = 0;
@@ -76,7 +76,7 @@ int figure_chart_gnuplot(const struct figure_data *data, size_t index, const cha
 
 /* --- Markdown --- */
 
-/* A cell: what would end it, or begin markup, is escaped. */
+/* Adds a cell; characters that end it or begin markup are escaped. */
 static void add_cell(struct text *out, const char *chars)
 {
     text_add(out, "| ");
@@ -213,7 +213,7 @@ static void add_html(struct text *html, const char *chars)
     }
 }
 
-/* A tag with text in it. */
+/* Adds an element with text. */
 static void add_element(struct text *html, const char *open, const char *chars, const char *close)
 {
     text_add(html, open);
@@ -221,7 +221,7 @@ static void add_element(struct text *html, const char *open, const char *chars, 
     text_add(html, close);
 }
 
-/* The figure's place in the page: its id without slashes. */
+/* Adds the figure's anchor: its id without slashes. */
 static void add_anchor(struct text *html, const char *id)
 {
     for (; *id != 0; id++) text_add_bytes(html, *id == '/' ? "-" : id, 1);

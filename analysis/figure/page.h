@@ -17,7 +17,7 @@ int figure_chart_gnuplot(const struct figure_data *data, size_t index, const cha
 
 /* Figures as documents: a Markdown file of one, and a page of all that have been run. */
 
-/* Files that belong to a figure, as links from the page. */
+/* A file of a figure, as link from the page. */
 struct figure_link {
     const char *label, *target;
 };
@@ -30,10 +30,10 @@ struct figure_entry {
     const struct figure_link *links;
 };
 
-/* The table of claims, then what was fitted, then the set-up and the notes. */
+/* Writes the table of claims, the fitted parameters, the set-up and the notes. */
 void figure_markdown(const struct figure_entry *entry, struct text *markdown);
 
-/* One HTML page without anything outside of it. Returns 0 or SIM_E_NOMEM. */
+/* Writes one self-contained HTML page. Returns 0 or SIM_E_NOMEM. */
 int figure_gallery(const struct figure_entry *entries, size_t n, struct text *html);
 
 #endif

@@ -49,7 +49,7 @@ static int check_keys(const struct reading *reading, const struct json_node *obj
     return 0;
 }
 
-/* A text that may be absent: `*text` is then left as it is. */
+/* Reads a text; leaves `*text` unchanged if it is absent. */
 static int read_text(const struct reading *reading, const struct json_node *object, const char *key, const char **text)
 {
     const struct json_node *node = json_member(object, key);
@@ -149,7 +149,7 @@ static int read_decisions(const struct reading *reading, const struct json_node 
     return 0;
 }
 
-/* An entry has all results, or none yet. */
+/* Checks that an entry has either all results or none. */
 static int check_results(const struct reading *reading, const struct json_node *node,
                          const struct baseline_entry *entry)
 {
@@ -283,7 +283,7 @@ static int fail_log(const struct reading *reading, const char *problem)
                       "restore the file, or write baseline and log anew with --update", "%s", problem);
 }
 
-/* Gives every entry its lines. */
+/* Assigns each entry its lines of the log. */
 static int share_out(const struct reading *reading, const char *chars, size_t n_chars)
 {
     for (size_t i = 0; i < reading->baseline->n_entries; i++) {
@@ -384,7 +384,7 @@ bool baseline_same_maker(const struct maker *a, const struct maker *b)
            strcmp(a->platform, b->platform) == 0;
 }
 
-/* Who made all results, or, when these are of several, who made the baseline's first. */
+/* The maker of all results; if they have several, that of the baseline's first entry. */
 static const struct maker *common_maker(const struct baseline *baseline)
 {
     const struct maker *common = NULL;

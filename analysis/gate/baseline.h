@@ -1,19 +1,21 @@
-/* What runs are measured against: a JSON file of scenarios, each with the result hash and the metrics that it is to have and
- * how far these may move, and beside it FILE.decisions.csv.gz with every decision that led to them.
+/* The baseline of a gate: a JSON file of scenarios, each with its expected result hash and metrics and how far these may
+ * move, and beside it FILE.decisions.csv.gz with every decision that led to them.
  *
  *   { "about": "what this gate is for",
- *     "made_by": {"version": "0.1.0", "commit": "...", "platform": "..."},   // written by --update, like all that follows
+ *     "made_by": {"version": "0.1.0", "commit": "...", "platform": "..."}, // this and the rest are written by --update
  *     "decision_log": "hash of the log's text",
- *     "tolerances": {"request.*.p99": "2%", "job.jct_s.mean": 0.5},          // of every scenario; for the rest: exact
+ *     "tolerances": {"request.*.p99": "2%", "job.jct_s.mean": 0.5},        // for every scenario; other metrics: exact
  *     "scenarios": [ { "name": "chat", "scenario": "chat.json", "set": ["services.chat.replicas=4"], "seed": 7,
- *                      "tolerances": {}, "hash": "...", "scenario_hash": "...", "inputs": "...", "decisions": 812, "metrics": {"NAME": 1.5} } ] }
+ *                      "tolerances": {}, "hash": "...", "scenario_hash": "...", "inputs": "...", "decisions": 812,
+ *                      "metrics": {"NAME": 1.5} } ] }
  *
- * An entry that another program wrote than the others (--update --only) has a "made_by" of its own. "scenario_hash" is that of
- * the resolved scenario, "inputs" that of the files which it names.
+ * An entry written by another program than the others (--update --only) has a "made_by" of its own. "scenario_hash" is
+ * that of the resolved scenario, "inputs" that of the files it names.
  *
- * A scenario is a path relative to the file, or a name of `orrery list scenarios`. Whoever writes a new entry by hand leaves
- * out what comes after "tolerances". Patterns of tolerances are those of the shell; of several that fit a metric the last
- * counts, a scenario's own after those of all. "2%" is relative to the baseline's value, a number is in the metric's unit. */
+ * A scenario is a path relative to the file, or a name of `orrery list scenarios`. A new entry, written by hand, ends
+ * with "tolerances". Patterns of tolerances are those of the shell. Of several matching patterns the last one counts;
+ * a scenario's own come after those of all. "2%" is relative to the baseline's value; a number is in the metric's
+ * unit. */
 #ifndef ORRERY_ANALYSIS_GATE_BASELINE_H
 #define ORRERY_ANALYSIS_GATE_BASELINE_H
 
@@ -25,7 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Which program wrote results, and where; empty texts: not known. */
+/* The program that wrote results, and its platform; empty: unknown. */
 struct maker {
     const char *version, *commit, *platform;
 };
@@ -33,7 +35,7 @@ struct maker {
 struct tolerance {
     const char *pattern; /* of metric names; NULL: none was given */
     double amount;       /* 0: exact; percent when relative */
-    bool is_relative;    /* to the value in the baseline; else in the metric's unit */
+    bool is_relative;    /* to the baseline's value; else in the metric's unit */
     const char *where;   /* "baseline.json:4:6"; NULL: in no file */
 };
 
@@ -48,7 +50,7 @@ struct gate_metric {
     int direction;           /* -1: lower is better, 1: higher is, 0: neither */
 };
 
-/* Rows of a log of decisions, one line each (decision_log.h). */
+/* Lines of a decision log (decision_log.h). */
 struct decision_lines {
     size_t n;
     const char *chars; /* not terminated */
@@ -70,25 +72,26 @@ struct baseline_entry {
     struct decision_lines decisions;
 };
 
-/* All texts are in the arena it was loaded into. */
+/* All texts live in the arena it was loaded into. */
 struct baseline {
     const char *path, *directory, *log_path;
     const char *about;  /* empty when the file has none */
-    struct maker maker; /* of the entries that do not name another */
+    struct maker maker; /* of entries without a `made_by` of their own */
     struct tolerance_list tolerances;
     size_t n_entries, capacity;
     struct baseline_entry *entries;
 };
 
-/* An empty one, to be saved at `path`. Returns 0 or SIM_E_NOMEM. */
+/* Initialises an empty baseline, to be saved at `path`. Returns 0 or SIM_E_NOMEM. */
 int baseline_init(struct baseline *baseline, const char *path, struct arena *arena);
 
-/* Reads a baseline and its log, and checks that they belong together. Returns 0, SIM_E_IO, SIM_E_CONFIG (the file), SIM_E_DATA
- * (the log), or SIM_E_NOMEM. `without_log` leaves the log unread, for a baseline that is to be written anew as a whole. */
+/* Reads a baseline and its log, and checks that they belong together. `without_log`: leaves the log unread, for a
+ * baseline that is rewritten as a whole. Returns 0, SIM_E_IO, SIM_E_CONFIG (the file), SIM_E_DATA (the log), or
+ * SIM_E_NOMEM. */
 int baseline_load(struct baseline *baseline, const char *path, bool without_log, struct arena *arena,
                   struct diag *diag);
 
-/* The name of an entry that was given none: its scenario's file name, and what is set. In the arena; NULL: out of memory. */
+/* The default name of an entry: its scenario's file name and its settings. In the arena; NULL: out of memory. */
 const char *baseline_default_name(const struct baseline_entry *entry, struct arena *arena);
 
 /* A new entry at the end, for the caller to fill; NULL when out of memory. */
@@ -96,8 +99,8 @@ struct baseline_entry *baseline_add(struct baseline *baseline, struct arena *are
 
 bool baseline_same_maker(const struct maker *a, const struct maker *b);
 
-/* Writes log and baseline. Each takes the place of the old file only as a whole; should the process die between the two, the
- * next baseline_load tells that they do not belong together. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+/* Writes log and baseline. Each replaces the old file only as a whole. If the process dies between the two, the next
+ * baseline_load reports that they do not belong together. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int baseline_save(const struct baseline *baseline, struct diag *diag);
 
 #endif

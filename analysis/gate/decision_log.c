@@ -56,7 +56,7 @@ static int open_lines(const char *name, const struct decision_lines *lines, stru
     return code == 0 ? csv_create(input, &options, csv, diag) : code;
 }
 
-/* 1 with a row, 0 at the end. */
+/* Reads the next row. Returns 1, or 0 at the end. */
 static int next_row(struct csv *csv, struct diag *diag)
 {
     int got = csv_next(csv, diag);
@@ -66,7 +66,7 @@ static int next_row(struct csv *csv, struct diag *diag)
     return diag_error(diag, SIM_E_DATA, where, NULL, "a decision has %d fields, got %zu", N_FIELDS, csv_n_fields(csv));
 }
 
-/* Whether two rows agree from the field `first` on. */
+/* Whether two rows are equal from field `first` on. */
 static bool same_row(const struct csv *a, const struct csv *b, size_t first)
 {
     const struct csv_field *x = csv_fields(a), *y = csv_fields(b);
@@ -89,7 +89,7 @@ static int copy_row(const struct csv *csv, struct arena *arena, struct decision_
     return 0;
 }
 
-/* The rows just before the first one that differs: reads the log once more, up to there. */
+/* Reads the rows just before the first difference: parses the log again up to there. */
 static int read_context(const struct decision_lines *lines, struct arena *arena, struct divergence *divergence,
                         struct diag *diag)
 {
@@ -110,7 +110,7 @@ static int read_context(const struct decision_lines *lines, struct arena *arena,
 struct pair {
     struct csv *before, *now;
     bool has_before, has_now;
-    size_t number; /* of the rows at hand, from 1 */
+    size_t number; /* of the current rows, from 1 */
 };
 
 static int next_pair(struct pair *pair, struct diag *diag)

@@ -40,7 +40,7 @@ static bool same_value(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* The metric's move, unless it stands still. */
+/* Adds the metric's move, unless its value is unchanged. */
 static void add_move(struct gate_result *result, const struct baseline *baseline, const struct gate_metric *before,
                      const struct gate_metric *now)
 {
@@ -58,7 +58,7 @@ static void add_move(struct gate_result *result, const struct baseline *baseline
     result->moves[result->n_moves++] = move;
 }
 
-/* For the order of moves: metrics that came or went first. */
+/* Sort key of moves: metrics that are new or gone come first. */
 static double relative_size(const struct gate_move *move)
 {
     if (isnan(move->before) || isnan(move->now)) return (double)INFINITY;
@@ -91,7 +91,7 @@ static int list_moves(const struct baseline *baseline, const struct gate_outcome
     return 0;
 }
 
-/* Whether any tolerance of the scenario lets anything move. */
+/* Whether any metric of the scenario has a tolerance above 0. */
 static bool tolerates(const struct baseline *baseline, const struct baseline_entry *entry)
 {
     for (size_t i = 0; i < entry->n_metrics; i++)
@@ -171,7 +171,7 @@ static const struct gate_outcome *outcome_of(const struct gate_report *report, c
     return NULL;
 }
 
-/* Whether the pattern fits a metric of the entry, or may, as far as anybody knows. */
+/* Whether the pattern matches a metric of the entry, or may match one of a scenario that never ran. */
 static bool may_fit(const struct gate_report *report, const struct gate_outcome *outcomes,
                     const struct baseline_entry *entry, const char *pattern)
 {

@@ -1,7 +1,7 @@
-/* The verdict of a regression gate: what a run came to, against what its baseline says.
+/* The verdict of a regression gate: the outcome of a run against its baseline.
  *
- * A scenario whose result hash is the baseline's is the same, and nothing else is looked at. Otherwise every metric is held
- * against its tolerance. Where a scenario has no tolerance at all the hash itself is the demand: it has moved even when no
+ * A scenario with the baseline's result hash is the same, and nothing else is compared. Otherwise every metric is held
+ * against its tolerance. If a scenario has no tolerance at all, its hash must not move: it has then moved even if no
  * metric has. */
 #ifndef ORRERY_ANALYSIS_GATE_GATE_H
 #define ORRERY_ANALYSIS_GATE_GATE_H
@@ -9,10 +9,10 @@
 #include "analysis/gate/baseline.h"
 #include "analysis/gate/decision_log.h"
 
-/* What came out of one scenario. */
+/* The outcome of one scenario. */
 struct gate_outcome {
     int code;            /* 0, or why it did not run to its end */
-    const char *finding; /* then: what was found */
+    const char *finding; /* the finding, if code is not 0 */
     char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
     size_t n_metrics;
     struct gate_metric *metrics; /* in order of emission */
@@ -30,7 +30,7 @@ enum { GATE_VERDICTS = GATE_FAILED + 1 };
 
 enum gate_presence { GATE_IN_BOTH, GATE_GONE, GATE_NEW };
 
-/* A metric that is not what it was. */
+/* A metric whose value differs from the baseline's. */
 struct gate_move {
     const char *name, *unit;
     double before, now;
@@ -45,8 +45,8 @@ struct gate_result {
     enum gate_verdict verdict;
     size_t n_metrics, n_moves, n_beyond;
     struct gate_move *moves; /* those beyond their tolerance first, of these the largest relative move first */
-    bool scenario_moved;     /* resolved, it is not that of the baseline */
-    bool inputs_moved;       /* traces or catalog files are not those of the baseline */
+    bool scenario_moved;     /* the resolved scenario differs from the baseline's */
+    bool inputs_moved;       /* traces or catalog files differ from the baseline's */
     struct divergence divergence;
     const char *finding;     /* of a run that failed */
     int code;                /* of the run */
@@ -55,13 +55,13 @@ struct gate_result {
 /* All results of one check. */
 struct gate_report {
     const struct baseline *baseline;
-    struct maker maker; /* of the program that did the runs */
+    struct maker maker; /* program that did the runs */
     size_t n_results;
     struct gate_result *results;
     size_t counts[GATE_VERDICTS];
 };
 
-/* The tolerance in force for a metric: pattern NULL and amount 0 when nobody gave one. */
+/* The tolerance in force for a metric: pattern NULL and amount 0 if none is given. */
 struct tolerance gate_tolerance(const struct baseline *baseline, const struct baseline_entry *entry,
                                 const char *metric);
 
@@ -78,16 +78,15 @@ int gate_code(const struct gate_report *report);
 /* "same", "within tolerance", "moved", "not in the baseline", "failed". */
 const char *gate_verdict_text(enum gate_verdict verdict);
 
-/* Warns of tolerances whose pattern fits no metric, neither of the baseline nor of the outcomes (outcomes[i] of
- * report->results[i]). Where a scenario has never run, nothing is said. */
+/* Warns of tolerances whose pattern matches no metric of the baseline or of the outcomes (outcomes[i] belongs to
+ * report->results[i]). Scenarios that never ran are skipped. */
 void gate_check_patterns(const struct gate_report *report, const struct gate_outcome *outcomes, struct diag *diag);
 
-/* Whether program and baseline, of any of the scenarios, differ in what numbers may depend on beside the source: C library,
- * compiler, CPU. */
+/* Whether C library, compiler or CPU differ between the program and the baseline of any scenario. */
 bool gate_platform_differs(const struct gate_report *report);
 
-/* Write the report: for a terminal, for people who read a pull request (GitHub's Markdown), for a CI server (JUnit XML: one
- * test case per scenario; moved ones are failures, those that did not run errors), for programs. */
+/* Write the report: for a terminal, in GitHub's Markdown, as JUnit XML (one test case per scenario; moved ones are
+ * failures, those that did not run errors), and as JSON. */
 void gate_text(const struct gate_report *report, struct text *text);
 void gate_markdown(const struct gate_report *report, struct text *text);
 void gate_junit(const struct gate_report *report, struct text *text);
@@ -96,6 +95,6 @@ void gate_json(const struct gate_report *report, struct text *text);
 /* Parts of these. */
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text);
 void gate_summary(const struct gate_report *report, struct text *text); /* one line */
-void gate_makers(const struct gate_report *report, struct text *text);  /* whose platforms or versions differ, or nothing */
+void gate_makers(const struct gate_report *report, struct text *text);  /* lists platforms or versions that differ */
 
 #endif

@@ -107,7 +107,7 @@ void gate_json(const struct gate_report *report, struct text *text)
 
 /* --- JUnit XML --- */
 
-/* Text or attribute; what XML 1.0 cannot hold becomes a question mark. */
+/* Escapes text for elements and attributes; characters that XML 1.0 excludes become '?'. */
 static void add_escaped(struct text *xml, const char *chars)
 {
     size_t left = strlen(chars);
@@ -149,7 +149,7 @@ static void add_property(struct text *xml, const char *name, const char *value)
     text_add(xml, "/>\n");
 }
 
-/* The description, of which the first line is the message. */
+/* Adds the description; its first line is the message. */
 static void add_problem(struct text *xml, const struct gate_report *report, const struct gate_result *result)
 {
     const char *element = result->verdict == GATE_FAILED ? "error" : "failure";

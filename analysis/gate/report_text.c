@@ -22,7 +22,7 @@ static void show_numbers(const struct gate_move *move, char before[32], char now
     const char *format = "%.6g";
     show_value(move->before, format, before);
     show_value(move->now, format, now);
-    if (move->presence == GATE_IN_BOTH && strcmp(before, now) == 0) { /* they differ further behind */
+    if (move->presence == GATE_IN_BOTH && strcmp(before, now) == 0) { /* they differ in later digits */
         show_value(move->before, "%.17g", before);
         show_value(move->now, "%.17g", now);
     }
@@ -229,7 +229,7 @@ void gate_text(const struct gate_report *report, struct text *text)
 
 /* --- Markdown --- */
 
-/* A cell of a table: bars and angle brackets are no markup. */
+/* Adds a table cell; bars and angle brackets are escaped. */
 static void add_cell(struct text *text, const char *chars)
 {
     for (; *chars != 0; chars++) {
@@ -266,7 +266,7 @@ static void add_row(struct text *text, const struct gate_result *result)
     text_add(text, " |\n");
 }
 
-/* The description as a block of code, with a fence that no text in it can close. */
+/* Adds the description as a code block with a fence longer than any in the text. */
 static void add_details(struct text *text, const struct gate_report *report, const struct gate_result *result)
 {
     struct text description;

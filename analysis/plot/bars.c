@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const double widest_px = 56.0, least_px = 1.0; /* of a bar */
-enum { MOST_VALUES = 32 };                            /* bars that have their value written above */
+enum { MOST_VALUES = 32 };                            /* most bars with their value above */
 
 struct bar_sizes {
     double step_px; /* from one bar of a category to the next */
@@ -35,7 +35,7 @@ static double base_px(const struct frame *frame)
     return isnan(base) ? frame->data.bottom : fmin(fmax(base, frame->data.top), frame->data.bottom);
 }
 
-/* The value above its bar, where there is room and no interval. */
+/* Draws the value above its bar, if there is room and no interval. */
 static void draw_value(const struct frame *frame, const struct plot_series *series, size_t i, double x, double y,
                        const struct bar_sizes *sizes)
 {
@@ -85,7 +85,7 @@ static void draw_entry(const struct frame *frame, size_t index, size_t i, const 
     if (is_bar && has_room && !has_references(chart)) draw_value(frame, series, i, x, y, sizes);
 }
 
-/* Thin lines between categories: which dots belong together. */
+/* Draws thin lines between categories, to show which dots belong together. */
 static void draw_separators(const struct frame *frame)
 {
     text_add(frame->svg, "<path stroke=\"" STYLE_GRID "\" fill=\"none\" shape-rendering=\"crispEdges\" d=\"");

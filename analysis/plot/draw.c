@@ -18,7 +18,7 @@ static const short widths[] = {
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838,
 };
 
-/* Letters outside of ASCII are taken as a usual one; those of three and four bytes as a full square, as most are. */
+/* Characters of two bytes count as a usual letter; those of three and four bytes as a full square. */
 static int char_width(const char *chars, size_t n_bytes)
 {
     const unsigned char c = (unsigned char)*chars;
@@ -58,7 +58,7 @@ size_t text_fit_bytes(const char *chars, double size_px, double most_px)
 
 static const char *const replacement = "\xef\xbf\xbd";
 
-/* XML has no control characters but tab and line ends, and neither U+FFFE nor U+FFFF. */
+/* XML excludes control characters but tab and line ends, U+FFFE and U+FFFF. */
 static bool is_xml_char(const char *chars, size_t n)
 {
     const unsigned char *c = (const unsigned char *)chars;
@@ -93,7 +93,7 @@ static long tenths_of(double px)
     return lrint(px * 10.0);
 }
 
-/* Writes a number of tenths by hand: a chart holds tens of thousands of them. */
+/* Formats tenths without printf: a chart has tens of thousands of them. */
 static void add_tenths(struct text *svg, const char *before, long tenths)
 {
     char digits[24];
@@ -208,7 +208,7 @@ void pen_lift(struct pen *pen)
     pen->is_down = pen->has_drawn = false;
 }
 
-/* Draws to a point within the rectangle, but for errors of rounding; `moves`: without a line to it. */
+/* Draws to a point within the rectangle, up to rounding; `moves`: without a line to it. */
 static void draw_to(struct pen *pen, double x_px, double y_px, bool moves)
 {
     const double x = fmin(fmax(x_px, pen->clip.left), pen->clip.right);
@@ -224,13 +224,13 @@ static void draw_to(struct pen *pen, double x_px, double y_px, bool moves)
         draw_px(pen->svg, moves ? "M" : "L", x);
         draw_px(pen->svg, " ", y);
     }
-    if (moves) text_add(pen->svg, "h0"); /* a dot, should no line follow */
+    if (moves) text_add(pen->svg, "h0"); /* a dot, if no line follows */
     pen->x_tenths = x_tenths;
     pen->y_tenths = y_tenths;
 }
 
-/* Narrows the part of a line, from share *from to share *to, that is not beyond one border. `delta` is how far the line
- * goes in the border's direction, `room` how much room its start has (Liang and Barsky 1984). */
+/* Narrows the visible part of a line, from share *from to share *to, by one border. `delta`: the line's extent
+ * towards the border; `room`: the distance from its start to it (Liang and Barsky 1984). */
 static bool cut(double delta, double room, double *from, double *to)
 {
     if (delta == 0.0) return room >= 0.0;
@@ -276,7 +276,7 @@ void thinner_init(struct thinner *thinner, struct pen *pen)
     *thinner = (struct thinner){.pen = pen};
 }
 
-/* Draws the column: its extremes between its ends, in the order in which they came. */
+/* Draws the column: its extremes between its ends, in their order. */
 static void draw_column(struct thinner *thinner)
 {
     struct pen *pen = thinner->pen;

@@ -15,7 +15,7 @@ struct px_rect {
     double left, top, right, bottom;
 };
 
-/* Text of an element: escaped; what XML cannot say becomes U+FFFD. */
+/* Adds the text of an element, escaped; characters that XML excludes become U+FFFD. */
 void draw_escaped(struct text *svg, const char *chars);
 
 /* `before`, then a coordinate with at most one decimal. */
@@ -24,19 +24,19 @@ void draw_px(struct text *svg, const char *before, double px);
 /* x="" y="" width="" height="" of a <rect, with corners rounded to a tenth, so that neighbours touch. */
 void draw_rect_place(struct text *svg, const struct px_rect *rect);
 
-/* A text at a place with more attributes (" fill=..." or ""). Cut to `most_px` (0: never), then with the whole text on
- * hovering. */
+/* Adds a text at a place with more attributes (" fill=..." or ""). A text wider than `most_px` (0: no limit) is cut
+ * and complete in the tooltip. */
 void draw_label(struct text *svg, double x, double y, const char *attributes, const char *chars, double size_px,
                 double most_px);
 
 enum { DRAW_MARKERS = 6 };
 
-/* The outline of marker `shape` (taken modulo DRAW_MARKERS) as a closed part of a path. */
+/* Adds the outline of marker `shape` (modulo DRAW_MARKERS) as a closed part of a path. */
 void draw_marker(struct text *svg, unsigned shape, double x, double y, double radius);
 
 /* --- lines --- */
 
-/* Draws the data of a path: cuts it at a rectangle, leaves out points that repeat. */
+/* Draws the data of a path: cuts it at a rectangle and skips repeated points. */
 struct pen {
     struct text *svg;
     struct px_rect clip;
@@ -46,11 +46,11 @@ struct pen {
 };
 
 void pen_init(struct pen *pen, struct text *svg, const struct px_rect *clip);
-void pen_lift(struct pen *pen); /* what follows is another line */
+void pen_lift(struct pen *pen); /* begins another line */
 void pen_to(struct pen *pen, double x, double y);
 
-/* Gives a pen, of every run of points in one column of pixels, the first, the lowest, the highest and the last, in their
- * order: what is drawn reaches as far up and down in every column as all points would. */
+/* Passes to a pen the first, lowest, highest and last of consecutive points in one column of pixels, in their order:
+ * the drawing reaches as far up and down in every column as all points would. */
 struct thinner {
     struct pen *pen;
     double column;
@@ -61,15 +61,15 @@ struct thinner {
 
 void thinner_init(struct thinner *thinner, struct pen *pen);
 void thinner_to(struct thinner *thinner, double x, double y);
-void thinner_end(struct thinner *thinner); /* ends a line: draws what is still held back and lifts the pen */
+void thinner_end(struct thinner *thinner); /* ends a line: draws the pending points and lifts the pen */
 
-/* How wide a text will be, by a fixed table: no font is asked, so that the same chart has the same bytes everywhere. */
+/* Widths of texts, by a fixed table: no font is asked, so that a chart has the same bytes everywhere. */
 
-/* Pixels of n bytes of UTF-8 in regular type of that size. The widths are those of DejaVu Sans, the widest of the usual
- * system fonts: in others a text takes less. */
+/* The width of n bytes of UTF-8 in regular type. The table is that of DejaVu Sans, the widest of the usual system
+ * fonts: in others a text takes less. */
 double text_width_px(const char *chars, size_t n_bytes, double size_px);
 
-/* Bytes of the longest start of `chars` within `most_px`, whole characters. */
+/* The bytes of the longest prefix of `chars` within `most_px`, whole characters. */
 size_t text_fit_bytes(const char *chars, double size_px, double most_px);
 
 #endif

@@ -8,9 +8,9 @@
 
 static const double usual_width = 640.0, usual_height = 400.0, least_width = 200.0, least_height = 140.0;
 static const double most_side = 10000.0;                  /* of a chart, pixels */
-static const double least_data_px = 80.0;                 /* height of the frame; more is added where less would be left */
+static const double least_data_px = 80.0;                 /* least height of the frame; the chart grows if less is left */
 static const double axis_title_px = 22.0, tick_px = 5.0;  /* room for a title; length of a tick */
-static const double x_tick_px = 76.0, y_tick_px = 38.0;   /* distance that ticks should have */
+static const double x_tick_px = 76.0, y_tick_px = 38.0;   /* desired distance of ticks */
 static const double row_px = 24.0, least_row_px = 3.0, most_rows_px = 1400.0; /* of a Gantt chart or heat map */
 static const double scale_px_width = 14.0, scale_gap_px = 18.0;               /* colours of a heat map */
 
@@ -21,7 +21,7 @@ static bool is_by_rows(const struct plot_chart *chart)
     return chart->kind == PLOT_GANTT || chart->kind == PLOT_HEATMAP;
 }
 
-/* As a chart asks for, within reason; rows of categories ask for as much as they need. */
+/* Sets the size that the chart requests, within limits; rows of categories take as much as they need. */
 static void find_size(struct frame *frame)
 {
     const struct plot_chart *chart = frame->chart;
@@ -91,7 +91,7 @@ static void fit_x(struct frame *frame, const struct extent *data)
     ticks_find(&frame->x_ticks, &frame->x, true, is_whole, STYLE_TEXT_PX, x_tick_px);
 }
 
-/* The scale of a heat map's colours stands to the right, as high as the frame. */
+/* The colour scale of a heat map is to the right, as high as the frame. */
 static void fit_z(struct frame *frame, const struct extent *data)
 {
     if (frame->chart->kind != PLOT_HEATMAP) return;
@@ -109,7 +109,7 @@ static double left_of_data(const struct frame *frame)
     return FRAME_MARGIN_PX + title + ticks_widest_px(&frame->y_ticks, STYLE_TEXT_PX) + tick_px + 4.0;
 }
 
-/* The last label along x is centred below its tick and sticks out by half. */
+/* The last label along x is centred below its tick and sticks out by half its width. */
 static double right_of_data(const struct frame *frame)
 {
     if (frame->chart->kind != PLOT_HEATMAP) return frame->width - FRAME_MARGIN_PX - 8.0;
@@ -124,7 +124,7 @@ static double below_data(const struct frame *frame)
     return tick_px + labels + (frame->chart->x.title != NULL ? axis_title_px : 0.0) + 9.0;
 }
 
-/* A square of what is left, at the left; the drawing becomes narrower, or higher. */
+/* Makes the data area a square, at the left; the drawing becomes narrower, or higher. */
 static void make_square(struct frame *frame)
 {
     const double wide = frame->data.right - frame->data.left;
@@ -134,8 +134,8 @@ static void make_square(struct frame *frame)
     frame->y.from_px = frame->data.bottom;
 }
 
-/* Every length depends on labels, and those on lengths: y first, on a guess of what stands below, then x, then again y
- * with its pixels only. */
+/* Lengths depend on labels, and labels on lengths: y first, on a guess of the space below, then x, then y again with
+ * its pixels only. */
 void frame_init(struct frame *frame, const struct plot_chart *chart, struct text *svg)
 {
     struct extent x, y, z;
@@ -194,7 +194,7 @@ static void draw_grid(const struct frame *frame, bool is_minor)
     text_add(frame->svg, "\"/>\n");
 }
 
-/* The label stays within the drawing: at its edges it moves inwards. */
+/* Labels at the edges move inwards, to stay within the drawing. */
 static void draw_x_ticks(const struct frame *frame)
 {
     text_add(frame->svg, "<g fill=\"" STYLE_INK "\" text-anchor=\"middle\">\n");
@@ -270,7 +270,7 @@ void frame_draw(const struct frame *frame)
     draw_axis_titles(frame);
 }
 
-/* The axes themselves: along the bottom with ticks outwards, and at the left; zero, where it lies within. */
+/* The axes: at the bottom with ticks outwards, at the left, and zero if it lies within. */
 void frame_draw_over(const struct frame *frame)
 {
     const struct px_rect *data = &frame->data;

@@ -1,4 +1,4 @@
-/* Where everything of a chart lies: title and legend above, axes around, data within. */
+/* The layout of a chart: title and legend above, axes around, data within. */
 #ifndef ORRERY_ANALYSIS_PLOT_FRAME_H
 #define ORRERY_ANALYSIS_PLOT_FRAME_H
 
@@ -10,11 +10,11 @@
 
 /* The names of categories beside an axis. */
 struct category_labels {
-    size_t every;     /* only each such one is named */
-    bool is_slanted;  /* along x, where they would not fit side by side */
+    size_t every;     /* one in `every` is named */
+    bool is_slanted;  /* along x, if they do not fit side by side */
     int n_lines;      /* along x, broken between words */
     double most_px;   /* longer ones are cut */
-    double depth_px;  /* how far they reach away from the axis */
+    double depth_px;  /* extent away from the axis */
 };
 
 struct frame {
@@ -32,19 +32,19 @@ struct frame {
 /* Lays a chart out; nothing is drawn yet. */
 void frame_init(struct frame *frame, const struct plot_chart *chart, struct text *svg);
 
-/* Background, titles, grid and axes with ticks and names; over_data: those parts that lie over the data. */
+/* Draw background, titles, grid, and axes with ticks and names; frame_draw_over: the parts that lie over the data. */
 void frame_draw(const struct frame *frame);
 void frame_draw_over(const struct frame *frame);
 
-/* The name of a category, "" when it has none. */
+/* The name of a category, "" if it has none. */
 const char *frame_category(const struct frame *frame, size_t i);
 
-/* The extents of what a chart shows, before it is laid out. */
+/* The extents of a chart's data, before layout. */
 void chart_extents(const struct plot_chart *chart, struct extent *x, struct extent *y, struct extent *z);
 
 /* --- the legend --- */
 
-/* Rows that a legend takes when `width_px` wide. */
+/* The number of rows of a legend `width_px` wide. */
 size_t legend_rows(const struct plot_chart *chart, double width_px);
 void legend_draw(const struct frame *frame);
 

@@ -36,7 +36,7 @@ static void add_series(struct lanes *lanes, const struct plot_chart *chart, size
     }
 }
 
-/* Every bar goes to the first lane of its row that is free when it starts; the last lane takes what is left over. */
+/* Every bar goes to the first lane of its row that is free at its start; the last lane takes the rest. */
 static void find_lanes(struct lanes *lanes)
 {
     double free_at[MOST_LANES];
@@ -158,7 +158,7 @@ static void draw_series(const struct frame *frame, const struct lanes *bars, siz
     text_add(frame->svg, "\"/>\n");
 }
 
-/* Rows are told apart by a faint line below each. */
+/* A faint line below each row separates them. */
 static void draw_rows(const struct frame *frame)
 {
     const size_t n = frame->chart->n_categories;

@@ -1,4 +1,4 @@
-/* The script for gnuplot: the same ranges, colours and order as the drawing has. Texts stand in single quotes, in which
+/* The script for gnuplot, with the ranges, colours and order of the drawing. Texts are in single quotes, in which
  * gnuplot neither runs commands nor knows escapes. */
 #include "analysis/plot/gnuplot.h"
 
@@ -95,7 +95,7 @@ struct clauses {
     bool has_any;
 };
 
-/* Begins one part of the plot command, which reads a block of the data with `columns`. */
+/* Begins one clause of the plot command, which reads a block of the data with `columns`. */
 static void begin_clause(struct clauses *clauses, size_t block, const char *columns)
 {
     text_add(clauses->script, clauses->has_any ? ", \\\n     " : "plot ");
@@ -204,7 +204,7 @@ static void add_fronts(struct clauses *clauses, const struct frame *frame)
     }
 }
 
-/* An upright line is an arrow, which has no place in the legend: a line of nothing stands there for it. */
+/* A vertical line is an arrow, which gnuplot does not list in the legend: an empty line is listed for it. */
 static void add_plot_line(struct clauses *clauses, const struct plot_line *line)
 {
     if (!scale_has(PLOT_LINEAR, line->value)) return;

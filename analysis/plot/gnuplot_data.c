@@ -117,7 +117,7 @@ static int compare_values(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The values that have a place, in order; NULL when out of memory. */
+/* The values that the axis can show, sorted; NULL when out of memory. */
 static double *sort_values(const double *values, size_t n_values, size_t *n)
 {
     double *sorted = mem_alloc((n_values + 1) * sizeof *sorted);
@@ -185,7 +185,7 @@ static void add_gantt(struct text *data, const struct plot_chart *chart, size_t 
     }
 }
 
-/* The border between the i-th of the places of a heat map and the next one, halfway. */
+/* The border halfway between the i-th place of a heat map and the next one. */
 static double border_after(const double *places, size_t n, size_t i)
 {
     if (n < 2) return places[0] + 0.5;

@@ -1,4 +1,4 @@
-/* Heat maps: cells in rows, with the scale of their colours beside. */
+/* Heat maps: cells in rows, with their colour scale. */
 #include "analysis/plot/mark.h"
 
 #include "analysis/plot/draw.h"
@@ -10,12 +10,12 @@
 
 static const double least_px = 2.0; /* smaller cells are drawn together */
 
-/* The cells as they are drawn: columns between `edges` (pixels), rows between equal steps, values or NAN. */
+/* The grid as drawn: columns between `edges` (pixels), rows of equal height, values or NAN. */
 struct grid {
     size_t n_columns, n_rows;
     double *edges; /* n_columns + 1 */
     double *values;
-    bool is_merged; /* a cell may stand for several */
+    bool is_merged; /* a drawn cell may stand for several */
 };
 
 static int compare_px(const void *left, const void *right)
@@ -24,7 +24,7 @@ static int compare_px(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The places of cells along x, each once, in pixels. Returns how many. */
+/* Finds the distinct places of cells along x, in pixels. Returns their number. */
 static size_t find_places(const struct frame *frame, const struct plot_series *series, double *places)
 {
     size_t n = 0, n_places = 0;
@@ -38,7 +38,7 @@ static size_t find_places(const struct frame *frame, const struct plot_series *s
     return n_places;
 }
 
-/* Cells meet halfway between their places; when these lie too close, in columns of equal width. */
+/* Cells meet halfway between their places; if these are too close, columns have equal widths. */
 static void find_edges(const struct frame *frame, struct grid *grid, const double *places, size_t n_places)
 {
     const struct px_rect *data = &frame->data;
@@ -124,7 +124,7 @@ static struct px_rect cell_rect(const struct frame *frame, const struct grid *gr
 
 /* --- few cells: each with its value --- */
 
-/* The value, where there is room for it. */
+/* Writes the value of a cell that has room for it. */
 static void write_value(const struct frame *frame, const struct px_rect *rect, const char *colour, double value)
 {
     char label[TICK_LABEL_BYTES];
@@ -156,7 +156,7 @@ static void draw_cell(const struct frame *frame, const struct grid *grid, size_t
     write_value(frame, &rect, colour, value);
 }
 
-/* The x of a column is where its cells were given, which is found again among the data. */
+/* The x of a column as given in the data. */
 static double column_value(const struct frame *frame, const struct plot_series *series, const struct grid *grid,
                            size_t column)
 {

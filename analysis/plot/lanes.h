@@ -1,4 +1,4 @@
-/* The bars of a Gantt chart in their rows; what runs in a row at the same time is stacked in lanes. */
+/* The bars of a Gantt chart in their rows; bars of one row that overlap are stacked in lanes. */
 #ifndef ORRERY_ANALYSIS_PLOT_LANES_H
 #define ORRERY_ANALYSIS_PLOT_LANES_H
 
@@ -16,7 +16,7 @@ struct lanes {
     unsigned char *n_lanes; /* of every row */
 };
 
-/* Lays out the bars that show between `low` and `high`. Returns 0, or SIM_E_NOMEM; lanes_fini either way. */
+/* Lays out the bars that overlap `low` .. `high`. Returns 0 or SIM_E_NOMEM; lanes_fini is due either way. */
 int lanes_init(struct lanes *lanes, const struct plot_chart *chart, double low, double high);
 void lanes_fini(struct lanes *lanes);
 

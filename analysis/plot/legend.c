@@ -134,7 +134,8 @@ static double widest_name_px(const struct plot_chart *chart)
     return widest;
 }
 
-/* Bytes of the next line of a name: as many words as fit, at least one. A word ends after a blank, '-', '_' or '/'. */
+/* The bytes of the next line of a name: as many words as fit, at least one. A word ends after a blank, '-', '_' or
+ * '/'. */
 static size_t line_bytes(const char *name, double most_px)
 {
     size_t taken = 0;
@@ -148,7 +149,7 @@ static size_t line_bytes(const char *name, double most_px)
     return taken;
 }
 
-/* Lines of a name within `most_px`, MOST_LINES + 1 when it does not fit. */
+/* The number of lines of a name within `most_px`; MOST_LINES + 1 if it does not fit. */
 static int count_lines(const char *name, double most_px)
 {
     int n = 0;
@@ -226,7 +227,7 @@ static void draw_slanted(const struct frame *frame, const char *name, double x, 
     text_add(frame->svg, "</g>\n");
 }
 
-/* How much of a slanted name there is room for: it must not leave the paper to the left. */
+/* The room for a slanted name: it must not leave the drawing to the left. */
 static double slanted_room_px(double x)
 {
     return (x - 2.0) / slant_cosine;

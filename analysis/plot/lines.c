@@ -1,4 +1,4 @@
-/* Lines, steps and distribution functions: cut at the frame, thinned to what a column of pixels can show. */
+/* Lines, steps and distribution functions, cut at the frame and thinned to columns of pixels. */
 #include "analysis/plot/mark.h"
 
 #include "sim/core/mem.h"
@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static const double sparse_px = 9.0;          /* points at least that far apart have a marker each */
-static const double marker_every_px = 90.0;   /* else markers only tell lines apart, this far apart */
-enum { DENSE_POINTS = 1500 };                 /* such long lines are drawn thinner */
+static const double sparse_px = 9.0;          /* points at least this far apart each have a marker */
+static const double marker_every_px = 90.0;   /* distance of markers that only distinguish lines */
+enum { DENSE_POINTS = 1500 };                 /* lines with more points are drawn thinner */
 
 /* --- paths --- */
 
@@ -59,7 +59,7 @@ static void draw_line(const struct frame *frame, size_t index)
 
 /* --- bands --- */
 
-/* Where the band ends at entry i, within the frame; false where it has a gap. */
+/* The end of the band at entry i, within the frame; false at a gap. */
 static bool band_point(const struct frame *frame, const struct plot_series *series, size_t i, bool is_upper,
                        struct px_point *point)
 {
@@ -72,7 +72,7 @@ static bool band_point(const struct frame *frame, const struct plot_series *seri
     return true;
 }
 
-/* One closed part without gaps, entries `from` to before `to`: along the upper end and back along the lower. */
+/* Draws a closed part without gaps, entries `from` to before `to`: along the upper end and back along the lower. */
 static void draw_band_part(const struct frame *frame, const struct plot_series *series, size_t from, size_t to)
 {
     struct pen pen;
@@ -121,7 +121,7 @@ static void draw_all_markers(const struct frame *frame, size_t index)
     }
 }
 
-/* Where markers of a dense line stand, so that they tell lines apart: at equal distances, other ones per series. */
+/* Places of the markers of a dense line: at equal distances, shifted for each series. */
 struct spread {
     size_t index, n_series;
     double next_px;
@@ -161,7 +161,7 @@ static int compare_values(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The values in order, without NAN; infinite ones stand at the ends. NULL when out of memory, else *n of them. */
+/* The values sorted, without NAN; infinite ones at the ends. *n: their number. NULL when out of memory. */
 static double *sort_values(const struct plot_series *series, size_t *n)
 {
     double *sorted = mem_alloc((series->n + 1) * sizeof *sorted);
@@ -173,7 +173,7 @@ static double *sort_values(const struct plot_series *series, size_t *n)
     return sorted;
 }
 
-/* From the left end at the share of what lies below it, up at every value, to the right end. */
+/* From the left end, at the share of the values below it, up at every value, to the right end. */
 static void draw_cdf_line(const struct frame *frame, const double *sorted, size_t n)
 {
     struct pen pen;
@@ -204,7 +204,7 @@ static void draw_cdf_markers(const struct frame *frame, size_t index, const doub
     begin_spread(frame, &spread, index);
     for (size_t i = 0; i < n; i++) {
         const double share = (double)(i + 1) / (double)n;
-        if (share < 0.02 || share > 0.99) continue; /* there lines lie upon each other */
+        if (share < 0.02 || share > 0.99) continue; /* lines overlap there */
         spread_marker(frame, &spread, scale_px(&frame->x, sorted[i]), scale_px(&frame->y, share));
     }
     text_add(frame->svg, "\"/>\n");

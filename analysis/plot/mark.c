@@ -6,11 +6,12 @@
 
 /* --- Styles --- */
 
-/* Okabe and Ito, Color Universal Design (2008), without yellow, which white swallows; black as ink, and a grey. */
+/* Okabe and Ito, Color Universal Design (2008), without yellow, which is invisible on white; with black as ink, and
+ * a grey. */
 static const char *const colours[PLOT_COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                   "#e69f00", "#56b4e9", "#000000", "#8c8c8c"};
 
-/* Number of the colour of series i among those of its sort: how many of that sort stand before it. */
+/* The number of references, or of other series, before series i. */
 static unsigned rank_among(const struct plot_chart *chart, size_t i)
 {
     unsigned rank = 0;
@@ -40,8 +41,8 @@ size_t style_partner(const struct plot_chart *chart, size_t i)
     return chart->n_series;
 }
 
-/* From pale yellow over green to deep blue, in even steps of lightness in OKLab (Ottosson 2020), 0.965 to 0.28: lightness
- * alone tells values apart, with any kind of colour vision and in grey. */
+/* From pale yellow over green to deep blue, in even steps of lightness in OKLab (Ottosson 2020), 0.965 to 0.28:
+ * lightness alone tells values apart, with any kind of colour vision and in grey. */
 void style_heat(int level, char colour[8])
 {
     static const int anchors[][3] = {{248, 246, 204}, {188, 231, 161}, {102, 214, 151}, {0, 192, 160}, {0, 163, 171},
@@ -62,7 +63,7 @@ const char *style_text_on(const char *colour)
     unsigned long rgb = strtoul(colour + 1, NULL, 16);
     double luminance = 0.0;
     for (int i = 0; i < 3; i++, rgb >>= 8) luminance += weights[i] * pow((double)(rgb & 0xff) / 255.0, 2.2);
-    return luminance > 0.215 ? STYLE_INK : "#ffffff"; /* where both contrast alike */
+    return luminance > 0.215 ? STYLE_INK : "#ffffff"; /* the luminance at which both contrast equally */
 }
 
 /* --- Places of bars --- */
@@ -174,7 +175,7 @@ void mark_whisker(const struct frame *frame, const char *colour, double x, doubl
     draw_px(svg, "V", up);
     for (int end = 0; end < 2; end++) {
         const double y = end == 0 ? a : b;
-        if (y < data->top || y > data->bottom) continue; /* it goes on beyond the frame */
+        if (y < data->top || y > data->bottom) continue; /* it extends beyond the frame */
         draw_px(svg, "M", fmax(x - serif_px, data->left));
         draw_px(svg, " ", y);
         draw_px(svg, "H", fmin(x + serif_px, data->right));

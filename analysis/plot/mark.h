@@ -1,11 +1,11 @@
-/* What kinds of charts share when they draw data: markers, whiskers, what is said on hovering. */
+/* What all kinds of charts share when they draw data: styles, markers, whiskers, tooltips. */
 #ifndef ORRERY_ANALYSIS_PLOT_MARK_H
 #define ORRERY_ANALYSIS_PLOT_MARK_H
 
 #include "analysis/plot/frame.h"
 #include "analysis/plot/plot.h"
 
-/* How charts look: sizes, greys, the colours of series and of heat. */
+/* Sizes, greys, colours of series and of heat maps. */
 
 #define STYLE_INK "#1f2328"
 #define STYLE_QUIET "#57606a" /* titles of axes, subtitles */
@@ -21,7 +21,8 @@
 
 enum { STYLE_HEAT_LEVELS = 64 };
 
-/* Colour and marker of series i of a chart (see plot_series.colour); dashes only where more series than colours are. */
+/* Colour and marker of series i of a chart (see plot_series.colour); dashes only if there are more series than
+ * colours. */
 struct series_style {
     const char *colour;
     unsigned shape;
@@ -30,47 +31,47 @@ struct series_style {
 
 struct series_style style_of_series(const struct plot_chart *chart, size_t i);
 
-/* The first series that is no reference and shares its colour number with reference i; n_series when there is none. */
+/* The first non-reference series with the colour number of reference i; n_series if there is none. */
 size_t style_partner(const struct plot_chart *chart, size_t i);
 
 /* #rrggbb of a level, 0 (low, pale) to STYLE_HEAT_LEVELS - 1 (high, dark). */
 void style_heat(int level, char colour[8]);
 
-/* Ink or white, whichever reads better on a colour #rrggbb. */
+/* Ink or white, whichever contrasts more with a colour #rrggbb. */
 const char *style_text_on(const char *colour);
 
-/* Where the bars of a category stand, one per series, side by side. */
+/* Places of the bars of a category, one per series, side by side. */
 
 #define BAR_GROUP_SHARE 0.78 /* of a category's width that its bars take */
 
-/* How many stand side by side, at least 1. A reference stands upon the bar of its colour and takes no place of its own;
- * among dots, and without such a bar, it does. */
+/* The number of places in a category, at least 1. A reference shares the bar of its colour; among dots, and without
+ * such a bar, it has its own place. */
 size_t bar_places(const struct plot_chart *chart);
 
 /* The centre of a series' bars, in places from the middle of the category. */
 double bar_place(const struct plot_chart *chart, size_t series);
 
-/* What kinds of charts share when they draw data: markers, whiskers, what is said on hovering. */
+/* --- Marks --- */
 
-/* Above this many elements with a text each, a series is drawn as one path without: pages stay small. */
+/* With more elements a series is drawn as one path without tooltips: pages stay small. */
 enum { MARK_MOST_ELEMENTS = 400 };
 
-/* A <title>: name of the series, label of the entry when it has one, and "x, y" as people read them. */
+/* Adds a <title>: name of the series, label of the entry if it has one, and "x, y" formatted. */
 void mark_title(const struct frame *frame, const struct plot_series *series, size_t i);
 
 /* Adds "name: " or nothing. */
 void mark_name(struct text *svg, const char *name);
 
-/* A value as the axis writes it. */
+/* Adds a value in the format of the axis. */
 void mark_value(struct text *svg, enum plot_scale kind, double value);
 
-/* One marker at a place within the frame, filled, or hollow for a reference, with its own <title>. */
+/* Draws a marker with its <title> at a place within the frame: filled, or hollow for a reference. */
 void mark_point(const struct frame *frame, size_t series, size_t i, double x, double y);
 
-/* A vertical interval from low to high, with serifs. */
+/* Draws a vertical interval from low to high, with serifs. */
 void mark_whisker(const struct frame *frame, const char *colour, double x, double low, double high);
 
-/* Whether a point in pixels lies within the frame (a little beyond, for rounding); false for NAN. */
+/* Whether a point in pixels lies within the frame (with a margin for rounding); false for NAN. */
 bool mark_is_inside(const struct frame *frame, double x, double y);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { BENT_POINTS = 64 }; /* of a straight line where it is drawn bent: one axis logarithmic, the other not */
+enum { BENT_POINTS = 64 }; /* points of a straight line that is curved on mixed axes */
 
 static const char *kind_name(enum plot_kind kind)
 {
@@ -36,7 +36,7 @@ static void describe_axis(struct text *svg, const char *which, const struct plot
     if (scale->kind == PLOT_LOG) text_add(svg, ", logarithmic");
 }
 
-/* What a screen reader says: the kind, the axes, the names of the series. */
+/* Adds the text for screen readers: kind, axes, names of the series. */
 static void describe(const struct frame *frame)
 {
     const struct plot_chart *chart = frame->chart;

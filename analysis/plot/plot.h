@@ -1,10 +1,10 @@
-/* Charts: what is to be seen, apart from how it is drawn. One chart has one kind, two axes and some series; plot_svg draws
- * it, plot_gnuplot writes it for authors who want their own style.
+/* Charts, described apart from how they are drawn. A chart has one kind, two axes and some series. plot_svg draws
+ * it; plot_gnuplot writes it for authors who want their own style.
  *
- * The same chart gives the same bytes: coordinates are rounded to a tenth of a pixel, texts are laid out by a fixed table
- * of widths. Colours are those of Okabe and Ito (2008), which people tell apart with any kind of colour vision; series
- * differ by marker too, so that a chart survives a grey printer. NAN, infinities, numbers beyond 1e300 and, on a
- * logarithmic axis, those not above 0 have no place: they leave a gap. */
+ * Equal charts give equal bytes: coordinates are rounded to a tenth of a pixel, texts are laid out by a fixed table
+ * of widths. Colours are those of Okabe and Ito (2008), which can be told apart with any kind of colour vision.
+ * Series also differ by marker, so that a chart survives a grey printer. NAN, infinities, numbers beyond 1e300 and,
+ * on a logarithmic axis, numbers not above 0 leave a gap. */
 #ifndef ORRERY_ANALYSIS_PLOT_PLOT_H
 #define ORRERY_ANALYSIS_PLOT_PLOT_H
 
@@ -16,7 +16,7 @@
 enum plot_kind {
     PLOT_LINE,     /* points (x, y) joined in their order; with low/high also a band around the line */
     PLOT_STEP,     /* y holds from its x to the next one: queue lengths, counts */
-    PLOT_CDF,      /* the share of the values x that are at most that; y is not given; INFINITY counts and is never reached */
+    PLOT_CDF,      /* share of values <= x; y is not given; INFINITY counts, and is never reached */
     PLOT_BAR,      /* one bar per category and series, y high; low/high are its interval */
     PLOT_DOTS,     /* like bars, but a marker at y: for a logarithmic axis, or one that need not start at 0 */
     PLOT_HEATMAP,  /* one series: y[i] is the value of cell (x[i], row[i]) */
@@ -27,11 +27,11 @@ enum plot_kind {
 enum plot_scale {
     PLOT_LINEAR,
     PLOT_LOG,
-    PLOT_TIME /* seconds, with ticks that bring their unit: 30 s, 10 min, 6 h, 2 d */
+    PLOT_TIME /* seconds, with units at the ticks: 30 s, 10 min, 6 h, 2 d */
 };
 
 struct plot_axis {
-    const char *title; /* with its unit; may be NULL */
+    const char *title; /* with its unit, or NULL */
     enum plot_scale scale;
     double low, high;  /* low == high: from the data, widened to round numbers */
 };
@@ -39,16 +39,16 @@ struct plot_axis {
 /* Arrays have n entries; those that the kind does not use are NULL. NAN leaves a gap. */
 struct plot_series {
     const char *name;    /* in the legend; NULL: not listed */
-    bool is_reference;   /* what a paper says: hollow markers, never joined */
+    bool is_reference;   /* a paper's points: hollow markers, never joined */
     unsigned colour;     /* 1 .. PLOT_COLOURS; 0: the next one, for a reference that of the series it stands beside: the
                             first reference beside the first series that is none, and so on */
     size_t n;
-    const double *x, *y;      /* of PLOT_BAR and PLOT_DOTS y alone: entry i belongs to category i */
+    const double *x, *y;      /* PLOT_BAR and PLOT_DOTS: y alone, entry i for category i */
     const double *low, *high; /* interval around y */
     const double *x_end;      /* PLOT_GANTT */
     const size_t *row;        /* PLOT_GANTT, PLOT_HEATMAP: index of the category */
     const bool *on_front;     /* PLOT_SCATTER */
-    const char *const *labels; /* said on hovering, beside a Gantt bar or a point; may be NULL */
+    const char *const *labels; /* tooltips of Gantt bars and points, or NULL */
 };
 
 enum { PLOT_COLOURS = 8 };
@@ -77,14 +77,14 @@ struct plot_chart {
     double width, height;         /* pixels; 0: 640 x 400, higher for many Gantt rows */
 };
 
-/* Adds one <svg> element, without an XML head, so that it can stand in a page and, on its own, in a file. Series of more
- * points than pixels are thinned without losing extremes: of each column of pixels the first, lowest, highest and last
- * are kept; cells of a heat map below two pixels are drawn as their highest. What does not fit is cut (texts, told in full
- * on hovering) or makes the chart higher than asked (legends). svg->failed is set when memory runs out. */
+/* Adds one <svg> element without an XML head, usable in a page and as a file. Series with more points than pixels
+ * are thinned without losing extremes: each column of pixels keeps its first, lowest, highest and last point; cells
+ * of a heat map below two pixels are drawn as their highest. Content that does not fit is cut (texts, complete in
+ * the tooltip) or makes the chart higher than requested (legends). Sets svg->failed when memory runs out. */
 void plot_svg(const struct plot_chart *chart, struct text *svg);
 
-/* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. The script chooses no
- * terminal: gnuplot -e "set terminal svg; set output 'x.svg'" SCRIPT, or gnuplot -p SCRIPT to look at it. */
+/* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. The script sets
+ * no terminal: gnuplot -e "set terminal svg; set output 'x.svg'" SCRIPT, or gnuplot -p SCRIPT to show it. */
 void plot_gnuplot(const struct plot_chart *chart, const char *data_name, struct text *script, struct text *data);
 
 #endif

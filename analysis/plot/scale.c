@@ -1,4 +1,4 @@
-/* Axes: which values they cover, and where these lie. */
+/* Axes: the values that they cover, and their pixels. */
 #include "analysis/plot/frame.h"
 
 #include "analysis/plot/scale.h"
@@ -10,7 +10,7 @@
 
 static const double most = 1e300;      /* beyond it, differences overflow */
 static const double far_px = 1e6;      /* beyond it, lines are cut imprecisely */
-static const double rounding = 1e-9;   /* share of a step by which a value may miss it */
+static const double rounding = 1e-9;   /* tolerance of a value against a step, as a share of the step */
 static const double tight_share = 0.2; /* of a step, to which FIT_TIGHT rounds */
 
 bool scale_has(enum plot_scale kind, double value)
@@ -59,7 +59,7 @@ double scale_round_step(enum plot_scale kind, double value)
 
 /* --- fitting --- */
 
-/* Some room around data that is but one value. */
+/* Adds room around data of a single value. */
 static void widen_point(double *low, double *high)
 {
     const double middle = *low;
@@ -92,7 +92,7 @@ static void fit_linear(struct scale *scale, const struct extent *data, enum scal
     scale->high = high;
 }
 
-/* Down, or up, to the next of 1, 2 and 5 times a power of ten. */
+/* Rounds to the next of 1, 2 and 5 times a power of ten. */
 static double round_log(double value, bool up)
 {
     static const double leads[] = {1.0, 2.0, 5.0, 10.0};
@@ -163,7 +163,7 @@ static void add_all(struct extent *extent, const double *values, size_t n)
     for (size_t i = 0; values != NULL && i < n; i++) extent_add(extent, values[i]);
 }
 
-/* A point counts only when both of its numbers have a place. */
+/* A point counts only if the axes can show both of its numbers. */
 static void add_points(const struct plot_series *series, struct extent *x, struct extent *y)
 {
     if (series->x == NULL || series->y == NULL) return;

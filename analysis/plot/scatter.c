@@ -1,4 +1,4 @@
-/* Points, and the Pareto front among them. Very many points are drawn as dots, those that would cover each other once. */
+/* Points, and the Pareto front among them. Very many points are drawn as dots, overlapping ones once. */
 #include "analysis/plot/mark.h"
 
 #include "analysis/plot/draw.h"
@@ -27,13 +27,13 @@ static int compare_cells(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Dots are three pixels wide: where there are very many, steps of a whole pixel or two hide nothing either. */
+/* Dots are three pixels wide: with very many, cells of one or two pixels hide nothing. */
 static double cells_per_px(const struct plot_series *series)
 {
     return series->n <= 20000 ? 2.0 : series->n <= 200000 ? 1.0 : 0.5;
 }
 
-/* The cells of half a pixel or more that points fall into: row in the upper half, column in the lower. */
+/* Finds the cells (half a pixel or more) that have points: row in the upper half, column in the lower. */
 static size_t find_cells(const struct frame *frame, const struct plot_series *series, uint32_t *cells)
 {
     const double per_px = cells_per_px(series);
@@ -119,7 +119,7 @@ static bool meets(const struct px_rect *a, const struct px_rect *b)
     return a->left < b->right && b->left < a->right && a->top < b->bottom && b->top < a->bottom;
 }
 
-/* Whether a text in that place covers no other text and no point. */
+/* Whether a text at that place covers neither another text nor a point. */
 static bool is_free(const struct frame *frame, const struct taken *taken, const struct px_rect *rect)
 {
     const double reach = STYLE_MARKER_PX;
@@ -140,11 +140,11 @@ static bool is_free(const struct frame *frame, const struct taken *taken, const 
     return true;
 }
 
-/* Small, on a white rim that keeps it readable over lines. */
+/* Small, on a white rim that keeps it legible over lines. */
 static const char *const name_attributes = " font-size=\"11\" fill=\"" STYLE_QUIET
                                            "\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\"";
 
-/* Right of the point, above or below it, or left. */
+/* Draws a name right of, above, below or left of its point, where it is free. */
 static void draw_name(const struct frame *frame, struct taken *taken, struct px_point point, const char *name)
 {
     const double width = text_width_px(name, strlen(name), STYLE_SMALL_PX), half = STYLE_SMALL_PX / 2.0;
@@ -160,7 +160,7 @@ static void draw_name(const struct frame *frame, struct taken *taken, struct px_
     }
 }
 
-/* Names stand beside the points of a front, or beside all when they are few; elsewhere they are said on hovering. */
+/* Draws names beside the points of a front, or beside all if they are few; others are tooltips. */
 static void draw_names(const struct frame *frame)
 {
     size_t n_points = 0;
@@ -180,7 +180,7 @@ static void draw_names(const struct frame *frame)
 
 /* --- all of it --- */
 
-/* Points that are not on the front step back. */
+/* Draws points; those not on the front are paler. */
 static void draw_points(const struct frame *frame, size_t index, bool on_front)
 {
     const struct plot_series *series = &frame->chart->series[index];

@@ -9,7 +9,7 @@
 
 /* --- Labels --- */
 
-/* m × 10ⁿ, the mantissa with as few digits as it takes, up to four. */
+/* m × 10ⁿ, the mantissa with the fewest digits that are exact, at most four. */
 static void format_power(double value, char label[TICK_LABEL_BYTES])
 {
     static const char *const digits[] = {"\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",     "\xc2\xb3",
@@ -37,7 +37,7 @@ static void format_power(double value, char label[TICK_LABEL_BYTES])
                  mantissa, power);
 }
 
-/* The suffix for numbers up to `most`, and what it stands for. */
+/* The suffix for numbers up to `most`, and its value. */
 static const char *find_suffix(double most, double *unit)
 {
     static const struct {
@@ -134,7 +134,7 @@ double ticks_widest_px(const struct ticks *ticks, double size_px)
     return widest;
 }
 
-/* Whether labels of neighbours leave a gap. */
+/* Whether neighbouring labels leave a gap. */
 static bool labels_fit(const struct ticks *ticks, const struct scale *scale, bool beside, double size_px)
 {
     double last_px = 0.0, last_width = -1.0;
@@ -171,7 +171,7 @@ static void place_linear(struct ticks *ticks, const struct scale *scale, double 
     }
 }
 
-/* Into how many parts minor lines divide a step. */
+/* The number of parts into which minor lines divide a step. */
 static int minor_parts(enum plot_scale kind, double step)
 {
     if (kind == PLOT_TIME && step >= 10.0) {
@@ -215,7 +215,7 @@ static void find_linear(struct ticks *ticks, const struct scale *scale, bool bes
 
 /* --- logarithmic --- */
 
-/* Ticks at the leads of a mask (bit 1: 1, ... bit 9: 9) of every `every`-th decade. */
+/* Places ticks at the leading digits of a mask (bit 1: 1, ... bit 9: 9) in every `every`-th decade. */
 static void place_log(struct ticks *ticks, const struct scale *scale, unsigned leads, int every)
 {
     const int first = (int)floor(log10(scale->low) + rounding), last = (int)floor(log10(scale->high) + rounding);

@@ -1,4 +1,4 @@
-/* The ticks of an axis and what stands beside them. */
+/* The ticks of an axis and their labels. */
 #ifndef ORRERY_ANALYSIS_PLOT_TICKS_H
 #define ORRERY_ANALYSIS_PLOT_TICKS_H
 
@@ -17,9 +17,9 @@ struct ticks {
     double minor[MINOR_TICKS_MAX]; /* for thinner lines between */
 };
 
-/* Ticks at round values, about `tick_px` pixels apart, so that labels do not run into each other; `beside`: they stand
- * side by side (x), else one above the other. from_px and to_px of the scale must be known, at least by their distance.
- * `whole`: none at fractions. */
+/* Finds ticks at round values, about `tick_px` pixels apart, with labels that do not overlap. `beside`: labels are
+ * side by side (x), else one above the other. `whole`: no ticks at fractions. The scale's from_px and to_px must be
+ * known, at least their distance. */
 void ticks_find(struct ticks *ticks, const struct scale *scale, bool beside, bool whole, double size_px,
                 double tick_px);
 
@@ -29,10 +29,10 @@ double ticks_widest_px(const struct ticks *ticks, double size_px);
 /* A value on an axis with ticks `step` apart, the largest of them `most`: 0.5, 2,000, 20k, 2×10⁻⁵. */
 void tick_number_label(double value, double step, double most, char label[TICK_LABEL_BYTES]);
 
-/* A value for people, in about four digits: 0.1235, 12.3k, 2×10⁻⁵. */
+/* A value in about four digits: 0.1235, 12.3k, 2×10⁻⁵. */
 void number_label(double value, char label[TICK_LABEL_BYTES]);
 
-/* Seconds for people: 30 s, 1:30 min, 6 h, 1 d 12 h. */
+/* Seconds in readable units: 30 s, 1:30 min, 6 h, 1 d 12 h. */
 void time_label(double value_s, char label[TICK_LABEL_BYTES]);
 
 #endif

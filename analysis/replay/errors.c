@@ -19,7 +19,7 @@ static double mean(const double *values, size_t n)
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-/* The statistics of one side; moves the values about. */
+/* The statistics of one side; reorders the values. */
 static void describe(double *values, size_t n, double described[REPLAY_STATISTICS])
 {
     described[0] = mean(values, n);
@@ -52,7 +52,7 @@ static int compare_distributions(const double *measured, const double *simulated
     return 0;
 }
 
-/* Keeps the request among the worst, if it is one; those of equal errors stay in their order. */
+/* Inserts the request if it is among the worst; equal errors keep their order. */
 static void rank(struct replay_errors *errors, double abs_s[REPLAY_WORST], size_t request, double error_s)
 {
     size_t at = errors->n_worst;

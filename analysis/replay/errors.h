@@ -1,7 +1,7 @@
-/* How far simulated times are from measured ones, request by request and in distribution.
+/* Errors of simulated times against measured ones, request by request and in distribution.
  *
- * Both are needed: a simulator may have every quantile right and every request wrong, and a queue that is a little too long
- * moves all requests behind it although each was served as it should be. */
+ * Both are needed: a simulator may have every quantile right and every request wrong. A queue that is a little too long
+ * moves all requests behind it although each was served correctly. */
 #ifndef ORRERY_ANALYSIS_REPLAY_ERRORS_H
 #define ORRERY_ANALYSIS_REPLAY_ERRORS_H
 
@@ -9,11 +9,11 @@
 
 enum { REPLAY_STATISTICS = 4, REPLAY_WORST = 3 };
 
-/* A number of both distributions. */
+/* A statistic of both distributions. */
 struct replay_statistic {
     const char *name; /* "mean", "p50", "p90", "p99" */
     double measured, simulated;
-    double error_frac; /* simulated / measured - 1; NAN where nothing was measured but 0 */
+    double error_frac; /* simulated / measured - 1; NAN if measured is 0 */
 };
 
 struct replay_errors {
@@ -26,8 +26,8 @@ struct replay_errors {
     size_t worst[REPLAY_WORST]; /* the requests with the largest |simulated - measured|, largest first, then by index */
 };
 
-/* The errors over the `n` requests, but for those where either value is NAN. All values are 0 or more. NANs where there are
- * none. Returns 0 or SIM_E_NOMEM. */
+/* Computes the errors over the `n` requests without NAN values. All values are 0 or more. NANs if there are none.
+ * Returns 0 or SIM_E_NOMEM. */
 int replay_errors(const double *measured, const double *simulated, size_t n, struct replay_errors *errors);
 
 #endif

@@ -9,18 +9,18 @@
 
 enum { MAX_ROUNDS = 24, STEPS = 5, MAX_EVALUATIONS = 300 /* of a descent */ };
 
-static const double inlier = 0.02;      /* residuals beyond this count by their size, not its square */
+static const double inlier = 0.02;      /* larger residuals count by their size, not its square */
 static const double grain = 1e-4;       /* of the unit */
-static const double difference = 0.4;   /* of a constant, and at least of its unit, for the first derivatives */
-static const double idle_part = 1e-3;   /* of the loss: after a round that gains less, differences are halved */
+static const double difference = 0.4;   /* relative step of the first derivatives; at least of the unit */
+static const double idle_part = 1e-3;   /* share of the loss: after a round that gains less, differences are halved */
 static const double least_difference = 0.02;
-static const double last_step = 0.004; /* of the unit: the pattern's are not shorter */
+static const double last_step = 0.004; /* shortest step of the pattern, in units */
 
 struct search {
     const struct refit *refit;
     struct refit_result *result;
     double *residuals;         /* [n_residuals], at the result */
-    double *slopes[REFIT_MAX]; /* [n_residuals], of the residuals by each constant in its unit */
+    double *slopes[REFIT_MAX]; /* [n_residuals], derivatives of the residuals by each constant in its unit */
     double *trial;             /* [n_residuals] */
 };
 
@@ -71,7 +71,7 @@ static int differentiate(const struct search *search, double part)
     return 0;
 }
 
-/* The weighted normal equations for the constants in their units: a x = b. */
+/* Sets the weighted normal equations for the constants in their units: a x = b. */
 static void set_equations(const struct search *search, double a[REFIT_MAX][REFIT_MAX], double b[REFIT_MAX])
 {
     const struct refit *refit = search->refit;
@@ -88,7 +88,7 @@ static void set_equations(const struct search *search, double a[REFIT_MAX][REFIT
     }
 }
 
-/* Solves the equations of the chosen constants by elimination; the others are 0. Returns whether they have a solution. */
+/* Solves the equations of the chosen constants by elimination; others are 0. Returns whether a solution exists. */
 static bool solve(const double a[REFIT_MAX][REFIT_MAX], const double b[REFIT_MAX], size_t n, unsigned chosen,
                   double x[REFIT_MAX])
 {
@@ -112,7 +112,7 @@ static bool solve(const double a[REFIT_MAX][REFIT_MAX], const double b[REFIT_MAX
     return true;
 }
 
-/* x' a x / 2 - b' x, up to a constant the loss that the equations foretell. */
+/* x' a x / 2 - b' x: the loss that the equations predict, up to a constant. */
 static double foretold(const double a[REFIT_MAX][REFIT_MAX], const double b[REFIT_MAX], const double x[REFIT_MAX],
                        size_t n)
 {
@@ -124,7 +124,7 @@ static double foretold(const double a[REFIT_MAX][REFIT_MAX], const double b[REFI
     return sum;
 }
 
-/* The best solution without negative constants: that of one of the choices of those that are not 0. */
+/* The best non-negative solution, over all choices of the constants that are not 0. */
 static void aim_at(const struct search *search, double aim[REFIT_MAX])
 {
     const size_t n = search->refit->n;
@@ -142,7 +142,7 @@ static void aim_at(const struct search *search, double aim[REFIT_MAX])
     }
 }
 
-/* What was tried is the best so far. */
+/* Accepts the trial as the best so far. */
 static void take_trial(struct search *search, const double *values, double loss)
 {
     double *residuals = search->residuals;
@@ -152,7 +152,7 @@ static void take_trial(struct search *search, const double *values, double loss)
     for (size_t k = 0; k < search->refit->n; k++) search->result->values[k] = values[k];
 }
 
-/* Goes towards the aim, as far as that lowers the loss. */
+/* Moves towards the aim while that lowers the loss. */
 static int step_towards(struct search *search, const double aim[REFIT_MAX])
 {
     const struct refit *refit = search->refit;
@@ -174,7 +174,7 @@ static int step_towards(struct search *search, const double aim[REFIT_MAX])
 
 /* --- The search --- */
 
-/* Takes the constants, in units, for the best so far if their loss is lower. */
+/* Accepts the constants, in units, if their loss is the lowest so far. */
 static int try_at(struct search *search, const double places[REFIT_MAX])
 {
     const struct refit *refit = search->refit;
@@ -201,7 +201,7 @@ static int look_about(struct search *search)
     return code;
 }
 
-/* Starts from what held so far. */
+/* Starts from the given values. */
 static int look_at_start(struct search *search)
 {
     double at[REFIT_MAX] = {0};
@@ -211,8 +211,8 @@ static int look_at_start(struct search *search)
     return code;
 }
 
-/* One step from the best so far: up or down by one constant, or up by one and down by another, which may stand in for each
- * other. A constant that would be negative is 0. */
+/* One step from the best so far: up or down by one constant, or up by one and down by another that may compensate
+ * it. A constant that would be negative is 0. */
 static int step(struct search *search, size_t up, size_t down, double length)
 {
     const struct refit *refit = search->refit;
@@ -236,7 +236,7 @@ static int poll(struct search *search, double length)
     return code;
 }
 
-/* Gauss and Newton's way, as far as it gains. */
+/* Gauss-Newton rounds while they gain. */
 static int take_rounds(struct search *search)
 {
     struct refit_result *result = search->result;
@@ -254,7 +254,7 @@ static int take_rounds(struct search *search)
     return code;
 }
 
-/* Steps of the pattern, ever shorter. */
+/* Pattern steps of decreasing length. */
 static int take_steps(struct search *search)
 {
     struct refit_result *result = search->result;
@@ -269,7 +269,7 @@ static int take_steps(struct search *search)
     return code;
 }
 
-/* The pattern finds the valley, in spite of jumps; slopes its lowest point, where it is smooth. */
+/* The pattern search finds the valley despite jumps; Gauss-Newton its lowest point where it is smooth. */
 static int descend(struct search *search)
 {
     int code = take_steps(search);
@@ -277,7 +277,7 @@ static int descend(struct search *search)
     return code == 0 ? take_rounds(search) : code;
 }
 
-/* Both descents: the one from the grid is taken if it ends lower. */
+/* Both descents: that from the grid is taken if it ends lower. */
 static int descend_twice(struct search *search)
 {
     struct refit_result *result = search->result, other = {.loss = HUGE_VAL};

@@ -1,9 +1,9 @@
-/* The few constants of a simulation that bring it nearest to what was measured.
+/* Fits the few constants of a simulation to measurements.
  *
- * A pattern search under the soft_l1 loss, constants never negative: steps up and down along each constant and along pairs of
- * them, taken when they lower the loss, halved when none does; for a queue answers to small changes by jumps. Then Gauss and
- * Newton's way (by reweighting, differences over wide steps), as far as it gains. Both from the start that is given and from the
- * best point of a coarse grid. Nothing is drawn at random: the same residuals give the same constants. */
+ * A pattern search under the soft_l1 loss, constants never negative: steps up and down along each constant and along
+ * pairs of constants, taken if they lower the loss, halved when none does; for a queue responds to small changes by
+ * jumps. Then Gauss-Newton (by reweighting, with wide finite differences) while it gains. Both start from the given
+ * point and from the best point of a coarse grid. Nothing is random: equal residuals give equal constants. */
 #ifndef ORRERY_ANALYSIS_REPLAY_REFIT_H
 #define ORRERY_ANALYSIS_REPLAY_REFIT_H
 
@@ -12,26 +12,26 @@
 
 enum { REFIT_MAX = 4 };
 
-/* Fills residuals[n_residuals], relative errors such as log ratios: 0 where simulated equals measured. Returns 0 or a negative
- * code. */
+/* Fills residuals[n_residuals] with relative errors such as log ratios: 0 where simulated equals measured. Returns 0
+ * or a negative code. */
 typedef int (*refit_residuals_fn)(void *context, const double *values, double *residuals);
 
 struct refit {
     size_t n;                /* constants, at most REFIT_MAX */
-    double units[REFIT_MAX]; /* > 0: their orders of magnitude */
+    double units[REFIT_MAX]; /* > 0: orders of magnitude */
     bool has_start;
-    double start[REFIT_MAX]; /* >= 0: what held so far, kept when nothing is better */
+    double start[REFIT_MAX]; /* initial values >= 0, kept if nothing is better */
     size_t n_residuals;
     refit_residuals_fn residuals;
     void *context;
 };
 
 struct refit_result {
-    double values[REFIT_MAX]; /* >= 0, each a multiple of 1e-4 of its unit, so that it can be written down */
+    double values[REFIT_MAX]; /* >= 0, multiples of 1e-4 of their units */
     double loss;              /* mean soft_l1 of the residuals at these */
     double start_loss;        /* at the start, HUGE_VAL without one */
     int evaluations;          /* calls of `residuals`: at most some 1200 */
-    bool converged;           /* the shortest steps lower the loss no more */
+    bool converged;           /* the shortest steps no longer lower the loss */
 };
 
 /* Returns 0, SIM_E_NOMEM, or what `residuals` returned. */

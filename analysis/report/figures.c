@@ -28,7 +28,7 @@ static void add(struct curve *curve, double x, double y)
     curve->y[curve->n++] = y;
 }
 
-/* Whether a share is far enough from the one that was kept before it. */
+/* Whether a share is far enough from the previous one kept. */
 static bool is_apart(double y, double before)
 {
     return y - before >= share_step || 1.0 - y <= tail_factor * (1.0 - before);
@@ -38,7 +38,7 @@ int curve_thin_shares(const double *x, const double *y, size_t n, struct arena *
 {
     double before = 0.0;
     size_t kept = 0;
-    for (size_t pass = 0; pass < 2; pass++) { /* counts, then copies */
+    for (size_t pass = 0; pass < 2; pass++) { /* first counts, then copies */
         if (pass == 1 && reserve(curve, kept, arena) != 0) return SIM_E_NOMEM;
         before = 0.0;
         for (size_t i = 0; i < n; i++) {
@@ -83,7 +83,7 @@ int curve_of_histogram(const struct histogram *histogram, struct arena *arena, s
     return curve_thin_shares(all.x, all.y, all.n, arena, curve);
 }
 
-/* Adds points i and k, which may be the same, in their order. */
+/* Adds points i and k, which may be equal, in order. */
 static void add_pair(struct curve *curve, const double *x, const double *y, size_t i, size_t k)
 {
     const size_t first = i < k ? i : k, second = i < k ? k : i;
@@ -119,7 +119,7 @@ int curve_thin_extremes(const double *x, const double *y, size_t n, size_t most,
 void curve_bin_means(const double *x, const double *y, size_t n, double start, double end, size_t n_bins, double *means)
 {
     const double width = (end - start) / (double)n_bins;
-    size_t i = 0; /* the point that holds at the time that has been reached */
+    size_t i = 0; /* the point in force at the current time */
     for (size_t bin = 0; bin < n_bins; bin++) {
         const double from = start + width * (double)bin, to = start + width * (double)(bin + 1);
         double sum = 0.0, held = 0.0;
@@ -139,7 +139,7 @@ void curve_bin_means(const double *x, const double *y, size_t n, double start, d
 
 /* --- Cumulative shares --- */
 
-/* From this ratio of the largest to the 1 % quantile on, the axis is logarithmic. */
+/* Above this ratio of the largest value to the 1 % quantile the axis is logarithmic. */
 static const double wide_ratio = 50.0;
 
 int cdf_open(const struct report_source *source, struct cdf *figure, const char *title, const char *unit)
@@ -196,7 +196,7 @@ static bool spans_decades(const struct cdf *figure)
     return high > wide_ratio * low;
 }
 
-/* Where a logarithmic axis starts: after the values that are zero, or nearly so. */
+/* The first point that a logarithmic axis shows: after values that are 0 or nearly so. */
 static size_t first_shown(const struct curve *curve, bool is_log)
 {
     const double least = is_log ? curve->x[curve->n - 1] * 1e-6 : -1.0;
@@ -212,7 +212,8 @@ static double share_before(const struct curve *curve, size_t first)
     return first > 0 ? curve->y[first - 1] : 0.0;
 }
 
-/* "Not shown on this axis: of a 21 % and of b 4 %, which are 0 or nearly so." Returns `note` when there is nothing to add. */
+/* "Not shown on this axis: of a 21 % and of b 4 %, which are 0 or nearly so." Returns `note` when there is nothing
+ * to add. */
 static const char *note_zeros(const struct cdf *figure, const char *note)
 {
     struct arena *arena = figure->source->arena;
@@ -235,7 +236,7 @@ static const char *note_zeros(const struct cdf *figure, const char *note)
     return result;
 }
 
-/* Whether all values are one, of which a curve shows nothing. */
+/* Whether all values are equal. */
 static bool is_flat(const struct cdf *figure)
 {
     for (size_t i = 0; i < figure->n_curves; i++)
@@ -243,7 +244,7 @@ static bool is_flat(const struct cdf *figure)
     return true;
 }
 
-/* A histogram knows its values to 0.1 %. */
+/* Adds the sentence about equal values; a histogram knows them to 0.1 %. */
 static void say_flat(const struct cdf *figure, struct text *html)
 {
     char words[WORDS_CHARS];

@@ -15,7 +15,7 @@ struct scan {
     double end_s;
 };
 
-/* Who never started has waited to the end at least. */
+/* A job that never started has waited at least until the end. */
 static int add_job(void *context, sqlite3_stmt *row)
 {
     static const int columns[] = {[JOB_JCT] = SCAN_JCT, [JOB_QUEUE] = SCAN_QUEUE, [JOB_SLOWDOWN] = SCAN_SLOWDOWN};

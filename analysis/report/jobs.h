@@ -1,4 +1,4 @@
-/* Jobs of a run: distributions over the finished ones, and whether waiting grew. The rows are read once. */
+/* Jobs of a run: distributions over finished jobs, and whether waiting grew. The rows are read once. */
 #ifndef ORRERY_ANALYSIS_REPORT_JOBS_H
 #define ORRERY_ANALYSIS_REPORT_JOBS_H
 

@@ -15,7 +15,7 @@ double source_metric(const struct report_source *source, const char *name)
     return (double)NAN;
 }
 
-/* Whether it is that metric of the dictionary, of all or of a service or class: "slo.attained_frac[chat]". */
+/* Whether `name` is the metric `known`, without entity or of a service or class: "slo.attained_frac[chat]". */
 static bool is_named(const char *name, const char *known)
 {
     const size_t n = strcspn(name, "[");
@@ -65,7 +65,7 @@ void metrics_tiles(const struct report_source *source, struct text *html)
 static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
 enum { N_PARTS = sizeof parts / sizeof *parts, NAME_CHARS = 512 };
 
-/* Which part of a distribution a metric is, N_PARTS when its name has none: 3 of "request.ttft_s.p99[chat/batch]". */
+/* The index of the part of a distribution that a metric is, N_PARTS if none: 3 of "request.ttft_s.p99[chat/batch]". */
 static int part_of(const char *name, size_t *base_bytes)
 {
     const char *entity = name + strcspn(name, "["), *dot = entity;
@@ -77,7 +77,7 @@ static int part_of(const char *name, size_t *base_bytes)
     return i;
 }
 
-/* The distribution's part, of the same service or class. */
+/* The value of another part of the distribution, of the same service or class. */
 static double part_value(const struct report_source *source, const char *name, size_t base_bytes, const char *part)
 {
     char full[NAME_CHARS];
@@ -85,7 +85,7 @@ static double part_value(const struct report_source *source, const char *name, s
     return source_metric(source, full);
 }
 
-/* A mean alone is no distribution. *is_first: no part before this one has a value. */
+/* Whether at least two parts have values: a mean alone is no distribution. *is_first: no earlier part has a value. */
 static bool is_distribution(const struct report_source *source, const char *name, bool *is_first)
 {
     size_t base_bytes;
@@ -106,7 +106,7 @@ static const char *better(const struct report_metric *metric)
     return metric->direction == REPORT_LOWER ? "lower" : "higher";
 }
 
-/* The definition of a distribution is that of one of its parts without the part's word. */
+/* The definition of a distribution: that of a part without the part's word. */
 static const char *plain_definition(const char *definition)
 {
     static const char *const words[] = {"mean ", "median ", "99th percentile of the ", "longest "};
@@ -115,8 +115,8 @@ static const char *plain_definition(const char *definition)
     return definition;
 }
 
-/* Adds the head of a row: the first `name_bytes` of the name, and the service or class in it; definition, unit and direction on hovering. `metric`: its line
- * in the dictionary, or NULL. */
+/* Adds the head of a row: the first `name_bytes` of the name and its service or class; definition, unit and
+ * direction as tooltip. `metric`: its dictionary entry, or NULL. */
 static void add_name(const struct report_metric *metric, const char *name, size_t name_bytes, struct text *html)
 {
     char short_name[NAME_CHARS];
@@ -131,7 +131,7 @@ static void add_name(const struct report_metric *metric, const char *name, size_
     text_add(html, "</code></th>");
 }
 
-/* `part` is said before the value where the head of the table is not shown. */
+/* `part` labels the value where the table's head is hidden. */
 static void add_value(double value, const char *unit, const char *part, struct text *html)
 {
     char words[WORDS_CHARS];
@@ -146,7 +146,7 @@ static void add_value(double value, const char *unit, const char *part, struct t
     text_add(html, "</td>");
 }
 
-/* Which direction is better, and the definition in words. */
+/* Adds the better direction and the definition. */
 static void add_row_end(const struct report_metric *metric, bool is_part, struct text *html)
 {
     text_printf(html, "<td class=\"better\">%s</td><td class=\"def\">", better(metric));
@@ -190,7 +190,7 @@ static void add_metric(struct table_state *state, const struct report_metric *me
     add_row_end(metric, false, state->html);
 }
 
-/* In the order of the dictionary; those that it does not have come last. */
+/* In the order of the dictionary; metrics not in it come last. */
 static void add_rows(struct table_state *state)
 {
     const struct report_values *metrics = &state->source->metrics;

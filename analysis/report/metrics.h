@@ -4,10 +4,11 @@
 
 #include "analysis/report/source.h"
 
-/* Adds the few numbers that say most, large. */
+/* Adds the most important numbers, in large type. */
 void metrics_tiles(const struct report_source *source, struct text *html);
 
-/* Adds a table of the distributions and one of everything else, in the order of the dictionary. Returns 0 or SIM_E_NOMEM. */
+/* Adds a table of the distributions and one of everything else, in the order of the dictionary. Returns 0 or
+ * SIM_E_NOMEM. */
 int metrics_tables(const struct report_source *source, struct text *html);
 
 #endif

@@ -156,7 +156,7 @@ void page_sql(struct text *html, const struct page_query *queries, size_t n)
     text_add(html, "</details>\n");
 }
 
-/* JSON that stands in a script element, where "<" could end it. */
+/* Adds a JSON string in a script element, where "<" could end the element. */
 static void add_json_string(struct text *html, const char *chars)
 {
     struct text json;
@@ -195,7 +195,7 @@ static void add_axis(struct text *html, const char *key, const struct plot_axis 
     text_add(html, "},");
 }
 
-/* What the script draws from, which is what the chart was drawn from. */
+/* Adds the data of the chart for the script. */
 static void add_data(struct text *html, const struct plot_chart *chart, const char *group)
 {
     text_add(html, "<script type=\"application/json\">{\"group\":");
@@ -219,7 +219,7 @@ static void add_data(struct text *html, const struct plot_chart *chart, const ch
     text_add(html, "]}</script>\n");
 }
 
-/* The size of a picture that has its place in the page: two stand beside each other. */
+/* The chart with the size of its place in the page: two figures stand side by side. */
 static struct plot_chart sized(const struct page_figure *figure)
 {
     struct plot_chart chart = *figure->chart;

@@ -1,4 +1,4 @@
-/* The HTML of a report: one page that needs nothing else. Whatever comes from a database goes through page_escape. */
+/* The HTML of a report: one self-contained page. Everything from a database goes through page_escape. */
 #ifndef ORRERY_ANALYSIS_REPORT_PAGE_H
 #define ORRERY_ANALYSIS_REPORT_PAGE_H
 
@@ -8,17 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Text, safe in elements and in quoted attributes; bytes that are no UTF-8 become U+FFFD, control characters vanish. */
+/* Adds text, safe in elements and in quoted attributes. Bytes that are no UTF-8 become U+FFFD; control characters
+ * are dropped. */
 void page_escape(struct text *html, const char *chars);
 
-/* Formats and escapes what it formatted. */
+/* Formats, escapes and adds text. */
 void page_printf(struct text *html, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* All up to the content, and what follows it. The policy of the page's head forbids every request. */
+/* Add the page before and after its content. The policy of the head forbids every request. */
 void page_open(struct text *html, const char *title);
 void page_close(struct text *html);
 
-/* A section of a page, `page` being what all its sections are made from. */
+/* A section of a page. `page` is the context of all its sections. */
 struct page_section {
     const char *id, *title;
     bool (*applies)(const void *page); /* NULL: always */
@@ -32,31 +33,31 @@ int page_sections(struct text *html, const struct page_section *sections, const 
 /* Adds a row of a list of terms; nothing when the value is empty. */
 void page_term(struct text *html, const char *term, const char *value);
 
-/* A paragraph that says what is missing, or why. */
+/* Adds a paragraph that explains what is missing, or why. */
 void page_note(struct text *html, const char *text);
 
-/* One statement that a figure or table shows the answer of. */
+/* A statement whose answer a figure or table shows. */
 struct page_query {
     const char *sql;
     size_t n_rows; /* of its answer */
 };
 
-/* A chart with what it was made from. */
+/* A chart with the statements behind it. */
 struct page_figure {
     const struct plot_chart *chart;
-    const char *note; /* what to look at, what was left out; or NULL */
+    const char *note; /* what to notice, what was left out; or NULL */
     const struct page_query *queries;
     size_t n_queries;
-    const char *group; /* figures of one group zoom together, along x; NULL: this one does not zoom */
+    const char *group; /* figures of one group zoom together along x; NULL: no zoom */
     bool wide;         /* takes the whole width */
 };
 
-/* Figures stand side by side where there is room. */
+/* Figures are side by side if there is room. */
 void page_figures(struct text *html);
 void page_figures_end(struct text *html);
 void page_figure(struct text *html, const struct page_figure *figure);
 
-/* The statements, folded away. */
+/* Adds the statements, folded. */
 void page_sql(struct text *html, const struct page_query *queries, size_t n);
 
 #endif

@@ -16,7 +16,7 @@
 
 enum { GANTT_MAX_LANES = 64, GANTT_MAX_BARS = 1500 };
 
-/* A bar is one lane of a stretch. Colours tell how many GPUs of the node it is. */
+/* A bar is one lane of a stretch. Its colour shows how many GPUs of the node the job has. */
 enum { N_SIZES = 4 };
 static const char *const size_names[N_SIZES] = {"1 GPU", "2 or 3 GPUs", "4 to 7 GPUs", "8 GPUs and more"};
 
@@ -25,7 +25,7 @@ static int size_of(int64_t gpus)
     return gpus >= 8 ? 3 : gpus >= 4 ? 2 : gpus >= 2 ? 1 : 0;
 }
 
-/* A node with stretches, which lie in a row. */
+/* A node and its consecutive stretches. */
 struct node {
     int64_t id;
     size_t first, n;
@@ -73,7 +73,7 @@ static int find_nodes(struct gantt *gantt)
     return 0;
 }
 
-/* The nodes with most GPU time, as many as there are lanes for; at least one. */
+/* Chooses the nodes with most GPU time that fit the lanes; at least one. */
 static void choose_nodes(struct gantt *gantt)
 {
     for (int64_t left = GANTT_MAX_LANES; left > 0;) {
@@ -89,7 +89,8 @@ static void choose_nodes(struct gantt *gantt)
     }
 }
 
-/* The first `gpus` lanes of a node that are free from `start_s` on, as bits from its first one; none when there are fewer. */
+/* The first `gpus` lanes of a node that are free from `start_s` on, as bit mask from its first lane; 0 if there are
+ * fewer. */
 static uint64_t free_lanes(const double *free_s, int64_t n_lanes, int64_t gpus, double start_s)
 {
     uint64_t lanes = 0;
@@ -117,7 +118,7 @@ static void fill_lanes(const struct gantt *gantt, const struct node *node)
     }
 }
 
-/* Lanes are numbered through all shown nodes; the first of a node has its name. */
+/* Numbers lanes through all shown nodes; the first lane of a node has its name. */
 static int name_lanes(struct gantt *gantt)
 {
     gantt->lanes = arena_alloc(gantt->source->arena, GANTT_MAX_LANES * sizeof *gantt->lanes);
@@ -142,7 +143,7 @@ static int compare_held(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-/* The longest stretches, as many as there may be bars. Returns how many there are in `chosen`. */
+/* Chooses the longest stretches that fit the bars. Returns their number. */
 static size_t choose_stretches(struct gantt *gantt, const struct stretch **chosen)
 {
     size_t n = 0, n_taken = 0;
@@ -157,7 +158,7 @@ static size_t choose_stretches(struct gantt *gantt, const struct stretch **chose
     return n_taken;
 }
 
-/* The series' own arrays, which its constant pointers lead to. */
+/* The arrays behind the constant pointers of a series. */
 struct bars {
     double *x, *x_end;
     size_t *row;
@@ -189,7 +190,7 @@ static int add_bars(struct gantt *gantt, const struct stretch *stretch, struct b
         bars->x_end[i] = stretch->end_s;
         bars->row[i] = lane;
         bars->labels[i] = label;
-        label = NULL; /* said once, on the first lane */
+        label = NULL; /* label only the first lane */
     }
     return 0;
 }
@@ -320,10 +321,10 @@ void placements_fini(struct placements *placements)
 
 /* --- The map --- */
 
-/* From so many nodes on there is a map. */
+/* Fewest nodes that get a map. */
 enum { MAP_MIN_NODES = 2 };
 
-/* Adds a stretch's part of every column that it touches, as a share of the node's GPUs. */
+/* Adds a stretch to every column that it touches, as a share of the node's GPUs. */
 static void spread(const struct stretch *stretch, double width_s, double gpus, double *means)
 {
     const double end_s = stretch->end_s;

@@ -70,7 +70,7 @@ static int read_number(const struct report_source *source, const char *sql, doub
     return code;
 }
 
-/* The scenario's "warmup", which stands there as a text with its unit. */
+/* The scenario's "warmup", a text with its unit. */
 static int read_warmup(struct report_source *source)
 {
     struct query_answer answer;

@@ -53,7 +53,7 @@ struct scan {
     double end_s;
 };
 
-/* The trend of a service; NULL for one that came after the services were counted. */
+/* The trend of a service; NULL if it appeared after the services were counted. */
 static struct trend *find_trend(struct requests *requests, const char *service)
 {
     for (size_t i = 0; i < requests->n_trends; i++)
@@ -61,7 +61,7 @@ static struct trend *find_trend(struct requests *requests, const char *service)
     return NULL;
 }
 
-/* Who was never scheduled has waited to the end. */
+/* A request never scheduled has waited until the end. */
 static int add_trend(const struct scan *scan, const char *service, sqlite3_stmt *row)
 {
     struct requests *requests = scan->requests;
@@ -93,7 +93,7 @@ static int add_request(void *context, sqlite3_stmt *row)
     return code;
 }
 
-/* One trend per service, and one of all, from the first arrival to the last. */
+/* Starts one trend per service, and one of all, from first to last arrival. */
 static int init_trends(struct requests *requests, const struct query_answer *spans, struct arena *arena)
 {
     double first_s = (double)INFINITY, last_s = -(double)INFINITY;
@@ -160,7 +160,7 @@ void requests_fini(struct requests *requests)
 
 /* --- Distributions --- */
 
-/* One curve per service, of the rows; of a run without rows one of all requests, of the histogram that it kept. */
+/* One curve per service from the rows; for a run without rows, one of all requests from the histogram that it kept. */
 static int draw_distribution(const struct report_source *source, const struct requests *requests, int quantity,
                              struct text *html)
 {
@@ -175,7 +175,7 @@ static int draw_distribution(const struct report_source *source, const struct re
     return code;
 }
 
-/* Of tokens there is nothing but a histogram. */
+/* Tokens have no rows: from the histogram. */
 static int draw_token_gaps(const struct report_source *source, struct text *html)
 {
     struct cdf figure;
@@ -213,7 +213,7 @@ static void collect_lines(const struct requests *requests, struct latency_lines 
     }
 }
 
-/* A logarithmic axis when values lie decades apart. */
+/* A logarithmic axis if values are decades apart. */
 static enum plot_scale choose_scale(const struct latency_lines *lines)
 {
     double low = (double)INFINITY, high = 0.0;

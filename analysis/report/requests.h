@@ -1,4 +1,4 @@
-/* Requests of a run: distributions of their latencies, and how latency went on over time. The rows are read once. */
+/* Requests of a run: distributions of latencies, and latency over time. The rows are read once. */
 #ifndef ORRERY_ANALYSIS_REPORT_REQUESTS_H
 #define ORRERY_ANALYSIS_REPORT_REQUESTS_H
 
@@ -7,7 +7,7 @@
 #include "analysis/report/verdict.h"
 #include "sim/core/tally.h"
 
-enum { REQUEST_MAX_SERVICES = 7 }; /* that get a line of their own: as many as colours can tell apart */
+enum { REQUEST_MAX_SERVICES = 7 }; /* services with a line of their own: as many as colours distinguish */
 
 enum request_quantity { REQUEST_TTFT, REQUEST_TPOT, REQUEST_E2E, REQUEST_QUEUE, REQUEST_QUANTITIES };
 
@@ -16,7 +16,7 @@ struct request_service {
     struct histogram histograms[REQUEST_QUANTITIES];
 };
 
-/* How waiting went on in one service. */
+/* Waiting times of one service over time. */
 struct request_trend {
     const char *service;
     struct trend trend;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All that was read of a run, before anything is written: the head is about what follows. */
+/* The data of the page, read before anything is written: the head depends on what follows. */
 struct run_page {
     const struct report_source *source;
     size_t n_runs; /* in the file */
@@ -176,7 +176,7 @@ static double find_metric(const void *context, const char *name)
 
 /* --- Warnings --- */
 
-/* Codes that bear on whether the numbers mean anything. */
+/* Whether a warning puts the validity of the numbers in question. */
 static bool is_grave(const char *code)
 {
     static const char *const grave[] = {"uncalibrated", "stalled", "failed", "job-rejected", "rejected"};

@@ -27,7 +27,7 @@ static int add_line(struct samples *samples, const char *series, const char *ent
     return vec_push(&samples->lines, &samples->n_lines, &samples->capacity, line);
 }
 
-/* Rows mostly come round the same lines in the same order, so the search starts behind the last one. */
+/* Rows mostly visit the lines in the same order, so the search starts after the last one. */
 static int find_line(struct samples *samples, const char *series, const char *entity)
 {
     for (size_t i = 1; i <= samples->n_lines; i++) {
@@ -85,12 +85,12 @@ void samples_fini(struct samples *samples)
 
 /* --- Figures --- */
 
-/* How a series is called in figures. */
+/* The title and labels of a series. */
 struct series_words {
     const char *series, *title, *axis;
 };
 
-/* In the order in which figures stand: first the site, then its jobs, services, and each replica. */
+/* In the order of the figures: the site, jobs, services, replicas. */
 static const struct series_words known[] = {
     {"cluster.gpus_by_use", "GPUs by use, one above the other", "GPUs"},
     {"power.site_w", "Power of the site", "W"},
@@ -110,7 +110,7 @@ static const struct series_words known[] = {
 
 enum { N_KNOWN = sizeof known / sizeof known[0] };
 
-/* N_KNOWN when it is not listed: such series stand last, under their own names. */
+/* The rank of a series; N_KNOWN if it is not listed: such series come last, under their own names. */
 static size_t rank_of(const char *series)
 {
     size_t i = 0;
@@ -220,14 +220,14 @@ static int draw_band(const struct group *group, struct text *html)
     return 0;
 }
 
-/* Lines that are parts of one amount, each above the one before. */
+/* Lines that are parts of one amount, stacked. */
 static int draw_stack(const struct group *group, struct text *html)
 {
     struct arena *arena = group->source->arena;
     struct plot_series series[MAX_LINES];
     const double *means = bin_lines(group, BAND_COLUMNS);
     double *t_s = arena_alloc(arena, BAND_COLUMNS * sizeof *t_s);
-    double *tops = arena_alloc(arena, (group->n + 1) * BAND_COLUMNS * sizeof *tops); /* of no line, of one line, of two ... */
+    double *tops = arena_alloc(arena, (group->n + 1) * BAND_COLUMNS * sizeof *tops); /* sum of the first i lines */
     if (means == NULL || t_s == NULL || tops == NULL) return SIM_E_NOMEM;
     memset(series, 0, sizeof series);
     for (size_t bin = 0; bin < BAND_COLUMNS; bin++) {
@@ -269,7 +269,7 @@ static int draw_group(const struct group *group, bool maps, struct text *html)
     return has_map ? draw_band(group, html) : draw_lines(group, html);
 }
 
-/* Whether no line before this one is of its series. */
+/* Whether this is the first line of its series. */
 static bool is_first(const struct samples *samples, size_t index)
 {
     for (size_t i = 0; i < index; i++)

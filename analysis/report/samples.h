@@ -1,5 +1,5 @@
-/* Time series of a run, as they were sampled: one figure per series, one line per entity; of more entities than lines can be
- * told apart, their mean and range, and a map of entity by time. */
+/* Time series of a run, as sampled: one figure per series, one line per entity. With more entities than
+ * distinguishable lines: their mean and range, and a map of entity by time. */
 #ifndef ORRERY_ANALYSIS_REPORT_SAMPLES_H
 #define ORRERY_ANALYSIS_REPORT_SAMPLES_H
 
@@ -13,7 +13,7 @@ struct sample_line {
 };
 
 struct samples {
-    size_t n_rows, n_lines, capacity, last; /* last: the line that the latest row belongs to */
+    size_t n_rows, n_lines, capacity, last; /* last: the line of the latest row */
     struct sample_line *lines;              /* in order of their first rows */
     struct page_query query;
     struct arena *arena;

@@ -1,4 +1,4 @@
-/* What the pages of a report are made from, and the two kinds of pages. */
+/* The data of a report's pages, and the two kinds of pages. */
 #ifndef ORRERY_ANALYSIS_REPORT_SOURCE_H
 #define ORRERY_ANALYSIS_REPORT_SOURCE_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A NULL in the file is an empty text here. */
+/* NULL texts in the file are empty here. */
 struct report_run {
     int64_t id, seed;
     double extrapolated_frac; /* NAN: unknown */
@@ -40,14 +40,14 @@ struct report_source {
 /* The value of a metric, NAN when the run has none of that name. */
 double source_metric(const struct report_source *source, const char *name);
 
-/* Its line in the dictionary, or NULL. */
+/* Its entry in the dictionary, or NULL. */
 const struct report_metric *source_define(const struct report_options *options, const char *name);
 
-/* Adds the whole page of the run that the source has; `n_runs` are in the file. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Adds the page of the run that the source holds; `n_runs`: runs in the file. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int run_page(const struct report_source *source, size_t n_runs, struct text *html);
 
-/* Adds the whole page of a study: many runs that differ in what the study varies, and in their seeds. Returns 0, SIM_E_STORE,
- * SIM_E_USAGE (no run has a metric that was asked for) or SIM_E_NOMEM. */
+/* Adds the page of a study: runs that differ in the varied keys and in their seeds. Returns 0, SIM_E_STORE,
+ * SIM_E_USAGE (no run has a requested metric) or SIM_E_NOMEM. */
 int study_page(const struct report_source *source, struct text *html);
 
 #endif

@@ -64,7 +64,7 @@ static int read_runs(const struct report_source *source, struct study *study)
     return 0;
 }
 
-/* The run of that id, or NULL: they are in order of their ids. */
+/* The run of that id, or NULL; runs are in order of their ids. */
 static struct study_run *find_run(const struct study *study, double id)
 {
     size_t low = 0, high = study->n_runs;
@@ -80,7 +80,7 @@ static struct study_run *find_run(const struct study *study, double id)
 
 /* --- Axes --- */
 
-/* The number of the axis with that key; n_axes when there is none. */
+/* The index of the axis with that key; n_axes if there is none. */
 static size_t find_axis(const struct study *study, const char *key)
 {
     size_t i = 0;
@@ -88,7 +88,7 @@ static size_t find_axis(const struct study *study, const char *key)
     return i;
 }
 
-/* The index of a value among those of its axis; new ones are added, where there is room for one per run. */
+/* The index of a value on its axis; a new one is added (there is room for one per run). */
 static size_t find_level(struct study_axis *axis, const char *value)
 {
     for (size_t i = 0; i < axis->n; i++)
@@ -165,7 +165,7 @@ static void place_run(struct study *study, struct study_run *run, const char *co
     run->point = k;
 }
 
-/* Axes in order of their first mention. What a run does not vary has the empty value. */
+/* Reads the axes, in order of first mention. A key that a run does not vary has the empty value. */
 static int read_axes(const struct report_source *source, struct study *study)
 {
     struct query_answer answer;
@@ -213,7 +213,7 @@ static int choose_asked(const struct report_source *source, struct study *study,
     return 0;
 }
 
-/* What the study itself wants to be shown, as far as its runs have it. */
+/* Chooses the metrics that the study's "show" lists and its runs have. */
 static int choose_shown(const struct report_source *source, struct study *study, const struct query_answer *names)
 {
     struct page_query query = {.sql = "SELECT shown.value FROM study, json_each(study.definition, '$.show') AS shown\n"
@@ -227,7 +227,7 @@ static int choose_shown(const struct report_source *source, struct study *study,
     return code;
 }
 
-/* Those that differ between runs; if none does, those that there are. */
+/* Chooses well-known metrics that differ between runs; if none does, those that exist. */
 static void choose_known(const struct report_source *source, struct study *study, const struct query_answer *names)
 {
     for (int differ = 1; differ >= 0 && study->n_metrics == 0; differ--)
@@ -277,7 +277,7 @@ static int read_values(const struct report_source *source, struct study *study)
     return code;
 }
 
-/* Runs in order of their points: those of point p stand from starts[p] to starts[p + 1]. */
+/* Runs in order of their points: those of point p are at starts[p] .. starts[p + 1]. */
 struct by_point {
     size_t *starts;
     const struct study_run **runs;
@@ -288,7 +288,7 @@ static int sort_by_point(const struct study *study, struct arena *arena, struct 
     sorted->starts = arena_alloc(arena, (study->n_points + 3) * sizeof *sorted->starts);
     sorted->runs = arena_alloc(arena, (study->n_runs + 1) * sizeof *sorted->runs);
     if (sorted->starts == NULL || sorted->runs == NULL) return SIM_E_NOMEM;
-    size_t *ends = sorted->starts + 1; /* first the start of point p, after its runs have gone in, its end */
+    size_t *ends = sorted->starts + 1; /* at first the start of point p; its end after its runs are placed */
     for (size_t i = 0; i < study->n_runs; i++) ends[study->runs[i].point + 1]++;
     for (size_t p = 0; p < study->n_points; p++) ends[p + 1] += ends[p];
     for (size_t i = 0; i < study->n_runs; i++) sorted->runs[ends[study->runs[i].point]++] = &study->runs[i];

@@ -1,4 +1,4 @@
-/* A study as a report sees it: runs that differ in what is varied, its axes, and in their seeds. Runs with the same values
+/* The study of a report: runs that differ in the varied keys (its axes) and in their seeds. Runs with equal values
  * are one point, whose metrics have means and, from two seeds on, 95 % t-intervals. */
 #ifndef ORRERY_ANALYSIS_REPORT_STUDY_H
 #define ORRERY_ANALYSIS_REPORT_STUDY_H
@@ -13,10 +13,10 @@
 enum { STUDY_MAX_AXES = 16, STUDY_MAX_METRICS = 8, STUDY_DEFAULT_METRICS = 4 };
 
 struct study_axis {
-    const char *key, *name; /* name: the end of the key that tells it from the others */
+    const char *key, *name; /* name: the shortest distinct end of the key */
     size_t n;
     const char **values; /* in order of the runs */
-    double *numbers;     /* of the values, in SI; NULL: they are words */
+    double *numbers;     /* of the values, in SI; NULL: words */
 };
 
 struct study_metric {
@@ -34,55 +34,56 @@ struct study_run {
 
 struct study_point {
     size_t levels[STUDY_MAX_AXES]; /* indices into the axes' values */
-    size_t n_runs;                 /* that have any of the metrics */
+    size_t n_runs;                 /* runs with any of the metrics */
     struct interval metrics[STUDY_MAX_METRICS];
 };
 
 struct study {
-    const char *name, *question, *definition, *hash; /* empty when the file tells of no study */
+    const char *name, *question, *definition, *hash; /* empty if the file has no study */
     size_t n_axes, n_metrics, n_runs, n_done, n_points;
     struct study_axis axes[STUDY_MAX_AXES];
     struct study_metric metrics[STUDY_MAX_METRICS];
     struct study_run *runs;
     struct study_point *points;
-    struct page_query queries[3]; /* runs, what is varied, metrics */
+    struct page_query queries[3]; /* runs, parameters, metrics */
 };
 
-/* Reads it. The metrics are those of the options, else those under "show" in the study's definition, else the first four of a
- * list of well-known ones (study.c) that differ between runs. Returns 0, SIM_E_STORE, SIM_E_USAGE or SIM_E_NOMEM. */
+/* Reads the study. The metrics are those of the options, else those under "show" in the study's definition, else the
+ * first four of a list of well-known ones (study.c) that differ between runs. Returns 0, SIM_E_STORE, SIM_E_USAGE or
+ * SIM_E_NOMEM. */
 int study_read(const struct report_source *source, struct study *study);
 
-/* "routing=jsq, rate=5/s" of the axes in `mask`. In the arena; NULL when out of memory. */
+/* The label "routing=jsq, rate=5/s" of the axes in `mask`. In the arena; NULL when out of memory. */
 const char *study_label(const struct study *study, const struct study_point *point, unsigned mask, struct arena *arena);
 
-/* Whether both points have the same values on the axes of the mask. */
+/* Whether both points have equal values on the axes of the mask. */
 bool study_same(const struct study *study, const struct study_point *a, const struct study_point *b, unsigned mask);
 
 /* Whether a is the better value of a metric; false for one without direction. */
 bool study_is_better(const struct study_metric *metric, double a, double b);
 
-/* Marks the points that no other one beats in both metrics. Returns how many. */
+/* Marks the points that no other point beats in both metrics. Returns their number. */
 size_t study_front(const struct study *study, size_t metric_a, size_t metric_b, bool *on_front);
 
-/* Figures of a study: each metric along one axis, with a line for every combination of the others; and the trade between two
- * metrics. */
+/* --- Figures: each metric along one axis, a line per combination of the others; the trade between two metrics --- */
 
-/* Adds the figures of one metric. A numeric axis is along x if there is one. Up to seven combinations of the other axes are
- * lines of one figure; of more, the axis with most values is the lines and the rest makes figures, up to six. Where each
- * run has values of its own, as in random samples, there is a cloud of points per axis. Returns 0 or SIM_E_NOMEM. */
+/* Adds the figures of one metric. A numeric axis, if any, is along x. Up to seven combinations of the other axes are
+ * lines of one figure. With more, the axis with most values is the lines and the rest makes up to six figures. If
+ * each run has values of its own, as in random samples, there is a cloud of points per axis. Returns 0 or
+ * SIM_E_NOMEM. */
 int study_draw_metric(const struct report_source *source, const struct study *study, size_t metric, struct text *html);
 
 /* Adds the figure of two metrics with a direction. */
 int study_draw_front(const struct report_source *source, const struct study *study, size_t metric_a, size_t metric_b,
                      const bool *on_front, struct text *html);
 
-/* What a study says, in sentences that follow from its points by these rules:
+/* --- The verdict of a study, in sentences that follow from its points by these rules:
  *
  *   size     runs, points, seeds; runs that did not come to their end
  *   best     of the first two metrics with a direction: the best and the worst point (means over seeds)
- *   winners  of each axis of words and metric: the value that is best in most of the comparisons in which all other axes are
- *            equal, and in how many of them the 95 % t-interval of its differences to the next best, under equal seeds,
- *            leaves out zero
+ *   winners  of each axis of words and metric: the value that is best in most of the comparisons with all other axes
+ *            equal, and in how many of them the 95 % t-interval of its differences to the next best, under equal
+ *            seeds, leaves out zero
  *   front    how many points are on the Pareto front of two metrics */
 
 /* Adds the sentences as plain text. n_front: 0 when there is no front. Returns 0 or SIM_E_NOMEM. */

@@ -37,7 +37,7 @@ static size_t count_combinations(const struct study *study, unsigned mask)
     return n;
 }
 
-/* The axis with most values in the mask, of numbers if there is one of them; n_axes when the mask is empty. */
+/* The axis with most values in the mask, a numeric one if possible; n_axes if the mask is empty. */
 static size_t widest_axis(const struct study *study, unsigned mask, bool prefers_numbers, size_t most)
 {
     size_t best = study->n_axes;
@@ -71,7 +71,7 @@ static struct layout choose_layout(const struct study *study)
 
 /* --- Lines --- */
 
-/* One figure: the points that agree on the panel's axes. */
+/* One figure: points with equal values on the panel's axes. */
 struct panel {
     const struct report_source *source;
     const struct study *study;
@@ -80,7 +80,7 @@ struct panel {
     const struct study_point *sample; /* any of its points */
     size_t n_series;
     struct plot_series series[MAX_LINES];
-    size_t n_left_out; /* points of combinations that have no line */
+    size_t n_left_out; /* points of combinations without a line */
 };
 
 /* The arrays of one line. */
@@ -106,7 +106,7 @@ static bool is_in_panel(const struct panel *panel, const struct study_point *poi
     return study_same(panel->study, panel->sample, point, panel->layout.panels);
 }
 
-/* Insertion by rising x: lines are short. */
+/* Inserts by rising x: lines are short. */
 static void insert_point(const struct panel *panel, const struct study_point *point, struct line *line)
 {
     const struct study_axis *axis = &panel->study->axes[panel->layout.x];
@@ -138,7 +138,7 @@ static bool has_intervals(const struct line *line)
     return false;
 }
 
-/* Words along x have a place each, whether a line has a value there or not. */
+/* Gives each word along x a place, even if a line has no value there. */
 static int spread_words(const struct panel *panel, const struct line *given, struct line *line)
 {
     const size_t n = panel->study->axes[panel->layout.x].n;
@@ -177,7 +177,7 @@ static int add_line(struct panel *panel, const struct study_point *first)
     return 0;
 }
 
-/* One line for the first point of each combination. */
+/* Adds one line per combination, at its first point. */
 static int add_lines(struct panel *panel)
 {
     const struct study *study = panel->study;
@@ -198,7 +198,7 @@ static int add_lines(struct panel *panel)
     return code;
 }
 
-/* A logarithmic axis when all values are above zero and lie far apart. */
+/* A logarithmic axis if all values are above zero and far apart. */
 static enum plot_scale choose_scale(double low, double high)
 {
     return low > 0.0 && high > 50.0 * low ? PLOT_LOG : PLOT_LINEAR;

@@ -11,8 +11,8 @@
 
 enum { MAX_POINT_ROWS = 400, MAX_RUN_ROWS = 2000 };
 
-/* The two metrics whose trade is shown: the first with a direction, and the first one behind it that has the other
- * direction, is money or is energy; else the next with any direction. With metrics that were asked for, the first two. */
+/* The two metrics of the trade-off: the first with a direction, and the next that has the other direction, is money
+ * or is energy; else the next with any direction. With requested metrics, the first two. */
 struct trade {
     bool exists;
     size_t a, b, n_front;
@@ -61,7 +61,7 @@ struct study_page {
 
 enum { N_VERDICTS = COMPARE_DIFFERS + 1 };
 
-/* The dictionary as a comparison takes it, in the arena. */
+/* The dictionary in the form of a comparison, in the arena. */
 static const struct compare_metric *make_dictionary(const struct report_source *source)
 {
     static const enum compare_direction directions[] = {
@@ -74,7 +74,7 @@ static const struct compare_metric *make_dictionary(const struct report_source *
     return metrics;
 }
 
-/* Compares by the options' `base` and `changed`, as `orrery compare` does. Returns what compare_groups returns. */
+/* Compares the groups `base` and `changed` of the options. Returns as compare_groups. */
 static int compare_read(const struct report_source *source, struct comparison *comparison)
 {
     const struct report_options *options = source->options;
@@ -376,7 +376,7 @@ static const char *title_of(const struct study *study)
     return study->name[0] != 0 ? study->name : study->n_runs > 0 ? study->runs[0].name : "A study without runs";
 }
 
-/* Warnings of all runs, the grave ones of many runs told once. */
+/* Adds the warnings of all runs, one entry per code. */
 static int add_warnings(const struct report_source *source, const struct study *study, struct text *html)
 {
     struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"

@@ -51,18 +51,18 @@ static int say_best(const struct study *study, size_t metric, struct arena *aren
 
 /* --- Winners --- */
 
-/* How often a value is the best one alone, and how often by more than the seeds make of it. */
+/* How often a value is the only best, and how often by more than seeds explain. */
 struct wins {
     size_t n, n_clear;
 };
 
-/* Comparisons in which every value of the axis has a number. */
+/* Comparisons that have a number for every value of the axis. */
 struct contest {
     size_t n;
     struct wins *wins; /* per value of the axis */
 };
 
-/* The value of a point's run under a seed, NAN when there is none. */
+/* The value of a point's run under a seed; NAN if there is none. */
 static double value_under(const struct study *study, size_t point, size_t metric, double seed)
 {
     for (size_t i = 0; i < study->n_runs; i++)
@@ -70,7 +70,7 @@ static double value_under(const struct study *study, size_t point, size_t metric
     return (double)NAN;
 }
 
-/* Whether two points differ by more than their seeds make of it: the t-interval of the differences under equal seeds leaves
+/* Whether two points differ by more than seeds explain: the t-interval of the differences under equal seeds leaves
  * out zero. */
 static bool are_apart(const struct study *study, size_t metric, const struct study_point *p,
                       const struct study_point *q, double level)
@@ -85,7 +85,7 @@ static bool are_apart(const struct study *study, size_t metric, const struct stu
         if (!isnan(other) && !isnan(run->values[metric])) differences[n++] = run->values[metric] - other;
     }
     const struct interval interval = stats_mean_interval(differences, n, level);
-    return interval.low > 0.0 || interval.high < 0.0; /* never with the NANs of a single seed */
+    return interval.low > 0.0 || interval.high < 0.0; /* false with NAN, for a single seed */
 }
 
 /* Whether a point takes part in the contest that `first` starts. */
@@ -95,8 +95,8 @@ static bool takes_part(const struct study *study, size_t axis, size_t metric, co
     return study_same(study, first, point, ~(1U << axis)) && !isnan(point->metrics[metric].mean);
 }
 
-/* The level of one interval when those of all pairs of all contests are to hold together with 95 %: whichever is picked as
- * the best by the same runs, it is among them (Bonferroni). */
+/* The level of one interval at which those of all pairs of all contests hold together with 95 %: it covers the pair
+ * picked as best from the same runs (Bonferroni). */
 static double pair_level(const struct study *study, size_t axis)
 {
     const double n = (double)study->axes[axis].n;
@@ -115,7 +115,8 @@ static bool is_clear(const struct study *study, size_t axis, size_t metric, cons
     return true;
 }
 
-/* The points that differ from `first` on one axis only. Counts the contest between them when it is complete. */
+/* Collects the points that differ from `first` on one axis only, and counts the contest between them if it is
+ * complete. */
 static void hold_contest(const struct study *study, size_t axis, size_t metric, const struct study_point *first,
                          struct contest *contest)
 {

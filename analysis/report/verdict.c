@@ -42,7 +42,7 @@ static double mean_wait(const struct trend *trend, int from, int to)
     return n >= least_arrivals ? sum_s / n : (double)NAN;
 }
 
-/* The number of bins up to the last one most of whose arrivals got their turn. */
+/* The number of bins up to the last one most of whose arrivals were served. */
 static int count_known(const struct trend *trend, double n_left)
 {
     int n = TREND_BINS;
@@ -60,7 +60,7 @@ struct trend_growth trend_growth(const struct trend *trend)
     const int n = count_known(trend, n_left);
     const int quarter = n / 4, half = n / 2, last = n - n / 4;
     struct trend_growth growth = {.early_s = mean_wait(trend, quarter, half), .late_s = mean_wait(trend, last, n)};
-    const double between = 0.5 * (last + n - quarter - half); /* the middles of both, in bins */
+    const double between = 0.5 * (last + n - quarter - half); /* distance of their middles, in bins */
     growth.left_frac = n_all > 0.0 ? n_left / n_all : 0.0;
     growth.until_s = n < TREND_BINS ? trend->start_s + n * trend->width_s : (double)NAN;
     growth.rate = (growth.late_s - growth.early_s) / (between * trend->width_s);
@@ -122,7 +122,7 @@ static void say_served(const struct verdict_facts *facts, const char *things, co
     text_add(text, ". ");
 }
 
-/* Times are those of who finished; who was left at the end, after the longest wait of all perhaps, has none. */
+/* Latencies are those of finished requests: those left at the end, which may have waited longest, have none. */
 static void say_left_out(const struct verdict_facts *facts, const char *unfinished, const char *things,
                          struct text *text)
 {
@@ -171,12 +171,12 @@ bool verdict_jobs_saturate(const struct verdict_facts *facts)
     return facts->jobs != NULL && facts->jobs->is_saturated;
 }
 
-/* How things are called in a queue. */
+/* The words for a queue and its entries. */
 struct queue_words {
     const char *came, *served, *things;
 };
 
-/* What a queue that grows by `rate` seconds per second says: its load is one more. */
+/* Adds the load of a queue whose waits grow by `rate` seconds per second: rate + 1. */
 static void say_growth(const struct trend_growth *growth, const struct queue_words *words, struct text *text)
 {
     char early[WORDS_CHARS], late[WORDS_CHARS], load[WORDS_CHARS], until[WORDS_CHARS];

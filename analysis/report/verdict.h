@@ -1,13 +1,13 @@
-/* What a run says, in sentences that follow from its numbers by these rules:
+/* The verdict of a run, in sentences that follow from its numbers by these rules:
  *
- *   end          a run that is not 'done' is said to be so first
- *   served       how many requests arrived, finished, were rejected, were left
- *   latency      TTFT, TPOT and end-to-end time: median and 99th percentile; that these leave out who did not finish
- *   saturation   of each service: waiting more than doubled from the second to the last quarter of the arrivals, and
- *                grew by at least one second per hundred, or more than 5 % still wait at the end; of a run without rows, more
- *                than 5 % of all requests are left at the end
- *   jobs         how many were submitted, finished, were rejected, were left; completion time, and that it is one of the
- *                finished ones; the share of it that is waiting; saturation as above
+ *   end          a run whose status is not 'done': its status comes first
+ *   served       requests that arrived, finished, were rejected, were left
+ *   latency      TTFT, TPOT and end-to-end time: median and 99th percentile; that unfinished requests are not in them
+ *   saturation   of each service: waiting more than doubled from the second to the last quarter of the arrivals and
+ *                grew by at least one second per hundred, or more than 5 % still wait at the end; of a run without
+ *                rows, more than 5 % of all requests are left at the end
+ *   jobs         jobs submitted, finished, rejected, left; completion time of finished jobs; the share of it that is
+ *                waiting; saturation as above
  *   use          share of the time that replicas compute, and of the cluster's GPU time that is held
  *   doubt        extrapolated kernels from 1 % on; costs without calibration
  *
@@ -20,15 +20,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How waiting went on over the time of arrival, and whether it grew without end.
+/* Waiting time over the time of arrival, and whether it grew without bound.
  *
- * In a queue that gets more work than it can do, load rho > 1, whoever comes dt later waits (rho - 1) dt longer: the slope of
- * waiting over the time of arrival is rho - 1. A run that is cut short knows the waits of those only who got their turn, so the
- * slope is taken over the arrivals up to the last ones most of whom did. */
+ * In a queue with load rho > 1, a request that arrives dt later waits (rho - 1) dt longer: the slope of the waiting
+ * time over the time of arrival is rho - 1. A run that is cut short knows the waits only of requests that were
+ * served, so the slope is taken over the arrivals up to the last ones most of which were served. */
 enum { TREND_BINS = 128 };
 
 struct trend_bin {
-    double n, n_left, wait_sum_s; /* all arrivals; of them those still waiting at the end */
+    double n, n_left, wait_sum_s; /* all arrivals; those still waiting at the end */
 };
 
 struct trend {
@@ -36,26 +36,26 @@ struct trend {
     struct trend_bin bins[TREND_BINS];
 };
 
-/* Arrivals come from start to end. */
+/* Starts a trend of arrivals from start to end. */
 void trend_init(struct trend *trend, double start_s, double end_s);
 
-/* The bin of an arrival at t, -1 for one before the start. */
+/* The bin of an arrival at t; -1 before the start. */
 int trend_bin_at(const struct trend *trend, double t_s);
 
-/* One that arrived at t and waited; NAN: its wait is not known. Who `is_left` has waited so long, and still waits. */
+/* Adds an arrival at t and its wait; NAN: unknown. is_left: it still waits, and has waited that long. */
 void trend_add(struct trend *trend, double t_s, double wait_s, bool is_left);
 
 struct trend_growth {
-    double until_s;         /* arrivals up to then tell the slope; NAN: all do */
-    double early_s, late_s; /* mean waits in the second and in the last quarter of that time; NAN: of fewer than 20 */
+    double until_s;         /* the slope is over arrivals until then; NAN: all */
+    double early_s, late_s; /* mean waits in the second and the last quarter of that time; NAN: below 20 arrivals */
     double rate;            /* the slope, in seconds per second: the load less one */
-    double left_frac;       /* of all arrivals, who still wait at the end */
+    double left_frac;       /* share of arrivals still waiting at the end */
     bool grows;             /* waits more than doubled, and rose by no less than one second per hundred */
     bool is_saturated;      /* that, or more than 5 % of at least 20 arrivals still wait */
 };
 struct trend_growth trend_growth(const struct trend *trend);
 
-/* How waiting went on, in one service or among the jobs. */
+/* Growth of waits in one service. */
 struct verdict_trend {
     const char *name; /* of the service */
     struct trend_growth growth;
@@ -74,11 +74,11 @@ struct verdict_facts {
 /* Adds the sentences as plain text. */
 void verdict_run(const struct verdict_facts *facts, struct text *text);
 
-/* Whether requests of any service, or jobs, came faster than they were served, or too many were left to tell. */
+/* Whether requests of any service, or jobs, arrived faster than they were served, or too many were left to tell. */
 bool verdict_requests_saturate(const struct verdict_facts *facts);
 bool verdict_jobs_saturate(const struct verdict_facts *facts);
 
-/* Whether that is more than a guess from who was left: waiting grew. */
+/* Whether waiting grew, which is more than a guess from the requests left. */
 bool verdict_requests_grow(const struct verdict_facts *facts);
 
 #endif

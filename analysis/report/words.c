@@ -26,7 +26,7 @@ static const char *whole_number(int64_t value, char buffer[WORDS_CHARS])
     return buffer;
 }
 
-/* Significant digits without an exponent where four to seven places do. */
+/* Formats significant digits, without an exponent if four to seven places do. */
 static void significant(double value, int digits, char buffer[WORDS_CHARS])
 {
     const double size = fabs(value);

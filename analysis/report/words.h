@@ -1,4 +1,4 @@
-/* Numbers as people read them in a sentence: three or four significant digits, with a unit that fits their size. */
+/* Numbers for sentences: three or four significant digits, with a unit that fits their size. */
 #ifndef ORRERY_ANALYSIS_REPORT_WORDS_H
 #define ORRERY_ANALYSIS_REPORT_WORDS_H
 
@@ -13,14 +13,14 @@ const char *words_number(double value, char buffer[WORDS_CHARS]);
 /* "250 us", "12.3 ms", "4.5 s", "3.2 min", "5.1 h", "2.3 d". */
 const char *words_seconds(double seconds, char buffer[WORDS_CHARS]);
 
-/* "12.3 %" of a share; what is not all is never called 100 %. */
+/* "12.3 %" of a share; never 100 % for a share below 1. */
 const char *words_percent(double share, char buffer[WORDS_CHARS]);
 
-/* A value of a metric with its unit: seconds and shares of one as above; of counts, whose unit is "1", the number. */
+/* A value of a metric with its unit: seconds and shares of one as above; counts (unit "1") as number. */
 const char *words_value(double value, const char *unit, char buffer[WORDS_CHARS]);
 
-/* What a metric is called in sentences and titles: "TTFT p99" for request.ttft_s.p99; its own name when it has no such one.
- * The text lives as long as `name` and `buffer`. */
+/* The name of a metric in sentences and titles: "TTFT p99" for request.ttft_s.p99; the metric's own name if there is
+ * none. The text lives as long as `name` and `buffer`. */
 const char *words_metric(const char *name, char buffer[WORDS_CHARS]);
 
 #endif

@@ -14,13 +14,13 @@
 
 enum { DRAWN = 128 };
 
-static const double FARTHEST = 1e9; /* standard errors of a resample that has none, as all its values are equal */
+static const double FARTHEST = 1e9; /* used for a resample of equal values, which has no standard error */
 
 struct sample {
     size_t n, n_far;
-    double mean, error;   /* of all, and its standard error */
-    double *far;          /* distances from the mean, of those that are drawn */
-    double near_mean;     /* of the distances of the others, and their central moments */
+    double mean, error;   /* of the sample, and its standard error */
+    double *far;          /* distances from the mean of the values drawn one by one */
+    double near_mean;     /* mean distance of the other values, and its central moments */
     double near_moments[3]; /* second to fourth */
 };
 
@@ -35,7 +35,7 @@ static void describe_near(struct sample *sample, const double *near, size_t n)
     }
 }
 
-/* Sorts as many of the distances at both ends as may be far. */
+/* Sorts the distances at both ends, as many as may be far. */
 static void sort_ends(double *distances, size_t n)
 {
     if (n <= 2 * DRAWN) {
@@ -48,7 +48,7 @@ static void sort_ends(double *distances, size_t n)
     gsl_sort(distances + n - DRAWN, 1, DRAWN);
 }
 
-/* The farthest distances stand at both ends: these are left in `far`, the others are summed up. */
+/* Keeps the farthest distances, at both ends, in `far`; sums up the others. */
 static void split(struct sample *sample, double *sorted)
 {
     size_t low = 0, high = sample->n;
@@ -94,7 +94,7 @@ static void add_near(const struct sample *sample, const gsl_rng *gsl, double n, 
     *squares += fmax(0, off_squares) + 2 * sample->near_mean * off + n * sample->near_mean * sample->near_mean;
 }
 
-/* How many of its own standard errors the mean of one resample is above that of the sample. */
+/* The t statistic of one resample: its mean above the sample's, in its own standard errors. */
 static double resample(const struct sample *sample, struct rng *rng)
 {
     const gsl_rng gsl = rng_gsl(rng);
@@ -154,7 +154,7 @@ enum { REACH = 5, CROWD = 64, EXPECTED = 20 };
 struct margin {
     double *window; /* distinct values, ascending */
     size_t n_window;
-    size_t *drawn; /* how often each class is in the resample */
+    size_t *drawn; /* count of each class in the resample */
 };
 
 struct cell {
@@ -163,11 +163,11 @@ struct cell {
 };
 
 struct quantiles {
-    size_t n, n_cells, n_crowds, n_single; /* crowded cells come first; pairs in the other ones */
+    size_t n, n_cells, n_crowds, n_single; /* crowded cells come first; n_single: pairs in the others */
     double q;
     struct margin base, changed;
     struct cell *cells;
-    uint32_t *singles;   /* the cell of every pair that is drawn by itself */
+    uint32_t *singles;   /* the cell of every pair drawn one by one */
 };
 
 static size_t class_of(const struct margin *margin, double value)
@@ -220,8 +220,8 @@ static int compare_crowds(const void *left, const void *right)
     return compare_classes(left, right);
 }
 
-/* Most pairs are outside of both windows, on one side or the other: they are counted at once. The others come one by one,
- * and those of one cell are brought together. */
+/* Most pairs lie outside both windows and are counted at once. The others are drawn one by one, and those of one
+ * cell are collected. */
 static void gather_cells(struct quantiles *of, const double *base, const double *changed)
 {
     const size_t above_base = of->base.n_window + 1, above_changed = of->changed.n_window + 1;
@@ -285,8 +285,8 @@ static void draw(struct quantiles *of, struct rng *rng)
     for (; draws > 0; draws--) count(of, of->singles[rng_below(rng, of->n_single)], 1);
 }
 
-/* The value of a rank (from 0) in the resample. One beyond the window, which needs luck of one in a million, is
- * taken to be at its edge. */
+/* The value of a rank (from 0) in the resample. A rank beyond the window (probability about one in a million) gets
+ * the value at its edge. */
 static double value_at(const struct margin *margin, size_t rank)
 {
     size_t seen = margin->drawn[0], i = 0;
@@ -316,7 +316,7 @@ static double observed_difference(struct quantiles *of)
     return difference(of);
 }
 
-/* Ends are those order statistics beyond which the p-value is below 1 - level. */
+/* The ends are the order statistics beyond which the p-value is below 1 - level. */
 static void read_resamples(const double *sorted, size_t n, double level, struct interval *interval, double *p)
 {
     const size_t rank = (size_t)((double)(n + 1) * (1 - level) / 2), first = rank > 0 ? rank - 1 : 0;

@@ -17,7 +17,7 @@ static void swap(double *a, double *b)
     *b = value;
 }
 
-/* The middle one of the first, the middle and the last value: sorted input takes no longer than any other. */
+/* The median of the first, the middle and the last value: sorted input takes no longer than any other. */
 static double pivot_of(const double *values, size_t low, size_t high)
 {
     const double a = values[low], b = values[low + (high - low) / 2], c = values[high];
@@ -64,7 +64,7 @@ struct moments {
     double mean, variance; /* of one value, unbiased */
 };
 
-/* Two passes: the second one also takes back what rounding left of the mean. */
+/* Two passes: the second also corrects the rounding of the mean. */
 static struct moments moments_of(const double *values, size_t n)
 {
     struct moments moments = {0};
@@ -91,7 +91,7 @@ static struct interval unknown(double mean)
     return (struct interval){mean, (double)NAN, (double)NAN};
 }
 
-/* That a mean of this standard error is zero. */
+/* The two-sided p-value that a mean with this standard error is zero. */
 static double two_sided_p(double mean, double error, double degrees)
 {
     if (error > 0) return 2 * gsl_cdf_tdist_Q(fabs(mean) / error, degrees);
@@ -163,7 +163,7 @@ double stats_lag1(const double *values, size_t n)
     return squares > 0 ? products / squares : 0;
 }
 
-/* By blocks of equal length; what is left over at the end counts by its length. */
+/* By blocks of equal length; the remainder counts by its length. */
 static double worth_in_blocks(const double *values, size_t n, size_t most_blocks)
 {
     enum { MOST = 400 };
@@ -209,8 +209,8 @@ static double group_mean(const double *values, size_t group)
     return sum / GROUP;
 }
 
-/* The cut d minimizes sum((y_i - mean)^2) / (k - d)^2 over the means y_d ... y_k-1 of five values each, summed up from the
- * end (Welford 1962); of equals the shortest cut. */
+/* The cut d minimizes sum((y_i - mean)^2) / (k - d)^2 over the means y_d ... y_k-1 of five values each, summed up
+ * from the end (Welford 1962); of equals the shortest cut. */
 size_t stats_mser5(const double *values, size_t n)
 {
     const size_t n_groups = n / GROUP;

@@ -49,7 +49,7 @@ static int start_query(const struct database *database, const char *sql, int64_t
     return code;
 }
 
-/* Ends a query: `step` is what its last step said. */
+/* Ends a query; `step` is the result of its last step. */
 static int end_query(const struct database *database, sqlite3_stmt *query, int step, struct diag *diag)
 {
     int code = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : database_error(database, "read results", diag);
@@ -103,7 +103,7 @@ int results_read_run(const char *path, int64_t run_id, struct arena *arena, stru
     return code;
 }
 
-/* Of a run that failed, only a warning is kept. */
+/* Files the failure of a run as finding: a failed run keeps only a warning. */
 static int report_failed(const struct database *database, const struct run_record *run, struct diag *diag)
 {
     static const char sql[] = "SELECT (SELECT text FROM warning WHERE run_id = ?1 LIMIT 1),"
@@ -133,7 +133,7 @@ int results_check_run(const char *path, const struct run_record *run, struct dia
     return code;
 }
 
-/* The row as the sink saw it; its texts live until the next step. */
+/* Reads a row as the sink saw it; its texts live until the next step. */
 static void read_row(sqlite3_stmt *query, const struct table *layout, union any_row *row)
 {
     for (int i = 0; i < layout->n_columns; i++) {

@@ -34,13 +34,13 @@ static int block_grow(struct block *block)
     return 0;
 }
 
-/* The value SQLite gives back: it keeps neither the payload of a NaN nor the sign of a zero. */
+/* The value as SQLite returns it: without the payload of a NaN or the sign of a zero. */
 static double real_canonical(double value)
 {
     return value != value ? (double)NAN : value + 0.0;
 }
 
-/* Appends a text at the tail of a record. Returns 0 when there is no room for it. */
+/* Appends a text to a record. Returns 0 if there is no room for it. */
 static int text_pack(struct record *record, size_t room, const char *text, union cell *cell)
 {
     size_t bytes = strlen(text);
@@ -51,7 +51,7 @@ static int text_pack(struct record *record, size_t room, const char *text, union
     return 1;
 }
 
-/* Whether the row leaves out the last column: the column is optional, and the row has no number or text in it. */
+/* Whether the row lacks the last column: the column is optional, and the row has no number or text in it. */
 static bool lacks_last(const struct table *layout, const void *row)
 {
     const struct column *last = &layout->columns[layout->n_columns - 1];
@@ -66,7 +66,7 @@ static bool lacks_last(const struct table *layout, const void *row)
     return text == NULL || text[0] == '\0';
 }
 
-/* Encodes a row at `record`, where `room` bytes are free. Returns 0 when they do not suffice. */
+/* Encodes a row at `record`, where `room` bytes are free. Returns 0 if they do not suffice. */
 static int record_pack(struct record *record, size_t room, enum table_id table, const void *row)
 {
     const struct table *layout = &schema_tables[table];
@@ -125,7 +125,7 @@ int digest_hex(const struct digest *digest, char hex[HASH_HEX_CHARS])
     struct hash *hash = hash_create();
     if (hash == NULL) return SIM_E_NOMEM;
     for (int i = 0; i < TABLE_COUNT; i++) {
-        if (i == TABLE_LEASE && digest->tables[i].n == 0) continue; /* runs that rent nothing: the table is not named */
+        if (i == TABLE_LEASE && digest->tables[i].n == 0) continue; /* as if there were no such table */
         hash_text(hash, schema_tables[i].name);
         hash_i64(hash, (int64_t)digest->tables[i].n);
         hash_i64(hash, (int64_t)digest->tables[i].low);

@@ -1,9 +1,8 @@
-/* Rows on their way to the database: records, packed one behind the other into blocks.
+/* Rows on their way to the database: records, packed one after the other into blocks.
  *
  * A record is a header, one 8-byte cell per column, and the bytes of its texts, padded with zeros. The encoding is
- * canonical (one NaN, no -0, texts by value), so two rows are equal exactly when the bytes of their records are, and
- * the result hash is taken over those bytes. Numbers stand in the byte order of the machine, which must be
- * little-endian. */
+ * canonical (one NaN, no -0, texts by value): two rows are equal exactly if the bytes of their records are. The result
+ * hash is taken over those bytes. Numbers have the byte order of the machine, which must be little-endian. */
 #ifndef ORRERY_STORE_RECORD_H
 #define ORRERY_STORE_RECORD_H
 
@@ -27,11 +26,11 @@ union cell {
 struct record {
     uint32_t bytes; /* of the whole record: the next one starts there */
     uint16_t table;   /* enum table_id */
-    uint16_t n_cells; /* as many as the table has columns, or one less if the row lacks its optional one */
+    uint16_t n_cells; /* the table's columns; one less if the row lacks its optional one */
     union cell cells[];
 };
 
-/* Bytes per block: small enough to stay in the cache between filling and draining, some 400 request rows. */
+/* Bytes per block: about 400 request rows, small enough to stay in the cache. */
 enum { BLOCK_BYTES = 64 * 1024 };
 
 struct block {
@@ -42,24 +41,24 @@ struct block {
 int block_init(struct block *block); /* 0 or SIM_E_NOMEM */
 void block_fini(struct block *block);
 
-/* Appends a row (a struct of sink.h that belongs to the table). Returns 1; 0 when the block is full, and the row
- * waits for an empty one; or SIM_E_NOMEM. An empty block takes a row of any length. */
+/* Appends a row (the struct of sink.h that belongs to the table). Returns 1; 0 if the block is full; or SIM_E_NOMEM.
+ * An empty block takes a row of any length. */
 int block_add(struct block *block, enum table_id table, const void *row);
 
-/* Walks the records: NULL past the last one. */
+/* The record at a position; NULL past the last one. */
 static inline const struct record *block_at(const struct block *block, size_t position)
 {
     return position < block->used ? (const void *)(block->bytes + position) : NULL;
 }
 
-/* The result hash of a run: what its rows say, whatever order they came in.
+/* The result hash of a run: a hash over its rows, independent of their order.
  *
- * A run is a multiset of rows per table: two requests that finish at the same moment have no order of their own.
- * Each table's rows enter a sum of XXH3-128 hashes (hash_sum in hash.h); the result hash is XXH3-128 over the name,
- * the number of rows and the sum of every table. It is equal exactly when the tables, each sorted by its key, are
- * equal (but for accidents of probability 2^-128), it costs one short hash per row, and it needs no second pass over
- * the database. Run ids are not part of it, nor is run_cost. It covers the rows that were kept: a run that keeps
- * only metrics has another hash than the same run with all rows. */
+ * A run is a multiset of rows per table: two requests that finish at the same moment have no order. Each table's
+ * rows enter a sum of XXH3-128 hashes (hash_sum in hash.h). The result hash is XXH3-128 over the name, the number of
+ * rows and the sum of every table. It is equal exactly if the tables, each sorted by its key, are equal (but for
+ * accidents of probability 2^-128). It costs one short hash per row and no second pass over the database. Run ids
+ * and run_cost are not part of it. It covers the rows that were kept: a run that keeps only metrics has another hash
+ * than the same run with all rows. */
 
 struct digest {
     struct hash_sum tables[TABLE_COUNT];

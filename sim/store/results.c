@@ -14,7 +14,7 @@ struct results {
     struct route route;
     bool has_writer, unflushed;
     enum results_keep keep;
-    int64_t run_id; /* of the run that is open; 0: none */
+    int64_t run_id; /* the open run; 0: none */
     int64_t n_ended;
 };
 
@@ -41,8 +41,8 @@ int results_open(const char *path, const struct results_options *options, struct
     return code;
 }
 
-/* Takes the open run out: its rows with the transaction, its row in `run` with another one. Where even that fails,
- * the run stays behind as an open one. */
+/* Removes the open run: its rows by rollback, its row in `run` by another transaction. If even that fails, the run
+ * stays in the file as an open one. */
 static void abandon_run(struct results *results)
 {
     sqlite3 *db = results->database.handle;
@@ -148,7 +148,7 @@ int results_begin_run(struct results *results, const struct run_info *info, int6
     if (code != 0) return code;
     *run_id = results->run_id = next;
     results->keep = info->keep;
-    code = insert_params(results, next, info, diag); /* in the transaction of the rows: what ends the run keeps them */
+    code = insert_params(results, next, info, diag); /* in the transaction of the rows: committed with them */
     if (code != 0) {
         abandon_run(results);
         return code;

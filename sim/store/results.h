@@ -1,10 +1,9 @@
-/* A results database being written: runs with their provenance, rows as they come, and a hash over all of them.
+/* A results database being written: runs with their provenance, their rows, and a hash over these.
  *
- * One run is one transaction. Its row in `run` is committed first, with status 'open'; everything else, and the
- * status it ended with, is committed together at the end. So a process that dies, however it dies, loses the run it
- * was in and nothing else, and nobody ever sees half a run. SQLite's journal stays small, since rows are only
- * appended. The file is locked against other writers while it is open here, and against readers too from the first run
- * until it is closed.
+ * One run is one transaction. Its row in `run` is committed first, with status 'open'. Everything else, and the final
+ * status, is committed together at the end. A process that dies, however it dies, loses the current run and nothing
+ * else, and no reader ever sees half a run. SQLite's journal stays small, since rows are only appended. The file is
+ * locked against other writers while it is open here, and against readers from the first run until it is closed.
  *
  * A file that was created here and in which no run was completed is removed when it is closed, unless another process
  * has taken it over. */
@@ -22,27 +21,27 @@
 struct results;
 
 struct results_options {
-    bool resume;        /* remove runs that were left open by a process that died */
-    bool writer_thread; /* write from a second thread: the simulation waits less, at more CPU time per row */
-    int busy_ms;        /* how long to wait for another process that is writing */
-    bool unflushed;     /* commits survive the death of the process, but not the loss of power */
+    bool resume;        /* remove runs that a process that died left open */
+    bool writer_thread; /* write from a second thread: less waiting, more CPU time per row */
+    int busy_ms;        /* longest wait for another writing process */
+    bool unflushed;     /* commits survive the process, but not a loss of power */
 };
 
-/* What runs belong to. Texts are borrowed for the call. */
+/* The study that runs belong to. Texts are borrowed for the call. */
 struct study_info {
     const char *name, *question, *definition, *hash;
 };
 
-/* Each keeps more than the one before: metrics and warnings; curves, which are histograms and samples; the rows of requests,
- * jobs, placements and what policies did to them; and the decisions that every request brings. */
+/* Each level keeps more than the one before: metrics and warnings; histograms and samples; rows of requests, jobs,
+ * placements, leases and decisions; and the decisions that every request brings. */
 enum results_keep { KEEP_METRICS, KEEP_CURVES, KEEP_ROWS, KEEP_DECISIONS };
 
-/* One thing that a study varies, as in --set. */
+/* A key that a study varies, as in --set. */
 struct run_param {
     const char *key, *value;
 };
 
-/* What a run is made from. Texts are borrowed for the call. */
+/* The inputs of a run. Texts are borrowed for the call. */
 struct run_info {
     const char *name, *version, *git_commit;
     const char *scenario, *scenario_hash; /* resolved JSON */
@@ -50,19 +49,19 @@ struct run_info {
     const char *policies, *oracle; /* as text */
     const char *platform;
     enum results_keep keep;
-    int64_t run_id; /* 0: the next one; else a number that no run in the file has */
+    int64_t run_id; /* 0: the next one; else a number unused in the file */
     size_t n_params;
     const struct run_param *params;
 };
 
-/* Our own execution: not part of the result. */
+/* The cost of executing the run: not part of the result. */
 struct run_cost {
     const char *started_utc; /* "2024-05-01T12:00:00Z" */
     double wall_s, cpu_s;
     int64_t events, peak_rss_bytes; /* peak 0: unknown, NULL in the file */
 };
 
-/* What is known of a run when it has ended. */
+/* The outcome of a run. */
 struct run_end {
     const char *status;       /* "done", "interrupted", "stalled", "failed" */
     const char *trace_hash;   /* NULL: no trace */
@@ -70,32 +69,33 @@ struct run_end {
     struct run_cost cost;
 };
 
-/* Creates a file, or opens an existing results database of our schema version to append runs to. Inputs should have
- * been checked before. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then a file that did not exist does not exist, unless
- * another process created or uses it. */
+/* Creates a file, or opens a results database of this schema version to append runs to. Check inputs before. Returns
+ * 0, SIM_E_STORE or SIM_E_NOMEM; after a failure a file that did not exist does not exist, unless another process
+ * created or uses it. */
 int results_open(const char *path, const struct results_options *options, struct results **results, struct diag *diag);
 
-/* Closes. A run that was begun and not ended is taken out again. NULL is allowed. */
+/* Closes. Removes a run that was begun and not ended. NULL is allowed. */
 void results_close(struct results *results);
 
-/* Says what study the runs of the file belong to, in place of what it said before. It is there to stay with the next run.
- * Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Sets the study of the file, in place of an earlier one. Committed with the next run. Returns 0, SIM_E_STORE or
+ * SIM_E_NOMEM. */
 int results_set_study(struct results *results, const struct study_info *study, struct diag *diag);
 
-/* Begins a run; one at a time. Its id, the one asked for or 1, 2, ..., goes to *run_id. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Begins a run; one at a time. Its id, as requested or 1, 2, ..., goes to *run_id. Returns 0, SIM_E_STORE or
+ * SIM_E_NOMEM. */
 int results_begin_run(struct results *results, const struct run_info *info, int64_t *run_id, struct diag *diag);
 
-/* Where the run's rows go, until it ends. Rows that are not kept have NULL members. After a failure, each row
- * returns the code of it, and results_end_run gives the finding. */
+/* The sink of the run's rows, until it ends. Rows that are not kept have NULL members. After a failure each row
+ * returns its code, and results_end_run files the finding. */
 struct sink results_sink(struct results *results);
 
-/* Ends the run: commits its last rows, its status and its result hash (digest.h), which is also written to
- * `result_hash`. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing of the run is in the file, and the next one may
- * begin. */
+/* Ends the run: commits its last rows, its status and its result hash (record.h), which is also written to
+ * `result_hash`. Returns 0, SIM_E_STORE or SIM_E_NOMEM; after a failure nothing of the run is in the file, and the
+ * next one may begin. */
 int results_end_run(struct results *results, const struct run_end *end, char result_hash[HASH_HEX_CHARS],
                     struct diag *diag);
 
-/* Takes the open run out again, if there is one: the next one may begin. */
+/* Removes the open run, if there is one: the next one may begin. */
 void results_abandon_run(struct results *results);
 
 #endif

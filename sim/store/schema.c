@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* Row tables are filled in the order in which rows come, so the large ones are plain rowid tables without a key: a row
- * costs one append. The small ones that are looked up by name have their key as the table's order. Foreign keys are
- * declared for the reader; SQLite does not enforce them unless asked to. */
+/* Row tables are filled in the order of the rows. Large ones are plain rowid tables without a key: a row costs one
+ * append. Small ones that are looked up by name are ordered by their key. Foreign keys are declared for the reader;
+ * SQLite does not enforce them unless asked to. */
 #define APPENDED "\n) STRICT"
 #define KEYED_BY(columns) ",\n  PRIMARY KEY (run_id, " columns ")\n) STRICT, WITHOUT ROWID"
 #define DEFINE(column, type, text) ",\n  " #column " " type " /* " text " */"
@@ -51,7 +51,7 @@ const char schema_index_sql[] = "CREATE INDEX IF NOT EXISTS request_run ON reque
                                 "CREATE INDEX IF NOT EXISTS decision_run ON decision(run_id);\n"
                                 "CREATE INDEX IF NOT EXISTS placement_run ON placement(run_id);\n";
 
-/* The columns of each table, and their number checked against the struct. */
+/* The columns of each table; their number is checked against the struct. */
 #define TABLE(name, NAME, keep, text) static const struct column name##_columns[] = {
 #define INTEGER(column, text) {#column, COLUMN_INTEGER, false},
 #define REAL(column, text) {#column, COLUMN_REAL, false},

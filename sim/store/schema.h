@@ -1,5 +1,5 @@
-/* The schema of a results database: its tables in SQL, and the columns of the row tables. Both follow from the list in
- * sim/world/rows/tables.inc. A row table has run_id first and then the listed columns, in the same order. */
+/* The schema of a results database: its tables in SQL, and the columns of the row tables. Both follow from the list
+ * in sim/world/rows/tables.inc. A row table has run_id first, then the listed columns in order. */
 #ifndef ORRERY_STORE_SCHEMA_H
 #define ORRERY_STORE_SCHEMA_H
 
@@ -20,7 +20,7 @@ enum { COLUMN_BYTES = 8 };
 struct column {
     const char *name;
     enum column_kind kind;
-    bool optional; /* the last one: a row without a value leaves it out */
+    bool optional; /* the last one: a row may lack it */
 };
 
 struct table {
@@ -34,8 +34,8 @@ extern const struct table schema_tables[TABLE_COUNT];
 /* Statements that make an empty file a results database; NULL ends them. */
 extern const char *const schema_create_sql[];
 
-/* Statements that index the large tables by run. A file with one run needs no index, and the rows of one run go in
- * faster without it: so these are for the moment when the second run starts. */
+/* Statements that index the large tables by run. A file with one run needs no index, and rows go in faster without
+ * it: run them when the second run starts. */
 extern const char schema_index_sql[];
 
 #endif

@@ -14,20 +14,20 @@
 
 /* --- Events as text --- */
 
-/* Process ids: the site, then the services in the order in which they come up, then GPUs on no node, then nodes. */
+/* Process ids: the site, the services in the order of their first rows, GPUs on no node, the nodes. */
 enum { PID_SITE = 1, PID_SERVICES = 2, PID_NO_NODE = 999999, PID_NODES = 1000000 };
 
 struct span {
     int64_t from_ns, to_ns;
 };
 
-/* Seconds as rows have them, in whole nanoseconds. */
+/* Seconds of a row in whole nanoseconds. */
 static int64_t timeline_ns(double time_s)
 {
     return llrint(time_s * 1e9);
 }
 
-/* Nanoseconds as microseconds, with as many decimals as it takes. */
+/* Adds nanoseconds as microseconds, with decimals only if needed. */
 static void add_us(struct text *text, int64_t ns)
 {
     int64_t rest = ns % 1000;
@@ -37,8 +37,8 @@ static void add_us(struct text *text, int64_t ns)
         text_printf(text, "%" PRId64 ".%03" PRId64, ns / 1000, rest);
 }
 
-/* Begins an event: what goes before it, its kind ('X', 'b' ...), process, thread and time. The caller adds members, each with a
- * comma before it, and "}". */
+/* Begins an event: separator, kind ('X', 'b' ...), process, thread and time. The caller adds members, each after a
+ * comma, and "}". */
 static void timeline_begin(struct text *text, char kind, int64_t pid, int64_t tid, int64_t at_ns)
 {
     text_printf(text, ",\n{\"ph\":\"%c\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":", kind, pid, tid);
@@ -84,7 +84,7 @@ struct timeline_jobs {
     struct timeline_job *jobs;
 };
 
-/* 0 or SIM_E_NOMEM */
+/* Returns 0 or SIM_E_NOMEM. */
 static int timeline_jobs_add(struct timeline_jobs *jobs, const struct placement_row *row)
 {
     const struct timeline_job job = {.span = {timeline_ns(row->start_s), timeline_ns(row->end_s)},
@@ -108,13 +108,13 @@ static int compare(const void *a, const void *b)
     return (x->job > y->job) - (x->job < y->job);
 }
 
-/* The lanes of one node: when each becomes free. */
+/* The lanes of one node, with the time at which each becomes free. */
 struct lanes {
     size_t n, capacity;
     int64_t *free_ns;
 };
 
-/* The lowest lane that is free at the start of the span, now taken to its end. Returns its number or SIM_E_NOMEM. */
+/* Takes the lowest lane that is free at the start of the span, until its end. Returns its number or SIM_E_NOMEM. */
 static int64_t take_lane(struct lanes *lanes, struct span span)
 {
     size_t lane = 0;
@@ -151,7 +151,8 @@ static int write_job(const struct timeline_job *job, struct lanes *lanes, struct
     return 0;
 }
 
-/* Writes a slice for each job and GPU; on no node in particular, one for each job. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+/* Writes a slice for each job and GPU, or for each job if it is on no node in particular. Returns 0, SIM_E_IO or
+ * SIM_E_NOMEM. */
 static int timeline_jobs_write(struct timeline_jobs *jobs, struct output *output, struct diag *diag)
 {
     struct lanes lanes = {0};
@@ -176,7 +177,7 @@ static int timeline_jobs_write(struct timeline_jobs *jobs, struct output *output
 
 /* --- The timeline --- */
 
-/* A process of replicas: its place in the list gives its id. */
+/* A service, shown as a process; its index determines the process id. */
 struct service {
     char *name;
     int64_t n_replicas; /* threads named so far */
@@ -189,9 +190,9 @@ struct timeline {
     struct timeline_options options;
     struct span window;
     struct service *services;
-    size_t n_services, services_capacity, latest; /* the service that was looked up last */
+    size_t n_services, services_capacity, latest; /* latest: the last service looked up */
     struct timeline_jobs jobs;
-    struct request_row *unfinished; /* they end when the run does; `service` is NULL, `cached_tokens` the process */
+    struct request_row *unfinished; /* written at the end; `service` is NULL, `cached_tokens` the process */
     size_t n_unfinished, unfinished_capacity;
     int64_t end_ns, bytes;
 };
@@ -201,7 +202,7 @@ static bool in_window(const struct timeline *timeline, struct span span)
     return span.from_ns <= timeline->window.to_ns && span.to_ns >= timeline->window.from_ns;
 }
 
-/* After an event: writes what has gathered. */
+/* Writes the buffered events. */
 static int flush(struct timeline *timeline)
 {
     const struct text *text = output_text(timeline->output);
@@ -211,7 +212,7 @@ static int flush(struct timeline *timeline)
     return code;
 }
 
-/* The process of a service of which `n` characters are the name; named when it is new. SIM_E_NOMEM when it cannot be. */
+/* The process of the service named by `n` characters; a new one is added and named. SIM_E_NOMEM on failure. */
 static int64_t service_pid(struct timeline *timeline, const char *name, size_t n)
 {
     for (size_t i = 0; i < timeline->n_services; i++) {
@@ -281,7 +282,7 @@ static bool is_shown(const struct timeline *timeline, int64_t id)
     return (x ^ (x >> 31)) % (uint64_t)timeline->options.one_in == 0;
 }
 
-/* One end ('b' or 'e') of a span of a request. */
+/* Adds one end ('b' or 'e') of a request's span. */
 static void add_end(struct text *text, char kind, int64_t pid, int64_t id, int64_t at_ns, const char *name)
 {
     timeline_begin(text, kind, pid, 0, at_ns);
@@ -297,7 +298,7 @@ static void add_part(struct text *text, int64_t pid, int64_t id, struct span spa
     text_add(text, "}");
 }
 
-/* The time of an event so many seconds after the arrival; the end where it never came. */
+/* The time `wait_s` after the arrival; end_ns if the event never happened. */
 static int64_t after(const struct request_row *row, double wait_s, int64_t end_ns)
 {
     return isnan(wait_s) ? end_ns : timeline_ns(row->arrival_s + wait_s);
@@ -357,8 +358,8 @@ static bool is_of_service(const char *series)
     return strncmp(series, "service.", 8) == 0 || strncmp(series, "replica.", 8) == 0;
 }
 
-/* "replica.waiting" of "chat/1" is the counter "replica.waiting 1" of the service "chat"; "cost.usd" of "spot" is "cost.usd spot" of
- * the site. */
+/* "replica.waiting" of "chat/1" is the counter "replica.waiting 1" of the service "chat"; "cost.usd" of "spot" is
+ * "cost.usd spot" of the site. */
 static int on_sample(void *context, const struct sample_row *row)
 {
     struct timeline *timeline = context;

@@ -38,7 +38,7 @@ static void ring_reset(struct ring *ring)
     ring->closed = false;
 }
 
-/* The block of the thread that fills: with room in it, or full. */
+/* For the thread that fills: its block, with room in it or full. */
 static struct block *ring_filling(struct ring *ring)
 {
     return &ring->blocks[ring->n_filled % ring->n_blocks];
@@ -63,8 +63,8 @@ static void ring_close(struct ring *ring)
     pthread_mutex_unlock(&ring->lock);
 }
 
-/* For the thread that drains: the oldest full block, waiting for one; NULL when the ring is closed and empty. The block goes
- * back, empty, with ring_release. */
+/* For the thread that drains: the oldest full block, waiting for one; NULL when the ring is closed and empty. The
+ * block goes back, empty, with ring_release. */
 static struct block *ring_take(struct ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
@@ -251,7 +251,7 @@ int writer_init(struct writer *writer, const struct database *database, bool wan
     return code;
 }
 
-/* Everything a failed run may have left behind, too. */
+/* Ends the thread, also after a failed run. */
 static void writer_stop(struct writer *writer)
 {
     if (writer->has_thread) {
@@ -282,7 +282,7 @@ static int insert_rows(struct writer *writer, enum table_id table, const struct 
     return step == SQLITE_DONE;
 }
 
-/* Hashes the rows of a block and puts them in, table by table. After a failure blocks are only passed on. */
+/* Hashes the rows of a block and inserts them, table by table. After a failure blocks are discarded. */
 static void drain_block(struct writer *writer, const struct block *block)
 {
     bool present[TABLE_COUNT] = {false};
@@ -304,7 +304,7 @@ static void *drain_blocks(void *context)
     return NULL;
 }
 
-/* Signals are for the thread that simulates, so ours starts with all of them blocked. */
+/* Signals go to the simulating thread: this one starts with all of them blocked. */
 static bool start_thread(struct writer *writer)
 {
     sigset_t all, before;

@@ -1,4 +1,4 @@
-/* Puts rows into the database and hashes them: in a thread of its own behind a ring of blocks, or, inline, in the
+/* Writes rows into the database and hashes them: in its own thread behind a ring of blocks, or inline, in the
  * caller's thread whenever a block is full. Both ways the same rows go in with the same statements in the same
  * order, so the database is the same, byte for byte. While a threaded writer runs, the connection belongs to its
  * thread. */
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* A bounded ring of blocks between one thread that fills and one that drains. The filler waits while every block is
- * full, so memory stays the same however slow the disk is. */
+ * full: memory does not grow with a slow disk. */
 enum { RING_MAX_BLOCKS = 8 };
 
 struct ring {
@@ -26,13 +26,13 @@ struct ring {
     pthread_cond_t filled, drained;
 };
 
-/* One row table's view of the block that is being drained: a table that SQLite can read. "INSERT INTO request SELECT * FROM
- * new_request" puts all requests of the block into the database in one statement, without binding a parameter.
+/* The current block as a table that SQLite can read, with the rows of one row table. "INSERT INTO request SELECT *
+ * FROM new_request" inserts all requests of the block by one statement, without binding a parameter.
  * tests/bench/store.c measures this against a prepared statement per row. */
 struct feed {
     enum table_id table;
-    int64_t run_id;            /* the first column */
-    const struct block *block; /* records of other tables in it are passed over */
+    int64_t run_id;            /* value of the first column */
+    const struct block *block; /* records of other tables are skipped */
 };
 
 struct writer {
@@ -45,21 +45,21 @@ struct writer {
     pthread_t thread;
     atomic_int code;  /* the first failure, 0 until then */
     struct diag diag; /* about it */
-    int refused;      /* code of a row that could not even be taken */
+    int refused;      /* code of a row that could not be packed */
 };
 
-/* Prepares the statements on a database that is open for writing. writer_fini comes before the database is closed, and
- * may be called after a failure. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Prepares the statements on a database open for writing. writer_fini is due before the database is closed, also
+ * after a failure. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int writer_init(struct writer *writer, const struct database *database, bool wants_thread, struct diag *diag);
 void writer_fini(struct writer *writer);
 
-/* Starts on a run. Without a thread to be had it writes inline. */
+/* Starts a run. Writes inline if no thread can be created. */
 void writer_start(struct writer *writer, int64_t run_id);
 
-/* Takes a row. Returns 0, or the code of an earlier failure: rows already taken may fail later. */
+/* Takes a row. Returns 0, or the code of an earlier failure: rows already taken may still fail. */
 int writer_put(struct writer *writer, enum table_id table, const void *row);
 
-/* Writes what is left and gives the connection back. Returns 0 or the first failure, with its finding. */
+/* Writes the remaining rows and returns the connection. Returns 0 or the first failure, with its finding. */
 int writer_finish(struct writer *writer, struct diag *diag);
 
 #endif
