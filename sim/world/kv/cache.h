@@ -1,9 +1,9 @@
-/* A cache of equal-sized items that are known by their keys: what prefix caches keep in GPU memory, and what a tier
- * below them keeps in host memory. It counts who uses an item, and asks its evictor which one makes room.
+/* A cache of equal-sized items with keys: the prefix cache in GPU memory, or the tier below it in host memory. It
+ * counts the users of an item and asks its evictor which item makes room.
  *
- * Items lie in arrays that grow with the cache: 16 bytes each and the evictor's own, and some 20 to 45 in the index.
- * Every operation is O(1), but for what the evictor does. Errors are SIM_E_NOMEM or SIM_E_POLICY, with a finding in the
- * diag of the options; after one the cache may only be destroyed. */
+ * Items lie in arrays that grow with the cache: 16 bytes each plus the evictor's own, and some 20 to 45 bytes in the
+ * index. Every operation is O(1), apart from the evictor's work. Errors are SIM_E_NOMEM or SIM_E_POLICY, with a finding
+ * in the diag of the options; after an error the cache may only be destroyed. */
 #ifndef ORRERY_WORLD_KV_CACHE_H
 #define ORRERY_WORLD_KV_CACHE_H
 
@@ -17,13 +17,13 @@
 struct cache_options {
     const struct policy *evictor; /* of the family POLICY_EVICTION */
     const void *params;           /* the evictor's; must outlive the cache */
-    int64_t capacity;             /* items, >= 1; INT64_MAX: no limit */
+    int64_t capacity;             /* items, at least 1; INT64_MAX: unlimited */
     uint64_t seed;                /* of the random streams, with run and index: one index per cache of a run */
     uint32_t run;
     uint64_t index;
-    const struct cache_future *future; /* for evictors that declare ORACLE_FUTURE; else it may be NULL */
-    /* Called when an item was evicted to make room, so that it can go to a tier below; may be NULL. Returns 0 or a
-     * negative code. It must not call back into this cache. */
+    const struct cache_future *future; /* for evictors that declare ORACLE_FUTURE; otherwise it may be NULL */
+    /* Called when an item was evicted to make room, so that it can move to a lower tier; may be NULL. Returns 0 or a
+     * negative code. It must not call into this cache. */
     int (*evicted)(void *context, uint64_t key);
     void *context;
     struct diag *diag; /* must outlive the cache */
@@ -31,7 +31,7 @@ struct cache_options {
 
 struct cache_item {
     uint64_t key;
-    int32_t holders; /* -1: nothing is cached here */
+    int32_t holders; /* -1: the place is empty */
     int32_t next_free;
 };
 
@@ -44,37 +44,37 @@ struct cache {
     struct cache_item *items;
     char *slots;
     int64_t *last_accesses; /* of each item; only with a future */
-    int32_t n_items, n_places, first_free; /* places ever used, places allocated, unused ones among the former */
+    int32_t n_items, n_places, first_free; /* places ever used, places allocated, head of the free list */
     int64_t n_evictions;
-    bool asked_future; /* without having declared it */
+    bool asked_future; /* the evictor read the future without declaring the oracle */
 };
 
-/* Returns 0, SIM_E_NOMEM, SIM_E_POLICY (wrong ABI), SIM_E_CONFIG (an evictor that knows the future where there is
- * none), or what the evictor's init returned. cache_fini may be called in either case. */
+/* Returns 0, SIM_E_NOMEM, SIM_E_POLICY (wrong ABI), SIM_E_CONFIG (an evictor that needs the future without one), or the
+ * result of the evictor's init. cache_fini may be called in every case. */
 int cache_init(struct cache *cache, const struct cache_options *options);
 void cache_fini(struct cache *cache);
 
-/* The item of this key, or CACHE_NO_ITEM. Nobody is told. */
+/* The item of this key, or CACHE_NO_ITEM. Does not count as an access. */
 int32_t cache_find(const struct cache *cache, uint64_t key);
 
-/* An access that found the item. Returns 0 or an error. */
+/* Counts an access that found the item. Returns 0 or an error. */
 int cache_hit(struct cache *cache, int32_t item);
 
-/* An access that missed the key, which must not be cached: makes room if need be, and caches it. Returns 1 with the
- * item; 0 with CACHE_NO_ITEM when all items are in use (it counts as an access all the same); or an error. */
+/* Counts an access that missed `key`, which must not be cached: makes room if necessary and caches it. Returns 1 with
+ * the item; 0 with CACHE_NO_ITEM if all items are in use; or an error. */
 int cache_insert(struct cache *cache, uint64_t key, int32_t *item);
 
-/* One more, or one less, uses the item. Return 0 or an error. */
+/* Adds or removes a user of the item. Return 0 or an error. */
 int cache_acquire(struct cache *cache, int32_t item);
 int cache_release(struct cache *cache, int32_t item);
 
-/* Evicts one item that nobody uses. Returns 1, 0 when there is none, or an error. */
+/* Evicts one unused item. Returns 1, 0 if there is none, or an error. */
 int cache_evict(struct cache *cache);
 
-/* Drops an item that nobody uses, without asking the evictor and without a call of `evicted`. Returns 0 or an error. */
+/* Drops an unused item without asking the evictor or calling `evicted`. Returns 0 or an error. */
 int cache_drop(struct cache *cache, int32_t item);
 
-/* Items that could be evicted now. */
+/* Unused items. */
 static inline int64_t cache_evictable(const struct cache *cache)
 {
     return cache->view.size - cache->view.held;

@@ -14,7 +14,7 @@
 
 struct kvcache {
     int64_t block_tokens, total_blocks, free_blocks;
-    int64_t min_free_blocks; /* the fewest there ever were */
+    int64_t min_free_blocks; /* the fewest so far */
 };
 
 void kvcache_init(struct kvcache *kv, int64_t block_tokens, int64_t total_blocks);
@@ -24,7 +24,7 @@ static inline int64_t kvcache_blocks(const struct kvcache *kv, int64_t tokens)
     return (tokens + kv->block_tokens - 1) / kv->block_tokens;
 }
 
-/* No more than there are free. */
+/* Takes free blocks; not more than there are. */
 static inline void kvcache_take(struct kvcache *kv, int64_t blocks)
 {
     kv->free_blocks -= blocks;
@@ -38,11 +38,11 @@ static inline void kvcache_give(struct kvcache *kv, int64_t blocks)
     SIM_REQUIRE(kv->free_blocks <= kv->total_blocks);
 }
 
-/* The sequences of one decoding batch that take blocks as they go. */
+/* The sequences of one decoding batch that take blocks as their context grows. */
 struct kv_growth {
     int64_t block_tokens, sequences;
     int64_t *phases;    /* [block_tokens]: sequences that grow at steps = phase modulo block_tokens */
-    uint64_t *occupied; /* [block_tokens / 64 + 1]: a bit for each phase that has any */
+    uint64_t *occupied; /* [block_tokens / 64 + 1]: a bit per phase with sequences */
 };
 
 int kv_growth_init(struct kv_growth *growth, int64_t block_tokens); /* 0 or SIM_E_NOMEM */
@@ -52,7 +52,7 @@ void kv_growth_fini(struct kv_growth *growth);
 void kv_growth_join(struct kv_growth *growth, int64_t step, int64_t context_tokens);
 void kv_growth_leave(struct kv_growth *growth, int64_t step, int64_t context_tokens);
 
-/* The first phase from this one on that has sequences; block_tokens when there is none. phase <= block_tokens. */
+/* The first phase at or after `phase` that has sequences; block_tokens if there is none. phase <= block_tokens. */
 static inline int64_t kv_growth_next_phase(const struct kv_growth *growth, int64_t phase)
 {
     const int64_t last = growth->block_tokens / 64;
@@ -62,8 +62,8 @@ static inline int64_t kv_growth_next_phase(const struct kv_growth *growth, int64
     return bits != 0 ? word * 64 + __builtin_ctzll(bits) : growth->block_tokens;
 }
 
-/* Of block_tokens iterations, the first of which has this phase: the first from the i-th on, 0 <= i <= block_tokens,
- * that takes blocks; block_tokens or more when none does. */
+/* Of block_tokens iterations, the first of which has this phase: the first at or after index i, 0 <= i <= block_tokens,
+ * that takes blocks; block_tokens or more if none does. */
 static inline int64_t kv_growth_next(const struct kv_growth *growth, int64_t phase, int64_t i)
 {
     const int64_t behind = growth->block_tokens - phase;
@@ -75,7 +75,7 @@ static inline int64_t kv_growth_next(const struct kv_growth *growth, int64_t pha
     return kv_growth_next_phase(growth, i - behind) + behind;
 }
 
-/* Blocks taken by the iteration at `step`, and by the n iterations from it. */
+/* Blocks taken by the iteration at `step`; and by the n iterations that start there. */
 static inline int64_t kv_growth_at(const struct kv_growth *growth, int64_t step)
 {
     return growth->phases[step % growth->block_tokens];
@@ -83,7 +83,7 @@ static inline int64_t kv_growth_at(const struct kv_growth *growth, int64_t step)
 
 int64_t kv_growth_over(const struct kv_growth *growth, int64_t step, int64_t n);
 
-/* Whether n iterations, whichever they are, surely take at most `slack` blocks: a bound, at little cost. */
+/* Whether any n iterations are sure to take at most `slack` blocks: a cheap bound. */
 static inline bool kv_growth_lasts(const struct kv_growth *growth, int64_t n, int64_t slack)
 {
     return growth->sequences * ((n + growth->block_tokens - 1) / growth->block_tokens) <= slack;

@@ -14,7 +14,8 @@ static const double BLOCKS_AT_MOST = 0x1p40;
 
 #define ROW_OF struct offload_tier_config
 const struct config_field offload_tier_fields[] = {
-    ROW_NAME_OR_PATH("device", device, REQUIRED, WITHIN(1, 4096), "storage device of the catalog (orrery list storage)"),
+    ROW_NAME_OR_PATH("device", device, REQUIRED, WITHIN(1, 4096),
+                     "storage device of the catalog (orrery list storage)"),
     ROW_TEXT("software", software, OPTIONAL, WITHIN(1, 256),
              "software on the way, of those that the device lists; none: the bare device"),
     ROW_TEXT("hidden_software", hidden_software, OPTIONAL, WITHIN(1, 256),
@@ -27,7 +28,8 @@ const struct config_field offload_tier_fields[] = {
                  "what writing sustains over all devices and software together"),
     ROW_QUANTITY("link", link_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "what each device's link sustains"),
     ROW_REAL("channels", channels, OPTIONAL, WITHIN(1, 4096), "flash channels of a drive that computes"),
-    ROW_QUANTITY("channel_bandwidth", channel_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of each flash channel"),
+    ROW_QUANTITY("channel_bandwidth", channel_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "of each flash channel"),
     ROW_REAL("read_share", read_frac, OPTIONAL, WITHIN(DBL_MIN, 1),
              "share of the channels' bandwidth that reading sustains"),
     {0}};

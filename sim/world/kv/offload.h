@@ -1,5 +1,5 @@
-/* Offloading of a service: its tiers, the placement that its policy chose, the cost model that follows, and what its
- * iterations spent their time on. */
+/* Offloading of a service: its tiers, the placement that its policy chose, the resulting cost model, and how its
+ * iterations used each resource. */
 #ifndef ORRERY_WORLD_KV_OFFLOAD_H
 #define ORRERY_WORLD_KV_OFFLOAD_H
 
@@ -9,7 +9,7 @@
 #include "sim/world/policy/policy.h"
 #include "sim/world/rows/sink.h"
 
-/* One tier beyond the GPU's memory, of the kind that its device has. What is NAN is as the device's entry says. */
+/* One tier beyond the GPU's memory, of its device's kind. NAN: as in the device's entry. */
 struct offload_tier_config {
     const char *name;
     const char *device;                   /* of the catalog's storage */
@@ -20,44 +20,44 @@ struct offload_tier_config {
     double channels, channel_bytes_per_s, read_frac;
 };
 
-/* What a placement is planned for where the scenario says nothing: the defaults of offload_workload_fields. */
+/* Default workload that a placement is planned for; equals the defaults of offload_workload_fields. */
 enum { OFFLOAD_SEQUENCES = 64, OFFLOAD_PROMPT_TOKENS = 512, OFFLOAD_OUTPUT_TOKENS = 128 };
 
-/* The part of "kv" that is about offloading. */
+/* The members of "kv" about offloading. */
 struct offload_config {
-    struct config_variant policy;         /* ... of family POLICY_KV_OFFLOAD */
+    struct config_variant policy;         /* of family POLICY_KV_OFFLOAD */
     struct config_list tiers;             /* struct offload_tier_config */
     struct offload_workload_config {
         int64_t sequences, prompt_tokens, output_tokens;
     } workload;
-    double bus_bytes_per_s;               /* NAN: GPUs share nothing */
+    double bus_bytes_per_s;               /* NAN: GPUs share no bus */
     int64_t bus_gpus;
     double ttft_slo_s, tpot_slo_s;        /* NAN: none */
 };
 
 extern const struct config_field offload_tier_fields[], offload_workload_fields[];
 
-/* What a service's iterations made of each resource. */
+/* What a service's iterations used of each resource. */
 struct offload_totals {
     double critical_s[OFFLOAD_RESOURCES], bytes[OFFLOAD_RESOURCES];
     double seconds;
-    double interval; /* of a grouped placement; of several the longest; 0: none */
+    double interval; /* of a grouped placement; the longest of several; 0: none */
 };
 
 struct offload_service {
     const struct kv_offloader *policy;
     void *state;
-    struct storage_spec stores[OFFLOAD_TIERS]; /* name NULL: none; with what the scenario changes */
+    struct storage_spec stores[OFFLOAD_TIERS]; /* with the scenario's changes; name NULL: no such tier */
     struct iteration_model base;
     struct offload_view view;
     struct offload_plan plan;
     struct offload model;
-    const char *tier_names[OFFLOAD_TIERS]; /* as the scenario calls them; NULL: none */
+    const char *tier_names[OFFLOAD_TIERS]; /* as in the scenario; NULL: no such tier */
     char problem[256];            /* why it cannot run; empty: it can */
     struct offload_totals totals;
 };
 
-/* What it is made for. */
+/* Inputs of offload_service_init. */
 struct offload_request {
     const struct offload_config *config;
     const struct catalog *catalog;
@@ -65,9 +65,9 @@ struct offload_request {
     const struct llm_spec *llm;
     const struct iteration_model *model;
     int64_t tensor_parallel;
-    int64_t node_replicas;              /* that share the memory of their host, by equal parts */
-    double port_bytes_per_s;            /* that each of its GPUs has of the site when nobody else moves anything */
-    bool bus_on_links;                  /* the bus of the config is a link of the site, where its users meet */
+    int64_t node_replicas;              /* replicas that share the memory of their host equally */
+    double port_bytes_per_s;            /* rate of each GPU's path to the host when nobody else uses it */
+    bool bus_on_links;                  /* the bus of the config is a link of the site, where its users compete */
     double gpu_bytes, activation_bytes; /* per GPU */
     int64_t activation_tokens;
     const char *where;                  /* of the policy, for findings */
@@ -80,23 +80,23 @@ struct offload_request {
 int offload_service_init(struct offload_service *offload, const struct offload_request *request);
 void offload_service_fini(struct offload_service *offload);
 
-/* Whether anything lies beyond the GPU, so that offload->model prices iterations and the plan says what fits. */
+/* Whether anything lies beyond the GPU; then offload->model prices iterations and the plan decides what fits. */
 bool offload_in_use(const struct offload_service *offload);
 
-/* KV blocks of a replica under the plan; 0 when it cannot run. */
+/* KV blocks of a replica under the plan; 0 if it cannot run. */
 int64_t offload_kv_blocks(const struct offload_service *offload, int64_t block_tokens);
 
-/* Where the KV cache of a sequence that left the batch goes: OFFLOAD_GPU_MEMORY means nowhere, it is computed again. */
+/* Where the KV cache of a preempted sequence goes; OFFLOAD_GPU_MEMORY: nowhere, it is recomputed. */
 enum offload_tier offload_evicted(const struct offload_service *offload, const struct request_view *request);
 
-/* What n iterations whose first is this step moved over a lane. */
+/* Bytes that n iterations move over a lane; step: the first of them. */
 int64_t offload_lane_bytes(const struct offload_step *step, enum offload_lane lane, int64_t iterations);
 
-/* Adds `iterations` iterations that are priced by one piece of the model; step: the first of them. */
+/* Adds `iterations` iterations that one piece of the model prices; step: the first of them. */
 void offload_count(struct offload_service *offload, const struct offload_step *step, int64_t iterations);
 void offload_totals_add(struct offload_totals *into, const struct offload_totals *from);
 
-/* Emits bottleneck.* and offload.* metrics; nothing when no time was counted. */
+/* Emits bottleneck.* and offload.* metrics; none if no time was counted. */
 int offload_totals_emit(const struct offload_totals *totals, const struct sink *sink);
 
 #endif

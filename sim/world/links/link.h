@@ -1,22 +1,21 @@
-/* Shared pipes: PCIe links and switches, NVLink, network, host memory, channels of drives.
+/* Shared links: PCIe links and switches, NVLink, network, host memory, channels of drives.
  *
- * A link carries so many bytes per second in one direction. A *flow* moves a number of bytes over a path of links, all
- * at once (cut-through), and ends. A *claim* is a flow without end: a stream that wants so many bytes per second for as
- * long as it lasts, and is told when what it is granted changes. At every moment flows and claims share the links by
- * max-min fairness: no rate can be raised without lowering one that is not higher, where a flow's own ceiling and a
- * claim's demand are never passed (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2; found by progressive
- * filling). So a PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are
- * links.
+ * A link carries a number of bytes per second in one direction. A *flow* moves a number of bytes over a path of links,
+ * over all of them at once (cut-through), and ends. A *claim* is a flow without end: it demands a rate for as long as
+ * it lasts, and is notified when its grant changes. At every moment flows and claims share the links by max-min
+ * fairness: no rate can be raised without lowering one that is not higher, and neither a flow's ceiling nor a claim's
+ * demand is exceeded (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2; found by progressive filling). So a
+ * PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are links.
  *
- * A flow begins to move after the latencies of its path and its links, added up, and then fluidly at its rate. Rates
- * change only when a flow begins or ends or a claim changes. In between, bytes moved are linear in time, in integers of
- * 2^-46 bytes per nanosecond, so that no number of looks adds an error: a look settles nothing. The end is rounded
- * once, to the nearest nanosecond, half to even. Whatever happens at one moment is seen together: rates are worked out
- * when someone asks for them, or else once, after all decisions of the moment.
+ * A flow starts to move after the sum of the latencies of its path and its links, and then moves fluidly at its rate.
+ * Rates change only when a flow begins or ends or a claim changes. In between, bytes moved are linear in time, in
+ * integers of 2^-46 bytes per nanosecond, so reading them any number of times adds no error. The end is rounded once,
+ * to the nearest nanosecond, half to even. All changes of one moment are seen together: rates are computed when they
+ * are read, or else once, after all decisions of the moment.
  *
- * Only those flows are worked out anew that share a link which is short of bandwidth with one that changed, directly or
- * over others: a link whose users cannot fill it together ties nobody to anybody. A flow alone on its links costs a few
- * hundred bytes and a place in a heap.
+ * Rates are recomputed only for flows that share a link which is short of bandwidth with a changed flow, directly or
+ * over others: a link whose users cannot fill it together couples no flows. A flow alone on its links costs a few
+ * hundred bytes and an entry in a heap.
  *
  * Leaves out: packets and their headers, slow start and losses of TCP, credits and head-of-line blocking, weights of
  * flows, and bytes that are on the wire when the last one leaves. */
@@ -34,38 +33,38 @@ struct link_net;
 
 enum { LINK_PATH_MAX = 10, LINK_NET_OWNERS = 2 };
 
-/* A link may stand in a path twice, and then carries everything twice. */
+/* A link may stand in a path twice, and then carries all bytes twice. */
 struct link_path {
     int32_t n;
     struct link *links[LINK_PATH_MAX];
-    sim_ns latency_ns; /* besides those of the links */
+    sim_ns latency_ns; /* beyond those of the links */
 };
 
-/* May begin, end and change flows and claims, this one too. */
+/* The callee may begin, end and change flows and claims, including this one. */
 typedef void (*link_fn)(struct link_net *net, struct link_flow *flow, sim_ns now);
 
 struct link_hop {
     struct link *link;
     struct link_flow *flow;
-    struct link_hop *before, *after; /* of other flows over the link */
+    struct link_hop *before, *after; /* hops of other flows over the link */
 };
 
 enum link_flow_state { LINK_FLOW_IDLE, LINK_FLOW_LATENT, LINK_FLOW_MOVING };
 
-/* A flow or a claim, embedded in what it belongs to. A zeroed one is idle, and so is one that has ended: then it may be
- * started again, or given back. It must not be moved in memory meanwhile. Its members are the network's. */
+/* A flow or a claim, embedded in the struct that uses it. A zeroed or ended one is idle: it may be started, or freed.
+ * While it moves it must stay at its address. Only the network touches its members. */
 struct link_flow {
     enum link_flow_state state;
     struct link_net *net;
-    uint64_t number;            /* flows are started in this order, and end in it when they end together */
-    int64_t bytes;              /* in all; a claim: INT64_MAX */
+    uint64_t number;            /* order of the starts, and of ends at one moment */
+    int64_t bytes; /* total; a claim: INT64_MAX */
     double cap_bytes_per_s;     /* own ceiling, or the claim's demand */
     int64_t cap, bound;         /* 2^-46 bytes per ns: the ceiling; the least of it and its links */
-    int64_t rate, told, filled; /* now; the last that a claim was told; what filling found */
+    int64_t rate, told, filled; /* present; last reported to a claim; result of the filling */
     tally_int128 moved;         /* 2^-46 bytes, up to the anchor */
     sim_ns anchor_ns, end_ns;
     uint64_t mark;
-    int32_t timer_at, changed_at, n_hops; /* places in the network's lists; -1: none */
+    int32_t timer_at, changed_at, n_hops; /* indices in the network's lists; -1: none */
     bool endless;
     bool counted;                         /* a claim whose holder counts what it moves */
     link_fn notify;
@@ -76,15 +75,15 @@ struct link_flow {
 #define LINK_FLOW_ENTITY(flow_pointer, type, member)                                                                   \
     ((type *)(void *)((char *)(flow_pointer) - offsetof(type, member)))
 
-/* What has happened on a link from the start up to a time. */
+/* Statistics of a link from the start to a time. */
 struct link_stats {
-    int64_t bytes;     /* of ended flows and claims, and whole bytes of the others */
+    int64_t bytes; /* of ended flows and claims, plus whole bytes of the others */
     double busy_frac;  /* share of the time with a flow or claim on it */
-    double used_frac;  /* bytes over what it could have carried */
+    double used_frac;  /* bytes over the capacity */
     double mean_flows; /* flows and claims on it, mean over time */
 };
 
-/* Our own work: how often shares were worked out, and for how many flows in all. */
+/* Cost of the model itself: fillings, and flows in them. */
 struct link_net_work {
     uint64_t fillings, filled_flows;
 };
@@ -94,7 +93,7 @@ struct link_net_work {
 struct link_net *link_net_create(struct engine *engine, uint32_t first_owner_id);
 void link_net_destroy(struct link_net *net);
 
-/* A link of more than no bytes per second. The name must outlive the network. Returns NULL when out of memory. */
+/* Adds a link; bytes_per_s > 0. `name` must outlive the network. Returns NULL when out of memory. */
 struct link *link_net_add(struct link_net *net, const char *name, double bytes_per_s, sim_ns latency_ns);
 
 static inline void link_path_add(struct link_path *path, struct link *link)
@@ -108,40 +107,40 @@ static inline void link_path_add(struct link_path *path, struct link *link)
 int link_flow_start(struct link_net *net, struct link_flow *flow, const struct link_path *path, int64_t bytes,
                     double cap_bytes_per_s, link_fn done);
 
-/* Ends a flow or claim at once, without a callback, and returns the whole bytes that it moved; 0 for an idle one. */
+/* Ends a flow or claim at once, without a callback. Returns the whole bytes that it moved; 0 for an idle one. */
 int64_t link_flow_cancel(struct link_flow *flow);
 
-/* Whole bytes moved by a time, not before the latest event: what an idle one moved in all. */
+/* Whole bytes moved by `at`, which is not before the latest event; for an idle flow: the total it moved. */
 int64_t link_flow_moved_bytes(const struct link_flow *flow, sim_ns at);
 
-/* The rate from now on; 0 before the path's latency has passed, and when idle. */
+/* The present rate; 0 before the path's latency has passed, and when idle. */
 double link_flow_bytes_per_s(struct link_flow *flow);
 
-/* When the flow will have ended if nothing changes; before its latency has passed, as if nobody shared its links;
- * SIM_NS_MAX for a claim. Not for idle ones. */
+/* When the flow will end if nothing changes; before its latency has passed, as if it were alone on its links;
+ * SIM_NS_MAX for a claim. Not for idle flows. */
 sim_ns link_flow_end_ns(struct link_flow *flow);
 
-/* Starts an idle flow as a claim to so many bytes per second (more than 0), at once: the path's latency is its holder's
- * to add. Writes what it is granted to *granted_bytes_per_s. `changed` is called, after all else of the moment, when
- * the grant has become another than the holder last learned. Returns 0 or SIM_E_NOMEM. */
+/* Starts an idle flow as a claim to demand_bytes_per_s > 0, at once: the caller adds the path's latency. Writes the
+ * grant to *granted_bytes_per_s. `changed` is called, after all other events of the moment, when the grant differs from
+ * the last reported one. Returns 0 or SIM_E_NOMEM. */
 int link_claim_start(struct link_net *net, struct link_flow *claim, const struct link_path *path,
                      double demand_bytes_per_s, link_fn changed, double *granted_bytes_per_s);
 
-/* Changes the demand of a claim. Returns what it is granted; exactly the demand if that is met. */
+/* Changes the demand of a claim. Returns its grant: exactly the demand if that is met. */
 double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
 
-/* What the claim is granted now; its holder has learned of it. */
+/* The present grant, which counts as reported. */
 double link_claim_grant(struct link_flow *claim);
 
-/* The holder of a claim moves less than it is granted, or unsteadily, and counts its bytes itself: from now on the
- * claim has moved what link_claim_count is told. */
+/* For a holder that moves less than its grant, or unsteadily: from now on the bytes of the claim are those reported by
+ * link_claim_count. */
 void link_claim_hold(struct link_flow *claim);
 void link_claim_count(struct link_flow *claim, int64_t bytes);
 
 const char *link_name(const struct link *link);
 int32_t link_index(const struct link *link); /* in its network */
 double link_bytes_per_s(const struct link *link);
-double link_used_bytes_per_s(const struct link *link); /* what moves over it, when no event of the moment is pending */
+double link_used_bytes_per_s(const struct link *link); /* sum of the rates, with no event of the moment pending */
 int64_t link_bytes(const struct link *link, sim_ns at);
 struct link_stats link_stats(const struct link *link, sim_ns at);
 

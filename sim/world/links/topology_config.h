@@ -1,5 +1,5 @@
-/* What a scenario's "cluster" says of links and of memory beyond the GPUs: PCIe, host, network, storage. All of it may
- * be left out. */
+/* The parts of a scenario's "cluster" about links and memory beyond the GPUs: PCIe, host, network, storage. All are
+ * optional. */
 #ifndef ORRERY_WORLD_LINKS_TOPOLOGY_CONFIG_H
 #define ORRERY_WORLD_LINKS_TOPOLOGY_CONFIG_H
 
@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Zero or NAN: not said. */
+/* Zero or NAN: not given. */
 struct pcie_switch_config {
     int64_t gpus;       /* below each switch; 0: no switches */
     double bytes_per_s; /* of its link to the host */
@@ -31,7 +31,7 @@ struct network_config {
 /* How data gets from a device to a GPU. */
 enum storage_way { STORAGE_WAY_USUAL, STORAGE_WAY_HOST, STORAGE_WAY_DIRECT };
 
-/* Equal devices of a node that share what is stored. */
+/* Equal devices of a node, over which data are striped. */
 struct storage_config {
     const char *name;
     const char *device, *software; /* of the storage catalog */

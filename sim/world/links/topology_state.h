@@ -5,7 +5,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/links/topology.h"
 
-/* A link for each direction; in: towards the GPU, or into the node. NULL until something needs them. */
+/* A link for each direction; in: towards the GPU, or into the node. NULL until a transfer needs them. */
 struct link_pair {
     struct link *in, *out;
 };
@@ -60,11 +60,11 @@ struct topology {
     int32_t n_sampled_links;
 };
 
-/* Makes a link, unless *link is there already. Returns 0 or SIM_E_NOMEM. */
+/* Creates a link, unless *link exists. Returns 0 or SIM_E_NOMEM. */
 int topology_link(struct topology *topology, struct link **link, enum link_kind kind, double bytes_per_s,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The tier of a device that a node reaches, which is made if it is not there. Returns 0 or SIM_E_NOMEM. */
+/* The tier of a device that a node reaches; created if missing. Returns 0 or SIM_E_NOMEM. */
 int topology_make_tier(struct topology *topology, struct topology_node *node, int32_t index, struct tier **tier);
 
 #endif

@@ -178,7 +178,7 @@ void replica_drop_flights(struct replica *replica);
 int replica_settle_flights(struct replica *replica, sim_ns now);
 sim_ns replica_flights_busy_ns(const struct replica *replica, sim_ns at); /* not yet counted */
 
-/* --- replica_stages.c: where the batcher has `pass` and there are several stages; otherwise replica.line is NULL --- */
+/* --- replica_stages.c: if the batcher has `pass` and there are several stages; else replica.line is NULL --- */
 
 int replica_stages_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
 void replica_stages_fini(struct replica *replica);

@@ -8,13 +8,13 @@
  *     service.running, replica.running            sequences in the batch: prompts in progress and decoding
  *     service.kv_used_frac, replica.kv_used_frac  share of the KV blocks in use
  *     service.replicas, service.replicas_wanted   of a service that scales: those that are up; those there are to be
- *     cluster.gpus_by_use                         GPUs that each service and ("jobs") all jobs hold, where a service scales
+ *     cluster.gpus_by_use                         GPUs held by each service and, as "jobs", by all jobs, if a service scales
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
  *     job.pending, job.running                    jobs that wait for GPUs; that have them
  *     rental.gpus                                 GPUs of a type that are "rented", and that are "in use"
  *     cost.usd                                    bill so far of an offer of the market
  *     power.site_w, power.domain_w                power of the site, of a domain that has a budget
- *     link.bytes_per_s                            what moves over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
+ *     link.bytes_per_s                            over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
  *
  * By default the grid adapts: it begins with 512 points a second, and whenever SAMPLER_POINTS are full, every other one
  * is dropped and the step doubled. So every series ends with at most SAMPLER_POINTS, and with more than half as many

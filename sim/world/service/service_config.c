@@ -83,7 +83,8 @@ static const struct config_field kv_transfer_fields[] = {
 #define ROW_OF struct scaling_config
 static const struct config_field scaling_fields[] = {
     ROW_SHORT_VARIANT("policy", policy, REQUIRED, "autoscaling", "policy", "how many replicas there are to be"),
-    ROW_INT("min", min, DEFAULT("1"), WITHIN(0, 1e6), "fewest replicas; with 0 the first request waits for one to start"),
+    ROW_INT("min", min, DEFAULT("1"), WITHIN(0, 1e6),
+            "fewest replicas; with 0 the first request waits for one to start"),
     ROW_INT("max", max, REQUIRED, WITHIN(1, 1e6), "most replicas"),
     ROW_TIME("interval", interval_ns, DEFAULT("15s"), WITHIN(1e-3, 9e9), "time from one decision to the next"),
     START_ROWS("start_delay", start.delay_s, start.load_bytes_per_s),
@@ -108,7 +109,8 @@ const struct config_field service_config_fields[] = {
             "instances of the LLM; with 'scaling': how many the service starts with"),
     ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v0"), "batching", "policy",
                       "which requests an iteration serves"),
-    ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy", "which replica a request goes to"),
+    ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy",
+                      "which replica a request goes to"),
     ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
              "period of the reports by which routers see replicas; 0s: routers see the present"),
     ROW_SHORT_VARIANT("cost", cost, DEFAULT("operators"), "cost", "kind", "how long an iteration takes"),

@@ -1,4 +1,4 @@
-/* The inside of a service. Only the service_*.c files include this. */
+/* The inside of a service. */
 #ifndef ORRERY_WORLD_SERVICE_SERVICE_STATE_H
 #define ORRERY_WORLD_SERVICE_SERVICE_STATE_H
 
@@ -19,42 +19,42 @@ struct service {
     struct tenant tenant;
     struct llm_spec llm;
     struct fleet fleet;
-    struct service_scaling *scaling; /* NULL: as many replicas all the time */
+    struct service_scaling *scaling; /* NULL: the number of replicas is constant */
     struct source_options source_options;
     struct request_source *source;
     struct request_record next;
     struct pool requests, follow_ups, kv_moves, handovers;
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
-    int32_t trace_block_tokens; /* of the trace's prefix blocks, whether its rows have any; 0: it has none */
+    int32_t trace_block_tokens; /* length of the trace's prefix blocks; 0: it has none */
     struct level in_system;      /* requests */
-    tally_int128 stay_ns;        /* of those that have left */
-    int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */
-    int64_t n_refused;           /* by the batching policy */
-    int64_t n_host_full;         /* preempted sequences that the host had no room for */
-    const char *first_refusal, *first_refuser; /* its reason, and the name of that policy */
-    bool dry;                    /* the trace is at its end */
+    tally_int128 stay_ns;       /* of requests that have left */
+    int64_t n_too_long;          /* rejected on arrival: beyond the LLM's context or the KV cache */
+    int64_t n_refused;           /* rejected by the batching policy */
+    int64_t n_host_full;         /* preempted sequences that did not fit into host memory */
+    const char *first_refusal, *first_refuser; /* the reason, and the policy's name */
+    bool dry;                    /* the trace has ended */
     struct service_stats stats;
     struct service_classes classes;
 };
 
-/* In a closed loop: a request that its user sends after having read and thought. */
+/* A request in a closed loop, sent after its user has read the last answer and thought. */
 struct follow_up {
     struct owner owner;
     struct service *service;
     struct request_record record;
 };
 
-/* Whether the request came after the warm-up and so counts in the metrics. */
+/* Whether the request arrived after the warm-up and so counts in the metrics. */
 static inline bool service_counts(const struct service *service, const struct request *request)
 {
     return request->view.arrival_ns >= service->env.site->warmup_ns;
 }
 
-/* A router chooses the request's replica, which gets it. */
+/* Asks the router for a replica and enqueues the request there. */
 int service_route(struct service *service, struct request *request, sim_ns now);
 
-/* The callbacks of replica_env. */
+/* Callbacks of replica_env. */
 int service_on_finish(struct replica *replica, struct request *request, sim_ns now);
 int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_own_prefix(struct replica *replica, struct request *request);
@@ -62,8 +62,7 @@ int service_on_preempt(struct replica *replica, struct request *request, sim_ns 
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
 int service_take_host(struct replica *replica, int64_t bytes, sim_ns now);
 
-/* Hand-over (service_handover.c): callbacks of replica_env. The request's prompt is processed: whether it decodes
- * elsewhere; it has left for there; its KV is wanted there; a prompt's next piece begins. */
+/* Hand-over (service_handover.c): callbacks of replica_env. */
 int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now);
 int service_on_handover(struct replica *replica, struct request *request, sim_ns now);
 int service_on_move_kv(struct kv_move *move, sim_ns now);
@@ -71,9 +70,8 @@ int service_on_prefill(const struct replica *replica, const struct batch_prefill
                        sim_ns now);
 size_t service_handover_bytes(void); /* of a record in the pool */
 
-/* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the
- * sink's code. service_detail_start asks the replicas to tell of their prefills and batches; the sink must be known by
- * then. */
+/* Rows of the decision table about single requests (service_detail.c), if the sink wants them. Return 0 or the sink's
+ * code. service_detail_start sets the callbacks of the replicas; the sink must be set by then. */
 void service_detail_start(struct service *service);
 int service_detail_route(const struct service *service, const struct request *request, sim_ns now);
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);
@@ -91,29 +89,28 @@ int service_detail_finish(const struct replica *replica, const struct request *r
 extern const struct tenant_ops service_tenant_ops;
 int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns now);
 
-/* Whether failures strike it, and requests may still come, or have not left. */
+/* Whether failures affect the service and requests are still in it or to come. */
 bool service_may_be_struck(const struct service *service);
 
-/* Energy (service_energy.c). The two say in `text` why a pool has none, or what its power is taken from, and return it;
- * NULL: there is nothing to say. */
+/* Energy (service_energy.c). The latter two write to `text` why a pool has no energy, or what its power model is based
+ * on, and return it; NULL: no such text. */
 int services_emit_energy(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 const char *service_energy_problem(const struct service *service, const struct fleet_pool *pool, char *text,
                                    size_t text_bytes);
 const char *service_energy_caveat(const struct service *service, const struct fleet_pool *pool, char *text,
                                   size_t text_bytes);
 
-/* Writes the request's row, with what it has got by `now`. */
+/* Writes the request's row, with its state at `now`. */
 int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now);
 
-/* KV of sequences that a batcher swaps, on the links of the site: from the replica's GPUs to the memory of their host,
- * and back. Each GPU moves its own share over its own links, which it shares with whoever else uses them. The bytes are
- * taken of the host's memory when a sequence is to leave, and given back when it has returned. */
-
-/* Takes the bytes of a sequence of the host's memory. Returns 1; 0 when there are not so many, taking none; or
- * SIM_E_NOMEM. */
+/* Transfers of swapped KV between a replica's GPUs and the memory of their host. Each GPU moves its own share over its
+ * own links, in competition with other transfers. Host memory is reserved when a sequence is to leave, and released
+ * when it has returned.
+ *
+ * Reserves host memory for a sequence. Returns 1; 0, reserving none, if the host is full; or SIM_E_NOMEM. */
 int kv_transport_take_room(struct replica *replica, int64_t bytes, sim_ns now);
 
-/* Gives back what a sequence had taken of it, which is lost. Returns 0 or SIM_E_NOMEM. */
+/* Releases the host memory of a sequence that is lost. Returns 0 or SIM_E_NOMEM. */
 int kv_transport_give_room(struct replica *replica, int64_t bytes, sim_ns now);
 
 /* As in struct component. */

@@ -1,5 +1,5 @@
-/* What a service counts: every request that arrived after the warm-up, what came out after it, and the work of its
- * replicas over the whole run. */
+/* Counts of a service: every request that arrived after the warm-up, the output after it, and the work of its replicas
+ * over the whole run. */
 #ifndef ORRERY_WORLD_SERVICE_SERVICE_STATS_H
 #define ORRERY_WORLD_SERVICE_SERVICE_STATS_H
 
@@ -13,13 +13,12 @@
 
 #include <stdbool.h>
 
-/* What is counted of requests: of all those of a service, or of one class of them. Requests that arrived after the
- * warm-up count, and what came out after it. */
-
+/* Counts of the requests of a service, or of one class of them. Requests that arrived after the warm-up count, and
+ * output after it. */
 struct request_stats {
     int64_t arrived, finished, rejected, unfinished;
     int64_t prompt_tokens, output_tokens, preemptions; /* of finished requests */
-    int64_t cached_tokens;                             /* of these, found on their first admission */
+    int64_t cached_tokens;                           /* of these, found in the prefix cache on first admission */
     int64_t late_finished, late_output_tokens;         /* of requests that finished after the warm-up */
     sim_ns last_token_ns;                              /* of the last of these; 0 before */
     struct distribution queue_s, ttft_s, tpot_s, e2e_s, max_gap_s, norm_s;
@@ -29,21 +28,21 @@ struct request_stats {
 int request_stats_init(struct request_stats *stats); /* 0 or SIM_E_NOMEM */
 void request_stats_fini(struct request_stats *stats);
 
-/* A request that arrived after the warm-up has finished, under limits_s[SLO_LIMITS]. Returns 0 or SIM_E_NOMEM. */
+/* A request that arrived after the warm-up has finished under limits_s[SLO_LIMITS]. Returns 0 or SIM_E_NOMEM. */
 int request_stats_add_finished(struct request_stats *stats, const double *limits_s, const struct request *request,
                                sim_ns now);
 
-/* The same, rejected. */
+/* A request that arrived after the warm-up was rejected. */
 void request_stats_add_rejected(struct request_stats *stats, const double *limits_s);
 
-/* A request that the run's end finds at its replica, with its generated_tokens and max_gap_ns as of `now`. */
+/* A request that is still at its replica at the end of the run, with its generated_tokens and max_gap_ns at `now`. */
 void request_stats_add_unfinished(struct request_stats *stats, const double *limits_s, const struct request *request,
                                   sim_ns now);
 
 /* A request has finished after the warm-up. */
 void request_stats_add_output(struct request_stats *stats, const struct request *request, sim_ns now);
 
-/* Emit what is known, of one entity (NULL: of all together). `span_s`: the time that rates are over. */
+/* Emit the known metrics of one entity (NULL: of all together). `span_s`: the time that rates refer to. */
 int request_stats_emit_counts(const struct request_stats *stats, const char *entity, const struct sink *sink);
 int request_stats_emit_distributions(const struct request_stats *stats, const char *entity, const struct sink *sink);
 int request_stats_emit_rates(const struct request_stats *stats, const char *entity, double span_s,
@@ -57,7 +56,7 @@ int request_stats_emit_rates(const struct request_stats *stats, const char *enti
 
 struct service_class {
     struct request_class view; /* first: a view is the class it belongs to */
-    const char *source_name;   /* as the trace has interned it; NULL: not yet seen there */
+    const char *source_name;   /* as interned by the trace; NULL: not yet seen */
     const char *entity;        /* of its metrics: "chat/interactive" */
     bool occurs;               /* a request of it has arrived */
     double limits_s[SLO_LIMITS];
@@ -70,7 +69,7 @@ struct service_classes {
     const struct slo_config *slo;
     struct arena *arena;
     struct diag *diag;
-    struct service_class unnamed; /* of a service without classes; nothing is counted in its stats */
+    struct service_class unnamed; /* of a service without classes; its stats stay empty */
     struct service_class *items[SLO_MAX_CLASSES];
     uint16_t n;
     const char *latest_name; /* of the class of the latest request */
@@ -83,8 +82,8 @@ int service_classes_init(struct service_classes *classes, const struct slo_confi
                          const char *where, struct arena *arena, struct diag *diag);
 void service_classes_fini(struct service_classes *classes);
 
-/* The class of a request that arrives, by its name in the trace, which is interned (struct request_record); NULL: it
- * names none. A new one is added. Returns 0, SIM_E_NOMEM, or SIM_E_DATA with a finding when there are too many. */
+/* The class of an arriving request, by its interned name in the trace (struct request_record); NULL: unnamed. A new one
+ * is added. Returns 0, SIM_E_NOMEM, or SIM_E_DATA with a finding if there are too many. */
 int service_classes_find(struct service_classes *classes, const char *name, struct service_class **found);
 
 static inline int service_classes_get(struct service_classes *classes, const char *name, struct service_class **found)
@@ -109,40 +108,40 @@ static inline struct request_stats *service_class_stats(const struct service_cla
  * that those of all classes add up to its own. */
 int service_classes_emit(const struct service_classes *classes, double span_s, const struct sink *sink);
 
-/* Warns of each class of slo.classes that no request was of. */
+/* Warns of each class of slo.classes without requests. */
 int service_classes_warn(const struct service_classes *classes, const struct sink *sink);
 
 struct service_stats {
     struct request_stats requests;
     struct distribution kv_transfer_s;
     int64_t run_finished, run_output_tokens; /* requests, and their tokens, of the whole run */
-    int64_t kv_transfer_bytes; /* from the replicas of prompts to those that decode, whole run */
+    int64_t kv_transfer_bytes; /* from replicas of prompts to those that decode, whole run */
     struct histogram token_gap_s;
     struct replica_counts work; /* summed over replicas at the end */
-    double replicas;   /* one that held its GPUs for a part of the run counts that part */
-    bool uncalibrated; /* a replica's cost model is */
+    double replicas;  /* weighted by the share of the run in which each held GPUs */
+    bool uncalibrated; /* some replica's cost model has no calibrated range */
     double kv_peak_frac;
     int64_t prefix_caches;                   /* replicas that cache prefixes */
-    int64_t prefix_blocks, prefix_evictions; /* KV blocks that they hold at the end, and that they have given up */
+    int64_t prefix_blocks, prefix_evictions; /* KV blocks cached at the end, and evicted */
     double in_system_mean;                   /* requests, over the whole run */
     struct work_sums used;             /* summed over replicas: use of their KV caches */
-    double flop, peak_flop;            /* of what was processed; what the GPUs could have done while busy */
-    double read_bytes, bandwidth_bytes; /* likewise, of memory */
-    double usd_per_h;                  /* of all GPUs, mean over time; NAN: the price of one is not known */
+    double flop, peak_flop;            /* of the processed work; peak of the GPUs over their busy time */
+    double read_bytes, bandwidth_bytes; /* of the processed work; peak of the memory over the busy time */
+    double usd_per_h;                  /* of all GPUs, mean over time; NAN: some price is unknown */
 };
 
 int service_stats_init(struct service_stats *stats); /* 0 or SIM_E_NOMEM */
 void service_stats_fini(struct service_stats *stats);
 int service_stats_merge(struct service_stats *into, const struct service_stats *from); /* 0 or SIM_E_NOMEM */
 
-/* A replica's work, at the end, on `gpus` GPUs of this kind that it has held for a share of the run. */
+/* Adds a replica's work at the end, on `gpus` GPUs of this type, held for a share of the run. */
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica, const struct gpu_spec *gpu,
                                int64_t gpus, double held_frac);
 
-/* The time that rates are over: from the end of the warm-up to the last token. */
+/* The time that rates refer to: from the end of the warm-up to the last token. */
 double service_stats_span_s(const struct service_stats *stats, sim_ns warmup_ns);
 
-/* Share of the busy time costed outside the range of the cost model; NAN when there was none or a model has no
+/* Share of the busy time modelled outside the range of the cost model; NAN if there was no busy time or a model has no
  * range. */
 double service_stats_extrapolated_frac(const struct service_stats *stats);
 
