@@ -8,8 +8,7 @@ const struct config_field clock_share_config_fields[] = {
     {0}};
 #undef ROW_OF
 
-/* What each GPU achieves at the highest clock, as shares of what the law's terms stand for, and scaled to keep to the
- * limit. */
+/* The load of each GPU at the highest clock, in shares of the law's terms, scaled to keep the power limit. */
 static struct power_load load_of(const struct pace_model *model, const struct energy_law *base,
                                  const struct work_parts *parts, double seconds)
 {

@@ -18,7 +18,7 @@ static int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The boundary at which the run ends, were it not for a wish to decide again. */
+/* The boundary at which the run ends unless a new decision is requested before. */
 static int64_t decode_run_end(const struct replica *replica)
 {
     const struct running_batch *ready = replica->ready;
@@ -86,7 +86,7 @@ static bool someone_finishes(const struct replica *replica)
     return request_order_least(&replica->ready->finishing) <= replica->ready->step;
 }
 
-/* Whether the batcher's choice has ended, evaluated on the state as it is; run_end foretells it. */
+/* Whether the batcher's choice has ended, evaluated on the present state; run_end predicts it. */
 static bool choice_is_over(const struct replica *replica)
 {
     const struct running_batch *ready = replica->ready;
@@ -95,7 +95,7 @@ static bool choice_is_over(const struct replica *replica)
            replica->kv.free_blocks - kv_growth_at(&ready->growth, ready->step) < replica->plan.keep_free_blocks;
 }
 
-/* A part of the run under way; parts add up to the same, however the run is cut. */
+/* Counts part of the current run; the parts add up to the same however the run is cut. */
 static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
 {
     double frac = replica->run_extrapolated_frac;
@@ -106,7 +106,7 @@ static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
                                            replica_extrapolated_ns(frac, begin - anchor);
 }
 
-/* Tells of the part of the run from the boundary `counted` on. */
+/* Reports the part of the run from the boundary `counted` on. */
 static int tell_decode(const struct replica *replica, int64_t counted, int64_t n, sim_ns end_ns)
 {
     if (replica->env->on_batch == NULL) return 0;
@@ -190,7 +190,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
 
 /* --- Decisions --- */
 
-/* Batches take off until there are as many as stages, or no more to do. */
+/* Starts batches until there is one per stage, or nothing left to do. */
 static int decide_flights(struct replica *replica, sim_ns now)
 {
     bool more = true;
@@ -206,8 +206,8 @@ static int decide_flights(struct replica *replica, sim_ns now)
     return code;
 }
 
-/* Asks the batcher, again after a plan that only sends requests away, and starts what it wants. `same_run`: batch and
- * cost are those of the run under way. */
+/* Asks the batcher, repeatedly after plans that only remove requests, and starts what it plans. same_run: batch and
+ * cost are those of the current run. */
 static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
 {
     const struct batch_plan *plan = &replica->plan;
@@ -233,7 +233,7 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
     return 0;
 }
 
-/* Only the cost regime has changed. A wish to decide that came at this very moment holds for the next boundary. */
+/* Only the cost regime has changed. A decision requested at this very moment is due at the next boundary. */
 static int decode_run_renew(struct replica *replica, sim_ns now)
 {
     bool is_wanted = replica->recheck_at < INT64_MAX;
@@ -244,7 +244,7 @@ static int decode_run_renew(struct replica *replica, sim_ns now)
     return 0;
 }
 
-/* The run is over: members whose last token came leave, and the batcher decides, unless only the cost regime
+/* The run is over: members that got their last token leave, and the batcher decides, unless only the cost regime
  * changed. */
 static int decode_run_close(struct replica *replica, sim_ns now)
 {
@@ -283,9 +283,9 @@ static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns 
     if (replica->stream != NULL && replica->state == REPLICA_IDLE) replica_stream_rest(replica->stream);
 }
 
-/* --- Things that come --- */
+/* --- Arrivals and wake-ups --- */
 
-/* The run under way ends at its first boundary from `from_ns` on. */
+/* Ends the current run at its first boundary at or after from_ns. */
 static void decode_run_recheck(struct replica *replica, sim_ns from_ns)
 {
     int64_t boundary = run_clock_first_boundary(&replica->clock, from_ns);
@@ -317,7 +317,7 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
 }
 
-/* The run under way ends at its first boundary from now on, at which its iterations are priced anew. Its batcher is not
+/* Ends the current run at its first boundary at or after now, where its iterations are priced anew. The batcher is not
  * asked. */
 static void decode_run_end_pace(struct replica *replica, sim_ns now)
 {
@@ -338,9 +338,9 @@ void replica_set_order(struct replica *replica, struct pace_order order, sim_ns 
     if (replica->state == REPLICA_DECODE) decode_run_end_pace(replica, now);
 }
 
-/* --- Looking --- */
+/* --- Observing --- */
 
-/* The boundaries of the run under way that have passed by `at`. */
+/* Boundaries of the current run passed by `at`. */
 static int64_t boundaries_by(const struct replica *replica, sim_ns at)
 {
     int64_t boundary = run_clock_first_boundary(&replica->clock, at);
@@ -391,8 +391,8 @@ int64_t replica_idle_sequences(const struct replica *replica)
 
 /* --- Shares of links --- */
 
-/* The iterations of the run that have passed are told of and counted. The one under way goes on at another pace, as a
- * run of its own; if it begins just now, as the first of a run. */
+/* Reports and counts the completed iterations of the run. The current iteration continues at another speed, as a run of
+ * its own; if it begins right now, it is the first of a run. */
 static int decode_run_cut(struct replica *replica, sim_ns now)
 {
     const bool is_wanted = replica->recheck_at < INT64_MAX;

@@ -5,12 +5,12 @@
 
 #include <math.h>
 
-/* --- KV on its way ---
+/* --- Transfers of KV ---
  *
- * To the host and back, or from where a prompt was processed. Who moves it, and how fast, is env.move_kv's to
- * say; here is who waits for it, and where it is meanwhile. */
+ * To the host and back, or from the replica that processed the prompt. env.move_kv decides who moves KV and how fast;
+ * this section tracks who waits for it and where it is. */
 
-/* KV of sequences that another replica processed comes from there, not from the host. */
+/* Whether the KV moves to or from the host, not from another replica that processed the prompt. */
 static bool is_of_host(const struct kv_move *move)
 {
     return move->request->handed_blocks == 0;
@@ -40,7 +40,7 @@ static int request_move(struct replica *replica, struct request *request, enum k
         replica->unattached = move;
     }
     if (before == NULL) return start(move, now);
-    before->then = move; /* it has not left completely yet */
+    before->then = move; /* the earlier move has not ended */
     move->before = before;
     return 0;
 }
@@ -51,7 +51,7 @@ static int replica_move_out(struct replica *replica, struct request *request, si
     return request_move(replica, request, KV_OUT, true, now);
 }
 
-/* Moves the KV of a sequence that is away into its blocks here. */
+/* Moves the KV of a swapped-out or remote sequence into its blocks here. */
 static int replica_move_in(struct replica *replica, struct request *request, bool wait, sim_ns now)
 {
     return request_move(replica, request, KV_IN, wait, now);
@@ -92,7 +92,7 @@ void replica_enqueue_away(struct replica *replica, struct request *request, sim_
 {
     request->replica = replica->index;
     request->view.state = REQUEST_AWAY;
-    request->planned = 0; /* in no plan of this replica so far */
+    request->planned = 0; /* not named by a plan of this replica */
     request_list_push_back(&replica->away, request);
     replica->load->outstanding++;
     replica_wake(replica, now, true);
@@ -108,7 +108,7 @@ void replica_release_kv(struct replica *replica, struct request *request, sim_ns
     replica_wake(replica, now, true);
 }
 
-/* What a lower clock makes of a time. */
+/* A duration at a lower clock. */
 static void slow_down(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
                       struct pace *pace)
 {
@@ -186,7 +186,7 @@ int replica_finish_due(struct replica *replica, struct running_batch *running, s
     return code;
 }
 
-/* The request leaves where it is, with its blocks and what it has processed. */
+/* Removes the request from its list or batch; it keeps its blocks and what it has processed. */
 static void stop(struct replica *replica, struct request *request)
 {
     if (request->view.state == REQUEST_DECODING)
@@ -197,8 +197,8 @@ static void stop(struct replica *replica, struct request *request)
         request_list_remove(&replica->prefilling, request);
 }
 
-/* It loses its blocks and comes back to the head of the queue, to process again all that it had processed; what it has
- * generated becomes part of its prompt. */
+/* The request loses its blocks and returns to the head of the queue, to process again all that it had processed; its
+ * generated tokens become part of its prompt. */
 static int recompute(struct replica *replica, struct request *request)
 {
     int32_t unprocessed_tokens = request_unprocessed_tokens(request);
@@ -219,7 +219,7 @@ static int recompute(struct replica *replica, struct request *request)
     return 0;
 }
 
-/* To the head of those that are away, or in order of arrival where the batcher wants that. */
+/* Inserts the request at the head of those that are away, or in order of arrival if the batcher asks for that. */
 static void leave_for_host(struct replica *replica, struct request *request)
 {
     struct request_list *away = &replica->away;
@@ -241,7 +241,7 @@ static int swap(struct replica *replica, struct request *request, sim_ns now)
     return replica_move_out(replica, request, now);
 }
 
-/* Whether the host has room for a sequence that is to go there, which is then taken: 1 or 0, or a negative code. */
+/* Reserves host memory for a sequence. Returns 1, 0 if there is no room, or a negative code. */
 static int take_host(struct replica *replica, const struct request *request, sim_ns now)
 {
     const struct replica_env *env = replica->env;
@@ -295,7 +295,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
     }
     request_list_remove(&replica->away, request);
     request->view.admission = ++replica->admissions;
-    /* While it is on its way nobody else gets the block that its next token may need. */
+    /* During the transfer no other sequence gets the block that its next token may need. */
     request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);
     replica_take_blocks(replica, request->held_blocks);
     code = replica_move_in(replica, request, resumption->wait, now);
@@ -306,7 +306,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
     return 0;
 }
 
-/* Before anything takes blocks, so that what the plan counts on is not evicted. */
+/* Runs before blocks are taken, so that cached blocks which the plan counts on are not evicted. */
 static int acquire_prefix(struct replica *replica, const struct batch_prefill *prefill)
 {
     if (prefill->request->state != REQUEST_WAITING) return 0;
@@ -370,7 +370,7 @@ void replica_begin_step(struct replica *replica, struct running_batch *running, 
     replica_take_blocks(replica, kv_growth_at(&running->growth, running->step));
 }
 
-/* From the last token before a preemption to the first one after it. */
+/* The gap between the last token before a preemption and the first one after it. */
 static int count_gap_of_preemption(struct replica *replica, struct request *request, sim_ns now)
 {
     sim_ns gap_ns = now - request->joined_ns;
@@ -378,7 +378,7 @@ static int count_gap_of_preemption(struct replica *replica, struct request *requ
     return histogram_add(replica->env->token_gap_s, sim_s_from_ns(gap_ns), 1);
 }
 
-/* The request decodes elsewhere; its blocks stay taken until its KV has been moved there. */
+/* The request decodes elsewhere; its blocks stay taken until its KV has moved there. */
 static int hand_over(struct replica *replica, struct request *request, sim_ns now)
 {
     request->view.state = REQUEST_AWAY;
@@ -390,7 +390,7 @@ static int hand_over(struct replica *replica, struct request *request, sim_ns no
     return replica->env->on_handover(replica, request, now);
 }
 
-/* The prompt is processed and has given a token: the first one, or the next one after a preemption. */
+/* The prompt is processed and has yielded a token: the first one, or the next one after a preemption. */
 static int end_prefill(struct replica *replica, struct request *request, sim_ns now)
 {
     int code = 0;

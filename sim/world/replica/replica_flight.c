@@ -1,7 +1,7 @@
-/* Batches in flight: iterations that take their sequences with them. With pipeline stages as many as stages go at a
- * time: each stage takes the iteration's time of a stage, and serves batches in the order in which they were composed,
- * so that the time of a landing is known when a batch takes off (as in Vidur; Agrawal et al., MLSys 2024). A batch may
- * have to wait for KV to be copied before its first stage; those behind it wait with it. */
+/* Batches in flight: iterations that own their sequences. With pipeline stages, up to one batch per stage is in flight.
+ * Each stage takes the iteration's stage time and serves batches in the order in which they were composed, so the
+ * completion time of a batch is known when it starts (as in Vidur; Agrawal et al., MLSys 2024). A batch may have to
+ * wait for a copy of KV before its first stage; the batches behind it then wait too. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
@@ -63,7 +63,7 @@ void flight_give_running(struct replica *replica, struct running_batch *running)
     replica->spares[replica->n_spares++] = running;
 }
 
-/* --- Taking off --- */
+/* --- Starting --- */
 
 int flight_board_decoding(struct replica *replica, struct flight *flight, struct running_batch **from, int64_t n)
 {
@@ -115,7 +115,7 @@ int flight_price(struct replica *replica, struct flight *flight)
     return 0;
 }
 
-/* Batches that wait for nothing any more learn when they pass the stages, one after the other. */
+/* Computes when batches without pending moves pass the stages, in order. */
 static int time_flights(struct replica *replica, sim_ns now)
 {
     for (int32_t i = 0; i < replica->n_flights; i++) {
@@ -186,7 +186,7 @@ void replica_reprice_flight(struct replica *replica, sim_ns now)
 
 void replica_arm_landing(struct replica *replica)
 {
-    if (replica->is_woken) return; /* and then this is asked again */
+    if (replica->is_woken) return; /* the wake-up calls this again */
     if (replica->n_flights > 0 && flight_at(replica, 0)->is_timed) replica_arm(replica, flight_at(replica, 0)->end_ns);
 }
 
@@ -198,7 +198,7 @@ int replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns
     return code;
 }
 
-/* --- Landing --- */
+/* --- Completing --- */
 
 int flight_tell(const struct replica *replica, const struct flight *flight, int64_t n, sim_ns end_ns)
 {
@@ -222,7 +222,7 @@ static void sort_by_arrival(struct request_list *list)
     *list = sorted;
 }
 
-/* Decoding sequences have got their token: those that are through leave, the others are ready again. */
+/* Decoding sequences have their token: finished ones leave, the others are ready again. */
 static int land_decoding(struct replica *replica, struct flight *flight, sim_ns now)
 {
     struct running_batch *running = flight->decoding;
@@ -309,9 +309,9 @@ void replica_drop_flights(struct replica *replica)
     replica->in_flight = 0;
 }
 
-/* --- Looking --- */
+/* --- Observing --- */
 
-/* What the batch has done on all stages by now, over the number of stages. */
+/* Time that the batch has spent on the stages by `at`, divided by their number. */
 static sim_ns busy_by(const struct replica *replica, int32_t index, sim_ns now)
 {
     const struct flight *flight = flight_at(replica, index);
@@ -319,7 +319,7 @@ static sim_ns busy_by(const struct replica *replica, int32_t index, sim_ns now)
     for (int64_t stage = replica->view.stages - 1; stage >= 0; stage--) {
         sim_ns begin_ns = end_ns - (stage == 0 ? flight->entry_ns : flight->stage_ns);
         if (now > begin_ns) busy_ns += (now < end_ns ? now : end_ns) - begin_ns;
-        end_ns = begin_ns; /* at the latest: it may have waited between the stages */
+        end_ns = begin_ns; /* an upper bound: it may have waited between the stages */
     }
     return busy_ns / replica->view.stages;
 }
@@ -348,7 +348,7 @@ int replica_settle_flights(struct replica *replica, sim_ns now)
     return code;
 }
 
-/* Beside the power of idling, over its way. */
+/* Power above idle, averaged over its time in flight. */
 static double flight_j(const struct replica *replica, const struct flight *flight)
 {
     const struct work_of of = replica_work_of(replica, &flight->pace);

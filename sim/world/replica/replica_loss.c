@@ -1,8 +1,7 @@
-/* A replica whose GPUs fail: what it computes and holds is lost, its requests go elsewhere.
+/* A replica whose GPUs fail: what it computes and holds is lost, and its requests go elsewhere.
  *
- * An iteration is lost as a whole, with all of its tokens: those of the boundaries before this moment have been sent.
- * It has computed and drawn power up to this moment. Blocks of prompts that were cached are lost by whoever renews the
- * replica. */
+ * The current iteration is lost with all of its tokens; tokens of earlier boundaries have been sent. It has computed
+ * and drawn power up to this moment. The caller that renews the replica drops its cached prompt blocks. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/replica/inside.h"
@@ -14,7 +13,7 @@ struct loss {
     size_t n;
 };
 
-/* Running batches know what their members have got; all other lists are emptied at once. */
+/* Leaving a running batch updates its members; all other lists are emptied at once. */
 static void take_out(void *context, struct request *request)
 {
     struct loss *loss = context;
@@ -29,7 +28,7 @@ static int by_arrival(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* KV on the host, or on its way there or back, the latest way first. */
+/* Drops KV on the host or in transfer, the latest move first. */
 static int drop_moved(struct replica *replica, const struct request *request, sim_ns now)
 {
     if (request->view.state != REQUEST_AWAY && request->move == NULL) return 0;
@@ -43,7 +42,7 @@ static int drop_moved(struct replica *replica, const struct request *request, si
     return replica->env->give_host(replica, blocks * replica->env->kv_block_bytes, now);
 }
 
-/* Tokens whose keys and values it had. */
+/* Tokens of the request with keys and values here. */
 static int32_t processed_tokens(const struct request *request)
 {
     if (request->view.state == REQUEST_WAITING) return 0;
@@ -80,7 +79,7 @@ static void empty(struct replica *replica)
     replica->is_woken = false;
 }
 
-/* All of its requests, as they were. Energy that the iteration under way has taken stays taken. */
+/* Collects all requests. Energy already drawn by the current iteration stays counted. */
 static int stop_work(struct replica *replica, struct loss *loss, sim_ns now)
 {
     const bool draws = replica->env->energy != NULL;

@@ -1,4 +1,4 @@
-/* The border between a replica and its batcher: what it sees, and whether what it asks for is possible. */
+/* The border between a replica and its batcher: the view of the batcher, and the check of its plan. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/kv/offload.h"
@@ -10,7 +10,7 @@
 
 enum { MAX_PLANNED_FROM_QUEUE = 1 << 16 };
 
-/* --- What it sees --- */
+/* --- The view --- */
 
 int64_t replica_view_context_tokens(const struct replica_view *view, const struct request_view *request)
 {
@@ -96,9 +96,9 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->decode_step = ready->step;
 }
 
-/* --- What it may ask for --- */
+/* --- The check --- */
 
-/* The room that is left while the actions of a plan are gone through. */
+/* Room left after the actions of a plan that have been checked. */
 struct room {
     int64_t free_blocks, growth, resumed_growth, decoding;
 };
@@ -111,7 +111,7 @@ static int plan_fault(const struct replica *replica, sim_ns now, const char *act
                       why);
 }
 
-/* A plan names requests of its own replica, and each of them once. */
+/* A plan may name requests of its own replica only, each once. */
 static int check_named(const struct replica *replica, sim_ns now, const char *action,
                        const struct request_view *request)
 {
@@ -194,7 +194,7 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     return 0;
 }
 
-/* A reservation beyond the prompt must last to the end, where that is here. */
+/* A reservation beyond the prompt must last to the end of the request, if that is here. */
 static int check_reservation(const struct replica *replica, sim_ns now, const struct batch_prefill *prefill)
 {
     const struct request *request = request_of(prefill->request);
@@ -233,7 +233,7 @@ static bool too_many(const struct batch_plan *plan)
            plan->n_resumptions > plan->capacity;
 }
 
-/* What does not depend on any request: sizes, and how long the choice stands. */
+/* Checks that need no request: sizes, and how long the choice holds. */
 static int check_terms(const struct replica *replica, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
@@ -254,12 +254,12 @@ static int check_terms(const struct replica *replica, sim_ns now)
     return 0;
 }
 
-/* Blocks that the first n of those who stay take, not counting who is resumed. */
+/* Blocks that the first n remaining sequences take, without the resumed ones. */
 static int64_t growth_of_first(const struct replica *replica, int64_t n)
 {
     int64_t growth = 0;
     for (const struct request_view *r = replica->view.oldest_decoding; r != NULL && n > 0; r = r->next) {
-        if (request_of(r)->planned == replica->plan_number) continue; /* it goes */
+        if (request_of(r)->planned == replica->plan_number) continue; /* it leaves */
         growth += replica_view_grows(&replica->view, r);
         n--;
     }
@@ -328,8 +328,8 @@ void replica_plan_fini(struct batch_plan *plan)
     mem_free(plan->resumptions);
 }
 
-/* Of a plan that is sound: evicted sequences that decode go where the offloader says, if the batcher takes them back
- * from there. */
+/* In a valid plan: the offloader chooses the place of evicted decoding sequences, if the batcher takes them back from
+ * there. */
 static void ask_offloader(struct replica *replica)
 {
     const struct replica_env *env = replica->env;
@@ -353,7 +353,7 @@ int64_t replica_plan_pass(struct replica *replica, struct running_batch *waiting
     return n > 0 ? n : 1;
 }
 
-/* Room for everybody, but not for endless queues. */
+/* Room for every request, up to a limit for long queues. */
 static int reserve(struct replica *replica)
 {
     int64_t queued = replica->waiting.n + replica->away.n;

@@ -1,8 +1,8 @@
 /* Prefixes that a replica's requests share (prefix_cache.h): the accounting of their KV blocks.
  *
- * A cached block that nobody uses counts as free in replica.kv: there are always free blocks for all of them. When
- * others are taken so that there would not be, the evictor gives some up. It is told of nothing else meanwhile, so what
- * it gives up does not depend on how many steps are taken at once. */
+ * Unused cached blocks count as free in replica.kv, so there are always free blocks for all of them. When other blocks
+ * are taken so that this would fail, the evictor chooses victims. The evictor gets no other calls in between, so its
+ * choice does not depend on how many steps are taken at once. */
 #include "sim/world/replica/inside.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ static bool holds_prefix(const struct replica *replica, const struct request *re
     return request->prefix != NULL && request->prefix->cache == &replica->prefixes.cache;
 }
 
-/* --- Life --- */
+/* --- Lifetime --- */
 
 int replica_share_prefixes(struct replica *replica, const struct cache_options *options, int32_t block_tokens)
 {
@@ -70,14 +70,14 @@ void replica_evict_prefixes(struct replica *replica)
     fail(replica, code);
 }
 
-/* Blocks of its prompt that others can use. The ids may end with that of a block which is not full. */
+/* Blocks of the prompt that others can use. The last key may be that of a partial block. */
 static int32_t full_blocks(const struct replica *replica, const struct request *request, int32_t tokens)
 {
     if (tokens > request->prompt_tokens && !request->prefix->is_own) tokens = request->prompt_tokens;
     return prefix_blocks_full(tokens, replica->prefixes.block_tokens, request->prefix->n);
 }
 
-/* Blocks of others that it can use: one token at least is always processed. */
+/* Blocks of others that the request can use: at least one token is always processed. */
 static int32_t usable_blocks(const struct replica *replica, const struct request *request)
 {
     return full_blocks(replica, request, request->view.prompt_tokens - 1);
@@ -155,14 +155,14 @@ int64_t replica_duplicate_tokens(const struct replica *replica)
     return blocks > 0 ? blocks * prefixes->block_tokens : 0;
 }
 
-/* --- What batchers see --- */
+/* --- The batcher's view --- */
 
 static const struct replica *replica_of(const struct replica_view *view)
 {
     return (const struct replica *)((uintptr_t)view - offsetof(struct replica, view));
 }
 
-/* Whether it waits and would be given a cached prefix on its admission. */
+/* Whether the request waits and would get a cached prefix on its admission. */
 static bool may_hit(const struct replica *replica, const struct request *request)
 {
     return request->view.state == REQUEST_WAITING && shares_prefix(replica, request) && !holds_prefix(replica, request);
@@ -174,7 +174,7 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
     return may_hit(replica, request_of(request)) ? replica_cached_tokens(replica, request_of(request)) : 0;
 }
 
-/* KV blocks of the prefix that a waiting request would share with others that run. */
+/* KV blocks of the prefix that a waiting request would share with running ones. */
 static int64_t blocks_in_use(const struct replica *replica, const struct request *request)
 {
     const struct cache *cache = &replica->prefixes.cache;

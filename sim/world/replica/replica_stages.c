@@ -1,26 +1,26 @@
-/* Pipelines whose stages batch for themselves (struct batcher, pass), each with a queue of its own, as simdistserve's
- * workers (Zhong et al., OSDI 2024). A batch goes on to the next stage when it has passed one, and the first stage
- * takes the next batch at once, however many are on their way. Batches with prompts stay together and go before
- * sequences that decode; those that wait for a stage when it is free pass it together, as many as the batcher says,
- * whatever batch they came in. */
+/* Pipelines whose stages batch independently (struct batcher, pass), each with its own queue, like simdistserve's
+ * workers (Zhong et al., OSDI 2024). A batch moves to the next stage when it has passed one, and the first stage takes
+ * the next batch at once, however many are in the pipeline. Batches with prompts stay together and go before decoding
+ * sequences. Decoding sequences that wait for a free stage pass it together, as many as the batcher allows, whatever
+ * batch they came in. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/replica/inside.h"
 
 struct stage {
-    struct flight *now; /* that passes it, or NULL */
+    struct flight *now; /* on this stage, or NULL */
     sim_ns start_ns, end_ns;
-    struct flight *head, *tail; /* batches with prompts that wait for it */
-    struct running_batch *decoding;    /* sequences that wait for it; NULL on the first stage: those are ready */
+    struct flight *head, *tail; /* queue of batches with prompts */
+    struct running_batch *decoding;    /* waiting sequences; NULL on the first stage, where they are ready */
 };
 
 struct stage_line {
     struct flight *spares;
-    sim_ns passed_ns; /* time of a stage, in the mean, of decoding that has not landed yet */
+    sim_ns passed_ns; /* mean stage time of decoding that has not completed */
     struct stage stages[]; /* [view.stages] */
 };
 
-/* --- Coming and going --- */
+/* --- Lifetime --- */
 
 int replica_stages_init(struct replica *replica)
 {
@@ -94,7 +94,7 @@ static void wait_with_prompts(struct stage *stage, struct flight *flight)
     stage->tail = flight;
 }
 
-/* Behind those that wait already. */
+/* Appends the sequences to those that wait already. */
 static int wait_decoding(struct replica *replica, struct stage *stage, struct flight *flight)
 {
     struct running_batch *running = flight->decoding;
@@ -137,7 +137,7 @@ static int leave(struct replica *replica, int64_t index, sim_ns now)
     return 0;
 }
 
-/* --- Entering one --- */
+/* --- Entering a stage --- */
 
 static void enter(struct stage *stage, struct flight *flight, sim_ns lasts_ns, sim_ns now)
 {
@@ -146,8 +146,8 @@ static void enter(struct stage *stage, struct flight *flight, sim_ns lasts_ns, s
     stage->end_ns = sim_ns_add(now, lasts_ns);
 }
 
-/* Asks the batcher, again after a plan that only sends requests away. Returns 1 if a batch is to start, 0, or a
- * negative code. */
+/* Asks the batcher, repeatedly after plans that only remove requests. Returns 1 if a batch starts, 0, or a negative
+ * code. */
 static int plan_batch(struct replica *replica, sim_ns now)
 {
     int code = replica_join_arrived(replica);
@@ -250,7 +250,7 @@ void replica_stages_drop(struct replica *replica)
     replica->line->passed_ns = 0;
 }
 
-/* --- Looking --- */
+/* --- Observing --- */
 
 sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at)
 {

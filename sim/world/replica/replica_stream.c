@@ -6,19 +6,19 @@
 
 #include <math.h>
 
-static const double everything_bytes_per_s = 1e15; /* more than any way gives */
-static const double rounding = 1e-9;               /* what is less apart is the same */
-static const double drifts = 64;                   /* a demand has changed when it has by 1/64 */
+static const double everything_bytes_per_s = 1e15; /* more than any path grants */
+static const double rounding = 1e-9;               /* relative differences below this are ignored */
+static const double drifts = 64;                   /* a demand counts as changed at a difference of 1/64 */
 
 struct replica_stream {
     struct replica *replica;
     struct tier *tiers[OFFLOAD_TIERS]; /* NULL: none, or the GPUs' memory */
     struct tier own[OFFLOAD_TIERS];    /* drives that are not the cluster's */
-    double most_bytes_per_s[OFFLOAD_LANES]; /* of each lane when nobody else moves anything; 0: no link limits it */
+    double most_bytes_per_s[OFFLOAD_LANES]; /* grant of each lane without competition; 0: no link limits it */
     double demands_bytes_per_s[OFFLOAD_LANES]; /* of the claims; 0: none */
     struct transfer claims[OFFLOAD_LANES];
-    struct offload_limits limits; /* by which the iteration under way is priced */
-    double left_frac;             /* of the iteration under way, at a time since when it goes on at these limits */
+    struct offload_limits limits; /* that price the current iteration */
+    double left_frac;             /* left of the current iteration when these limits came into force */
     sim_ns since_ns;
 };
 
@@ -46,7 +46,7 @@ static int find_drive(struct replica_stream *stream, enum offload_tier tier, enu
     return 0;
 }
 
-/* Whether a lane goes over any links: not from a drive of its own into memory of which nothing is known. */
+/* Whether a lane uses links of the site. A private drive to memory that is not described uses none. */
 static bool has_links(const struct replica_stream *stream, int lane)
 {
     const struct topology *topology = stream->replica->seat.topology;
@@ -59,7 +59,7 @@ static bool has_links(const struct replica_stream *stream, int lane)
     return from->spec != NULL || to->spec != NULL;
 }
 
-/* What the lane is granted by links that nobody else uses. */
+/* The lane's grant on otherwise unused links. */
 static int measure(struct replica_stream *stream, int lane)
 {
     struct transfer *claim = &stream->claims[lane];
@@ -102,7 +102,7 @@ static double limit_of(const struct replica_stream *stream, int lane)
     return demand > 0 && granted < demand * (1 - rounding) ? granted : most * (1 + rounding);
 }
 
-/* Returns whether any is another than before. */
+/* Returns whether any of them has changed. */
 static bool learn_limits(struct replica_stream *stream)
 {
     bool changed = false;
@@ -194,7 +194,7 @@ void replica_stream_rest(struct replica_stream *stream)
     for (int lane = 0; lane < OFFLOAD_LANES; lane++) claim(stream, lane, 0);
 }
 
-/* --- The iteration under way --- */
+/* --- The current iteration --- */
 
 void replica_stream_begin(struct replica_stream *stream, sim_ns start_ns)
 {

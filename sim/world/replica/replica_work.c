@@ -1,5 +1,5 @@
-/* The work of a replica (work.h), and what it draws. KV that comes or goes while a run is under way counts as if it had
- * from the run's start. */
+/* The work of a replica (work.h), and what it draws. KV that moves during a run counts as if it had moved at the run's
+ * start. */
 #include "sim/world/replica/inside.h"
 
 static int64_t held_tokens(const struct request_list *list)
@@ -10,8 +10,8 @@ static int64_t held_tokens(const struct request_list *list)
     return tokens;
 }
 
-/* Tokens in the cache of sequences that do not decode now: prompts processed in part, sequences that are paused or
- * resume. What several share counts once. */
+/* Cached tokens of sequences that do not decode now: partially processed prompts, paused and resuming sequences. Shared
+ * tokens count once. */
 static int64_t resting_tokens(const struct replica *replica)
 {
     int64_t tokens = held_tokens(&replica->paused) + held_tokens(&replica->moving) + held_tokens(&replica->arrived);
@@ -55,10 +55,10 @@ sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
 
 /* --- Power ---
  *
- * What a replica has drawn by any time, in closed form from where it began what it does: looking ends no run of
- * iterations. It counts from the latest accounting, so that it is the same however a run is stepped through. */
+ * Energy drawn up to any time, in closed form from the start of the current run: reading it ends no run of iterations.
+ * It counts from the latest accounting, so it is the same however a run is stepped through. */
 
-/* n iterations of the decode run under way, from a boundary on. */
+/* n iterations of the current decode run, from a boundary on. */
 static double decode_j(const struct replica *replica, int64_t from, int64_t n)
 {
     const int64_t sequences = replica->run_work.decode_sequences;
@@ -71,7 +71,7 @@ static double decode_j(const struct replica *replica, int64_t from, int64_t n)
     return work_run_j(&of, &run, sim_s_from_ns(lasted_ns));
 }
 
-/* The iteration of the run under way at a time, which may be beyond the last one. */
+/* The iteration of the current run at a time, which may be beyond the last one. */
 static int64_t iteration_at(const struct replica *replica, sim_ns at)
 {
     const int64_t boundary = run_clock_first_boundary(&replica->clock, at);

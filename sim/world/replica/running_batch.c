@@ -160,7 +160,7 @@ static sim_ns latest_token_ns(const struct running_batch *running, const struct 
     return running->step > member->joined_step ? running->last_token_ns : member->joined_ns;
 }
 
-/* Before those whose latest token came later. */
+/* Inserts the sequence before those whose latest token came later. */
 static void insert_by_latest_token(struct running_batch *running, struct request *request)
 {
     struct request_list *members = &running->members;
@@ -171,7 +171,7 @@ static void insert_by_latest_token(struct running_batch *running, struct request
     request_list_insert_before(members, request, behind);
 }
 
-/* What a member has processed, without the steps that all have taken: the same as long as it is one. */
+/* Processed tokens of a member minus the steps of the batch: constant while it is a member. */
 static int64_t start_tokens(const struct request *member)
 {
     return member->context_tokens - member->joined_step;
@@ -238,7 +238,7 @@ int running_merge(struct running_batch *to, struct running_batch *from, enum bat
 
 /* --- Time between tokens --- */
 
-/* Those who joined since the step before get their first gap, each from its own latest token. */
+/* Members that joined since the step before get their first gap, each from its own latest token. */
 static int count_first_gaps(struct running_batch *running, sim_ns first_ns, struct histogram *token_gap_s)
 {
     int code = 0;
@@ -264,7 +264,7 @@ static int count_later_gaps(struct running_batch *running, const struct run_cloc
     return code != 0 ? code : token_gaps_add(&running->gaps, running->step, early > late ? early : late);
 }
 
-/* Gaps before the first step of the longest member are nobody's. */
+/* Drops the gaps before the first step of the longest member. */
 static void forget_gaps(struct running_batch *running)
 {
     int64_t oldest = running->step;

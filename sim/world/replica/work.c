@@ -28,7 +28,7 @@ static double series(double first, double slope, double n)
     return n * first + 0.5 * n * (n - 1.0) * slope;
 }
 
-/* The same over the j where it is positive, of which one end is and the other is not. */
+/* The sum over those j where the term is positive; exactly one end is positive. */
 static double positive_part(double first, double slope, double n)
 {
     if (first > 0.0) return series(first, slope, fmin(n, ceil(-first / slope)));
@@ -67,7 +67,7 @@ static void energy_add_at(struct energy_sums *sums, const struct energy_law *bas
     energy_add(sums, at, run->n, run->at_j, run->at_slope_j, run->time_s, run->time_slope_s);
 }
 
-/* The peak is the higher one. */
+/* The merged peak is the higher one. */
 static void energy_merge(struct energy_sums *into, const struct energy_sums *from)
 {
     into->excess_j += from->excess_j;
@@ -85,13 +85,13 @@ static double sum_2(double n)
     return n * (n - 1.0) * (2.0 * n - 1.0) / 6.0;
 }
 
-/* Nanoseconds of the first n of iterations that last first, first + slope ... */
+/* Duration of the first n iterations, which last first, first + slope, ... */
 static double elapsed_ns(double first_ns, double slope_ns, double n)
 {
     return n * first_ns + sum_1(n) * slope_ns;
 }
 
-/* How often a sequence takes a block, once in b boundaries, and the sums over that. */
+/* How often a sequence takes a block, once in b boundaries, and sums over these. */
 struct takings {
     int64_t n;
     double m, sum_1, bb_sum_2;
@@ -106,7 +106,7 @@ static struct takings takings_of(int64_t n, double b)
 /* Blocks that the run takes. */
 struct taken {
     int64_t blocks;
-    double block_ns; /* each from its boundary k to the end of the run */
+    double block_ns; /* summed from each block's boundary k to the end of the run */
 };
 
 static struct taken blocks_taken(const struct kv_growth *growth, const struct work_run *run, double first_ns,
@@ -137,7 +137,7 @@ static void add_slots(struct work_sums *sums, const struct kvcache *kv, double r
     sums->total_slot_s += slots * (double)kv->total_blocks * lasted_ns * 1e-9;
 }
 
-/* A token is in the cache from the iteration after the one that makes it. */
+/* A token is cached from the iteration after the one that generates it. */
 static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, const struct kv_growth *growth,
                              const struct work_run *run)
 {
@@ -151,7 +151,7 @@ static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, c
     add_slots(sums, kv, (double)(used - taken.blocks) * lasted_ns + taken.block_ns, held_ns, lasted_ns);
 }
 
-/* Joules of an iteration beside those of its time. */
+/* Joules of an iteration beyond those of its duration. */
 static double iteration_j(const struct energy_law *law, double tokens, double rows, double pairs, double weight_bytes,
                           double context)
 {
@@ -174,7 +174,7 @@ double work_bytes_j(const struct work_parts *parts, const struct energy_law *law
     return law->weight_byte_j * parts->weight_bytes + law->context_j * parts->context_tokens;
 }
 
-/* Adds n iterations, the first of these parts, each further one with so much more context. */
+/* Adds n iterations, the first with these parts, each further one with grows_tokens more context. */
 static void add_energy(struct energy_sums *sums, const struct work_of *of, const struct work_parts *parts,
                        double grows_tokens, struct energy_run run)
 {
@@ -249,7 +249,7 @@ struct work_parts work_parts_of(const struct llm_reads *reads, const struct iter
     return (struct work_parts){
         .tokens = (double)(work->prefill_tokens + work->decode_sequences),
         .rows = (double)(work->prefill_sequences + work->decode_sequences),
-        /* prefill_pairs counts twice the pairs; of a prompt's n tokens each sees itself, too */
+        /* prefill_pairs is twice the pairs; each of a prompt's n tokens also attends to itself */
         .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens,
         .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + work->decode_sequences),
         .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
