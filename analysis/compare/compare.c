@@ -83,7 +83,7 @@ static int find_run(const struct compare_group *all, int64_t id, const struct co
         return diag_error(diag, SIM_E_DATA, all->label, NULL, "run %" PRId64 " did not end: its status is '%s'",
                           (*run)->id, (*run)->status);
     if (strcmp((*run)->status, "done") != 0)
-        diag_warning(diag, all->label, "what it had not done yet is missing", "run %" PRId64 " ended early (%s)",
+        diag_warning(diag, all->label, "its later requests and jobs are missing", "run %" PRId64 " ended early (%s)",
                      (*run)->id, (*run)->status);
     return 0;
 }

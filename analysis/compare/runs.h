@@ -14,10 +14,11 @@ struct compare_param {
     const char *key, *value;
 };
 
+/* NULL texts in the file are empty here. */
 struct compare_run {
     const struct database *database;
     int64_t id, seed;
-    const char *name, *policies, *trace_hash, *scenario_hash, *status, *result_hash, *warmup; /* NULL in the file: empty */
+    const char *name, *policies, *trace_hash, *scenario_hash, *status, *result_hash, *warmup;
     size_t n_params;
     struct compare_param *params; /* in order of their keys */
     const char *point;        /* runs_set_points */

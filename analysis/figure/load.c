@@ -324,7 +324,7 @@ static void check_reported(struct check *check, const struct figure_claim *claim
     const char *why = figure_claim_unjudged(check->figure, claim);
     if (why != NULL && !isnan(claim->tolerance_frac))
         report(check, "tolerance", "leave out \"tolerance\"",
-               "a claim that is %s is only reported, whatever it comes to", why);
+               "a claim that is %s is only reported, whatever its result", why);
     if (why == NULL && claim->reported_because != NULL) why = "said to be reported";
     if (why != NULL && claim->known_to_fail != NULL)
         report(check, "known_to_fail", "leave it out", "a claim that is %s does not fail", why);

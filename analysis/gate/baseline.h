@@ -1,5 +1,5 @@
-/* The baseline of a gate: a JSON file of scenarios, each with its expected result hash and metrics and how far these may
- * move, and beside it FILE.decisions.csv.gz with every decision that led to them.
+/* The baseline of a gate: a JSON file of scenarios, each with its expected result hash and metrics and how far these
+ * may move, and beside it FILE.decisions.csv.gz with every decision that led to them.
  *
  *   { "about": "what this gate is for",
  *     "made_by": {"version": "0.1.0", "commit": "...", "platform": "..."}, // this and the rest are written by --update

@@ -8,7 +8,7 @@
 
 static const double usual_width = 640.0, usual_height = 400.0, least_width = 200.0, least_height = 140.0;
 static const double most_side = 10000.0;                  /* of a chart, pixels */
-static const double least_data_px = 80.0;                 /* least height of the frame; the chart grows if less is left */
+static const double least_data_px = 80.0;                 /* least height of the frame: the chart grows for it */
 static const double axis_title_px = 22.0, tick_px = 5.0;  /* room for a title; length of a tick */
 static const double x_tick_px = 76.0, y_tick_px = 38.0;   /* desired distance of ticks */
 static const double row_px = 24.0, least_row_px = 3.0, most_rows_px = 1400.0; /* of a Gantt chart or heat map */

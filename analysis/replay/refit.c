@@ -113,8 +113,8 @@ static bool solve(const double a[REFIT_MAX][REFIT_MAX], const double b[REFIT_MAX
 }
 
 /* x' a x / 2 - b' x: the loss that the equations predict, up to a constant. */
-static double foretold(const double a[REFIT_MAX][REFIT_MAX], const double b[REFIT_MAX], const double x[REFIT_MAX],
-                       size_t n)
+static double predicted_loss(const double a[REFIT_MAX][REFIT_MAX], const double b[REFIT_MAX], const double x[REFIT_MAX],
+                             size_t n)
 {
     double sum = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -125,7 +125,7 @@ static double foretold(const double a[REFIT_MAX][REFIT_MAX], const double b[REFI
 }
 
 /* The best non-negative solution, over all choices of the constants that are not 0. */
-static void aim_at(const struct search *search, double aim[REFIT_MAX])
+static void find_aim(const struct search *search, double aim[REFIT_MAX])
 {
     const size_t n = search->refit->n;
     double a[REFIT_MAX][REFIT_MAX], b[REFIT_MAX], x[REFIT_MAX], best = 0.0;
@@ -135,7 +135,7 @@ static void aim_at(const struct search *search, double aim[REFIT_MAX])
         if (!solve((const double(*)[REFIT_MAX])a, b, n, chosen, x)) continue;
         bool is_allowed = true;
         for (size_t k = 0; k < n; k++) is_allowed &= x[k] >= 0.0;
-        const double value = foretold((const double(*)[REFIT_MAX])a, b, x, n);
+        const double value = predicted_loss((const double(*)[REFIT_MAX])a, b, x, n);
         if (!is_allowed || !(value < best)) continue;
         best = value;
         memcpy(aim, x, sizeof x);
@@ -186,7 +186,7 @@ static int try_at(struct search *search, const double places[REFIT_MAX])
 }
 
 /* Starts from the best of all combinations of a few values of each constant. */
-static int look_about(struct search *search)
+static int search_grid(struct search *search)
 {
     static const double places[] = {0.0, 1.0, 3.0}; /* in units */
     enum { N_PLACES = sizeof places / sizeof *places };
@@ -202,7 +202,7 @@ static int look_about(struct search *search)
 }
 
 /* Starts from the given values. */
-static int look_at_start(struct search *search)
+static int search_start(struct search *search)
 {
     double at[REFIT_MAX] = {0};
     for (size_t k = 0; k < search->refit->n; k++) at[k] = search->refit->start[k] / search->refit->units[k];
@@ -246,7 +246,7 @@ static int take_rounds(struct search *search)
         const double last = result->loss;
         code = differentiate(search, part);
         if (code != 0) break;
-        aim_at(search, aim);
+        find_aim(search, aim);
         code = step_towards(search, aim);
         if (!(result->loss < (1.0 - idle_part) * last)) part /= 2.0;
         if (part < least_difference) break;
@@ -281,12 +281,12 @@ static int descend(struct search *search)
 static int descend_twice(struct search *search)
 {
     struct refit_result *result = search->result, other = {.loss = HUGE_VAL};
-    int code = search->refit->has_start ? look_at_start(search) : 0;
+    int code = search->refit->has_start ? search_start(search) : 0;
     if (code == 0 && search->refit->has_start) code = descend(search);
     if (code != 0 || !(result->loss > 0.0)) return code;
     struct search second = *search;
     second.result = &other;
-    code = look_about(&second);
+    code = search_grid(&second);
     if (code == 0) code = descend(&second);
     result->evaluations += other.evaluations;
     if (!(other.loss < result->loss)) return code;

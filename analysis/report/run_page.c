@@ -94,8 +94,7 @@ static int add_distributions(const void *context, struct text *html)
         page_note(html, "Nothing finished, or no rows were kept.");
     }
     if (page->jobs.n_rows == 0 && source_metric(page->source, "job.submitted") > 0.0)
-        page_note(html,
-                  "Of the jobs there are metrics only: the run was kept without its rows (\"keep\": \"metrics\").");
+        page_note(html, "Jobs have metrics only: the run was kept without its rows (\"keep\": \"metrics\").");
     return code;
 }
 

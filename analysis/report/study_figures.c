@@ -359,6 +359,7 @@ int study_draw_front(const struct report_source *source, const struct study *stu
                                      {.title = y_title, .scale = choose_scale(low[1], high[1])}};
     const char *title = arena_printf(source->arena, "%s against %s", a->name, b->name);
     if (title == NULL) return SIM_E_NOMEM;
-    draw_cloud(study, &series, title, axes, "Joined: the points that no other one beats in both (Pareto front).", html);
+    draw_cloud(study, &series, title, axes,
+               "Joined: the points that no other point beats in both metrics (Pareto front).", html);
     return 0;
 }

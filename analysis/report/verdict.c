@@ -180,10 +180,10 @@ struct queue_words {
 static void say_growth(const struct trend_growth *growth, const struct queue_words *words, struct text *text)
 {
     char early[WORDS_CHARS], late[WORDS_CHARS], load[WORDS_CHARS], until[WORDS_CHARS];
-    text_printf(text, "saturated: who came in the second quarter of the %s", words->came);
+    text_printf(text, "saturated: the mean wait rises from %s in the second quarter of the %s",
+                words_seconds(growth->early_s, early), words->came);
     if (!isnan(growth->until_s)) text_printf(text, " up to %s", words_seconds(growth->until_s, until));
-    text_printf(text, " waited %s on average, who came in the last quarter %s", words_seconds(growth->early_s, early),
-                words_seconds(growth->late_s, late));
+    text_printf(text, " to %s in the last quarter", words_seconds(growth->late_s, late));
     text_printf(text, ", as when work comes at %s times the pace that it is %s at",
                 words_number(round(100.0 * (1.0 + growth->rate)) / 100.0, load), words->served);
     text_add(text, "; mean and percentiles of waiting depend on how long the run is. ");

@@ -140,7 +140,7 @@ int results_begin_run(struct results *results, const struct run_info *info, int6
         code = database_integer(database, "SELECT max(id) FROM run WHERE id > 0", &last, "begin a run", diag);
     if (code == 0 && info->run_id == 0 && last == INT64_MAX)
         code = diag_error(diag, SIM_E_STORE, database->path, "name another file with -o",
-                          "cannot begin a run: the last run has the largest id there is, %" PRId64, last);
+                          "cannot begin a run: the last run has the largest possible id, %" PRId64, last);
     if (code == 0 && last > 0) code = database_run(database, schema_index_sql, "index the tables", diag);
     int64_t next = info->run_id != 0 || code != 0 ? info->run_id : last + 1;
     if (code == 0) code = insert_run(results, next, info, diag);

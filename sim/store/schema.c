@@ -26,7 +26,8 @@ const char *const schema_create_sql[] = {
     "  run_id INTEGER PRIMARY KEY REFERENCES run, started_utc TEXT NOT NULL, wall_s REAL, cpu_s REAL,\n"
     "  events INTEGER NOT NULL, peak_rss_bytes INTEGER -- NULL: unknown\n"
     ") STRICT",
-#define TABLE(name, NAME, keep, text) "CREATE TABLE " #name " ( /* " text " */\n  run_id INTEGER NOT NULL REFERENCES run"
+#define TABLE(name, NAME, keep, text)                                                                                  \
+    "CREATE TABLE " #name " ( /* " text " */\n  run_id INTEGER NOT NULL REFERENCES run"
 #define INTEGER(column, text) DEFINE(column, "INTEGER NOT NULL", text)
 #define REAL(column, text) DEFINE(column, "REAL", text)
 #define TEXT(column, text) DEFINE(column, "TEXT NOT NULL", text)

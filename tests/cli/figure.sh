@@ -135,7 +135,7 @@ err '--jobs: error: must be a whole number of at least 1'
 sed -i 's/"tag": "memory",$/"tag": "memory", "tolerance": 0.05,/' "$F/long-context/sessions.json"
 run 2 figure run long-context/sessions -o "$T/none"
 err 'sessions.json:'
-err 'a claim that is not covered by the simulator is only reported, whatever it comes to; leave out "tolerance"'
+err 'a claim that is not covered by the simulator is only reported, whatever its result; leave out "tolerance"'
 [ ! -e "$T/none" ] || complain 'a wrong figure leaves files behind'
 run 2 figure list
 out splitwise/profile

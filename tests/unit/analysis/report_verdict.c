@@ -156,8 +156,8 @@ static void saturation_needs_growth_or_leftovers(void)
     const struct verdict_trend cut = {"a", {.early_s = 10, .late_s = 11, .left_frac = 0.07, .is_saturated = true}};
     const struct made_metric left[] = {{"request.arrived", 100}, {"request.finished", 90}, {"request.unfinished", 10}, {0}};
     check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &grows},
-                  "Of 100 requests 90 finished (90 %), 10 were left at the end. The service is saturated: who came in the "
-                  "second quarter of the arrivals waited 10 s on average, who came in the last quarter 60 s, as when work comes "
+                  "Of 100 requests 90 finished (90 %), 10 were left at the end. The service is saturated: the mean wait "
+                  "rises from 10 s in the second quarter of the arrivals to 60 s in the last quarter, as when work comes "
                   "at 1.5 times the pace that it is served at; mean and percentiles of waiting depend on how long the run is.");
     check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &level},
                   "Of 100 requests 90 finished (90 %), 10 were left at the end.");
@@ -180,8 +180,8 @@ static void each_service_is_judged_by_its_own_queue(void)
     struct verdict_facts facts = {.status = "done", .n_services = 3, .services = services};
     check_verdict(
         none, facts,
-        "The service 'b' is saturated: who came in the second quarter of the arrivals up to 4 min waited 10 s on "
-        "average, who came in the last quarter 60 s, as when work comes at 2 times the pace that it is served at; mean "
+        "The service 'b' is saturated: the mean wait rises from 10 s in the second quarter of the arrivals up to 4 min "
+        "to 60 s in the last quarter, as when work comes at 2 times the pace that it is served at; mean "
         "and percentiles of waiting depend on how long the run is. The service 'c' is saturated or was cut short: 7 % "
         "of its requests still waited at the end.");
     facts.metric = made, facts.context = none;

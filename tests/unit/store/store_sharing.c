@@ -273,7 +273,7 @@ static void run_ids_that_are_used_up_are_reported(void)
     CHECK_EQ_INT(store_write_run(path, &hasty, 10, 1, NULL, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].where, path);
     CHECK_EQ_STR(diag.items[0].text,
-                 "cannot begin a run: the last run has the largest id there is, 9223372036854775807");
+                 "cannot begin a run: the last run has the largest possible id, 9223372036854775807");
     CHECK_EQ_STR(store_query(path, "SELECT group_concat(id) FROM run"), "9223372036854775807");
 }
 
