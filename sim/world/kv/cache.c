@@ -10,7 +10,7 @@
 
 enum { FIRST_PLACES = 64 };
 
-/* --- What the evictor sees --- */
+/* --- The evictor's view --- */
 
 uint64_t cache_view_key(const struct cache_view *view, int32_t item)
 {
@@ -46,7 +46,7 @@ int64_t cache_view_next_use(const struct cache_view *view, int32_t item)
     return future != NULL ? future->next_uses[view->cache->last_accesses[item]] : INT64_MAX;
 }
 
-/* --- Life --- */
+/* --- Lifetime --- */
 
 int cache_init(struct cache *cache, const struct cache_options *options)
 {
@@ -84,7 +84,7 @@ __attribute__((format(printf, 2, 3))) static int fault(const struct cache *cache
                       cache->evictor->policy.name, text);
 }
 
-/* What came of a call of the evictor. */
+/* The result of a call of the evictor. */
 static int check_call(const struct cache *cache, int code)
 {
     if (cache->asked_future) return fault(cache, "asked for the future, which it does not declare");
@@ -122,7 +122,7 @@ static int grow(struct cache *cache)
     return 0;
 }
 
-/* A free place: one that was given up before, or a new one. Returns it, or an error. */
+/* A free place, reused or new. Returns it, or an error. */
 static int32_t take_place(struct cache *cache)
 {
     int32_t item = cache->first_free;
@@ -152,7 +152,7 @@ static void note_access(struct cache *cache, int32_t item)
     if (cache->options.future != NULL) cache->last_accesses[item] = cache->view.access;
 }
 
-/* Accesses beyond what was foretold would find nothing there. */
+/* Accesses beyond the predicted ones would find no entry there. */
 static void count_access(struct cache *cache)
 {
     cache->view.access++;

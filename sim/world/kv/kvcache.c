@@ -64,7 +64,7 @@ int64_t kv_growth_over(const struct kv_growth *growth, int64_t step, int64_t n)
 
 int64_t kv_growth_steps_until_short(const struct kv_growth *growth, int64_t step, int64_t slack)
 {
-    if (slack < 0) return 1; /* also when nobody takes blocks: as many as that must be free */
+    if (slack < 0) return 1; /* also if no sequence takes blocks: the slack itself is short */
     if (growth->sequences == 0) return INT64_MAX;
     int64_t rounds = slack / growth->sequences;
     int64_t left = slack - rounds * growth->sequences;

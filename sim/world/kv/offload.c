@@ -58,7 +58,7 @@ static void set_flow(struct storage_flow *flow, double bytes_per_s)
     *flow = (struct storage_flow){bytes_per_s, bytes_per_s};
 }
 
-/* What the scenario says in place of the entry. */
+/* Applies the scenario's changes to the catalog entry. */
 static void change(struct storage_spec *spec, const struct offload_tier_config *config)
 {
     if (!isnan(config->capacity_bytes)) spec->device.capacity_bytes = config->capacity_bytes;
@@ -77,7 +77,7 @@ static int find_software(const struct storage_spec *spec, const char *name, cons
                       "storage device '%s' lists no software '%s'", spec->name, name);
 }
 
-/* What the flash of computational storage takes: its link is another resource. */
+/* Write rate of the flash of computational storage: its link is a separate resource. */
 static double flash_write(const struct storage_spec *spec, const struct storage_software *software,
                           const struct offload_tier_config *config)
 {
@@ -86,7 +86,7 @@ static double flash_write(const struct storage_spec *spec, const struct storage_
     return software != NULL ? fmin(flash, software->bytes_per_s[STORAGE_WRITE]) : flash;
 }
 
-/* Of `count` devices behind one software. */
+/* Rate of `count` devices behind one software stack. */
 static double rate(const struct storage_spec *spec, const struct storage_software *software, enum storage_op op,
                    const struct offload_tier_config *config)
 {
@@ -96,7 +96,7 @@ static double rate(const struct storage_spec *spec, const struct storage_softwar
     return software != NULL ? fmin(devices, software->bytes_per_s[op]) : devices;
 }
 
-/* Between host and GPU nothing is faster than the GPU's port. */
+/* Rates between host and GPU are limited by the GPU's port. */
 static void set_host_rates(struct offload_rates *rates, double port, double read, double write, double little)
 {
     rates->host_read = fmin(read, port);
@@ -170,7 +170,7 @@ static int fault(const struct offload_service *offload, const struct offload_req
                       offload->policy->policy.name, problem);
 }
 
-/* Whether shares are from 0 to 1 and add up to 1, and lie on tiers that there are. */
+/* Whether shares are from 0 to 1, add up to 1, and lie on existing tiers. */
 static bool are_shares(const struct offload_view *view, const double *shares)
 {
     double sum = 0.0;
@@ -216,7 +216,7 @@ static int missing_tier(const struct offload_service *offload, const struct offl
                       tiers[tier].what);
 }
 
-/* Both directions of a bus are alike. */
+/* A bus limits both directions equally. */
 static void share_bus(struct offload_rates *rates, double bytes_per_s)
 {
     rates->host_read = fmin(rates->host_read, bytes_per_s);
@@ -302,9 +302,9 @@ enum offload_tier offload_evicted(const struct offload_service *offload, const s
     return offload->policy->evicted(offload->state, &offload->view, request);
 }
 
-/* --- What iterations spent their time on --- */
+/* --- Use of resources --- */
 
-/* Over n iterations from the first. */
+/* The sum of a piece over its first n iterations. */
 static double piece_sum(struct piece piece, double n)
 {
     return n * piece.now + 0.5 * n * (n - 1.0) * piece.slope;

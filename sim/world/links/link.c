@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- When flows have something due --- */
+/* --- Timers of flows --- */
 
 static bool is_before(const struct link_timer *a, const struct link_timer *b)
 {
@@ -20,7 +20,7 @@ static void put(struct link_timers *timers, int32_t at, struct link_timer timer)
     timer.flow->timer_at = at;
 }
 
-/* Finds a place for the timer, up or down from `at`. */
+/* Places the timer, moving it up or down from `at`. */
 static void settle(struct link_timers *timers, int32_t at, struct link_timer timer)
 {
     for (int32_t parent; at > 0 && is_before(&timer, &timers->entries[parent = (at - 1) / 2]); at = parent)
@@ -33,14 +33,14 @@ static void settle(struct link_timers *timers, int32_t at, struct link_timer tim
     put(timers, at, timer);
 }
 
-/* Sets the flow's timer, instead of the one that it had, if any (timer_at >= 0). */
+/* Sets or replaces the flow's timer; timer_at >= 0: it has one. */
 static void link_timers_set(struct link_timers *timers, struct link_flow *flow, sim_ns at_ns)
 {
     int32_t at = flow->timer_at >= 0 ? flow->timer_at : timers->n++;
     settle(timers, at, (struct link_timer){at_ns, flow});
 }
 
-/* Nothing without a timer. */
+/* Does nothing for a flow without a timer. */
 static void link_timers_drop(struct link_timers *timers, struct link_flow *flow)
 {
     int32_t at = flow->timer_at;
@@ -50,14 +50,14 @@ static void link_timers_drop(struct link_timers *timers, struct link_flow *flow)
     if (at < timers->n) settle(timers, at, last);
 }
 
-/* --- Shares ---
+/* --- Filling ---
  *
- * Max-min fair shares by progressive filling: a level rises for all flows alike; a flow stops at its bound, and all
- * flows over a link stop when it is full. In integers, rounded down, so that no link ever carries more than it can.
+ * Max-min fair shares by progressive filling: a level rises for all flows alike. A flow stops at its bound, and all
+ * flows over a link stop when it is full. In integers, rounded down, so that no link ever exceeds its capacity.
  *
- * What stops the level next stands at the root of a heap. A link's level, what is left of it over the flows that still
- * rise, only goes up while others stop below it, so it is worked out when the link comes to the root, and put back if
- * it has gone up since. */
+ * The next stop is the root of a heap. A link's level, its remaining capacity over the flows that still rise, can only
+ * go up while others stop below it. It is therefore recomputed when the link reaches the root, and put back if it has
+ * gone up. */
 
 static bool stops_before(const struct link_stop *a, const struct link_stop *b)
 {
@@ -85,7 +85,7 @@ static void gather_flows(struct link_net *net, const struct link *link)
     }
 }
 
-/* Takes a link that is short into the filling. Others hold nobody back. */
+/* Adds a link that is short of bandwidth to the filling. Others limit no flow. */
 static void gather_link(struct link_net *net, struct link *link)
 {
     if (link->mark == net->mark || !link_is_short(link)) return;
@@ -96,7 +96,7 @@ static void gather_link(struct link_net *net, struct link *link)
     gather_flows(net, link);
 }
 
-/* All flows over dirty links, and what these are tied to. */
+/* Collects all flows over dirty links, and the links and flows coupled to them. */
 static void gather(struct link_net *net)
 {
     net->mark++;
@@ -146,8 +146,7 @@ static void stop_link(struct link_net *net, const struct link *link, int64_t lev
         if (hop->flow->filled < 0) stop_flow(net, hop->flow, level);
 }
 
-/* Works out the rates of all flows that the dirty links tie together, into `filled` of net->filling, and cleans the
- * links. */
+/* Computes the rates of all flows coupled to the dirty links, into `filled` of net->filling, and cleans the links. */
 static void link_fill(struct link_net *net)
 {
     gather(net);
@@ -174,7 +173,7 @@ static void link_fill(struct link_net *net)
 }
 
 #define GRAINS_PER_BYTE ((tally_int128)1 << LINK_GRAIN_BITS)
-static const int64_t fastest = INT64_C(1) << 62; /* rate of a flow that nothing holds back */
+static const int64_t fastest = INT64_C(1) << 62; /* rate of an unlimited flow */
 
 static void link_due(struct engine *engine, struct owner *owner, sim_ns now);
 static void link_settle(struct engine *engine, struct owner *owner, sim_ns now);
@@ -187,7 +186,7 @@ static int64_t cap_of(double bytes_per_s)
     return rate < fastest ? (int64_t)rate : fastest;
 }
 
-/* A rate in bytes per second; exactly the ceiling where that is what it is. */
+/* The rate in bytes per second: exactly the ceiling if the flow is at its ceiling. */
 static double bytes_per_s_of(const struct link_flow *flow)
 {
     return flow->rate == flow->cap ? flow->cap_bytes_per_s : (double)flow->rate / LINK_RATE_OF_1_PER_S;
@@ -211,7 +210,7 @@ static sim_ns time_of(tally_int128 grains, int64_t rate)
     return ns < SIM_NS_MAX ? (sim_ns)ns : SIM_NS_MAX;
 }
 
-/* From now on the flow has this rate. What was to end now has ended, whatever the rate. */
+/* Sets the rate from now on. A flow that is due to end now has ended, whatever the rate. */
 static void set_rate(struct link_flow *flow, int64_t rate, sim_ns now)
 {
     flow->moved = moved_by(flow, now);
@@ -231,7 +230,7 @@ static void soil(struct link_net *net, struct link *link)
     net->dirty[net->n_dirty++] = link;
 }
 
-/* The bounds of a link's hops add up to so much more; what shares it when it is short, before or after, is dirty. */
+/* Adds to the sum of the bounds of a link's hops. A link that is short before or after becomes dirty. */
 static void want(struct link_net *net, struct link *link, tally_int128 more)
 {
     if (link_is_short(link)) soil(net, link);
@@ -260,7 +259,7 @@ static void hop_off(struct link_hop *hop, sim_ns now)
     link->ended_bytes += (int64_t)(hop->flow->moved >> LINK_GRAIN_BITS);
 }
 
-/* The flow moves at its bound, until shares are worked out. */
+/* The flow moves at its bound until shares are computed. */
 static void enter(struct link_flow *flow, sim_ns now)
 {
     flow->state = LINK_FLOW_MOVING;
@@ -299,7 +298,7 @@ static void note_change(struct link_net *net, struct link_flow *claim)
     net->changed[net->n_changed++] = claim;
 }
 
-/* Works out what is dirty, and sets the rates. */
+/* Recomputes the shares of dirty links, and sets the rates. */
 static void share(struct link_net *net, sim_ns now)
 {
     if (net->n_dirty == 0) return;
@@ -311,7 +310,7 @@ static void share(struct link_net *net, sim_ns now)
     }
 }
 
-/* Sees to it that what is due next, or left to do at this moment, has its event. */
+/* Arms the events of the next due timer, and of what is left to do at this moment. */
 static void arm(struct link_net *net)
 {
     if ((net->n_dirty > 0 || net->n_changed > 0) && net->settle.armed == 0)
@@ -355,7 +354,7 @@ static int by_number(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Claims that are still there, and were noted from place `from` on, move to place 0. */
+/* Moves remaining claims, noted from index `from` on, to index 0. */
 static void close_ranks(struct link_net *net, int32_t from)
 {
     int32_t n = 0;
@@ -368,8 +367,8 @@ static void close_ranks(struct link_net *net, int32_t from)
     net->n_changed = n;
 }
 
-/* Tells claims, in their order, that they have another grant than they know of. What they do about it is seen in
- * another event of this moment. */
+/* Notifies claims, in order, whose grant differs from the last reported one. Their reactions take effect in another
+ * event of this moment. */
 static void tell_changes(struct link_net *net, sim_ns now)
 {
     close_ranks(net, 0);

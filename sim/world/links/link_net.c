@@ -1,4 +1,4 @@
-/* A network's links, its room for flows, and what has happened on each link. */
+/* A network of links: its memory, and the statistics of each link. */
 #include "sim/core/check.h"
 #include "sim/world/links/link_state.h"
 
@@ -39,7 +39,7 @@ void link_net_destroy(struct link_net *net)
     mem_free(net);
 }
 
-/* The list with room for n entries, or as it was, and then *code tells. */
+/* The list with room for n entries; on failure unchanged, with *code set. */
 static void *grown(void *list, int32_t n, size_t bytes_each, int *code)
 {
     void *larger = *code == 0 ? mem_realloc(list, (size_t)n * bytes_each) : NULL;
@@ -88,7 +88,7 @@ struct link *link_net_add(struct link_net *net, const char *name, double bytes_p
     return link;
 }
 
-/* --- What has happened on a link --- */
+/* --- Statistics --- */
 
 const char *link_name(const struct link *link)
 {

@@ -27,14 +27,14 @@ const char *tier_kind_name(enum tier_kind kind)
     return names[kind];
 }
 
-/* --- Making the tiers of a node: capacity, latencies and links from the catalog and the scenario --- */
+/* --- Creating the tiers of a node: capacity, latencies and links, from the catalog and the scenario --- */
 
 static int64_t whole_bytes(double bytes)
 {
     return bytes < 0x1p62 ? (int64_t)bytes : INT64_MAX; /* NAN: without limit */
 }
 
-/* What the scenario says, else the devices together, else without limit. */
+/* As given, else the sum over the devices, else unlimited. */
 static int64_t capacity_of(const struct topology *topology, const struct topology_device *device)
 {
     const struct storage_config *config = device->config;
@@ -64,7 +64,7 @@ static double ceiling_of(const struct topology_device *device, enum storage_op o
     return device->software != NULL ? device->software->bytes_per_s[op] : (double)NAN;
 }
 
-/* Makes the tier's links, named "node0/kv/read" and the like. DRAM has one for both directions. */
+/* Creates the tier's links, named like "node0/kv/read". DRAM has one for both directions. */
 static int make_links(struct topology *topology, const struct topology_device *device, const char *place,
                       struct tier *tier)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HOST = 0 }; /* of the devices */
+enum { HOST = 0 }; /* index of the host among the devices */
 
 /* --- Devices --- */
 
@@ -169,7 +169,7 @@ int topology_link(struct topology *topology, struct link **link, enum link_kind 
     return *link != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* --- Nodes and seats --- */
+/* --- Nodes and placements --- */
 
 static struct topology_node *make_node(struct topology *topology, int32_t index, int32_t n_gpus)
 {

@@ -1,11 +1,11 @@
-/* Ways between GPUs and tiers, and the links of GPUs, switches and NICs, which are made as ways need them. */
+/* Paths between GPUs and tiers, and the links of GPUs, switches and NICs, which are created as paths need them. */
 #include "sim/core/check.h"
 #include "sim/world/links/topology_state.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* A way under construction. */
+/* A path under construction. */
 struct way {
     struct topology *topology;
     struct link_path *path;
@@ -45,7 +45,7 @@ static void make_pair(struct way *way, struct link_pair *pair, enum link_kind ki
                                   below, name);
 }
 
-/* --- Parts of ways --- */
+/* --- Parts of paths --- */
 
 double topology_port_bytes_per_s(const struct topology *topology, const struct gpu_spec *gpu)
 {
@@ -160,7 +160,7 @@ static void write_tier(struct way *way, const struct tier *tier)
     pass(way, tier->media[STORAGE_WRITE]);
 }
 
-/* --- Ways --- */
+/* --- Paths --- */
 
 static bool is_joined(const struct topology_gpu *a, const struct topology_gpu *b)
 {

@@ -1,4 +1,4 @@
-/* What links and tiers did: metrics by kind, time series, and the laws that they keep. */
+/* Statistics of links and tiers: metrics by kind, time series, and invariants. */
 #include "sim/core/check.h"
 #include "sim/world/links/topology_state.h"
 #include "sim/world/rows/metric.h"
@@ -67,7 +67,7 @@ int topology_emit(const struct topology *topology, sim_ns now, const struct sink
 
 /* --- Time series --- */
 
-/* The ways between the seated GPUs and their tiers, there and back, and to each other. */
+/* The paths between placed GPUs and their tiers, in both directions, and between the GPUs. */
 static int make_ways(struct topology *topology, int32_t at)
 {
     struct topology_gpu *gpu = topology->seated[at],
@@ -150,7 +150,7 @@ static void check_tier(const struct tier *tier)
 
 static void add_moving(const struct topology *topology, const struct link_flow *flow, sim_ns now, int64_t *bytes)
 {
-    if (flow->state != LINK_FLOW_MOVING) return; /* what has ended is counted */
+    if (flow->state != LINK_FLOW_MOVING) return; /* an ended flow is already counted */
     for (int32_t k = 0; k < flow->n_hops; k++)
         bytes[topology->kinds[link_index(flow->hops[k].link)]] += link_flow_moved_bytes(flow, now);
 }

@@ -28,7 +28,7 @@ static void delist(struct transfer *transfer)
     if (transfer->after != NULL) transfer->after->before = transfer->before;
 }
 
-/* Counts what the shard has put on the links of its way, by their kinds. */
+/* Counts the shard's bytes on the links of its path, by kind. */
 static void count_moved(struct topology *topology, const struct link_flow *flow, int64_t bytes)
 {
     for (int32_t k = 0; k < flow->n_hops; k++)
@@ -53,7 +53,7 @@ static int64_t whole_granules(int64_t bytes, const struct tier *tier)
     return (bytes + granule - 1) / granule * granule;
 }
 
-/* What the slowest shard is granted, for all of them. */
+/* The lowest grant of a shard, times their number. */
 static double find_grant(struct transfer *transfer)
 {
     double least = link_flow_bytes_per_s(&transfer->first.flow);
@@ -90,7 +90,7 @@ static int start_shard(struct transfer *transfer, struct transfer_shard *shard, 
     return link_flow_start(topology->net, &shard->flow, &path, bytes, cap_bytes_per_s, shard_done);
 }
 
-/* Starts the shards of a transfer that is filled in so far; none when one cannot be. */
+/* Starts the shards of an initialised transfer; none if one of them fails. */
 static int start_shards(struct transfer *transfer, struct topology_end from, struct topology_end to)
 {
     struct topology *topology = transfer->topology;
@@ -171,7 +171,7 @@ void transfer_cancel(struct transfer *transfer)
     if (transfer->n_left == 0) return;
     for (struct transfer_shard *shard = &transfer->first; shard != NULL;
          shard = shard == &transfer->first ? transfer->more : shard->next) {
-        if (shard->flow.state == LINK_FLOW_IDLE) continue; /* has ended and is counted, or never began */
+        if (shard->flow.state == LINK_FLOW_IDLE) continue; /* already counted, or never started */
         count_moved(transfer->topology, &shard->flow, link_flow_cancel(&shard->flow));
     }
     transfer->n_left = 0;

@@ -1,10 +1,10 @@
-/* Sending requests to replicas. */
+/* Routing requests to replicas, and what routers see of these. */
 #include "sim/world/service/fleet.h"
 
 #include "sim/world/policy/instance.h"
 #include "sim/world/rows/priority.h"
 
-/* The loads of those that are up, side by side. */
+/* Copies the loads of the replicas that are up, side by side. */
 static void narrow(const struct fleet_candidates *candidates, struct fleet_view *view)
 {
     for (int32_t i = 0; i < candidates->n; i++) candidates->loads[i] = view->loads[candidates->numbers[i]];
@@ -13,7 +13,7 @@ static void narrow(const struct fleet_candidates *candidates, struct fleet_view 
     view->numbers = candidates->numbers;
 }
 
-/* What a router is shown: n replicas from the first one on, or those of them that are up. */
+/* The view of a router: n replicas from `first` on, or those of them that are up. */
 static struct fleet_view make_view(struct fleet *fleet, sim_ns now, int32_t first, int32_t n)
 {
     const struct fleet_reports *reports = &fleet->reports;
@@ -43,7 +43,7 @@ static int bad_choice(const struct fleet *fleet, const struct policy *policy, co
                       (long long)request->view.id, replica, n, sim_s_from_ns(now));
 }
 
-/* Whether the policy has asked for an oracle that it has not declared. */
+/* Fails if the policy has read an oracle that it has not declared. */
 static int check_oracle(const struct fleet *fleet, const struct policy *policy, const struct request *request,
                         sim_ns now)
 {
@@ -57,7 +57,7 @@ static int check_oracle(const struct fleet *fleet, const struct policy *policy, 
         policy->name, (long long)request->view.id, sim_s_from_ns(now));
 }
 
-/* Asks for one of n replicas from the first one on. Returns its number in the fleet or a negative code. */
+/* Asks the router for one of n replicas from `first` on. Returns its number in the fleet or a negative code. */
 static int ask(struct fleet *fleet, const struct fleet_router *router, const struct request *request, int32_t first,
                int32_t n, sim_ns now)
 {
@@ -137,7 +137,7 @@ void fleet_leave(struct fleet *fleet, const struct request *request)
     fleet->reserved_tokens[request->decode_replica] -= full_tokens(request);
 }
 
-/* Whether a replica of the pool has room for so many tokens. */
+/* Whether an empty replica of the pool has room for `tokens` tokens. */
 static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool, int64_t tokens)
 {
     const struct kvcache *kv = &fleet->replicas[pool->first].kv;
@@ -178,7 +178,7 @@ int64_t fleet_outstanding(const struct fleet *fleet)
 
 /* --- What routers see ---
  *
- * What they may ask beyond the loads, of the present or of the latest report. */
+ * Values that routers may read beyond the loads, of the present or of the latest report. */
 
 static const struct replica_usage *reported(const struct fleet_view *view, int32_t replica)
 {
@@ -258,10 +258,10 @@ int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct reque
  *
  * The information delay: what routers see of the replicas is as old as the latest report.
  *
- * A report is an event at a multiple of the period, before all others of its moment, that copies every replica's load;
- * what changes within a run of iterations is evaluated for that moment, and no run is ended for it. So reports are the
- * same in every mode of stepping. They pause while nothing can change: a service without requests, or whose replicas
- * are all idle and await no KV; requests that nobody takes keep nothing going. */
+ * A report is an event at a multiple of the period, before all others of its moment, that copies every replica's load.
+ * Values that change within a run of iterations are evaluated for that moment, and no run ends for it, so reports are
+ * the same in every mode of stepping. Reports pause while nothing can change: when the service has no requests, or all
+ * replicas are idle and await no KV. Requests that no replica takes keep no run alive. */
 
 int fleet_reports_init(struct fleet *fleet)
 {
@@ -280,7 +280,7 @@ void fleet_reports_fini(struct fleet *fleet)
     mem_free(fleet->reports.usages);
 }
 
-/* How all replicas stand at a time. Returns whether any of them is at work. */
+/* Takes a report of all replicas at a time. Returns whether any of them is busy. */
 static bool take_report(struct fleet *fleet, sim_ns at)
 {
     struct fleet_reports *reports = &fleet->reports;

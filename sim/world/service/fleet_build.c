@@ -1,4 +1,4 @@
-/* Making the replicas of a service: for every pool its cost model, its KV cache, and GPUs for each replica. */
+/* Building the replicas of a service: for every pool its cost model, its KV cache, and GPUs for each replica. */
 #include "sim/catalog/cost.h"
 #include "sim/world/links/topology_config.h"
 #include "sim/world/policy/instance.h"
@@ -10,10 +10,9 @@
 
 /* --- Offloading ---
  *
- * Placing the weights and KV cache of a pool: what its kv_offload policy can do there, and what it shares with
- * others. */
+ * The placement of a pool's weights and KV cache: what its kv_offload policy can do, and what it shares with others. */
 
-/* The choice that a batcher's parameter "preemption" stands at; NULL: it has none. */
+/* The value of a batcher's parameter "preemption"; NULL: it has none. */
 static const char *preemption_of(const struct config_variant *batching)
 {
     const struct config_field *field = ((const struct batcher *)batching->entry)->policy.params;
@@ -32,7 +31,7 @@ static int contradicts(const struct fleet *fleet, const struct fleet_pool *pool,
                       policy, preemption, fleet_place_of(fleet, pool, "batching.preemption"));
 }
 
-/* What the two policies say of preempted sequences agrees, and the batcher can do it. */
+/* Checks that both policies agree on preempted sequences, and that the batcher can swap. */
 static int check_preemption(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct kv_offloader *offloader = pool->offload.policy;
@@ -66,7 +65,7 @@ static int check_stages(const struct fleet *fleet, const struct fleet_pool *pool
                       (long long)pool->config.pipeline_parallel);
 }
 
-/* Replicas of the pool that a node holds at most, as the first nodes do that it fills. */
+/* Most replicas of the pool on a node, if nodes are filled in order. */
 static int64_t replicas_per_node(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct cluster *cluster = cluster_with_gpu(fleet->env->cluster, pool->config.gpu);
@@ -76,8 +75,8 @@ static int64_t replicas_per_node(const struct fleet *fleet, const struct fleet_p
     return n > 1 ? n : 1;
 }
 
-/* Without a bus of its own the placement is planned for the site's PCIe switch and the pool's GPUs below it. Returns
- * whether that is so. */
+/* If the placement names no bus, it is planned for the site's PCIe switch and the pool's GPUs below it. Returns whether
+ * that is so. */
 static bool plan_for_switch(const struct fleet *fleet, const struct fleet_pool *pool, int64_t replicas,
                             struct offload_config *config)
 {
@@ -89,8 +88,8 @@ static bool plan_for_switch(const struct fleet *fleet, const struct fleet_pool *
     return true;
 }
 
-/* What each GPU of a replica can move when no other replica does: its own link, and its part of a switch with the
- * others. */
+/* Rate of each GPU of a replica when no other replica moves anything: its own link, and its part of a switch that it
+ * shares with the replica's other GPUs. */
 static double port_bytes_per_s(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct topology *topology = fleet->env->topology;
@@ -128,8 +127,7 @@ static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
 
 /* --- Prefix caches ---
  *
- * Prefix caches of a fleet: one at each replica whose pool has a policy for it, once the length of the trace's blocks
- * is known. */
+ * One at each replica whose pool has a policy for it, created when the length of the trace's blocks is known. */
 
 static int refuse_lengths(const struct fleet *fleet, int32_t block_tokens)
 {
@@ -245,7 +243,7 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
     const bool offloaded = offload_in_use(&pool->offload), runs = pool->offload.problem[0] == '\0';
     pool->kv_blocks = offloaded ? offload_kv_blocks(&pool->offload, pool->config.kv.block_tokens) : 0;
     if (offloaded && runs && pool->config.kv.blocks > 0) pool->kv_blocks = pool->config.kv.blocks;
-    if (offloaded) return 0; /* what does not fit serves no request, which is an answer */
+    if (offloaded) return 0; /* a placement that does not fit serves no request: a valid result */
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
     if (pool->kv_blocks > 0) return 0;
     return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
@@ -254,7 +252,7 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
                       (long long)pool->config.tensor_parallel, pool->gpu.name);
 }
 
-/* The pool's GPU: that of the cluster, or one that some of its nodes have. */
+/* The pool's GPU: the cluster's, or one of its node types'. */
 static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
@@ -271,14 +269,15 @@ static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
                       pool->config.name, fleet->config->name);
 }
 
-/* Of all GPUs of a replica together: where they are more than the heads of keys and values, several hold the same. */
+/* Bytes of a KV block over all GPUs of a replica. With more GPUs than heads of keys and values, several GPUs hold the
+ * same. */
 static int64_t kv_block_bytes(const struct pool_config *config, const struct llm_spec *llm)
 {
     double per_gpu = llm_shard(llm, config->tensor_parallel, 1).kv_bytes_per_token;
     return llround(per_gpu * (double)(config->tensor_parallel * config->kv.block_tokens));
 }
 
-/* Whether its policy can be had: what it asks for is known here. Caches begin with the first prefix. */
+/* Checks that the eviction policy can be used: it needs no future. Caches start with the first prefix. */
 static int try_prefix_cache(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct policy *policy = pool->config.kv.prefix_cache.entry;
@@ -296,7 +295,7 @@ static int try_prefix_cache(const struct fleet *fleet, const struct fleet_pool *
     return code;
 }
 
-/* Energy counts where the GPU's power is known, and all of the work is the GPU's. */
+/* Counts energy if the power of the GPU is known and all of the work is the GPU's. */
 static int find_power(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
@@ -308,7 +307,7 @@ static int find_power(const struct fleet *fleet, struct fleet_pool *pool)
     return 0;
 }
 
-/* What the scenario says that its GPUs cost is above the catalog. */
+/* A GPU price in the scenario overrides the catalog's. */
 static void find_price(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const double given = cluster_gpu_usd_per_h(fleet->env->cluster, pool->config.gpu);
@@ -382,7 +381,7 @@ static int build_pools(struct fleet *fleet, const struct replica_env *common)
     return code;
 }
 
-/* A request can go all the way. */
+/* Checks that some replica processes prompts and some replica decodes. */
 static int check_roles(const struct fleet *fleet)
 {
     const struct service_config *config = fleet->config;
@@ -428,7 +427,7 @@ static int build_router(const struct fleet *fleet, const struct config_variant *
                       "routing policy '%s' has neither route nor route_pair", policy->name);
 }
 
-/* The router of what is handed over, where that is not decided on arrival. */
+/* The router of requests that are handed over, if the decode replica is not chosen on arrival. */
 static int build_decode_router(struct fleet *fleet)
 {
     const struct service_config *config = fleet->config;
@@ -443,7 +442,7 @@ static int build_decode_router(struct fleet *fleet)
                       fleet->decode_routing.router->policy.name);
 }
 
-/* What a router may send to decode where its prompt was not processed is taken there. */
+/* Checks that replicas to which requests may be handed over have a batcher that takes them. */
 static int check_takers(const struct fleet *fleet)
 {
     bool by_role = fleet->first_decode > 0, by_pair = fleet->routing.router->route_pair != NULL;
@@ -473,9 +472,9 @@ static int build_routers(struct fleet *fleet)
     return code != 0 ? code : check_takers(fleet);
 }
 
-/* --- What is handed over --- */
+/* --- Hand-over --- */
 
-/* Some replica that processes prompts reaches some that decodes. */
+/* Checks that some replica with role prefill reaches some replica that decodes. */
 static int check_ways(const struct fleet *fleet)
 {
     if (fleet->config->kv_transfer.bytes_per_s > 0) return 0;

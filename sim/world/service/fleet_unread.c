@@ -1,5 +1,5 @@
-/* Settings of a service that nothing reads: where a scenario gives one, it is told that it has no effect, and why. A
- * default that is written down, as in every resolved scenario, is no setting. */
+/* Settings of a service that nothing reads: the run warns that a given one has no effect, and why. A value equal to the
+ * default, as in every resolved scenario, does not count as given. */
 #include "sim/world/service/fleet.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static void tell_if_given(const struct fleet *fleet, const char *key, const char
     if (is_given(fleet, path)) tell(fleet, path, key, why);
 }
 
-/* --- What pools have of their own --- */
+/* --- Settings that pools override --- */
 
 static bool every_pool_gives(const struct fleet *fleet, const char *key)
 {
@@ -55,7 +55,7 @@ static void tell_overridden(const struct fleet *fleet)
             tell_if_given(fleet, keys[i].name, "every pool has its own");
 }
 
-/* --- What an offloading policy reads --- */
+/* --- Settings that an offloading policy reads --- */
 
 static bool has_tiers(const struct offload_config *config)
 {
@@ -127,7 +127,7 @@ static void tell_offload(const struct fleet *fleet, const struct fleet_pool *poo
     tell(fleet, path, name, why);
 }
 
-/* A key of the service's "kv" is read when a pool without a "kv" of its own reads it. */
+/* A key of the service's "kv" counts as read if a pool without its own "kv" reads it. */
 static void check_offload_key(const struct fleet *fleet, const struct offload_key *key)
 {
     const char *name = arena_printf(fleet->env->site->arena, "kv.%s", key->name);
@@ -149,7 +149,7 @@ static void check_offload_key(const struct fleet *fleet, const struct offload_ke
         tell_offload(fleet, heir, shared, key);
 }
 
-/* --- What is handed over --- */
+/* --- Hand-over --- */
 
 static void tell_handovers(const struct fleet *fleet)
 {
@@ -168,7 +168,7 @@ static void tell_handovers(const struct fleet *fleet)
     }
 }
 
-/* --- What comes after a failure --- */
+/* --- Restarts after failures --- */
 
 bool fleet_sets_restart(const struct fleet *fleet)
 {

@@ -1,4 +1,5 @@
-/* The life of requests in a service: they arrive, are routed, leave, and may be followed by their user's next one. */
+/* The life of requests in a service: they arrive, are routed, leave, and may be followed by their user's next
+ * request. */
 #include "sim/core/check.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"
@@ -42,8 +43,8 @@ int service_emit_row(struct service *service, const struct request *request, con
     return sink->request(sink->context, &row);
 }
 
-/* A request without ids of its own, that a preemption makes lose its KV, finds again what nobody has overwritten until
- * it comes back, as vLLM v1's blocks keep their contents in the queue of free ones. */
+/* Gives a request without prefix keys a chain of its own before a preemption frees its KV. On its return it finds the
+ * blocks that have not been overwritten, as vLLM v1's blocks keep their contents in the queue of free ones. */
 int service_own_prefix(struct replica *replica, struct request *request)
 {
     struct service *service = replica->env->owner;
@@ -97,7 +98,7 @@ static void leave_system(struct service *service, const struct request *request,
     if (service->scaling != NULL) scaling_on_leave(service->scaling, request, now);
 }
 
-/* Counts a request that has got its end. */
+/* Counts a request that has finished or was rejected. */
 static int count_end(const struct service *service, struct request_stats *stats, const struct request *request,
                      sim_ns now)
 {
@@ -110,7 +111,7 @@ static int count_end(const struct service *service, struct request_stats *stats,
     return 0;
 }
 
-/* The request has got its end: counts, its row, its user's next request. */
+/* Ends a request: counts it, writes its row, schedules its user's next request. */
 static int end_request(struct service *service, struct request *request, sim_ns now)
 {
     bool finished = request->view.state == REQUEST_FINISHED;
@@ -208,7 +209,7 @@ static int enter_system(struct service *service, struct request *request, sim_ns
     return service_route(service, request, now);
 }
 
-/* The ids of its prompt's blocks are kept as long as it lives, where prefixes are cached. */
+/* Keeps the keys of the prompt's blocks for the request's life, if prefixes are cached. */
 static int keep_prefix(struct service *service, const struct request_record *record, struct request *request)
 {
     service->trace_block_tokens = record->prefix_block_tokens;
@@ -219,7 +220,7 @@ static int keep_prefix(struct service *service, const struct request_record *rec
     return request->prefix != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* A request that arrives; NULL when out of memory. */
+/* Creates an arriving request; NULL when out of memory. */
 static struct request *make_request(struct service *service, const struct request_record *record,
                                     const struct service_class *class)
 {

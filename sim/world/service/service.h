@@ -19,12 +19,12 @@
 
 struct kv_config {
     int64_t block_tokens;
-    int64_t blocks;                 /* per replica; 0: what the GPU's memory leaves */
+    int64_t blocks;               /* per replica; 0: as many as fit into the GPU's memory */
     double usable_frac;             /* share of the GPU's memory that the engine may use */
     double reserve_bytes;           /* of the runtime: context, buffers, graphs */
-    int64_t activation_tokens, activation_sequences; /* largest iteration that activations are kept for */
+    int64_t activation_tokens, activation_sequences; /* largest iteration, for which activations are kept */
     struct offload_config offload;
-    struct config_variant prefix_cache; /* family eviction; no entry: nothing is cached beyond its request */
+    struct config_variant prefix_cache; /* family eviction; no entry: prefixes are not cached */
 };
 
 /* A pool of equal replicas. */
@@ -40,7 +40,7 @@ struct pool_config {
 enum kv_transfer_mode { KV_TRANSFER_SERIAL, KV_TRANSFER_LAYER_WISE };
 enum kv_transfer_start { KV_TRANSFER_PULL, KV_TRANSFER_PUSH };
 
-/* How the KV of a prompt gets to the replica that decodes. All zero: serial, pulled over the links of the site. */
+/* How the KV of a prompt reaches the replica that decodes. All zero: serial, pulled over the links of the site. */
 struct kv_transfer_config {
     int mode;  /* enum kv_transfer_mode */
     int start; /* enum kv_transfer_start */
@@ -50,13 +50,13 @@ struct kv_transfer_config {
 };
 
 /* How a replica starts. */
-#define START_LOAD_BYTES_PER_S 3.4e9 /* where nothing is said */
+#define START_LOAD_BYTES_PER_S 3.4e9 /* the default */
 struct start_config {
-    double delay_s;          /* from taking its GPUs to its first request; NAN: what loading the weights takes */
-    double load_bytes_per_s; /* of a replica, all of its GPUs together */
+    double delay_s;          /* from taking its GPUs to its first request; NAN: the time to load the weights */
+    double load_bytes_per_s; /* over all GPUs of a replica */
 };
 
-/* How many replicas there are, and when. No policy: as many as `replicas` says, all the time. */
+/* How the number of replicas follows the load. No policy: `replicas`, all the time. */
 struct scaling_config {
     struct config_variant policy;
     int64_t min, max;
@@ -74,7 +74,7 @@ struct service_config {
     struct kv_config kv;
     struct slo_config slo;
     sim_ns information_delay_ns; /* 0: routers see the present */
-    struct config_list pools;    /* struct pool_config, zero where they leave out something */
+    struct config_list pools;    /* struct pool_config; zero: not given */
     struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */
     struct kv_transfer_config kv_transfer;
     struct scaling_config scaling;
@@ -85,23 +85,23 @@ struct service_config {
 
 extern const struct config_field service_config_fields[];
 
-/* The pools of a service, at least one: what a pool leaves out it has from the service. */
+/* The pools of a service, at least one. A pool inherits from the service what it does not give. */
 size_t service_n_pools(const struct service_config *config);
 struct pool_config service_pool(const struct service_config *config, size_t index);
 
-/* The replicas that a service begins with, of those of its pools; INT64_MAX: all. */
+/* The number of replicas at the start; INT64_MAX: all of its pools'. */
 int64_t service_start_replicas(const struct service_config *config);
 
-/* The memory of each GPU of a replica, all of the LLM on it. */
+/* The memory of each GPU of a replica when all of the LLM is on the GPUs. */
 struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,
                                     const struct llm_spec *llm);
 
-/* KV blocks of a replica: as configured, or what the weights leave of the GPUs' memory; 0 when they do not fit. */
+/* KV blocks of a replica: as configured, else as many as fit beside the weights; 0 if the weights do not fit. */
 int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm);
 
 struct service;
 
-/* What a service needs from the world around it. The pointers outlive it. */
+/* The environment of a service. The pointers outlive it. */
 struct service_env {
     struct site_env *site;
     struct cluster *cluster;
@@ -134,7 +134,7 @@ int64_t service_met_requests(const struct service *service);
 enum { SERVICE_SAMPLED_REPLICAS = 8 };
 extern const struct component service_component;
 
-/* Whether its replicas come and go, and GPUs that it holds now. */
+/* Whether the number of replicas varies; and the GPUs that the service holds now. */
 bool service_scales(const struct service *service);
 int64_t service_gpus(const struct service *service);
 
@@ -147,8 +147,8 @@ double service_done_frac(const struct service *service);
 /* Emits the metrics of all services together. */
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
-/* Share of the kernels' time outside the range that costs were fitted on, mean over the replicas' busy time; NAN when a
- * model is not calibrated. */
+/* Share of the kernels' time modelled outside the range that the cost model was fitted on, mean over the replicas' busy
+ * time; NAN if a model is not calibrated. */
 double services_extrapolated_frac(struct service *const *services, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
-/* What every request meets with, as rows of the decision table, for those who want them (sink.h, detail): where it was
- * routed and what the router saw there, with what free KV cache its prompt was taken, what it gave back when it left.
+/* Decision rows about single requests, if the sink wants them (sink.h, detail): the route and what the router saw, the
+ * free KV cache at the admission of the prompt, and the blocks returned at the end. Also the time series of a service.
  *
- * Nothing is formatted, and no callback set, when nobody wants the rows. */
+ * If the sink does not want the rows, nothing is formatted and no callback is set. */
 #include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
@@ -26,7 +26,7 @@ __attribute__((format(printf, 6, 7))) static int emit(const struct service *serv
     return sink->detail(sink->context, &row);
 }
 
-/* What no policy decides has the service's own name in the scenario. */
+/* The policy name of rows that no policy decides: the service's own name in the scenario. */
 static const char *world_name(const struct service *service, char name[REASON_CHARS])
 {
     snprintf(name, REASON_CHARS, "services.%s", service->config->name);
@@ -67,7 +67,7 @@ int service_detail_finish(const struct replica *replica, const struct request *r
                 request->generated_tokens, (long long)replica->kv.free_blocks, (long long)replica->kv.total_blocks);
 }
 
-/* What of its prompt was in the prefix cache, where there is one and the trace names the prompt's blocks. */
+/* How much of the prompt was cached, if there is a prefix cache and the trace names the prompt's blocks. */
 static const char *found_text(const struct replica *replica, const struct request *request, char text[64])
 {
     text[0] = 0;
@@ -76,7 +76,7 @@ static const char *found_text(const struct replica *replica, const struct reques
     return text;
 }
 
-/* A prompt's first piece admits the request, or resumes it after a preemption; the later ones go on with it. */
+/* The first piece of a prompt admits the request, or resumes it after a preemption; later pieces continue it. */
 int service_detail_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                            sim_ns now)
 {
@@ -97,8 +97,7 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
                 (long long)free_blocks, (long long)replica->ready->members.n);
 }
 
-/* KV leaves for the host, or comes back; a pause begins or ends. KV of a prompt that was processed elsewhere has rows
- * of its own. */
+/* KV is swapped out or in; a pause begins or ends. KV of a prompt that was processed elsewhere has its own rows. */
 static int tell_move(const struct replica *replica, const struct request *request, sim_ns now, const char *action)
 {
     const struct service *service = replica->env->owner;
@@ -138,8 +137,8 @@ int service_detail_arrived(const struct service *service, const struct request *
                 service->config->name, sim_s_from_ns(now - processed_ns));
 }
 
-/* Pieces of prompts are told of to those who want to know, and where KV leaves layer by layer; batches likewise, and
- * where an offloading policy counts what it moves. */
+/* Sets the callbacks: for prompt pieces if rows are wanted or KV moves layer by layer; for batches if rows are wanted
+ * or an offloading policy counts its bytes. */
 void service_detail_start(struct service *service)
 {
     const struct sink *sink = service->env.site->sink;
@@ -180,7 +179,7 @@ int service_series(void *self, struct sampler_series *series)
     return N_SERIES * (int)(1 + n_replicas) + (service->scaling != NULL ? N_SCALING : 0);
 }
 
-/* Requests that wait, requests in the batch, KV blocks in use. */
+/* State at a moment: waiting requests, requests in the batch, KV blocks. */
 struct standing {
     int64_t waiting, running, used_blocks, total_blocks;
 };

@@ -42,7 +42,7 @@ static void count_unfinished(struct service *service, const struct request *requ
     if (of_class != NULL) request_stats_add_unfinished(of_class, limits_s, request, now);
 }
 
-/* Unfinished requests, with what they had got by `now`. */
+/* Rows of unfinished requests, with their state at `now`. */
 static int emit_unfinished(struct service *service, sim_ns now)
 {
     size_t capacity = (size_t)service_outstanding(service);
@@ -75,7 +75,7 @@ static int emit_warning(const struct service *service, const char *code, int64_t
     return sink->warning(sink->context, &row);
 }
 
-/* What the trace left out or changed. */
+/* Reports what the trace dropped or changed. */
 static int emit_notes(const struct service *service)
 {
     struct source_note note;
@@ -89,7 +89,7 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-/* What is to be known about a pool's cost model before its times are believed, and that its GPUs have no price. */
+/* Warnings about a pool's cost model, its power model, and missing GPU prices. */
 static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
 {
     char text[512], of_pool[128] = "";
@@ -138,7 +138,7 @@ static int emit_energy_warnings(const struct service *service, const struct flee
     return caveat != NULL ? emit_warning(service, "power", 1, caveat) : 0;
 }
 
-/* No replica can serve anything, so it is not the requests' length. */
+/* No replica can serve any request, so their lengths are not the cause. */
 static bool is_out_of_memory(const struct service *service)
 {
     const struct fleet *fleet = &service->fleet;
@@ -147,7 +147,7 @@ static bool is_out_of_memory(const struct service *service)
     return fleet->n_pools > 0;
 }
 
-/* Prefixes are to be cached, and the trace tells of none. */
+/* Prefixes are to be cached, but the trace has no prefix blocks. */
 static int emit_idle_caches(const struct service *service)
 {
     char text[512];
@@ -269,7 +269,7 @@ static double span_s(const struct service *service)
     return service_stats_span_s(&service->stats, service->env.site->warmup_ns);
 }
 
-/* What each service attained, where there are several that have limits. */
+/* Attained SLOs of each service, if several have limits. */
 static int emit_slo_of_each(struct service *const *services, size_t n, const struct sink *sink)
 {
     size_t n_set = 0;

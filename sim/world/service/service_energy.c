@@ -1,12 +1,11 @@
-/* Energy of services and of their pools (work.h), at the end of a run: metrics, and what they are not to be asked
- * for. */
+/* Energy of services and of their pools (work.h) at the end of a run: metrics, and warnings about their validity. */
 #include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Of some replicas; NAN where the power of one's GPUs is not known. */
+/* Sums over replicas; NAN if the power of some GPU is unknown. */
 struct energy_total {
     double joules, replica_peak_w;
     int64_t finished, output_tokens; /* of requests, over the whole run */
@@ -37,7 +36,7 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : (double)NAN;
 }
 
-/* NAN is left out, so nothing is emitted of what is not known, nor rates of what no request belongs to. */
+/* NAN is not emitted: neither unknown values nor rates without requests. */
 static int emit(const struct energy_total *total, const char *entity, const struct sink *sink, sim_ns now)
 {
     const double joules = total->joules, tokens = (double)total->output_tokens;
@@ -63,7 +62,7 @@ static int emit_pools(const struct service *service, const struct sink *sink, si
 {
     char entity[256];
     int code = 0;
-    if (service->fleet.n_pools == 1) return 0; /* it is the service */
+    if (service->fleet.n_pools == 1) return 0; /* equal to the service */
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++) {
         const struct fleet_pool *pool = &service->fleet.pools[i];
         struct energy_total total = {0};
@@ -91,7 +90,7 @@ int services_emit_energy(struct service *const *services, size_t n, const struct
 
 /* --- Warnings --- */
 
-/* Whether the replicas' busy time, in the mean, is outside what the law was fitted on. */
+/* Whether the mean load of the replicas while busy is outside the range that the power model was fitted on. */
 static bool is_out_of_range(const struct service *service, const struct fleet_pool *pool, double shares[2])
 {
     const struct gpu_power *power = &pool->power;

@@ -1,23 +1,23 @@
-/* Hand-over: a request whose prompt one replica has processed decodes at another one, and its KV goes there.
+/* Hand-over: a request whose prompt one replica has processed decodes at another one, and its KV moves there.
  *
- * Serially all of it goes after the prompt; layer-wise the layers before the last one go from the beginning of the
- * iteration that ends the prompt, and the last layer's part when the prompt is processed and they are through
- * (Splitwise, ISCA 2024, section IV-C). Pulled, it goes when the replica that decodes has room and takes the request
- * (DistServe, OSDI 2024); pushed or layer-wise, at once, and waits there to be taken. In either case it counts as held
- * by the first replica, whose blocks stay taken, until it is there and taken. Requests are taken in the order in which
- * they came, at boundaries between iterations (DistServe's engine also in their midst): with its KV already there a
- * request is in the very iteration that begins, otherwise in the first one that begins when its KV has come, or later.
- * Where the replica that decodes is chosen by `decode_routing`, that is asked when the transfer may begin.
+ * In serial mode all KV moves after the prompt. In layer-wise mode all layers but the last move from the start of the
+ * iteration that ends the prompt; the last layer follows when the prompt is processed and they have arrived (Splitwise,
+ * ISCA 2024, section IV-C). A pulled transfer starts when the decoding replica has room and takes the request
+ * (DistServe, OSDI 2024). A pushed or layer-wise one starts at once, and its KV waits there to be taken. In either case
+ * the first replica holds the blocks until the KV has arrived and has been taken. Requests are taken in order of
+ * arrival, at boundaries between iterations (in DistServe's engine also within them). If its KV has already arrived, a
+ * request is in the iteration that begins; otherwise in one that begins after its KV has arrived. If `decode_routing`
+ * chooses the decoding replica, it is asked when the transfer may begin.
  *
- * Leaves out: what a layer-wise transfer costs the prompt's computation, and its bytes where a prompt comes in pieces:
- * all pieces go with the last one. A request whose first token is its last is not handed over. */
+ * Leaves out: what a layer-wise transfer costs the prompt's computation, and the timing of its bytes if a prompt comes
+ * in pieces: all pieces move with the last one. A request whose first token is its last is not handed over. */
 #include "sim/core/check.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/service_state.h"
 
 #include <math.h>
 
-/* --- KV that a batcher swaps --- */
+/* --- Swapped KV --- */
 
 static int find_host(struct replica *replica, struct tier **host)
 {
@@ -70,9 +70,9 @@ static int kv_transport_move(struct kv_move *move)
 
 enum part_state { PART_HELD, PART_MOVING, PART_MOVED };
 
-/* Some of the bytes, moved in one transfer. */
+/* A part of the bytes, moved in one transfer. */
 struct part {
-    struct owner owner; /* of its latency, and of its end where no links are used */
+    struct owner owner; /* of its latency, and of its end if no links are used */
     struct handover *handover;
     enum part_state state;
     int64_t bytes;
@@ -85,7 +85,7 @@ struct handover {
     int32_t from; /* replica of the prompt */
     sim_ns processed_ns; /* TIME_UNSET: not yet */
     struct part early, rest;
-    struct kv_move *move; /* that waits for it; NULL: it has not been taken yet */
+    struct kv_move *move; /* that waits for it; NULL: the request has not been taken yet */
 };
 
 size_t service_handover_bytes(void)
@@ -161,7 +161,7 @@ static bool is_pushed(const struct handover *handover)
     return config->start == KV_TRANSFER_PUSH || handover->early.bytes > 0;
 }
 
-/* The KV is where the request decodes, and has been taken. */
+/* Ends a hand-over: the KV is at the decoding replica, and has been taken. */
 static int end(struct handover *handover, sim_ns now)
 {
     struct service *service = handover->service;
@@ -179,7 +179,7 @@ static int end(struct handover *handover, sim_ns now)
     return code != 0 ? code : replica_kv_moved(move, now);
 }
 
-/* Does what can be done next. */
+/* Takes the next possible step of the hand-over. */
 static int advance(struct handover *handover, sim_ns now)
 {
     if (handover->processed_ns == TIME_UNSET || handover->early.state == PART_MOVING) return 0;
@@ -216,7 +216,7 @@ static int64_t kv_bytes(const struct service *service, double tokens)
 
 /* --- Callbacks --- */
 
-/* The layers but the last one leave while the prompt is processed. */
+/* Starts the transfer of all layers but the last while the prompt is processed. */
 static int begin_layer_wise(struct service *service, const struct replica *replica, const struct batch_prefill *prefill,
                             sim_ns now)
 {
@@ -264,7 +264,7 @@ int service_on_handover(struct replica *replica, struct request *request, sim_ns
     return advance(handover, now);
 }
 
-/* The KV has come already, but the batch does not wait for it: it is told so in an event of its own. */
+/* The KV has already arrived; the batch learns of it in an event of its own. */
 static void taken(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;

@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-/* --- Making the autoscaler of a service --- */
+/* --- Creating the autoscaler of a service --- */
 
-/* From taking GPUs to being up: what the scenario says, else the time to read the weights. */
+/* Delay from taking GPUs to being up: as given, else the time to read the weights. */
 static sim_ns start_delay(const struct service *service)
 {
     const struct service_config *config = service->config;
@@ -17,7 +17,7 @@ static sim_ns start_delay(const struct service *service)
     return sim_ns_from_s(llm_weight_bytes(&service->llm) / start->load_bytes_per_s);
 }
 
-/* The replicas that the service begins with are up. */
+/* The replicas that the service starts with are up. */
 static int set_out(struct service_scaling *scaling)
 {
     struct fleet *fleet = &scaling->service->fleet;
@@ -105,7 +105,7 @@ static int tell(const struct service_scaling *scaling, int32_t replica, const ch
     return scaling_tell_as(scaling, policy, replica, action, reason, now);
 }
 
-/* --- Lives --- */
+/* --- States of replicas --- */
 
 static const struct fleet_pool *pool_of(const struct service_scaling *scaling)
 {
@@ -177,7 +177,7 @@ static int come_up(struct service_scaling *scaling, int32_t index, const char *a
     return tell(scaling, index, action, reason, now);
 }
 
-/* GPUs for a replica, of jobs that yield where none are free. Returns 1, 0 without room, or a negative code. */
+/* Takes GPUs for a replica, from jobs that yield if none are free. Returns 1, 0 without room, or a negative code. */
 static int take_gpus(struct service_scaling *scaling, struct replica *replica, sim_ns now)
 {
     const struct fleet_pool *pool = pool_of(scaling);
@@ -192,7 +192,7 @@ static int take_gpus(struct service_scaling *scaling, struct replica *replica, s
     return yielded < 0 ? yielded : got;
 }
 
-/* Returns 1, 0 when there is none to start, or no room for it, or a negative code. */
+/* Starts one replica. Returns 1, 0 if there is none to start or no room, or a negative code. */
 static int start_one(struct service_scaling *scaling, const char *reason, sim_ns now)
 {
     const int32_t index = lowest(scaling, REPLICA_DOWN);
@@ -224,7 +224,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
     return fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
 }
 
-/* The replica has no requests, and gives its GPUs back. */
+/* Stops a replica without requests: it releases its GPUs. */
 static int stop(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
     const int code = scaling_leave_gpus(scaling, index, now);
@@ -245,7 +245,7 @@ static int drain(struct service_scaling *scaling, int32_t index, const char *rea
     return code != 0 ? code : stop_if_empty(scaling, index, now);
 }
 
-/* --- So many replicas --- */
+/* --- Following the wanted number --- */
 
 static int64_t expected(const struct service_scaling *scaling)
 {
@@ -276,7 +276,7 @@ static int drop_replicas(struct service_scaling *scaling, const char *reason, si
     return code;
 }
 
-/* Replicas that are wanted and find no GPUs; the first time is told. */
+/* Counts wanted replicas without GPUs; reports the first time. */
 static int note_missing(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t before = scaling->missing.value, missing = scaling->wanted - expected(scaling);
@@ -315,7 +315,7 @@ static int decide(struct service_scaling *scaling, sim_ns now)
     return have(scaling, wanted, plan.reason != NULL ? plan.reason : "as the policy wants", now);
 }
 
-/* Nobody will come any more. */
+/* No request is in the service or to come. */
 static bool is_over(const struct service *service)
 {
     return service->dry && service->in_system.value == 0 && service->follow_ups.n_live == 0;
@@ -369,7 +369,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
         if (code == 0) code = wind_down(scaling, now);
     } else if (code == 0 && scaling->next_ns <= now) {
         code = decide(scaling, now);
-        /* it waits for requests, not they for it */
+        /* scaling waits for requests, not requests for scaling */
         if (scaling->service->in_system.value == 0) engine_progress(engine);
     } else if (code == 0 && scaling->tries_again) {
         code = have(scaling, scaling->wanted, scaling->struck.value > 0 ? "a failure took one" : "GPUs have come", now);

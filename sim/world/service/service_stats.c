@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- What is counted of requests --- */
+/* --- Counts of requests --- */
 
 enum { N_DISTRIBUTIONS = 6 };
 
@@ -259,7 +259,7 @@ int service_classes_emit(const struct service_classes *classes, double span_s, c
     return code;
 }
 
-/* The names of the classes that requests were of. */
+/* Lists the classes that have requests. */
 static void list_occurring(const struct service_classes *classes, char *text, size_t bytes)
 {
     size_t length = 0;
@@ -287,7 +287,7 @@ int service_classes_warn(const struct service_classes *classes, const struct sin
     return code;
 }
 
-/* --- What a service counts --- */
+/* --- Counts of a service --- */
 
 int service_stats_init(struct service_stats *stats)
 {
@@ -440,7 +440,7 @@ static int emit_prefixes(const struct service_stats *stats, const struct sink *s
     return code != 0 ? code : metric_emit(sink, "prefix.evicted_blocks.sum", (double)stats->prefix_evictions);
 }
 
-/* Histograms of what no row tells: gaps between tokens always, the rest when there are no rows. */
+/* Histograms of values without rows: gaps between tokens always, the others if there are no request rows. */
 static int emit_histograms(const struct service_stats *stats, const struct sink *sink)
 {
     int code = metric_emit_histogram(sink, "token.gap_s", &stats->token_gap_s);
