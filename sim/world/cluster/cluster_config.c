@@ -8,27 +8,18 @@
 #include <float.h>
 #include <string.h>
 
-#define CPU_AND_MEMORY                                                                                                 \
-    {.name = "cpus_per_node", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(cpus_per_node), .min = DBL_MIN, \
-     .max = 1e6, .help = "CPU cores of each node that jobs share; else CPU is not counted"},                           \
-    {.name = "memory_per_node", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES,                  \
-     .offset = FIELD(memory_per_node_bytes), .min = DBL_MIN, .max = 1e15,                                                    \
-     .help = "memory of each node that jobs share; else memory is not counted"}
-
-#define FIELD(name) offsetof(struct node_type_config, name)
+#define ROW_OF struct node_type_config
 const struct config_field node_type_config_fields[] = {
-    {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "1", .min = 1, .max = 1e7,
-     .help = "number of nodes of this type"},
-    {.name = "gpus_per_node", .kind = CONFIG_INT, .offset = FIELD(gpus_per_node), .value = "8", .min = 1, .max = 1024,
-     .help = "GPUs of each node"},
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
-     .help = "type of the GPUs: a name of the hardware catalog, or path of such a file"},
-    {.name = "gpu_price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
-     .offset = FIELD(gpu_usd_per_h), .min = DBL_MIN, .max = 0,
-     .help = "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"},
-    CPU_AND_MEMORY,
+    ROW_INT("nodes", nodes, DEFAULT("1"), WITHIN(1, 1e7), "number of nodes of this type"),
+    ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 1024), "GPUs of each node"),
+    ROW_NAME_OR_PATH("gpu", gpu, REQUIRED, ANY,
+                     "type of the GPUs: a name of the hardware catalog, or path of such a file"),
+    ROW_QUANTITY("gpu_price", gpu_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, POSITIVE,
+                 "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"),
+    ROW_REAL("cpus_per_node", cpus_per_node, OPTIONAL, WITHIN(DBL_MIN, 1e6), "CPU cores of each node that jobs share; else CPU is not counted"),
+    ROW_QUANTITY("memory_per_node", memory_per_node_bytes, UNIT_BYTES, OPTIONAL, WITHIN(DBL_MIN, 1e15), "memory of each node that jobs share; else memory is not counted"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 int64_t cluster_config_nodes(const struct cluster_config *config)
 {
@@ -51,14 +42,14 @@ int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t no
 
 static const char *const format_names[] = {"openb", NULL};
 
+#define ROW_OF struct node_list_config
 const struct config_field node_list_config_fields[] = {
-    {.name = "path", .kind = CONFIG_PATH, .flags = CONFIG_REQUIRED, .offset = offsetof(struct node_list_config, path),
-     .help = "the file, plain or gzip-compressed"},
-    {.name = "format", .kind = CONFIG_CHOICE, .offset = offsetof(struct node_list_config, format), .value = "openb",
-     .choices = format_names, .help = "openb: sn,cpu_milli,memory_mib,gpu,model, as of Alibaba's GPU cluster of 2023"},
-    {.name = "cpu_nodes", .kind = CONFIG_BOOL, .offset = offsetof(struct node_list_config, cpu_nodes), .value = "true",
-     .help = "keep nodes without GPUs"},
+    ROW_PATH("path", path, REQUIRED, "the file, plain or gzip-compressed"),
+    ROW_CHOICE("format", format, DEFAULT("openb"), format_names,
+               "openb: sn,cpu_milli,memory_mib,gpu,model, as of Alibaba's GPU cluster of 2023"),
+    ROW_BOOL("cpu_nodes", cpu_nodes, DEFAULT("true"), "keep nodes without GPUs"),
     {0}};
+#undef ROW_OF
 
 enum { CPU_MILLI, MEMORY_MIB, GPUS, MODEL, N_COLUMNS };
 

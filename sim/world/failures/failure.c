@@ -27,7 +27,7 @@ int failure_queue_add(struct failure_queue *queue, const struct failure_entry *e
     return 0;
 }
 
-struct failure_entry failure_queue_take(struct failure_queue *queue)
+static struct failure_entry failure_queue_take(struct failure_queue *queue)
 {
     struct failure_entry *entries = queue->entries;
     const struct failure_entry first = entries[0], last = entries[--queue->n];
@@ -42,12 +42,12 @@ struct failure_entry failure_queue_take(struct failure_queue *queue)
     return first;
 }
 
-sim_ns failure_queue_next_ns(const struct failure_queue *queue)
+static sim_ns failure_queue_next_ns(const struct failure_queue *queue)
 {
     return queue->n > 0 ? queue->entries[0].time_ns : SIM_NS_MAX;
 }
 
-void failure_queue_fini(struct failure_queue *queue)
+static void failure_queue_fini(struct failure_queue *queue)
 {
     mem_free(queue->entries);
 }
@@ -269,6 +269,9 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     return struck < 0 ? struck : 0;
 }
 
+/* Schedules the event of the next failure or return. */
+static void schedule_next(struct failures *failures);
+
 /* A breaker leaves nodes without power until `until_ns`. They fail now, and none of them, including those that are down
  * or spare, is in service before. Counted as "breaker". */
 int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
@@ -283,7 +286,7 @@ int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_no
         code = failure_queue_add(&failures->strikes, &(struct failure_entry){now, number, until_ns - now, 0});
     }
     count_strike(failures->breaker, struck);
-    failure_schedule(failures);
+    schedule_next(failures);
     return code;
 }
 
@@ -309,7 +312,7 @@ static void on_due(struct engine *engine, struct owner *owner, sim_ns now)
     if (failures->due_ns <= now) failures->due_ns = SIM_NS_MAX;
     const int code = do_due(failures, now);
     if (code < 0) engine_fail(engine, code);
-    failure_schedule(failures);
+    schedule_next(failures);
 }
 
 static void on_awaited(struct engine *engine, struct owner *owner, sim_ns now)
@@ -317,10 +320,10 @@ static void on_awaited(struct engine *engine, struct owner *owner, sim_ns now)
     struct failures *failures = OWNER_ENTITY(owner, struct failures, awaited);
     const int code = do_due(failures, now);
     if (code < 0) engine_fail(engine, code);
-    failure_schedule(failures);
+    schedule_next(failures);
 }
 
-void failure_schedule(struct failures *failures)
+static void schedule_next(struct failures *failures)
 {
     const sim_ns strike_ns = failure_queue_next_ns(&failures->strikes);
     const sim_ns return_ns = failure_queue_next_ns(&failures->returns);
@@ -442,7 +445,7 @@ static int start(void *self)
         struct failure_source *source = &failures->sources[i];
         for (int64_t k = 0; k < source->n_components && code == 0; k++) code = begin_life(failures, source, k, 0);
     }
-    failure_schedule(failures);
+    schedule_next(failures);
     return code;
 }
 

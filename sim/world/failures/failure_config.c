@@ -8,73 +8,64 @@
 static const char *const kind_names[] = {"exponential", "weibull", "lognormal", "constant", NULL};
 static const char *const scope_names[] = {"gpu", "node", "switch", "site", "job", NULL};
 
-#define FIELD(name) offsetof(struct lifetime_config, name)
+#define ROW_OF struct lifetime_config
 static const struct config_field lifetime_fields[] = {
-    {.name = "law", .kind = CONFIG_CHOICE, .offset = FIELD(kind), .value = "exponential", .choices = kind_names,
-     .help = "distribution of the time"},
-    {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_TIME, .offset = FIELD(mean_s),
-     .min = 0, .max = -1, .help = "mean time of each component, or of each repair"},
-    {.name = "shape", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(shape), .min = 0.05, .max = 100,
-     .help = "Weibull: below 1 the young fail more, above 1 the old; lognormal: standard deviation of the logarithm"},
-    {.name = "median", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME, .offset = FIELD(median_s),
-     .min = DBL_MIN, .max = 0, .help = "lognormal: instead of the shape; not below the mean: no spread"},
+    ROW_CHOICE("law", kind, DEFAULT("exponential"), kind_names, "distribution of the time"),
+    ROW_QUANTITY("mean", mean_s, UNIT_TIME, REQUIRED, AT_LEAST(0), "mean time of each component, or of each repair"),
+    ROW_REAL("shape", shape, OPTIONAL, WITHIN(0.05, 100),
+             "Weibull: below 1 the young fail more, above 1 the old; lognormal: standard deviation of the logarithm"),
+    ROW_QUANTITY("median", median_s, UNIT_TIME, OPTIONAL, POSITIVE,
+                 "lognormal: instead of the shape; not below the mean: no spread"),
     {0}};
-#undef FIELD
-
-#define LAW(text, type, member) .name = text, .kind = CONFIG_SECTION, .fields = lifetime_fields,                       \
-    .offset = offsetof(struct type, member)
+#undef ROW_OF
 
 static const char repair_help[] = "time for which nodes are down; else they stay up";
 static const char restart_help[] = "added to jobs.restart: time until a job that it struck computes again; else none";
 
-#define FIELD(name) offsetof(struct failure_cause_config, name)
+#define ROW_OF struct failure_cause_config
 static const struct config_field cause_fields[] = {
-    {.name = "scope", .kind = CONFIG_CHOICE, .flags = CONFIG_REQUIRED, .offset = FIELD(scope), .choices = scope_names,
-     .help = "what fails: each GPU (its node with it), node, switch (with its nodes) or the site; or each running job"},
-    {LAW("lifetime", failure_cause_config, lifetime), .help = "time to failure of each such component, new or repaired"},
-    {LAW("repair", failure_cause_config, repair), .flags = CONFIG_OPTIONAL, .help = repair_help},
-    {LAW("restart", failure_cause_config, restart), .flags = CONFIG_OPTIONAL, .help = restart_help},
-    {.name = "visible", .kind = CONFIG_REAL, .offset = FIELD(visible_frac), .value = "1", .min = 0, .max = 1,
-     .help = "share of its failures that strike jobs and nodes; the others have no effect"},
+    ROW_CHOICE(
+        "scope", scope, REQUIRED, scope_names,
+        "what fails: each GPU (its node with it), node, switch (with its nodes) or the site; or each running job"),
+    ROW_SECTION("lifetime", lifetime, FILLED, lifetime_fields,
+                "time to failure of each such component, new or repaired"),
+    ROW_SECTION("repair", repair, OPTIONAL, lifetime_fields, repair_help),
+    ROW_SECTION("restart", restart, OPTIONAL, lifetime_fields, restart_help),
+    ROW_REAL("visible", visible_frac, DEFAULT("1"), WITHIN(0, 1),
+             "share of its failures that strike jobs and nodes; the others have no effect"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct failure_domain_config, name)
+#define ROW_OF struct failure_domain_config
 static const struct config_field domain_fields[] = {
-    {.name = "nodes", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, .offset = FIELD(nodes), .min = 1, .max = 1e6,
-     .help = "nodes of each group: the first ones, the next ones, and so on"},
-    {.name = "shock", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
-     .offset = FIELD(shock_mean_s), .min = DBL_MIN, .max = 0,
-     .help = "mean time between shocks of a group, each of which strikes every node with probability 'hit'"},
-    {.name = "hit", .kind = CONFIG_REAL, .offset = FIELD(hit_frac), .value = "1", .min = 0, .max = 1,
-     .help = "probability that a shock strikes a node of the group; shocks that strike none have no effect"},
-    {.name = "lethal", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
-     .offset = FIELD(lethal_mean_s), .min = DBL_MIN, .max = 0,
-     .help = "mean time between shocks of a group that strike all of its nodes"},
-    {.name = "spread", .kind = CONFIG_QUANTITY, .dim = UNIT_TIME, .offset = FIELD(spread_s), .value = "0s", .min = 0,
-     .max = -1, .help = "nodes that a shock strikes fail one by one within this time after it, evenly spread"},
-    {LAW("repair", failure_domain_config, repair), .flags = CONFIG_OPTIONAL, .help = repair_help},
-    {LAW("restart", failure_domain_config, restart), .flags = CONFIG_OPTIONAL, .help = restart_help},
-    {.name = "needed", .kind = CONFIG_INT, .offset = FIELD(needed), .value = "0", .min = 0, .max = 1e6,
-     .help = "nodes that a group needs to be available, for failure.available_frac; 0: not measured"},
+    ROW_INT("nodes", nodes, REQUIRED, WITHIN(1, 1e6), "nodes of each group: the first ones, the next ones, and so on"),
+    ROW_QUANTITY("shock", shock_mean_s, UNIT_TIME, OPTIONAL, POSITIVE,
+                 "mean time between shocks of a group, each of which strikes every node with probability 'hit'"),
+    ROW_REAL("hit", hit_frac, DEFAULT("1"), WITHIN(0, 1),
+             "probability that a shock strikes a node of the group; shocks that strike none have no effect"),
+    ROW_QUANTITY("lethal", lethal_mean_s, UNIT_TIME, OPTIONAL, POSITIVE,
+                 "mean time between shocks of a group that strike all of its nodes"),
+    ROW_QUANTITY("spread", spread_s, UNIT_TIME, DEFAULT("0s"), AT_LEAST(0),
+                 "nodes that a shock strikes fail one by one within this time after it, evenly spread"),
+    ROW_SECTION("repair", repair, OPTIONAL, lifetime_fields, repair_help),
+    ROW_SECTION("restart", restart, OPTIONAL, lifetime_fields, restart_help),
+    ROW_INT("needed", needed, DEFAULT("0"), WITHIN(0, 1e6),
+            "nodes that a group needs to be available, for failure.available_frac; 0: not measured"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct failures_config, name)
+#define ROW_OF struct failures_config
 const struct config_field failures_config_fields[] = {
-    {.name = "causes", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(causes), .fields = cause_fields,
-     .elem_bytes = sizeof(struct failure_cause_config), .help = "causes of failures, by name"},
-    {.name = "domains", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(domains),
-     .fields = domain_fields, .elem_bytes = sizeof(struct failure_domain_config),
-     .help = "groups of nodes that fail together, by name: what feeds, cools or connects them"},
-    {.name = "nodes_per_switch", .kind = CONFIG_INT, .offset = FIELD(nodes_per_switch), .value = "32", .min = 1,
-     .max = 1e6, .help = "for causes of scope 'switch'"},
-    {.name = "spare_nodes", .kind = CONFIG_INT, .offset = FIELD(spare_nodes), .value = "0", .min = 0, .max = 1e6,
-     .help = "the last nodes of the cluster, which wait to replace nodes that are down"},
-    {.name = "spare_delay", .kind = CONFIG_TIME, .offset = FIELD(spare_delay_ns), .value = "0s", .min = 0, .max = -1,
-     .help = "time until a spare node replaces one that is down"},
+    ROW_MAP("causes", causes, OPTIONAL, ANY, struct failure_cause_config, cause_fields, "causes of failures, by name"),
+    ROW_MAP("domains", domains, OPTIONAL, ANY, struct failure_domain_config, domain_fields,
+            "groups of nodes that fail together, by name: what feeds, cools or connects them"),
+    ROW_INT("nodes_per_switch", nodes_per_switch, DEFAULT("32"), WITHIN(1, 1e6), "for causes of scope 'switch'"),
+    ROW_INT("spare_nodes", spare_nodes, DEFAULT("0"), WITHIN(0, 1e6),
+            "the last nodes of the cluster, which wait to replace nodes that are down"),
+    ROW_TIME("spare_delay", spare_delay_ns, DEFAULT("0s"), AT_LEAST(0),
+             "time until a spare node replaces one that is down"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 bool failures_config_any(const struct failures_config *config)
 {

@@ -22,11 +22,6 @@ struct failure_queue {
 };
 
 int failure_queue_add(struct failure_queue *queue, const struct failure_entry *entry); /* 0 or SIM_E_NOMEM */
-struct failure_entry failure_queue_take(struct failure_queue *queue);                  /* not from an empty one */
-void failure_queue_fini(struct failure_queue *queue);
-
-/* SIM_NS_MAX when it is empty. */
-sim_ns failure_queue_next_ns(const struct failure_queue *queue);
 
 /* A cause, or the shocks of a domain, lethal or not: components that fail repeatedly. */
 struct failure_source {
@@ -143,8 +138,5 @@ int failure_node_leaves(struct failures *failures, int32_t node, sim_ns repair_n
 
 /* A node is repaired, or a spare node is ready to serve, as soon as it has power. Returns 0 or SIM_E_NOMEM. */
 int failure_node_comes(struct failures *failures, int32_t node);
-
-/* Schedules the event of the next failure or return. */
-void failure_schedule(struct failures *failures);
 
 #endif

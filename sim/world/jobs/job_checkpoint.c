@@ -11,32 +11,30 @@
 static const char *const design_names[] = {"synchronous", "fastpersist", "datastates", NULL};
 static const char *const keeps_names[] = {"all", "saved", NULL};
 
-#define FIELD(name) offsetof(struct checkpoint_config, name)
-#define RATE(text, member) .name = text, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,   \
-    .offset = FIELD(member), .min = DBL_MIN, .max = 0
+#define ROW_OF struct checkpoint_config
 const struct config_field checkpoint_config_fields[] = {
-    {.name = "policy", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(policy), .value = "none",
-     .family = "checkpointing", .tag = "policy", .help = "how often the job saves its state"},
-    {.name = "model", .kind = CONFIG_CHOICE, .offset = FIELD(design), .value = "synchronous", .choices = design_names,
-     .help = "how: all wait for storage; slices written under the next step; by way of pinned host memory"},
-    {.name = "bytes", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES, .offset = FIELD(bytes),
-     .min = DBL_MIN, .max = 0, .help = "of the whole state; else params times bytes_per_param"},
-    {.name = "params", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(params), .min = 1, .max = 1e15,
-     .help = "parameters of the model that the job trains"},
-    {.name = "bytes_per_param", .kind = CONFIG_REAL, .offset = FIELD(bytes_per_param), .value = "14", .min = DBL_MIN,
-     .max = 1e3, .help = "14: 16-bit weights, 32-bit weights and two moments of Adam; 16: with 16-bit gradients"},
-    {RATE("write", write_bytes_per_s), .help = "of storage, all writers together"},
-    {RATE("node_write", node_write_bytes_per_s), .help = "of each node: its drives or its way to storage"},
-    {RATE("gpu_copy", gpu_copy_bytes_per_s), .help = "datastates: from each GPU to pinned host memory"},
-    {.name = "gpu_buffer", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES, .offset = FIELD(gpu_buffer_bytes),
-     .value = "16GB", .min = 0, .max = -1, .help = "datastates: pinned host memory for each GPU"},
-    {.name = "overlap", .kind = CONFIG_QUANTITY, .dim = UNIT_TIME, .offset = FIELD(overlap_s), .value = "0s", .min = 0,
-     .max = -1, .help = "forward and backward pass of a step, under which fastpersist and datastates work"},
-    {.name = "preempt_keeps", .kind = CONFIG_CHOICE, .offset = FIELD(preempt_keeps), .value = "all",
-     .choices = keeps_names, .help = "work kept when its scheduler preempts it: all, or what is saved; a failure keeps what is saved"},
+    ROW_SHORT_VARIANT("policy", policy, DEFAULT("none"), "checkpointing", "policy",
+                      "how often the job saves its state"),
+    ROW_CHOICE("model", design, DEFAULT("synchronous"), design_names,
+               "how: all wait for storage; slices written under the next step; by way of pinned host memory"),
+    ROW_QUANTITY("bytes", bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
+                 "of the whole state; else params times bytes_per_param"),
+    ROW_REAL("params", params, OPTIONAL, WITHIN(1, 1e15), "parameters of the model that the job trains"),
+    ROW_REAL("bytes_per_param", bytes_per_param, DEFAULT("14"), WITHIN(DBL_MIN, 1e3),
+             "14: 16-bit weights, 32-bit weights and two moments of Adam; 16: with 16-bit gradients"),
+    ROW_QUANTITY("write", write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of storage, all writers together"),
+    ROW_QUANTITY("node_write", node_write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "of each node: its drives or its way to storage"),
+    ROW_QUANTITY("gpu_copy", gpu_copy_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "datastates: from each GPU to pinned host memory"),
+    ROW_QUANTITY("gpu_buffer", gpu_buffer_bytes, UNIT_BYTES, DEFAULT("16GB"), AT_LEAST(0),
+                 "datastates: pinned host memory for each GPU"),
+    ROW_QUANTITY("overlap", overlap_s, UNIT_TIME, DEFAULT("0s"), AT_LEAST(0),
+                 "forward and backward pass of a step, under which fastpersist and datastates work"),
+    ROW_CHOICE("preempt_keeps", preempt_keeps, DEFAULT("all"), keeps_names,
+               "work kept when its scheduler preempts it: all, or what is saved; a failure keeps what is saved"),
     {0}};
-#undef RATE
-#undef FIELD
+#undef ROW_OF
 
 static const struct checkpointer *policy_of(const struct checkpoint_config *config)
 {

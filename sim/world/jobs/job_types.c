@@ -7,33 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#define POINT(name) offsetof(struct speedup_point, name)
+#define ROW_OF struct speedup_point
 static const struct config_field point_fields[] = {
-    {.name = "gpus", .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, .offset = POINT(gpus), .min = DBL_MIN, .max = 1e9,
-     .help = "GPUs that the job holds"},
-    {.name = "speed", .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, .offset = POINT(speed), .min = DBL_MIN, .max = 1e9,
-     .help = "work per time, 1 on one GPU"},
+    ROW_REAL("gpus", gpus, REQUIRED, WITHIN(DBL_MIN, 1e9), "GPUs that the job holds"),
+    ROW_REAL("speed", speed, REQUIRED, WITHIN(DBL_MIN, 1e9), "work per time, 1 on one GPU"),
     {0}};
-#undef POINT
+#undef ROW_OF
 
 static const char *const law_names[] = {"linear", "amdahl", "power", "table", NULL};
 
-#define FIELD(name) offsetof(struct speedup_config, name)
+#define ROW_OF struct speedup_config
 static const struct config_field speedup_fields[] = {
-    {.name = "law", .kind = CONFIG_CHOICE, .offset = FIELD(law), .value = "linear", .choices = law_names,
-     .help = "speed s on k GPUs: k; k / ((1-f) k + f); k^p; straight between points"},
-    {.name = "parallel_frac", .kind = CONFIG_REAL, .offset = FIELD(parallel_frac), .value = "1", .min = 0, .max = 1,
-     .help = "f of Amdahl's law: share of the work that is parallel"},
-    {.name = "exponent", .kind = CONFIG_REAL, .offset = FIELD(exponent), .value = "1", .min = DBL_MIN, .max = 1,
-     .help = "p of the power law"},
-    {.name = "linear_below_one", .kind = CONFIG_BOOL, .offset = FIELD(linear_below_one), .value = "false",
-     .help = "of the power law: on a part of a GPU a job is as fast as that part is large"},
-    {.name = "points", .kind = CONFIG_LIST, .offset = FIELD(points), .fields = point_fields,
-     .elem_bytes = sizeof(struct speedup_point), .help = "of the table, fewest GPUs first"},
+    ROW_CHOICE("law", law, DEFAULT("linear"), law_names,
+               "speed s on k GPUs: k; k / ((1-f) k + f); k^p; straight between points"),
+    ROW_REAL("parallel_frac", parallel_frac, DEFAULT("1"), WITHIN(0, 1),
+             "f of Amdahl's law: share of the work that is parallel"),
+    ROW_REAL("exponent", exponent, DEFAULT("1"), WITHIN(DBL_MIN, 1), "p of the power law"),
+    ROW_BOOL("linear_below_one", linear_below_one, DEFAULT("false"),
+             "of the power law: on a part of a GPU a job is as fast as that part is large"),
+    ROW_LIST("points", points, OPTIONAL, ANY, struct speedup_point, point_fields, "of the table, fewest GPUs first"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct job_type, name)
 static const struct config_field speed_fields[] = {
     {.kind = CONFIG_REAL, .offset = offsetof(struct gpu_speed, speed), .min = 0, .max = 1e6, .value = "1",
      .help = "work per time relative to that of the trace's run times; 0: cannot run there"},
@@ -41,32 +36,31 @@ static const struct config_field speed_fields[] = {
 
 static const char *const priority_names[] = {"high", "low", NULL};
 
-#define POWER(name) offsetof(struct job_power_config, name)
+#define ROW_OF struct job_power_config
 static const struct config_field power_fields[] = {
-    {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_POWER, .offset = POWER(mean_w),
-     .min = 1, .max = 1e5, .help = "of each of its GPUs, in the mean, at the highest clock"},
-    {.name = "clock_share", .kind = CONFIG_REAL, .offset = POWER(clock_share), .value = "0.57", .min = 0, .max = 1,
-     .help = "share of its time that waits for the SM clock; the default is that of Zeus' training jobs on V100"},
-    {.name = "priority", .kind = CONFIG_CHOICE, .offset = POWER(priority), .value = "low", .choices = priority_names,
-     .help = "when power runs short: low is slowed down first"},
+    ROW_QUANTITY("mean", mean_w, UNIT_POWER, REQUIRED, WITHIN(1, 1e5),
+                 "of each of its GPUs, in the mean, at the highest clock"),
+    ROW_REAL("clock_share", clock_share, DEFAULT("0.57"), WITHIN(0, 1),
+             "share of its time that waits for the SM clock; the default is that of Zeus' training jobs on V100"),
+    ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "when power runs short: low is slowed down first"),
     {0}};
-#undef POWER
+#undef ROW_OF
 
+#define ROW_OF struct job_type
 const struct config_field job_type_config_fields[] = {
-    {.name = "speedup", .kind = CONFIG_SECTION, .offset = FIELD(speedup), .fields = speedup_fields,
-     .help = "what other numbers of GPUs than asked for do to its speed"},
-    {.name = "speeds", .kind = CONFIG_MAP, .offset = FIELD(speeds), .fields = speed_fields,
-     .elem_bytes = sizeof(struct gpu_speed), .help = "speed by the type of GPU; 1 on those not named"},
-    {.name = "preemptible", .kind = CONFIG_BOOL, .offset = FIELD(preemptible), .value = "true",
-     .help = "whether it yields to services, where jobs do (jobs.preemptible)"},
-    {.name = "priority", .kind = CONFIG_INT, .offset = FIELD(priority), .value = "0", .min = -1e6, .max = 1e6,
-     .help = "among jobs that may yield, those of lower priority do first"},
-    {.name = "checkpoint", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(checkpoint),
-     .fields = checkpoint_config_fields, .help = "how its jobs save their state; else a failure costs all their work"},
-    {.name = "power", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(power), .fields = power_fields,
-     .help = "what its GPUs draw, where the cluster has a section 'power'"},
+    ROW_SECTION("speedup", speedup, FILLED, speedup_fields,
+                "what other numbers of GPUs than asked for do to its speed"),
+    ROW_MAP("speeds", speeds, OPTIONAL, ANY, struct gpu_speed, speed_fields,
+            "speed by the type of GPU; 1 on those not named"),
+    ROW_BOOL("preemptible", preemptible, DEFAULT("true"),
+             "whether it yields to services, where jobs do (jobs.preemptible)"),
+    ROW_INT("priority", priority, DEFAULT("0"), WITHIN(-1e6, 1e6),
+            "among jobs that may yield, those of lower priority do first"),
+    ROW_SECTION("checkpoint", checkpoint, OPTIONAL, checkpoint_config_fields,
+                "how its jobs save their state; else a failure costs all their work"),
+    ROW_SECTION("power", power, OPTIONAL, power_fields, "what its GPUs draw, where the cluster has a section 'power'"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static const struct job_type *find(const struct config_list *types, const char *name)
 {
@@ -137,16 +131,15 @@ double job_type_speed(const struct job_type *type, const char *gpu, double gpus,
 
 static const char *const estimate_names[] = {"traced", "exact", "lognormal", "uniform", NULL};
 
-#define FIELD(name) offsetof(struct estimates_config, name)
+#define ROW_OF struct estimates_config
 const struct config_field estimates_config_fields[] = {
-    {.name = "law", .kind = CONFIG_CHOICE, .offset = FIELD(law), .value = "traced", .choices = estimate_names,
-     .help = "what the trace says; the truth; the truth times a factor of median 1, or one from 1 to 'most'"},
-    {.name = "sigma", .kind = CONFIG_REAL, .offset = FIELD(sigma), .value = "1", .min = DBL_MIN, .max = 10,
-     .help = "lognormal: standard deviation of the factor's logarithm"},
-    {.name = "most", .kind = CONFIG_REAL, .offset = FIELD(most), .value = "10", .min = 1, .max = 1e6,
-     .help = "uniform: the largest factor"},
+    ROW_CHOICE("law", law, DEFAULT("traced"), estimate_names,
+               "what the trace says; the truth; the truth times a factor of median 1, or one from 1 to 'most'"),
+    ROW_REAL("sigma", sigma, DEFAULT("1"), WITHIN(DBL_MIN, 10),
+             "lognormal: standard deviation of the factor's logarithm"),
+    ROW_REAL("most", most, DEFAULT("10"), WITHIN(1, 1e6), "uniform: the largest factor"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 double estimate_factor(const struct estimates_config *config, double u)
 {

@@ -9,66 +9,58 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIELD(name) offsetof(struct restart_config, name)
+#define ROW_OF struct restart_config
 static const struct config_field restart_fields[] = {
-    {.name = "start", .kind = CONFIG_TIME, .offset = FIELD(start_ns), .value = "0s", .min = 0, .max = -1,
-     .help = "of a job that starts for the first time"},
-    {.name = "resume", .kind = CONFIG_TIME, .offset = FIELD(resume_ns), .value = "0s", .min = 0, .max = -1,
-     .help = "of a job that goes on after its GPUs were taken"},
-    {.name = "resume_multi_node", .kind = CONFIG_TIME, .offset = FIELD(resume_multi_node_ns), .value = "-1ns",
-     .min = -1e-9, .max = -1, .help = "the same of jobs of more GPUs than a node has; -1ns: as resume"},
-    {.name = "migrate", .kind = CONFIG_TIME, .offset = FIELD(migrate_ns), .value = "-1ns", .min = -1e-9, .max = -1,
-     .help = "of a running job that moves to other nodes; -1ns: as one that goes on"},
+    ROW_TIME("start", start_ns, DEFAULT("0s"), AT_LEAST(0), "of a job that starts for the first time"),
+    ROW_TIME("resume", resume_ns, DEFAULT("0s"), AT_LEAST(0), "of a job that goes on after its GPUs were taken"),
+    ROW_TIME("resume_multi_node", resume_multi_node_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
+             "the same of jobs of more GPUs than a node has; -1ns: as resume"),
+    ROW_TIME("migrate", migrate_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
+             "of a running job that moves to other nodes; -1ns: as one that goes on"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static const char *const yield_names[] = {"latest-start", "least-work", NULL};
 
-#define FIELD(name) offsetof(struct network_penalty, name)
+#define ROW_OF struct network_penalty
 static const struct config_field network_penalty_fields[] = {
-    {.name = "nodes", .kind = CONFIG_REAL, .offset = FIELD(nodes_frac), .value = "0", .min = 0, .max = 1,
-     .help = "share of its speed that a job loses when it is on several nodes of one rack"},
-    {.name = "racks", .kind = CONFIG_REAL, .offset = FIELD(racks_frac), .value = "0", .min = 0, .max = 1,
-     .help = "the same when it is on several racks"},
+    ROW_REAL("nodes", nodes_frac, DEFAULT("0"), WITHIN(0, 1),
+             "share of its speed that a job loses when it is on several nodes of one rack"),
+    ROW_REAL("racks", racks_frac, DEFAULT("0"), WITHIN(0, 1), "the same when it is on several racks"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct fragmentation_config, name)
+#define ROW_OF struct fragmentation_config
 static const struct config_field fragmentation_fields[] = {
-    {.name = "measure", .kind = CONFIG_BOOL, .offset = FIELD(measure), .value = "false",
-     .help = "measure cluster.frag_*; the trace is read through beforehand to learn what jobs there are"},
-    {.name = "cover", .kind = CONFIG_REAL, .offset = FIELD(cover_frac), .value = "0.95", .min = 0, .max = 1,
-     .help = "share of the jobs, the most popular kinds first, that it goes by"},
+    ROW_BOOL("measure", measure, DEFAULT("false"),
+             "measure cluster.frag_*; the trace is read through beforehand to learn what jobs there are"),
+    ROW_REAL("cover", cover_frac, DEFAULT("0.95"), WITHIN(0, 1),
+             "share of the jobs, the most popular kinds first, that it goes by"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct jobs_config, name)
+#define ROW_OF struct jobs_config
 const struct config_field jobs_config_fields[] = {
-    {.name = "scheduler", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(scheduler), .value = "fifo",
-     .family = "scheduler", .tag = "policy", .help = "which jobs run"},
-    {.name = "placement", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(placement),
-     .value = "consolidated", .family = "placement", .tag = "policy", .help = "which GPUs a job gets"},
-    {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace), .family = "job-trace",
-     .tag = "format", .help = "where the jobs come from"},
-    {.name = "types", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(types),
-     .fields = job_type_config_fields, .elem_bytes = sizeof(struct job_type),
-     .help = "kinds of jobs, by the type that the trace says; \"default\" for all others"},
-    {.name = "restart", .kind = CONFIG_SECTION, .offset = FIELD(restart), .fields = restart_fields,
-     .help = "time for which a job holds its GPUs before it works"},
-    {.name = "estimates", .kind = CONFIG_SECTION, .offset = FIELD(estimates), .fields = estimates_config_fields,
-     .help = "what users state of their jobs' run times"},
-    {.name = "round", .kind = CONFIG_TIME, .offset = FIELD(round_ns), .value = "0s", .min = 0, .max = -1,
-     .help = "decisions are made at multiples of this time only; 0s: whenever something changes"},
-    {.name = "preemptible", .kind = CONFIG_BOOL, .offset = FIELD(preemptible), .value = "false",
-     .help = "running jobs yield to services that want GPUs and find none free"},
-    {.name = "yield", .kind = CONFIG_CHOICE, .offset = FIELD(yield), .value = "latest-start", .choices = yield_names,
-     .help = "first to yield among jobs of one priority: the latest to take its GPUs, or the one that used them least"},
-    {.name = "network_penalty", .kind = CONFIG_SECTION, .offset = FIELD(network_penalty), .fields = network_penalty_fields,
-     .help = "what jobs lose whose GPUs are apart"},
-    {.name = "fragmentation", .kind = CONFIG_SECTION, .offset = FIELD(fragmentation), .fields = fragmentation_fields,
-     .help = "free GPUs that are of no use: for placers that go by it, and as a metric"},
+    ROW_SHORT_VARIANT("scheduler", scheduler, DEFAULT("fifo"), "scheduler", "policy", "which jobs run"),
+    ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "which GPUs a job gets"),
+    ROW_VARIANT("trace", trace, REQUIRED, "job-trace", "format", "where the jobs come from"),
+    ROW_MAP("types", types, OPTIONAL, ANY, struct job_type, job_type_config_fields,
+            "kinds of jobs, by the type that the trace says; \"default\" for all others"),
+    ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it works"),
+    ROW_SECTION("estimates", estimates, FILLED, estimates_config_fields, "what users state of their jobs' run times"),
+    ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
+             "decisions are made at multiples of this time only; 0s: whenever something changes"),
+    ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
+             "running jobs yield to services that want GPUs and find none free"),
+    ROW_CHOICE(
+        "yield", yield, DEFAULT("latest-start"), yield_names,
+        "first to yield among jobs of one priority: the latest to take its GPUs, or the one that used them least"),
+    ROW_SECTION("network_penalty", network_penalty, FILLED, network_penalty_fields,
+                "what jobs lose whose GPUs are apart"),
+    ROW_SECTION("fragmentation", fragmentation, FILLED, fragmentation_fields,
+                "free GPUs that are of no use: for placers that go by it, and as a metric"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static void notify(struct jobs *jobs, const struct job_note *note)
 {

@@ -215,11 +215,6 @@ static int start(void *self)
     return code;
 }
 
-double market_rented_gpus(const struct market *market)
-{
-    return gpus_of(market->ledger.micro_gpus.value);
-}
-
 static void check(void *self, sim_ns now)
 {
     const struct market *market = self;

@@ -47,9 +47,6 @@ const void *market_scheduler_params(struct market *const *market);
 /* A service of the scenario, with the replicas of the renter's fleet. */
 const struct service_config *market_service(const struct market *market, size_t index);
 
-/* GPUs leased now, all offers together. */
-double market_rented_gpus(const struct market *market);
-
 /* At the start, after services have taken their GPUs, it opens the leases for the whole run; at the end it emits
  * metrics. Its series: GPUs of each type that are rented and in use, and the bill so far of each offer. */
 extern const struct component market_component;

@@ -7,68 +7,57 @@
 static const char *const kind_names[] = {"on-demand", "reserved", "spot", NULL};
 static const char *const law_names[] = {"exponential", "weibull", NULL};
 
-#define FIELD(name) offsetof(struct spot_config, name)
+#define ROW_OF struct spot_config
 static const struct config_field spot_fields[] = {
-    {.name = "availability", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, .offset = FIELD(availability),
-     .help = "file of how many instances there are over time: beyond them the youngest leases are interrupted"},
-    {.name = "format", .kind = CONFIG_CHOICE, .offset = FIELD(format), .value = "skypilot",
-     .choices = availability_format_names, .help = "of that file"},
-    {.name = "gpus_per_instance", .kind = CONFIG_INT, .offset = FIELD(gpus_per_instance), .value = "1", .min = 1, .max = 64,
-     .help = "GPUs of each instance in it"},
-    {.name = "law", .kind = CONFIG_CHOICE, .offset = FIELD(law), .value = "exponential", .choices = law_names,
-     .help = "of the time until a lease is interrupted, with 'mean_life'"},
-    {.name = "mean_life", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME, .offset = FIELD(mean_life_s),
-     .min = DBL_MIN, .max = 0, .help = "mean time until a lease is interrupted; none: never at random"},
-    {.name = "shape", .kind = CONFIG_REAL, .offset = FIELD(shape), .value = "1", .min = 0.05, .max = 50,
-     .help = "of the Weibull law: below 1 old leases are safer, above 1 young ones"},
-    {.name = "notice", .kind = CONFIG_TIME, .offset = FIELD(notice_ns), .value = "0s", .min = 0, .max = 1e6,
-     .help = "notice before an interruption: \"2min\" at Amazon, \"30s\" at Google; a checkpoint that ends within it counts"},
+    ROW_PATH("availability", availability, OPTIONAL,
+             "file of how many instances there are over time: beyond them the youngest leases are interrupted"),
+    ROW_CHOICE("format", format, DEFAULT("skypilot"), availability_format_names, "of that file"),
+    ROW_INT("gpus_per_instance", gpus_per_instance, DEFAULT("1"), WITHIN(1, 64), "GPUs of each instance in it"),
+    ROW_CHOICE("law", law, DEFAULT("exponential"), law_names,
+               "of the time until a lease is interrupted, with 'mean_life'"),
+    ROW_QUANTITY("mean_life", mean_life_s, UNIT_TIME, OPTIONAL, POSITIVE,
+                 "mean time until a lease is interrupted; none: never at random"),
+    ROW_REAL("shape", shape, DEFAULT("1"), WITHIN(0.05, 50),
+             "of the Weibull law: below 1 old leases are safer, above 1 young ones"),
+    ROW_TIME("notice", notice_ns, DEFAULT("0s"), WITHIN(0, 1e6),
+             "notice before an interruption: \"2min\" at Amazon, \"30s\" at Google; a checkpoint that ends within it counts"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct offer_price, name)
+#define ROW_OF struct offer_price
 static const struct config_field price_fields[] = {
-    {.name = "at", .kind = CONFIG_TIME, .flags = CONFIG_REQUIRED, .offset = FIELD(at_ns), .min = 0, .max = 9e9,
-     .help = "time of the run"},
-    {.name = "price", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_MONEY_PER_H, .offset = FIELD(usd_per_h),
-     .min = 0, .max = 1e6, .help = "of one GPU from then on"},
+    ROW_TIME("at", at_ns, REQUIRED, WITHIN(0, 9e9), "time of the run"),
+    ROW_QUANTITY("price", usd_per_h, UNIT_MONEY_PER_H, REQUIRED, WITHIN(0, 1e6), "of one GPU from then on"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct offer_config, name)
+#define ROW_OF struct offer_config
 static const struct config_field offer_fields[] = {
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
-     .help = "type of the GPUs, of the cluster or one of its node_types; else the cluster's"},
-    {.name = "kind", .kind = CONFIG_CHOICE, .offset = FIELD(kind), .value = "on-demand", .choices = kind_names,
-     .help = "which price of the price list holds; spot may be interrupted"},
-    {.name = "price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H, .offset = FIELD(usd_per_h),
-     .min = 0, .max = 1e6, .help = "of one GPU, as \"$2.49/h\"; else that of 'prices', of the cluster, or of the GPU's file"},
-    {.name = "price_changes", .kind = CONFIG_LIST, .flags = CONFIG_OPTIONAL, .offset = FIELD(changes), .fields = price_fields,
-     .elem_bytes = sizeof(struct offer_price),
-     .help = "later prices, by rising times: leases keep the price of their start, those of spot GPUs that of each quantum's"},
-    {.name = "limit", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(limit_gpus), .min = 0, .max = 1e9,
-     .help = "GPUs that can be rented at once; who wants more waits"},
-    {.name = "start_up", .kind = CONFIG_TIME, .offset = FIELD(start_up_ns), .value = "0s", .min = 0, .max = 1e6,
-     .help = "from renting to first use"},
-    {.name = "pays_start_up", .kind = CONFIG_BOOL, .offset = FIELD(pays_start_up), .value = "true",
-     .help = "whether the bill begins with renting, or with first use"},
-    {.name = "billing", .kind = CONFIG_TIME, .offset = FIELD(quantum_ns), .value = "1s", .min = 1e-9, .max = 1e7,
-     .help = "quantum of billing: \"1s\", \"1h\"; a lease pays for whole ones"},
-    {.name = "minimum", .kind = CONFIG_TIME, .offset = FIELD(minimum_ns), .value = "0s", .min = 0, .max = 1e8,
-     .help = "least time that a lease pays for"},
-    {.name = "spot", .kind = CONFIG_SECTION, .offset = FIELD(spot), .fields = spot_fields,
-     .help = "when spot GPUs are taken away"},
+    ROW_NAME_OR_PATH("gpu", gpu, OPTIONAL, ANY,
+                     "type of the GPUs, of the cluster or one of its node_types; else the cluster's"),
+    ROW_CHOICE("kind", kind, DEFAULT("on-demand"), kind_names,
+               "which price of the price list holds; spot may be interrupted"),
+    ROW_QUANTITY("price", usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, WITHIN(0, 1e6),
+                 "of one GPU, as \"$2.49/h\"; else that of 'prices', of the cluster, or of the GPU's file"),
+    ROW_LIST(
+        "price_changes", changes, OPTIONAL, ANY, struct offer_price, price_fields,
+        "later prices, by rising times: leases keep the price of their start, those of spot GPUs that of each quantum's"),
+    ROW_REAL("limit", limit_gpus, OPTIONAL, WITHIN(0, 1e9), "GPUs that can be rented at once; who wants more waits"),
+    ROW_TIME("start_up", start_up_ns, DEFAULT("0s"), WITHIN(0, 1e6), "from renting to first use"),
+    ROW_BOOL("pays_start_up", pays_start_up, DEFAULT("true"),
+             "whether the bill begins with renting, or with first use"),
+    ROW_TIME("billing", quantum_ns, DEFAULT("1s"), WITHIN(1e-9, 1e7),
+             "quantum of billing: \"1s\", \"1h\"; a lease pays for whole ones"),
+    ROW_TIME("minimum", minimum_ns, DEFAULT("0s"), WITHIN(0, 1e8), "least time that a lease pays for"),
+    ROW_SECTION("spot", spot, FILLED, spot_fields, "when spot GPUs are taken away"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct market_config, name)
+#define ROW_OF struct market_config
 const struct config_field market_config_fields[] = {
-    {.name = "prices", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(prices),
-     .help = "dated price list: orrery list prices"},
-    {.name = "offers", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(offers), .fields = offer_fields,
-     .elem_bytes = sizeof(struct offer_config),
-     .help = "GPUs that can be rented, by name; else those of the site, on demand, billed by the second"},
-    {.name = "renting", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(renting), .value = "fixed-fleet",
-     .family = "rental", .tag = "policy", .help = "who rents how many GPUs"},
+    ROW_NAME_OR_PATH("prices", prices, OPTIONAL, ANY, "dated price list: orrery list prices"),
+    ROW_MAP("offers", offers, OPTIONAL, ANY, struct offer_config, offer_fields,
+            "GPUs that can be rented, by name; else those of the site, on demand, billed by the second"),
+    ROW_SHORT_VARIANT("renting", renting, DEFAULT("fixed-fleet"), "rental", "policy", "who rents how many GPUs"),
     {0}};
-#undef FIELD
+#undef ROW_OF
