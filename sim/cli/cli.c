@@ -28,7 +28,7 @@ static void print_help(FILE *out)
     fprintf(out, "Orrery simulates GPU datacenters and the LLM work that runs in them.\n\nusage: orrery VERB ...\n\n");
     for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
     fprintf(out,
-            "\n'orrery VERB --help' explains a verb, 'orrery --version' tells the version.\n"
+            "\n'orrery VERB --help' explains a verb, 'orrery --version' prints the version.\n"
             "Exit status: %s",
             cli_exit_text());
 }

@@ -52,7 +52,7 @@ static int export_source(struct cli *cli, const struct export_options *options, 
     struct export_target target = {.context = cli, .write = write_out};
     struct file_target file = {.diag = &cli->diag};
     if (run_id != 0 && !source->has_run)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave out the run", "'%s' is not kept run by run",
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave out the run", "'%s' is not stored by run",
                           source->name);
     if (options->output == NULL) return export_csv(database, source, run_id, &target, &cli->diag);
     int code = output_open(options->output, &file.output, &cli->diag);
@@ -108,7 +108,7 @@ static int find_run(struct cli *cli, const struct export_options *options, const
 {
     struct run_record record;
     if (options->run != NULL && (number_i64(options->run, strlen(options->run), run_id) != NUMBER_OK || *run_id < 1))
-        return diag_error(&cli->diag, SIM_E_USAGE, "--run", NULL, "'%s' is no number of a run", options->run);
+        return diag_error(&cli->diag, SIM_E_USAGE, "--run", NULL, "'%s' is not the number of a run", options->run);
     return *run_id != 0 ? results_read_run(path, *run_id, arena, &record, &cli->diag) : 0;
 }
 
@@ -140,7 +140,7 @@ const struct verb verb_export = {
     .name = "export",
     .summary = "write a table or view of a results database as CSV",
     .usage = "RESULTS[:RUN] TABLE|VIEW [-o FILE.csv]\nRESULTS --list",
-    .notes = "Views answer the questions asked first; their SQL is in analysis/sql, for sqlite3, too.\n",
+    .notes = "Views answer common questions; their SQL is in analysis/sql, also for sqlite3.\n",
     .options = export_options,
     .options_bytes = sizeof(struct export_options),
     .min_arguments = 1,

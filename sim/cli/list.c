@@ -368,7 +368,7 @@ static int list(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_list = {
     .name = "list",
-    .summary = "what a scenario may name",
+    .summary = "the names that a scenario may use",
     .usage = "gpus|llms|engines|storage|policies|formats|metrics|scenarios [--json]",
     .options = list_options,
     .takes_plugins = true,

@@ -18,10 +18,10 @@ struct report_cli_options {
 static const struct option report_options_table[] = {
     {"Options", "output", 'o', OPTION_TEXT, OFFSET(output), "FILE", NULL, "write the page there, not to standard output"},
     {NULL, "metric", 'm', OPTION_TEXTS, OFFSET(metrics), "NAME", NULL,
-     "tell a study by this metric; of several the first two are traded off"},
+     "describe a study by this metric; the first two of several are plotted against each other"},
     {NULL, "base", 'b', OPTION_TEXT, OFFSET(base), "KEY=VALUE,...", NULL,
-     "judge against these runs, as 'orrery compare' chooses them"},
-    {NULL, "new", 'n', OPTION_TEXT, OFFSET(changed), "KEY=VALUE,...", NULL, "the runs that are judged"},
+     "compare with these runs, chosen as by 'orrery compare'"},
+    {NULL, "new", 'n', OPTION_TEXT, OFFSET(changed), "KEY=VALUE,...", NULL, "the runs compared with them"},
     {0}};
 #undef OFFSET
 
@@ -101,7 +101,7 @@ static int report(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_report = {
     .name = "report",
-    .summary = "what a run or a study says, as one HTML page",
+    .summary = "one HTML page about a run or a study",
     .usage = "RESULTS[:RUN] [-o report.html] [--metric NAME]... [--base K=V --new K=V]",
     .notes = "The page needs no network and no other file: it opens from a disk, on a phone, and prints. Every figure has\n"
              "the SQL under it that it was made with. Without ':RUN' it tells of the study in the file, or else of the\n"

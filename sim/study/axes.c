@@ -45,7 +45,7 @@ static void note_all_places(struct config_reading *reading, const struct json_no
 static bool is_key(struct config_reading *reading, const struct json_node *at, const char *key)
 {
     if (nest_is_key(key)) return true;
-    config_report(reading, at, "such as services.chat.replicas", "'%s' is no key of a scenario", key);
+    config_report(reading, at, "such as services.chat.replicas", "'%s' is not a key of a scenario", key);
     return false;
 }
 

@@ -26,9 +26,9 @@ static bool read_end(struct config_reading *reading, const struct json_node *nod
     }
     json_show(node, shown, sizeof shown);
     if (any)
-        config_report(reading, node, "such as 1 or \"5.5/s\"", "a range goes from a number or quantity, got %s", shown);
+        config_report(reading, node, "such as 1 or \"5.5/s\"", "an end of a range must be a number or quantity, got %s", shown);
     else
-        config_report(reading, node, NULL, "%s is no end of a range that starts with another unit", shown);
+        config_report(reading, node, NULL, "%s is not in the unit of the other end of the range", shown);
     return false;
 }
 
@@ -45,7 +45,7 @@ bool range_read(struct config_reading *reading, const struct json_node *from, co
         return false;
     range->is_whole = is_spelled_whole(from) && is_spelled_whole(to);
     if (is_log && !(range->from > 0 && range->to > 0)) {
-        config_report(reading, range->from > 0 ? to : from, NULL, "a logarithmic range has no end at or below 0");
+        config_report(reading, range->from > 0 ? to : from, NULL, "the ends of a logarithmic range must be above 0");
         return false;
     }
     return true;

@@ -76,8 +76,8 @@ static int take_lock(struct shards *shards, bool is_new, const struct study *stu
     if (!has_note) return write_note(shards->lock, path, study, runner, diag);
     if (!is_new && !options->resume)
         return diag_error(diag, SIM_E_USAGE, shards->directory,
-                          "--resume goes on with it; or remove the directory, or name another file with -o",
-                          "a sweep into %s was begun and not finished", options->output);
+                          "continue it with --resume, remove the directory, or name another file with -o",
+                          "a sweep into %s is unfinished", options->output);
     return check_note(shards, &note, study, runner, diag);
 }
 

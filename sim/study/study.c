@@ -177,9 +177,9 @@ static void check_set(struct config_reading *reading, const struct json_node *no
     const char *key = node->key, *outer = axes_overrule(study->axes, key, true, reading->arena);
     const char *searched = study->search != NULL ? study->search->key : "";
     if (!nest_is_key(key))
-        config_report(reading, node, "such as services.chat.replicas", "'%s' is no key of a scenario", key);
+        config_report(reading, node, "such as services.chat.replicas", "'%s' is not a key of a scenario", key);
     if (hint_of_own(key) != NULL)
-        config_report(reading, node, hint_of_own(key), "'%s' is not set: the study has its own", key);
+        config_report(reading, node, hint_of_own(key), "'%s' cannot be set: the study has its own", key);
     if (axes_vary(study->axes, key))
         config_report(reading, node, NULL, "'%s' is set and varied by an axis", key);
     else if (strcmp(key, searched) == 0)
@@ -194,7 +194,7 @@ static void check_search(struct config_reading *reading, const struct json_node 
     const char *key = study->search->key, *inner = axes_within(study->axes, key);
     const char *outer = axes_overrule(study->axes, key, false, reading->arena);
     if (!nest_is_key(key))
-        config_report(reading, at, "such as services.chat.replicas", "'%s' is no key of a scenario", key);
+        config_report(reading, at, "such as services.chat.replicas", "'%s' is not a key of a scenario", key);
     if (axes_vary(study->axes, key))
         config_report(reading, at, NULL, "'%s' is searched for and varied by an axis", key);
     else if (inner != NULL || outer != NULL)
@@ -209,7 +209,7 @@ static void check_varied(struct config_reading *reading, const struct json_node 
     for (size_t i = 0; i < 2; i++)
         if (axes_vary(study->axes, own[i]))
             config_report(reading, json_member(root, "axes"), hint_of_own(own[i]),
-                          "'%s' is no axis: the study has its own", own[i]);
+                          "'%s' cannot be an axis: the study has its own", own[i]);
     if (study->search != NULL) check_search(reading, json_member(root, "search"), study);
     if (study->search != NULL && study->n_pareto > 0)
         config_report(reading, json_member(root, "pareto"), NULL, "a study has either 'search' or 'pareto'");
@@ -395,7 +395,7 @@ static int check_laid(const struct study *study, const char *key, struct config_
         return diag_error(diag, SIM_E_USAGE, "--set", "give --seeds", "the study has its own seeds");
     if (strcmp(key, "keep") == 0)
         return diag_error(diag, SIM_E_USAGE, "--set", "change \"keep\" in the study",
-                          "the study says itself what is kept of its runs");
+                          "the study itself sets what its runs keep");
     return 0;
 }
 

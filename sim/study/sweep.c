@@ -94,11 +94,11 @@ static int look_into_output(struct sweeping *sweeping, const struct merge *found
     const char *output = sweeping->options->output;
     char text[80];
     int code = list_tasks(sweeping, found, diag);
-    snprintf(text, sizeof text, "the file holds a part of this study's runs: %zu of them are not there",
+    snprintf(text, sizeof text, "the file has only part of this study's runs: %zu are missing",
              sweeping->n_tasks);
     if (code == 0 && sweeping->n_tasks > 0) code = fail_taken(output, diag, text);
     if (code == 0 && !sweeping->options->resume)
-        code = fail_taken(output, diag, "the file holds the runs of this study already");
+        code = fail_taken(output, diag, "the file already has the runs of this study");
     for (size_t i = 0; i < found->n_runs; i++) sweeping->has_failed |= found->runs[i].failed;
     return code == 0 && sweeping->has_failed ? alike_check_program(found, sweeping->runner, diag) : code;
 }
@@ -170,7 +170,7 @@ static int check_run(const struct sweeping *sweeping, const struct merge *found,
                                                                         : NULL;
     if (code == 0 && what != NULL)
         code = diag_error(diag, SIM_E_USAGE, sweeping->shards.directory, hint,
-                          "the %s of run %" PRId64 " changed since the sweep was begun", what, run->id);
+                          "the %s of run %" PRId64 " changed since the sweep began", what, run->id);
     arena_fini(&arena);
     return code;
 }
@@ -285,7 +285,7 @@ static int do_rounds(struct sweeping *sweeping, struct diag *diag)
         }
         if (code == 0) code = list_tasks(sweeping, &found, diag);
         if (code == 0 && !is_first && sweeping->n_tasks > 0 && found.n_runs == n_before)
-            code = diag_error(diag, SIM_E_STORE, sweeping->shards.directory, NULL, "runs that were done are not there");
+            code = diag_error(diag, SIM_E_STORE, sweeping->shards.directory, NULL, "finished runs are missing");
         is_first = false;
         n_before = found.n_runs;
         struct merge counted = {.n_runs = found.n_runs};
@@ -459,7 +459,7 @@ int sweep_merge(const char *const *inputs, size_t n_inputs, const char *output, 
     struct arena arena;
     if (access(output, F_OK) == 0)
         return diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away",
-                          "the file is there already");
+                          "the file exists already");
     arena_init(&arena);
     int code = merge_open(&merge, inputs, n_inputs, NULL, diag);
     if (code == 0) code = merge_all(&merge, output, partial, &arena, diag);

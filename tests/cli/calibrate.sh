@@ -192,9 +192,9 @@ if [ -f configs/calibration/a100-80-sxm.json ]; then
     json '$.sets.norm' default
     json '$.default' 1
     json '$.in_range_frac' 0
-    err "k80: warning: there are no measurements of this GPU for some of the rows; the laws of 'default' stand in"
+    err "k80: warning: this GPU has no measurements for some of the rows; the models of 'default' stand in"
     run 0 calibrate --predict a30 "$T/norm.csv"
-    err "a30: warning: there are no measurements of this GPU for some of the rows; the laws of 'a100-80-sxm' stand in"
+    err "a30: warning: this GPU has no measurements for some of the rows; the models of 'a100-80-sxm' stand in"
     run 0 calibrate --predict a100-80-sxm --set in-model "$T/norm.csv"
     grep -qE '^norm +60 ' "$T/out" || complain 'the error of the operator'
 fi
@@ -204,7 +204,7 @@ run 2 calibrate
 err "error: 'orrery calibrate' needs an argument"
 run 2 calibrate "$T/norm.csv"
 err_is <<'END'
-error: say what is to be done, with one of --gpu, --predict and --engine; --gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one, --engine NAME fits the host time of an engine
+error: exactly one of --gpu, --predict and --engine is needed; --gpu GPU fits a model to the profiles, --predict GPU reports the error of the shipped one, --engine NAME fits the CPU overhead of an engine
 END
 run 2 calibrate --gpu a100-80-sxn "$T/norm.csv"
 err "--gpu: error: unknown GPU 'a100-80-sxn'; did you mean 'a100-80-sxm'?"

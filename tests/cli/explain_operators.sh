@@ -85,7 +85,7 @@ err "warning: the calibration 'h100-sxm' is of 'h100-sxm', but the GPU is 'a100-
 # What would be ignored is refused.
 service llama-2-7b 1 none
 run 2 explain cost "$T/s.json" --operators --set services.chat.cost=roofline
-err "no service has a cost model that knows operators"
+err "no service has a cost model with operators"
 run 2 explain cost "$T/s.json" --batch 4 --json
 err 'add --operators'
 run 2 explain cost "$T/s.json" --batch 0

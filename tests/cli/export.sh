@@ -79,7 +79,7 @@ err "name a table or view to export; '--list' shows them"
 run 2 export "$db" slowest_request
 err "did you mean 'slowest_requests'?"
 run 2 export "$db:1" study
-err "'study' is not kept run by run"
+err "'study' is not stored by run"
 run 2 export "$db" job --run last
 run 3 export "$db:9" job
 err 'no run 9'

@@ -92,7 +92,7 @@ table='services.chat.cost={"kind": "table",
 run 0 run "$T/serve.json" --set "$table"
 out 'warning: extrapolated: '
 run 1 run "$T/serve.json" --set "$table" --strict-domain -o "$T/strict.db"
-err " % of the kernels' time was costed outside the range that the cost model was fitted on"
+err " % of the kernels' time is modelled outside the fitted range of the cost model"
 sql "$T/strict.db" 'select status, extrapolated_frac > 0 from run' 'done|1'
 run 0 run "$T/serve.json" --strict-domain --set 'services.chat.cost={"kind": "affine",
     "prefill": {"fixed": "10ms"}, "decode": {"fixed": "20ms"}}' --json

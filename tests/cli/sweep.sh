@@ -55,7 +55,7 @@ no_file "$T/most.db"
 run 0 merge "$T/shard3.db" "$T/shard1.db" -o "$T/most.db" --partial
 sql "$T/most.db" 'select count(*) from run' 16
 run 2 merge "$T/most.db" "$T/shard2.db" -o "$T/all.db"
-err 'the file is there already'
+err 'the file exists already'
 SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_MIN=10 SLURM_ARRAY_TASK_COUNT=3 "$ORRERY" sweep "$T/study.json" --shard slurm \
     -o "$T/slurm.db" -q || complain 'the shard of a job array fails'
 [ "$(content "$T/slurm.db")" = "$(content "$T/shard3.db")" ] || complain 'task 12 of 10..12 is not shard 3/3'
@@ -94,7 +94,7 @@ err 'run 4 has the result hash'
 
 # Nothing that is there is overwritten; what is complete is left alone.
 run 2 sweep "$T/study.json" -o "$T/all.db"
-err 'the file holds the runs of this study already'
+err 'the file already has the runs of this study'
 run 0 sweep "$T/study.json" -o "$T/all.db" --resume
 err 'is complete: nothing is left to do'
 out_is <"$T/table"
@@ -128,13 +128,13 @@ begin() { # leaves shards with all runs: they cannot be merged, since the name i
 }
 begin
 run 2 sweep "$T/study.json" -o "$T/begun.db"
-err '--resume goes on with it'
+err 'continue it with --resume'
 run 2 sweep "$T/study.json" -o "$T/begun.db" --resume --seeds 3
 err 'the study is not the one that was begun'
 cp "$T/base.json" "$T/base.was"
 sed 's/"count": 60/"count": 61/' "$T/base.was" >"$T/base.json"
 run 2 sweep "$T/study.json" -o "$T/begun.db" --resume
-err 'the scenario of run 1 changed since the sweep was begun'
+err 'the scenario of run 1 changed since the sweep began'
 mv "$T/base.was" "$T/base.json"
 sed -i 's/^program.*/program 0.0.0 other/' "$T/begun.db.shards/sweep"
 run 2 sweep "$T/study.json" -o "$T/begun.db" --resume

@@ -86,7 +86,7 @@ err 'the results database would be a directory; name a file in it'
 for name in ../esc/x .hidden -x 'a
 b'; do
     run 2 sweep "$T/first.json" --name "$name"
-    err "makes no name of a file; name the results database with -o"
+    err "is not usable as a file name; name the results database with -o"
 done
 run 2 sweep "$T/first.json" --name ''
 err 'the name is empty'

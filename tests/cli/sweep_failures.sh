@@ -68,7 +68,7 @@ for what in exit kill fault; do
     esac
     sql "$T/$what.db" "select group_concat(id) from run where status = 'failed'" 5,6
     sweep 2 study $what
-    err 'the file holds the runs of this study already'
+    err 'the file already has the runs of this study'
     sweep $code study $what --resume -j 1
     err '8 runs, 6 of them found, 2 failed'
     sql "$T/$what.db" 'select count(*), count(distinct id) from run' '8|8'
@@ -107,7 +107,7 @@ err "runs had the plug-in 'bad.so', which is not loaded, or of which this is ano
 mv "$T/was.so" "$T/bad.so"
 sed -i 's/"count": 60/"count": 61/' "$T/base.json"
 sweep 2 study mixed --resume
-err 'the scenario of run 1 changed since the sweep was begun'
+err 'the scenario of run 1 changed since the sweep began'
 sed -i 's/"count": 61/"count": 60/' "$T/base.json"
 rm -r "$T/mixed.db.shards"
 sqlite3 "$T/mixed.db" "update run set git_commit = 'other'"

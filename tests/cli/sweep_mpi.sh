@@ -102,7 +102,7 @@ done
 
 # Findings come once, from rank 0.
 mpi 2 2 sweep "$T/study.json" -o "$T/study.db"
-equal "$(grep -c 'the file holds the runs of this study already' "$T/err")" 1 'findings'
+equal "$(grep -c 'the file already has the runs of this study' "$T/err")" 1 'findings'
 mpi 2 3 sweep "$T/no-such.json" -o "$T/none.db"
 sed 's/"round-robin", /"no-such-router", /' "$T/study.json" >"$T/wrong.json"
 mpi 3 2 sweep "$T/wrong.json" -o "$T/wrong.db" -q --seeds 1

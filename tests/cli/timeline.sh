@@ -79,7 +79,7 @@ run 2 run quickstart --timeline "$T/none.json" --timeline-window 5:10s
 err "'5:10s' needs a unit"
 run 2 run quickstart --timeline "$T/none.json" --timeline-window 20s:10s --timeline-sample 4
 err "'20s:10s' ends before it begins"
-err "'4' is no such share"
+err "'4' is not a share of that form"
 run 2 run quickstart --timeline-window :10s
 err 'there is no timeline'
 run 3 run quickstart --timeline "$T/nowhere/none.json" -o "$T/none.db"

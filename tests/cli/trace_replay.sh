@@ -63,7 +63,7 @@ done
 # What holds already is kept.
 run 0 trace replay "$T/log.csv" --scenario "$T/s.json" $slow --refit overhead
 out '"overhead": {"iteration": "3ms", "sequence": "40us", "prompt": "2ms"}'
-out 'nothing was better on the first part'
+out 'nothing else fitted the first part better'
 
 # Rows that are wrong are told, or left out when so many may be.
 sed '3s/,chat,/,chat,x/; 5s/,chat,/,chat,x/' "$T/log.csv" >"$T/wrong.csv"
@@ -92,17 +92,17 @@ err "option '--train' must be a share between 0 and 1, got '1.5'"
 run 2 trace replay "$T/log.csv" --scenario "$T/s.json" --train 0.5
 err '--train goes with --refit'
 run 2 trace replay "$T/log.csv" --scenario "$T/s.json" -f csv
-err "the format 'csv' tells no measured times"
+err "the format 'csv' has no measured times"
 run 2 trace replay "$T/log.csv" --scenario "$T/s.json" -o "$T/log.csv"
 run 2 trace check "$T/log.csv" -f csv --scenario "$T/s.json"
 err 'this replays nothing'
 run 2 trace replay "$T/log.csv" --scenario "$T/s.json" --refit overhead \
     --set 'services.chat.cost={"kind": "table", "engine": null, "prefill": [{"tokens": 1, "time": "1ms"}],
                                "decode": [{"tokens": 1, "time": "1ms"}]}'
-err "service 'chat' has no engine whose host time could be fitted"
+err "service 'chat' has no engine whose CPU overhead could be fitted"
 mixed
 run 2 trace replay "$T/log.csv" --scenario "$T/mixed.json"
-err 'the scenario has 2 services, and the log is of one'
+err 'the scenario has 2 services, but the log belongs to one'
 run 0 trace replay "$T/log.csv" --scenario "$T/mixed.json" --service draft --json
 json '$.service' draft
 

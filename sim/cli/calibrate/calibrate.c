@@ -27,10 +27,10 @@ static const struct option calibrate_options[] = {
     {NULL, "calibration", 'c', OPTION_TEXT, AT(calibration), "FILE", NULL,
      "predict with a calibration file of your own, instead of the shipped one"},
     {NULL, "engine", 'e', OPTION_TEXT, AT(engine), "NAME", NULL,
-     "the serving engine whose iterations were measured: fit its host time"},
+     "the serving engine whose iterations were measured: fit its CPU overhead"},
     {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL, "parameter set; by the format: in-model or isolated"},
-    {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the LLM that was measured, where the profile does not say"},
-    {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL, "GPUs it was split over, where that is not said"},
+    {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the measured LLM, if the profile does not name it"},
+    {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL, "its tensor parallelism, if the profile does not give it"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
      "calibration file: fitted classes replace those in it"},
     {NULL, "table", 't', OPTION_FLAG, AT(table), NULL, NULL,
@@ -99,9 +99,9 @@ static void check_profile(const struct profile *profile, const struct profile_op
                      "%" PRId64 " of %" PRId64 " rows are faster than the peak of '%s', and are left out", too_fast,
                      rows, options->gpu->name);
     if (options->llm != NULL && !profile->uses_llm)
-        diag_warning(diag, profile->path, NULL, "'--llm' is not used: the profile says itself what was measured");
+        diag_warning(diag, profile->path, NULL, "'--llm' is not used: the profile names the measured LLM");
     if (options->tensor_parallel > 0 && !profile->uses_tensor_parallel)
-        diag_warning(diag, profile->path, NULL, "'--tp' is not used: the profile says itself what was measured");
+        diag_warning(diag, profile->path, NULL, "'--tp' is not used: the profile gives the tensor parallelism");
 }
 
 static int check_llm(const struct catalog *catalog, const char *llm, struct arena *arena, struct diag *diag)
@@ -248,7 +248,7 @@ static int warn_of_stand_ins(struct reading *reading, const struct calibration *
     const int code = text.failed ? SIM_E_NOMEM : 0;
     if (code == 0 && n > 0)
         diag_warning(&reading->cli->diag, reading->gpu, "'orrery calibrate --gpu' fits a profile of it",
-                     "there are no measurements of this GPU for some of the rows; the laws of %s stand in", text.chars);
+                     "this GPU has no measurements for some of the rows; the models of %s stand in", text.chars);
     text_fini(&text);
     return code;
 }
@@ -309,25 +309,25 @@ static int check_power_usage(struct cli *cli, const struct cli_call *call)
     if (options->predict == NULL && options->engine == NULL && options->calibration == NULL && options->set == NULL &&
         options->llm == NULL && options->tensor_parallel == NULL && options->report == NULL && !options->table)
         return 0;
-    return fail_usage(cli, "leave out all but --gpu, --output and --json", "measurements of power say it all");
+    return fail_usage(cli, "leave out all but --gpu, --output and --json", "the measurements of power determine all else");
 }
 
 static int check_usage(struct cli *cli, const struct calibrate_options *options)
 {
     if ((options->gpu != NULL) + (options->predict != NULL) + (options->engine != NULL) != 1)
         return fail_usage(cli,
-                          "--gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one, "
-                          "--engine NAME fits the host time of an engine",
-                          "say what is to be done, with one of --gpu, --predict and --engine");
+                          "--gpu GPU fits a model to the profiles, --predict GPU reports the error of the shipped one, "
+                          "--engine NAME fits the CPU overhead of an engine",
+                          "exactly one of --gpu, --predict and --engine is needed");
     if (options->engine != NULL &&
         (options->report != NULL || options->set != NULL || options->llm != NULL || options->tensor_parallel != NULL))
-        return fail_usage(cli, "leave out --report, --set, --llm and --tp", "an engine's measurements say it all");
+        return fail_usage(cli, "leave out --report, --set, --llm and --tp", "an engine's measurements determine all else");
     if (options->predict != NULL && (options->output != NULL || options->report != NULL))
         return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
     if (options->table && (options->gpu == NULL || strcmp(options->gpu, pooled_name) == 0))
         return fail_usage(cli, "name the GPU with --gpu", "measured points are those of one GPU");
     if (options->table && path_is_json(options->gpu))
-        return fail_usage(cli, "lay the GPU's file into configs/hardware, and use its name",
+        return fail_usage(cli, "put the GPU's file into configs/hardware, and use its name",
                           "a calibration finds the GPU of its measured points in the catalog");
     if (options->calibration != NULL && options->predict == NULL)
         return fail_usage(cli, "leave out --calibration", "only a prediction takes a calibration");
@@ -385,10 +385,10 @@ const struct verb verb_calibrate = {
              "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
              "with the members of the kernel's shape as columns (see below), the time in 'time_us' or 'time_s', and\n"
              "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
-             "The name of a file of Vidur's collectives tells its topology, like network__a100_dgx__all_reduce.csv.\n"
+             "The name of a file of Vidur's collectives gives its topology, like network__a100_dgx__all_reduce.csv.\n"
              "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n"
              "With '--table' a file also keeps the measured points, and costs of the same shapes between them scale\n"
-             "the fitted law to what was measured.\n\n"
+             "the fitted model to the measurements.\n\n"
              "'--engine' reads measured iterations instead: Splitwise's prompt and token times, Vidur's CPU overheads,\n"
              "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n\n"
              "'power' reads measured power instead: Splitwise's shares of TDP, the ML.ENERGY leaderboard, Zeus' sweeps of\n"

@@ -17,7 +17,7 @@ struct explain_options {
 
 static const struct option explain_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, offsetof(struct explain_options, settings), "KEY=VALUE", NULL,
-     "lay a value over the scenario"},
+     "set a value of the scenario"},
     {"Options of cost and links", "json", 0, OPTION_FLAG, COST_OPTION(json), NULL, NULL, "print the rows as a JSON array"},
     {"Options of cost", "operators", 0, OPTION_FLAG, COST_OPTION(operators), NULL, NULL,
      "only the operators of one iteration, instead of iterations over batch and context"},
@@ -102,18 +102,18 @@ static int explain(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "where a scenario's values come from, what its iterations cost, how fast its data move",
+    .summary = "the origin of a scenario's values, the cost of its iterations, the speed of its links",
     .usage = "config SCENARIO [--set KEY=VALUE]...\n"
              "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [--json]\n"
              "links SCENARIO [--set KEY=VALUE]... [--json]\nschema",
-    .notes = "config: each value with its place in the files, its unit and what it means\n"
+    .notes = "config: each value with its place in the files, its unit and its meaning\n"
              "cost:   time, work and bandwidth of iterations, for each service; with \"operators\" costs also one\n"
              "        iteration by operator, kernel by kernel: ms, its share, what bounds it, efficiency (the time that\n"
              "        the data sheet allows, over its own), whether its kernels lie in the range that their parameters\n"
              "        were fitted on, and the set these come from. 'host' is what the engine adds to the GPU's time.\n"
              "        Runs take these times on chords between knots of batch and context, so they differ a little\n"
-             "links:  the ways between a GPU, the memories that it reaches and other GPUs: GB/s of one GPU and of all\n"
-             "        GPUs of a node together, latency, and the links that data pass\n"
+             "links:  the paths between a GPU, the memories it reaches and other GPUs: GB/s of one GPU and of all\n"
+             "        GPUs of a node together, latency, and the links on the path\n"
              "schema: the JSON Schema of scenarios, for editors\n",
     .options = explain_options,
     .takes_plugins = true,

@@ -188,7 +188,7 @@ static int read_batch(const struct explain_batch *given, struct iteration_work *
     if (code != 0) return code;
     if (batch == 0 && prompt == 0)
         return diag_error(diag, SIM_E_USAGE, NULL, "give --batch or --prompt a number above 0",
-                          "the iteration to explain has nothing to do");
+                          "the iteration to explain has no batch and no prompt");
     *work = (struct iteration_work){
         .prefill_sequences = prompt > 0, .prefill_tokens = prompt, .prefill_pairs = (double)prompt * (double)prompt,
         .decode_sequences = batch, .decode_context_tokens = batch * context};
@@ -300,7 +300,7 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
     if (costed.model.caveat) text_printf(&account->notes, "%s: %s\n", costed.name, costed.model.caveat);
     const struct kv_offloader *offloader = costed.pool.kv.offload.policy.entry;
     if (offloader != NULL && offloader->place != NULL)
-        text_printf(&account->notes, "%s: these are times with all on the GPU: kv.offload '%s' is not in them\n",
+        text_printf(&account->notes, "%s: times with all KV on the GPU, without kv.offload '%s'\n",
                     costed.name, offloader->policy.name);
     if (pool_kv_blocks(&costed.pool, &costed.gpu, &costed.llm) == 0)
         text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", costed.name,
@@ -342,7 +342,7 @@ static int check_options(const struct explain_cost_options *options, const struc
     if (account->notes.failed || account->operator_notes.failed || account->operators.failed) return SIM_E_NOMEM;
     if (!wanted || account->operators.n_cells > 0) return 0;
     return diag_error(diag, SIM_E_CONFIG, NULL, "set services.NAME.cost to \"operators\"",
-                      "no service has a cost model that knows operators");
+                      "no service has a cost model with operators");
 }
 
 int explain_cost(struct cli *cli, const struct setup *setup, const struct explain_cost_options *options)

@@ -24,7 +24,7 @@ struct why_options {
 
 #define AT(name) offsetof(struct why_options, name)
 static const struct option why_options[] = {
-    {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "whose request, when several services have that id"},
+    {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the request's service, if several have the id"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {0}};
 #undef AT
@@ -61,7 +61,7 @@ static int fail_unknown(struct asking *asking, const char *what, const char *tab
     int code = query(asking, sql, 0, &range);
     if (code != 0) return code;
     double low = range.columns[0].numbers[0], high = range.columns[1].numbers[0];
-    char hint[160] = "it kept none: repeat it with --keep rows";
+    char hint[160] = "the run stored none: repeat it with --keep rows";
     if (!isnan(low)) snprintf(hint, sizeof hint, "those of the run are %.0f to %.0f; table %s", low, high, table);
     return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint, "run %" PRId64 " has no %s %" PRId64,
                       asking->record.id, what, asking->subject.id);
@@ -103,7 +103,7 @@ static int check_hash(struct asking *asking, const char *hash)
     const struct run_record *record = &asking->record;
     if (record->result_hash[0] == 0 || strcmp(record->result_hash, hash) == 0) return 0;
     return diag_error(&asking->cli->diag, SIM_E_GATE, asking->path,
-                      "the program, a trace or a catalog file has changed since; 'orrery run --from' tells more",
+                      "the program, a trace or a catalog file has changed since; 'orrery run --from' shows more",
                       "run %" PRId64 " does not repeat: its result hash is %s, now it is %s", record->id,
                       record->result_hash, hash);
 }
@@ -244,7 +244,7 @@ static int look_up(struct asking *asking, const struct cli_call *call)
     const char *id = call->arguments[2];
     asking->subject.is_job = kind == 1;
     if (number_i64(id, strlen(id), &asking->subject.id) != NUMBER_OK)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "'%s' is no id", id);
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "'%s' is not an id", id);
     int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
     if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
     if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);

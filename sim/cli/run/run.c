@@ -28,7 +28,7 @@ static const char *const checks[] = {"end", "event", NULL};
 #define AT(name) offsetof(struct run_options, name)
 static const struct option run_options[] = {
     {"What is simulated", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
-     "lay a value over the scenario: services.chat.replicas=4"},
+     "set a value of the scenario: services.chat.replicas=4"},
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of all random streams"},
     {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the run in the results"},
     {NULL, "from", 0, OPTION_TEXT, AT(from), "DB:RUN", NULL, "repeat a run of a results database, compare the hash"},
@@ -39,9 +39,9 @@ static const struct option run_options[] = {
      "metrics; also time series; also rows; also all decisions"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
     {NULL, "timeline", 0, OPTION_TEXT, AT(timeline), "FILE.json[.gz]", NULL,
-     "what replicas, requests, jobs did when, for ui.perfetto.dev"},
-    {NULL, "timeline-window", 0, OPTION_TEXT, AT(timeline_window), "FROM:TO", NULL, "only this part of it: 10s:1min"},
-    {NULL, "timeline-sample", 0, OPTION_TEXT, AT(timeline_sample), "1/N", NULL, "only one of N requests in it"},
+     "timeline of replicas, requests and jobs, for ui.perfetto.dev"},
+    {NULL, "timeline-window", 0, OPTION_TEXT, AT(timeline_window), "FROM:TO", NULL, "only this part of the timeline: 10s:1min"},
+    {NULL, "timeline-sample", 0, OPTION_TEXT, AT(timeline_sample), "1/N", NULL, "only one of N requests in the timeline"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
@@ -49,7 +49,7 @@ static const struct option run_options[] = {
     {NULL, "single-step", 0, OPTION_FLAG, AT(single_step), NULL, NULL, "visit every iteration of every replica"},
     {NULL, "check", 0, OPTION_CHOICE, AT(check), "end|event", checks, "when the invariants are checked"},
     {NULL, "strict-domain", 0, OPTION_FLAG, AT(strict_domain), NULL, NULL,
-     "exit with 1 when a cost model left the range it was fitted on, with 2 when it has none"},
+     "exit with 1 if a cost model left its fitted range, with 2 if it has none"},
     {0}};
 #undef AT
 
@@ -84,7 +84,7 @@ static int parse_sample(const char *sample, struct timeline_options *options, st
         options->one_in > 0)
         return 0;
     return diag_error(diag, SIM_E_USAGE, "--timeline-sample", "write \"1/100\" for one request of a hundred",
-                      "'%s' is no such share", sample);
+                      "'%s' is not a share of that form", sample);
 }
 
 static int parse_timeline(const char *window, const char *sample, struct timeline_options *options, struct diag *diag)
@@ -221,7 +221,7 @@ static int run(struct cli *cli, const struct cli_call *call)
     if (options->resume && options->output == NULL)
         return fail_usage(cli, "name the results database with -o", "'--resume' has nothing to resume");
     if (options->timeline == NULL && (options->timeline_window != NULL || options->timeline_sample != NULL))
-        return fail_usage(cli, "name the file with --timeline", "there is no timeline to take a part of");
+        return fail_usage(cli, "name the file with --timeline", "'--timeline-window' and '--timeline-sample' belong to a timeline");
     if (options->from == NULL && call->n_arguments == 0)
         return fail_usage(cli, "usage: orrery run SCENARIO, or --from DB:RUN", "there is no scenario to run");
     if (options->from == NULL) return run_scenario(cli, options, call->arguments[0]);

@@ -216,7 +216,7 @@ static int add_file(void *context, const char *path)
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
         diag_warning(files->diag, path, "copy it to a file",
-                     "no file that could be read twice, so the inputs have no hash");
+                     "it can be read only once, so the inputs have no hash");
         files->readable_once = true;
         return 0;
     }

@@ -56,7 +56,7 @@ static int check_domain(const struct running *running)
     double share = running->result.extrapolated_frac;
     if (!running->options->strict_domain || !(share > 0)) return 0;
     return diag_error(&running->cli->diag, SIM_E_GATE, NULL, "see model.extrapolated_frac in 'orrery list metrics'",
-                      "%.3g %% of the kernels' time was costed outside the range that the cost model was fitted on",
+                      "%.3g %% of the kernels' time is modelled outside the fitted range of the cost model",
                       100 * share);
 }
 

@@ -9,7 +9,7 @@ struct validate_options {
 
 static const struct option validate_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, offsetof(struct validate_options, settings), "KEY=VALUE", NULL,
-     "lay a value over the scenario"},
+     "set a value of the scenario"},
     {0}};
 
 static int validate(struct cli *cli, const struct cli_call *call)

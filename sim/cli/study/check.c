@@ -22,10 +22,10 @@ struct check_options {
 #define AT(name) offsetof(struct check_options, name)
 static const struct option check_options[] = {
     {"What is checked", "baseline", 'b', OPTION_TEXT, AT(baseline), "FILE", NULL,
-     "scenarios with the results that they are to have"},
-    {NULL, "only", 0, OPTION_TEXT, AT(only), "PATTERN", NULL, "of the baseline's scenarios those of such a name"},
+     "the scenarios with their expected results"},
+    {NULL, "only", 0, OPTION_TEXT, AT(only), "PATTERN", NULL, "only scenarios of the baseline with such a name"},
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
-     "lay a value over SCENARIO; paths are relative to the baseline"},
+     "set a value of SCENARIO; paths are relative to the baseline"},
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of SCENARIO's random streams"},
     {NULL, "update", 'u', OPTION_FLAG, AT(update), NULL, NULL,
      "write the results into the baseline instead; a new SCENARIO is added to it"},
@@ -34,7 +34,7 @@ static const struct option check_options[] = {
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "print nothing when the gate is met"},
     {"How it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
-     "runs side by side; as many as there are cores"},
+     "runs in parallel; by default one per core"},
     {0}};
 #undef AT
 
@@ -108,7 +108,7 @@ static int add_entry(struct checking *checking, const char *scenario)
     for (size_t i = 0; i + 1 < baseline->n_entries; i++)
         if (strcmp(baseline->entries[i].name, entry->name) == 0)
             return diag_error(&checking->cli->diag, SIM_E_USAGE, scenario, "give that one another name in the baseline",
-                              "the baseline has another scenario that is called '%s'", entry->name);
+                              "the baseline has another scenario named '%s'", entry->name);
     return 0;
 }
 
@@ -158,7 +158,7 @@ static int choose(struct checking *checking, const struct cli_call *call)
             report->results[report->n_results++].entry = &baseline->entries[i];
     if (report->n_results > 0) return 0;
     return diag_error(&checking->cli->diag, SIM_E_USAGE, checking->options->baseline, NULL,
-                      "none of its scenarios is called like '%s'", checking->options->only);
+                      "none of its scenarios has a name like '%s'", checking->options->only);
 }
 
 /* --- Judging, or writing --- */
@@ -331,10 +331,10 @@ static int check(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_check = {
     .name = "check",
-    .summary = "hold runs against their baseline: the gate of a CI",
+    .summary = "compare runs with their baseline: the gate of a CI",
     .usage = "--baseline FILE [--only PATTERN] [options]\n--baseline FILE SCENARIO... [--set KEY=VALUE] [options]",
-    .notes = "Without SCENARIO everything in the baseline is checked. Exit status 0: every scenario is the same, or has moved\n"
-             "within its tolerances; 1: one has not; 2 to 5: one did not run; 70: one crashed with built-in policies alone.\n",
+    .notes = "Without SCENARIO the whole baseline is checked. Exit status 0: every scenario is unchanged, or moved within its\n"
+             "tolerances; 1: one moved further; 2 to 5: one did not run; 70: one crashed with built-in policies alone.\n",
     .options = check_options,
     .options_bytes = sizeof(struct check_options),
     .max_arguments = 1024,

@@ -23,13 +23,13 @@ static const struct option compare_verb_options[] = {
      "runs of DB with these parameters, or by seed, run, name, policies or scenario keys"},
     {NULL, "new", 'n', OPTION_TEXT, AT(changed), "KEY=VALUE,...", NULL, "the runs that are compared with these"},
     {NULL, "metric", 'm', OPTION_TEXTS, AT(metrics), "NAME", NULL,
-     "only metrics so named, in whole or in part: ttft_s.p99"},
+     "only metrics whose name has this part: ttft_s.p99"},
     {"How it is judged", "margin", 0, OPTION_TEXT, AT(margin), "PERCENT", NULL,
      "of the base: smaller differences do not matter; by default 1%"},
     {NULL, "steady", 0, OPTION_FLAG, AT(steady), NULL, NULL,
      "claims beyond one trace: warm-up by MSER-5, intervals by batch means"},
-    {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures, "exit with 1 when some metric is worse, be it at one point"},
-    {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every point of the study by itself"},
+    {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures, "exit with 1 if some metric is worse, even at one point only"},
+    {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single point of the study"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object, with all points"},
     {NULL, "markdown", 0, OPTION_FLAG, AT(markdown), NULL, NULL, "print a table in Markdown"},
     {0}};
@@ -66,7 +66,7 @@ static int check_usage(struct cli *cli, const struct compare_verb_options *optio
 {
     const bool selects = options->base != NULL || options->changed != NULL;
     if (options->json && options->markdown)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--json and --markdown are two ways to print: take one");
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--json and --markdown exclude each other");
     if (selects && (options->base == NULL || options->changed == NULL))
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--base and --new go together");
     if (n_arguments == 1 && !selects)
@@ -152,7 +152,7 @@ static int compare(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_compare = {
     .name = "compare",
-    .summary = "two runs or two groups of runs: what changed, and how sure that is",
+    .summary = "compare two runs or two groups of runs: what changed, and how certain that is",
     .usage = "DB:RUN DB:RUN [options]\nDB --base KEY=VALUE,... --new KEY=VALUE,... [options]\nDB DB [options]",
     .notes = "Two runs are paired by request and job, and intervals are over these. Groups of runs are paired by seed and by\n"
              "the parameters of their study that are not chosen by, and intervals are over the seeds. Two files: all runs\n"

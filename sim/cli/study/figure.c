@@ -16,8 +16,8 @@ static const struct option figure_options[] = {
     {"Options of run and all", "output", 'o', OPTION_TEXT, AT(directory), "DIR", NULL,
      "where results and documents go; by default figures"},
     {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
-     "runs side by side; by default as many as there are cores"},
-    {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "take what an earlier call has finished"},
+     "runs in parallel; by default one per core"},
+    {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "keep what an earlier call has finished"},
     {NULL, "gnuplot", 0, OPTION_FLAG, AT(gnuplot), NULL, NULL, "also write each chart as .gp and .dat"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},
     {"Output", "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print a JSON array"},
@@ -221,8 +221,8 @@ const struct verb verb_figure = {
     .name = "figure",
     .summary = "figures of papers: simulate them, draw them beside the paper's points, judge the claims",
     .usage = "list\nrun FIGURE... [-o DIR] [-j N] [--resume]\nall [-o DIR] [-j N] [--resume]",
-    .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 when a claim fails that is\n"
-             "not known to, or when one passes that is.\n",
+    .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 if a claim fails that is not known to\n"
+             "fail, or one passes that is.\n",
     .options = figure_options,
     .options_bytes = sizeof(struct figure_call),
     .min_arguments = 1,

@@ -11,7 +11,7 @@ struct merge_options {
 #define AT(name) offsetof(struct merge_options, name)
 static const struct option merge_options[] = {
     {"Options", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL, "the new results database; needed"},
-    {NULL, "partial", 0, OPTION_FLAG, AT(partial), NULL, NULL, "merge what is there, though runs are missing"},
+    {NULL, "partial", 0, OPTION_FLAG, AT(partial), NULL, NULL, "merge although runs are missing"},
     {0}};
 #undef AT
 
@@ -19,7 +19,7 @@ static int merge(struct cli *cli, const struct cli_call *call)
 {
     const struct merge_options *options = call->options;
     if (options->output == NULL)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a new file with -o", "there is nowhere to merge to");
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a new file with -o", "the output is missing");
     struct outputs outputs = {.diag = &cli->diag};
     int code = outputs_add(&outputs, "--output", options->output);
     for (int i = 0; code == 0 && i < call->n_arguments; i++) code = outputs_check(&outputs, call->arguments[i]);
@@ -30,10 +30,10 @@ static int merge(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_merge = {
     .name = "merge",
-    .summary = "make the shards of a study one results database",
+    .summary = "merge the shards of a study into one results database",
     .usage = "SHARD.db... -o all.db [--partial]",
-    .notes = "The shards are what 'orrery sweep STUDY --shard I/N -o SHARD.db' wrote. The merged database is the one that a\n"
-             "sweep without shards would have written.\n",
+    .notes = "'orrery sweep STUDY --shard I/N -o SHARD.db' writes shards. The merged database equals that of a sweep without\n"
+             "shards.\n",
     .options = merge_options,
     .options_bytes = sizeof(struct merge_options),
     .min_arguments = 1,

@@ -26,18 +26,18 @@ struct sweep_verb_options {
 #define AT(name) offsetof(struct sweep_verb_options, name)
 static const struct option sweep_options[] = {
     {"What is simulated", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
-     "lay a value over the scenario in every run"},
+     "set a value of the scenario in every run"},
     {NULL, "seeds", 0, OPTION_TEXT, AT(seeds), "N", NULL, "seeds 1 .. N in place of those of the study"},
     {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the study in the results"},
     {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL, "list the runs, check every value of every axis, and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "the new results database (default: the study's name and '.db')"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL,
-     "go on with a sweep that was stopped or killed; do again what failed"},
+     "resume a sweep that was stopped or killed; run failed runs again"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print JSON"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"Where it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
-     "runs side by side (default: one per core)"},
+     "runs in parallel (default: one per core)"},
     {NULL, "shard", 0, OPTION_TEXT, AT(shard), "I/N|slurm", NULL,
      "only the I-th of N parts, for 'orrery merge'; slurm: that of the job array's task"},
     {0}};
@@ -236,7 +236,7 @@ static int check_output(struct cli *cli, const struct sweep_verb_options *option
     struct outputs outputs = {.diag = &cli->diag};
     if (options->output == NULL && !is_file_name(study->name))
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name the results database with -o",
-                          "the study's name '%s' makes no name of a file", study->name);
+                          "the study's name '%s' is not usable as a file name", study->name);
     int code = outputs_add(&outputs, "--output", output);
     if (code == 0 && paths_is_directory(output))
         code = diag_error(&cli->diag, SIM_E_USAGE, output, "name a file in it, such as results.db",
@@ -306,8 +306,8 @@ const struct verb verb_sweep = {
     .name = "sweep",
     .summary = "run a study: a scenario at every point of its axes, on all cores",
     .usage = "STUDY [-o results.db] [options]",
-    .notes = "STUDY is a JSON file that names a scenario, axes and seeds, or the name of one in configs/studies. What is finished\n"
-             "is kept in DB.shards until all of it is; DB appears when it is complete.\n",
+    .notes = "STUDY is a JSON file that names a scenario, axes and seeds, or the name of one in configs/studies. Finished runs\n"
+             "are kept in DB.shards until all are finished; then DB appears.\n",
     .options = sweep_options,
     .options_bytes = sizeof(struct sweep_verb_options),
     .min_arguments = 1,

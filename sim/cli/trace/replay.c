@@ -42,7 +42,7 @@ static int read_log(struct replay *replay, struct diag *diag)
     if (code != 0) return code;
     if (!engine_log_is(format))
         return diag_error(diag, SIM_E_USAGE, NULL, "take vllm-log or request-log",
-                          "the format '%s' tells no measured times", format);
+                          "the format '%s' has no measured times", format);
     code = engine_log_read(replay->request.log, format, replay->request.allow_bad_rows, &replay->arena, &replay->log,
                            diag);
     return code == 0 && take_measured(replay) != 0 ? diag_nomem(diag) : code;
@@ -77,7 +77,7 @@ static int pick_service(const struct scenario *scenario, const char *name, const
                           "the scenario has no service that the log's requests could go to");
     if (name == NULL && n != 1)
         return diag_error(diag, SIM_E_USAGE, NULL, "name it with --service",
-                          "the scenario has %zu services, and the log is of one", n);
+                          "the scenario has %zu services, but the log belongs to one", n);
     for (size_t i = 0; i < n; i++) {
         *found = scenario_service(scenario, i);
         if (name == NULL || strcmp((*found)->name, name) == 0) return 0;

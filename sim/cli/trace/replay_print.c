@@ -108,7 +108,7 @@ static const struct section {
     {"throughput", "Throughput", 4, {LEFT("rate"), BOTH}, fill_throughput},
     {"worst", "Worst requests", 8,
      {LEFT("time"), LEFT("id"), RIGHT("arrival_s"), RIGHT("prompt_tokens"), RIGHT("output_tokens"), BOTH}, fill_worst},
-    {"refit", "Host time refitted: error of the mean, and mean error by request, in percent", 7,
+    {"refit", "CPU overhead refitted: error of the mean, and mean error by request, in percent", 7,
      {LEFT("part"), RIGHT("requests"), LEFT("time"), RIGHT("mean_before"), RIGHT("by_request_before"),
       RIGHT("mean_after"), RIGHT("by_request_after")},
      fill_refit},
@@ -161,12 +161,12 @@ static void add_refit(const struct replay_refit *refit, struct answer *answer)
     answer_json(answer, "overhead", found);
     answer_say(answer, "\nFound in %d simulations; in the scenario's cost: \"overhead\": %s\n", refit->evaluations,
                found);
-    if (!refit->improved) answer_say(answer, "That is what it had: nothing was better on the first part.\n");
+    if (!refit->improved) answer_say(answer, "It is unchanged: nothing else fitted the first part better.\n");
     const struct replay_part *test = &refit->parts[1];
     if (test->after[REPLAY_E2E].mean_abs_frac > test->before[REPLAY_E2E].mean_abs_frac)
         answer_say(answer,
-                   "It does not hold: end to end, the second part is further off than before, request by request.\n");
-    if (!refit->converged) answer_say(answer, "The search has not converged: more than this was not tried.\n");
+                   "It does not generalise: on the second part, end-to-end times by request are worse than before.\n");
+    if (!refit->converged) answer_say(answer, "The search has not converged.\n");
     text_fini(&overhead);
 }
 

@@ -31,7 +31,7 @@ static const char *const refits[] = {"nothing", "overhead", NULL};
 #define AT(name) offsetof(struct trace_options, name)
 static const struct option trace_options[] = {
     {"What is read", "format", 'f', OPTION_TEXT, AT(format), "FORMAT", NULL,
-     "how to read FILE ('orrery list formats'); generate: by which generator"},
+     "format of FILE ('orrery list formats'); generate: the generator"},
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the format: rate_scale=2"},
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; 1 by default"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
@@ -40,13 +40,13 @@ static const struct option trace_options[] = {
     {NULL, "prefix-cache", 0, OPTION_TEXTS, AT(caches), "POLICY=N,...", NULL,
      "stat: hits of a cache of N prompt blocks with this eviction policy"},
     {"How a log is replayed", "scenario", 0, OPTION_TEXT, AT(scenario), "SCENARIO", NULL,
-     "through which deployment; --set lays values over it, -o keeps the run"},
-    {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "which of its services, when there are several"},
+     "the deployment; --set changes its values, -o stores the run"},
+    {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the service of the scenario, if it has several"},
     {NULL, "allow-bad-rows", 0, OPTION_TEXT, AT(bad_rows), "N", NULL,
-     "rows of the log that may be wrong and are left out; 0 by default"},
+     "wrong rows of the log to leave out; 0 by default"},
     {NULL, "refit", 0, OPTION_CHOICE, AT(refit), "overhead", refits,
-     "find the engine's host time on one part of the log, test it on the other"},
-    {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL, "the first part that is fitted on; 0.5 by default"},
+     "fit the engine's CPU overhead on one part of the log, test it on the other"},
+    {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL, "share of the log to fit on, from its start; 0.5 by default"},
     {0}};
 #undef AT
 
@@ -316,7 +316,7 @@ static int trace(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_trace = {
     .name = "trace",
-    .summary = "check, describe, convert and make up traces",
+    .summary = "check, describe, convert, generate and replay traces",
     .usage = "check FILE -f FORMAT [--set KEY=VALUE]...\nstat FILE -f FORMAT [--prefix-cache POLICY=BLOCKS,...]... [--json]\n"
              "convert FILE -f FORMAT -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]\n"
              "replay LOG --scenario SCENARIO [--set KEY=VALUE]... [--refit overhead]",
@@ -325,8 +325,8 @@ const struct verb verb_trace = {
              "          prompt blocks would have found, for any eviction policy: lru=1000,3000,inf; parameters of the\n"
              "          policy go between colons: discard-bit:error=0.1=1000\n"
              "convert:  write it in another format, transforms applied\n"
-             "generate: write what a generator makes up\n"
-             "replay:   a real engine's log through a scenario: how far simulated times are from measured ones\n",
+             "generate: write a synthetic trace\n"
+             "replay:   run a real engine's log through a scenario, and compare simulated with measured times\n",
     .options = trace_options,
     .options_bytes = sizeof(struct trace_options),
     .min_arguments = 1,

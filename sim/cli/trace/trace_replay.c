@@ -68,10 +68,10 @@ static int read_train(struct replaying *replaying)
     replaying->n_train = (size_t)nearbyint(share * (double)n);
     if (replaying->n_train < 1 || replaying->n_train >= n)
         return diag_error(&replaying->cli->diag, SIM_E_USAGE, NULL, NULL,
-                          "%zu requests do not make a part to fit on and one to test", n);
+                          "%zu requests are too few for a part to fit on and one to test", n);
     if (!replaying->replay.has_overhead)
         return diag_error(&replaying->cli->diag, SIM_E_USAGE, NULL, "its cost must be of the kind \"operators\"",
-                          "service '%s' has no engine whose host time could be fitted", replaying->replay.service);
+                          "service '%s' has no engine whose CPU overhead could be fitted", replaying->replay.service);
     return split(replaying);
 }
 

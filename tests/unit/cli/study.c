@@ -166,7 +166,7 @@ static void a_command_line_sets_what_the_study_leaves_open(void)
                  {"v=1", "--set: error: the study varies 'v'"},
                  {"v.w=1", "--set: error: 'v.w' would have no effect: the study varies 'v'"},
                  {"seed=1", "--set: error: the study has its own seeds; give --seeds"},
-                 {"keep=rows", "--set: error: the study says itself what is kept of its runs; change \"keep\""}};
+                 {"keep=rows", "--set: error: the study itself sets what its runs keep; change \"keep\""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session session;
         struct study_overlay overlay = {.n_settings = 1, .settings = &cases[i].setting};
@@ -264,20 +264,20 @@ static void findings_tell_the_place(void)
         {AXIS("{\"key\": \"a\"}"), "s.json:2:11: error: an axis with a 'key' needs 'values'"},
         {AXIS("{\"key\": \"a\", \"values\": []}"), "s.json:2:34: error: 'values' must be a list of at least one value"},
         {AXIS("{\"key\": \"a\", \"values\": [1, 1]}"), "s.json:2:34: error: the value 1 comes more than once"},
-        {AXIS("{\"key\": \"seed\", \"values\": [1]}"), "error: 'seed' is no axis"},
+        {AXIS("{\"key\": \"seed\", \"values\": [1]}"), "error: 'seed' cannot be an axis"},
         {AXIS("{\"key\": \"a\", \"values\": [1]}, {\"zip\": {\"a\": [1]}}"), "'a' is varied by more than one axis"},
         {"{\"scenario\": \"x.json\", \"name\": \"\"}", "s.json:1:32: error: 'name' is empty; leave it out"},
         {"{\"scenario\": \"x.json\", \"set\": {\"seed\": 1}}",
-         "s.json:1:40: error: 'seed' is not set: the study has its own; write \"seeds\": 5"},
+         "s.json:1:40: error: 'seed' cannot be set: the study has its own; write \"seeds\": 5"},
         {"{\"scenario\": \"x.json\", \"set\": {\"keep\": \"rows\"}}",
-         "s.json:1:40: error: 'keep' is not set: the study has its own; write \"keep\""},
+         "s.json:1:40: error: 'keep' cannot be set: the study has its own; write \"keep\""},
         {"{\"scenario\": \"x.json\", \"set\": {\"a.b\": 1, \"a\": 2}}", "s.json:1:47: error: 'a' takes the place of 'a.b'"},
         {"{\"scenario\": \"x.json\", \"set\": {\"a.b\": 1}, \"axes\": [{\"key\": \"a\", \"values\": [{\"c\": 1}, 2]}]}",
          "s.json:1:39: error: 'a.b' is set, but values of the axis 'a' take its place"},
-        {AXIS("{\"key\": \"\", \"values\": [1]}"), "s.json:2:19: error: '' is no key of a scenario; such as"},
-        {AXIS("{\"grid\": {\"a..b\": [1]}}"), "s.json:2:29: error: 'a..b' is no key of a scenario"},
-        {AXIS("{\"zip\": {\"a\": [1], \"b.\": [1]}}"), "'b.' is no key of a scenario"},
-        {AXIS("{\"sample\": \"random\", \"n\": 2, \"ranges\": {\"=\": [1]}}"), "'=' is no key of a scenario"},
+        {AXIS("{\"key\": \"\", \"values\": [1]}"), "s.json:2:19: error: '' is not a key of a scenario; such as"},
+        {AXIS("{\"grid\": {\"a..b\": [1]}}"), "s.json:2:29: error: 'a..b' is not a key of a scenario"},
+        {AXIS("{\"zip\": {\"a\": [1], \"b.\": [1]}}"), "'b.' is not a key of a scenario"},
+        {AXIS("{\"sample\": \"random\", \"n\": 2, \"ranges\": {\"=\": [1]}}"), "'=' is not a key of a scenario"},
         {AXIS("{\"zip\": {\"a\": [1, 2, 1], \"b\": [3, 3, 3]}}"),
          "s.json:2:19: error: items 1 and 3 of the lists are the same point"},
         {AXIS("{\"key\": \"a.b.c\", \"values\": [1]}, {\"key\": \"a\", \"values\": [3, {\"b\": {\"c\": 1}}]}"),
@@ -290,8 +290,8 @@ static void findings_tell_the_place(void)
         {AXIS("{\"key\": \"a\", \"linear\": {\"from\": 1, \"to\": 3, \"n\": 5}}"),
          "the value 2 comes more than once; write the ends with a decimal point"},
         {AXIS("{\"key\": \"a\", \"linear\": {\"from\": \"1s\", \"to\": \"3GB\", \"n\": 2}}"),
-         "s.json:2:55: error: \"3GB\" is no end of a range that starts with another unit"},
-        {AXIS("{\"key\": \"a\", \"log\": {\"from\": 0, \"to\": 3, \"n\": 2}}"), "no end at or below 0"},
+         "s.json:2:55: error: \"3GB\" is not in the unit of the other end of the range"},
+        {AXIS("{\"key\": \"a\", \"log\": {\"from\": 0, \"to\": 3, \"n\": 2}}"), "the ends of a logarithmic range must be above 0"},
         {AXIS("{\"key\": \"a\", \"log\": {\"form\": 1, \"to\": 3, \"n\": 2}}"), "did you mean 'from'?"},
         {AXIS("{\"sample\": \"sobel\", \"n\": 2, \"ranges\": {\"a\": [1]}}"), "did you mean 'sobol'?"},
         {AXIS("{\"sample\": \"sobol\", \"n\": 1000000, \"ranges\": {\"a\": [1]}}, {\"sample\": \"random\", \"n\": 1000000,"
