@@ -1,4 +1,4 @@
-/* The answer of a verb: tables and values, filled in once and printed for people (text, Markdown) or programs (JSON). */
+/* The answer of a verb: tables and values, filled once and printed for people (text, Markdown) or programs (JSON). */
 #ifndef ORRERY_CLI_ANSWER_H
 #define ORRERY_CLI_ANSWER_H
 
@@ -79,19 +79,19 @@ void answer_init(struct answer *answer, enum answer_form form);
 /* Prints the answer if `code` is 0, and frees it. Returns `code`, or SIM_E_NOMEM when filling failed. */
 int answer_end(struct answer *answer, int code, FILE *out);
 
-/* Adds the table and frees it. People see it below a blank line and `heading` (NULL: none), or nothing if it has no rows.
- * JSON has the member `key`, an array of objects; without a key, the array is the whole answer. */
+/* Adds the table and frees it. For people it stands below a blank line and `heading` (NULL: none); a table without rows is
+ * left out. In JSON it is the member `key`, an array of objects; with a NULL key, the array is the whole answer. */
 void answer_add(struct answer *answer, const char *key, const char *heading, struct answer_table *table);
 
-/* The same, but each row is a member of the enclosing object, named by the row's first cell. Its value is the one other cell
- * with a key, or an object of these. */
+/* Like answer_add, but in JSON each row is a member of the enclosing object, named by the row's first cell. Its value is
+ * the one other cell with a key, or an object of several. */
 void answer_members(struct answer *answer, struct answer_table *table);
 
 /* For people alone. */
 void answer_say(struct answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* For programs alone: members of an object, '{' to '}', or with a NULL key items of a list, '[' to ']'. A row stands in one
- * line. The object around all members opens and closes itself. */
+/* For programs alone: members of an object, '{' to '}', or with a NULL key items of a list, '[' to ']'. A row stands in
+ * one line. The object around all members opens and closes itself. */
 void answer_open(struct answer *answer, const char *key, char bracket);
 void answer_open_row(struct answer *answer, const char *key, char bracket);
 void answer_close(struct answer *answer, char bracket);

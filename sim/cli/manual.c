@@ -176,7 +176,7 @@ static const char bash_head[] =
     "_orrery_list() { orrery list \"$1\" 2>/dev/null | awk 'NR > 1 { print $1 }'; }\n"
     "_orrery_policies() { orrery list policies 2>/dev/null | awk -v family=\"$1\" 'NR > 1 && (family == \"\" || $1 == family) { print $2 }'; }\n"
     "\n"
-    "# Offer those of the words that begin like the one under the cursor, and files likewise; one per line, since names may\n"
+    "# Offer words and files that begin like the word under the cursor; one per line, since names may\n"
     "# hold blanks. What is under the cursor is still quoted as it was typed.\n"
     "_orrery_offer() { mapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\"); }\n"
     "_orrery_files() {\n"

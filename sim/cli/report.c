@@ -16,7 +16,8 @@ struct report_cli_options {
 
 #define OFFSET(member) offsetof(struct report_cli_options, member)
 static const struct option report_options_table[] = {
-    {"Options", "output", 'o', OPTION_TEXT, OFFSET(output), "FILE", NULL, "write the page there, not to standard output"},
+    {"Options", "output", 'o', OPTION_TEXT, OFFSET(output), "FILE", NULL,
+     "write the page there, not to standard output"},
     {NULL, "metric", 'm', OPTION_TEXTS, OFFSET(metrics), "NAME", NULL,
      "describe a study by this metric; the first two of several are plotted against each other"},
     {NULL, "base", 'b', OPTION_TEXT, OFFSET(base), "KEY=VALUE,...", NULL,
@@ -104,7 +105,7 @@ const struct verb verb_report = {
     .summary = "one HTML page about a run or a study",
     .usage = "RESULTS[:RUN] [-o report.html] [--metric NAME]... [--base K=V --new K=V]",
     .notes = "The page needs no network and no other file: it opens from a disk, on a phone, and prints. Every figure has\n"
-             "the SQL under it that it was made with. Without ':RUN' it tells of the study in the file, or else of the\n"
+             "the SQL that made it below. Without ':RUN' the page is about the study in the file, or else about the\n"
              "last run.\n",
     .options = report_options_table,
     .options_bytes = sizeof(struct report_cli_options),

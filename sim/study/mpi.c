@@ -70,8 +70,8 @@ static int take_report(struct handing *handing, struct diag *diag)
         MPI_Iprobe(MPI_ANY_SOURCE, TAG_REPORT, MPI_COMM_WORLD, &is_there, &status);
         if (is_there) break;
         nap();
-        if (++handing->n_naps % LOOK_NAPS == 0 && handing->work->options->look != NULL)
-            handing->work->options->look(handing->work->options->look_context, &handing->progress);
+        if (++handing->n_naps % LOOK_NAPS == 0 && handing->work->options->on_progress != NULL)
+            handing->work->options->on_progress(handing->work->options->progress_context, &handing->progress);
     }
     MPI_Recv(&report, (int)sizeof report, MPI_BYTE, status.MPI_SOURCE, TAG_REPORT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     handing->n_busy--;
@@ -133,8 +133,8 @@ static void do_batch(struct serving *serving, const struct task *tasks, size_t n
     struct sweep_options options = *serving->work->options;
     struct work work = *serving->work;
     options.workers = 1;
-    options.look = count;
-    options.look_context = &report;
+    options.on_progress = count;
+    options.progress_context = &report;
     work.options = &options;
     work.n_tasks = n;
     work.tasks = tasks;

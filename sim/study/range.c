@@ -26,7 +26,8 @@ static bool read_end(struct config_reading *reading, const struct json_node *nod
     }
     json_show(node, shown, sizeof shown);
     if (any)
-        config_report(reading, node, "such as 1 or \"5.5/s\"", "an end of a range must be a number or quantity, got %s", shown);
+        config_report(reading, node, "such as 1 or \"5.5/s\"", "an end of a range must be a number or quantity, got %s",
+                      shown);
     else
         config_report(reading, node, NULL, "%s is not in the unit of the other end of the range", shown);
     return false;

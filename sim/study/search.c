@@ -14,8 +14,7 @@ const struct metric_def *search_find_metric(struct config_reading *reading, cons
     char where[DIAG_WHERE_CHARS], shown[DIAG_TEXT_CHARS / 2];
     size_t n = 0;
     if (node->kind != JSON_STRING) {
-        config_report(reading, node, NULL, "a metric must be a string, got %s",
-                      json_show(node, shown, sizeof shown));
+        config_report(reading, node, NULL, "a metric must be a string, got %s", json_show(node, shown, sizeof shown));
         return NULL;
     }
     const struct metric_def *found = metric_find(node->text);

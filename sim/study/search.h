@@ -1,5 +1,5 @@
-/* What a study searches for, at every point of its axes: the largest (or smallest) value of a key at which conditions on
- * metrics hold. Every step runs under the same seeds, so that steps differ by the value alone (common random numbers).
+/* The search of a study: at every point of its axes, the largest (or smallest) value of a key for which conditions on
+ * metrics hold. All steps run with the same seeds, so they differ in the value alone (common random numbers).
  *
  *   "search": { "largest": "services.chat.trace.arrival.rate",   // or "smallest"
  *               "from": "1/s", "to": "64/s",                      // the bracket; whole numbers give whole numbers
@@ -9,9 +9,9 @@
  *                          { "metric": "request.finished", "at_least": 100 } ],
  *               "over": "mean" }                                  // of the seeds; "every": each seed must meet all
  *
- * That a condition holds up to one value and not beyond (from one value on, for "smallest") is assumed; where the ends do not
- * bracket it, the outcome says so. A run without the metric does not meet the condition. Nor does one that failed; an end of
- * the bracket that is there only because runs failed is no limit, and the outcome says that. */
+ * The search assumes that a condition holds up to one value and not beyond (from one value on, for "smallest"). If the
+ * ends do not bracket that value, the outcome notes it. A run without the metric, or a failed run, does not meet the
+ * condition. A value where runs failed is no limit, and the outcome notes that. */
 #ifndef ORRERY_STUDY_SEARCH_H
 #define ORRERY_STUDY_SEARCH_H
 

@@ -89,13 +89,12 @@ static int fail_taken(const char *output, struct diag *diag, const char *text)
 }
 
 /* Checks that an existing output holds all runs. */
-static int look_into_output(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+static int read_output(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
 {
     const char *output = sweeping->options->output;
     char text[80];
     int code = list_tasks(sweeping, found, diag);
-    snprintf(text, sizeof text, "the file has only part of this study's runs: %zu are missing",
-             sweeping->n_tasks);
+    snprintf(text, sizeof text, "the file has only part of this study's runs: %zu are missing", sweeping->n_tasks);
     if (code == 0 && sweeping->n_tasks > 0) code = fail_taken(output, diag, text);
     if (code == 0 && !sweeping->options->resume)
         code = fail_taken(output, diag, "the file already has the runs of this study");
@@ -111,7 +110,7 @@ static int check_output(struct sweeping *sweeping, bool *complete, struct diag *
     *complete = false;
     if (access(output, F_OK) != 0) return 0;
     int code = merge_open(&found, &output, 1, sweeping->study->hash, diag);
-    if (code == 0) code = look_into_output(sweeping, &found, diag);
+    if (code == 0) code = read_output(sweeping, &found, diag);
     *complete = code == 0 && !sweeping->has_failed;
     sweeping->result->n_runs = sweeping->result->n_found = found.n_runs;
     merge_close(&found);
@@ -358,7 +357,7 @@ static int lead(struct sweeping *sweeping, struct diag *diag)
     int code = check_output(sweeping, &sweeping->result->was_complete, diag);
     if (code != 0) return code;
     code = shards_open(&sweeping->shards, sweeping->study, sweeping->options, sweeping->runner, diag);
-    if (code == 0 && sweeping->result->was_complete) shards_remove(&sweeping->shards); /* the earlier sweep was killed before it did this */
+    if (code == 0 && sweeping->result->was_complete) shards_remove(&sweeping->shards); /* it was killed before that */
     else {
         if (sweeping->has_failed) sweeping->shards.earlier = sweeping->options->output;
         if (code == 0) code = shards_clean(&sweeping->shards, sweeping->study, diag);

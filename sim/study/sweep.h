@@ -40,10 +40,10 @@ struct sweep_options {
     const struct ranks *ranks; /* NULL: this machine only; mpi.h */
     int workers;               /* 0: one per core */
     size_t shard, n_shards;    /* this is shard 1 .. n_shards; 0, 0: the whole study */
-    bool resume;               /* keep the runs that an earlier sweep of the same study finished; run failed ones again */
+    bool resume;               /* keep runs that an earlier sweep of the study finished; run failed ones again */
     const volatile sig_atomic_t *interrupt; /* may be NULL */
-    void (*look)(void *context, const struct sweep_progress *progress); /* progress callback in the parent; may be NULL */
-    void *look_context;
+    void (*on_progress)(void *context, const struct sweep_progress *progress); /* in the parent; may be NULL */
+    void *progress_context;
 };
 
 /* The result. */

@@ -210,13 +210,13 @@ static int take_end(struct crew *crew, size_t i, int status, struct diag *diag)
     return has_more(crew) ? start_worker(crew, i, diag) : 0;
 }
 
-static void look(const struct crew *crew)
+static void show_progress(const struct crew *crew)
 {
     const struct work *work = crew->work;
     struct sweep_progress progress = work->progress;
     progress.n_done += atomic_load(&crew->common->n_done);
     progress.n_failed += atomic_load(&crew->common->n_failed);
-    if (work->options->look != NULL) work->options->look(work->options->look_context, &progress);
+    if (work->options->on_progress != NULL) work->options->on_progress(work->options->progress_context, &progress);
 }
 
 static void stop_workers(const struct crew *crew, int signal_number)
@@ -244,7 +244,7 @@ static int supervise(struct crew *crew, struct diag *diag)
             stop_workers(crew, SIGTERM);
             crew->is_stopping = true;
         }
-        look(crew);
+        show_progress(crew);
     }
     return code;
 }

@@ -89,7 +89,7 @@ err "no service has a cost model with operators"
 run 2 explain cost "$T/s.json" --batch 4 --json
 err 'add --operators'
 run 2 explain cost "$T/s.json" --batch 0
-err 'nothing to do'
+err 'no batch and no prompt'
 run 2 explain cost "$T/s.json" --context 0
 err "option '--context' must be a whole number from 1 to 1073741824, got '0'"
 run 2 explain cost "$T/s.json" --prompt 1e3

@@ -104,7 +104,7 @@ run 0 run "$T/base.json" -o "$T/run.db" -q
 run 2 sweep "$T/study.json" -o "$T/run.db"
 err 'these are not the results of a study'
 run 2 sweep "$T/study.json" -o "$T/shard1.db" --resume
-err 'a part of this study'
+err "only part of this study's runs"
 
 # Killed with all its workers, again and again, then resumed.
 kills=0

@@ -81,7 +81,7 @@ run 2 run quickstart --timeline "$T/none.json" --timeline-window 20s:10s --timel
 err "'20s:10s' ends before it begins"
 err "'4' is not a share of that form"
 run 2 run quickstart --timeline-window :10s
-err 'there is no timeline'
+err 'belong to a timeline'
 run 3 run quickstart --timeline "$T/nowhere/none.json" -o "$T/none.db"
 err 'cannot write'
 run 3 run quickstart --timeline "$T/none.json" -o "$T/nowhere/none.db"

@@ -30,7 +30,8 @@ static const struct option calibrate_options[] = {
      "the serving engine whose iterations were measured: fit its CPU overhead"},
     {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL, "parameter set; by the format: in-model or isolated"},
     {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the measured LLM, if the profile does not name it"},
-    {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL, "its tensor parallelism, if the profile does not give it"},
+    {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL,
+     "its tensor parallelism, if the profile does not give it"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
      "calibration file: fitted classes replace those in it"},
     {NULL, "table", 't', OPTION_FLAG, AT(table), NULL, NULL,
@@ -309,7 +310,8 @@ static int check_power_usage(struct cli *cli, const struct cli_call *call)
     if (options->predict == NULL && options->engine == NULL && options->calibration == NULL && options->set == NULL &&
         options->llm == NULL && options->tensor_parallel == NULL && options->report == NULL && !options->table)
         return 0;
-    return fail_usage(cli, "leave out all but --gpu, --output and --json", "the measurements of power determine all else");
+    return fail_usage(cli, "leave out all but --gpu, --output and --json",
+                      "the measurements of power determine all else");
 }
 
 static int check_usage(struct cli *cli, const struct calibrate_options *options)
@@ -321,7 +323,8 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
                           "exactly one of --gpu, --predict and --engine is needed");
     if (options->engine != NULL &&
         (options->report != NULL || options->set != NULL || options->llm != NULL || options->tensor_parallel != NULL))
-        return fail_usage(cli, "leave out --report, --set, --llm and --tp", "an engine's measurements determine all else");
+        return fail_usage(cli, "leave out --report, --set, --llm and --tp",
+                          "an engine's measurements determine all else");
     if (options->predict != NULL && (options->output != NULL || options->report != NULL))
         return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
     if (options->table && (options->gpu == NULL || strcmp(options->gpu, pooled_name) == 0))

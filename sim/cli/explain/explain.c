@@ -18,7 +18,8 @@ struct explain_options {
 static const struct option explain_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, offsetof(struct explain_options, settings), "KEY=VALUE", NULL,
      "set a value of the scenario"},
-    {"Options of cost and links", "json", 0, OPTION_FLAG, COST_OPTION(json), NULL, NULL, "print the rows as a JSON array"},
+    {"Options of cost and links", "json", 0, OPTION_FLAG, COST_OPTION(json), NULL, NULL,
+     "print the rows as a JSON array"},
     {"Options of cost", "operators", 0, OPTION_FLAG, COST_OPTION(operators), NULL, NULL,
      "only the operators of one iteration, instead of iterations over batch and context"},
     {"The iteration whose operators are shown", "batch", 0, OPTION_TEXT, COST_OPTION(batch.batch), "N", NULL,

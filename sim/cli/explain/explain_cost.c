@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* A pool of a service, and its cost model. */
-struct costed {
+struct modelled_pool {
     const char *name; /* service, and pool if it has any: "chat", "chat/prompts" */
     struct pool_config pool;
     struct gpu_spec gpu;
@@ -33,33 +33,33 @@ static const char *place_of(const struct config *config, const struct service_co
 }
 
 static int cost_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
-                     struct arena *arena, struct costed *costed)
+                     struct arena *arena, struct modelled_pool *modelled)
 {
     const struct config *config = setup->config;
     const struct pool_config pool = service_pool(service, index);
     char llm_path[256];
     snprintf(llm_path, sizeof llm_path, "services.%s.llm", service->name);
-    *costed = (struct costed){.name = pool.name == NULL ? service->name
+    *modelled = (struct modelled_pool){.name = pool.name == NULL ? service->name
                                                         : arena_printf(arena, "%s/%s", service->name, pool.name),
                               .pool = pool,
                               .gpus = (double)(pool.tensor_parallel * pool.pipeline_parallel)};
-    if (costed->name == NULL) return SIM_E_NOMEM;
+    if (modelled->name == NULL) return SIM_E_NOMEM;
     const char *gpu = pool.gpu != NULL ? pool.gpu : setup->scenario.cluster.nodes.gpu;
     if (gpu == NULL)
         return diag_error(&cli->diag, SIM_E_CONFIG, config_where(config, "cluster"),
                           "add \"gpu\": see 'orrery list gpus'", "services need to know the cluster's 'gpu'");
     const char *gpu_place = pool.gpu != NULL ? place_of(config, service, &pool, "gpu")
                                              : config_where(config, "cluster.gpu");
-    int code = catalog_gpu(&setup->catalog, gpu, gpu_place, arena, &costed->gpu, &cli->diag);
+    int code = catalog_gpu(&setup->catalog, gpu, gpu_place, arena, &modelled->gpu, &cli->diag);
     if (code == 0)
-        code = catalog_llm(&setup->catalog, service->llm, config_where(config, llm_path), arena, &costed->llm,
+        code = catalog_llm(&setup->catalog, service->llm, config_where(config, llm_path), arena, &modelled->llm,
                            &cli->diag);
     if (code != 0) return code;
-    const struct cost_request request = {.catalog = &setup->catalog, .gpu = &costed->gpu, .llm = &costed->llm,
+    const struct cost_request request = {.catalog = &setup->catalog, .gpu = &modelled->gpu, .llm = &modelled->llm,
                                          .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = pool.pipeline_parallel,
                                          .where = place_of(config, service, &pool, "cost"), .arena = arena,
                                          .diag = &cli->diag};
-    return cost_build(&pool.cost, &request, &costed->model);
+    return cost_build(&pool.cost, &request, &modelled->model);
 }
 
 /* A row of the table: `sequences` sequences, each with `tokens` tokens in its prompt or context. */
@@ -118,14 +118,14 @@ static void add_rate(struct answer_table *table, double amount, double seconds)
         table_undefined(table);
 }
 
-static void add_row(struct answer_table *table, const struct costed *costed, const struct sample *sample)
+static void add_row(struct answer_table *table, const struct modelled_pool *modelled, const struct sample *sample)
 {
     struct iteration_cost cost;
-    costed->model.cost(costed->model.model, &sample->work, &cost);
-    double flop = sample_flop(&costed->llm, sample), bytes = sample_bytes(&costed->llm, sample);
-    double peak_flop_per_s = costed->gpus * gpu_peak_flop_per_s(&costed->gpu, costed->llm.compute);
-    double peak_bytes_per_s = costed->gpus * costed->gpu.memory_bytes_per_s;
-    table_text(table, costed->name);
+    modelled->model.cost(modelled->model.model, &sample->work, &cost);
+    double flop = sample_flop(&modelled->llm, sample), bytes = sample_bytes(&modelled->llm, sample);
+    double peak_flop_per_s = modelled->gpus * gpu_peak_flop_per_s(&modelled->gpu, modelled->llm.compute);
+    double peak_bytes_per_s = modelled->gpus * modelled->gpu.memory_bytes_per_s;
+    table_text(table, modelled->name);
     table_text(table, sample->phase);
     table_number(table, (double)sample->sequences);
     table_number(table, (double)sample->tokens);
@@ -138,18 +138,18 @@ static void add_row(struct answer_table *table, const struct costed *costed, con
     table_number(table, cost.extrapolated_frac);
 }
 
-static void add_rows(struct answer_table *table, const struct costed *costed)
+static void add_rows(struct answer_table *table, const struct modelled_pool *modelled)
 {
     static const int64_t lengths[] = {128, 512, 2048, 8192}, batches[] = {1, 8, 32, 128};
     enum { N_LENGTHS = sizeof lengths / sizeof *lengths, N_BATCHES = sizeof batches / sizeof *batches };
-    for (int i = 0; i < N_LENGTHS && lengths[i] <= costed->llm.max_context; i++) {
-        struct sample sample = prefill_sample(&costed->llm, lengths[i]);
-        add_row(table, costed, &sample);
+    for (int i = 0; i < N_LENGTHS && lengths[i] <= modelled->llm.max_context; i++) {
+        struct sample sample = prefill_sample(&modelled->llm, lengths[i]);
+        add_row(table, modelled, &sample);
     }
     for (int i = 0; i < N_BATCHES; i++) {
-        for (int j = 0; j < N_LENGTHS && lengths[j] <= costed->llm.max_context; j++) {
-            struct sample sample = decode_sample(&costed->llm, batches[i], lengths[j]);
-            add_row(table, costed, &sample);
+        for (int j = 0; j < N_LENGTHS && lengths[j] <= modelled->llm.max_context; j++) {
+            struct sample sample = decode_sample(&modelled->llm, batches[i], lengths[j]);
+            add_row(table, modelled, &sample);
         }
     }
 }
@@ -292,24 +292,24 @@ struct account {
 static int add_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
                     struct arena *arena, struct account *account)
 {
-    struct costed costed;
-    const int code = cost_pool(cli, setup, service, index, arena, &costed);
+    struct modelled_pool modelled;
+    const int code = cost_pool(cli, setup, service, index, arena, &modelled);
     if (code != 0) return code;
-    text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", costed.name, costed.llm.name, costed.gpus,
-                costed.gpu.name, costed.model.kind, costed.model.calibrated ? "" : ", uncalibrated");
-    if (costed.model.caveat) text_printf(&account->notes, "%s: %s\n", costed.name, costed.model.caveat);
-    const struct kv_offloader *offloader = costed.pool.kv.offload.policy.entry;
+    text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", modelled.name, modelled.llm.name, modelled.gpus,
+                modelled.gpu.name, modelled.model.kind, modelled.model.calibrated ? "" : ", uncalibrated");
+    if (modelled.model.caveat) text_printf(&account->notes, "%s: %s\n", modelled.name, modelled.model.caveat);
+    const struct kv_offloader *offloader = modelled.pool.kv.offload.policy.entry;
     if (offloader != NULL && offloader->place != NULL)
-        text_printf(&account->notes, "%s: times with all KV on the GPU, without kv.offload '%s'\n",
-                    costed.name, offloader->policy.name);
-    if (pool_kv_blocks(&costed.pool, &costed.gpu, &costed.llm) == 0)
-        text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", costed.name,
-                    costed.llm.name);
-    add_rows(&account->iterations, &costed);
-    const struct cost_operators *cost = cost_operators_of(&costed.model);
+        text_printf(&account->notes, "%s: times with all KV on the GPU, without kv.offload '%s'\n", modelled.name,
+                    offloader->policy.name);
+    if (pool_kv_blocks(&modelled.pool, &modelled.gpu, &modelled.llm) == 0)
+        text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", modelled.name,
+                    modelled.llm.name);
+    add_rows(&account->iterations, &modelled);
+    const struct cost_operators *cost = cost_operators_of(&modelled.model);
     if (!cost) return 0;
-    say_iteration(costed.name, cost, &account->work, &account->operator_notes);
-    add_operators(&account->operators, costed.name, cost, &account->work);
+    say_iteration(modelled.name, cost, &account->work, &account->operator_notes);
+    add_operators(&account->operators, modelled.name, cost, &account->work);
     return 0;
 }
 

@@ -204,7 +204,10 @@ int explain_links(struct cli *cli, const struct setup *setup, bool json)
     static const struct table_column columns[] = {LEFT("from"),           LEFT("to"),          RIGHT("gpu_gb_per_s"),
                                                   RIGHT("node_gb_per_s"), RIGHT("latency_us"), LEFT("way")};
     struct arena arena;
-    struct ways ways = {.cli = cli, .cluster = &setup->scenario.cluster.nodes, .links = &setup->scenario.cluster.links, .arena = &arena};
+    struct ways ways = {.cli = cli,
+                        .cluster = &setup->scenario.cluster.nodes,
+                        .links = &setup->scenario.cluster.links,
+                        .arena = &arena};
     arena_init(&arena);
     TABLE_INIT(&ways.table, columns);
     struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});

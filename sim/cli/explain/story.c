@@ -28,7 +28,8 @@ __attribute__((format(printf, 4, 5))) static int tell(struct story *story, doubl
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    struct story_event event = {t_s, story->n_events, arena_strdup(story->arena, what), arena_strdup(story->arena, text)};
+    struct story_event event = {t_s, story->n_events, arena_strdup(story->arena, what),
+                                arena_strdup(story->arena, text)};
     if (event.what == NULL || event.text == NULL) return SIM_E_NOMEM;
     return vec_push(&story->events, &story->n_events, &story->capacity, event);
 }

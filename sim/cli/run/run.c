@@ -40,8 +40,10 @@ static const struct option run_options[] = {
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
     {NULL, "timeline", 0, OPTION_TEXT, AT(timeline), "FILE.json[.gz]", NULL,
      "timeline of replicas, requests and jobs, for ui.perfetto.dev"},
-    {NULL, "timeline-window", 0, OPTION_TEXT, AT(timeline_window), "FROM:TO", NULL, "only this part of the timeline: 10s:1min"},
-    {NULL, "timeline-sample", 0, OPTION_TEXT, AT(timeline_sample), "1/N", NULL, "only one of N requests in the timeline"},
+    {NULL, "timeline-window", 0, OPTION_TEXT, AT(timeline_window), "FROM:TO", NULL,
+     "only this part of the timeline: 10s:1min"},
+    {NULL, "timeline-sample", 0, OPTION_TEXT, AT(timeline_sample), "1/N", NULL,
+     "only one of N requests in the timeline"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
@@ -221,7 +223,8 @@ static int run(struct cli *cli, const struct cli_call *call)
     if (options->resume && options->output == NULL)
         return fail_usage(cli, "name the results database with -o", "'--resume' has nothing to resume");
     if (options->timeline == NULL && (options->timeline_window != NULL || options->timeline_sample != NULL))
-        return fail_usage(cli, "name the file with --timeline", "'--timeline-window' and '--timeline-sample' belong to a timeline");
+        return fail_usage(cli, "name the file with --timeline",
+                          "'--timeline-window' and '--timeline-sample' belong to a timeline");
     if (options->from == NULL && call->n_arguments == 0)
         return fail_usage(cli, "usage: orrery run SCENARIO, or --from DB:RUN", "there is no scenario to run");
     if (options->from == NULL) return run_scenario(cli, options, call->arguments[0]);

@@ -215,8 +215,7 @@ static int add_file(void *context, const char *path)
     struct file_hash *files = context;
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-        diag_warning(files->diag, path, "copy it to a file",
-                     "it can be read only once, so the inputs have no hash");
+        diag_warning(files->diag, path, "copy it to a file", "it can be read only once, so the inputs have no hash");
         files->readable_once = true;
         return 0;
     }

@@ -15,8 +15,7 @@ struct figure_call {
 static const struct option figure_options[] = {
     {"Options of run and all", "output", 'o', OPTION_TEXT, AT(directory), "DIR", NULL,
      "where results and documents go; by default figures"},
-    {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
-     "runs in parallel; by default one per core"},
+    {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel; by default one per core"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "keep what an earlier call has finished"},
     {NULL, "gnuplot", 0, OPTION_FLAG, AT(gnuplot), NULL, NULL, "also write each chart as .gp and .dat"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},

@@ -143,7 +143,7 @@ struct figure_watch {
     bool is_shown, has_line;
 };
 
-static void look(void *context, const struct sweep_progress *progress)
+static void show_progress(void *context, const struct sweep_progress *progress)
 {
     struct figure_watch *watch = context;
     if (!watch->is_shown || progress->n_runs == 0) return;
@@ -182,8 +182,8 @@ static int run_study(struct cli *cli, const struct study *study, const char *out
                                 .workers = options->workers,
                                 .resume = options->resume,
                                 .interrupt = cli->interrupt,
-                                .look = look,
-                                .look_context = &watch};
+                                .on_progress = show_progress,
+                                .progress_context = &watch};
     int code = make_room(cli, output, options);
     if (code != 0) return code;
     code = sweeping_init(&host, cli);

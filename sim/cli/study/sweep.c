@@ -29,7 +29,8 @@ static const struct option sweep_options[] = {
      "set a value of the scenario in every run"},
     {NULL, "seeds", 0, OPTION_TEXT, AT(seeds), "N", NULL, "seeds 1 .. N in place of those of the study"},
     {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the study in the results"},
-    {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL, "list the runs, check every value of every axis, and stop"},
+    {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL,
+     "list the runs, check every value of every axis, and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "the new results database (default: the study's name and '.db')"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL,
@@ -107,7 +108,7 @@ struct sweep_watch {
     double started_s;
 };
 
-static void look(void *context, const struct sweep_progress *progress)
+static void show_progress(void *context, const struct sweep_progress *progress)
 {
     struct sweep_watch *watch = context;
     size_t n_ended = progress->n_done + progress->n_failed;
@@ -186,8 +187,8 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     watch.is_shown = !options->quiet && isatty(fileno(cli->err));
     how->resume = options->resume;
     how->interrupt = cli->interrupt;
-    how->look = look;
-    how->look_context = &watch;
+    how->on_progress = show_progress;
+    how->progress_context = &watch;
     int code = sweeping_init(&host, cli);
     if (code == 0) code = sweep(study, how, &host.runner, &result, &cli->diag);
     sweeping_fini(&host);

@@ -43,7 +43,7 @@ struct replay {
 struct replay_outcome {
     double *simulated[REPLAY_TIMES]; /* [log.n], NAN if the request did not get that far */
     double *finish_s;                /* [log.n], since the first arrival; NAN as above */
-    int64_t finished, rejected, unfinished, absent; /* counts of requests of the log; absent: removed by a transform or `until` */
+    int64_t finished, rejected, unfinished, absent; /* requests of the log; absent: removed by a transform or `until` */
     struct arena arena;
 };
 

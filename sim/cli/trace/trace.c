@@ -46,7 +46,8 @@ static const struct option trace_options[] = {
      "wrong rows of the log to leave out; 0 by default"},
     {NULL, "refit", 0, OPTION_CHOICE, AT(refit), "overhead", refits,
      "fit the engine's CPU overhead on one part of the log, test it on the other"},
-    {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL, "share of the log to fit on, from its start; 0.5 by default"},
+    {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL,
+     "share of the log to fit on, from its start; 0.5 by default"},
     {0}};
 #undef AT
 

@@ -212,7 +212,8 @@ static int own_overhead(struct replaying *replaying, const struct setup *setup, 
 static int refit_overhead(struct replaying *replaying, const struct setup *setup, const struct replay_outcome *before,
                           struct replay_refit *refit)
 {
-    struct refit search = {.n = 3, .units = {1e-3, 1e-5, 1e-3}, .has_start = true, .residuals = residuals_with, .context = replaying};
+    struct refit search = {.n = 3, .units = {1e-3, 1e-5, 1e-3}, .has_start = true, .residuals = residuals_with,
+                           .context = replaying};
     struct refit_result found;
     int code = read_train(replaying);
     search.n_residuals = N_RESIDUALS * replaying->n_train;
