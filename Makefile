@@ -39,6 +39,10 @@ endif
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 # At a fixed address a program starts without relocating the table that the sanitizer keeps of all globals.
 LDFLAGS_asan  := -no-pie
+ifneq ($(WITH),)
+LDFLAGS_$(MODE) := -fsanitize=address,undefined -no-pie
+CFLAGS += -g0
+endif
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
 LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lglpk -lz -lm -lpthread -ldl $(MPI_LIBS)
 
@@ -53,8 +57,8 @@ FUZZERS  := $(wildcard tests/fuzz/*.c)
 HARNESS  := $(wildcard tests/support/*.c) $(FUZZERS)
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 
-# WITH=build/asan compiles only what the result of a simulation depends on, and takes the other objects from that build: what
-# tests/cli/compilers.sh links to compare compilers and levels of optimisation.
+# WITH=build/asan compiles only what the result of a simulation depends on, and takes the other objects from that build: for
+# tests/cli/compilers.sh, which compares compilers and levels of optimisation, and for tests that repeat large experiments.
 DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
 obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(filter $(DECIDING),$(1)),$(1))) \
     $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(DECIDING),$(1))))
@@ -88,9 +92,10 @@ $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
 print-policy-headers:
 	@echo $(POLICY_HEADERS)
 # What WITH leaves out, for another compiler's warnings.
-check-syntax:
+check-syntax: $(patsubst %,$(B)/analysis/report/%.inc,style.css script.js)
 	@$(CC) $(ALL_CFLAGS) -DORRERY_COMMIT='""' -DORRERY_PREFIX='""' -fsyntax-only \
-	    $(filter-out $(DECIDING) analysis/report/assets.c,$(LIB_SRC) $(CLI_SRC))
+	    $(filter-out $(DECIDING),$(LIB_SRC) $(CLI_SRC))
+optimised: $(B)/orrery $(B)/tests/run
 print-libraries:
 	@echo $(LDLIBS)
 
@@ -113,9 +118,9 @@ $(B)/%.o: %.c $(B)/flags | build/deps.ok
 	$(call note,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
 
-# The sanitized build spends less time where optimising pays, on the hash of results, and where it does not, on unit tests.
+# The sanitized build spends less time where optimising pays, on hashes and placement, and where it does not, on unit tests.
 ifeq ($(MODE),asan)
-$(B)/sim/core/hash.o: DEFINES = -O2
+$(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(call below,sim/world/cluster)): DEFINES = -O2
 $(call obj,$(call below,tests/unit)): DEFINES = -O0
 endif
 
@@ -156,6 +161,7 @@ $(B)/tests/suites.inc: $(SUITES) Makefile
 $(call obj,$(HARNESS)): $(B)/tests/suites.inc
 
 $(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB)
+	@mkdir -p $(@D)
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ -lcunit $(LDLIBS)
 
@@ -163,7 +169,8 @@ $(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB)
 test:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) MODE=asan WERROR=1 run-tests
 run-tests: $(B)/tests/run $(B)/orrery $(BENCHES)
-	@ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=detect_leaks=1 $(B)/tests/run $(T)
+	@$(if $(T),,$(MAKE) --no-print-directory MODE=o3 WITH=$(B) WERROR= CI= optimised)
+	@OPTIMISED=$(if $(T),,build/o3-relinked) ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=detect_leaks=1 $(B)/tests/run $(T)
 
 ## make accept     write the golden results anew; the body of the commit says what moved them
 accept: build/orrery
@@ -275,5 +282,5 @@ help:
 -include $(shell find build -name '*.d' 2>/dev/null)
 
 .PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration power engines accuracy install install-files \
-    uninstall clean help print-policy-headers print-libraries check-syntax FORCE
+    uninstall clean help print-policy-headers print-libraries check-syntax optimised FORCE
 .SECONDARY:

@@ -170,18 +170,18 @@ static int read_paper(const struct figure_data *data, struct data_series *out, s
     const struct figure_curve *paper = &out->series->paper;
     if (paper->points.n > 0) return copy_points(data, &paper->points, &out->paper, diag);
     if (paper->sql == NULL) return 0;
-    struct row *rows;
-    size_t n;
-    bool has_interval;
+    struct row *rows = NULL;
+    size_t n = 0;
+    bool has_interval = false;
     int code = read_rows(data, out->series, paper->sql, &rows, &n, &has_interval, diag);
     return code == 0 ? fill_curve(data, rows, n, has_interval, &out->paper, diag) : code;
 }
 
 static int read_series(const struct figure_data *data, struct data_series *out, struct diag *diag)
 {
-    struct row *rows;
-    size_t n;
-    bool has_interval;
+    struct row *rows = NULL;
+    size_t n = 0;
+    bool has_interval = false;
     int code = read_rows(data, out->series, out->series->sql, &rows, &n, &has_interval, diag);
     if (code == 0 && !isnan(out->series->interval))
         code = average_rows(data, rows, n, out, diag);

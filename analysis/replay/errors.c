@@ -32,7 +32,7 @@ static int compare_distributions(const double *measured, const double *simulated
                                  struct replay_errors *errors)
 {
     static const char *const names[REPLAY_STATISTICS] = {"mean", "p50", "p90", "p99"};
-    double sides[2][REPLAY_STATISTICS];
+    double sides[2][REPLAY_STATISTICS] = {{0.0}};
     double *values = mem_alloc((n + 1) * sizeof *values);
     if (values == NULL) return SIM_E_NOMEM;
     for (int side = 0; side < 2; side++) {

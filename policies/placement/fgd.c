@@ -94,7 +94,7 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
     struct frag_node after = {left_milli, of->gpus, of->gpu_model, of->cpu_left_milli - part->cpu_milli};
     const double before_milli = fragmentation_now(fgd, view, node);
     if (part_is_share(part)) return score_share(fgd, view, &after, left_milli, before_milli, part->gpu_milli, gpu);
-    for (int32_t g = 0; missing > 0; g++) {
+    for (int32_t g = 0; g < of->gpus && missing > 0; g++) {
         if (left_milli[g] < 1000) continue;
         left_milli[g] = 0;
         missing--;

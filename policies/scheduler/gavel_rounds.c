@@ -258,8 +258,9 @@ static void choose(struct gavel_rounds *rounds)
         rounds->jobs[i]->next_on = -1;
         rounds->jobs[i]->ran_with = NULL;
     }
-    const int first = rounds->rule->rotates ? (int)(rounds->number % rounds->types) : 0;
-    for (int j = 0; j < rounds->types; j++) choose_on(rounds, (first + j) % rounds->types);
+    const int types = rounds->types;
+    const int first = rounds->rule->rotates && types > 0 ? (int)(rounds->number % types) : 0;
+    for (int j = 0; j < types; j++) choose_on(rounds, (first + j) % types);
 }
 
 static double grant_of(const struct gavel_job *job)

@@ -34,7 +34,7 @@ int sizes_file_read(const char *path, struct real_list *sizes_gpu_s, struct diag
     struct csv *csv;
     int code = input_open(path, &input, diag);
     if (code == 0) code = csv_create(input, &(struct csv_options){0}, &csv, diag);
-    if (code < 0) return code;
+    if (code != 0) return code;
     code = read_rows(csv, sizes_gpu_s, diag);
     csv_destroy(csv);
     real_list_sort(sizes_gpu_s);

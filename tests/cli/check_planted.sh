@@ -16,7 +16,7 @@ flags=$(cat "$BUILD/flags")
 libraries=$(make -s print-libraries)
 last='the planted build'
 $flags -c -o "$T/planted.o" "$T/planted.c" || complain 'it does not compile'
-$flags -Wl,--dynamic-list="$BUILD/exports" -o "$T/orrery" $(find "$BUILD/sim/cli" -name "*.o") "$T/planted.o" "$BUILD/liborrery.a" $libraries ||
+$flags -Wl,--dynamic-list="$BUILD/exports" -o "$T/orrery" $(find sim/cli -name "*.c" | sed "s|.*|$BUILD/&|; s|c\$|o|") "$T/planted.o" "$BUILD/liborrery.a" $libraries ||
     complain 'it does not link'
 
 baseline=configs/regression/baseline.json

@@ -11,8 +11,7 @@ simulate() { # PROGRAM: the result hash goes to $hash
 program() { echo "build/$1-relinked/orrery"; }
 # build MODE CC NAME: the program with its simulation compiled anew, in its own directory; the rest of it comes from the build under test.
 build() {
-    quiet_make MODE="$1" CC="$2" LINKER="${CC:-gcc}" WITH="${BUILD:-build/release}" CFLAGS=-g0 \
-        LDFLAGS='-fsanitize=address,undefined -no-pie' "$(program "$3")"
+    quiet_make MODE="$1" CC="$2" LINKER="${CC:-gcc}" WITH="${BUILD:-build/release}" "$(program "$3")"
 }
 quiet_make() {
     env -u MAKEFLAGS -u MFLAGS -u CI make -j2 "$@" >"$T/make" 2>&1 || { complain "make $*"; tail -5 "$T/make"; }

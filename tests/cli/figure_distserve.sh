@@ -1,6 +1,7 @@
 #!/bin/sh
 # The figure of DistServe's attainment with four replications: who attains more at which rate, and where it is the other way round.
 . tests/cli/lib.sh
+optimised
 
 mkdir "$T/data"
 cp -r configs "$T/data/"

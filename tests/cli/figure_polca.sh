@@ -3,6 +3,7 @@
 # set by PO-1 and PO-2; PO-3, PO-4 and PO-5 are checked for their shape, PO-6 for its bound; what is known from memory only is told.
 # Numbers in brackets: what the paper says, from a reading of it (second hand), or from memory.
 . tests/cli/lib.sh
+optimised
 
 high="'chat-high', 'search'"
 low="'chat-low', 'summarise'"

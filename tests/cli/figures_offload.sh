@@ -1,6 +1,7 @@
 #!/bin/sh
 # The figures of offloading systems: what each claim comes to, and none that fails unexpectedly.
 . tests/cli/lib.sh
+optimised
 
 verdicts() { # FIGURE, then what is expected of its claims: verdicts with their number
     run 0 figure run "$1" -o "$T/figures" --json -q

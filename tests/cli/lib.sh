@@ -12,6 +12,11 @@ T=$TEST_TMPDIR
 failures=0
 last=
 
+# The program of the optimised build, for experiments too large for sanitizers; the one under test where there is none.
+optimised() {
+    [ -z "${OPTIMISED:-}" ] || ORRERY=$OPTIMISED/orrery
+}
+
 complain() {
     echo "FAILED: $*"
     echo "  after: $last"

@@ -80,8 +80,8 @@ static bool is_long(const char *name)
 {
     static const char *const names[] = {
         "tests/cli/compilers.sh", "every_policy_conforms", "tests/cli/figure_polca.sh",    "every_policy_conforms_at_length",
-        "tests/cli/readme.sh",    "tests/cli/conform.sh",  "tests/cli/figures_offload.sh", "a_third_of_the_tasks_with_a_model",
-        "tests/cli/sweep.sh",     "all_gpus_shared"};
+        "tests/cli/readme.sh",    "tests/cli/conform.sh",  "tests/cli/figures_offload.sh", "tests/cli/sweep.sh",
+        "tests/cli/experiments.sh", "tests/cli/figure_distserve.sh"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return false;
@@ -274,10 +274,17 @@ static void forget(void)
     for (int i = 0; i < run.n_texts; i++) free(run.texts[i]);
 }
 
+/* Large experiments, which the program of OPTIMISED repeats (tests/cli/experiments.sh). */
+static bool is_run_optimised(const char *suite)
+{
+    const char *build = getenv("OPTIMISED");
+    return build != NULL && build[0] != '\0' && strcmp(suite, "fgd") == 0;
+}
+
 static void add_tests(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
-        if (!wanted(suites[i].name, argc, argv)) continue;
+        if (!wanted(suites[i].name, argc, argv) || is_run_optimised(suites[i].name)) continue;
         run.suite = CU_add_suite(suites[i].name, NULL, NULL);
         suites[i].add_tests();
     }

@@ -74,7 +74,7 @@ static int read_dense(struct profile_reader *reader)
     const struct llm_file *file = reader->state;
     const int size = sheet_has(&reader->sheet, DENSE_TOKENS) ? DENSE_TOKENS : DENSE_SEQUENCES;
     struct profile_row row = {.group = file->group};
-    double microseconds;
+    double microseconds = 0.0;
     int status = sheet_number(&reader->sheet, size, 1.0, &row.tokens);
     if (status == 0) status = sheet_number(&reader->sheet, DENSE_TIME, 0.0, &microseconds);
     if (status < 0) return status;

@@ -396,7 +396,7 @@ static int read_row(struct profile_reader *reader)
 {
     const struct columns *columns = reader->state;
     struct profile_row row = {0};
-    double time;
+    double time = 0.0;
     int code = read_set(reader, columns->set);
     if (code == 0) code = read_class(reader, columns->kernel, &row.call.class);
     if (code < 0) return code;

@@ -218,7 +218,7 @@ static int read_attention(struct profile_reader *reader)
     if (status == 0) status = sheet_number(sheet, ATTENTION_CONTEXT, chunk_counts ? chunk : 0.0, &context);
     if (status == 0)
         status = sheet_number(sheet, is_prefill ? ATTENTION_PREFILL : ATTENTION_DECODE, 0.0, &milliseconds);
-    if (status < 0) return status;
+    if (status != 0) return status;
     const double query = sizes[ATTENTION_HEADS], tensor = sizes[ATTENTION_TENSOR], batch = sizes[ATTENTION_BATCH];
     const struct profile_heads heads = {.query = query / tensor,
                                         .kv = fmax(sizes[ATTENTION_KV_HEADS] / tensor, 1.0),
@@ -340,7 +340,7 @@ static int read_network(struct profile_reader *reader)
     struct profile_row row = {.call.class = send ? KERNEL_SEND : KERNEL_ALL_REDUCE,
                               .op = send ? OP_SEND : OP_ALL_REDUCE};
     struct collective_shape *shape = &row.call.shape.collective;
-    double values[NETWORK_COLUMNS], milliseconds;
+    double values[NETWORK_COLUMNS], milliseconds = 0.0;
     int status = sheet_numbers(sheet, NETWORK_SIZE, NETWORK_NAME, values);
     if (status == 0)
         status = sheet_number(sheet, sheet_has(sheet, NETWORK_ALL_REDUCE) ? NETWORK_ALL_REDUCE : NETWORK_SEND, 0.0,
