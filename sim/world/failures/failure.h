@@ -3,9 +3,9 @@
  * Every component (GPU, node, switch, site) of a cause has a lifetime of its own. It passes by the clock, whether or
  * not a job uses the component, and begins anew after a repair. A shock of a domain strikes several of its nodes, one
  * by one over a while. A node that fails loses its jobs, which fall back to their last checkpoint, and its replicas of
- * services (service_struck.c). It is down until it is repaired; a failure without repair only interrupts. A strike of a
- * node that is already down has no effect and counts as unseen. Failures of scope 'job' come with the time for which a
- * job has held GPUs.
+ * services (service_failures.c). It is down until it is repaired; a failure without repair only interrupts. A strike of
+ * a node that is already down has no effect and counts as unseen. Failures of scope 'job' come with the time for which
+ * a job has held GPUs.
  *
  * Everything is drawn from streams named by cause and component, and only the effect of a failure depends on jobs:
  * under one seed all policies meet the same failures. Failures keep no run alive; a repair for which a job may wait

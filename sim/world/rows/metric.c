@@ -51,7 +51,7 @@ int metric_emit_of(const struct sink *sink, const char *name, const char *entity
     return sink->metric(sink->context, &row);
 }
 
-/* A quantile as the histogram tells it, which is exact to a bucket, within what was really seen. */
+/* A quantile of the histogram, exact to a bucket, limited to the observed range. */
 static double quantile(const struct distribution *distribution, double q)
 {
     double value = histogram_quantile(&distribution->histogram, q);

@@ -1,5 +1,5 @@
-/* The dictionary of metrics: one line per name with unit, direction, definition and the vLLM metric it equals.
- * Everything that a run reports as a number is listed here, and nothing else can be emitted. */
+/* The dictionary of metrics: one line per name with unit, direction, definition and the equal vLLM metric. A run can
+ * report only numbers listed here. */
 #ifndef ORRERY_WORLD_ROWS_METRIC_H
 #define ORRERY_WORLD_ROWS_METRIC_H
 
@@ -17,7 +17,7 @@ struct metric_def {
     const char *vllm; /* name of the same metric in vLLM, or NULL */
 };
 
-/* What is known of a distribution: moments and a histogram, which every keep mode takes its percentiles from. */
+/* A distribution: moments and a histogram, from which every keep mode takes its percentiles. */
 struct distribution {
     struct tally tally;
     struct histogram histogram;
@@ -31,20 +31,20 @@ int distribution_merge(struct distribution *into, const struct distribution *fro
 /* The dictionary, ended by a zero entry. */
 extern const struct metric_def metric_dictionary[];
 
-/* The definition of a name, which may say of which entity it is: "slo.attained_frac[chat]". NULL when unknown. */
+/* The definition of a name, which may carry an entity: "slo.attained_frac[chat]". NULL: unknown. */
 const struct metric_def *metric_find(const char *name);
 
-/* Emits one row. An unknown name is our bug. NAN values are left out. Returns the sink's answer. */
+/* Emits one row. An unknown name is a bug. NAN values are not emitted. Returns the sink's code. */
 int metric_emit(const struct sink *sink, const char *name, double value);
 
-/* The same of an entity, such as a service; NULL: of all together. */
+/* Emits a row of an entity, such as a service; NULL: of all together. */
 int metric_emit_of(const struct sink *sink, const char *name, const char *entity, double value);
 
-/* Emits NAME.mean, .p50, .p90, .p99 and .max, of an entity or all together; nothing when the distribution is empty. */
+/* Emits NAME.mean, .p50, .p90, .p99 and .max, of an entity or all together; nothing if the distribution is empty. */
 int metric_emit_distribution(const struct sink *sink, const char *name, const char *entity,
                              const struct distribution *distribution);
 
-/* Emits the non-empty buckets as histogram rows. Returns the sink's answer. */
+/* Emits the non-empty buckets as histogram rows. Returns the sink's code. */
 int metric_emit_histogram(const struct sink *sink, const char *name, const struct histogram *histogram);
 
 #endif

@@ -7,10 +7,10 @@
 #include "sim/core/engine.h"
 
 enum event_priority {
-    PRIORITY_REPORT = 4, /* routers learn how replicas stood before this moment */
+    PRIORITY_REPORT = 4, /* routers get reports of the state before this moment */
     PRIORITY_POWER = 6,  /* telemetry of the time before this moment; commands take effect */
     PRIORITY_JOB_FINISH = 8,
-    PRIORITY_FAILURE = 12, /* what ends at this moment has ended */
+    PRIORITY_FAILURE = 12, /* after the ends of jobs */
     PRIORITY_MARKET = 14, /* spot GPUs come and go */
     PRIORITY_ARRIVAL = 16, /* of a request at its service */
     PRIORITY_JOB_SUBMIT = 24,
@@ -21,8 +21,8 @@ enum event_priority {
     PRIORITY_LINK_SETTLE = 48 /* the flows of this moment share the links anew; claims learn of it */
 };
 
-/* First owner ids of those that come and go (owner_init_passing): what services send and await, in the order in which
- * it began, and jobs and their failures, in the order of their submission. Everything else has ids below. */
+/* First owner ids of passing owners (owner_init_passing): requests and transfers of services, in the order in which
+ * they began, and jobs and their failures, in order of submission. All other owners have ids below. */
 enum {
     OWNER_ID_SERVICES = 1 << PASSING_ID_BITS,
     OWNER_ID_JOBS = 2 << PASSING_ID_BITS,

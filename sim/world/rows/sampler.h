@@ -8,7 +8,7 @@
  *     service.running, replica.running            sequences in the batch: prompts in progress and decoding
  *     service.kv_used_frac, replica.kv_used_frac  share of the KV blocks in use
  *     service.replicas, service.replicas_wanted   of a service that scales: those that are up; those there are to be
- *     cluster.gpus_by_use                         GPUs held by each service and, as "jobs", by all jobs, if a service scales
+ *     cluster.gpus_by_use                         GPUs of each service and ("jobs") of all jobs, if a service scales
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
  *     job.pending, job.running                    jobs that wait for GPUs; that have them
  *     rental.gpus                                 GPUs of a type that are "rented", and that are "in use"

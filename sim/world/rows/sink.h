@@ -13,9 +13,9 @@
 #define END(storage) };
 #include "sim/world/rows/tables.inc"
 
-/* A run of iterations that a replica does with the same batch, cut at every decision of the batcher, and where an
- * offloaded batch goes on with other shares of its links: prompts, in one iteration, or decoding alone in any number of
- * them. For timelines; no results database keeps it. */
+/* A run of iterations of a replica with one batch: prompts, in one iteration, or decoding alone in any number of them.
+ * It is cut at every decision of the batcher, and where the shares of links of an offloaded batch change. For
+ * timelines; no results database keeps it. */
 struct batch_row {
     const char *service;
     int64_t replica;
@@ -26,8 +26,8 @@ struct batch_row {
 };
 
 /* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`
- * gets what a policy did to jobs and to requests that were out of luck; `detail` gets, in the same table, what every
- * request meets with: routed, admitted. */
+ * gets what a policy decided on jobs and on requests that are preempted or rejected. `detail` gets, in the same table,
+ * what happens to every request: routed, admitted. */
 #define SINK_ROWS(X)                                                                                                   \
     X(request, request_row)                                                                                            \
     X(job, job_row)                                                                                                    \

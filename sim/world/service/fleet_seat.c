@@ -1,11 +1,10 @@
-/* The GPUs of replicas: taken stage by stage, each stage on one node, and given back; and what a replica that starts
- * again must not remember. */
+/* Placement of replicas on GPUs: taken stage by stage, each stage on one node, and released; and the reset of a replica
+ * that restarts. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/service/fleet.h"
 
-/* An unlimited cluster has no nodes and always has room. A seat on it is nobody else's: it waits for its replica to
- * come back. */
+/* An unlimited cluster has no nodes and always has room. A placement on it stays reserved for its replica. */
 static bool is_endless(const struct fleet *fleet)
 {
     return fleet->env->cluster->total_gpus == INT64_MAX;
@@ -76,7 +75,7 @@ void fleet_unseat(const struct fleet *fleet, struct replica *replica, sim_ns now
     topology_rise(&replica->seat);
 }
 
-/* The most GPUs that a node of this type has. */
+/* Most GPUs of a node of this type. */
 static int32_t most_per_node(struct cluster *cluster, const char *gpu)
 {
     int32_t most = 0;

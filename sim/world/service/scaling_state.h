@@ -8,7 +8,7 @@
  *
  *     down -> starting -> up -> draining -> down     a draining replica that is wanted again is up at once;
  *                                                    a failure of its node takes it down from any state
- *                                                    (service_struck.c)
+ *                                                    (service_failures.c)
  *
  * At every multiple of the interval, starting at time 0, the autoscaler returns a number of replicas, which is limited
  * to min and max. A starting replica takes all its GPUs from the cluster at once and is up when its weights are loaded;
@@ -28,7 +28,7 @@
 struct service_scaling;
 
 /* For a service with a built fleet. *scaling is NULL if the number of replicas is constant: neither an autoscaler nor
- * failing nodes (service_struck.c) change it. Functions below that accept NULL then behave as if all replicas were
+ * failing nodes (service_failures.c) change it. Functions below that accept NULL then behave as if all replicas were
  * always up. Returns 0 or a negative code with findings. */
 int scaling_create(struct service *service, struct service_scaling **scaling);
 void scaling_destroy(struct service_scaling *scaling); /* may be NULL; after the engine */
@@ -63,14 +63,14 @@ int services_emit_scaling(struct service *const *services, size_t n, const struc
 
 /* Emits the effects of failures on all services subject to them together and, if there are several, on each. Returns 0
  * or the sink's code. */
-int services_emit_struck(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
+int services_emit_failures(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
 enum replica_life { REPLICA_DOWN, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAINING, REPLICA_LIVES };
 
 /* A replica's present tenure of GPUs. `held_ns`: sum of the earlier ones. */
 struct tenure {
     enum replica_life life;
-    bool is_struck;          /* taken down by a failure, and not up again */
+    bool has_failed;          /* taken down by a failure, and not up again */
     sim_ns since_ns, held_ns;
     sim_ns up_ns;           /* while it starts: when it will be up */
     /* while it is up: the latest decision, or its coming up, and what it had computed by then */
@@ -98,8 +98,8 @@ struct service_scaling {
     struct level up, seated, missing; /* replicas */
     int64_t n_starts, n_drains, n_held, n_yielded;
     int64_t n_arrived, n_seen; /* requests; by the latest decision */
-    struct level struck, gone;     /* replicas that failures keep from being up; 1 while they keep all */
-    int64_t n_struck, n_struck_requests;
+    struct level failed, gone;     /* replicas that failures keep from being up; 1 while they keep all */
+    int64_t n_failed, n_lost_requests;
 };
 
 /* The autoscaler's view; starts the counts since the previous decision anew. */
@@ -118,10 +118,10 @@ void scaling_try_again(struct service_scaling *scaling);
 /* Routes the requests that wait at the service, while a replica is up. An event of `release`. */
 void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now);
 
-/* service_struck.c: the number of replicas that are up, or wanted, has changed. */
-void scaling_count_struck(struct service_scaling *scaling, sim_ns now);
+/* service_failures.c: the number of replicas that are up, or wanted, has changed. */
+void scaling_count_failed(struct service_scaling *scaling, sim_ns now);
 
 /* The replica is no longer kept down by a failure. */
-void scaling_forget_strike(struct service_scaling *scaling, int32_t index, sim_ns now);
+void scaling_clear_failure(struct service_scaling *scaling, int32_t index, sim_ns now);
 
 #endif

@@ -363,7 +363,7 @@ int service_create(const struct service_config *config, const struct service_env
     if (code == 0) code = fleet_init(&service->fleet, config, &service->env, &service->llm, &common);
     if (code == 0) code = scaling_create(service, &service->scaling);
     if (code != 0) return code;
-    service->tenant = (struct tenant){.ops = &service_tenant_ops, .awaits_nodes = service_may_be_struck(service)};
+    service->tenant = (struct tenant){.ops = &service_tenant_ops, .awaits_nodes = service_may_fail(service)};
     holders_enter(&env->cluster->holders, &service->tenant);
     return open_trace(service);
 }

@@ -304,7 +304,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     if (code == 0) code = offload_totals_emit(&offloaded, sink);
     if (code == 0) code = services_emit_energy(services, n, sink, now);
     if (code == 0) code = services_emit_scaling(services, n, sink, now);
-    if (code == 0) code = services_emit_struck(services, n, sink, now);
+    if (code == 0) code = services_emit_failures(services, n, sink, now);
     service_stats_fini(&all);
     return code;
 }

@@ -32,7 +32,7 @@ static int set_pace_model(const struct service *service, struct fleet_pool *pool
     const struct service_config *config = service->config;
     const bool has_own = config->clock_share.prefill > 0.0 || config->clock_share.decode > 0.0;
     struct power_law law;
-    if (site->has_outages && !service_may_be_struck(service))
+    if (site->has_outages && !service_may_fail(service))
         return cannot(service, pool, "leave out 'cluster.power.breaker.outage'",
                       "its replicas cannot start anew, as those of a domain that goes dark must");
     int code = find_law(service, pool, site, &law);

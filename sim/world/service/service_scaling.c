@@ -41,7 +41,7 @@ static int set_out(struct service_scaling *scaling)
     level_init(&scaling->up, 0, n_up);
     level_init(&scaling->seated, 0, n_up);
     level_init(&scaling->missing, 0, 0);
-    level_init(&scaling->struck, 0, 0);
+    level_init(&scaling->failed, 0, 0);
     level_init(&scaling->gone, 0, 0);
     return 0;
 }
@@ -148,7 +148,7 @@ static void live(struct service_scaling *scaling, int32_t index, enum replica_li
     tenure->life = life;
     level_set(&scaling->up, now, scaling->count[REPLICA_UP]);
     list_candidates(scaling);
-    scaling_count_struck(scaling, now);
+    scaling_count_failed(scaling, now);
 }
 
 void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now)
@@ -167,7 +167,7 @@ void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now)
 static int come_up(struct service_scaling *scaling, int32_t index, const char *action, const char *reason, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
-    scaling_forget_strike(scaling, index, now);
+    scaling_clear_failure(scaling, index, now);
     live(scaling, index, REPLICA_UP, now);
     tenure->seen_ns = now;
     tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
@@ -288,7 +288,7 @@ static int have(struct service_scaling *scaling, int64_t wanted, const char *rea
 {
     scaling->wanted = wanted;
     scaling->tries_again = false;
-    scaling_count_struck(scaling, now);
+    scaling_count_failed(scaling, now);
     int code = add_replicas(scaling, reason, now);
     if (code == 0) code = drop_replicas(scaling, reason, now);
     return code != 0 ? code : note_missing(scaling, now);
@@ -372,7 +372,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
         /* scaling waits for requests, not requests for scaling */
         if (scaling->service->in_system.value == 0) engine_progress(engine);
     } else if (code == 0 && scaling->tries_again) {
-        code = have(scaling, scaling->wanted, scaling->struck.value > 0 ? "a failure took one" : "GPUs have come", now);
+        code = have(scaling, scaling->wanted, scaling->failed.value > 0 ? "a failure took one" : "GPUs have come", now);
     }
     if (scaling->moved) holders_changed(&scaling->service->env.cluster->holders, SITE_SERVICE_MOVED);
     scaling->moved = false;

@@ -1,4 +1,4 @@
-/* A service whose replicas come and go, as autoscalers, time series, metrics and the laws see it. */
+/* A service whose replicas come and go: the view of its autoscaler, time series, metrics and invariants. */
 #include "sim/core/check.h"
 #include "sim/world/service/scaling_state.h"
 
@@ -165,7 +165,7 @@ static void add(struct scaling_total *total, const struct service_scaling *scali
     total->yielded += scaling->n_yielded;
 }
 
-/* Of services that do not scale only what jobs yielded to replicas that started again. */
+/* For services that do not scale: only GPUs that jobs yielded to restarting replicas. */
 static int emit(const struct scaling_total *total, bool scales, const char *entity, const struct sink *sink)
 {
     const struct {

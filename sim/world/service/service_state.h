@@ -83,14 +83,14 @@ int service_detail_arrived(const struct service *service, const struct request *
                            sim_ns now);
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
 
-/* The service among the tenants of the site (service_struck.c), and a replica of it as a holder: a node of it fails,
+/* The service among the tenants of the site (service_failures.c), and a replica of it as a holder: a node of it fails,
  * and it loses all that it has. Its requests go to others, or wait for one; it gives all of its GPUs back. Services
  * that failures spare do nothing. */
 extern const struct tenant_ops service_tenant_ops;
 int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns now);
 
 /* Whether failures affect the service and requests are still in it or to come. */
-bool service_may_be_struck(const struct service *service);
+bool service_may_fail(const struct service *service);
 
 /* Energy (service_energy.c). The latter two write to `text` why a pool has no energy, or what its power model is based
  * on, and return it; NULL: no such text. */

@@ -1,14 +1,14 @@
-/* Failures that strike services. A replica of which a node fails is down: what it computed and all of its KV is lost.
- * Its requests go back to the service and, at this very moment, to the replicas that are up, in order of arrival; where
- * none is they wait. What they had generated has been sent, and is processed again with their prompts.
+/* Failures of services. When a node of a replica fails, the replica is down: its computation and all of its KV are
+ * lost. Its requests return to the service and, at the same moment, go to the replicas that are up, in order of
+ * arrival; if none is up, they wait. Their generated tokens have been sent, and are processed again with their prompts.
  *
- * The service still wants as many replicas as before, and starts the one that is missing at once on whatever GPUs are
- * free, or that jobs yield; else when a node comes back, or (without an autoscaler) jobs give GPUs back. It is up after
- * its start delay, with nothing cached. Those of a service with an autoscaler try again at each of its decisions as
- * well.
+ * The service still wants as many replicas as before. It starts the missing one at once on GPUs that are free or that
+ * jobs yield. Otherwise it starts one when a node comes back or (without an autoscaler) when jobs release GPUs. The
+ * replica is up after its start delay, with an empty cache. A service with an autoscaler also tries again at each
+ * decision.
  *
- * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart): failures spare
- * them, and the run says so; clients that notice and try elsewhere, or give up; KV that other replicas or the host
+ * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart): failures do not
+ * affect them, and the run warns; clients that notice and try elsewhere, or give up; KV that other replicas or the host
  * could still have. */
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"
@@ -23,7 +23,7 @@ static bool comes_before(const struct request_view *a, const struct request_view
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->id < b->id;
 }
 
-/* In order of arrival among those that wait at the service. */
+/* Inserts the request, by order of arrival, among those that wait at the service. */
 static void hold(struct service_scaling *scaling, struct request *request)
 {
     struct request *before = scaling->held.tail;
@@ -47,7 +47,7 @@ static int send_back(struct service_scaling *scaling, struct request_list *lost,
     char reason[96];
     int code = 0;
     snprintf(reason, sizeof reason, "replica %d has failed with the KV of its requests", index);
-    scaling->n_struck_requests += lost->n;
+    scaling->n_lost_requests += lost->n;
     while (lost->n > 0) {
         struct request *request = lost->head;
         request_list_remove(lost, request);
@@ -59,14 +59,14 @@ static int send_back(struct service_scaling *scaling, struct request_list *lost,
     return code;
 }
 
-/* The replica has just been up, or on its way to be. */
+/* Counts the failure of a replica that was up or starting. */
 static void count_one(struct service_scaling *scaling, int32_t index, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
-    scaling->n_struck++;
-    level_set(&scaling->struck, now, scaling->struck.value + !tenure->is_struck);
-    tenure->is_struck = true;
-    scaling_count_struck(scaling, now);
+    scaling->n_failed++;
+    level_set(&scaling->failed, now, scaling->failed.value + !tenure->has_failed);
+    tenure->has_failed = true;
+    scaling_count_failed(scaling, now);
 }
 
 static int strike_one(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
@@ -95,9 +95,9 @@ int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns n
     return 0;
 }
 
-/* --- GPUs that come --- */
+/* --- GPUs that become free --- */
 
-bool service_may_be_struck(const struct service *service)
+bool service_may_fail(const struct service *service)
 {
     return service->scaling != NULL && service->env.nodes_fail && !service->scaling->is_over;
 }
@@ -107,11 +107,12 @@ static bool lacks_replicas(const struct service_scaling *scaling)
     return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING] < scaling->wanted;
 }
 
-/* Replicas that lack GPUs take those that came: of nodes at once; of jobs and services where no autoscaler decides. */
+/* Missing replicas take GPUs that have become free: those of nodes at once; those of jobs and services only without an
+ * autoscaler. */
 static void on_changed(struct tenant *tenant, enum site_change change)
 {
     const struct service *service = OWNER_ENTITY(tenant, struct service, tenant);
-    if (change == SITE_NODE_FAILED || !service_may_be_struck(service) || !lacks_replicas(service->scaling)) return;
+    if (change == SITE_NODE_FAILED || !service_may_fail(service) || !lacks_replicas(service->scaling)) return;
     if (change == SITE_NODE_CAME || service->scaling->autoscaler == NULL) scaling_try_again(service->scaling);
 }
 
@@ -119,37 +120,37 @@ const struct tenant_ops service_tenant_ops = {.changed = on_changed};
 
 /* --- Counting --- */
 
-void scaling_forget_strike(struct service_scaling *scaling, int32_t index, sim_ns now)
+void scaling_clear_failure(struct service_scaling *scaling, int32_t index, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
-    level_set(&scaling->struck, now, scaling->struck.value - tenure->is_struck);
-    tenure->is_struck = false;
+    level_set(&scaling->failed, now, scaling->failed.value - tenure->has_failed);
+    tenure->has_failed = false;
 }
 
-/* Others stand in for those with the highest numbers, or they are not wanted any more. */
-void scaling_count_struck(struct service_scaling *scaling, sim_ns now)
+/* Clears the failed state of the highest numbers when other replicas replace them or fewer are wanted. */
+void scaling_count_failed(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t up = scaling->count[REPLICA_UP], lack = scaling->wanted > up ? scaling->wanted - up : 0;
-    for (int32_t i = scaling->n - 1; scaling->struck.value > lack; i--) scaling_forget_strike(scaling, i, now);
-    level_set(&scaling->gone, now, up == 0 && scaling->struck.value > 0);
+    for (int32_t i = scaling->n - 1; scaling->failed.value > lack; i--) scaling_clear_failure(scaling, i, now);
+    level_set(&scaling->gone, now, up == 0 && scaling->failed.value > 0);
 }
 
-struct struck_total {
+struct failure_total {
     double replicas, requests, tokens, replica_s, service_s;
 };
 
-static void add(struct struck_total *total, const struct service *service, sim_ns now)
+static void add(struct failure_total *total, const struct service *service, sim_ns now)
 {
     const struct service_scaling *scaling = service->scaling;
-    total->replicas += (double)scaling->n_struck;
-    total->requests += (double)scaling->n_struck_requests;
-    total->replica_s += level_integral_s(&scaling->struck, now);
+    total->replicas += (double)scaling->n_failed;
+    total->requests += (double)scaling->n_lost_requests;
+    total->replica_s += level_integral_s(&scaling->failed, now);
     total->service_s += level_integral_s(&scaling->gone, now);
     for (int32_t i = 0; i < service->fleet.n_replicas; i++)
         total->tokens += (double)service->fleet.replicas[i].counts.lost_tokens;
 }
 
-static int emit(const struct struck_total *total, const char *entity, const struct sink *sink)
+static int emit(const struct failure_total *total, const char *entity, const struct sink *sink)
 {
     const struct {
         const char *name;
@@ -163,18 +164,18 @@ static int emit(const struct struck_total *total, const char *entity, const stru
     return code;
 }
 
-int services_emit_struck(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
+int services_emit_failures(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
 {
-    struct struck_total all = {0};
-    size_t n_struck = 0;
+    struct failure_total all = {0};
+    size_t n_failed = 0;
     for (size_t i = 0; i < n; i++) {
         if (!services[i]->env.nodes_fail || services[i]->scaling == NULL) continue;
         add(&all, services[i], now);
-        n_struck++;
+        n_failed++;
     }
-    int code = n_struck > 0 ? emit(&all, NULL, sink) : 0;
-    for (size_t i = 0; code == 0 && i < n && n_struck > 1; i++) {
-        struct struck_total one = {0};
+    int code = n_failed > 0 ? emit(&all, NULL, sink) : 0;
+    for (size_t i = 0; code == 0 && i < n && n_failed > 1; i++) {
+        struct failure_total one = {0};
         if (services[i]->scaling == NULL) continue;
         add(&one, services[i], now);
         code = emit(&one, services[i]->config->name, sink);
