@@ -1,18 +1,18 @@
 /* What checkpoints cost, and how often to take them.
  *
- * A job computes for an interval, stands still while its state is saved (`stall_s`), and so on. What is saved counts
- * `flush_s` after the stall; until then a failure falls back to the checkpoint before. After a failure it takes
- * `restart_s` before the job computes again, from its latest checkpoint that counts; failures during that time start it
- * over. With exponential failures, mean `mtbf_s` apart, a useful interval t takes in the mean (renewal at each failure)
+ * A job alternates between an interval of work and a stall of `stall_s` that saves its state. A checkpoint is valid
+ * `flush_s` after the stall; until then a failure falls back to the one before. After a failure the job restarts from
+ * its latest valid checkpoint within `restart_s`; a failure meanwhile starts the restart over. With exponential
+ * failures, mean `mtbf_s` apart, a useful interval t takes in the mean (renewal at each failure)
  *
  *     wall(t) = M e^((restart + flush)/M) (e^((t + stall)/M) - 1)
  *
- * which without flush is Daly's equation (FGCS 22, 2006, eq. 13). Young (CACM 17, 1974) and Daly (eq. 37) give its
- * optimum in closed form, nearly.
+ * which without flush is Daly's equation (FGCS 22, 2006, eq. 13). Young (CACM 17, 1974) and Daly (eq. 37) approximate
+ * its optimum in closed form.
  *
- * How long a save takes, in three designs: by torch.save all stand still until all is written (synchronous);
- * FastPersist (Wang et al., 2024, arXiv:2406.13768): each data-parallel rank writes a slice of its own, under the next
- * step's forward and backward pass; DataStates-LLM (Maurya et al., HPDC 2024): what does not change in these passes is
+ * The time of a save in three designs: with torch.save all GPUs wait until all is written (synchronous); FastPersist
+ * (Wang et al., 2024, arXiv:2406.13768): each data-parallel rank writes a slice of its own, under the next step's
+ * forward and backward pass; DataStates-LLM (Maurya et al., HPDC 2024): state that does not change in these passes is
  * copied to pinned host memory meanwhile, and written to storage later.
  *
  * Leaves out contention with the job's own traffic, and reading the checkpoint back: that is the caller's restart_s. */
@@ -25,7 +25,7 @@ struct checkpoint_cost {
     double mtbf_s; /* of the job; INFINITY: it never fails */
 };
 
-/* Mean time that an interval of `useful_s` takes, and the share of it that is useful. */
+/* Mean wall time of an interval of `useful_s`, and the useful share of it. */
 double checkpoint_wall_s(const struct checkpoint_cost *cost, double useful_s);
 double checkpoint_efficiency(const struct checkpoint_cost *cost, double useful_s);
 
@@ -38,7 +38,7 @@ double checkpoint_optimum_s(const struct checkpoint_cost *cost);
 enum checkpoint_design { CHECKPOINT_SYNCHRONOUS, CHECKPOINT_FASTPERSIST, CHECKPOINT_DATASTATES };
 
 /* State of a job whose optimizer is Adam in mixed precision, per parameter: 16-bit weights, and in 32 bits the weights,
- * the momentum and the variance. Those who save 16-bit gradients, too, write 16. */
+ * the momentum and the variance. With 16-bit gradients it is 16. */
 #define CHECKPOINT_BYTES_PER_PARAM 14.0
 
 struct checkpoint_save {
@@ -54,8 +54,8 @@ struct checkpoint_time {
     double stall_s, flush_s; /* as in struct checkpoint_cost */
 };
 
-/* Of one save of many that follow each other after `interval_s` of work each: datastates waits longer where storage
- * does not keep up with them. FastPersist has to be done before the weights change, so it stalls max(0, t_save -
+/* Stall and flush of one save in a sequence with `interval_s` of work between saves. datastates stalls longer if
+ * storage does not keep up. FastPersist must finish before the weights change, so it stalls max(0, t_save -
  * overlap). */
 struct checkpoint_time checkpoint_save_time(const struct checkpoint_save *save, double interval_s);
 

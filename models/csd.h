@@ -33,7 +33,7 @@ struct csd_spec {
     double token_run;         /* chosen tokens that lie side by side, on average */
 };
 
-/* What one decode step of one layer asks of one device. */
+/* One decode step of one layer on one device. */
 struct csd_attention {
     double sequences, context;  /* tokens per sequence */
     double q_heads, kv_heads;   /* on this device */
@@ -52,7 +52,7 @@ struct csd_time {
     enum csd_bound bound; /* the largest; of equals the first */
 };
 
-/* A device without a second copy of the keys reads densely whatever is kept. */
+/* A device without a second copy of the keys reads densely, whatever `kept_frac`. */
 struct csd_time csd_attention_time(const struct csd_spec *csd, const struct storage_device *device,
                                    const struct csd_attention *attention);
 

@@ -3,7 +3,7 @@
  *     iteration = max(GPU, launch) + iteration_s + sequences sequence_s + prompts prompt_s
  *     launch = layers layer_launch_s, or 0 when the batch replays a captured CUDA graph
  *
- * A host that launches kernels one by one runs ahead of a slow GPU and holds up a fast one: whichever is slower shows.
+ * A host that launches kernels one by one runs ahead of a slow GPU and limits a fast one: the slower of both counts.
  * Scheduling, preparing inputs, talking to the workers of the other GPUs and sampling wait for the GPU and come on top.
  * Left out: a host that schedules the next iteration while the GPU works shows as a small iteration_s, not as a law of
  * its own; stalls of the memory allocator (see configs/engines/vllm-0.2.json). */

@@ -1,10 +1,10 @@
-/* When things fail: laws of lifetimes, and shocks that hit several components at once.
+/* Failure models: distributions of lifetimes, and shocks that hit several components at once.
  *
  * A lifetime has a mean and a shape:
  *
  *     exponential   no memory: constant hazard 1/mean; takes no shape
  *     Weibull       shape < 1: hazard falls (infant mortality), > 1: it grows (wear-out)
- *     lognormal     shape: standard deviation of the logarithm; hazard rises, then falls. Also the usual law of repair times
+ *     lognormal     shape: standard deviation of the logarithm; hazard rises, then falls. Also usual for repair times
  *     constant      always the mean; takes no shape
  *
  * The binomial failure rate model of common causes (Atwood, "The Binomial Failure Rate Common Cause Model",
@@ -12,7 +12,7 @@
  * of which hits every component with probability `hit_frac`, independently, possibly none; and lethal shocks at rate
  * `lethal`, which hit all.
  *
- * Leaves out age at the start: all is new then. */
+ * Leaves out age at the start: all components are new. */
 #ifndef ORRERY_MODELS_FAILURE_H
 #define ORRERY_MODELS_FAILURE_H
 
@@ -27,7 +27,7 @@ struct lifetime {
 /* The lognormal law with this mean and this median; shape 0, so no spread, unless mean > median > 0. */
 struct lifetime lifetime_lognormal(double mean_s, double median_s);
 
-/* Probability of not living longer than `t_s` >= 0, and the time by which a share 0 < frac < 1 has failed. */
+/* Probability of failing within `t_s` >= 0, and the time by which a share 0 < frac < 1 has failed. */
 double lifetime_cdf(const struct lifetime *law, double t_s);
 double lifetime_quantile_s(const struct lifetime *law, double frac);
 

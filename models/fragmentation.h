@@ -1,13 +1,13 @@
-/* GPU fragmentation of a node as a workload sees it: what is left of its GPUs, but of no use to a task drawn at random.
+/* GPU fragmentation of a node for a workload: free GPU capacity that a task drawn at random cannot use.
  *
  *     F_n(m) = sum of R_g                        if task m does not fit on the node, or asks for no GPU
  *              sum of R_g over R_g < min(D, 1)   otherwise, D: GPUs that it asks for
  *     F_n    = sum of p_m F_n(m)
  *
- * R_g is what is left of GPU g of the node, p_m the popularity of the task (Weng et al., "Beware of Fragmentation:
+ * R_g is the free share of GPU g of the node, p_m the popularity of the task (Weng et al., "Beware of Fragmentation:
  * Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023, section 3). A task fits when
- * the CPU suffices, its GPU model is the node's, and enough GPUs have enough left: as the paper's scalar u (GPUs wholly
- * free plus the largest rest) says. Memory does not count, as in the paper. */
+ * the CPU suffices, its GPU model is the node's, and enough GPUs have enough free: by the paper's scalar u (wholly free
+ * GPUs plus the largest rest). Memory does not count, as in the paper. */
 #ifndef ORRERY_MODELS_FRAGMENTATION_H
 #define ORRERY_MODELS_FRAGMENTATION_H
 
@@ -21,7 +21,7 @@ struct frag_task {
     uint64_t gpu_models;     /* bits of the models that it runs on */
 };
 
-/* What is left of a node. */
+/* Free resources of a node. */
 struct frag_node {
     const int32_t *left_milli; /* [gpus] */
     int32_t gpus, gpu_model;

@@ -1,9 +1,9 @@
-/* Gittins index of a job that has attained so much service, when all that is known of its size S is a list of sizes of
- * other jobs, each as likely as the next:
+/* Gittins index of a job with attained service a, whose size S is drawn from a list of sizes of other jobs, all equally
+ * likely:
  *
  *     index(a) = P(S - a <= D | S > a) / E[min(S - a, D) | S > a]
  *
- * the chance of ending within a quantum D of service, by the service that this takes on average. Tiresias takes one
+ * the probability of ending within a quantum D of service, over the mean service that this takes. Tiresias takes one
  * quantum for all (Gu et al., NSDI 2019); Gittins' own index is that of the best quantum, and serving the highest one
  * minimises the mean response time of jobs on one server that know no more (Gittins 1979; Aalto, Ayesta and Righter
  * 2009).
@@ -24,13 +24,13 @@ struct gittins {
 /* Fills sums[0 .. n]. */
 void gittins_sum(const double *sizes, size_t n, double *sums);
 
-/* How many sizes are not above this. O(log n). */
+/* The number of sizes <= this one. O(log n). */
 size_t gittins_ended(const struct gittins *gittins, double attained);
 
 /* The index with a quantum > 0, which may be INFINITY: then it is 1 / mean size left. Per unit of service; O(log n). */
 double gittins_index(const struct gittins *gittins, double attained, double quantum);
 
-/* The best quantum from a service on: its index, and how many sizes have ended when it has. */
+/* The best quantum from an attained service on: its index, and the number of sizes <= its end. */
 struct gittins_quantum {
     double index;
     size_t end;

@@ -1,8 +1,8 @@
-/* What a GPU can do, as its data sheet states it: peaks, capacities, links, power.
+/* A GPU as its data sheet states it: peaks, capacities, links, power.
  *
  * Peaks are dense (no structured sparsity), assume accumulation in fp32, and hold at the clock that the data sheet
- * chose: mostly boost_hz, but 1.83 GHz for the tensor cores of H100 SXM and H200, 1.62 GHz for those of H100 PCIe. What
- * a program reaches of them is the business of the cost models. Bandwidths of links are per direction. */
+ * chose: mostly boost_hz, but 1.83 GHz for the tensor cores of H100 SXM and H200, 1.62 GHz for those of H100 PCIe. Cost
+ * models decide what share of them a program reaches. Bandwidths of links are per direction. */
 #ifndef ORRERY_MODELS_HARDWARE_H
 #define ORRERY_MODELS_HARDWARE_H
 
@@ -48,8 +48,8 @@ struct gpu_spec {
 /* Bytes one number takes in memory. */
 double number_format_bytes(enum number_format format);
 
-/* Peak rate of matrix products in a format. A format without units of its own runs where an engine would be told to run
- * it: fp8, int8, int4 and bf16 in fp16, fp16 in fp32. */
+/* Peak rate of matrix products in a format. A format without its own units runs in another format: fp8, int8, int4 and
+ * bf16 in fp16, fp16 in fp32. */
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
 
 /* What each of `gpus` GPUs of one node, placed side by side, sends to the others together, per direction: over NVLink

@@ -1,5 +1,6 @@
-/* How many KV-cache blocks fit on a GPU, beside the weights, the activations of the largest batch and what the runtime
- * keeps: how vLLM sizes its cache (Kwon et al., SOSP 2023), from the model's shape instead of a trial run. */
+/* The number of KV-cache blocks that fit on a GPU beside the weights, the activations of the largest batch and the
+ * memory of the runtime. This is how vLLM sizes its cache (Kwon et al., SOSP 2023), from the model's shape instead of a
+ * trial run. */
 #ifndef ORRERY_MODELS_KVCAPACITY_H
 #define ORRERY_MODELS_KVCAPACITY_H
 

@@ -1,5 +1,5 @@
-/* Iteration cost when weights, KV cache and activations do not all lie in the GPU's memory: what each layer moves and
- * computes, on which resource, and how a schedule lets these overlap.
+/* Iteration cost when weights, KV cache and activations do not all lie in GPU memory: what each layer moves and
+ * computes, on which resource, and which of these a schedule overlaps.
  *
  * A placement says which share of the weights, of the KV cache and of the hidden states lies on which tier, and where
  * attention over the cache runs. Every layer then keeps each resource busy for some time,
@@ -8,8 +8,8 @@
  *     from GPU  = (new keys and values, hidden states) / host link, up
  *     disk      = (weights, KV cache and hidden states on disk) / disk, reading and writing
  *     host      = attention over KV cache in host memory or on disk, by the CPU
- *     device    = link + latency + max(flash, arithmetic units) of computational storage that attends by itself; prompts'
- *                 keys and values go there, over its link and into its flash, beside everything else
+ *     device    = link + latency + max(flash, arithmetic units) of computational storage that computes attention;
+ *                 prompts' keys and values go there, over its link and into its flash, beside everything else
  *     GPU       = the layer's share of the base cost model, without the attention that runs elsewhere
  *
  * all lines in the iteration index of a run. With the chain c = GPU + host + device of a layer, the schedules are
@@ -67,7 +67,7 @@ enum offload_lane {
     OFFLOAD_LANES
 };
 
-/* What an iteration gets of each lane, all GPUs together, when others use it, too; INFINITY: all that it asks for. */
+/* Bandwidth limits of an iteration on each shared lane, all GPUs together; INFINITY: none. */
 struct offload_limits {
     double bytes_per_s[OFFLOAD_LANES];
 };
@@ -126,7 +126,7 @@ struct offload_placement {
     double kept_frac;             /* sparse attention in storage: share of channels and of tokens kept; 1: dense */
 };
 
-/* Everything that the time of an iteration follows from. */
+/* Everything that determines the time of an iteration. */
 struct offload {
     struct offload_layer layer;
     struct offload_rates rates;
@@ -172,7 +172,7 @@ void offload_cost_of_step(const struct offload_step *step, const struct iteratio
 /* An iteration_model's cost function; `model` is a struct offload. */
 void offload_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
 
-/* A workload that capacity is reckoned for: a block of sequences of equal length. */
+/* A workload for computing capacity: a block of sequences of equal length. */
 struct offload_block {
     double sequences;          /* of the whole block */
     double gpu_batch;          /* that the GPU works on at once */
@@ -192,8 +192,8 @@ struct offload_memory offload_memory(const struct offload_layer *layer, const st
 void offload_fixed_bytes(const struct offload_layer *layer, const struct offload_placement *placement,
                          const struct offload_block *block, double *bytes);
 
-/* FlexGen's law of attention on a CPU: the share of its rate that is reached with so many sequences per GPU batch and
- * such a hidden width, both of which make small products small (cost_model.py, constants c1 to c3). */
+/* FlexGen's law of attention on a CPU: the share of its rate reached with this GPU batch and hidden width; small
+ * products are slower (cost_model.py, constants c1 to c3). */
 double offload_host_frac(double gpu_batch, double hidden);
 
 /* Everything on the GPU. */

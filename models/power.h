@@ -1,4 +1,4 @@
-/* Electric power of one GPU, as a function of what it achieves and of its clock.
+/* Electric power of one GPU as a function of its achieved load and its clock.
  *
  *     P = context + v^2 f active busy + v^2 compute u_c + memory u_m,     at most the power limit
  *
@@ -7,8 +7,8 @@
  * term is the dynamic power of CMOS, a C V^2 f (Chandrakasan et al., IEEE JSSC 1992), per component, weighted by the
  * component's utilisation as in Guerreiro et al., "GPGPU Power Modeling for Multi-Domain Voltage-Frequency Scaling"
  * (HPCA 2018): what is achieved per second has f in it already, memory has a clock and a voltage of its own, which do
- * not follow the core's. A GPU that does nothing draws `context`: with a process on it its clocks stay up; without one,
- * gpu_spec.idle_w.
+ * not follow the core's. An idle GPU draws `context` with a process on it, which keeps its clocks up, and
+ * gpu_spec.idle_w without one.
  *
  * Voltage falls with the clock in a straight line down to a knee, below which it stays:
  *
@@ -34,12 +34,12 @@ struct power_law {
     double voltage_floor, voltage_knee; /* of v(f): 0 < floor <= 1, 0 <= knee < 1 */
 };
 
-/* What a GPU achieves, averaged over a while. */
+/* Achieved load of a GPU, averaged over some time. */
 struct power_load {
     double busy_frac, compute_frac, memory_frac;
 };
 
-/* What follows from a clock, as shares of the highest clock and of the speed there. */
+/* Effects of a clock, as shares of the highest clock and of the speed at it. */
 struct power_state {
     double clock_frac, speed_frac, power_w;
 };
@@ -47,10 +47,10 @@ struct power_state {
 /* The slowest clock, as a share of the highest one: 210 of 1410 MHz on an A100. */
 #define POWER_LEAST_CLOCK_FRAC 0.15
 
-/* Watts at the highest clock, were there no limit. */
+/* Watts at the highest clock without power limit. */
 double power_demand_w(const struct power_law *law, const struct power_load *load);
 
-/* The same, at most the limit. */
+/* Watts at the highest clock, at most the limit. */
 double power_draw_w(const struct power_law *law, const struct power_load *load);
 
 /* v(f). */

@@ -13,7 +13,7 @@
 
 enum { PRICE_MICRO = 1000000 }; /* micro-dollars per dollar, and micro-GPUs per GPU */
 
-/* From at_ns on a GPU costs so much per hour. */
+/* The price of a GPU from at_ns on. */
 struct price_change {
     int64_t at_ns, uusd_per_gpu_h;
 };

@@ -3,7 +3,7 @@
  *     linear   s = k
  *     amdahl   s = k / ((1-f) k + f)    f: share of the work that is parallel (Amdahl 1967)
  *     power    s = k^p                  0 < p <= 1
- *     table    straight between the points (k, s), constant behind the last one; before the first one straight from (0, 0)
+ *     table    straight between the points (k, s), constant after the last one, straight from (0, 0) to the first
  *
  * Below one GPU every law but the power law is s = k: half a GPU takes twice as long; the power law, too, if so wished.
  * Leaves out what a change of k costs. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* A way to write records; the trace format of the same name reads it back.
- *     csv         arrival_s,prompt_tokens,output_tokens,prefix_blocks and, where requests have one, class; nothing is lost
+ *     csv         arrival_s,prompt_tokens,output_tokens,prefix_blocks and, if requests have one, class; lossless
  *                 but the size of the blocks
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms

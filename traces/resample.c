@@ -12,7 +12,7 @@
 #define ROW_OF struct resample_config
 const struct config_field resample_config_fields[] = {
     ROW_INT("gpus", gpus, DEFAULT("0"), WITHIN(0, 1e9),
-            "GPUs of the cluster that the jobs are to fill; 0: the trace stays as it is"),
+            "GPUs of the cluster that the jobs fill; 0: do not resample"),
     ROW_REAL("load", load, DEFAULT("1.3"), WITHIN(DBL_MIN, 100), "what all jobs ask for, in multiples of that"),
     ROW_TIME("full_after", full_after_ns, DEFAULT("100s"), WITHIN(1e-3, 1e9),
              "when what has been asked for is as much as there is"),

@@ -291,7 +291,7 @@ static int check_closed(const struct transform *transform, struct diag *diag)
                  params->limit == 0;
     if (transform->inner->ops->follow == NULL || plain) return 0;
     return diag_error(diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
-                      "a closed loop cannot be put through window, rate_scale, thin, jitter or limit");
+                      "a closed loop does not support window, rate_scale, thin, jitter or limit");
 }
 
 int transform_open(const struct trace_transform *params, const struct source_options *options, bool requests,

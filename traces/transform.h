@@ -71,7 +71,7 @@ extern const struct config_field trace_window_item[];
 #define TRACE_LENGTH_PARAMS                                                                                            \
     TRACE_TRANSFORM_PARAM(extra_output_tokens, "extra_output_tokens", CONFIG_INT, "0", 0, INT32_MAX / 2,               \
                           "added to every output: 1 where a trace counts the tokens after the first"),                 \
-        TRACE_TRANSFORM_PARAM(max_prompt_tokens, "max_prompt_tokens", CONFIG_INT, "0", 0, INT32_MAX,                       \
+        TRACE_TRANSFORM_PARAM(max_prompt_tokens, "max_prompt_tokens", CONFIG_INT, "0", 0, INT32_MAX,                   \
                               "longer prompts are clipped; 0: no limit"),                                              \
         TRACE_TRANSFORM_PARAM(max_output_tokens, "max_output_tokens", CONFIG_INT, "0", 0, INT32_MAX,                   \
                               "longer outputs are clipped; 0: no limit"),                                              \
@@ -85,7 +85,7 @@ extern const struct config_field trace_window_item[];
      .offset = offsetof(struct trace_file, path),                                                                      \
      .help = "the file, plain or gzip-compressed"},                                                                    \
         TRACE_PARAM(struct trace_file, allow_bad_rows, "allow_bad_rows", CONFIG_INT, "0", 0, 1e15,                     \
-                    "unreadable rows that are left out, with a warning, before the trace is refused"),                               \
+                    "unreadable rows that are left out, with a warning, before the trace is refused"),                 \
         TRACE_PARAM(struct trace_file, sort, "sort", CONFIG_BOOL, sort_default, 0, 0,                                  \
                     "sort by time in memory; otherwise time that runs backwards is an error")
 

@@ -195,7 +195,7 @@ static int read_rows(struct reading *reading, const char *path, int (*row)(struc
     if (code != 0) return code;
     while (code == 0 && (code = csv_next(reading->csv, reading->diag)) == 1) code = row(reading);
     if (code == 0 && reading->out->n == 0)
-        code = diag_error(reading->diag, SIM_E_DATA, path, NULL, "no row says how many instances there are");
+        code = diag_error(reading->diag, SIM_E_DATA, path, NULL, "no row gives a number of instances");
     if (code == 0) warn_of_back(reading);
     csv_destroy(reading->csv);
     return code;

@@ -1,9 +1,9 @@
 /* Available spot instances of a kind over time: public measurement files, read into steps.
  *
- *     skypilot         {"metadata": {"gap_seconds": 300}, "data": [4, 4, 3, ...]}    instances at each tick (spot-traces)
- *     instance-counts  600000,12                                                      milliseconds, instances (Parcae)
- *     instance-events  480000,add,node1                                               milliseconds, add or remove (Bamboo)
- *     dated-counts     2021-12-10, 13:07:45, 80                                       date, time, instances (Bamboo)
+ *     skypilot         {"metadata": {"gap_seconds": 300}, "data": [4, 4, 3, ...]} instances at each tick (spot-traces)
+ *     instance-counts  600000,12                                                   milliseconds, instances (Parcae)
+ *     instance-events  480000,add,node1                                            milliseconds, add or remove (Bamboo)
+ *     dated-counts     2021-12-10, 13:07:45, 80                                    date, time, instances (Bamboo)
  *
  * Time starts at 0 with the first line; the last of several lines with one time holds. A line up to a minute earlier
  * than one before it, as in some of Bamboo's files, counts from the time of that one, with a warning. A larger step

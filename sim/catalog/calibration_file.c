@@ -13,8 +13,8 @@
 const struct config_field calibration_error_fields[] = {
     ROW_INT("rows", rows, REQUIRED, AT_LEAST(0), "measurements"),
     SHARE("median", median, 0.0, "median of |predicted / measured - 1|"),
-    SHARE("p90", p90, 0.0, "90th percentile of the same"),
-    SHARE("worst", worst, 0.0, "largest of the same"),
+    SHARE("p90", p90, 0.0, "90th percentile of |predicted / measured - 1|"),
+    SHARE("worst", worst, 0.0, "maximum of |predicted / measured - 1|"),
     SHARE("bias", bias, -1.0, "median of predicted / measured - 1"),
     {0},
 };
@@ -110,22 +110,21 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
     const struct config_field *shape = calibration_shape_fields(class, arena), *formats = format_fields(info, arena);
 #define ROW_OF struct calibration_class
     const struct config_field fields[] = {
-        ROW_SECTION("parameters", params, REQUIRED, parameters, "what the fit has found"),
+        ROW_SECTION("parameters", params, REQUIRED, parameters, "fitted parameters"),
         ROW_LIST("at_bound", at_bound, OPTIONAL, ANY, const char *, name_fields,
-                 "parameters that a bound of the fit has set, not the rows"),
+                 "parameters that a bound of the fit determines, not the rows"),
         ROW_TEXT("law", law, OPTIONAL, WITHIN(1, 1000),
                  "whose parameters and range these are, where the rows were too few to fit any"),
         ROW_SECTION("range", limits, OPTIONAL, range, "shapes that were fitted"),
         ROW_LIST("formats", formats, OPTIONAL, ANY, struct kernel_formats, formats,
                  "formats that were fitted; others are out of range"),
         ROW_LIST("table", table, OPTIONAL, ANY, struct calibration_shape, shape,
-                 "measured points that correct the law"),
+                 "measured points that correct the model"),
         ROW_INT("rows", rows, REQUIRED, AT_LEAST(1), "measurements that were fitted"),
         ROW_LIST("profiles", profiles, OPTIONAL, ANY, struct calibration_profile, calibration_profile_fields,
                  "files they come from"),
         ERRORS("fit", fit, "the error that is left, over bands and operators"),
-        ROW_SECTION("held_out", held_out, OPTIONAL, calibration_held_out_fields,
-                    "the error on what was left out of a fit"),
+        ROW_SECTION("held_out", held_out, OPTIONAL, calibration_held_out_fields, "error on data left out of the fit"),
         ROW_BOOL("writes_kv", writes_kv, DEFAULT("false"),
                  "whether attention was measured together with writing the cache"),
     };
@@ -208,9 +207,9 @@ int calibration_file_read(const char *path, struct arena *arena, struct calibrat
     const struct config_field fields[] = {
         ROW_TEXT("gpu", gpu, REQUIRED, WITHIN(1, 1000), "GPU that was measured"),
         ROW_TEXT("like", like, OPTIONAL, WITHIN(1, 1000),
-                 "GPU with the same chip, for what was not measured on this one"),
+                 "GPU with the same chip, used for what was not measured on this one"),
         ROW_MAP("sets", sets, OPTIONAL, WITHIN(0, 100), struct calibration_set, set_fields(arena),
-                "parameters by the way they were measured"),
+                "parameters by method of measurement"),
         {0},
     };
 #undef ROW_OF

@@ -37,7 +37,7 @@ static const struct config_field peak_fields[] = {
 const struct config_field catalog_gpu_fields[] = {
     ROW_TEXT("architecture", architecture, REQUIRED, ANY, "generation of the chip"),
     ROW_SECTION("peak", peak_flop_per_s, FILLED, peak_fields,
-                "peaks by number format; a format that is absent runs in the next wider one"),
+                "peaks by number format; an absent format runs in the next wider one"),
     ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE,
                  "device memory as nvidia-smi reports it in total"),
     ROW_QUANTITY("memory_bandwidth", memory_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_REQUIRED, POSITIVE,
@@ -51,11 +51,11 @@ const struct config_field catalog_gpu_fields[] = {
     ROW_QUANTITY("tdp", tdp_w, UNIT_POWER, SOURCED_REQUIRED, POSITIVE, "power limit as delivered"),
     ROW_QUANTITY("idle_power", idle_w, UNIT_POWER, SOURCED_OPTIONAL, POSITIVE, "power without any process on the GPU"),
     ROW_QUANTITY("context_power", context_w, UNIT_POWER, SOURCED_OPTIONAL, POSITIVE,
-                 "power with a process on the GPU that does nothing"),
+                 "power with an idle process on the GPU"),
     ROW_QUANTITY("price", usd_per_h, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, POSITIVE,
                  "list price of renting one, on demand"),
     ROW_CHOICE("fabric", fabric, DEFAULT("none"), fabrics,
-               "what links the GPUs of a node besides PCIe: bridged pairs, a cube mesh, a switch"),
+               "links between the GPUs of a node besides PCIe: bridged pairs, a cube mesh, a switch"),
     ROW_INT("nvlink_gpus", nvlink_gpus, DEFAULT("0"), WITHIN(0, 1024), "GPUs that reach each other over NVLink"),
     ROW_QUANTITY("nvlink_bandwidth", nvlink_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_DEFAULT("0GB/s"), ANY,
                  "NVLink bandwidth of a GPU, per direction"),
@@ -72,8 +72,7 @@ const struct config_field catalog_gpu_fields[] = {
 
 #define ROW_OF struct llm_spec
 const struct config_field catalog_llm_fields[] = {
-    ROW_TEXT("source", source, REQUIRED, ANY,
-             "where the values of this file come from, those apart that name their own source"),
+    ROW_TEXT("source", source, REQUIRED, ANY, "source of all values of this file without a source of their own"),
     LLM_COUNT("layers", layers, LLM_MAX_LAYERS, "transformer layers"),
     LLM_COUNT("hidden", hidden, LLM_MAX_HIDDEN, "width of the hidden state"),
     LLM_COUNT("q_heads", q_heads, LLM_MAX_HEADS, "attention heads"),

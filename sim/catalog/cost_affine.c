@@ -23,13 +23,13 @@ static const struct config_field terms_fields[] = {TERMS(0), {0}};
 static const struct config_field phase_fields[] = {
     TERMS(offsetof(struct affine_phase, small)),
     ROW_INT("large_from", large_from, DEFAULT("0"), AT_LEAST(0),
-            "sequences from which the coefficients of 'large' hold; 0: never"),
+            "number of sequences from which 'large' applies; 0: never"),
     ROW_SECTION("large", large, FILLED, terms_fields, "coefficients of large batches, in place of those above"),
     ROW_QUANTITY("per_stage", stage_s, UNIT_TIME, DEFAULT("0s"), ANY, "added once per pipeline stage"),
     ROW_SECTION("undivided", undivided, FILLED, terms_fields,
                 "coefficients that are not divided by the number of pipeline stages"),
     ROW_SECTION("first_stage", first_stage, FILLED, terms_fields,
-                "coefficients of the first pipeline stage alone, not divided either"),
+                "coefficients of the first pipeline stage only, not divided by the number of stages"),
     {0},
 };
 #undef ROW_OF

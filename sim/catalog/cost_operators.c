@@ -32,7 +32,7 @@ static const struct config_field fields[] = {
     ROW_NAME_OR_PATH("calibration", calibration, DEFAULT(by_itself), WITHIN(1, 4096),
                      "fitted parameters of the kernels; auto: those of the cluster's GPU"),
     ROW_TEXT("kernels", kernels, DEFAULT(by_itself), WITHIN(1, 64),
-             "set of the calibration: in-model, isolated ...; auto: as the engine says"),
+             "set of the calibration: in-model, isolated ...; auto: that of the engine"),
     ROW_INT("expert_parallel", expert_parallel, DEFAULT("1"), WITHIN(1, 1024),
             "groups of GPUs that the experts are dealt to; divides tensor_parallel"),
     ROW_BOOL("sequence_parallel", sequence_parallel, DEFAULT("false"),

@@ -37,10 +37,8 @@ static const struct config_field table_file_fields[] = {
              "what must hold as well in rows for the curve of decoding"),
     ROW_LIST("decode_tokens", decode_tokens, OPTIONAL, WITHIN(0, MAX_FACTORS), char *, text_fields,
              "columns whose product is the number of decoding sequences; none: those of 'tokens'"),
-    ROW_TEXT("prefill_time", prefill_time, DEFAULT("prefill_time"), ANY,
-             "column of the time of iterations with prompts"),
-    ROW_TEXT("decode_time", decode_time, DEFAULT("decode_time"), ANY,
-             "column of the time of iterations that only decode"),
+    ROW_TEXT("prefill_time", prefill_time, DEFAULT("prefill_time"), ANY, "time column of iterations with prompts"),
+    ROW_TEXT("decode_time", decode_time, DEFAULT("decode_time"), ANY, "time column of iterations that only decode"),
     ROW_QUANTITY("time_unit", unit_s, UNIT_TIME, DEFAULT("1ms"), WITHIN(DBL_MIN, 1e6), "what a time of 1 stands for"),
     {0},
 };
@@ -236,7 +234,7 @@ static const struct config_field fields[] = {
     ROW_SECTION("file", file, FILLED, table_file_fields,
                 "measurements of both kinds from a file, in place of 'prefill' and 'decode'"),
     ROW_REAL("mixed_factor", mixed_factor, DEFAULT("1.1"), WITHIN(DBL_MIN, 10.0),
-             "what decoding beside prompts multiplies the time of the prompts by"),
+             "factor on the time of prompts in iterations that also decode"),
     {0},
 };
 #undef ROW_OF

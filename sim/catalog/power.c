@@ -42,16 +42,16 @@ static const struct config_field range_fields[] = {
 
 #define PART(part, parameters)                                                                                         \
     {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, .fields = parameters,                     \
-     .help = "what the fit has found"},                                                                                \
+     .help = "fitted parameters"},                                                                                \
     ROW_LIST("at_bound", part.at_bound, OPTIONAL, ANY, const char *, name_fields,                                      \
-             "parameters that a bound of the fit has set, not the rows"),                                              \
+             "parameters that a bound of the fit determines, not the rows"),                                           \
     ROW_INT("rows", part.rows, REQUIRED, AT_LEAST(1), "measurements"),                                                 \
     ROW_LIST("profiles", part.profiles, OPTIONAL, ANY, struct calibration_profile, calibration_profile_fields,         \
              "files they come from"),                                                                                  \
     ROW_MAP("fit", part.fit, OPTIONAL, ANY, struct calibration_error, calibration_error_fields,                        \
             "the error that is left"),                                                                                 \
     ROW_SECTION("held_out", part.held_out, OPTIONAL, calibration_held_out_fields,                                      \
-                "the error on what was left out of a fit")
+                "error on data left out of the fit")
 
 static const struct config_field activity_fields[] = {
     PART(activity, activity_parameters),
@@ -65,9 +65,9 @@ static const struct config_field clock_fields[] = {PART(clock_part, clock_parame
 static const struct config_field file_fields[] = {
     ROW_TEXT("gpu", gpu, REQUIRED, WITHIN(1, 256), "GPU of the catalog"),
     ROW_TEXT("like", like, OPTIONAL, WITHIN(1, 256),
-             "a GPU with the same chip, which stands in for what was not measured"),
+             "a GPU with the same chip, used for what was not measured"),
     {.name = "activity", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .fields = activity_fields,
-     .help = "power by what is achieved, at the highest clock"},
+     .help = "power by achieved load, at the highest clock"},
     {.name = "clock", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .fields = clock_fields,
      .help = "power and speed by the clock"},
     {0},

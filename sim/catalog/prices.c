@@ -10,17 +10,17 @@ static const struct shelf shelf = {"prices", "price list", "orrery list prices"}
     ROW_QUANTITY(key, member, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, WITHIN(0, 1e6), what)
 #define ROW_OF struct price_entry
 static const struct config_field entry_fields[] = {
-    PRICE("on_demand", on_demand_usd_per_h, "of one GPU that stays as long as it is wanted"),
-    PRICE("reserved", reserved_usd_per_h, "of one GPU that is paid for a long time"),
-    PRICE("spot", spot_usd_per_h, "of one GPU that may be taken away"),
+    PRICE("on_demand", on_demand_usd_per_h, "of one GPU on demand"),
+    PRICE("reserved", reserved_usd_per_h, "of one reserved GPU"),
+    PRICE("spot", spot_usd_per_h, "of one spot GPU, which may be revoked"),
     {0}};
 #undef PRICE
 #undef ROW_OF
 
 #define ROW_OF struct price_list
 static const struct config_field catalog_price_fields[] = {
-    ROW_TEXT("date", date, REQUIRED, WITHIN(4, 64), "when these prices held"),
-    ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1024), "who says so"),
+    ROW_TEXT("date", date, REQUIRED, WITHIN(4, 64), "date of these prices"),
+    ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1024), "source of the prices"),
     ROW_MAP("gpus", gpus, REQUIRED, WITHIN(1, 1000), struct price_entry, entry_fields, "prices by the name of the GPU"),
     {0}};
 #undef ROW_OF

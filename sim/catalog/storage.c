@@ -19,7 +19,7 @@ static const char *const kinds[] = {
         RATE("sustained", device.media[op].sustained_bytes_per_s, SOURCED_REQUIRED,                                    \
              "bandwidth of large transfers with many requests under way"),                                             \
         ROW_QUANTITY("latency", device.latency_s[op], UNIT_TIME, SOURCED_REQUIRED, WITHIN(0, 1),                       \
-                     "of a request that waits for no other"),                                                          \
+                     "of a request on an idle device"),                                                          \
         ROW_QUANTITY("requests", device.requests_per_s[op], UNIT_RATE, SOURCED_OPTIONAL, POSITIVE,                     \
                      "requests per second at most"),                                                                   \
         {0},                                                                                                           \
@@ -31,7 +31,7 @@ DIRECTION(write_fields, STORAGE_WRITE);
 static const struct config_field link_fields[] = {
     RATE("bandwidth", device.link.nominal_bytes_per_s, SOURCED_REQUIRED,
          "bandwidth of the link to the host or its GPUs, per direction"),
-    RATE("sustained", device.link.sustained_bytes_per_s, SOURCED_REQUIRED, "what the link's protocol leaves of it"),
+    RATE("sustained", device.link.sustained_bytes_per_s, SOURCED_REQUIRED, "bandwidth after protocol overhead"),
     {0},
 };
 
@@ -41,7 +41,7 @@ static const struct config_field csd_fields[] = {
     ROW_REAL("read_share", csd.read_frac, SOURCED_OPTIONAL, WITHIN(DBL_MIN, 1),
              "share of the channels' bandwidth that reading sustains"),
     ROW_QUANTITY("page", csd.page_bytes, UNIT_BYTES, SOURCED_OPTIONAL, POSITIVE, "flash page"),
-    RATE("stream", csd.stream_bytes_per_s, SOURCED_OPTIONAL, "keys and values that pass through the arithmetic units"),
+    RATE("stream", csd.stream_bytes_per_s, SOURCED_OPTIONAL, "bandwidth of keys and values through the arithmetic units"),
     ROW_QUANTITY("compute", csd.flop_per_s, UNIT_FLOP_PER_S, SOURCED_OPTIONAL, POSITIVE,
                  "all arithmetic units together"),
     ROW_QUANTITY("dram", csd.dram_bytes, UNIT_BYTES, SOURCED_OPTIONAL, POSITIVE, "memory on the device"),
@@ -57,7 +57,7 @@ static const struct config_field csd_fields[] = {
 
 #define ROW_OF struct storage_stack
 static const struct config_field stack_fields[] = {
-    ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "what the software is"),
+    ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "one-line description of the software"),
     RATE("read", limits.bytes_per_s[STORAGE_READ], SOURCED_OPTIONAL, "ceiling of reading"),
     RATE("write", limits.bytes_per_s[STORAGE_WRITE], SOURCED_OPTIONAL, "ceiling of writing"),
     ROW_QUANTITY("latency", limits.latency_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10),
@@ -68,13 +68,13 @@ static const struct config_field stack_fields[] = {
 
 #define ROW_OF struct storage_spec
 static const struct config_field catalog_storage_fields[] = {
-    ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "the device, in a line"),
+    ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "one-line description of the device"),
     ROW_CHOICE("kind", kind, REQUIRED, kinds,
                "memory of the host, a drive, a drive that computes, the memory of another node's GPUs"),
     ROW_QUANTITY("capacity", device.capacity_bytes, UNIT_BYTES, SOURCED_OPTIONAL, POSITIVE, "usable bytes"),
     ROW_QUANTITY("granularity", device.granularity_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE,
-                 "what is read or written at least"),
-    ROW_REAL("queue_depth", device.queue_depth, SOURCED_REQUIRED, WITHIN(1, 1e9), "requests under way at most"),
+                 "smallest unit of reading and writing"),
+    ROW_REAL("queue_depth", device.queue_depth, SOURCED_REQUIRED, WITHIN(1, 1e9), "maximum number of requests in flight"),
     {.name = "read", .kind = CONFIG_SECTION, .fields = read_fields, .help = "reading, before the link"},
     {.name = "write", .kind = CONFIG_SECTION, .fields = write_fields, .help = "writing, before the link"},
     {.name = "link", .kind = CONFIG_SECTION, .fields = link_fields, .help = "PCIe or the network"},
@@ -121,7 +121,7 @@ int catalog_storage(const struct catalog *catalog, const char *name, const char 
     if (code == 0) code = shelf_bind(catalog, path, catalog_storage_fields, arena, spec, sizeof *spec, diag);
     if (code != 0) return code;
     const char *problem = find_problem(spec);
-    if (problem) return diag_error(diag, SIM_E_CONFIG, path, NULL, "no device is like this: %s", problem);
+    if (problem) return diag_error(diag, SIM_E_CONFIG, path, NULL, "impossible device: %s", problem);
     spec->name = shelf_entry_name(arena, path);
     return spec->name ? 0 : diag_nomem(diag);
 }

@@ -410,8 +410,7 @@ static int find_column(struct csv *csv, const struct csv_column *column, int *po
         if (*position >= 0) {
             char where[DIAG_WHERE_CHARS];
             csv_where(csv, i, 0, where);
-            return diag_error(diag, SIM_E_DATA, where, "rename one of them", "column '%s' stands there twice",
-                              column->name);
+            return diag_error(diag, SIM_E_DATA, where, "rename one of them", "column '%s' appears twice", column->name);
         }
         *position = (int)i;
     }

@@ -56,7 +56,7 @@ const struct csv_field *csv_fields(const struct csv *csv);
 size_t csv_n_fields(const struct csv *csv);
 
 /* Reads the header row and sets positions[i] to the 0-based field of columns[i], -1 for an optional one that is absent.
- * Returns 0, SIM_E_DATA (no header, a column is missing or stands there twice) or what csv_next returns. */
+ * Returns 0, SIM_E_DATA (no header, a column is missing or appears twice) or what csv_next returns. */
 int csv_read_header(struct csv *csv, const struct csv_column *columns, size_t n_columns, int *positions,
                     struct diag *diag);
 

@@ -55,7 +55,7 @@ static const char *hint_for(const struct database *database, int sqlite_code)
 
 static int moved_error(const struct database *database, const char *what, struct diag *diag)
 {
-    return diag_error(diag, SIM_E_STORE, database->path, "run again, to a file that nobody moves",
+    return diag_error(diag, SIM_E_STORE, database->path, "run again, and do not move the file meanwhile",
                       "cannot %s: the file was removed or replaced while it was open here", what);
 }
 

@@ -243,9 +243,8 @@ static void impossible_transforms_are_refused(void)
                                        "{'format': 'generate', 'count': 5, 'thin': 0.5,"
                                        " 'arrival': {'process': 'closed', 'users': 3}}"),
                  SIM_E_CONFIG);
-    CHECK_EQ_STR(trace.message,
-                 "services.chat.trace: error: a closed loop cannot be put through window, rate_scale, thin, "
-                 "jitter or limit; set the number of users, their think time or \"count\"");
+    CHECK_EQ_STR(trace.message, "services.chat.trace: error: a closed loop does not support window, rate_scale, thin, "
+                                "jitter or limit; set the number of users, their think time or \"count\"");
     trace_source_close(&trace);
 }
 

@@ -82,11 +82,10 @@ static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
     TRACE_LENGTH_PARAMS,
     TRACE_FILE_PARAMS("false"),
-    ROW_CHOICE("failed", failed, DEFAULT("leave-out"), failed_names,
-               "what becomes of requests without response tokens"),
+    ROW_CHOICE("failed", failed, DEFAULT("leave-out"), failed_names, "treatment of requests without response tokens"),
     ROW_TEXT("model", model, OPTIONAL, ANY, "only requests of this model, \"ChatGPT\" or \"GPT-4\""),
     ROW_TEXT("log_type", log_type, OPTIONAL, ANY, "only requests of this kind, \"Conversation log\" or \"API log\""),
-    ROW_CHOICE("class", class_column, OPTIONAL, class_names, "what the class of a request is: its model or its kind"),
+    ROW_CHOICE("class", class_column, OPTIONAL, class_names, "class of a request: its model or its kind"),
     {0}};
 #undef ROW_OF
 

@@ -91,7 +91,7 @@ static const struct config_field column_params[] = {
     USER_COLUMN(struct csv_params, OUTPUT, "output", "output_tokens", "output length in tokens"),
     USER_COLUMN(struct csv_params, PREFIX, "prefix", "prefix_blocks", "ids of the prompt's blocks; may be absent"),
     ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
-             "class of the request; else the column \"class\", which may be absent"),
+             "class of the request; default: the column \"class\", if present"),
     {0}};
 #undef ROW_OF
 
@@ -101,7 +101,7 @@ static const struct config_field params[] = {
     TRACE_FILE_PARAMS("false"),
     USER_TABLE_PARAMS(struct csv_params),
     PREFIX_BLOCK_PARAM(struct csv_params),
-    {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "which column holds what"},
+    {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "names or numbers of the columns"},
     {0}};
 
 const struct trace_format trace_csv = {.name = "csv",

@@ -76,8 +76,8 @@ static const struct config_field column_params[] = {
     USER_COLUMN(struct csv_jobs_params, GPU_MILLI, "gpu_milli", "gpu_milli", "share of the one GPU, in 1/1000"),
     USER_COLUMN(struct csv_jobs_params, ESTIMATE, "estimate", "estimate_s", "what the user said it would take"),
     USER_COLUMN(struct csv_jobs_params, GROUP, "group", "group", "virtual cluster, partition or type"),
-    USER_COLUMN(struct csv_jobs_params, USER, "user", "user", "who submitted it"),
-    USER_COLUMN(struct csv_jobs_params, TYPE, "type", "type", "its entry under \"jobs.types\""),
+    USER_COLUMN(struct csv_jobs_params, USER, "user", "user", "user who submitted the job"),
+    USER_COLUMN(struct csv_jobs_params, TYPE, "type", "type", "name of its entry under \"jobs.types\""),
     USER_COLUMN(struct csv_jobs_params, FATE, "fate", "fate", "completed, cancelled or failed at the end of its run time"),
     {0}};
 
@@ -88,8 +88,8 @@ static const struct config_field params[] = {
     TRACE_JOB_PARAMS,
     USER_TABLE_PARAMS(struct csv_jobs_params),
     ROW_CHOICE("duration_unit", duration_unit, DEFAULT("s"), time_unit_names + 1,
-               "what the numbers of the duration and estimate columns count"),
-    {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "which column holds what"},
+               "unit of the duration and estimate columns"),
+    {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "names or numbers of the columns"},
     {0}};
 #undef ROW_OF
 

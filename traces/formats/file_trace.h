@@ -26,7 +26,7 @@ extern const struct config_field file_trace_request_params[], file_trace_unsorte
 extern const struct config_field file_trace_job_params[], file_trace_unsorted_job_params[];
 
 #define TRACE_JOB_PARAMS                                                                                               \
-    TRACE_PARAM(struct job_file, cpu_jobs, "cpu_jobs", CONFIG_BOOL, "true", 0, 0, "keep jobs that ask for no GPU"),    \
+    TRACE_PARAM(struct job_file, cpu_jobs, "cpu_jobs", CONFIG_BOOL, "true", 0, 0, "keep jobs without GPUs"),    \
     {                                                                                                                  \
         .name = "resample", .kind = CONFIG_SECTION, .offset = offsetof(struct job_file, resample),                     \
         .fields = resample_config_fields, .help = "jobs in random order that never end, until a cluster is more than full" \

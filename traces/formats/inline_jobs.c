@@ -109,17 +109,17 @@ static const struct config_field job_fields[] = {
     ROW_TIME("submit", submit_ns, DEFAULT("0s"), WITHIN(0, 9e9), "time of submission"),
     ROW_TIME("duration", duration_ns, REQUIRED, WITHIN(0, 9e9), "run time on the GPUs asked for"),
     ROW_QUANTITY("estimate", estimate_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
-                 "what the user said it would take; by default the duration"),
+                 "run time estimated by the user; default: the duration"),
     ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(0, INT32_MAX), "GPUs asked for"),
     ROW_INT("nodes", nodes, DEFAULT("0"), WITHIN(0, INT32_MAX), "nodes asked for; 0: free choice"),
-    ROW_TEXT("type", type, DEFAULT(""), ANY, "its entry under \"jobs.types\""),
+    ROW_TEXT("type", type, DEFAULT(""), ANY, "name of its entry under \"jobs.types\""),
     ROW_REAL("gpu_share", gpu_share, DEFAULT("1"), WITHIN(0.001, 1),
-             "of a job of one GPU: the share of it that it asks for, where shares are placed"),
+             "share of the GPU that a job of one GPU requests, under placement of shares"),
     ROW_REAL("cpus", cpus, DEFAULT("0"), WITHIN(0, 1e9),
-             "CPU cores asked for, on all nodes together; they count where nodes have a number of them"),
-    ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, OPTIONAL, WITHIN(0, 1e18), "memory asked for, in the same way"),
+             "CPU cores requested, over all nodes; counted on nodes with cpus_per_node"),
+    ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, OPTIONAL, WITHIN(0, 1e18), "memory requested, over all nodes; counted on nodes with memory_per_node"),
     ROW_TEXT("gpu_models", gpu_models, OPTIONAL, ANY,
-             "GPU models that will do, \"V100|A100\", where nodes differ; any without it"),
+             "acceptable GPU models, \"V100|A100\", if nodes differ; default: any"),
     {0}};
 #undef ROW_OF
 

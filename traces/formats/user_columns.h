@@ -25,9 +25,9 @@ struct user_table {
 
 #define USER_TABLE_PARAMS(params_struct)                                                                               \
     USER_TABLE_PARAM(params_struct, time_unit, "time_unit", CONFIG_CHOICE, "s", time_unit_names,                       \
-                     "what the numbers of the time column count; or calendar times"),                                  \
+                     "unit of the time column; or calendar times"),                                  \
         USER_TABLE_PARAM(params_struct, delimiter, "delimiter", CONFIG_CHOICE, "comma", delimiter_names,               \
-                         "what stands between two columns"),                                                           \
+                         "separator of columns"),                                                           \
         USER_TABLE_PARAM(params_struct, origin, "origin", CONFIG_CHOICE, "auto", origin_names,                         \
                          "time 0: the file's own zero, or the first record (auto: that for calendar times)"),          \
         USER_TABLE_PARAM(params_struct, header, "header", CONFIG_BOOL, "true", NULL,                                   \

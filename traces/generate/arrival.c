@@ -167,7 +167,7 @@ static const char *const think_names[] = {"exponential", "fixed", NULL};
 
 #define ROW_OF struct closed_params
 static const struct config_field closed_params[] = {
-    ROW_INT("users", users, REQUIRED, WITHIN(1, 1e8), "each has at most one request under way"),
+    ROW_INT("users", users, REQUIRED, WITHIN(1, 1e8), "each has at most one request in flight"),
     ROW_TIME("think", think_ns, DEFAULT("0s"), WITHIN(0, 1e8), "mean pause between an answer and the next request"),
     ROW_CHOICE("think_distribution", distribution, DEFAULT("exponential"), think_names, "of the pauses"),
     {0}};

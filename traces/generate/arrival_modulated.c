@@ -96,8 +96,7 @@ static const struct config_field mmpp_state_fields[] = {
 
 #define ROW_OF struct mmpp_params
 static const struct config_field mmpp_params[] = {
-    ROW_LIST("states", states, REQUIRED, ANY, struct mmpp_state, mmpp_state_fields,
-             "after each, any other one follows"),
+    ROW_LIST("states", states, REQUIRED, ANY, struct mmpp_state, mmpp_state_fields, "each other state may follow"),
     {0}};
 #undef ROW_OF
 

@@ -95,7 +95,7 @@ static const struct config_field lognormal_params[] = {
     ROW_REAL("mean", mean_tokens, REQUIRED, WITHIN(1, 1e9), "in tokens, before clipping"),
     ROW_REAL("cv", cv, DEFAULT("1"), WITHIN(0, 100), "standard deviation over the mean, before clipping"),
     TOKENS_FIELD(struct lognormal_params, min, "min", 0, "1", "shorter lengths are raised to this"),
-    TOKENS_FIELD(struct lognormal_params, max, "max", 0, "2147483647", "longer ones become so short"),
+    TOKENS_FIELD(struct lognormal_params, max, "max", 0, "2147483647", "longer lengths are reduced to this"),
     {0}};
 #undef ROW_OF
 

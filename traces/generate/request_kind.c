@@ -48,10 +48,10 @@ int request_kind_draw(struct request_kind *kind, struct request_record *request,
 #define ROW_OF struct request_class_params
 const struct config_field request_class_fields[] = {
     ROW_REAL("share", share, OPTIONAL, WITHIN(DBL_MIN, 1e9),
-             "share of the common arrivals, in proportion to those of the other classes"),
-    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "arrivals of its own instead of a share"),
+             "weight of this class among the common arrivals"),
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "separate arrivals instead of a share"),
     ROW_CHOICE("mix", mix, OPTIONAL, request_class_mix_names,
-               "public trace whose lengths hold for what is not given here; common: as all"),
+               "public trace whose lengths are the defaults of this class; common: those of all classes"),
     ROW_VARIANT("prompt", prompt, OPTIONAL, "length", "distribution", "prompt lengths"),
     ROW_VARIANT("output", output, OPTIONAL, "length", "distribution", "output lengths"),
     {0}};

@@ -273,7 +273,7 @@ static const struct config_field params[] = {
     TRACE_LENGTH_PARAMS,
     GENERATE_END_PARAMS(struct generate_params),
     ROW_CHOICE("mix", mix, DEFAULT("azure-conversation"), request_mix_names,
-               "public trace whose statistics hold for what is not given here"),
+               "public trace whose statistics are the defaults"),
     ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "when requests come"),
     LENGTH_PARAM(prompt, "prompt lengths"),
     LENGTH_PARAM(output, "output lengths"),

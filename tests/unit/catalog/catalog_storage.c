@@ -105,11 +105,11 @@ static void impossible_devices_are_refused(void)
 {
     check_refused(HEAD WRITE
                   ", 'kind': 'ssd',\n'read': {'bandwidth': '2GB/s', 'sustained': '3GB/s', 'latency': '1us'}}",
-                  "drive.json: error: no device is like this: reading sustains more than its bandwidth");
+                  "drive.json: error: impossible device: reading sustains more than its bandwidth");
     check_refused(HEAD WRITE "," READ ", 'kind': 'csd', 'csd': {'channels': 8}}",
-                  "no device is like this: kind 'csd' needs channels, channel_bandwidth");
+                  "impossible device: kind 'csd' needs channels, channel_bandwidth");
     check_refused(HEAD WRITE "," READ ", 'kind': 'ssd', 'csd': {'channels': 8}}",
-                  "no device is like this: only kind 'csd' has flash channels");
+                  "impossible device: only kind 'csd' has flash channels");
     check_refused(HEAD WRITE "," READ ", 'kind': 'sdd'}", "3:");
     check_refused(HEAD WRITE ", 'kind': 'ssd',\n'read': {'bandwidth': 2, 'sustained': '2GB/s', 'latency': '1us'}}",
                   "drive.json:4:23: error: 'bandwidth' needs a unit, got 2");

@@ -238,7 +238,7 @@ static void columns_are_found_by_name(void)
     CHECK_EQ_STR(header_finding("\n17,b\n", time, 1, positions),
                  "t.csv:2:1: error: no column 'TIMESTAMP' in the header; the columns are 17,b");
     CHECK_EQ_STR(header_finding("b,TIMESTAMP,TIMESTAMP\n", time, 1, positions),
-                 "t.csv:1:13: error: column 'TIMESTAMP' stands there twice; rename one of them");
+                 "t.csv:1:13: error: column 'TIMESTAMP' appears twice; rename one of them");
     CHECK_EQ_STR(header_finding("", time, 1, positions),
                  "t.csv: error: file is empty; expected a header with the column names");
 }
