@@ -79,12 +79,13 @@ void answer_init(struct answer *answer, enum answer_form form);
 /* Prints the answer if `code` is 0, and frees it. Returns `code`, or SIM_E_NOMEM when filling failed. */
 int answer_end(struct answer *answer, int code, FILE *out);
 
-/* Adds the table and frees it. For people it stands below a blank line and `heading` (NULL: none); a table without rows is
- * left out. In JSON it is the member `key`, an array of objects; with a NULL key, the array is the whole answer. */
+/* Adds the table and frees it. For people it stands below a blank line and `heading` (NULL: none); a table without
+ * rows is left out. In JSON it is the member `key`, an array of objects; with a NULL key, the array is the whole
+ * answer. */
 void answer_add(struct answer *answer, const char *key, const char *heading, struct answer_table *table);
 
-/* Like answer_add, but in JSON each row is a member of the enclosing object, named by the row's first cell. Its value is
- * the one other cell with a key, or an object of several. */
+/* Like answer_add, but in JSON each row is a member of the enclosing object, named by the row's first cell. Its
+ * value is the one other cell with a key, or an object of several. */
 void answer_members(struct answer *answer, struct answer_table *table);
 
 /* For people alone. */

@@ -14,8 +14,8 @@ struct ranks {
     /* On rank 0: releases the other ranks, after the last work or if there will be none. */
     void (*release)(void);
 
-    /* On the other ranks: does the runs that rank 0 hands out, until it releases them. `work` has no tasks. Returns 0 or
-     * the code of what stopped this rank, with findings. */
+    /* On the other ranks: does the runs that rank 0 hands out, until it releases them. `work` has no tasks. Returns
+     * 0 or the code of what stopped this rank, with findings. */
     int (*serve)(const struct work *work, struct diag *diag);
 };
 

@@ -1,7 +1,7 @@
 /* A study: one scenario, what is varied about it, and under which seeds. Read from JSON:
  *
  *   { "name": "routing", "question": "Which router keeps TTFT low near saturation?",
- *     "scenario": "quickstart.json",                  // a path relative to the study, or one of `orrery list scenarios`
+ *     "scenario": "quickstart.json",                  // relative to the study, or of `orrery list scenarios`
  *     "set":   { "services.chat.replicas": 4 },       // laid over the scenario for every run
  *     "axes":  [ { "key": "services.chat.routing", "values": ["round-robin", "least-outstanding"] },
  *                { "key": "services.chat.trace.rate", "linear": { "from": "1/s", "to": "9/s", "n": 5 } },
@@ -16,8 +16,8 @@
  * axes.h lists all forms of an axis. An object that names a policy, format, process, kind or distribution replaces the
  * scenario's value; any other object is merged into it. Relative paths in values start at the study's directory.
  *
- * The runs are the product of the axes, the last axis fastest, and the seeds within each point. Run i (from 0) has run id
- * i + 1 in the results, on every worker, rank or shard. */
+ * The runs are the product of the axes, the last axis fastest, and the seeds within each point. Run i (from 0) has run
+ * id i + 1 in the results, on every worker, rank or shard. */
 #ifndef ORRERY_STUDY_STUDY_H
 #define ORRERY_STUDY_STUDY_H
 
@@ -85,8 +85,8 @@ struct study_overlay {
  * seed and keep. Texts are copied to `arena`, that of the study. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int study_lay(struct study *study, const struct study_overlay *overlay, struct arena *arena, struct diag *diag);
 
-/* The run with seed number `seed` (from 0) at a point, into the arena. In a search, `key` is searched and has `value`; else
- * both are NULL. The caller sets `run_id`. Returns 0 or SIM_E_NOMEM. */
+/* The run with seed number `seed` (from 0) at a point, into the arena. In a search, `key` is searched and has
+ * `value`; else both are NULL. The caller sets `run_id`. Returns 0 or SIM_E_NOMEM. */
 int study_run_with(const struct study *study, size_t point, size_t seed, const char *key, const char *value,
                    struct arena *arena, struct study_run *run);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tables "Accuracy", "Power" and "Engines" of README.md are those of the calibration files and presets, and every calibration file
-# is read.
+# The tables "Accuracy", "Power" and "Engines" of README.md are those of the calibration files and presets, and every
+# calibration file is read.
 . tests/cli/lib.sh
 
 last='analysis/calibrate/accuracy.sh'

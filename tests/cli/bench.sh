@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every benchmark runs to its end, with a tiny load, and prints results in lines of JSON; its first line says what it measures.
+# Every benchmark runs to its end, with a tiny load, and prints results in lines of JSON; its first line says what it
+# measures.
 . tests/cli/lib.sh
 
 programs=${BUILD:-build/release}/bench

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The regression gate: what is the same, what has moved within or beyond its tolerance, and what must never pass for green.
+# The regression gate: what is the same, what has moved within or beyond its tolerance, and what must never pass for
+# green.
 . tests/cli/lib.sh
 
 well_formed() {
@@ -88,7 +89,8 @@ equal "$(sqlite3 :memory: "select count(*) > 0 from json_each(readfile('$T/out')
                            where value->>'direction' = 'worse' and value->>'now' > value->>'baseline'")" 1 'worse metrics'
 grep -q 'platform differs' "$T/out" "$T/moved.md" && complain 'the platform is the same'
 
-# Within its tolerances it passes, and says that it has moved; the last pattern that fits counts, a scenario's own last of all.
+# Within its tolerances it passes, and says that it has moved; the last pattern that fits counts, a scenario's own last
+# of all.
 tolerate() { # JSON of the tolerances of all, and of the first scenario
     sqlite3 :memory: "select json_set(readfile('$base'), '$.tolerances', json('$1'), '$.scenarios[0].tolerances', json('$2'))" >"$T/new"
     cp "$T/new" "$T/gate/tolerant.json"

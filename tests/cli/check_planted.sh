@@ -1,6 +1,6 @@
 #!/bin/sh
-# The gate catches what it is there for: a batcher whose token budget is one token smaller, compiled into the program and in a
-# user's own policy, is named as the one whose decision was the first to be another.
+# The gate catches what it is there for: a batcher whose token budget is one token smaller, compiled into the program
+# and in a user's own policy, is named as the one whose decision was the first to be another.
 . tests/cli/lib.sh
 
 plant() { # FROM TO: a line of the batcher, changed on its way from standard input

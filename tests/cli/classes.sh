@@ -8,7 +8,8 @@ scenario() { # SLO, TRACE
 }
 generated='{"format": "generate", "mix": "sharegpt", "count": 60, "classes": {"interactive": {"share": 2}, "batch": {"share": 1}}}'
 
-# Bad input: limits that are none, a class named twice, a name that is none, a class that never comes, a column that is not there.
+# Bad input: limits that are none, a class named twice, a name that is none, a class that never comes, a column that is
+# not there.
 scenario '{"classes": {"batch": {"ttft": "-1s"}}}' "$generated"
 run 2 run "$T/s.json"
 err "s.json:2:40: error: 'ttft' must be above 0, got \"-1s\""

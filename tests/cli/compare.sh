@@ -1,5 +1,6 @@
 #!/bin/sh
-# orrery compare on real runs: two routers, equal runs, groups over seeds, the gate, and what is said to wrong questions.
+# orrery compare on real runs: two routers, equal runs, groups over seeds, the gate, and what is said to wrong
+# questions.
 . tests/cli/lib.sh
 
 serving 300 20

@@ -9,7 +9,8 @@ simulate() { # PROGRAM: the result hash goes to $hash
     hash=$(json_of "$T/out" '$.result_hash')
 }
 program() { echo "build/$1-relinked/orrery"; }
-# build MODE CC NAME: the program with its simulation compiled anew, in its own directory; the rest of it comes from the build under test.
+# build MODE CC NAME: the program with its simulation compiled anew, in its own directory; the rest of it comes from the
+# build under test.
 build() {
     quiet_make MODE="$1" CC="$2" LINKER="${CC:-gcc}" WITH="${BUILD:-build/release}" "$(program "$3")"
 }

@@ -62,7 +62,8 @@ err 'error: the policy does not conform'
 run 0 run "$T/kept/routing-forgetful-all-at-once.json" --check event --plugin "$T/forgetful.so" --quiet
 [ ! -e "$T/kept/routing-forgetful-one-request.json" ] || complain 'what passed was kept, too'
 
-# One that blocks is stopped by the clock, and no further scenario is waited for; one that leaves another process is found.
+# One that blocks is stopped by the clock, and no further scenario is waited for; one that leaves another process is
+# found.
 router blocks 'struct timespec day = {86400, 0}; for (;;) nanosleep(&day, NULL);'
 started=$(date +%s)
 run 4 conform "$T/blocks.so" --limit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `orrery explain cost` takes one iteration apart by operator: the rows add up to what the iteration takes, and to what the
-# table of iterations says, and each names where its parameters come from.
+# `orrery explain cost` takes one iteration apart by operator: the rows add up to what the iteration takes, and to what
+# the table of iterations says, and each names where its parameters come from.
 . tests/cli/lib.sh
 
 # ask EXPRESSION: an SQL expression over `rows`, the JSON on standard output with one row per operator.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tables come back from their CSV as they were; every view of analysis/sql is made by its file, in sqlite3 as in `orrery export`,
-# and says what the metrics of the run say.
+# Tables come back from their CSV as they were; every view of analysis/sql is made by its file, in sqlite3 as in `orrery
+# export`, and says what the metrics of the run say.
 . tests/cli/lib.sh
 
 mixed
@@ -8,8 +8,8 @@ db=$T/r.db
 run 0 run "$T/mixed.json" --quiet -o "$db" --keep decisions --name 'a "quoted", name'
 run 0 run tests/golden/cases/scarce-kv.json --quiet -o "$db" --set warmup=0s
 
-# Texts with everything that needs quotes, and numbers with many digits, go through CSV and back; SQLite itself reads numbers to
-# some fifteen digits.
+# Texts with everything that needs quotes, and numbers with many digits, go through CSV and back; SQLite itself reads
+# numbers to some fifteen digits.
 sqlite3 "$db" "update request set service = 'a, \"b\"' || char(13, 10) || 'c ' where id = 7;
     update request set tpot_s = 0.1 + 0.2, ttft_s = 1e-300, queue_s = 9e999 where id = 8"
 for table in $(sqlite3 "$db" "select name from sqlite_schema where type = 'table'"); do

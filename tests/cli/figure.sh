@@ -2,8 +2,8 @@
 # Figures of papers: three that come with the program, in a short form; what is written; what is said to wrong usage.
 . tests/cli/lib.sh
 
-# The configurations, with short runs of the queueing figure: they are enough for the test of its means, whose intervals are
-# as wide as they have to be, but not for the claims with a tolerance.
+# The configurations, with short runs of the queueing figure: they are enough for the test of its means, whose intervals
+# are as wide as they have to be, but not for the claims with a tolerance.
 mkdir "$T/data"
 cp -r configs "$T/data/"
 F=$T/data/configs/figures

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The figure of DistServe's attainment with four replications: who attains more at which rate, and where it is the other way round.
+# The figure of DistServe's attainment with four replications: who attains more at which rate, and where it is the other
+# way round.
 . tests/cli/lib.sh
 optimised
 
@@ -25,7 +26,8 @@ attained() { # STUDY, the rate per GPU, the share within 250 and 100 ms, in perc
     sqlite3 "$T/distserve/attainment.$1.db" '.read configs/figures/distserve/attainment.sql' \
         "select round(avg(within_250_100_ms)) from attainment where rate = $2"
 }
-# Where requests come for 100 s one decoding GPU is overloaded for longer, and vLLM ahead: the artifact measured 33.5 and 78.0 %.
+# Where requests come for 100 s one decoding GPU is overloaded for longer, and vLLM ahead: the artifact measured 33.5
+# and 78.0 %.
 [ "$(attained long-distserve-13b 2.5 | cut -d. -f1)" -lt "$(attained long-vllm-13b 2.5 | cut -d. -f1)" ] ||
     complain 'DistServe attains as much as vLLM when its decoding GPU is overloaded for 100 s'
 finish

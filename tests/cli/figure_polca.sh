@@ -1,7 +1,8 @@
 #!/bin/sh
-# A row of 40 servers under POLCA (configs/scenarios/polca-row.json) for a day, and the same row with 52 on the same power. The load is
-# set by PO-1 and PO-2; PO-3, PO-4 and PO-5 are checked for their shape, PO-6 for its bound; what is known from memory only is told.
-# Numbers in brackets: what the paper says, from a reading of it (second hand), or from memory.
+# A row of 40 servers under POLCA (configs/scenarios/polca-row.json) for a day, and the same row with 52 on the same
+# power. The load is set by PO-1 and PO-2; PO-3, PO-4 and PO-5 are checked for their shape, PO-6 for its bound; what is
+# known from memory only is told. Numbers in brackets: what the paper says, from a reading of it (second hand), or from
+# memory.
 . tests/cli/lib.sh
 optimised
 

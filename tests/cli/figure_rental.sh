@@ -1,5 +1,6 @@
 #!/bin/sh
-# The figure of rented GPUs as it is shipped, with a tenth of the jobs and three seeds; and that it fails when it should.
+# The figure of rented GPUs as it is shipped, with a tenth of the jobs and three seeds; and that it fails when it
+# should.
 . tests/cli/lib.sh
 
 mkdir "$T/data"

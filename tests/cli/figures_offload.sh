@@ -29,7 +29,8 @@ claim 'IA-9: SparF over' 0.08 0.081
 claim 'IA-10: FlexGen_s largest' 64 64
 claim 'IA-10: FlexGen_s least' 128 128
 
-# The what-if of drives that attend: the pace goes from flash to the drive's arithmetic, to its link, and to the GPU's port.
+# The what-if of drives that attend: the pace goes from flash to the drive's arithmetic, to its link, and to the GPU's
+# port.
 verdicts csd-whatif/bottleneck 'pass 10'
 claim 'the link overtakes the arithmetic' 5.00 5.01
 claim 'below a port of 1 GB/s the link overtakes' 0.219 0.22

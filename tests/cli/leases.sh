@@ -1,6 +1,6 @@
 #!/bin/sh
-# The table of leases: its bills add up to the run's; the hash covers it; and a file of an earlier release, which lacks it, is still
-# read, merged and written to.
+# The table of leases: its bills add up to the run's; the hash covers it; and a file of an earlier release, which lacks
+# it, is still read, merged and written to.
 . tests/cli/lib.sh
 
 cat >"$T/spot.json" <<END

@@ -59,7 +59,8 @@ no_file() {
     done
 }
 
-# A scenario of our own with N requests at RATE per second, as $T/serve.json; the rest of it may be given as JSON members.
+# A scenario of our own with N requests at RATE per second, as $T/serve.json; the rest of it may be given as JSON
+# members.
 serving() { # N RATE [MEMBERS]
     cat >"$T/serve.json" <<END
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 2},

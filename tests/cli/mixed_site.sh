@@ -1,6 +1,6 @@
 #!/bin/sh
-# The mixed site, some hours of it: GPUs by use add up, jobs yield and nobody else does, replicas follow the load, and the page and
-# the timeline tell of it.
+# The mixed site, some hours of it: GPUs by use add up, jobs yield and nobody else does, replicas follow the load, and
+# the page and the timeline tell of it.
 . tests/cli/lib.sh
 
 run 0 run mixed-site -o "$T/site.db" --timeline "$T/site.json" --timeline-sample 1/1000 --set until=3h \

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a call writes may not be what it reads, nor another thing that it writes: exit status 2, and every file as it was.
+# What a call writes may not be what it reads, nor another thing that it writes: exit status 2, and every file as it
+# was.
 . tests/cli/lib.sh
 
 kept() { # FILE...: what is refused below leaves them as they are

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The scenarios that reproduce simulators of job schedulers, as README "Other simulators" names them, on the command line alone.
+# The scenarios that reproduce simulators of job schedulers, as README "Other simulators" names them, on the command
+# line alone.
 . tests/cli/lib.sh
 
 # Mean completion time and last end of a scenario with what is set of it, as its peer says.

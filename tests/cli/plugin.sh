@@ -1,5 +1,6 @@
 #!/bin/sh
-# A user's own policy, in a shared object: it is listed, runs, is recorded with the run, and what cannot be one is refused.
+# A user's own policy, in a shared object: it is listed, runs, is recorded with the run, and what cannot be one is
+# refused.
 . tests/cli/lib.sh
 
 compile() { # NAME: $T/NAME.c to $T/NAME.so, against the sources' headers

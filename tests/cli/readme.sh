@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the README shows can be done as it stands there: its shell blocks run, its C compiles, its JSON parses, and what it
-# calls a verb, an option or a table is one.
+# What the README shows can be done as it stands there: its shell blocks run, its C compiles, its JSON parses, and what
+# it calls a verb, an option or a table is one.
 . tests/cli/lib.sh
 
 root=$PWD

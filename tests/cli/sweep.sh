@@ -1,6 +1,6 @@
 #!/bin/sh
-# orrery sweep and merge: the same rows on any number of workers and shards, after any number of kills; nothing is mixed,
-# nothing is lost.
+# orrery sweep and merge: the same rows on any number of workers and shards, after any number of kills; nothing is
+# mixed, nothing is lost.
 . tests/cli/lib.sh
 
 studied >"$T/base.json"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# orrery sweep at its edges: runs that fail, more columns than a table has room for, outputs that cannot be, memory run by run.
+# orrery sweep at its edges: runs that fail, more columns than a table has room for, outputs that cannot be, memory run
+# by run.
 . tests/cli/lib.sh
 
 cat >"$T/base.json" <<'END'
@@ -91,8 +92,8 @@ done
 run 2 sweep "$T/first.json" --name ''
 err 'the name is empty'
 
-# The memory of a run is its own: that of a small one behind a large one in one process is smaller. Where the system does not
-# tell, there is none.
+# The memory of a run is its own: that of a small one behind a large one in one process is smaller. Where the system
+# does not tell, there is none.
 cat >"$T/sizes.json" <<'END'
 { "scenario": "base.json", "set": {"services.chat.trace.arrival.rate": "100000/s"},
   "axes": [ {"key": "services.chat.trace.count", "values": [200000, 5]} ] }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs that fail, crash, or end their worker: what a study keeps of them, and that --resume does them again. And policies that
-# keep something from run to run.
+# Runs that fail, crash, or end their worker: what a study keeps of them, and that --resume does them again. And
+# policies that keep something from run to run.
 . tests/cli/lib.sh
 
 cat >"$T/base.json" <<'END'

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The ranks of an MPI job give the same rows as this machine alone. Needs Open MPI and a build with `make MPI=1`, of which the
-# rows are compared with its own without ranks, and the hashes of the results with those of the program under test.
+# The ranks of an MPI job give the same rows as this machine alone. Needs Open MPI and a build with `make MPI=1`, of
+# which the rows are compared with its own without ranks, and the hashes of the results with those of the program under
+# test.
 . tests/cli/lib.sh
 
 command -v mpirun >/dev/null || skip 'mpirun is not installed (Debian: openmpi-bin)'

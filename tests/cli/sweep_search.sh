@@ -1,6 +1,6 @@
 #!/bin/sh
-# Searches and Pareto fronts: what is found is what running every candidate finds, on any number of workers and shards, and
-# after a kill.
+# Searches and Pareto fronts: what is found is what running every candidate finds, on any number of workers and shards,
+# and after a kill.
 . tests/cli/lib.sh
 
 cat >"$T/base.json" <<'END'
@@ -67,8 +67,8 @@ sed 's/"0.3s"/"1us"/' "$T/fleet.json" >"$T/strict.json"
 run 0 sweep "$T/strict.json" -o "$T/strict.db" -q
 sql "$T/strict.db" 'select count(*), count(value), min(note) from outcome' '2|0|not met at the upper end of the bracket'
 
-# A point is on the front when none is at least as good in all and better in one: fewer seconds, more requests; how busy a
-# replica is is neither good nor bad, and so counts as a cost.
+# A point is on the front when none is at least as good in all and better in one: fewer seconds, more requests; how busy
+# a replica is is neither good nor bad, and so counts as a cost.
 means="with mean as (select (run_id - 1) / 2 as point,
                             avg(iif(name = 'request.ttft_s.p99', value, null)) as a,
                             avg(iif(name = 'replica.busy_frac', value, null)) as b,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A study as a Slurm job array, on a cluster of this one machine that is set up in a directory of its own: the merged shards
-# are the rows of a sweep without Slurm. Takes half a minute: only when asked for by ORRERY_SLURM=1, and as root.
+# A study as a Slurm job array, on a cluster of this one machine that is set up in a directory of its own: the merged
+# shards are the rows of a sweep without Slurm. Takes half a minute: only when asked for by ORRERY_SLURM=1, and as root.
 . tests/cli/lib.sh
 
 [ -n "$ORRERY_SLURM" ] || skip 'takes half a minute; ORRERY_SLURM=1 runs it'

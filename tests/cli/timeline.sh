@@ -1,6 +1,6 @@
 #!/bin/sh
-# A timeline is JSON whose spans close, whose slices lie side by side, and which tells the same as the rows of the run; the same
-# bytes whatever the queue and the stepping; with a window and a share of the requests; and never half a file.
+# A timeline is JSON whose spans close, whose slices lie side by side, and which tells the same as the rows of the run;
+# the same bytes whatever the queue and the stepping; with a window and a share of the requests; and never half a file.
 . tests/cli/lib.sh
 
 # events FILE: its events as a table of a database beside it.

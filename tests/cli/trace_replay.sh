@@ -1,6 +1,6 @@
 #!/bin/sh
-# A log is replayed: what a simulation has written comes back without any error, what another engine took is found again,
-# and wrong calls and logs are told.
+# A log is replayed: what a simulation has written comes back without any error, what another engine took is found
+# again, and wrong calls and logs are told.
 . tests/cli/lib.sh
 
 cat >"$T/s.json" <<'END'

@@ -47,7 +47,8 @@ for id in $(sqlite3 "$swapped" 'select id from request where preemptions > 0 ord
     done
     run 0 why "$swapped" request "$id"
     gap=$(sed -n 's/^longest wait for a token: \([0-9.e-]*\) s.*/\1/p' "$T/out")
-    # It takes the first iteration of a run for as long as the run's mean, which grows with the contexts: some microseconds more.
+    # It takes the first iteration of a run for as long as the run's mean, which grows with the contexts: some
+    # microseconds more.
     sql :memory: "select $gap - $(sqlite3 "$swapped" "select max_gap_s from $of") between -1e-6 and 2e-5" 1
     n=$((n + 1))
 done
@@ -124,7 +125,8 @@ err "did you mean 'job'?"
 run 2 why "$db:1" job one
 run 3 why "$db:7" job 1
 
-# Two services under the same policies, and jobs, count alike: what is told of each happened to it, from its arrival to its end.
+# Two services under the same policies, and jobs, count alike: what is told of each happened to it, from its arrival to
+# its end.
 cat >"$T/twins.json" <<END
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 3},
   "services": {
