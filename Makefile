@@ -81,7 +81,7 @@ build/orrery: $(B)/orrery FORCE
 	@[ "$$(readlink $@)" = "$(<:build/%=%)" ] || ln -sf $(<:build/%=%) $@
 
 # The headers for policies of a user's own, and what the program exports to these: all that the headers declare.
-POLICY_HEADERS := $(addprefix sim/world/policy/,policy.h plan.h view.h kv_offload.h power_cap.h market_view.h) \
+POLICY_HEADERS := $(filter-out %/instance.h,$(wildcard sim/world/policy/*.h)) \
     $(addprefix sim/core/,check.h config/config_field.h err.h mem.h rng.h units.h vec.h) \
     $(addprefix models/,affine.h csd.h fragmentation.h hardware.h iteration.h kvcapacity.h offload.h piece.h roofline.h speedup.h storage.h transformer.h)
 

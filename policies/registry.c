@@ -1,6 +1,9 @@
 /* The table of all policies, built from list.h. */
 #include "policies/registry.h"
 
+#include "policies/declared.h"
+#include "sim/world/policy/all.h"
+
 #include <string.h>
 
 static const struct policy *const policies[] = {

@@ -1,5 +1,5 @@
 /* The table of all policies, and the same as alternatives of the families of configuration ("scheduler", "batching",
- * ...). Policy files include it so that the compiler compares their definition with its declaration here. */
+ * ...). */
 #ifndef ORRERY_POLICIES_REGISTRY_H
 #define ORRERY_POLICIES_REGISTRY_H
 
@@ -8,10 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#define POLICY(family_struct, symbol) extern const struct family_struct symbol;
-#include "policies/list.h"
-#undef POLICY
 
 /* All policies, in the order of list.h. */
 struct policy_table policy_registry(void);

@@ -9,7 +9,7 @@
 #ifndef ORRERY_POLICIES_AUTOSCALING_HPA_H
 #define ORRERY_POLICIES_AUTOSCALING_HPA_H
 
-#include "policies/registry.h"
+#include "sim/world/policy/autoscaling.h"
 
 struct hpa_params {
     double tolerance;

@@ -1,7 +1,8 @@
 /* So many replicas at this time of day: what an operator writes down who knows the load. A step holds from its time on, until
  * the next one, and the last one until the first of the next period. It acts at the first decision that is not before it.
  * Without steps the number stays as it is. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/autoscaling.h"
 
 struct step {
     sim_ns at_ns;

@@ -4,6 +4,7 @@
  *
  * A replica computes whenever it has a request, so the share of time says little about how many more it could take. */
 #include "policies/autoscaling/hpa.h"
+#include "policies/declared.h"
 
 enum use { USE_KV, USE_TIME };
 

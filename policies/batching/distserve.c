@@ -6,7 +6,8 @@
  * The first of an iteration may exceed its budget, where the simulator would never come to an end. Blocks, which it does not
  * limit, are reserved for nothing: when they are short a sequence is preempted by recomputation. */
 #include "policies/batching/making_room.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
 
 struct distserve_params {
     int64_t max_batched_tokens, max_context_tokens;

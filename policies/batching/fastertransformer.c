@@ -3,7 +3,8 @@
  * nobody joins before the last of it has ended. KV slots are reserved for the longest sequence. Members leave as they end; what
  * their empty places would cost is not modelled. */
 #include "policies/batching/reservation.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
 
 struct fastertransformer {
     int64_t max_sequences;

@@ -3,7 +3,7 @@
 #ifndef ORRERY_POLICIES_BATCHING_MAKING_ROOM_H
 #define ORRERY_POLICIES_BATCHING_MAKING_ROOM_H
 
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/batching.h"
 
 struct room_rules {
     int64_t

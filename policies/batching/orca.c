@@ -3,7 +3,8 @@
  * the end, so nobody is ever preempted. As many batches are under way as there are pipeline stages, each of at most max_sequences
  * (its Algorithm 1; so in Vidur). The output's bound is known as `reservation` says (Kwon et al., SOSP 2023, section 6.1). */
 #include "policies/batching/reservation.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
 
 struct orca {
     int64_t max_sequences;

@@ -3,7 +3,7 @@
 #ifndef ORRERY_POLICIES_BATCHING_RESERVATION_H
 #define ORRERY_POLICIES_BATCHING_RESERVATION_H
 
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/batching.h"
 
 enum reservation_kind {
     RESERVATION_MAX,    /* max_tokens, whatever will come */

@@ -9,7 +9,8 @@
  * Each half of the idea can be left out (the paper's section 5.4.2): without `chunked` whole prompts join the decoding, without
  * `hybrid` iterations of prompts and of decoding take turns. */
 #include "policies/batching/making_room.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
 
 struct sarathi {
     int64_t max_sequences, token_budget;

@@ -6,7 +6,8 @@
  * preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no engine knows. It also counts
  * the waits of every request by itself, which shows where machines are overloaded. */
 #include "policies/batching/making_room.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
 
 struct splitwise_params {
     int64_t max_sequences, max_batched_tokens, max_preemptions;

@@ -11,7 +11,8 @@
  * the watermark free, and the iteration that they are in waits for the copy. With pipeline stages a batch holds at most its share of
  * max_sequences (Vidur). */
 #include "policies/batching/making_room.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
 
 struct vllm_v0_params {
     int64_t max_sequences, max_batched_tokens;

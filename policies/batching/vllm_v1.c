@@ -10,7 +10,8 @@
  * With pipeline stages a sequence that would have to preempt itself waits instead while others are in flight: vLLM preempts those
  * too, and takes them out when they come back. */
 #include "policies/batching/making_room.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
 
 struct vllm_v1 {
     int64_t max_sequences, max_batched_tokens;

@@ -1,7 +1,8 @@
 /* Daly's interval: that of Young with higher orders of C/M, which matter when a save takes more than a small part of the time
  * between failures. */
 #include "models/checkpoint.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/checkpointing.h"
 
 static double daly_interval_s(void *state, const struct checkpoint_view *view)
 {

@@ -1,5 +1,6 @@
 /* No checkpoints: a failure costs all that the job has done. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/checkpointing.h"
 
 const struct checkpointer checkpointing_none = {
     .policy = {.abi = POLICY_ABI,

@@ -1,5 +1,6 @@
 /* A checkpoint every so often, whatever it costs and however often the job fails. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/checkpointing.h"
 
 struct periodic {
     sim_ns interval_ns;

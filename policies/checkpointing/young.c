@@ -1,6 +1,7 @@
 /* Young's interval: sqrt(2 C M), C the stall of a save and M the mean time between the job's failures. */
 #include "models/checkpoint.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/checkpointing.h"
 
 static double young_interval_s(void *state, const struct checkpoint_view *view)
 {

@@ -5,8 +5,9 @@
  * most: the block that is asked for last must be inserted, and when its parent has to go for it, it lies behind a gap.
  *
  * Needs the future: an oracle. */
+#include "policies/declared.h"
 #include "policies/eviction/item_heap.h"
-#include "policies/registry.h"
+#include "sim/world/policy/eviction.h"
 
 static int belady_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
 {

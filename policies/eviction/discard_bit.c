@@ -9,10 +9,11 @@
  * their room is needed, and one that is asked for before is a hit that there would be a miss: never more misses than these.
  *
  * The bits are true but for errors at random: an oracle. */
+#include "policies/declared.h"
 #include "policies/eviction/item_list.h"
 #include "policies/eviction/marks.h"
 #include "policies/eviction/prediction.h"
-#include "policies/registry.h"
+#include "sim/world/policy/eviction.h"
 
 enum discard_algorithm { DISCARD_MARK0, DISCARD_FLUSH };
 

@@ -3,7 +3,7 @@
 #ifndef ORRERY_POLICIES_EVICTION_ITEM_HEAP_H
 #define ORRERY_POLICIES_EVICTION_ITEM_HEAP_H
 
-#include "sim/world/policy/view.h"
+#include "sim/world/policy/eviction.h"
 
 #include <stdint.h>
 

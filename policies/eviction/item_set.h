@@ -4,7 +4,7 @@
 #define ORRERY_POLICIES_EVICTION_ITEM_SET_H
 
 #include "sim/core/rng.h"
-#include "sim/world/policy/view.h"
+#include "sim/world/policy/eviction.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,8 @@
 /* Any item that was not used in this phase goes, with equal chances: at most 2 H_k times the misses of the best offline
  * policy for k items, in expectation. A phase ends when all items have been used. */
+#include "policies/declared.h"
 #include "policies/eviction/marks.h"
-#include "policies/registry.h"
+#include "sim/world/policy/eviction.h"
 
 static int marking_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
 {

@@ -3,9 +3,10 @@
  * are expected with room for k items.
  *
  * The bits are true but for errors at random: an oracle. */
+#include "policies/declared.h"
 #include "policies/eviction/marks.h"
 #include "policies/eviction/prediction.h"
-#include "policies/registry.h"
+#include "sim/world/policy/eviction.h"
 
 struct phase_bit_params {
     double error_frac;

@@ -7,7 +7,7 @@
 #ifndef ORRERY_POLICIES_EVICTION_PREDICTION_H
 #define ORRERY_POLICIES_EVICTION_PREDICTION_H
 
-#include "sim/world/policy/view.h"
+#include "sim/world/policy/eviction.h"
 
 #include <stdbool.h>
 #include <stdint.h>

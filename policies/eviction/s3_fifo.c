@@ -5,10 +5,11 @@
  *
  * One item leaves at a time: when a promotion makes the main queue too long, its end leaves in place of the small queue's. An
  * item that was in use comes back at the beginning of its queue. */
+#include "policies/declared.h"
 #include "policies/eviction/item_list.h"
-#include "policies/registry.h"
 #include "sim/core/key_map.h"
 #include "sim/core/mem.h"
+#include "sim/world/policy/eviction.h"
 
 enum { MAX_USES = 3 };
 

@@ -2,7 +2,7 @@
  * waited longer than `patience` goes before all others, and nobody starts before it does.
  *
  * A policy keeps all it knows in its state and in its bytes of each job: here a list of the pending jobs by area. */
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/scheduler.h"
 
 struct params {
     sim_ns patience_ns;

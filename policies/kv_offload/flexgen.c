@@ -4,8 +4,9 @@
  *
  * The policy is given, as in the paper's tables, or searched for. Attention on the CPU slows down for small batches. Rates
  * of computing may be given as FlexGen's own constants; else they are those of the service's cost model. */
+#include "policies/declared.h"
 #include "policies/kv_offload/flexgen_search.h"
-#include "policies/registry.h"
+#include "sim/world/policy/kv_offload.h"
 
 #include <float.h>
 #include <math.h>

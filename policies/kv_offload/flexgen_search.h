@@ -3,7 +3,7 @@
 #ifndef ORRERY_POLICIES_KV_OFFLOAD_FLEXGEN_SEARCH_H
 #define ORRERY_POLICIES_KV_OFFLOAD_FLEXGEN_SEARCH_H
 
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/kv_offload.h"
 
 /* What a placement with this GPU batch is reckoned with: the plan with its rates, capacities, schedule and place of
  * attention; the host's rate is that of large batches. */

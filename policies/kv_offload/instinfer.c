@@ -3,7 +3,8 @@
  * as the next layer computes, so that the GPU holds that of two layers only. Several devices share the heads.
  *
  * Sparse attention (SparF) keeps a share of the channels and of the tokens, on devices with a second copy of the keys. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/kv_offload.h"
 
 #include <float.h>
 

@@ -1,5 +1,6 @@
 /* Everything stays in the GPU's memory; the KV cache of a preempted sequence is computed again. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/kv_offload.h"
 
 const struct kv_offloader kv_offload_none = {
     .policy = {.abi = POLICY_ABI,

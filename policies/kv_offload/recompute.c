@@ -1,6 +1,7 @@
 /* The KV cache of a preempted sequence is given up, and computed again from its prompt and what it has generated when it
  * comes back: vLLM's first choice for sequences of their own. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/kv_offload.h"
 
 static enum offload_tier recompute_evicted(void *state, const struct offload_view *view,
                                            const struct request_view *request)

@@ -3,8 +3,9 @@
  * on one bus share its bandwidth by a coordinator. When no interval keeps the goal and fits the memory, requests go back.
  *
  * Prompts and tokens are served by instances of their own, so a replica has the goal of its phase. */
+#include "policies/declared.h"
 #include "policies/kv_offload/select_n_bus.h"
-#include "policies/registry.h"
+#include "sim/world/policy/kv_offload.h"
 
 #include <math.h>
 

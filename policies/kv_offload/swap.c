@@ -1,6 +1,7 @@
 /* The KV cache of a preempted sequence goes to the memory of its host and comes back with it (Kwon et al., SOSP 2023, section
  * 4.5), where the batcher takes sequences back. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/kv_offload.h"
 
 static enum offload_tier swap_evicted(void *state, const struct offload_view *view, const struct request_view *request)
 {

@@ -1,5 +1,6 @@
 /* Best fit: the node on which the job leaves least: of its CPU and of its GPUs, each as a share of the largest node's, weighted
  * equally, in steps of 1 % as in the released code. A share goes to the GPU that it fits best. */
+#include "policies/declared.h"
 #include "policies/placement/scored.h"
 
 static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)

@@ -2,6 +2,7 @@
  * fills best: the lowest of those with the fewest free GPUs that suffice. A job of several nodes takes whole nodes and
  * puts the rest on one more; when it asked for more nodes than that, its GPUs are spread evenly. All or nothing. Where nodes
  * differ or CPU and memory count, the best fit is the node with the least left of its GPUs, also of shared ones. */
+#include "policies/declared.h"
 #include "policies/placement/parts.h"
 
 static struct parts cut(const struct cluster_view *view, const struct job_view *job)

@@ -1,5 +1,6 @@
 /* GPUs are only counted: a job runs whenever enough of them are free, wherever they are. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/placement.h"
 
 const struct placer placement_counted = {
     .policy = {.abi = POLICY_ABI,

@@ -1,6 +1,7 @@
 /* Dot product: the node whose remaining CPU and GPUs have the smallest product with what the job asks for, both as shares of the
  * largest node's: resources that the job does not need are spared. In steps of 1 % as in the released code; a share goes to the
  * GPU that it fits best. */
+#include "policies/declared.h"
 #include "policies/placement/scored.h"
 
 static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)

@@ -5,6 +5,7 @@
  * below some 0.04 GPUs are ties, and those go to the node that comes first
  * in a random order ("ties": "shuffled"). Integer scores are the default here, for its published figures;
  * "exact" compares D in 1e-6 GPUs. */
+#include "policies/declared.h"
 #include "policies/placement/scored.h"
 
 #include "sim/core/mem.h"

@@ -1,6 +1,7 @@
 /* Packing: shares go to GPUs that are held in part, the one with the least left first; else jobs go to nodes on which somebody
  * holds GPUs, where they break into the fewest free ones; else to an idle node, the smallest first. Jobs without GPUs go to the
  * first node that has room. */
+#include "policies/declared.h"
 #include "policies/placement/scored.h"
 
 enum { SHARED = 100, OCCUPIED = 50, IDLE = 33 }; /* the best that each case reaches; none falls below the next one's */

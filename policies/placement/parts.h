@@ -4,7 +4,7 @@
 #ifndef ORRERY_POLICIES_PLACEMENT_PARTS_H
 #define ORRERY_POLICIES_PLACEMENT_PARTS_H
 
-#include "policies/registry.h"
+#include "sim/world/policy/placement.h"
 
 /* What goes to one node. */
 struct part {

@@ -1,5 +1,6 @@
 /* Worst fit: the node on which the job leaves most, measured as in best fit; loads are kept even. A share goes to the GPU with the
  * most left. */
+#include "policies/declared.h"
 #include "policies/placement/scored.h"
 
 static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)

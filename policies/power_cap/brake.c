@@ -1,4 +1,5 @@
 /* Nothing but the power brake, as in a row without capping (POLCA's baseline "No-cap"). */
+#include "policies/declared.h"
 #include "policies/power_cap/braking.h"
 
 struct brake {

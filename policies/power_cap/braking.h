@@ -3,7 +3,7 @@
 #ifndef ORRERY_POLICIES_POWER_CAP_BRAKING_H
 #define ORRERY_POLICIES_POWER_CAP_BRAKING_H
 
-#include "policies/registry.h"
+#include "sim/world/policy/power_cap.h"
 
 struct braking {
     double on_frac, off_frac;

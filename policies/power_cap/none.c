@@ -1,5 +1,6 @@
 /* No capping: GPUs draw what they draw. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/power_cap.h"
 
 const struct power_capper power_cap_none = {
     .policy = {.abi = POLICY_ABI,

@@ -10,6 +10,7 @@
  * A command that is on its way is not given again; another one for the same GPUs may replace it. That p is "still" above is said
  * by a reading whose window began after the effect. While the brake is on or on its way, power says nothing of what it would be
  * without, and no lock is lifted. (The paper does not say when the brake is let go: here below t2 - h.) */
+#include "policies/declared.h"
 #include "policies/power_cap/braking.h"
 
 struct polca_params {

@@ -1,5 +1,6 @@
 /* One threshold: above it a group of GPUs is locked at a lower clock, until power has fallen some way below (POLCA's baselines on low
  * priority only, and on all). The brake is the last resort. */
+#include "policies/declared.h"
 #include "policies/power_cap/braking.h"
 
 struct single_threshold {

@@ -1,5 +1,6 @@
 /* A power limit of each GPU that stands from the beginning. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/power_cap.h"
 
 struct static_cap {
     double cap_w;

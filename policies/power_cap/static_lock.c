@@ -1,5 +1,6 @@
 /* A lock of the SM clock that stands from the beginning. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/power_cap.h"
 
 struct static_lock {
     double clock_hz;

@@ -1,5 +1,6 @@
 /* Each job rents on arrival the GPUs that it asks for, of the offer on which its work costs least, and returns them when it is done. */
-#include "sim/world/policy/policy.h"
+#include "policies/declared.h"
+#include "sim/world/policy/rental.h"
 
 #include <math.h>
 #include <string.h>

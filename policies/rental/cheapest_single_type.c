@@ -1,4 +1,5 @@
 /* The fleet of a service that is cheapest of those with one type of GPUs: what mixed fleets are compared with. */
+#include "policies/declared.h"
 #include "policies/rental/fleet_params.h"
 
 static int fleet(void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag)

@@ -1,5 +1,6 @@
 /* Nothing is decided: the GPUs of the site are rented for the whole run, and jobs share them under their scheduler. */
-#include "sim/world/policy/policy.h"
+#include "policies/declared.h"
+#include "sim/world/policy/rental.h"
 
 const struct renter rental_fixed_fleet = {
     .policy = {.abi = POLICY_ABI,

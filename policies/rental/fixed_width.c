@@ -3,11 +3,12 @@
  *
  * It needs to know how often jobs of each type come and how large they are on average, no more: neither sizes of jobs, nor how
  * many there are. A type that "classes" leaves out gets the width of the price that the others come to. */
+#include "policies/declared.h"
 #include "policies/rental/widths.h"
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/rental.h"
 
 #include <float.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 
 #include "policies/rental/melange_fleet.h"
 #include "sim/core/config/config.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/rental.h"
 
 /* An entry of "kinds": replicas of one pool. */
 struct fleet_kind {

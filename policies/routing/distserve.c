@@ -1,7 +1,8 @@
 /* Routing as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve): to the instance whose first pipeline stage has the
  * shortest queue, among equals the lowest number. A prompt finds there the prompts that wait or pass that stage; a sequence that is
  * to decode finds those that wait for it, and not those in its batch, so that busy instances often look empty. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/routing.h"
 
 static int64_t queue_at(const struct fleet_view *view, const struct request_view *request, int32_t replica)
 {

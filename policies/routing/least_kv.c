@@ -1,5 +1,6 @@
 /* Requests go to the replica that uses the smallest share of its KV blocks; of equals to the lowest number. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/routing.h"
 
 static int least_kv_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {

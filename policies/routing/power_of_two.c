@@ -1,6 +1,7 @@
 /* Power of two choices: of two replicas drawn at random, the one with fewer unfinished requests; of equals the first drawn. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "sim/core/rng.h"
+#include "sim/world/policy/routing.h"
 
 static int power_of_two_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {

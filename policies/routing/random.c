@@ -1,6 +1,7 @@
 /* Requests go to any replica, with equal chances. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "sim/core/rng.h"
+#include "sim/world/policy/routing.h"
 
 static int random_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {

@@ -1,5 +1,6 @@
 /* Requests go to the replicas in turn, by order of arrival. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/routing.h"
 
 struct round_robin {
     int32_t next;

@@ -10,8 +10,9 @@
  *
  * Pending tokens are those of prompts still to be processed, and one for every request that decodes there or will. The
  * artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "sim/core/mem.h"
+#include "sim/world/policy/routing.h"
 
 struct splitwise_params {
     int64_t max_pending_tokens;

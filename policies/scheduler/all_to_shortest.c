@@ -1,8 +1,9 @@
 /* Everything for one: all GPUs go to the job that would be done first with them, however many it asked for (SRPT with the cluster
  * as its one server). With linear speedup no policy has a smaller mean response time (Schrage 1968); with a concave one most of
  * the GPUs are wasted, which is why one compares with it. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/fluid.h"
+#include "sim/world/policy/scheduler.h"
 
 /* Seconds until it would be done on all GPUs; what it waits before it works counts as work. */
 static double time_on_all_s(const struct cluster_view *view, const struct job_view *job)

@@ -8,9 +8,10 @@
  *
  * Reservations count GPUs, not nodes. Every one is looked at whenever a job ends early, so a decision costs as much as
  * the queue is long, squared. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"
+#include "sim/world/policy/scheduler.h"
 
 struct reserved {
     struct ranked by_age, by_start; /* while it waits */

@@ -4,8 +4,9 @@
  * over.
  *
  * The reservation counts GPUs, not nodes. A job that runs over its estimate is taken to end now. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/pending.h"
+#include "sim/world/policy/scheduler.h"
 
 struct easy {
     struct pending pending; /* ranked by submission, the span is the estimate */

@@ -1,7 +1,8 @@
 /* Fewest GPUs first, the older of equals first, with preemption: a job's size is the number of GPUs it asks for, which
  * needs no estimate of its run time. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
+#include "sim/world/policy/scheduler.h"
 
 static int fewest_gpus_init(void *state, const void *params, struct diag *diag)
 {

@@ -1,6 +1,7 @@
 /* First in, first out, strictly: jobs start in the order of their submission, and while the first of the queue does not
  * fit, nobody behind it starts. */
-#include "policies/registry.h"
+#include "policies/declared.h"
+#include "sim/world/policy/scheduler.h"
 
 struct fifo_job {
     const struct job_view *behind;

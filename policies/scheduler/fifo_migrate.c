@@ -4,8 +4,9 @@
  * asked for.
  *
  * Leaves out whether a move pays: how long the job still has to run, and what restart.migrate costs it. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/skipping.h"
+#include "sim/world/policy/scheduler.h"
 
 struct migrate_params {
     double gain_frac;

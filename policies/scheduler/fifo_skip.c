@@ -1,7 +1,8 @@
 /* First in, first out with skipping: jobs start in the order of their submission, but one that does not fit holds
  * nobody up. Nothing is reserved, so wide jobs may wait for long. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/skipping.h"
+#include "sim/world/policy/scheduler.h"
 
 static void fifo_skip_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {

@@ -9,7 +9,7 @@
 #ifndef ORRERY_POLICIES_SCHEDULER_FLUID_H
 #define ORRERY_POLICIES_SCHEDULER_FLUID_H
 
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/scheduler.h"
 
 #include <stddef.h>
 

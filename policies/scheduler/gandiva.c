@@ -5,6 +5,7 @@
  *
  * How fast a packed job is, is its speed on half of its GPUs (jobs.types, speedup), whoever its partner. Where a placer places whole
  * GPUs, nothing is packed. Gandiva's migrations and affinities are left out. */
+#include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 
 #include "sim/core/mem.h"

@@ -14,6 +14,7 @@
  * With "aware": false all speeds count as 1, as a scheduler has it that knows of no GPU types; node types then choose in turn.
  *
  * What jobs have left goes by the users' estimates. Packing, entities and their hierarchies, and estimated speeds are left out. */
+#include "policies/declared.h"
 #include "policies/scheduler/gavel_lp.h"
 #include "policies/scheduler/gavel_rounds.h"
 

@@ -6,6 +6,7 @@
  * their submission, the first of the queue gets its node type if it fits beside the jobs submitted before the one done: those
  * submitted later do not count yet. So more jobs may have been let in than there are GPUs; they run in turns. Where there are several
  * node types it follows the paper: the released code draws one and then takes the last by name that has a GPU free, room or not. */
+#include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 
 #include "sim/core/mem.h"

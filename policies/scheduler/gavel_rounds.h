@@ -15,7 +15,7 @@
 #ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
 #define ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
 
-#include "policies/registry.h"
+#include "sim/world/policy/scheduler.h"
 
 #include <stddef.h>
 

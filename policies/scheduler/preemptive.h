@@ -20,7 +20,7 @@
 #define ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 
 #include "policies/scheduler/pending.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/scheduler.h"
 
 /* The order: by the job's level and then age, by run time left (true one: declare ORACLE_DURATION), or by run time left times
  * GPUs. */

@@ -12,7 +12,7 @@
 #define ORRERY_POLICIES_SCHEDULER_QUEUES_H
 
 #include "policies/scheduler/pending.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/scheduler.h"
 
 struct queued {
     struct ranked ranked; /* first; its place in the queue */

@@ -4,7 +4,7 @@
 #ifndef ORRERY_POLICIES_SCHEDULER_RANKING_H
 #define ORRERY_POLICIES_SCHEDULER_RANKING_H
 
-#include "sim/world/policy/view.h"
+#include "sim/world/policy/scheduler.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* Shortest job first by the run time that users stated (the true one where the trace has no statement), without
  * preemption. What does not fit is skipped, or with `strict` stops all behind it. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/skipping.h"
+#include "sim/world/policy/scheduler.h"
 
 struct sjf_params {
     bool strict;

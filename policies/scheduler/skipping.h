@@ -4,7 +4,7 @@
 #define ORRERY_POLICIES_SCHEDULER_SKIPPING_H
 
 #include "policies/scheduler/pending.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/scheduler.h"
 
 struct skipping {
     struct pending pending;

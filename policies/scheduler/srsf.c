@@ -1,6 +1,7 @@
 /* Shortest remaining service first, with preemption: the service is the true run time left times the GPUs it takes. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
+#include "sim/world/policy/scheduler.h"
 
 static int srsf_init(void *state, const void *params, struct diag *diag)
 {

@@ -1,7 +1,8 @@
 /* Shortest remaining time first, with preemption, by the true run times. On one GPU it has the least mean completion
  * time of all schedules (Schrage 1968). */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
+#include "sim/world/policy/scheduler.h"
 
 static int srtf_init(void *state, const void *params, struct diag *diag)
 {

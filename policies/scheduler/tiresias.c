@@ -7,8 +7,9 @@
  * "released", as the paper's simulator does: when it has planned to look at it, floor((limit - executed time) / GPUs)
  * whole seconds after the latest decision; which is right for service in time, but for GPU-time takes GPU-seconds for
  * seconds and comes as much as GPUs times too late, or too early and then once more. */
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/queues.h"
+#include "sim/world/policy/scheduler.h"
 
 #include "sim/core/mem.h"
 

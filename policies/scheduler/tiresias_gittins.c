@@ -12,9 +12,10 @@
  * As the paper's simulator was released, the index is another one (gittins_index_released), it is taken at every size, and all
  * is noticed only when jobs come or end or where tiresias with `looks` "released" looks. */
 #include "models/gittins.h"
-#include "policies/registry.h"
+#include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
 #include "policies/scheduler/sizes_file.h"
+#include "sim/world/policy/scheduler.h"
 
 #include "sim/core/mem.h"
 

@@ -58,27 +58,6 @@ static int check_build(const struct plugin *plugin, const struct policy *policy,
                       policy_family_name(policy->family), policy->size, policy_family_bytes(policy->family));
 }
 
-static bool is_complete(const struct policy *policy)
-{
-    switch (policy->family) {
-    case POLICY_BATCHING: return ((const struct batcher *)policy)->compose != NULL;
-    case POLICY_ROUTING:
-        return ((const struct router *)policy)->route != NULL || ((const struct router *)policy)->route_pair != NULL;
-    case POLICY_SCHEDULER:
-        return ((const struct scheduler *)policy)->notify != NULL && ((const struct scheduler *)policy)->decide != NULL;
-    case POLICY_EVICTION:
-        return ((const struct evictor *)policy)->notify != NULL && ((const struct evictor *)policy)->victim != NULL;
-    case POLICY_AUTOSCALING: return ((const struct autoscaler *)policy)->decide != NULL;
-    case POLICY_KV_OFFLOAD:
-    case POLICY_PLACEMENT:
-    case POLICY_POWER_CAP:
-    case POLICY_RENTAL:
-    case POLICY_CHECKPOINTING:
-    case POLICY_FAMILY_COUNT: break;
-    }
-    return true; /* one that only counts, that keeps all on the GPU or that saves nothing has no functions */
-}
-
 static const struct policy *find(const struct plugins *plugins, enum policy_family family, const char *name,
                                  const struct plugin **plugin)
 {
@@ -119,9 +98,10 @@ static int check_policy(const struct plugins *plugins, const struct plugin *plug
     if ((policy->params == NULL) != (policy->params_bytes == 0))
         return fail_policy(plugin, "set params and params_bytes, or neither", diag, policy->name,
                            "declares parameters without a size, or a size without parameters");
-    if (!is_complete(policy))
-        return fail_policy(plugin, "sim/world/policy/policy.h tells which ones its family needs", diag, policy->name,
-                           "lacks a function");
+    const char *missing = policy_missing(policy);
+    if (missing != NULL)
+        return diag_error(diag, SIM_E_USAGE, plugin->path, "the header of its family says which functions it needs",
+                          "policy '%s' lacks the function '%s'", policy->name, missing);
     return check_name(plugins, plugin, policy, diag);
 }
 

@@ -8,8 +8,7 @@
 #define ORRERY_STUDY_CACHE_STAT_H
 
 #include "sim/core/err.h"
-#include "sim/world/policy/policy.h"
-#include "sim/world/policy/view.h"
+#include "sim/world/policy/eviction.h"
 #include "sim/world/rows/source.h"
 
 #include <stddef.h>

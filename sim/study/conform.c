@@ -1,5 +1,6 @@
 #include "sim/study/conform.h"
 
+#include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/study/conform_cache.h"
 #include "sim/study/conform_watch.h"
@@ -21,6 +22,7 @@ struct bound {
     struct config *config;
     struct scenario scenario;
     struct conform_cache caches; /* evictors only */
+    struct config_variant *variant, plain; /* where the policy under test is named, and what stands there */
 };
 
 /* How a run differs from the plain one. */
@@ -62,11 +64,32 @@ static int lay_settings(const struct conform_suite *suite, const struct policy *
     for (size_t i = 0; code == 0 && i < suite->n_settings; i++) {
         struct text setting;
         text_init(&setting);
-        text_printf(&setting, "%s.%s", conform_key(policy->family), suite->settings[i]);
+        text_printf(&setting, "%s.%s", policy_family_key(policy->family), suite->settings[i]);
         code = setting.failed ? SIM_E_NOMEM : config_set(config, setting.chars, diag);
         text_fini(&setting);
     }
     return code;
+}
+
+/* The variant at a path of section members and map keys, below `base`; NULL: there is none. */
+static struct config_variant *find_variant(const struct config_field *fields, void *base, const char *path)
+{
+    const size_t n = strcspn(path, ".");
+    while (fields->name != NULL && (strncmp(fields->name, path, n) != 0 || fields->name[n] != 0)) fields++;
+    if (fields->name == NULL) return NULL;
+    void *at = (char *)base + fields->offset;
+    const char *rest = path + n + (path[n] == '.');
+    if (fields->kind == CONFIG_VARIANT) return at;
+    if (fields->kind == CONFIG_SECTION) return find_variant(fields->fields, at, rest);
+    const struct config_list *list = at;
+    const size_t n_key = strcspn(rest, ".");
+    for (size_t i = 0; fields->kind == CONFIG_MAP && i < list->n; i++) {
+        char *element = (char *)list->items + i * fields->elem_bytes;
+        const char *key = *(const char **)(void *)element;
+        if (strncmp(key, rest, n_key) == 0 && key[n_key] == 0)
+            return find_variant(fields->fields, element, rest + n_key + (rest[n_key] == '.'));
+    }
+    return NULL;
 }
 
 static int bind(struct bound *bound, int partner, struct diag *diag)
@@ -74,17 +97,25 @@ static int bind(struct bound *bound, int partner, struct diag *diag)
     const struct policy *policy = bound->policy;
     struct text json;
     text_init(&json);
-    conform_case_json(bound->wanted, policy->family, policy->name, conform_partners(policy->family)[partner], &json);
+    conform_case_json(bound->wanted, policy->family, policy->name, policy_family_partners(policy->family)[partner],
+                      &json);
     int code = json.failed ? SIM_E_NOMEM
                            : config_parse(bound->wanted->name, ".", json.chars, json.length, &bound->config, diag);
     text_fini(&json);
     if (code == 0) code = lay_settings(bound->suite, policy, bound->config, diag);
     const struct config_families *families = &bound->suite->families;
+    const bool of_caches = is_of_caches(policy);
     if (code == 0)
-        code = is_of_caches(policy) ? config_bind(bound->config, conform_cache_fields, families, &bound->arena,
-                                                  &bound->caches, sizeof bound->caches, diag)
-                                    : scenario_bind(bound->config, families, &bound->arena, &bound->scenario, diag);
-    return code;
+        code = of_caches ? config_bind(bound->config, conform_cache_fields, families, &bound->arena, &bound->caches,
+                                       sizeof bound->caches, diag)
+                         : scenario_bind(bound->config, families, &bound->arena, &bound->scenario, diag);
+    if (code != 0) return code;
+    bound->variant = find_variant(of_caches ? conform_cache_fields : scenario_fields,
+                                  of_caches ? (void *)&bound->caches : &bound->scenario,
+                                  policy_family_key(policy->family));
+    SIM_REQUIRE(bound->variant != NULL && bound->variant->entry == policy);
+    bound->plain = *bound->variant;
+    return 0;
 }
 
 static void bound_init(struct bound *bound, const struct conform_suite *suite, const struct policy *policy,
@@ -104,7 +135,7 @@ int conform_json(const struct conform_suite *suite, const struct policy *policy,
                  int partner, struct text *json, struct diag *diag)
 {
     if (suite->n_settings == 0) {
-        conform_case_json(wanted, policy->family, policy->name, conform_partners(policy->family)[partner], json);
+        conform_case_json(wanted, policy->family, policy->name, policy_family_partners(policy->family)[partner], json);
         return json->failed ? SIM_E_NOMEM : 0;
     }
     struct bound bound;
@@ -118,46 +149,6 @@ int conform_json(const struct conform_suite *suite, const struct policy *policy,
 }
 
 /* --- One run --- */
-
-/* A scenario whose first service and first type of jobs are its own: where a policy is put under watch. */
-struct own_scenario {
-    struct scenario scenario;
-    struct service_config service;
-    struct job_type type;
-};
-
-static void own_scenario_init(struct own_scenario *own, const struct scenario *scenario)
-{
-    *own = (struct own_scenario){.scenario = *scenario};
-    if (scenario->services.n > 0) {
-        own->service = *scenario_service(scenario, 0);
-        own->scenario.services.items = &own->service;
-    }
-    if (scenario->jobs.types.n > 0) {
-        own->type = *(const struct job_type *)scenario->jobs.types.items;
-        own->scenario.jobs.types.items = &own->type;
-    }
-}
-
-static struct config_variant *variant_of(struct own_scenario *own, enum policy_family family)
-{
-    struct scenario *scenario = &own->scenario;
-    struct service_config *service = &own->service;
-    switch (family) {
-    case POLICY_SCHEDULER: return &scenario->jobs.scheduler;
-    case POLICY_PLACEMENT: return &scenario->jobs.placement;
-    case POLICY_RENTAL: return &scenario->market.renting;
-    case POLICY_BATCHING: return &service->batching;
-    case POLICY_KV_OFFLOAD: return &service->kv.offload.policy;
-    case POLICY_AUTOSCALING: return &service->scaling.policy;
-    case POLICY_POWER_CAP: return &scenario->cluster.power.capping;
-    case POLICY_CHECKPOINTING: return &own->type.checkpoint.policy;
-    case POLICY_ROUTING:
-    case POLICY_EVICTION:
-    case POLICY_FAMILY_COUNT: break;
-    }
-    return &service->routing;
-}
 
 /* What the run in the middle of another one needs. */
 struct interruption {
@@ -173,8 +164,7 @@ static void run_in_the_middle(void *context)
     run(interruption->bound, &(struct manner){0}, interruption->outcome, NULL);
 }
 
-static int run_world(const struct bound *bound, const struct scenario *scenario, const struct manner *manner,
-                     struct outcome *outcome, struct diag *diag)
+static int run_world(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct diag *diag)
 {
     struct world_options options = {.config = bound->config,
                                     .catalog = bound->suite->catalog,
@@ -184,7 +174,7 @@ static int run_world(const struct bound *bound, const struct scenario *scenario,
                                     .check = manner->check};
     struct world *world;
     struct world_result result;
-    int code = world_create(scenario, &options, &world, diag);
+    int code = world_create(&bound->scenario, &options, &world, diag);
     if (code != 0) return code;
     struct sink sink = conform_watch_sink(&outcome->watch);
     code = world_run(world, &sink, &result);
@@ -192,11 +182,10 @@ static int run_world(const struct bound *bound, const struct scenario *scenario,
     return code == 0 ? conform_watch_end(&outcome->watch) : code;
 }
 
-static int run_caches(const struct bound *bound, const struct conform_cache *caches, struct outcome *outcome,
-                      struct diag *diag)
+static int run_caches(const struct bound *bound, struct outcome *outcome, struct diag *diag)
 {
     struct sink sink = conform_watch_sink(&outcome->watch);
-    int code = conform_cache_run(bound->wanted, caches, &sink, diag);
+    int code = conform_cache_run(bound->wanted, &bound->caches, &sink, diag);
     return code == 0 ? conform_watch_end(&outcome->watch) : code;
 }
 
@@ -215,11 +204,10 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
 {
     *outcome = (struct outcome){0};
     struct interruption interruption = {.bound = bound, .outcome = inner};
-    struct own_scenario own;
-    own_scenario_init(&own, &bound->scenario);
-    struct conform_cache caches = bound->caches;
-    bool of_caches = is_of_caches(bound->policy);
-    guard_lay(&outcome->guard, of_caches ? &caches.evictor : variant_of(&own, bound->policy->family));
+    const bool of_caches = is_of_caches(bound->policy);
+    const struct config_variant outer = *bound->variant; /* the guard of the run around this one */
+    *bound->variant = bound->plain;
+    guard_lay(&outcome->guard, bound->variant);
     outcome->guard.ask_twice = manner->ask_twice;
     outcome->guard.interrupt_at = manner->interrupt_at;
     outcome->guard.interrupt = run_in_the_middle;
@@ -229,8 +217,8 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
     outcome->code = conform_watch_init(&outcome->watch, of_caches ? 0 : bound->wanted->n);
     outcome->watch.grants_others = &outcome->guard.grants_others;
     if (outcome->code == 0)
-        outcome->code = of_caches ? run_caches(bound, &caches, outcome, &diag)
-                                  : run_world(bound, &own.scenario, manner, outcome, &diag);
+        outcome->code = of_caches ? run_caches(bound, outcome, &diag) : run_world(bound, manner, outcome, &diag);
+    *bound->variant = outer;
     tell_error(&diag, outcome);
 }
 
@@ -373,7 +361,7 @@ int conform_run(const struct conform_suite *suite, const struct policy *policy, 
                 struct conform_result *result, struct diag *diag)
 {
     *result = (struct conform_result){.t_s = (double)NAN};
-    const char *const *partners = conform_partners(policy->family);
+    const char *const *partners = policy_family_partners(policy->family);
     for (int i = 0; partners[i] != NULL && has_verdict(result->code) && (i == 0 || !wanted->large); i++) {
         struct bound bound;
         struct finding finding = {.result = result, .partner = i};

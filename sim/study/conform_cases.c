@@ -328,38 +328,6 @@ const struct conform_case *conform_cases(enum policy_family family, size_t *n)
     return is_of_jobs(family) ? job_cases : request_cases;
 }
 
-const char *const *conform_partners(enum policy_family family)
-{
-    static const char *const partners[POLICY_FAMILY_COUNT][4] = {
-        [POLICY_BATCHING] = {"round-robin", "least-outstanding"},
-        [POLICY_ROUTING] = {"vllm-v0"},
-        [POLICY_KV_OFFLOAD] = {"vllm-v0"},
-        [POLICY_SCHEDULER] = {"consolidated", "first-fit", "counted"},
-        [POLICY_PLACEMENT] = {"fifo-skip", "srtf", "easy"},
-        [POLICY_CHECKPOINTING] = {"fifo-skip", "srtf"},
-        [POLICY_EVICTION] = {"lru", "fifo"},
-        [POLICY_AUTOSCALING] = {"round-robin", "least-outstanding", "power-of-two"},
-        [POLICY_POWER_CAP] = {"vllm-v0", "sarathi"},
-        [POLICY_RENTAL] = {"counted", "first-fit"},
-    };
-    return partners[family];
-}
-
-const char *conform_key(enum policy_family family)
-{
-    static const char *const keys[] = {[POLICY_BATCHING] = "services.chat.batching",
-                                       [POLICY_ROUTING] = "services.chat.routing",
-                                       [POLICY_KV_OFFLOAD] = "services.chat.kv.offload",
-                                       [POLICY_SCHEDULER] = "jobs.scheduler",
-                                       [POLICY_PLACEMENT] = "jobs.placement",
-                                       [POLICY_EVICTION] = "eviction",
-                                       [POLICY_AUTOSCALING] = "services.chat.scaling.policy",
-                                       [POLICY_POWER_CAP] = "cluster.power.capping",
-                                       [POLICY_CHECKPOINTING] = "jobs.types.default.checkpoint",
-                                       [POLICY_RENTAL] = "market.renting"};
-    return keys[family];
-}
-
 void conform_case_json(const struct conform_case *wanted, enum policy_family family, const char *policy,
                        const char *partner, struct text *json)
 {

@@ -20,13 +20,6 @@ struct conform_case {
 /* Those of a family: of jobs for schedulers, placers and renters, of requests for batchers and routers, of accesses for evictors. */
 const struct conform_case *conform_cases(enum policy_family family, size_t *n);
 
-/* Built-in policies of the family that a policy meets with; ends with NULL. A placer meets schedulers, a scheduler placers, a
- * batcher routers, a router batchers, an evictor evictors in the tier below, a renter schedulers. */
-const char *const *conform_partners(enum policy_family family);
-
-/* Where the scenario names the policy: "jobs.scheduler". */
-const char *conform_key(enum policy_family family);
-
 /* The scenario as JSON, with the policy and its partner. */
 void conform_case_json(const struct conform_case *wanted, enum policy_family family, const char *policy,
                        const char *partner, struct text *json);

@@ -29,11 +29,6 @@ __attribute__((format(printf, 4, 5))) static void breach(struct guard *guard, en
     va_end(arguments);
 }
 
-static void count_call(struct guard *guard)
-{
-    if (++guard->n_calls == guard->interrupt_at) guard->interrupt(guard->context);
-}
-
 static int guarded_init(void *state, const void *params, struct diag *diag)
 {
     struct guarded *guarded = state;
@@ -49,7 +44,16 @@ static void guarded_fini(void *state)
     if (inner->fini != NULL) inner->fini(guarded->inner);
 }
 
-/* --- Fingerprints of what is shown --- */
+/* --- Views --- */
+
+/* A kind of view: what of it lies outside of the struct, how its time is known, what must hold in it. */
+struct view_kind {
+    uint64_t (*more)(uint64_t sum, const void *view);
+    sim_ns (*now)(const void *view);
+    void (*check)(const struct guarded *guarded, const void *view);
+};
+
+static const uint64_t empty_mix = UINT64_C(0xcbf29ce484222325);
 
 static uint64_t mix(uint64_t sum, const void *bytes, size_t n)
 {
@@ -64,7 +68,11 @@ static uint64_t mix(uint64_t sum, const void *bytes, size_t n)
     return sum;
 }
 
-static const uint64_t empty_mix = UINT64_C(0xcbf29ce484222325);
+/* Of views whose first member is now_ns. */
+static sim_ns first_member(const void *view)
+{
+    return *(const sim_ns *)view;
+}
 
 static uint64_t mix_requests(uint64_t sum, const struct request_view *request)
 {
@@ -72,37 +80,136 @@ static uint64_t mix_requests(uint64_t sum, const struct request_view *request)
     return sum;
 }
 
-static uint64_t replica_print(const struct replica_view *view)
+static uint64_t more_of_replica(uint64_t sum, const void *shown)
 {
-    uint64_t sum = mix(empty_mix, view, sizeof *view);
+    const struct replica_view *view = shown;
     sum = mix_requests(sum, view->waiting);
     sum = mix_requests(sum, view->prefilling);
     return mix_requests(sum, view->oldest_decoding);
 }
 
-static uint64_t fleet_print(const struct fleet_view *view, const struct request_view *request)
+static uint64_t more_of_fleet(uint64_t sum, const void *shown)
 {
-    uint64_t sum = mix(empty_mix, view, sizeof *view);
-    sum = mix(sum, view->loads, (size_t)view->n_replicas * sizeof *view->loads);
-    return mix(sum, request, sizeof *request);
+    const struct fleet_view *view = shown;
+    return mix(sum, view->loads, (size_t)view->n_replicas * sizeof *view->loads);
 }
 
-static uint64_t cluster_print(const struct cluster_view *view, const struct job_view *job)
+static uint64_t more_of_cluster(uint64_t sum, const void *shown)
 {
-    uint64_t sum = mix(empty_mix, view, sizeof *view);
+    const struct cluster_view *view = shown;
     if (view->node_free_gpus != NULL) sum = mix(sum, view->node_free_gpus, (size_t)view->n_nodes * sizeof(int32_t));
     if (view->nodes != NULL) sum = mix(sum, view->nodes, (size_t)view->n_nodes * sizeof *view->nodes);
-    return mix(sum, job, sizeof *job);
+    return sum;
 }
 
-static void check_print(struct guard *guard, uint64_t before, uint64_t after, sim_ns now)
+static uint64_t more_of_market(uint64_t sum, const void *shown)
 {
-    if (before != after) breach(guard, GUARD_VIEW, now, "it changed what it was shown");
+    const struct market_view *view = shown;
+    return mix(sum, view->offers, (size_t)view->n_offers * sizeof *view->offers);
 }
+
+/* As many seconds as accesses went before. */
+static sim_ns cache_now(const void *shown)
+{
+    const struct cache_view *view = shown;
+    return view->access < 0 ? 0 : sim_ns_from_s((double)view->access);
+}
+
+static void check_cache(const struct guarded *guarded, const void *shown)
+{
+    const struct cache_view *view = shown;
+    if (view->size == guarded->n_cached && view->held == guarded->n_held && view->size <= view->capacity) return;
+    breach(guarded->guard, GUARD_LAWS, cache_now(view),
+           "%" PRId64 " items are cached and %" PRId64 " in use, but the view says %" PRId64 " and %" PRId64,
+           guarded->n_cached, guarded->n_held, view->size, view->held);
+}
+
+static void check_reading(const struct guarded *guarded, const void *shown)
+{
+    const struct power_view *view = shown;
+    const struct power_reading *reading = &view->reading;
+    if (!isnan(reading->mean_w) && (reading->from_ns >= reading->to_ns || reading->to_ns > view->now_ns))
+        breach(guarded->guard, GUARD_LAWS, view->now_ns, "a reading is of a time that has not passed");
+}
+
+static const struct view_kind replica_kind = {.more = more_of_replica, .now = first_member},
+                              fleet_kind = {.more = more_of_fleet, .now = first_member},
+                              cluster_kind = {.more = more_of_cluster, .now = first_member},
+                              market_kind = {.more = more_of_market, .now = first_member},
+                              scaling_kind = {.now = first_member},
+                              power_kind = {.now = first_member, .check = check_reading},
+                              cache_kind = {.now = cache_now, .check = check_cache}, other_kind = {0};
+
+#define KIND_OF(view)                                                                                                  \
+    _Generic((view),                                                                                                   \
+        const struct replica_view *: &replica_kind,                                                                    \
+        const struct fleet_view *: &fleet_kind,                                                                        \
+        const struct cluster_view *: &cluster_kind,                                                                    \
+        const struct market_view *: &market_kind,                                                                      \
+        const struct autoscaling_view *: &scaling_kind,                                                                \
+        const struct power_view *: &power_kind,                                                                        \
+        const struct cache_view *: &cache_kind,                                                                        \
+        default: &other_kind)
+
+/* --- Calls --- */
+
+/* A call of one of the policy's functions, from its begin to its end. */
+struct call {
+    struct guard *guard;
+    void *state; /* the policy's own */
+    const struct view_kind *kind;
+    const void *view, *subject; /* shown to the policy; NULL: nothing */
+    size_t view_bytes, subject_bytes;
+    uint64_t print; /* of both */
+};
+
+static uint64_t print_of(const struct call *call)
+{
+    uint64_t sum = mix(empty_mix, call->view, call->view != NULL ? call->view_bytes : 0);
+    if (call->view != NULL && call->kind->more != NULL) sum = call->kind->more(sum, call->view);
+    return mix(sum, call->subject, call->subject != NULL ? call->subject_bytes : 0);
+}
+
+static void begin_call(struct call *call, const void *state)
+{
+    const struct guarded *guarded = state;
+    call->guard = guarded->guard;
+    call->state = (void *)(uintptr_t)guarded->inner;
+    if (++call->guard->n_calls == call->guard->interrupt_at) call->guard->interrupt(call->guard->context);
+    if (call->view != NULL && call->kind->check != NULL) call->kind->check(guarded, call->view);
+    call->print = print_of(call);
+}
+
+static void end_call(const struct call *call)
+{
+    if (print_of(call) == call->print) return;
+    const sim_ns now = call->kind->now != NULL ? call->kind->now(call->view) : 0;
+    breach(call->guard, GUARD_VIEW, now, "it changed what it was shown");
+}
+
+/* Every function of every family under watch, with the state of its policy. A function without result returns the void
+ * expression of the policy's own. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#define GUARDED(family_struct, need, result, name, parameters, arguments, shown, about)                                \
+    static result guarded_##family_struct##_##name parameters                                                          \
+    {                                                                                                                  \
+        __attribute__((cleanup(end_call))) struct call call = {.kind = KIND_OF(shown),                                 \
+                                                               .view = shown,                                          \
+                                                               .view_bytes = sizeof *(shown),                          \
+                                                               .subject = about,                                       \
+                                                               .subject_bytes = sizeof *(about)};                      \
+        begin_call(&call, state);                                                                                      \
+        state = call.state;                                                                                            \
+        return ((const struct family_struct *)(const void *)call.guard->inner)->name arguments;                       \
+    }
+#define GUARDED_FAMILY(id, title, family_struct, functions, ...) functions(GUARDED)
+POLICY_FAMILIES(GUARDED_FAMILY)
+#pragma GCC diagnostic pop
 
 /* --- Schedulers --- */
 
-static void check_cluster(struct guarded *guarded, const struct cluster_view *view)
+static void check_cluster(const struct guarded *guarded, const struct cluster_view *view)
 {
     struct guard *guard = guarded->guard;
     sim_ns now = view->now_ns;
@@ -123,7 +230,7 @@ static void check_cluster(struct guarded *guarded, const struct cluster_view *vi
                on_nodes);
 }
 
-static void guarded_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+static void counted_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     static const struct {
         int pending, running;
@@ -134,7 +241,6 @@ static void guarded_notify(void *state, const struct cluster_view *view, const s
                    [JOB_EVENT_RESIZE] = {0, 0},
                    [JOB_EVENT_PACE] = {0, 0}};
     struct guarded *guarded = state;
-    const struct scheduler *inner = (const void *)guarded->guard->inner;
     guarded->n_pending += effects[note->event].pending;
     guarded->n_running += effects[note->event].running;
     guarded->gpus_in_use += effects[note->event].running * note->job->gpus;
@@ -143,318 +249,62 @@ static void guarded_notify(void *state, const struct cluster_view *view, const s
     uint64_t mark = mix(empty_mix, &note->job->sequence, sizeof note->job->sequence);
     guarded->running += effects[note->event].running > 0 ? mark : effects[note->event].running < 0 ? -mark : 0;
     check_cluster(guarded, view);
-    uint64_t before = cluster_print(view, note->job);
-    inner->notify(guarded->inner, view, note);
-    check_print(guarded->guard, before, cluster_print(view, note->job), view->now_ns);
+    guarded_scheduler_notify(state, view, note);
 }
 
-static int guarded_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+static int checked_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct guarded *guarded = state;
     struct guard *guard = guarded->guard;
-    const struct scheduler *inner = (const void *)guard->inner;
-    count_call(guard);
     check_cluster(guarded, view);
-    int code = inner->decide(guarded->inner, view, plan);
+    int code = guarded_scheduler_decide(state, view, plan);
     check_cluster(guarded, view);
     if (code < 0 || !guard->ask_twice || view->n_pending > 0) return code;
     uint64_t running = guarded->running;
-    code = inner->decide(guarded->inner, view, plan);
+    code = ((const struct scheduler *)(const void *)guard->inner)->decide(guarded->inner, view, plan);
     if (guarded->running != running)
         breach(guard, GUARD_RESTLESS, view->now_ns, "nobody waits, and it preempts running jobs all the same");
     return code;
 }
 
-static int guarded_scheduler_prepare(void *state, const struct cluster_view *view, struct diag *diag)
-{
-    struct guarded *guarded = state;
-    return ((const struct scheduler *)(const void *)guarded->guard->inner)->prepare(guarded->inner, view, diag);
-}
+/* --- Evictors --- */
 
-static bool guarded_wants_sizes(const void *state)
-{
-    const struct guarded *guarded = state;
-    return ((const struct scheduler *)(const void *)guarded->guard->inner)->wants_sizes(guarded->inner);
-}
-
-static void guarded_finish(void *state, struct job_plan *plan)
-{
-    struct guarded *guarded = state;
-    ((const struct scheduler *)(const void *)guarded->guard->inner)->finish(guarded->inner, plan);
-}
-
-static void watch_scheduler(struct scheduler *scheduler)
-{
-    scheduler->notify = guarded_notify;
-    scheduler->decide = guarded_decide;
-    if (scheduler->prepare != NULL) scheduler->prepare = guarded_scheduler_prepare;
-    if (scheduler->wants_sizes != NULL) scheduler->wants_sizes = guarded_wants_sizes;
-    if (scheduler->finish != NULL) scheduler->finish = guarded_finish;
-}
-
-/* --- The other families --- */
-
-static int guarded_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    uint64_t before = replica_print(view);
-    int code = ((const struct batcher *)(const void *)guarded->guard->inner)->compose(guarded->inner, view, plan);
-    check_print(guarded->guard, before, replica_print(view), view->now_ns);
-    return code;
-}
-
-static int64_t guarded_pass(void *state, const struct replica_view *view)
-{
-    struct guarded *guarded = state;
-    uint64_t before = replica_print(view);
-    int64_t n = ((const struct batcher *)(const void *)guarded->guard->inner)->pass(guarded->inner, view);
-    check_print(guarded->guard, before, replica_print(view), view->now_ns);
-    return n;
-}
-
-static int guarded_route(void *state, const struct fleet_view *view, const struct request_view *request)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    uint64_t before = fleet_print(view, request);
-    int replica = ((const struct router *)(const void *)guarded->guard->inner)->route(guarded->inner, view, request);
-    check_print(guarded->guard, before, fleet_print(view, request), view->now_ns);
-    return replica;
-}
-
-static int guarded_offload_place(void *state, const struct offload_view *view, struct offload_plan *plan)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    uint64_t before = mix(empty_mix, view, sizeof *view);
-    int code = ((const struct kv_offloader *)(const void *)guarded->guard->inner)->place(guarded->inner, view, plan);
-    check_print(guarded->guard, before, mix(empty_mix, view, sizeof *view), 0);
-    return code;
-}
-
-static enum offload_tier guarded_evicted(void *state, const struct offload_view *view,
-                                         const struct request_view *request)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    uint64_t before = mix(mix(empty_mix, view, sizeof *view), request, sizeof *request);
-    enum offload_tier tier =
-        ((const struct kv_offloader *)(const void *)guarded->guard->inner)->evicted(guarded->inner, view, request);
-    check_print(guarded->guard, before, mix(mix(empty_mix, view, sizeof *view), request, sizeof *request), 0);
-    return tier;
-}
-
-static uint32_t guarded_reads(const void *state)
-{
-    const struct guarded *guarded = state;
-    return ((const struct kv_offloader *)(const void *)guarded->guard->inner)->reads(guarded->inner);
-}
-
-static int guarded_route_pair(void *state, const struct fleet_view *view, const struct request_view *request,
-                              struct route_pair *pair)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    uint64_t before = fleet_print(view, request);
-    int code =
-        ((const struct router *)(const void *)guarded->guard->inner)->route_pair(guarded->inner, view, request, pair);
-    check_print(guarded->guard, before, fleet_print(view, request), view->now_ns);
-    return code;
-}
-
-static bool guarded_possible(void *state, const struct cluster_view *view, const struct job_view *job)
-{
-    struct guarded *guarded = state;
-    uint64_t before = cluster_print(view, job);
-    bool possible = ((const struct placer *)(const void *)guarded->guard->inner)->possible(guarded->inner, view, job);
-    check_print(guarded->guard, before, cluster_print(view, job), view->now_ns);
-    return possible;
-}
-
-static int guarded_place(void *state, const struct cluster_view *view, const struct job_view *job,
-                         struct placement *placement)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    uint64_t before = cluster_print(view, job);
-    int code =
-        ((const struct placer *)(const void *)guarded->guard->inner)->place(guarded->inner, view, job, placement);
-    check_print(guarded->guard, before, cluster_print(view, job), view->now_ns);
-    return code;
-}
-
-static int guarded_scale(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    uint64_t before = mix(empty_mix, view, sizeof *view);
-    int code = ((const struct autoscaler *)(const void *)guarded->guard->inner)->decide(guarded->inner, view, plan);
-    check_print(guarded->guard, before, mix(empty_mix, view, sizeof *view), view->now_ns);
-    return code;
-}
-
-static uint64_t cache_print(const struct cache_view *view, int32_t item)
-{
-    uint64_t sum = mix(empty_mix, view, sizeof *view);
-    if (item == CACHE_NO_ITEM) return sum;
-    uint64_t key = cache_view_key(view, item);
-    return mix(sum, &key, sizeof key);
-}
-
-/* Where it is in time: as many seconds as accesses went before. */
-static sim_ns cache_now(const struct cache_view *view)
-{
-    return view->access < 0 ? 0 : sim_ns_from_s((double)view->access);
-}
-
-static void check_cache(struct guarded *guarded, const struct cache_view *view)
-{
-    if (view->size == guarded->n_cached && view->held == guarded->n_held && view->size <= view->capacity) return;
-    breach(guarded->guard, GUARD_LAWS, cache_now(view),
-           "%" PRId64 " items are cached and %" PRId64 " in use, but the view says %" PRId64 " and %" PRId64,
-           guarded->n_cached, guarded->n_held, view->size, view->held);
-}
-
-static int guarded_item(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+/* An item that is forgotten is there until everybody has been told. */
+static int counted_item(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
 {
     struct guarded *guarded = state;
     guarded->n_cached += event == CACHE_INSERT;
     guarded->n_held += (event == CACHE_ACQUIRE) - (event == CACHE_RELEASE);
-    check_cache(guarded, view);
-    guarded->n_cached -= event == CACHE_FORGET; /* it is there until everybody has been told */
-    uint64_t before = cache_print(view, item);
-    int code = ((const struct evictor *)(const void *)guarded->guard->inner)->notify(guarded->inner, view, item, event);
-    check_print(guarded->guard, before, cache_print(view, item), cache_now(view));
+    const int code = guarded_evictor_notify(state, view, item, event);
+    guarded->n_cached -= event == CACHE_FORGET;
     return code;
 }
 
-static int32_t guarded_victim(void *state, const struct cache_view *view)
+/* --- Laying --- */
+
+#define LAY_FUNCTION(family_struct, need, result, name, ...)                                                           \
+    if (watched->name != NULL) watched->name = guarded_##family_struct##_##name;
+#define LAY_FAMILY(id, title, family_struct, functions, ...)                                                           \
+    static void lay_##family_struct(struct guard *guard)                                                               \
+    {                                                                                                                  \
+        struct family_struct *watched = &guard->watched.family_struct;                                                 \
+        functions(LAY_FUNCTION)                                                                                        \
+    }
+POLICY_FAMILIES(LAY_FAMILY)
+
+static void lay_functions(struct guard *guard)
 {
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    check_cache(guarded, view);
-    uint64_t before = cache_print(view, CACHE_NO_ITEM);
-    int32_t item = ((const struct evictor *)(const void *)guarded->guard->inner)->victim(guarded->inner, view);
-    check_print(guarded->guard, before, cache_print(view, CACHE_NO_ITEM), cache_now(view));
-    return item;
-}
-
-/* --- Power cappers --- */
-
-typedef int (*cap_fn)(void *state, const struct power_view *view, struct power_plan *plan);
-
-static int watched_cap(struct guarded *guarded, cap_fn inner, const struct power_view *view, struct power_plan *plan)
-{
-    struct guard *guard = guarded->guard;
-    const struct power_reading *reading = &view->reading;
-    count_call(guard);
-    if (!isnan(reading->mean_w) && (reading->from_ns >= reading->to_ns || reading->to_ns > view->now_ns))
-        breach(guard, GUARD_LAWS, view->now_ns, "a reading is of a time that has not passed");
-    const uint64_t before = mix(empty_mix, view, sizeof *view);
-    const int code = inner(guarded->inner, view, plan);
-    check_print(guard, before, mix(empty_mix, view, sizeof *view), view->now_ns);
-    return code;
-}
-
-static int guarded_setup(void *state, const struct power_view *view, struct power_plan *plan)
-{
-    struct guarded *guarded = state;
-    return watched_cap(guarded, ((const struct power_capper *)guarded->guard->inner)->setup, view, plan);
-}
-
-static int guarded_cap(void *state, const struct power_view *view, struct power_plan *plan)
-{
-    struct guarded *guarded = state;
-    return watched_cap(guarded, ((const struct power_capper *)guarded->guard->inner)->decide, view, plan);
-}
-
-/* Its view has no time: a breach is told at 0. */
-static double guarded_interval(void *state, const struct checkpoint_view *view)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    const uint64_t before = mix(mix(empty_mix, view, sizeof *view), view->job, sizeof *view->job);
-    const double interval_s =
-        ((const struct checkpointer *)(const void *)guarded->guard->inner)->interval_s(guarded->inner, view);
-    const uint64_t after = mix(mix(empty_mix, view, sizeof *view), view->job, sizeof *view->job);
-    check_print(guarded->guard, before, after, 0);
-    return interval_s;
-}
-
-/* --- Renters --- */
-
-static int guarded_prepare(void *state, const struct market_view *view, struct diag *diag)
-{
-    struct guarded *guarded = state;
-    return ((const struct renter *)(const void *)guarded->guard->inner)->prepare(guarded->inner, view, diag);
-}
-
-static uint64_t market_print(const struct market_view *view, const struct job_view *job)
-{
-    const uint64_t sum = mix(empty_mix, view->offers, (size_t)view->n_offers * sizeof *view->offers);
-    return mix(sum, job, sizeof *job);
-}
-
-static int guarded_rent(void *state, const struct market_view *view, const struct job_view *job, struct rental *rental)
-{
-    struct guarded *guarded = state;
-    count_call(guarded->guard);
-    const uint64_t before = market_print(view, job);
-    const int code =
-        ((const struct renter *)(const void *)guarded->guard->inner)->rent(guarded->inner, view, job, rental);
-    check_print(guarded->guard, before, market_print(view, job), view->now_ns);
-    return code;
-}
-
-static int guarded_fleet(void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag)
-{
-    struct guarded *guarded = state;
-    return ((const struct renter *)(const void *)guarded->guard->inner)->fleet(guarded->inner, view, plan, diag);
-}
-
-static void watch_renter(struct renter *renter)
-{
-    if (renter->prepare != NULL) renter->prepare = guarded_prepare;
-    if (renter->rent != NULL) renter->rent = guarded_rent;
-    if (renter->fleet != NULL) renter->fleet = guarded_fleet;
-}
-
-static void watch_calls(struct guard *guard)
-{
-    switch (guard->inner->family) {
-    case POLICY_SCHEDULER: watch_scheduler(&guard->watched.scheduler); break;
-    case POLICY_BATCHING:
-        guard->watched.batcher.compose = guarded_compose;
-        if (guard->watched.batcher.pass != NULL) guard->watched.batcher.pass = guarded_pass;
-        break;
-    case POLICY_ROUTING: /* what a router, offloader or placer leaves out means something */
-        if (guard->watched.router.route != NULL) guard->watched.router.route = guarded_route;
-        if (guard->watched.router.route_pair != NULL) guard->watched.router.route_pair = guarded_route_pair;
-        break;
-    case POLICY_KV_OFFLOAD:
-        if (guard->watched.offloader.place != NULL) guard->watched.offloader.place = guarded_offload_place;
-        if (guard->watched.offloader.evicted != NULL) guard->watched.offloader.evicted = guarded_evicted;
-        if (guard->watched.offloader.reads != NULL) guard->watched.offloader.reads = guarded_reads;
-        break;
-    case POLICY_PLACEMENT:
-        if (guard->watched.placer.possible != NULL) guard->watched.placer.possible = guarded_possible;
-        if (guard->watched.placer.place != NULL) guard->watched.placer.place = guarded_place;
-        break;
-    case POLICY_EVICTION:
-        guard->watched.evictor.notify = guarded_item;
-        guard->watched.evictor.victim = guarded_victim;
-        break;
-    case POLICY_AUTOSCALING: guard->watched.autoscaler.decide = guarded_scale; break;
-    case POLICY_POWER_CAP:
-        if (guard->watched.capper.setup != NULL) guard->watched.capper.setup = guarded_setup;
-        if (guard->watched.capper.decide != NULL) guard->watched.capper.decide = guarded_cap;
-        break;
-    case POLICY_CHECKPOINTING:
-        if (guard->watched.checkpointer.interval_s != NULL) guard->watched.checkpointer.interval_s = guarded_interval;
-        break;
-    case POLICY_RENTAL: watch_renter(&guard->watched.renter); break;
-    case POLICY_FAMILY_COUNT: break;
+    static void (*const lay[])(struct guard *) = {
+#define LAY(id, title, family_struct, ...) [id] = lay_##family_struct,
+        POLICY_FAMILIES(LAY)
+#undef LAY
+    };
+    lay[guard->inner->family](guard);
+    if (guard->inner->family == POLICY_SCHEDULER) {
+        guard->watched.scheduler.notify = counted_notify;
+        guard->watched.scheduler.decide = checked_decide;
+    } else if (guard->inner->family == POLICY_EVICTION) {
+        guard->watched.evictor.notify = counted_item;
     }
 }
 
@@ -465,7 +315,7 @@ void guard_lay(struct guard *guard, struct config_variant *variant)
     guard->watched.policy.state_bytes = sizeof(struct guarded) + guard->inner->state_bytes;
     guard->watched.policy.init = guarded_init;
     guard->watched.policy.fini = guarded_fini;
-    watch_calls(guard);
+    lay_functions(guard);
     variant->entry = &guard->watched;
     variant->params = &guard->self;
 }

@@ -2,16 +2,16 @@
  * of what the policy does to it.
  *
  *     GPUs are conserved at every change and decision of a scheduler: free + held by running jobs = all, on the nodes too
- *     so are the items of a cache: what was inserted and not forgotten is there, what was acquired and not released in use
+ *     items of a cache are conserved: what was inserted and not forgotten is there, what was acquired and not released in use
  *     what a policy is shown is afterwards as it was before
- *     a scheduler that is asked once more when nobody waits does nothing (when `ask_twice`)
+ *     a scheduler that is asked once more when no job waits does nothing (when `ask_twice`)
  *
- * It can also be interrupted in the middle of a call, to let another run begin and end there. */
+ * A guard can also interrupt a run in the middle of a call, to let another run begin and end there. */
 #ifndef ORRERY_STUDY_GUARD_H
 #define ORRERY_STUDY_GUARD_H
 
 #include "sim/core/config/config.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/all.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,23 +29,16 @@ struct guard {
     void (*interrupt)(void *context);
     void *context;
     /* What was seen. */
-    int64_t n_calls;          /* decisions asked for */
-    bool grants_others;       /* GPUs than jobs asked for: what jobs hold does not follow from what they ask for */
+    int64_t n_calls;          /* of the policy's functions */
+    bool grants_others;       /* other GPUs than jobs asked for: what jobs hold does not follow from what they ask for */
     enum guard_breach breach; /* the first */
-    sim_ns breach_ns;
+    sim_ns breach_ns;         /* 0 where the view shows no time */
     char text[GUARD_TEXT_CHARS];
     union {
         struct policy policy;
-        struct scheduler scheduler;
-        struct batcher batcher;
-        struct router router;
-        struct kv_offloader offloader;
-        struct placer placer;
-        struct evictor evictor;
-        struct autoscaler autoscaler;
-        struct power_capper capper;
-        struct checkpointer checkpointer;
-        struct renter renter;
+#define GUARD_MEMBER(id, name, family_struct, ...) struct family_struct family_struct;
+        POLICY_FAMILIES(GUARD_MEMBER)
+#undef GUARD_MEMBER
     } watched;
 };
 

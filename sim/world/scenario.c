@@ -1,6 +1,8 @@
 #include "sim/world/scenario.h"
 
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/checkpointing.h"
+#include "sim/world/policy/kv_offload.h"
+#include "sim/world/policy/rental.h"
 
 #include <stdio.h>
 #include <string.h>

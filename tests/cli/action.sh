@@ -15,7 +15,7 @@ equal "$(wc -l <"$T/steps")" 3 'shell steps'
 mkdir -p "$T/clone" "$T/user/gate" "$T/runner"
 cp -r .ci .github Makefile models policies sim traces configs analysis "$T/clone/"
 cat >"$T/user/last.c" <<'END'
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 static int route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request;

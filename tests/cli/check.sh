@@ -171,7 +171,7 @@ holds "$T/err" 'tolerant.json:'
 
 # Who crashes: a policy of a plug-in that is in force, or the program.
 cat >"$T/crash.c" <<'END'
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 static int route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request, (void)view;

@@ -40,7 +40,7 @@ unset ORRERY_DATA
 # --- In a policy of a user's own ---
 plugin() { # FILE: the batcher on standard input as a plug-in, with what its family shares
     sed -e 's/"vllm-v0"/"mine"/' -e 's/^const struct batcher batching_vllm_v0/static const struct batcher mine/' \
-        -e 's|policies/registry.h|sim/world/policy/policy.h|' >"$T/mine.c"
+        -e '/policies\/declared.h/d' >"$T/mine.c"
     echo 'ORRERY_PLUGIN(&mine.policy)' >>"$T/mine.c"
     last="cc $1"
     ${CC:-cc} -std=c17 -Wall -Wextra -fPIC -shared -O2 -ffp-contract=off -I. -o "$1" "$T/mine.c" \

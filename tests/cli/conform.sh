@@ -21,7 +21,7 @@ run 3 conform "$T/nowhere.so"
 # Routers with a fault each: BODY of the function that routes.
 router() { # NAME BODY
     cat >"$T/$1.c" <<END
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>

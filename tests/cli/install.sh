@@ -69,7 +69,7 @@ if command -v pkg-config >/dev/null; then
     sql figures/own/load.db "select count(*) from run where policies like '%smallest-area%plugin.smallest_area.so=%'" 15
     last='smallest_area.c'
     [ "$(wc -l <smallest_area.c)" -lt 80 ] || complain 'it has more than 80 lines'
-    ! grep '#include "' smallest_area.c | grep -v '"sim/world/policy/policy.h"' || complain 'it includes more'
+    ! grep '#include "' smallest_area.c | grep -v '"sim/world/policy/scheduler.h"' || complain 'it includes more'
 fi
 
 # The manual page.

@@ -11,7 +11,7 @@ compile() { # NAME: $T/NAME.c to $T/NAME.so, against the sources' headers
 # router NAME SYMBOL [ABI [SIZE]]: C of a router that sends everything to the last replica.
 router() {
     cat <<END
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 static int route_$2(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request;
@@ -108,11 +108,11 @@ refused none 'it brings no policies'
 router incomplete last | sed 's/, .route = route_last//; s/^static int route/__attribute__((unused)) &/' >"$T/incomplete.c"
 echo 'ORRERY_PLUGIN(&last.policy)' >>"$T/incomplete.c"
 compile incomplete
-refused incomplete "policy 'incomplete' lacks a function"
+refused incomplete "policy 'incomplete' lacks the function 'route'"
 
 # A router of pairs needs no `route`.
 cat >"$T/pairs.c" <<'END'
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 static int route_pair(void *state, const struct fleet_view *view, const struct request_view *request, struct route_pair *pair)
 {
     (void)state, (void)request;
@@ -155,7 +155,7 @@ err "did you mean 'patience'?"
 
 # An evictor: what it finds on a trace, and that it conforms.
 cat >"$T/mru.c" <<'END'
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/eviction.h"
 #include "sim/core/config/config_field.h"
 struct params { int64_t spare; };
 struct state { int64_t spare; };
@@ -223,7 +223,7 @@ sed 's/.notify = notify, //' "$T/mru.c" >"$T/deaf.c"
 sed -i 's/static int notify/int notify(void *, const struct cache_view *, int32_t, enum cache_event);\nint notify/' "$T/deaf.c"
 compile deaf
 run 2 trace stat "$T/loop.jsonl" -f mooncake --plugin "$T/deaf.so" --prefix-cache mru=2
-err "policy 'mru' lacks a function"
+err "policy 'mru' lacks the function 'notify'"
 
 # Everything that the headers for policies declare is there for a plug-in to call.
 if ${CC:-gcc} --version | grep -qi 'free software'; then

@@ -12,7 +12,7 @@ END
 # A router that keeps count in a static variable. From the 20th call on, when there are 3 replicas and the file "$T/on"
 # is there, it does something wrong.
 cat >"$T/bad.c" <<END
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -60,7 +60,7 @@ content "$T/killed.db" | cmp -s - "$(content "$T/study.db" >"$T/alone" && echo "
 # A run that crashes, or ends its process, costs that run and no rank.
 for way in 'kill(getpid(), SIGSEGV)' 'exit(0)'; do
     cat >"$T/bad.c" <<END
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -61,7 +61,7 @@ done
 # Two builds of a plug-in.
 plugin() { # REPLICA
     cat >"$T/mine.c" <<END
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/routing.h"
 static int route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request;

@@ -63,7 +63,7 @@ done
 
 # Requests that a batcher pauses: all their tokens, their longest gap.
 cat >"$T/turns.c" <<END
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/batching.h"
 static int take_turns(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     (void)state;

@@ -24,6 +24,11 @@ check sim/store sim/core/ 'sim/world/rows/(sink\.h|tables\.inc)'
 check sim/study sim/core/ sim/world/ sim/store/
 check traces sim/core/ 'sim/world/rows/source\.h'
 check policies 'sim/world/policy/' models/ sim/core/
+for family in policies/*/; do
+    family=$(basename "$family")
+    [ "$family" = examples ] && continue
+    check "policies/$family" "sim/world/policy/(policy|$family)\.h" 'policies/[a-z]*\.h' models/ sim/core/
+done
 check analysis sim/core/ 'sim/catalog/' models/
 
 list=$(mktemp)

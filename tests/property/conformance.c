@@ -3,6 +3,7 @@
 #include "sim/cli/families.h"
 #include "sim/core/mem.h"
 #include "sim/study/conform.h"
+#include "sim/world/policy/all.h"
 #include "tests/support/harness.h"
 
 #include <math.h>
@@ -55,13 +56,8 @@ static void every_family_has_scenarios_and_partners(void)
         size_t n;
         conform_cases((enum policy_family)family, &n);
         CHECK(n >= 15);
-        enum policy_family met = (enum policy_family[]){
-            [POLICY_BATCHING] = POLICY_ROUTING,        [POLICY_ROUTING] = POLICY_BATCHING,
-            [POLICY_KV_OFFLOAD] = POLICY_BATCHING,     [POLICY_SCHEDULER] = POLICY_PLACEMENT,
-            [POLICY_PLACEMENT] = POLICY_SCHEDULER,     [POLICY_EVICTION] = POLICY_EVICTION,
-            [POLICY_AUTOSCALING] = POLICY_ROUTING,     [POLICY_POWER_CAP] = POLICY_BATCHING,
-            [POLICY_CHECKPOINTING] = POLICY_SCHEDULER, [POLICY_RENTAL] = POLICY_PLACEMENT}[family];
-        const char *const *partners = conform_partners((enum policy_family)family);
+        const enum policy_family met = policy_family_met((enum policy_family)family);
+        const char *const *partners = policy_family_partners((enum policy_family)family);
         CHECK(partners[0] != NULL);
         for (; *partners != NULL; partners++) CHECK(policy_find(met, *partners) != NULL);
     }

@@ -4,6 +4,7 @@
  *
  * Expectations are checked on the mean over seeds: mean + 4 standard errors stay within the bound, so that a bound that
  * does not hold passes with a chance of less than 1 in 30,000. */
+#include "policies/declared.h"
 #include "tests/support/harness.h"
 
 #include "policies/eviction/prediction.h"

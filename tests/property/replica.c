@@ -1,6 +1,9 @@
 /* The serving clock against a naive twin that walks through every iteration and touches every member, with the same
  * batching rules written down a second time; and macro-steps against single steps, bit for bit. Loads are random and KV
  * is scarce, so that preemptions, full batches and idle times all happen. */
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
+#include "sim/world/policy/routing.h"
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"

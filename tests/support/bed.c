@@ -155,7 +155,7 @@ static int on_histogram(void *context, const struct histogram_row *row)
 static bool alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
 {
     static const char *const names[] = {
-#define FAMILY_NAME(id, name) [id] = name,
+#define FAMILY_NAME(id, name, ...) [id] = name,
         POLICY_FAMILIES(FAMILY_NAME)
 #undef FAMILY_NAME
     };

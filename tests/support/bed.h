@@ -5,7 +5,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/core/hash.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/all.h"
 #include "sim/world/rows/sink.h"
 
 #include <stdbool.h>

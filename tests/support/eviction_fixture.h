@@ -3,7 +3,7 @@
 #define ORRERY_TESTS_SUPPORT_EVICTION_FIXTURE_H
 
 #include "sim/core/err.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/all.h"
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
 #include "sim/core/err.h"
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/jobs/jobs.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/all.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/rows/source.h"
 

@@ -74,7 +74,7 @@ static void table_columns(struct table_column columns[CONFORM_N_CHECKS + 1])
 static void print_failure(FILE *out, const struct conform_case *wanted, const struct policy *policy,
                           const struct conform_result *result)
 {
-    fprintf(out, "\n%s, with %s", wanted->name, conform_partners(policy->family)[result->partner]);
+    fprintf(out, "\n%s, with %s", wanted->name, policy_family_partners(policy->family)[result->partner]);
     if (!isnan(result->t_s)) fprintf(out, ", at %.9g s", result->t_s);
     fprintf(out, ": %s\n", result->text);
 }
@@ -90,7 +90,7 @@ static void write_case(struct json_writer *json, const struct conform_case *want
         else
             json_write_bool(json, conform_check_name((enum conform_check)i), result->verdicts[i] == CONFORM_PASSED);
     if (result->code != 0) {
-        json_write_string(json, "with", conform_partners(policy->family)[result->partner]);
+        json_write_string(json, "with", policy_family_partners(policy->family)[result->partner]);
         json_write_number(json, "t_s", result->t_s);
         json_write_string(json, "failure", result->text);
     }

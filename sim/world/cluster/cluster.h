@@ -20,7 +20,7 @@
 #include "sim/world/cluster/holder.h"
 #include "sim/world/cluster/nodeset.h"
 #include "sim/world/cluster/stock.h"
-#include "sim/world/policy/plan.h"
+#include "sim/world/policy/placement.h"
 #include "sim/world/rows/sink.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 
 #include "models/fragmentation.h"
 #include "sim/world/cluster/stock.h"
-#include "sim/world/policy/view.h"
+#include "sim/world/policy/cluster_view.h"
 #include "sim/world/rows/source.h"
 
 #include <stdint.h>

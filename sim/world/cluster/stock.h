@@ -7,7 +7,7 @@
 #define ORRERY_WORLD_CLUSTER_STOCK_H
 
 #include "sim/world/cluster/cluster_config.h"
-#include "sim/world/policy/view.h"
+#include "sim/world/policy/cluster_view.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,7 +11,8 @@
 #include "sim/world/jobs/job_progress.h"
 #include "sim/world/jobs/job_stats.h"
 #include "sim/world/jobs/jobs.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/placement.h"
+#include "sim/world/policy/scheduler.h"
 #include "sim/world/rows/source.h"
 
 /* The scheduler's bytes of the job follow behind it. */

@@ -2,6 +2,7 @@
 
 #include "models/checkpoint.h"
 #include "sim/world/jobs/job.h"
+#include "sim/world/policy/checkpointing.h"
 #include "sim/world/policy/instance.h"
 
 #include <float.h>

@@ -1,5 +1,6 @@
 /* The runs of a job: it starts on its GPUs, progresses at the speed they give, and loses them or ends. */
 #include "sim/world/jobs/job.h"
+#include "sim/world/policy/power_cap.h"
 #include "sim/world/rows/priority.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "sim/core/err.h"
 #include "sim/core/key_map.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/eviction.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,6 @@
 #include "sim/catalog/storage.h"
 #include "sim/core/config/config.h"
 #include "sim/world/policy/kv_offload.h"
-#include "sim/world/policy/policy.h"
 #include "sim/world/rows/sink.h"
 
 /* One tier beyond the GPU's memory, of its device's kind. NAN: as in the device's entry. */

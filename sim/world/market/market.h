@@ -1,6 +1,6 @@
 /* The market of GPUs that a site rents from: offers with prices, supply and spot interruptions, and the open leases.
  *
- * A renter (sim/world/policy/policy.h) decides. A renter with `rent` rents for each job on its own: the job runs on
+ * A renter (sim/world/policy/rental.h) decides. A renter with `rent` rents for each job on its own: the job runs on
  * what it rented until its end, without a scheduler (market_scheduler). Otherwise jobs share the cluster, which is
  * leased as a whole. GPUs of services are leased for the whole run.
  *
@@ -13,7 +13,7 @@
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/market/ledger.h"
 #include "sim/world/market/market_config.h"
-#include "sim/world/policy/market_view.h"
+#include "sim/world/policy/rental.h"
 #include "sim/world/rows/component.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/service/service.h"

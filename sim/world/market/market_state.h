@@ -5,7 +5,8 @@
 #include "sim/catalog/availability.h"
 #include "sim/core/rng.h"
 #include "sim/world/market/market.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/rental.h"
+#include "sim/world/policy/scheduler.h"
 
 /* A job that wants or has GPUs: the scheduler's bytes of a job. */
 struct renting_job {

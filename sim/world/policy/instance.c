@@ -2,25 +2,93 @@
 
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
+#include "sim/world/policy/all.h"
 
 #include <stdio.h>
 
-static const char *const family_names[] = {
-#define POLICY_FAMILY_NAME(id, name) [id] = name,
-    POLICY_FAMILIES(POLICY_FAMILY_NAME)
-#undef POLICY_FAMILY_NAME
-};
+/* --- The table of families --- */
 
-static const size_t family_bytes[] = {
-    [POLICY_BATCHING] = sizeof(struct batcher),           [POLICY_ROUTING] = sizeof(struct router),
-    [POLICY_KV_OFFLOAD] = sizeof(struct kv_offloader),    [POLICY_SCHEDULER] = sizeof(struct scheduler),
-    [POLICY_PLACEMENT] = sizeof(struct placer),           [POLICY_EVICTION] = sizeof(struct evictor),
-    [POLICY_AUTOSCALING] = sizeof(struct autoscaler),     [POLICY_POWER_CAP] = sizeof(struct power_capper),
-    [POLICY_CHECKPOINTING] = sizeof(struct checkpointer), [POLICY_RENTAL] = sizeof(struct renter)};
+static const struct {
+    const char *name, *key;
+    size_t bytes;
+    enum policy_family met;
+    const char *partners[5];
+} families[] = {
+#define POLICY_FAMILY_ROW(id, title, family_struct, functions, path, meets, ...)                                         \
+    [id] = {.name = title, .key = path, .bytes = sizeof(struct family_struct), .met = meets, .partners = {__VA_ARGS__}},
+    POLICY_FAMILIES(POLICY_FAMILY_ROW)
+#undef POLICY_FAMILY_ROW
+};
 
 const char *policy_family_name(enum policy_family family)
 {
-    return family_names[family];
+    return families[family].name;
+}
+
+size_t policy_family_bytes(enum policy_family family)
+{
+    return families[family].bytes;
+}
+
+const char *policy_family_key(enum policy_family family)
+{
+    return families[family].key;
+}
+
+enum policy_family policy_family_met(enum policy_family family)
+{
+    return families[family].met;
+}
+
+const char *const *policy_family_partners(enum policy_family family)
+{
+    return families[family].partners;
+}
+
+/* --- Functions that a policy needs --- */
+
+enum need { OPTIONAL, REQUIRED, ONE_OF };
+
+/* A function of the family, and whether the policy has it. */
+struct function {
+    enum need need;
+    const char *name;
+    bool is_there;
+};
+
+static const char *first_missing(const struct function *functions, size_t n)
+{
+    const char *one_of = NULL;
+    bool has_one = false;
+    for (size_t i = 0; i < n; i++) {
+        if (functions[i].need == REQUIRED && !functions[i].is_there) return functions[i].name;
+        if (functions[i].need != ONE_OF) continue;
+        has_one |= functions[i].is_there;
+        if (one_of == NULL) one_of = functions[i].name;
+    }
+    return has_one ? NULL : one_of;
+}
+
+#define FUNCTION_ROW(family_struct, need, result, name, ...)                                                           \
+    {need, #name, ((const struct family_struct *)(const void *)policy)->name != NULL},
+#define MISSING_OF(id, title, family_struct, functions, ...)                                                           \
+    static const char *missing_of_##family_struct(const struct policy *policy)                                         \
+    {                                                                                                                  \
+        const struct function rows[] = {functions(FUNCTION_ROW)};                                                      \
+        return first_missing(rows, sizeof rows / sizeof *rows);                                                        \
+    }
+POLICY_FAMILIES(MISSING_OF)
+#undef MISSING_OF
+#undef FUNCTION_ROW
+
+const char *policy_missing(const struct policy *policy)
+{
+    static const char *(*const missing[])(const struct policy *) = {
+#define POLICY_MISSING(id, title, family_struct, ...) [id] = missing_of_##family_struct,
+        POLICY_FAMILIES(POLICY_MISSING)
+#undef POLICY_MISSING
+    };
+    return missing[policy->family](policy);
 }
 
 void policy_oracle_names(uint32_t oracle, char names[POLICY_ORACLE_CHARS])
@@ -38,10 +106,7 @@ void policy_oracle_names(uint32_t oracle, char names[POLICY_ORACLE_CHARS])
     SIM_REQUIRE(n < POLICY_ORACLE_CHARS);
 }
 
-size_t policy_family_bytes(enum policy_family family)
-{
-    return family_bytes[family];
-}
+/* --- The life of a state --- */
 
 int policy_state_create(const struct policy *policy, enum policy_family family, size_t size, const void *params,
                         void **state, struct diag *diag)
@@ -50,7 +115,7 @@ int policy_state_create(const struct policy *policy, enum policy_family family, 
     if (policy->abi != POLICY_ABI || policy->family != family || policy->size != size)
         return diag_error(diag, SIM_E_POLICY, NULL, "build it against the headers of this version",
                           "policy '%s' does not fit as a %s policy: ABI %u, %u bytes, expected ABI %d, %zu bytes",
-                          policy->name, family_names[family], policy->abi, policy->size, POLICY_ABI, size);
+                          policy->name, families[family].name, policy->abi, policy->size, POLICY_ABI, size);
     void *made = mem_zalloc(1, policy->state_bytes);
     if (made == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     int code = policy->init == NULL ? 0 : policy->init(made, params, diag);
@@ -72,5 +137,5 @@ int policy_failed(const struct policy *policy, int code, sim_ns now, struct diag
     if (code == SIM_E_NOMEM) return diag_error(diag, code, NULL, NULL, "out of memory at %.9f s", sim_s_from_ns(now));
     if (diag->n_errors > 0) return SIM_E_POLICY;
     return diag_error(diag, SIM_E_POLICY, NULL, NULL, "%s policy '%s' failed with %d (%s) at %.9f s",
-                      family_names[policy->family], policy->name, code, sim_err_text(code), sim_s_from_ns(now));
+                      families[policy->family].name, policy->name, code, sim_err_text(code), sim_s_from_ns(now));
 }

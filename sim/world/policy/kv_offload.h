@@ -1,11 +1,14 @@
-/* What policies of the family "kv_offload" see and say: where weights, KV cache and hidden states of a replica lie, and
- * what becomes of the cache of a sequence that leaves the batch. What a placement costs is in models/offload.h. */
+/* KV offloading: where weights, KV cache and hidden states of a replica lie, and where the cache of a sequence goes that
+ * leaves the batch. The view of a replica before it starts, the plan of its memory, the struct of an offloader. What a
+ * placement costs is in models/offload.h. */
 #ifndef ORRERY_WORLD_POLICY_KV_OFFLOAD_H
 #define ORRERY_WORLD_POLICY_KV_OFFLOAD_H
 
 #include "models/hardware.h"
 #include "models/offload.h"
 #include "models/transformer.h"
+#include "sim/world/policy/policy.h"
+#include "sim/world/policy/request_view.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +64,28 @@ double offload_plan_tokens(const struct offload_view *view, const struct offload
 
 /* Whether memory that holds no KV cache fits on every tier; if not, the first where it does not. */
 bool offload_plan_fits(const struct offload_plan *plan, enum offload_tier *full);
+
+/* --- The family --- */
+
+/* place: asked once, before a replica starts. Fills the plan in and sets in_use, or leaves it as it is. Returns 0 or a
+ * negative code.
+ *
+ * evicted: the tier that the KV cache of a decoding sequence goes to that a batcher evicts (struct batcher, takes_back):
+ * OFFLOAD_HOST, or OFFLOAD_GPU_MEMORY, which means that it is recomputed, as without this function.
+ *
+ * reads: what `place` goes by under its parameters, bits of enum offload_reads. A scenario that sets anything else is warned
+ * that it has no effect. NULL: none of them. */
+#define KV_OFFLOADER_FUNCTIONS(X)                                                                                      \
+    X(kv_offloader, OPTIONAL, int, place, (void *state, const struct offload_view *view, struct offload_plan *plan),     \
+      (state, view, plan), view, POLICY_NONE)                                                                         \
+    X(kv_offloader, OPTIONAL, enum offload_tier, evicted,                                                              \
+      (void *state, const struct offload_view *view, const struct request_view *request), (state, view, request),       \
+      view, request)                                                                                     \
+    X(kv_offloader, OPTIONAL, uint32_t, reads, (const void *state), (state), POLICY_NONE, POLICY_NONE)
+
+struct kv_offloader {
+    struct policy policy;
+    KV_OFFLOADER_FUNCTIONS(POLICY_MEMBER)
+};
 
 #endif

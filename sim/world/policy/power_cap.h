@@ -1,4 +1,4 @@
-/* What power cappers see of a power domain, and what they may ask for: the border of the family power_cap.
+/* Power capping: what the GPUs of a power domain are held to. The view of a domain, the plan, the struct of a capper.
  *
  * A capper holds one domain below its budget: a server, a rack, a row or the site. It learns of the domain's power by telemetry, which
  * is a mean over a window and comes late, and of its own commands at once. Commands take effect late (out of band: 40 s), the
@@ -6,7 +6,7 @@
 #ifndef ORRERY_WORLD_POLICY_POWER_CAP_H
 #define ORRERY_WORLD_POLICY_POWER_CAP_H
 
-#include "sim/core/units.h"
+#include "sim/world/policy/policy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +82,23 @@ static inline bool power_group_is_ordered(const struct power_group_view *group, 
 {
     return group->ordered.clock_hz == setting.clock_hz && group->ordered.cap_w == setting.cap_w;
 }
+
+/* --- The family --- */
+
+/* Each domain has a state of its own. Both functions return 0 or a negative code.
+ *
+ * setup: settings in force from the beginning; no reading has come. NULL: none.
+ *
+ * decide: asked when a reading has come. The plan is empty: what it leaves out stays as it is. NULL: never. */
+#define POWER_CAPPER_FUNCTIONS(X)                                                                                      \
+    X(power_capper, OPTIONAL, int, setup, (void *state, const struct power_view *view, struct power_plan *plan),         \
+      (state, view, plan), view, POLICY_NONE)                                                                         \
+    X(power_capper, OPTIONAL, int, decide, (void *state, const struct power_view *view, struct power_plan *plan),        \
+      (state, view, plan), view, POLICY_NONE)
+
+struct power_capper {
+    struct policy policy;
+    POWER_CAPPER_FUNCTIONS(POLICY_MEMBER)
+};
 
 #endif

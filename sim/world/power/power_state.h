@@ -4,7 +4,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/tally.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/power_cap.h"
 #include "sim/world/power/power.h"
 #include "sim/world/replica/pace.h"
 

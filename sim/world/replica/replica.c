@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/policy/instance.h"
+#include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"

@@ -23,7 +23,7 @@
 #include "sim/world/kv/prefix_cache.h"
 #include "sim/world/links/link.h"
 #include "sim/world/links/topology.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/batching.h"
 #include "sim/world/replica/pace.h"
 #include "sim/world/replica/request.h"
 #include "sim/world/replica/run_clock.h"

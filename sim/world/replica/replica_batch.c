@@ -1,6 +1,7 @@
 #include "sim/world/replica/inside.h"
 
 #include "sim/core/check.h"
+#include "sim/world/policy/routing.h"
 #include "sim/world/replica/replica_stream.h"
 
 #include <math.h>

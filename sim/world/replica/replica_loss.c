@@ -4,6 +4,7 @@
  * and drawn power up to this moment. The caller that renews the replica drops its cached prompt blocks. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
+#include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
 
 #include <stdlib.h>

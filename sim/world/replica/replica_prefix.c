@@ -3,6 +3,7 @@
  * Unused cached blocks count as free in replica.kv, so there are always free blocks for all of them. When other blocks
  * are taken so that this would fail, the evictor chooses victims. The evictor gets no other calls in between, so its
  * choice does not depend on how many steps are taken at once. */
+#include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
 
 #include <stddef.h>

@@ -2,8 +2,9 @@
 #ifndef ORRERY_WORLD_REPLICA_REQUEST_H
 #define ORRERY_WORLD_REPLICA_REQUEST_H
 
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/request_view.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct handover;

@@ -8,7 +8,7 @@
 #include "sim/core/tally.h"
 #include "sim/core/units.h"
 #include "sim/world/kv/kvcache.h"
-#include "sim/world/policy/policy.h"
+#include "sim/world/policy/request_view.h"
 #include "sim/world/replica/request.h"
 #include "sim/world/replica/run_clock.h"
 

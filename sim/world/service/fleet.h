@@ -8,6 +8,7 @@
 #include "models/transformer.h"
 #include "sim/catalog/power.h"
 #include "sim/core/rng.h"
+#include "sim/world/policy/routing.h"
 #include "sim/world/replica/replica.h"
 #include "sim/world/service/service.h"
 

@@ -2,6 +2,7 @@
 #ifndef ORRERY_WORLD_SERVICE_SCALING_STATE_H
 #define ORRERY_WORLD_SERVICE_SCALING_STATE_H
 
+#include "sim/world/policy/autoscaling.h"
 #include "sim/world/service/service_state.h"
 
 /* Replicas that come and go, by order of the service's autoscaler.

@@ -1,4 +1,5 @@
 /* The section of a service in a scenario, and what its pools of replicas come to. */
+#include "sim/world/policy/routing.h"
 #include "sim/world/service/service.h"
 
 #include <float.h>

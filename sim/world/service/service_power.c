@@ -1,4 +1,5 @@
 /* The replicas of a service as holders of GPUs: what failures and the power of the site do to them (holder.h). */
+#include "sim/world/policy/power_cap.h"
 #include "sim/world/service/service_state.h"
 
 #include <math.h>

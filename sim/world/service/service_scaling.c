@@ -1,6 +1,7 @@
 #include "sim/world/service/scaling_state.h"
 
 #include "sim/core/check.h"
+#include "sim/world/policy/autoscaling.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/rows/priority.h"
 

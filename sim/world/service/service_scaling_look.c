@@ -1,5 +1,6 @@
 /* A service whose replicas come and go: the view of its autoscaler, time series, metrics and invariants. */
 #include "sim/core/check.h"
+#include "sim/world/policy/autoscaling.h"
 #include "sim/world/service/scaling_state.h"
 
 #include <math.h>

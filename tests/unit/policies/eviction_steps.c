@@ -1,4 +1,5 @@
 /* Each eviction policy on a sequence short enough to follow by hand. Pages are letters. */
+#include "policies/declared.h"
 #include "tests/support/harness.h"
 
 #include "policies/eviction/prediction.h"

@@ -1,4 +1,5 @@
 /* Prefix chains and the cache below them: who holds what, what is evicted, and what goes wrong. */
+#include "policies/declared.h"
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"

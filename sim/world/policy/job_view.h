@@ -1,0 +1,28 @@
+/* A job as schedulers, placers, renters and checkpointers see it. */
+#ifndef ORRERY_WORLD_POLICY_JOB_VIEW_H
+#define ORRERY_WORLD_POLICY_JOB_VIEW_H
+
+#include "sim/core/units.h"
+
+#include <stdint.h>
+
+enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
+
+/* A job that needs GPUs; schedulers never see those that need none, nor those that were rejected. */
+struct job_view {
+    int64_t id;
+    int64_t sequence;   /* order of submission, from 0 */
+    sim_ns submit_ns;
+    sim_ns estimate_ns; /* run time that the user stated */
+    int32_t gpus;       /* >= 1 */
+    int32_t nodes;      /* asked for; 0: free choice */
+    enum job_state state;
+    int32_t preemptions;
+    const char *type;   /* name of its kind as the trace has it; "" when it has none */
+    double held_gpus;   /* while it runs; whole ones where a placer places */
+    double speed;       /* while it runs, once it works: 1 on what it asked for */
+    int32_t node_type;  /* while it runs: 0 for the cluster's own nodes, then as in node_types */
+    int32_t demand;     /* what else it asks for: index into cluster_view.demands; of use where that is not NULL */
+};
+
+#endif
