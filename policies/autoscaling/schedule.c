@@ -59,9 +59,7 @@ static int schedule_decide(void *state, const struct autoscaling_view *view, str
 }
 
 const struct autoscaler autoscaling_schedule = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct autoscaler),
-               .family = POLICY_AUTOSCALING,
+    .policy = {POLICY_HEAD(autoscaler, POLICY_AUTOSCALING),
                .name = "schedule",
                .summary = "replicas by time of day",
                .source = "folklore (cron; AWS Auto Scaling: scheduled actions)",

@@ -57,9 +57,7 @@ static int outstanding_decide(void *state, const struct autoscaling_view *view, 
 }
 
 const struct autoscaler autoscaling_target_outstanding = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct autoscaler),
-               .family = POLICY_AUTOSCALING,
+    .policy = {POLICY_HEAD(autoscaler, POLICY_AUTOSCALING),
                .name = "target-outstanding",
                .summary = "so many unfinished requests per replica, by Kubernetes' rule",
                .source = "Kubernetes, Horizontal Pod Autoscaling",

@@ -66,9 +66,7 @@ static int utilisation_decide(void *state, const struct autoscaling_view *view, 
 }
 
 const struct autoscaler autoscaling_target_utilisation = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct autoscaler),
-               .family = POLICY_AUTOSCALING,
+    .policy = {POLICY_HEAD(autoscaler, POLICY_AUTOSCALING),
                .name = "target-utilisation",
                .summary = "so much of the KV cache, or of the time, in use, by Kubernetes' rule",
                .source = "Kubernetes, Horizontal Pod Autoscaling",

@@ -21,13 +21,6 @@ static const struct config_field distserve_fields[] = {
      .value = "50000", .min = 1, .max = 1e12, .help = "context tokens of the sequences that decode in an iteration at most"},
     {0}};
 
-static int distserve_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct distserve_params *)state = *(const struct distserve_params *)params;
-    return 0;
-}
-
 static void admit_prompts(const struct distserve_params *params, const struct replica_view *view, int64_t free_blocks,
                           struct batch_plan *plan)
 {
@@ -103,16 +96,13 @@ static int64_t distserve_pass(void *state, const struct replica_view *view)
 }
 
 const struct batcher batching_distserve = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct batcher),
-               .family = POLICY_BATCHING,
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "distserve",
                .summary = "prompts first, else decoding from a queue within a budget of context; stages batch for themselves",
                .source = "Zhong et al., OSDI 2024; simdistserve",
                .params = distserve_fields,
                .params_bytes = sizeof(struct distserve_params),
-               .state_bytes = sizeof(struct distserve_params),
-               .init = distserve_init},
+               .state_bytes = sizeof(struct distserve_params)},
     .compose = distserve_compose,
     .takes_handed_over = true,
     .order = BATCH_BY_LATEST_TOKEN,

@@ -17,13 +17,6 @@ static const struct config_field fastertransformer_fields[] = {
     RESERVATION_FIELDS(offsetof(struct fastertransformer, reservation)),
     {0}};
 
-static int fastertransformer_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct fastertransformer *)state = *(const struct fastertransformer *)params;
-    return 0;
-}
-
 static int fastertransformer_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct fastertransformer *params = state;
@@ -33,16 +26,13 @@ static int fastertransformer_compose(void *state, const struct replica_view *vie
 }
 
 const struct batcher batching_fastertransformer = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct batcher),
-               .family = POLICY_BATCHING,
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "fastertransformer",
                .summary = "request level: a batch of those who wait, run until its last member has ended",
                .source = "NVIDIA FasterTransformer; Yu et al., OSDI 2022",
                .oracle = ORACLE_OUTPUT,
                .params = fastertransformer_fields,
                .params_bytes = sizeof(struct fastertransformer),
-               .state_bytes = sizeof(struct fastertransformer),
-               .init = fastertransformer_init},
+               .state_bytes = sizeof(struct fastertransformer)},
     .compose = fastertransformer_compose,
 };

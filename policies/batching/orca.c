@@ -18,13 +18,6 @@ static const struct config_field orca_fields[] = {
     RESERVATION_FIELDS(offsetof(struct orca, reservation)),
     {0}};
 
-static int orca_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct orca *)state = *(const struct orca *)params;
-    return 0;
-}
-
 static int orca_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct orca *params = state;
@@ -35,16 +28,13 @@ static int orca_compose(void *state, const struct replica_view *view, struct bat
 }
 
 const struct batcher batching_orca = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct batcher),
-               .family = POLICY_BATCHING,
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "orca",
                .summary = "iteration-level scheduling, whole prompts beside decoding, KV reserved to the end",
                .source = "Yu et al., OSDI 2022",
                .oracle = ORACLE_OUTPUT,
                .params = orca_fields,
                .params_bytes = sizeof(struct orca),
-               .state_bytes = sizeof(struct orca),
-               .init = orca_init},
+               .state_bytes = sizeof(struct orca)},
     .compose = orca_compose,
 };

@@ -34,13 +34,6 @@ static const struct config_field sarathi_fields[] = {
     {0}};
 #undef FIELD
 
-static int sarathi_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct sarathi *)state = *(const struct sarathi *)params;
-    return 0;
-}
-
 static int32_t piece_of_prompt(const struct sarathi *params, const struct replica_view *view,
                                const struct request_view *request, int64_t budget)
 {
@@ -168,16 +161,13 @@ static int sarathi_compose(void *state, const struct replica_view *view, struct 
 }
 
 const struct batcher batching_sarathi = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct batcher),
-               .family = POLICY_BATCHING,
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "sarathi",
                .summary = "stall-free: decoding first, prompts in chunks within a token budget",
                .source = "Agrawal et al., OSDI 2024",
                .params = sarathi_fields,
                .params_bytes = sizeof(struct sarathi),
-               .state_bytes = sizeof(struct sarathi),
-               .init = sarathi_init},
+               .state_bytes = sizeof(struct sarathi)},
     .compose = sarathi_compose,
     .takes_handed_over = true,
     .order = BATCH_LEFT_BY_ARRIVAL,

@@ -29,13 +29,6 @@ struct splitwise {
     int64_t waits; /* iterations with prompts alone since decoding last went on */
 };
 
-static int splitwise_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct splitwise *)state = (struct splitwise){.params = *(const struct splitwise_params *)params};
-    return 0;
-}
-
 /* Prompts from the head of the queue beside `tokens` others, as far as there is room. Returns the tokens of all, and in
  * *left_over whether one is left that only a change at this replica can let in. */
 static int64_t admit_prompts(const struct splitwise_params *params, const struct replica_view *view,
@@ -111,16 +104,13 @@ static int splitwise_compose(void *state, const struct replica_view *view, struc
 }
 
 const struct batcher batching_splitwise = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct batcher),
-               .family = POLICY_BATCHING,
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "splitwise",
                .summary = "prompts first within a token budget, decoding beside them as far as it fits",
                .source = "Patel et al., ISCA 2024; SplitwiseSim",
                .params = splitwise_fields,
                .params_bytes = sizeof(struct splitwise_params),
-               .state_bytes = sizeof(struct splitwise),
-               .init = splitwise_init},
+               .state_bytes = sizeof(struct splitwise)},
     .compose = splitwise_compose,
     .takes_handed_over = true,
 };

@@ -43,13 +43,6 @@ struct vllm_v0 {
     struct vllm_v0_params params;
 };
 
-static int vllm_v0_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct vllm_v0 *)state)->params = *(const struct vllm_v0_params *)params;
-    return 0;
-}
-
 static int64_t token_budget(const struct vllm_v0_params *params, const struct replica_view *view)
 {
     if (params->max_batched_tokens > 0) return params->max_batched_tokens;
@@ -111,16 +104,13 @@ static int vllm_v0_compose(void *state, const struct replica_view *view, struct 
 }
 
 const struct batcher batching_vllm_v0 = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct batcher),
-               .family = POLICY_BATCHING,
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "vllm-v0",
                .summary = "prefill first, continuous batching, paged KV, preemption by recomputation or swapping",
                .source = "Kwon et al., SOSP 2023; vLLM 0.2",
                .params = vllm_v0_fields,
                .params_bytes = sizeof(struct vllm_v0_params),
-               .state_bytes = sizeof(struct vllm_v0),
-               .init = vllm_v0_init},
+               .state_bytes = sizeof(struct vllm_v0)},
     .compose = vllm_v0_compose,
     .takes_handed_over = true,
     .order = BATCH_BY_ARRIVAL,

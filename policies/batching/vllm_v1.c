@@ -167,9 +167,7 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
 }
 
 const struct batcher batching_vllm_v1 = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct batcher),
-               .family = POLICY_BATCHING,
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "vllm-v1",
                .summary = "prompts in chunks beside decoding in one token budget, paged KV, preemption by recomputation",
                .source = "vLLM 0.8, V1 scheduler",

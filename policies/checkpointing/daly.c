@@ -11,9 +11,7 @@ static double daly_interval_s(void *state, const struct checkpoint_view *view)
 }
 
 const struct checkpointer checkpointing_daly = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct checkpointer),
-               .family = POLICY_CHECKPOINTING,
+    .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING),
                .name = "daly",
                .summary = "the best interval to higher order, from save time and failure rate",
                .source = "Daly, FGCS 22, 2006, eq. 37"},

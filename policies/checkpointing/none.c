@@ -3,9 +3,7 @@
 #include "sim/world/policy/checkpointing.h"
 
 const struct checkpointer checkpointing_none = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct checkpointer),
-               .family = POLICY_CHECKPOINTING,
+    .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING),
                .name = "none",
                .summary = "no checkpoints: a failed job begins anew",
                .source = "baseline"},

@@ -6,13 +6,6 @@ struct periodic {
     sim_ns interval_ns;
 };
 
-static int periodic_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct periodic *)state = *(const struct periodic *)params;
-    return 0;
-}
-
 static double periodic_interval_s(void *state, const struct checkpoint_view *view)
 {
     (void)view;
@@ -25,15 +18,12 @@ static const struct config_field params[] = {
     {0}};
 
 const struct checkpointer checkpointing_periodic = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct checkpointer),
-               .family = POLICY_CHECKPOINTING,
+    .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING),
                .name = "periodic",
                .summary = "a checkpoint after every fixed time of work",
                .source = "common practice: 30 minutes in Acme (NSDI 2024)",
                .params = params,
                .params_bytes = sizeof(struct periodic),
-               .state_bytes = sizeof(struct periodic),
-               .init = periodic_init},
+               .state_bytes = sizeof(struct periodic)},
     .interval_s = periodic_interval_s,
 };

@@ -32,9 +32,7 @@ static void belady_fini(void *state)
 }
 
 const struct evictor eviction_belady = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "belady",
                .summary = "the item that is asked for again last: the fewest misses possible",
                .source = "Belady, IBM Systems Journal 5(2) (1966); optimal: Mattson et al. (1970)",

@@ -39,13 +39,6 @@ struct discard_item {
     unsigned char list_1; /* the list it is in, plus 1; 0: none */
 };
 
-static int discard_bit_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct discard_bit *)state)->params = *(const struct discard_params *)params;
-    return 0;
-}
-
 static void take_out(struct discard_bit *self, const struct cache_view *view, int32_t item)
 {
     struct discard_item *slot = cache_view_slot(view, item);
@@ -107,9 +100,7 @@ static const struct config_field params[] = {
     {0}};
 
 const struct evictor eviction_discard_bit = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "discard-bit",
                .summary = "Mark0: what a bit says can be discarded before its next use goes first, then by marking",
                .source = "Antoniadis et al., Paging with Succinct Predictions, ICML 2023, section 3",
@@ -117,7 +108,6 @@ const struct evictor eviction_discard_bit = {
                .params = params,
                .params_bytes = sizeof(struct discard_params),
                .state_bytes = sizeof(struct discard_bit),
-               .init = discard_bit_init,
                .fini = discard_bit_fini},
     .item_bytes = sizeof(struct discard_item),
     .notify = discard_bit_notify,

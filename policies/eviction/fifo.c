@@ -34,9 +34,7 @@ static void fifo_fini(void *state)
 }
 
 const struct evictor eviction_fifo = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "fifo",
                .summary = "the item that was inserted first",
                .source = "Belady, IBM Systems Journal 5(2) (1966)",

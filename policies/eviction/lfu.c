@@ -35,9 +35,7 @@ static void lfu_fini(void *state)
 }
 
 const struct evictor eviction_lfu = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "lfu",
                .summary = "the item asked for least often since it came, then the longest unused",
                .source = "Coffman and Denning, Operating Systems Theory (1973)",

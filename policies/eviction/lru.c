@@ -21,9 +21,7 @@ static int32_t lru_victim(void *state, const struct cache_view *view)
 }
 
 const struct evictor eviction_lru = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "lru",
                .summary = "the item whose last use is longest ago",
                .source = "Belady, IBM Systems Journal 5(2) (1966)",

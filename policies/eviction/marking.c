@@ -22,9 +22,7 @@ static void marking_fini(void *state)
 }
 
 const struct evictor eviction_marking = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "marking",
                .summary = "any item that was not used in this phase, at random; a phase ends when all were",
                .source = "Fiat et al., Journal of Algorithms 12(4) (1991)",

@@ -64,9 +64,7 @@ static const struct config_field params[] = {
     {0}};
 
 const struct evictor eviction_phase_bit = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "phase-bit",
                .summary = "Mark&Predict: marking, but what a bit says is not used in the next phase goes first",
                .source = "Antoniadis et al., Paging with Succinct Predictions, ICML 2023, section 4",

@@ -34,13 +34,6 @@ struct s3_item {
     bool is_main, is_listed;
 };
 
-static int s3_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct s3_fifo *)state)->params = *(const struct s3_params *)params;
-    return 0;
-}
-
 /* Items that the small queue has room for, at least 1. Without a limit nothing is ever evicted. */
 static int64_t small_items(const struct s3_fifo *s3, const struct cache_view *view)
 {
@@ -159,16 +152,13 @@ static const struct config_field params[] = {
     {0}};
 
 const struct evictor eviction_s3_fifo = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct evictor),
-               .family = POLICY_EVICTION,
+    .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "s3-fifo",
                .summary = "new items go soon unless they are asked for again; three queues, one of them of ghosts",
                .source = "Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023",
                .params = params,
                .params_bytes = sizeof(struct s3_params),
                .state_bytes = sizeof(struct s3_fifo),
-               .init = s3_init,
                .fini = s3_fini},
     .item_bytes = sizeof(struct s3_item),
     .notify = s3_notify,

@@ -15,7 +15,7 @@ struct job {
 };
 
 struct state {
-    sim_ns patience_ns;
+    struct params params; /* first: without an init they are copied here */
     struct job *first;
 };
 
@@ -23,13 +23,6 @@ static const struct config_field fields[] = {
     {.name = "patience", .kind = CONFIG_TIME, .offset = offsetof(struct params, patience_ns), .value = "1d", .min = 0,
      .max = 1e9, .help = "how long a job waits at most before nobody overtakes it any more"},
     {0}};
-
-static int init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct state *)state)->patience_ns = ((const struct params *)params)->patience_ns;
-    return 0;
-}
 
 static void notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
@@ -51,7 +44,7 @@ static const struct job_view *impatient(const struct state *state, sim_ns now_ns
 {
     const struct job_view *found = NULL;
     for (const struct job *job = state->first; job != NULL; job = job->next)
-        if (now_ns - job->view->submit_ns > state->patience_ns &&
+        if (now_ns - job->view->submit_ns > state->params.patience_ns &&
             (found == NULL || job->view->sequence < found->sequence))
             found = job->view;
     return found;
@@ -69,10 +62,10 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
 }
 
 static const struct scheduler smallest_area = {
-    .policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler), .family = POLICY_SCHEDULER, .name = "smallest-area",
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "smallest-area",
                .summary = "smallest GPUs x estimated time of what fits; what has waited too long goes before all",
                .source = "an example", .params = fields, .params_bytes = sizeof(struct params),
-               .state_bytes = sizeof(struct state), .init = init},
+               .state_bytes = sizeof(struct state)},
     .job_bytes = sizeof(struct job), .notify = notify, .decide = decide,
 };
 

@@ -135,9 +135,7 @@ static uint32_t flexgen_reads(const void *state)
 }
 
 const struct kv_offloader kv_offload_flexgen = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "flexgen",
                .summary = "blocks of batches, layer by layer; weights, cache and hidden states in shares on GPU, host, disk",
                .source = "Sheng et al., ICML 2023; FMInference/FlexGen @ 19753bc0",

@@ -42,9 +42,7 @@ static uint32_t flexgen_slo_reads(const void *state)
 }
 
 const struct kv_offloader kv_offload_flexgen_slo = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "flexgen-slo",
                .summary = "a static share of the weights in the host's memory, by peak computing and a bus that all share",
                .source = "Select-N, arXiv 2502.08182, its baseline"},

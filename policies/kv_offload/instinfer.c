@@ -21,13 +21,6 @@ struct instinfer {
     struct instinfer_params params;
 };
 
-static int instinfer_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct instinfer *)state)->params = *(const struct instinfer_params *)params;
-    return 0;
-}
-
 static int instinfer_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
     const struct instinfer *instinfer = state;
@@ -45,15 +38,12 @@ static int instinfer_place(void *state, const struct offload_view *view, struct 
 }
 
 const struct kv_offloader kv_offload_instinfer = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "instinfer",
                .summary = "KV cache in computational storage, which attends to it, densely or sparsely",
                .source = "Pan et al., arXiv 2409.04992",
                .params = instinfer_fields,
                .params_bytes = sizeof(struct instinfer_params),
-               .state_bytes = sizeof(struct instinfer),
-               .init = instinfer_init},
+               .state_bytes = sizeof(struct instinfer)},
     .place = instinfer_place,
 };

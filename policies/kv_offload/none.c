@@ -3,9 +3,7 @@
 #include "sim/world/policy/kv_offload.h"
 
 const struct kv_offloader kv_offload_none = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "none",
                .summary = "weights, KV cache and hidden states stay on the GPU",
                .source = "every engine's default"},

@@ -13,9 +13,7 @@ static enum offload_tier recompute_evicted(void *state, const struct offload_vie
 }
 
 const struct kv_offloader kv_offload_recompute = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "recompute",
                .summary = "the KV cache of preempted sequences is computed again",
                .source = "Kwon et al., SOSP 2023, section 4.5"},

@@ -32,13 +32,6 @@ struct select_n {
     struct select_n_params params;
 };
 
-static int select_n_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct select_n *)state)->params = *(const struct select_n_params *)params;
-    return 0;
-}
-
 /* The batch that the record is made with. */
 static struct iteration_work work_of(const struct select_n_params *params, const struct offload_block *block)
 {
@@ -145,16 +138,13 @@ static uint32_t select_n_reads(const void *state)
 }
 
 const struct kv_offloader kv_offload_select_n = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "select-n",
                .summary = "the last of every so many layers in the host's memory, so many as the goal for latency allows",
                .source = "Select-N, arXiv 2502.08182",
                .params = select_n_fields,
                .params_bytes = sizeof(struct select_n_params),
-               .state_bytes = sizeof(struct select_n),
-               .init = select_n_init},
+               .state_bytes = sizeof(struct select_n)},
     .place = select_n_place,
     .reads = select_n_reads,
 };

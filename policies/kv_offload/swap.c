@@ -12,9 +12,7 @@ static enum offload_tier swap_evicted(void *state, const struct offload_view *vi
 }
 
 const struct kv_offloader kv_offload_swap = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "swap",
                .summary = "the KV cache of preempted sequences waits in the host's memory",
                .source = "Kwon et al., SOSP 2023, section 4.5"},

@@ -23,13 +23,6 @@ struct vllm_cpu {
     struct vllm_cpu_params params;
 };
 
-static int vllm_cpu_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct vllm_cpu *)state)->params = *(const struct vllm_cpu_params *)params;
-    return 0;
-}
-
 static int vllm_cpu_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
     const struct vllm_cpu_params *params = &((struct vllm_cpu *)state)->params;
@@ -56,16 +49,13 @@ static enum offload_tier vllm_cpu_evicted(void *state, const struct offload_view
 }
 
 const struct kv_offloader kv_offload_vllm_cpu = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "vllm-cpu",
                .summary = "some of the weights in the host's memory, read in every iteration; room for KV cache instead",
                .source = "vLLM, cpu_offload_gb and swap_space",
                .params = vllm_cpu_fields,
                .params_bytes = sizeof(struct vllm_cpu_params),
-               .state_bytes = sizeof(struct vllm_cpu),
-               .init = vllm_cpu_init},
+               .state_bytes = sizeof(struct vllm_cpu)},
     .place = vllm_cpu_place,
     .evicted = vllm_cpu_evicted,
 };

@@ -22,13 +22,6 @@ struct zero_inference {
     struct zero_inference_params params;
 };
 
-static int zero_inference_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct zero_inference *)state)->params = *(const struct zero_inference_params *)params;
-    return 0;
-}
-
 /* Two layers of weights, and of KV cache, are on the GPU at a time. */
 static int zero_inference_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
@@ -59,16 +52,13 @@ static uint32_t zero_inference_reads(const void *state)
 }
 
 const struct kv_offloader kv_offload_zero_inference = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct kv_offloader),
-               .family = POLICY_KV_OFFLOAD,
+    .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "zero-inference",
                .summary = "weights streamed one layer ahead, KV cache in the host's memory",
                .source = "Aminabadi et al., SC 2022; DeepSpeed ZeRO-Inference",
                .params = zero_inference_fields,
                .params_bytes = sizeof(struct zero_inference_params),
-               .state_bytes = sizeof(struct zero_inference),
-               .init = zero_inference_init},
+               .state_bytes = sizeof(struct zero_inference)},
     .place = zero_inference_place,
     .reads = zero_inference_reads,
 };

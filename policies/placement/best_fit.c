@@ -16,9 +16,7 @@ static int best_fit_place(void *state, const struct cluster_view *view, const st
 }
 
 const struct placer placement_best_fit = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "best-fit",
                .summary = "the node with the least CPU and GPUs left after it, in steps of 1 %",
                .source = "Weng et al., FGD (USENIX ATC 2023), BestFit",

@@ -24,9 +24,7 @@ static int clustering_place(void *state, const struct cluster_view *view, const 
 }
 
 const struct placer placement_clustering = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "clustering",
                .summary = "jobs of equally many GPUs together",
                .source = "Xiao et al., Gandiva (OSDI 2018); Weng et al., FGD (USENIX ATC 2023), GpuClustering",

@@ -67,9 +67,7 @@ static int consolidated_place(void *state, const struct cluster_view *view, cons
 }
 
 const struct placer placement_consolidated = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "consolidated",
                .summary = "as few nodes as possible, best fit, whole nodes for jobs of several; all or nothing",
                .source = "Tiresias (NSDI 2019) simulator, scheme yarn; Lucid (ASPLOS 2023) simulator, consolidate"},

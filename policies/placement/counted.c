@@ -3,9 +3,7 @@
 #include "sim/world/policy/placement.h"
 
 const struct placer placement_counted = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "counted",
                .summary = "any free GPUs, on no node in particular",
                .source = "Tiresias (NSDI 2019) simulator, scheme count"},

@@ -23,9 +23,7 @@ static int dot_product_place(void *state, const struct cluster_view *view, const
 }
 
 const struct placer placement_dot_product = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "dot-product",
                .summary = "the node whose remaining CPU and GPUs point least where the job does",
                .source = "Grandl et al., Tetris (SIGCOMM 2014); Weng et al., FGD (USENIX ATC 2023), DotProd",

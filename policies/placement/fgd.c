@@ -114,9 +114,7 @@ static int fgd_place(void *state, const struct cluster_view *view, const struct 
 }
 
 const struct placer placement_fgd = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "fgd",
                .summary = "the node and GPU where the job adds least to fragmentation",
                .source = "Weng et al., Beware of Fragmentation (USENIX ATC 2023)",

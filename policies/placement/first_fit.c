@@ -41,9 +41,7 @@ static int first_fit_place(void *state, const struct cluster_view *view, const s
 }
 
 const struct placer placement_first_fit = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "first-fit",
                .summary = "the free GPUs of the lowest nodes, split over nodes as needed",
                .source = "folklore"},

@@ -29,9 +29,7 @@ static int packing_place(void *state, const struct cluster_view *view, const str
 }
 
 const struct placer placement_packing = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "packing",
                .summary = "shared GPUs first, then nodes in use, then idle nodes",
                .source = "Weng et al., MLaaS in the Wild (NSDI 2022); Weng et al., FGD (USENIX ATC 2023), GpuPacking",

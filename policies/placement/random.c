@@ -46,9 +46,7 @@ static int random_place(void *state, const struct cluster_view *view, const stru
 }
 
 const struct placer placement_random = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "random",
                .summary = "a node drawn from those that have room",
                .source = "Tiresias (NSDI 2019) simulator, scheme random; Weng et al., FGD (USENIX ATC 2023), Random"},

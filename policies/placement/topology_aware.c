@@ -71,9 +71,7 @@ static int topology_aware_place(void *state, const struct cluster_view *view, co
 }
 
 const struct placer placement_topology_aware = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "topology-aware",
                .summary = "one node, else one rack, else as few racks as possible; best fit",
                .source = "Amaral et al. (SC 2017); Tiresias (NSDI 2019), scheme yarn with switches"},

@@ -18,9 +18,7 @@ static int worst_fit_place(void *state, const struct cluster_view *view, const s
 }
 
 const struct placer placement_worst_fit = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct placer),
-               .family = POLICY_PLACEMENT,
+    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "worst-fit",
                .summary = "the node with the most CPU and GPUs left after it, in steps of 1 %",
                .source = "folklore",

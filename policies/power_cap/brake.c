@@ -8,13 +8,6 @@ struct brake {
 
 static const struct config_field brake_fields[] = {BRAKING_FIELDS(brake), {0}};
 
-static int brake_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct brake *)state = *(const struct brake *)params;
-    return 0;
-}
-
 static int brake_decide(void *state, const struct power_view *view, struct power_plan *plan)
 {
     const struct brake *brake = state;
@@ -23,15 +16,12 @@ static int brake_decide(void *state, const struct power_view *view, struct power
 }
 
 const struct power_capper power_cap_brake = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct power_capper),
-               .family = POLICY_POWER_CAP,
+    .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "brake",
                .summary = "no capping; the power brake slows all GPUs down above the budget",
                .source = "Patel et al., POLCA, ASPLOS 2024, baseline No-cap",
                .params = brake_fields,
                .params_bytes = sizeof(struct brake),
-               .state_bytes = sizeof(struct brake),
-               .init = brake_init},
+               .state_bytes = sizeof(struct brake)},
     .decide = brake_decide,
 };

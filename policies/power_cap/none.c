@@ -3,9 +3,7 @@
 #include "sim/world/policy/power_cap.h"
 
 const struct power_capper power_cap_none = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct power_capper),
-               .family = POLICY_POWER_CAP,
+    .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "none",
                .summary = "GPUs draw what they draw, the power brake included that no one pulls",
                .source = "-"},

@@ -96,9 +96,7 @@ static int polca_decide(void *state, const struct power_view *view, struct power
 }
 
 const struct power_capper power_cap_polca = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct power_capper),
-               .family = POLICY_POWER_CAP,
+    .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "polca",
                .summary = "two thresholds: lower clocks for low priority first, then for high priority, then the brake",
                .source = "Patel et al., POLCA, ASPLOS 2024",

@@ -25,13 +25,6 @@ static const struct config_field single_threshold_fields[] = {
     {0}};
 #undef FIELD
 
-static int single_threshold_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct single_threshold *)state = *(const struct single_threshold *)params;
-    return 0;
-}
-
 static void set(const struct power_view *view, struct power_plan *plan, enum power_group group, double clock_hz,
                 const char *reason)
 {
@@ -53,15 +46,12 @@ static int single_threshold_decide(void *state, const struct power_view *view, s
 }
 
 const struct power_capper power_cap_single_threshold = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct power_capper),
-               .family = POLICY_POWER_CAP,
+    .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "single-threshold",
                .summary = "above a threshold a lower clock, for low priority or for all",
                .source = "Patel et al., POLCA, ASPLOS 2024, baselines 1-Thresh-Low-Pri and 1-Thresh-All",
                .params = single_threshold_fields,
                .params_bytes = sizeof(struct single_threshold),
-               .state_bytes = sizeof(struct single_threshold),
-               .init = single_threshold_init},
+               .state_bytes = sizeof(struct single_threshold)},
     .decide = single_threshold_decide,
 };

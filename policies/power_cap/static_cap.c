@@ -16,13 +16,6 @@ static const struct config_field static_cap_fields[] = {
      .choices = static_cap_groups, .help = "GPUs of all work, or of low priority only"},
     {0}};
 
-static int static_cap_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct static_cap *)state = *(const struct static_cap *)params;
-    return 0;
-}
-
 static int static_cap_setup(void *state, const struct power_view *view, struct power_plan *plan)
 {
     const struct static_cap *capper = state;
@@ -33,15 +26,12 @@ static int static_cap_setup(void *state, const struct power_view *view, struct p
 }
 
 const struct power_capper power_cap_static_cap = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct power_capper),
-               .family = POLICY_POWER_CAP,
+    .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "static-cap",
                .summary = "a power limit of each GPU, all the time",
                .source = "nvidia-smi -pl; as HHcap in Patel et al., Splitwise, ISCA 2024",
                .params = static_cap_fields,
                .params_bytes = sizeof(struct static_cap),
-               .state_bytes = sizeof(struct static_cap),
-               .init = static_cap_init},
+               .state_bytes = sizeof(struct static_cap)},
     .setup = static_cap_setup,
 };

@@ -16,13 +16,6 @@ static const struct config_field static_lock_fields[] = {
      .choices = static_lock_groups, .help = "GPUs of all work, or of low priority only"},
     {0}};
 
-static int static_lock_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct static_lock *)state = *(const struct static_lock *)params;
-    return 0;
-}
-
 static int static_lock_setup(void *state, const struct power_view *view, struct power_plan *plan)
 {
     const struct static_lock *locker = state;
@@ -33,15 +26,12 @@ static int static_lock_setup(void *state, const struct power_view *view, struct 
 }
 
 const struct power_capper power_cap_static_lock = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct power_capper),
-               .family = POLICY_POWER_CAP,
+    .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "static-lock",
                .summary = "a lock of the SM clock, all the time",
                .source = "nvidia-smi -lgc; Patel et al., POLCA, ASPLOS 2024, frequency locking",
                .params = static_lock_fields,
                .params_bytes = sizeof(struct static_lock),
-               .state_bytes = sizeof(struct static_lock),
-               .init = static_lock_init},
+               .state_bytes = sizeof(struct static_lock)},
     .setup = static_lock_setup,
 };

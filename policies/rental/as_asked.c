@@ -33,9 +33,7 @@ static int rent(void *state, const struct market_view *view, const struct job_vi
 }
 
 const struct renter rental_as_asked = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct renter),
-               .family = POLICY_RENTAL,
+    .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "as-asked",
                .summary = "each job rents what it asks for, where its work costs least, and returns it when done",
                .source = "pay as you go",

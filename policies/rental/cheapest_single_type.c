@@ -8,9 +8,7 @@ static int fleet(void *state, const struct market_view *view, struct fleet_plan 
 }
 
 const struct renter rental_cheapest_single_type = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct renter),
-               .family = POLICY_RENTAL,
+    .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "cheapest-single-type",
                .summary = "the cheapest fleet of one GPU type that serves a mix of requests",
                .source = "the baseline of Mélange, arXiv 2404.14527",

@@ -3,9 +3,7 @@
 #include "sim/world/policy/rental.h"
 
 const struct renter rental_fixed_fleet = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct renter),
-               .family = POLICY_RENTAL,
+    .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "fixed-fleet",
                .summary = "the whole cluster, from the start of the run to its end",
                .source = "a fleet that does not follow demand: what every other policy is compared with",

@@ -242,9 +242,7 @@ static const struct config_field fields[] = {
 #undef FIELD
 
 const struct renter rental_fixed_width = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct renter),
-               .family = POLICY_RENTAL,
+    .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "fixed-width",
                .summary = "each job gets its type's optimal number of GPUs on arrival and never queues",
                .source = "How to Rent GPUs on a Budget, arXiv 2406.15560",

@@ -9,9 +9,7 @@ static int fleet(void *state, const struct market_view *view, struct fleet_plan 
 }
 
 const struct renter rental_melange = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct renter),
-               .family = POLICY_RENTAL,
+    .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "melange",
                .summary = "the cheapest mix of GPU types that serves a mix of requests, by an integer program",
                .source = "Mélange, arXiv 2404.14527",

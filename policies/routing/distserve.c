@@ -25,9 +25,7 @@ static int distserve_route(void *state, const struct fleet_view *view, const str
 }
 
 const struct router routing_distserve = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "distserve",
                .summary = "the replica whose first pipeline stage has the shortest queue, whatever it computes",
                .source = "Zhong et al., OSDI 2024; simdistserve"},

@@ -14,13 +14,6 @@ static const struct config_field jsq_tokens_fields[] = {
      .min = 0, .max = 1e6, .help = "what every request at a replica counts beside its tokens (Splitwise's baselines: 1)"},
     {0}};
 
-static int jsq_tokens_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct jsq_tokens *)state = *(const struct jsq_tokens *)params;
-    return 0;
-}
-
 static double tokens_at(const struct jsq_tokens *router, const struct fleet_view *view, int32_t replica)
 {
     double queued = (double)view->loads[replica].queued_tokens +
@@ -44,15 +37,12 @@ static int jsq_tokens_route(void *state, const struct fleet_view *view, const st
 }
 
 const struct router routing_jsq_tokens = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "jsq-tokens",
                .summary = "the replica with the fewest prompt tokens still to be processed",
                .source = "folklore; Splitwise and DistServe: shortest queue",
                .params = jsq_tokens_fields,
                .params_bytes = sizeof(struct jsq_tokens),
-               .state_bytes = sizeof(struct jsq_tokens),
-               .init = jsq_tokens_init},
+               .state_bytes = sizeof(struct jsq_tokens)},
     .route = jsq_tokens_route,
 };

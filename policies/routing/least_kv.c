@@ -19,9 +19,7 @@ static int least_kv_route(void *state, const struct fleet_view *view, const stru
 }
 
 const struct router routing_least_kv = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "least-kv",
                .summary = "the replica that uses the smallest share of its KV blocks",
                .source = "folklore (least memory used)"},

@@ -17,13 +17,6 @@ static const struct config_field least_outstanding_fields[] = {
      .help = "all that is unfinished, or what waits for a place in the batch (Vidur)"},
     {0}};
 
-static int least_outstanding_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct least_outstanding *)state = *(const struct least_outstanding *)params;
-    return 0;
-}
-
 static int64_t counted(const struct least_outstanding *router, const struct replica_load *load)
 {
     return router->count == COUNT_QUEUED ? load->waiting : load->outstanding;
@@ -39,15 +32,12 @@ static int least_outstanding_route(void *state, const struct fleet_view *view, c
 }
 
 const struct router routing_least_outstanding = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "least-outstanding",
                .summary = "the replica with the fewest unfinished requests",
                .source = "folklore (join the shortest queue); Vidur, MLSys 2024",
                .params = least_outstanding_fields,
                .params_bytes = sizeof(struct least_outstanding),
-               .state_bytes = sizeof(struct least_outstanding),
-               .init = least_outstanding_init},
+               .state_bytes = sizeof(struct least_outstanding)},
     .route = least_outstanding_route,
 };

@@ -14,13 +14,6 @@ static const struct config_field prefix_aware_fields[] = {
      .min = 0, .max = 1e6, .help = "cached prompt tokens that outweigh one that is still to be processed at the replica"},
     {0}};
 
-static int prefix_aware_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    *(struct prefix_aware *)state = *(const struct prefix_aware *)params;
-    return 0;
-}
-
 static double tokens_ahead(const struct prefix_aware *router, const struct fleet_view *view, int32_t replica,
                            const struct request_view *request)
 {
@@ -43,15 +36,12 @@ static int prefix_aware_route(void *state, const struct fleet_view *view, const 
 }
 
 const struct router routing_prefix_aware = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "prefix-aware",
                .summary = "where most of the prompt is cached, weighed against the tokens queued there",
                .source = "after Preble (Srivatsa et al., ICLR 2025) and SGLang's cache-aware router",
                .params = prefix_aware_fields,
                .params_bytes = sizeof(struct prefix_aware),
-               .state_bytes = sizeof(struct prefix_aware),
-               .init = prefix_aware_init},
+               .state_bytes = sizeof(struct prefix_aware)},
     .route = prefix_aware_route,
 };

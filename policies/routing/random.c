@@ -11,9 +11,7 @@ static int random_route(void *state, const struct fleet_view *view, const struct
 }
 
 const struct router routing_random = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "random",
                .summary = "any replica, with equal chances",
                .source = "folklore"},

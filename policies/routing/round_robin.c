@@ -16,9 +16,7 @@ static int round_robin_route(void *state, const struct fleet_view *view, const s
 }
 
 const struct router routing_round_robin = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "round-robin",
                .summary = "replicas in turn",
                .source = "folklore",

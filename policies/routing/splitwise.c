@@ -31,13 +31,6 @@ struct splitwise {
 
 enum { NONE = -1 };
 
-static int splitwise_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct splitwise *)state)->params = *(const struct splitwise_params *)params;
-    return 0;
-}
-
 static void splitwise_fini(void *state)
 {
     mem_free(((struct splitwise *)state)->stolen);
@@ -122,9 +115,7 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
 }
 
 const struct router routing_splitwise = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct router),
-               .family = POLICY_ROUTING,
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "splitwise",
                .summary = "prompt and token machine by shortest queue, from pools that lend each other machines",
                .source = "Patel et al., ISCA 2024; splitwise-sim, mixed_pool",
@@ -132,7 +123,6 @@ const struct router routing_splitwise = {
                .params = splitwise_fields,
                .params_bytes = sizeof(struct splitwise_params),
                .state_bytes = sizeof(struct splitwise),
-               .init = splitwise_init,
                .fini = splitwise_fini},
     .route_pair = splitwise_route_pair,
 };

@@ -34,9 +34,7 @@ static int shortest_decide(void *state, const struct cluster_view *view, struct 
 }
 
 const struct scheduler scheduler_all_to_shortest = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "all-to-shortest",
                .summary = "all GPUs to the job that would be done first with them; preemptive, knows the true run times",
                .source = "Schrage, Operations Research 16(3) (1968)",

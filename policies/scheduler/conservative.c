@@ -193,9 +193,7 @@ static int conservative_decide(void *state, const struct cluster_view *view, str
 }
 
 const struct scheduler scheduler_conservative = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "conservative",
                .summary = "in the order of submission, with backfilling around a reservation for every job",
                .source = "Mu'alem and Feitelson, IEEE TPDS 12(6) (2001)",

@@ -125,9 +125,7 @@ static int easy_decide(void *state, const struct cluster_view *view, struct job_
 }
 
 const struct scheduler scheduler_easy = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "easy",
                .summary = "in the order of submission, with backfilling around a reservation for the first",
                .source = "Lifka, The ANL/IBM SP scheduling system (JSSPP 1995)",

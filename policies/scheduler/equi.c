@@ -14,9 +14,7 @@ static int equi_decide(void *state, const struct cluster_view *view, struct job_
 }
 
 const struct scheduler scheduler_equi = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "equi",
                .summary = "the same part of the GPUs for every job, however many it asked for",
                .source = "Berg, Dorsman and Harchol-Balter, POMACS 1(2) (2018)",

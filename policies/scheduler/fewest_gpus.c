@@ -18,9 +18,7 @@ static void fewest_gpus_notify(void *state, const struct cluster_view *view, con
 }
 
 const struct scheduler scheduler_fewest_gpus = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "fewest-gpus",
                .summary = "fewest GPUs first, then oldest; preemptive",
                .source = "Tiresias (NSDI 2019) simulator, sjf",

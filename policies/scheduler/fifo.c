@@ -57,9 +57,7 @@ static int fifo_decide(void *state, const struct cluster_view *view, struct job_
 }
 
 const struct scheduler scheduler_fifo = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "fifo",
                .summary = "in the order of submission; the first that does not fit stops all behind it",
                .source = "folklore; Tiresias (NSDI 2019) simulator, fifo",

@@ -82,9 +82,7 @@ static int migrate_decide(void *state, const struct cluster_view *view, struct j
 }
 
 const struct scheduler scheduler_fifo_migrate = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "fifo-migrate",
                .summary = "in the order of submission with skipping; running jobs whose GPUs are apart move together",
                .source = "migration as in Xiao et al., Gandiva (OSDI 2018)",

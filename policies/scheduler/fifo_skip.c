@@ -16,9 +16,7 @@ static int fifo_skip_decide(void *state, const struct cluster_view *view, struct
 }
 
 const struct scheduler scheduler_fifo_skip = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "fifo-skip",
                .summary = "in the order of submission, skipping what does not fit",
                .source = "Tiresias (NSDI 2019) simulator, fjf",

@@ -136,9 +136,7 @@ static void gandiva_fini(void *state)
 static const struct config_field gandiva_params[] = {GAVEL_PARAMS("true"), {0}};
 
 const struct scheduler scheduler_gandiva = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gandiva",
                .summary = "in rounds, equal parts for all; when they ask for too much, pairs of jobs share GPUs by trial and error",
                .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva",

@@ -364,9 +364,7 @@ static const struct config_field gavel_fields[] = {
 #undef FIELD
 
 const struct scheduler scheduler_gavel = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel",
                .summary = "in rounds, time shares on each type of GPU by a linear program: fair rates, makespan, finish times, cost",
                .source = "Narayanan et al., Gavel (OSDI 2020)",

@@ -184,9 +184,7 @@ static void fifo_notify(void *state, const struct cluster_view *view, const stru
 static const struct config_field fifo_params[] = {GAVEL_PARAMS("true"), {0}};
 
 const struct scheduler scheduler_gavel_fifo = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-fifo",
                .summary = "in rounds, first in, first out on a random node type with room",
                .source = "Gavel (OSDI 2020) simulator, fifo",
@@ -202,9 +200,7 @@ const struct scheduler scheduler_gavel_fifo = {
 };
 
 const struct scheduler scheduler_gavel_fifo_perf = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-fifo-perf",
                .summary = "in rounds, first in, first out, each on the fastest node type that older ones leave",
                .source = "Gavel (OSDI 2020) simulator, fifo_perf",

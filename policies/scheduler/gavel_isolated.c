@@ -30,9 +30,7 @@ static void isolated_fini(void *state)
 static const struct config_field isolated_params[] = {GAVEL_PARAMS("true"), {0}};
 
 const struct scheduler scheduler_gavel_isolated = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-isolated",
                .summary = "in rounds, each of n jobs on the nth part of every node type",
                .source = "Gavel (OSDI 2020) simulator, isolated",

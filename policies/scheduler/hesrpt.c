@@ -62,9 +62,7 @@ static int hesrpt_decide(void *state, const struct cluster_view *view, struct jo
 }
 
 const struct scheduler scheduler_hesrpt = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "hesrpt",
                .summary = "parts of the GPUs by rank of the work left, the least work the largest; knows the true run times",
                .source = "Berg, Vesilo and Harchol-Balter, heSRPT, Performance Evaluation 144 (2020)",

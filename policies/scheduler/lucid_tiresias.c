@@ -100,9 +100,7 @@ static int lucid_decide(void *state, const struct cluster_view *view, struct job
 }
 
 const struct scheduler scheduler_lucid_tiresias = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "lucid-tiresias",
                .summary = "least attained service first, in two queues, as in Lucid's simulator; preemptive",
                .source = "Hu et al., Lucid (ASPLOS 2023) simulator, tiresias",

@@ -32,9 +32,7 @@ static int sjf_decide(void *state, const struct cluster_view *view, struct job_p
 }
 
 const struct scheduler scheduler_sjf = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "sjf",
                .summary = "shortest estimated run time first, skipping what does not fit; no preemption",
                .source = "Conway, Maxwell and Miller, Theory of Scheduling (1967)",

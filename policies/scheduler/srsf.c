@@ -12,9 +12,7 @@ static int srsf_init(void *state, const void *params, struct diag *diag)
 }
 
 const struct scheduler scheduler_srsf = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "srsf",
                .summary = "least remaining GPU-time first, preemptive; knows the true run times",
                .source = "Tiresias (NSDI 2019) simulator, shortest-gpu",

@@ -13,9 +13,7 @@ static int srtf_init(void *state, const void *params, struct diag *diag)
 }
 
 const struct scheduler scheduler_srtf = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "srtf",
                .summary = "shortest run time left first, preemptive; knows the true run times",
                .source = "Schrage (1968); Tiresias (NSDI 2019) simulator, shortest",

@@ -253,9 +253,7 @@ static int las_decide(void *state, const struct cluster_view *view, struct job_p
 }
 
 const struct scheduler scheduler_tiresias = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "tiresias",
                .summary = "least attained service first, in a few queues (2D-LAS); preemptive, knows no run times",
                .source = "Gu et al., Tiresias (NSDI 2019)",

@@ -343,9 +343,7 @@ static int gittins_decide(void *state, const struct cluster_view *view, struct j
 }
 
 const struct scheduler scheduler_tiresias_gittins = {
-    .policy = {.abi = POLICY_ABI,
-               .size = sizeof(struct scheduler),
-               .family = POLICY_SCHEDULER,
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "tiresias-gittins",
                .summary = "highest Gittins index first, in a few queues (2D-Gittins); preemptive, knows what GPU-time jobs take",
                .source = "Gu et al., Tiresias (NSDI 2019)",

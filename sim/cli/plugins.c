@@ -98,6 +98,9 @@ static int check_policy(const struct plugins *plugins, const struct plugin *plug
     if ((policy->params == NULL) != (policy->params_bytes == 0))
         return fail_policy(plugin, "set params and params_bytes, or neither", diag, policy->name,
                            "declares parameters without a size, or a size without parameters");
+    if (policy->init == NULL && policy->params_bytes > policy->state_bytes)
+        return fail_policy(plugin, "give it an init, or a state that begins with the parameters", diag, policy->name,
+                           "has no init, and no room for its parameters in its state");
     const char *missing = policy_missing(policy);
     if (missing != NULL)
         return diag_error(diag, SIM_E_USAGE, plugin->path, "the header of its family says which functions it needs",

@@ -1,6 +1,7 @@
 #include "sim/study/guard.h"
 
 #include "sim/core/err.h"
+#include "sim/world/policy/instance.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,8 +34,7 @@ static int guarded_init(void *state, const void *params, struct diag *diag)
 {
     struct guarded *guarded = state;
     guarded->guard = *(struct guard *const *)params;
-    const struct policy *inner = guarded->guard->inner;
-    return inner->init == NULL ? 0 : inner->init(guarded->inner, guarded->guard->inner_params, diag);
+    return policy_state_init(guarded->guard->inner, guarded->inner, guarded->guard->inner_params, diag);
 }
 
 static void guarded_fini(void *state)

@@ -109,6 +109,10 @@ router incomplete last | sed 's/, .route = route_last//; s/^static int route/__a
 echo 'ORRERY_PLUGIN(&last.policy)' >>"$T/incomplete.c"
 compile incomplete
 refused incomplete "policy 'incomplete' lacks the function 'route'"
+sed 's/,$/, .params = fields, .params_bytes = 8,/; s/^static int route/static const struct config_field fields[] = {{0}};\n&/' "$T/last.c" >"$T/roomless.c"
+sed -i 's/"last"/"roomless"/' "$T/roomless.c"
+compile roomless
+refused roomless "policy 'roomless' has no init, and no room for its parameters in its state"
 
 # A router of pairs needs no `route`.
 cat >"$T/pairs.c" <<'END'

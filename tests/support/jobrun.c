@@ -4,6 +4,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/jobs/job.h"
 #include "sim/world/jobs/jobs.h"
+#include "sim/world/policy/instance.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"
 #include "tests/support/harness.h"
@@ -103,7 +104,7 @@ static int checker_init(void *state, const void *params, struct diag *diag)
     checker->inner = checker->params.inner;
     const struct policy *policy = &checker->inner->policy;
     checker->held = calloc(checker->params.n + 1, sizeof *checker->held);
-    int code = policy->init == NULL ? 0 : policy->init(checker->inner_state, checker->params.inner_params, diag);
+    int code = policy_state_init(policy, checker->inner_state, checker->params.inner_params, diag);
     if (code < 0) free(checker->held);
     return code;
 }

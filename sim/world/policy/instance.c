@@ -5,6 +5,7 @@
 #include "sim/world/policy/all.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* --- The table of families --- */
 
@@ -108,6 +109,15 @@ void policy_oracle_names(uint32_t oracle, char names[POLICY_ORACLE_CHARS])
 
 /* --- The life of a state --- */
 
+int policy_state_init(const struct policy *policy, void *state, const void *params, struct diag *diag)
+{
+    if (policy->init != NULL) return policy->init(state, params, diag);
+    if (params == NULL || policy->params_bytes == 0) return 0;
+    SIM_REQUIRE(policy->state_bytes >= policy->params_bytes);
+    memcpy(state, params, policy->params_bytes);
+    return 0;
+}
+
 int policy_state_create(const struct policy *policy, enum policy_family family, size_t size, const void *params,
                         void **state, struct diag *diag)
 {
@@ -118,7 +128,7 @@ int policy_state_create(const struct policy *policy, enum policy_family family, 
                           policy->name, families[family].name, policy->abi, policy->size, POLICY_ABI, size);
     void *made = mem_zalloc(1, policy->state_bytes);
     if (made == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-    int code = policy->init == NULL ? 0 : policy->init(made, params, diag);
+    int code = policy_state_init(policy, made, params, diag);
     if (code == 0)
         *state = made;
     else

@@ -42,9 +42,14 @@ struct policy {
     const struct config_field *params;    /* what a scenario may set; NULL: nothing */
     size_t params_bytes;
     size_t state_bytes;                   /* the world allocates, zeroes and frees it */
-    int (*init)(void *state, const void *params, struct diag *diag); /* may be NULL */
-    void (*fini)(void *state);                                       /* may be NULL */
+    /* NULL: the parameters are copied to the beginning of the state. Returns 0 or a negative code; after a failure fini is not
+     * called. */
+    int (*init)(void *state, const void *params, struct diag *diag);
+    void (*fini)(void *state); /* may be NULL */
 };
+
+/* The members that every policy of a family sets alike: {POLICY_HEAD(router, POLICY_ROUTING), .name = ...}. */
+#define POLICY_HEAD(family_struct, family_id) .abi = POLICY_ABI, .size = sizeof(struct family_struct), .family = family_id
 
 /* --- Functions of a family --- */
 
