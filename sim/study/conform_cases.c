@@ -252,16 +252,17 @@ static const struct conform_case request_cases[] = {
              UNIFORM("output", 1, 8)),
     {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct request_details){
          4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
-    REQUESTS("two pipeline stages", 150, 2, 300, AFFINE ", \"pipeline_parallel\": 2", ARRIVE("poisson", "20/s"),
-             UNIFORM("prompt", 1, 300), UNIFORM("output", 1, 80)),
-    /* With pools; such a service does not scale. */
+    /* With pools. */
     REQUESTS("prompts elsewhere", 150, 1, 300, AFFINE ELSEWHERE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 1, 600),
              UNIFORM("output", 1, 80)),
     REQUESTS("three kinds of pools, layer by layer", 150, 2, 120, AFFINE THREE_KINDS, ARRIVE("poisson", "40/s"),
              UNIFORM("prompt", 1, 600), UNIFORM("output", 1, 120)),
+    REQUESTS("two pipeline stages", 150, 2, 300, AFFINE ", \"pipeline_parallel\": 2", ARRIVE("poisson", "20/s"),
+             UNIFORM("prompt", 1, 300), UNIFORM("output", 1, 80)),
 };
 
-enum { N_WITH_POOLS = 2 };
+/* At the end: cases that a family does not take. Services with pools do not scale; offloaders place the layers of one stage. */
+enum { N_WITH_STAGES = 1, N_WITH_POOLS = 2 };
 
 /* Memory of all kinds beyond the GPU, and goals, for policies that know what to do with them. */
 #define TIERS                                                                                                          \
@@ -324,7 +325,8 @@ const struct conform_case *conform_cases(enum policy_family family, size_t *n)
         return conform_cache_cases;
     }
     *n = is_of_jobs(family) ? N_OF(job_cases) - (family == POLICY_RENTAL) : N_OF(request_cases);
-    if (family == POLICY_AUTOSCALING) *n -= N_WITH_POOLS;
+    if (family == POLICY_AUTOSCALING) *n -= N_WITH_POOLS + N_WITH_STAGES;
+    if (family == POLICY_KV_OFFLOAD) *n -= N_WITH_STAGES;
     return is_of_jobs(family) ? job_cases : request_cases;
 }
 
