@@ -144,7 +144,7 @@ static int read_ms(const struct reading *reading, sim_ns *at_ns)
 static int counts_row(struct reading *reading)
 {
     sim_ns at_ns;
-    int64_t instances;
+    int64_t instances = 0;
     int code = read_ms(reading, &at_ns);
     if (code == 0) code = read_count(reading, 1, &instances);
     return code != 0 ? code : add(reading, at_ns, instances);
@@ -173,7 +173,7 @@ static int dated_row(struct reading *reading)
 {
     char text[64];
     sim_ns at_ns;
-    int64_t instances;
+    int64_t instances = 0;
     const struct csv_field *fields = csv_fields(reading->csv);
     if (csv_n_fields(reading->csv) < 3 || fields[0].n_chars + fields[1].n_chars + 2 > sizeof text)
         return bad_field(reading, 0, "a date, a time and a number of instances");

@@ -114,7 +114,7 @@ static int take_alike(const struct catalog *catalog, const char *like, const str
 {
     struct power_file file;
     struct gpu_spec other;
-    bool found;
+    bool found = false;
     int code = read_own(catalog, like, arena, &file, &found, diag);
     if (code != 0 || !found || file.activity.rows == 0) return code;
     code = catalog_gpu(catalog, like, NULL, arena, &other, diag);
@@ -176,7 +176,7 @@ static int find_nearest(const struct catalog *catalog, const struct gpu_spec *gp
     for (size_t i = 0; i < names.n && code == 0; i++) {
         struct power_file file = {0};
         struct gpu_spec other;
-        bool found;
+        bool found = false;
         code = read_own(&looked_at, names.names[i], arena, &file, &found, diag);
         if (code == 0) code = catalog_gpu(&looked_at, names.names[i], NULL, arena, &other, diag);
         if (code != 0 || file.activity.rows == 0 || distance(gpu, &other) >= least) continue;
@@ -202,7 +202,7 @@ int catalog_power_voltage(const struct catalog *catalog, const char *gpu, const 
                           struct power_law *law, struct diag *diag)
 {
     struct power_file file;
-    bool found;
+    bool found = false;
     int code = read_own(catalog, gpu, arena, &file, &found, diag);
     if (code != 0) return code;
     if (!found || file.clock_part.rows == 0)

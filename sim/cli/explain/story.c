@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void story_init(struct story *story, const struct story_subject *subject, struct arena *arena)
@@ -73,13 +74,15 @@ static bool is_any(const char *action, const char *const *actions)
 
 static int on_decision(void *context, const struct decision_row *row)
 {
+    static const char routed[] = "to replica ";
     struct story *story = context;
     int code = 0;
     if (!is_own(story, row)) return 0;
     if (!story->subject.is_job) {
         bool enters = is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
         bool leaves = is_any(row->action, (const char *const[]){"preempt", "pause", "requeue", "finish", NULL});
-        if (strcmp(row->action, "route") == 0) sscanf(row->reason, "to replica %" SCNd64, &story->replica);
+        if (strcmp(row->action, "route") == 0 && strncmp(row->reason, routed, strlen(routed)) == 0)
+            story->replica = strtoll(row->reason + strlen(routed), NULL, 10);
         if (enters) code = tell_wait(story, row->t_s);
         if (leaves) code = tell_decoding(story, row->t_s);
         if (enters) story->in_batch = true;
