@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-/* Calls work(context) in an environment of GLPK that ends with it, with every problem made there. Returns whether it came to its
- * end: not where GLPK gave up by itself, for want of memory or of a sound problem. `work` owns nothing that must be freed. */
+/* Calls work(context) in an environment of GLPK that ends with it, with every problem made there. Returns whether it
+ * came to its end: not where GLPK gave up by itself, for want of memory or of a sound problem. `work` owns nothing
+ * that must be freed. */
 bool glpk_run(void (*work)(void *context), void *context);
 
 /* GLP_FX, GLP_LO, GLP_UP, GLP_DB or GLP_FR: a bound may be infinite. */

@@ -1,4 +1,5 @@
-/* Small integer linear programs, solved by GLPK's branch and bound: silent, and bounded by nodes of the tree, never by time. */
+/* Small integer linear programs, solved by GLPK's branch and bound: silent, and bounded by nodes of the tree, never
+ * by time. */
 #ifndef ORRERY_POLICIES_ILP_H
 #define ORRERY_POLICIES_ILP_H
 
@@ -11,8 +12,8 @@ struct ilp_entry {
     double value;
 };
 
-/* Minimise cost x, where lower <= x <= upper, row_lower <= matrix x <= row_upper, and x is whole where integer says so. A bound may
- * be infinite, for a side that has none. Numbers should be about 1: no more than 1e-6 to 1e6. */
+/* Minimise cost x, where lower <= x <= upper, row_lower <= matrix x <= row_upper, and x is whole where integer says
+ * so. A bound may be infinite, for a side that has none. Numbers should be about 1: no more than 1e-6 to 1e6. */
 struct ilp {
     int columns, rows, entries;
     const double *cost, *lower, *upper; /* [columns] */
@@ -22,8 +23,8 @@ struct ilp {
     int64_t most_nodes;                 /* of the tree */
 };
 
-/* ILP_FEASIBLE: the best that was found when the nodes ran out; ILP_GAVE_UP: none was. ILP_FAILED: GLPK gave up by itself, for want
- * of memory. */
+/* ILP_FEASIBLE: the best that was found when the nodes ran out; ILP_GAVE_UP: none was. ILP_FAILED: GLPK gave up by
+ * itself, for want of memory. */
 enum ilp_outcome { ILP_OPTIMAL, ILP_FEASIBLE, ILP_INFEASIBLE, ILP_UNBOUNDED, ILP_GAVE_UP, ILP_FAILED };
 
 /* Writes x [columns] when there is a solution; whole ones exactly. Of several optima the same one each time. */

@@ -1,11 +1,12 @@
-/* The Horizontal Pod Autoscaler of Kubernetes, its algorithm without its plumbing (Kubernetes documentation, "Horizontal Pod
- * Autoscaling", algorithm details and stabilization window; pkg/controller/podautoscaler/replica_calculator.go):
+/* The Horizontal Pod Autoscaler of Kubernetes, its algorithm without its plumbing (Kubernetes documentation,
+ * "Horizontal Pod Autoscaling", algorithm details and stabilization window;
+ * pkg/controller/podautoscaler/replica_calculator.go):
  *
  *     wanted = ceil(replicas * metric / target), or as many as now while |metric / target - 1| is within a tolerance
  *
- * and of what was wanted within the last `down_window` the largest is taken, of the last `up_window` the smallest, so that a
- * short lull ends no replica, and, where the second is set, a short burst starts none. What there is at the start counts as wanted
- * then. Kubernetes takes 10 %, 5 minutes, 0. */
+ * and of what was wanted within the last `down_window` the largest is taken, of the last `up_window` the smallest, so
+ * that a short lull ends no replica, and, where the second is set, a short burst starts none. What there is at the
+ * start counts as wanted then. Kubernetes takes 10 %, 5 minutes, 0. */
 #ifndef ORRERY_POLICIES_AUTOSCALING_HPA_H
 #define ORRERY_POLICIES_AUTOSCALING_HPA_H
 

@@ -1,6 +1,6 @@
-/* So many replicas at this time of day: what an operator writes down who knows the load. A step holds from its time on, until
- * the next one, and the last one until the first of the next period. It acts at the first decision that is not before it.
- * Without steps the number stays as it is. */
+/* So many replicas at this time of day: what an operator writes down who knows the load. A step holds from its time
+ * on, until the next one, and the last one until the first of the next period. It acts at the first decision that is
+ * not before it. Without steps the number stays as it is. */
 #include "policies/declared.h"
 #include "sim/world/policy/autoscaling.h"
 

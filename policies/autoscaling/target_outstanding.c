@@ -1,5 +1,6 @@
-/* Requests per replica are to come to a target, by the rule of Kubernetes (hpa.h): a metric of the whole service, of which each
- * replica, starting ones included, is to have its part. Where there is no replica, the first request starts one. */
+/* Requests per replica are to come to a target, by the rule of Kubernetes (hpa.h): a metric of the whole service, of
+ * which each replica, starting ones included, is to have its part. Where there is no replica, the first request
+ * starts one. */
 #include "policies/autoscaling/hpa.h"
 #include "policies/declared.h"
 

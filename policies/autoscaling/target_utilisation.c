@@ -1,6 +1,7 @@
-/* The replicas' use is to come to a target, by the rule of Kubernetes (hpa.h): the share of their KV blocks in use, or of the time
- * in which they compute. As there, a replica that starts counts as unused when more are wanted, and where that turns the answer
- * round, nothing changes; it does not count when fewer are. Where there is no replica, a request starts one.
+/* The replicas' use is to come to a target, by the rule of Kubernetes (hpa.h): the share of their KV blocks in use,
+ * or of the time in which they compute. As there, a replica that starts counts as unused when more are wanted, and
+ * where that turns the answer round, nothing changes; it does not count when fewer are. Where there is no replica, a
+ * request starts one.
  *
  * A replica computes whenever it has a request, so the share of time says little about how many more it could take. */
 #include "policies/autoscaling/hpa.h"

@@ -1,10 +1,11 @@
-/* Batching as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve, both of its backends): prompts first, whole and in
- * order of arrival, up to a budget of tokens, in iterations of their own; otherwise those who decode, in the order of their
- * queue, up to a budget of context tokens. Who is left out keeps its KV blocks and stands before those who come back from the
- * iteration, and so do those who come meanwhile. Each pipeline stage is a worker that batches for itself.
+/* Batching as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve, both of its backends): prompts first,
+ * whole and in order of arrival, up to a budget of tokens, in iterations of their own; otherwise those who decode, in
+ * the order of their queue, up to a budget of context tokens. Who is left out keeps its KV blocks and stands before
+ * those who come back from the iteration, and so do those who come meanwhile. Each pipeline stage is a worker that
+ * batches for itself.
  *
- * The first of an iteration may exceed its budget, where the simulator would never come to an end. Blocks, which it does not
- * limit, are reserved for nothing: when they are short a sequence is preempted by recomputation. */
+ * The first of an iteration may exceed its budget, where the simulator would never come to an end. Blocks, which it
+ * does not limit, are reserved for nothing: when they are short a sequence is preempted by recomputation. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -39,9 +40,9 @@ static void admit_prompts(const struct distserve_params *params, const struct re
     }
 }
 
-/* Those whose prompt was processed elsewhere stand in the queue as soon as their KV is here. They take from `*free_blocks` what
- * those who decode do not grow into. Returns whether any stands there that did not before: then the iteration is composed
- * anew. */
+/* Those whose prompt was processed elsewhere stand in the queue as soon as their KV is here. They take from
+ * `*free_blocks` what those who decode do not grow into. Returns whether any stands there that did not before: then
+ * the iteration is composed anew. */
 static bool let_in(const struct replica_view *view, int64_t *free_blocks, struct batch_plan *plan)
 {
     bool is_longer = false;

@@ -1,7 +1,7 @@
-/* Request-level batching as in FasterTransformer behind a serving layer (the baseline of Yu et al., OSDI 2022, and Kwon et al.,
- * SOSP 2023): a batch is formed from whoever waits when the replica is empty, all its prompts are processed in one iteration, and
- * nobody joins before the last of it has ended. KV slots are reserved for the longest sequence. Members leave as they end; what
- * their empty places would cost is not modelled. */
+/* Request-level batching as in FasterTransformer behind a serving layer (the baseline of Yu et al., OSDI 2022, and
+ * Kwon et al., SOSP 2023): a batch is formed from whoever waits when the replica is empty, all its prompts are
+ * processed in one iteration, and nobody joins before the last of it has ended. KV slots are reserved for the longest
+ * sequence. Members leave as they end; what their empty places would cost is not modelled. */
 #include "policies/batching/reservation.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"

@@ -1,5 +1,5 @@
-/* Who decodes and who must go when KV blocks are short, as in vLLM and Sarathi-Serve: members go on in their order, and one that
- * finds no block preempts the latest arrival, whatever that does: itself at last. And who comes back. */
+/* Who decodes and who must go when KV blocks are short, as in vLLM and Sarathi-Serve: members go on in their order,
+ * and one that finds no block preempts the latest arrival, whatever that does: itself at last. And who comes back. */
 #ifndef ORRERY_POLICIES_BATCHING_MAKING_ROOM_H
 #define ORRERY_POLICIES_BATCHING_MAKING_ROOM_H
 
@@ -23,15 +23,15 @@ struct room {
     const struct request_view *last_prompt;   /* the youngest unfinished prompt that stays; NULL: none */
 };
 
-/* Plans who decodes and evicts whom that takes. The choice ends when blocks run out, and after one iteration if anybody was
- * evicted, for they ask to come back at once. */
+/* Plans who decodes and evicts whom that takes. The choice ends when blocks run out, and after one iteration if
+ * anybody was evicted, for they ask to come back at once. */
 struct room make_room(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules);
 
-/* Resumes those that are away, in their order, while there is room. Each takes the blocks of its context, and `watermark` more
- * must be free; with KV on the host, `watermark` more than the blocks that it had and one for its next token (can_swap_in of
- * vLLM 0.2 to 0.6, block manager v1). Where nothing else runs the blocks that it takes will do: vLLM would wait for ever, or
- * end the request. Those whose KV another replica has still to send join when it has come, the others are in this
- * batch. Nobody comes back in an iteration that sends somebody away. */
+/* Resumes those that are away, in their order, while there is room. Each takes the blocks of its context, and
+ * `watermark` more must be free; with KV on the host, `watermark` more than the blocks that it had and one for its
+ * next token (can_swap_in of vLLM 0.2 to 0.6, block manager v1). Where nothing else runs the blocks that it takes
+ * will do: vLLM would wait for ever, or end the request. Those whose KV another replica has still to send join when
+ * it has come, the others are in this batch. Nobody comes back in an iteration that sends somebody away. */
 void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
                int64_t max_sequences, int64_t watermark, struct room *room);
 

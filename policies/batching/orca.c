@@ -1,7 +1,8 @@
-/* Iteration-level scheduling as in Orca (Yu et al., OSDI 2022): requests join and leave at every iteration, whole prompts are
- * processed in the same iteration as the decoding of others. KV slots for prompt and output are reserved at admission and held to
- * the end, so nobody is ever preempted. As many batches are under way as there are pipeline stages, each of at most max_sequences
- * (its Algorithm 1; so in Vidur). The output's bound is known as `reservation` says (Kwon et al., SOSP 2023, section 6.1). */
+/* Iteration-level scheduling as in Orca (Yu et al., OSDI 2022): requests join and leave at every iteration, whole
+ * prompts are processed in the same iteration as the decoding of others. KV slots for prompt and output are reserved
+ * at admission and held to the end, so nobody is ever preempted. As many batches are under way as there are pipeline
+ * stages, each of at most max_sequences (its Algorithm 1; so in Vidur). The output's bound is known as `reservation`
+ * says (Kwon et al., SOSP 2023, section 6.1). */
 #include "policies/batching/reservation.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"

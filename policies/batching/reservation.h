@@ -1,5 +1,6 @@
-/* Contiguous KV reservations, as engines before paged KV caches made them: room for the whole sequence is taken when it is
- * admitted and held to its end. Kwon et al. (SOSP 2023, section 6.1) compare three that know more or less of the output: */
+/* Contiguous KV reservations, as engines before paged KV caches made them: room for the whole sequence is taken when
+ * it is admitted and held to its end. Kwon et al. (SOSP 2023, section 6.1) compare three that know more or less of
+ * the output: */
 #ifndef ORRERY_POLICIES_BATCHING_RESERVATION_H
 #define ORRERY_POLICIES_BATCHING_RESERVATION_H
 
@@ -29,7 +30,8 @@ extern const char *const reservation_names[];
     {.name = "buddy", .kind = CONFIG_BOOL, .offset = (at) + offsetof(struct reservation_params, buddy),                 \
      .value = "false", .help = "round every reservation up to a power of two slots (buddy allocation)"}
 
-/* Tokens to hold for a waiting request, of its prompt alone where another replica decodes it: at most what the whole KV cache can hold. */
+/* Tokens to hold for a waiting request, of its prompt alone where another replica decodes it: at most what the whole
+ * KV cache can hold. */
 int64_t reservation_tokens(const struct reservation_params *params, const struct replica_view *view,
                            const struct request_view *request);
 
@@ -37,8 +39,9 @@ int64_t reservation_tokens(const struct reservation_params *params, const struct
 bool reservation_exceeded(const struct reservation_params *params, const struct replica_view *view,
                           const struct request_view *request);
 
-/* Admits whole prompts from the head of the queue while slots (`max_sequences`, of which `present` are taken) and blocks for
- * their reservations last. Returns whether requests are left that only a change at this replica can let in. */
+/* Admits whole prompts from the head of the queue while slots (`max_sequences`, of which `present` are taken) and
+ * blocks for their reservations last. Returns whether requests are left that only a change at this replica can let
+ * in. */
 bool reservation_admit(const struct reservation_params *params, const struct replica_view *view,
                        struct batch_plan *plan, int64_t present, int64_t max_sequences);
 

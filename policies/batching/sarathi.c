@@ -1,13 +1,13 @@
-/* Stall-free batching as in Sarathi-Serve (Agrawal et al., OSDI 2024; details as in Vidur): decoding never waits for prompts,
- * which are processed in chunks in what the decoding leaves of a token budget.
+/* Stall-free batching as in Sarathi-Serve (Agrawal et al., OSDI 2024; details as in Vidur): decoding never waits for
+ * prompts, which are processed in chunks in what the decoding leaves of a token budget.
  *
- * An iteration holds everybody decoding, then unfinished prompts, then new ones from the head of the queue while budget and
- * slots last and their whole prompt leaves the watermark of blocks free: a prompt gets all its blocks at admission. To go on, a
- * decoding sequence needs a free block even where its last one has room; when there is none, the latest arrival is preempted,
- * whatever it does. A prompt that can never be admitted is rejected.
+ * An iteration holds everybody decoding, then unfinished prompts, then new ones from the head of the queue while
+ * budget and slots last and their whole prompt leaves the watermark of blocks free: a prompt gets all its blocks at
+ * admission. To go on, a decoding sequence needs a free block even where its last one has room; when there is none,
+ * the latest arrival is preempted, whatever it does. A prompt that can never be admitted is rejected.
  *
- * Each half of the idea can be left out (the paper's section 5.4.2): without `chunked` whole prompts join the decoding, without
- * `hybrid` iterations of prompts and of decoding take turns. */
+ * Each half of the idea can be left out (the paper's section 5.4.2): without `chunked` whole prompts join the
+ * decoding, without `hybrid` iterations of prompts and of decoding take turns. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -122,7 +122,8 @@ static void compose_prompts(const struct sarathi *params, const struct replica_v
     plan->recheck_on_arrival = !admit_from_head(params, view, plan, &rest);
 }
 
-/* Prompts have the first turn, and every turn as long as nobody decodes. Who comes back does so in the turns of decoding. */
+/* Prompts have the first turn, and every turn as long as nobody decodes. Who comes back does so in the turns of
+ * decoding. */
 static void compose_in_turns(struct sarathi *params, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct room_rules rules = rules_of(params, view);

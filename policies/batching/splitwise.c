@@ -1,10 +1,11 @@
-/* Mixed batching as on Splitwise's machines (Patel et al., ISCA 2024; SplitwiseSim's "Splitwise" instance): prompts first, whole
- * and in order of arrival, up to a budget of tokens; of those who decode as many go beside them as fit into what the prompts leave
- * of it, who waited last time first. After `max_preemptions` iterations in a row without any decoding, that goes first.
+/* Mixed batching as on Splitwise's machines (Patel et al., ISCA 2024; SplitwiseSim's "Splitwise" instance): prompts
+ * first, whole and in order of arrival, up to a budget of tokens; of those who decode as many go beside them as fit
+ * into what the prompts leave of it, who waited last time first. After `max_preemptions` iterations in a row without
+ * any decoding, that goes first.
  *
- * Whoever waits keeps its KV blocks. The first prompt of an iteration may exceed the budget. When blocks are short a sequence is
- * preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no engine knows. It also counts
- * the waits of every request by itself, which shows where machines are overloaded. */
+ * Whoever waits keeps its KV blocks. The first prompt of an iteration may exceed the budget. When blocks are short a
+ * sequence is preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no engine
+ * knows. It also counts the waits of every request by itself, which shows where machines are overloaded. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"

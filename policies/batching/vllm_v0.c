@@ -1,15 +1,15 @@
 /* Continuous batching as in vLLM v0 (Kwon et al., SOSP 2023; vLLM 0.2 to 0.6 without chunked prefill): prefill first,
  * first come first served, paged KV blocks, preemption by recomputation or by swapping.
  *
- * The head of the queue is admitted while its prompt leaves the watermark of blocks free and sequence and token budgets
- * hold. If any was admitted the iteration is prefill only; otherwise everything running decodes one token. A decoding
- * sequence needs one free block to go on, even where its last block has room (vLLM's own simple rule); when there is none,
- * the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does.
+ * The head of the queue is admitted while its prompt leaves the watermark of blocks free and sequence and token
+ * budgets hold. If any was admitted the iteration is prefill only; otherwise everything running decodes one token. A
+ * decoding sequence needs one free block to go on, even where its last block has room (vLLM's own simple rule); when
+ * there is none, the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does.
  *
- * With swapping, the KV of the preempted is copied to the host before the iteration that its blocks are needed for. While such
- * sequences wait no prompt is admitted; they come back in order of arrival when the blocks that they had and one more leave
- * the watermark free, and the iteration that they are in waits for the copy. With pipeline stages a batch holds at most its share of
- * max_sequences (Vidur). */
+ * With swapping, the KV of the preempted is copied to the host before the iteration that its blocks are needed for.
+ * While such sequences wait no prompt is admitted; they come back in order of arrival when the blocks that they had
+ * and one more leave the watermark free, and the iteration that they are in waits for the copy. With pipeline stages
+ * a batch holds at most its share of max_sequences (Vidur). */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -49,8 +49,8 @@ static int64_t token_budget(const struct vllm_v0_params *params, const struct re
     return view->max_context_tokens > 2048 ? view->max_context_tokens : 2048;
 }
 
-/* Admits from the head of the queue; stops at the first request that does not fit. Returns whether one is left over that
- * only a change at this replica can let in. */
+/* Admits from the head of the queue; stops at the first request that does not fit. Returns whether one is left over
+ * that only a change at this replica can let in. */
 static bool admit_from_head(const struct vllm_v0_params *params, const struct replica_view *view,
                             struct batch_plan *plan)
 {

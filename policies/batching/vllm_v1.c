@@ -1,14 +1,14 @@
-/* Chunked prefill in one token budget, as in vLLM v1 (vLLM 0.8 and later): there is no phase of prefill or decode, an iteration
- * is so many tokens of each request.
+/* Chunked prefill in one token budget, as in vLLM v1 (vLLM 0.8 and later): there is no phase of prefill or decode, an
+ * iteration is so many tokens of each request.
  *
- * Who runs comes first, in order of admission: one token for each that decodes, as many as are left of the budget for an
- * unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds none preempts
- * the last of the running, which starts again from nothing at the head of the queue. If nobody was preempted, requests are
- * admitted in order of arrival while budget, slots and the blocks of their first chunk allow; the first that does not fit stops
- * admission.
+ * Who runs comes first, in order of admission: one token for each that decodes, as many as are left of the budget for
+ * an unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds
+ * none preempts the last of the running, which starts again from nothing at the head of the queue. If nobody was
+ * preempted, requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow;
+ * the first that does not fit stops admission.
  *
- * With pipeline stages a sequence that would have to preempt itself waits instead while others are in flight: vLLM preempts those
- * too, and takes them out when they come back. */
+ * With pipeline stages a sequence that would have to preempt itself waits instead while others are in flight: vLLM
+ * preempts those too, and takes them out when they come back. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"

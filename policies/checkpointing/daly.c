@@ -1,5 +1,5 @@
-/* Daly's interval: that of Young with higher orders of C/M, which matter when a save takes more than a small part of the time
- * between failures. */
+/* Daly's interval: that of Young with higher orders of C/M, which matter when a save takes more than a small part of
+ * the time between failures. */
 #include "models/checkpoint.h"
 #include "policies/declared.h"
 #include "sim/world/policy/checkpointing.h"

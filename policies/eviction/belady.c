@@ -1,8 +1,9 @@
-/* The item goes that is asked for again last, or never: the fewest misses that any policy can have when every item that is
- * asked for must be inserted (and none in advance), all misses cost the same, and nothing is held.
+/* The item goes that is asked for again last, or never: the fewest misses that any policy can have when every item
+ * that is asked for must be inserted (and none in advance), all misses cost the same, and nothing is held.
  *
- * What it finds therefore bounds the hits along unbroken prefixes of any policy, but its own hits along prefixes need not be the
- * most: the block that is asked for last must be inserted, and when its parent has to go for it, it lies behind a gap.
+ * What it finds therefore bounds the hits along unbroken prefixes of any policy, but its own hits along prefixes need
+ * not be the most: the block that is asked for last must be inserted, and when its parent has to go for it, it lies
+ * behind a gap.
  *
  * Needs the future: an oracle. */
 #include "policies/declared.h"

@@ -1,12 +1,13 @@
-/* A bit with every access says whether its item can be discarded before its next use. Discarded items make room first, the
- * longest discarded before the others; when there are none,
+/* A bit with every access says whether its item can be discarded before its next use. Discarded items make room
+ * first, the longest discarded before the others; when there are none,
  *
  *     mark0   goes on like a marking algorithm with the other items: an unmarked one goes, at random
  *     flush   discards them all (the paper's deterministic algorithm)
  *
- * With room for k items, eta_0 wrong zeros and eta_1 wrong ones there are at most OPT + (k - 1) eta_0 + eta_1 misses by flush,
- * and OPT + 2 H_k eta_0 + eta_1 expected by mark0. The paper's algorithms give discarded items up at once; here they stay until
- * their room is needed, and one that is asked for before is a hit that there would be a miss: never more misses than these.
+ * With room for k items, eta_0 wrong zeros and eta_1 wrong ones there are at most OPT + (k - 1) eta_0 + eta_1 misses
+ * by flush, and OPT + 2 H_k eta_0 + eta_1 expected by mark0. The paper's algorithms give discarded items up at once;
+ * here they stay until their room is needed, and one that is asked for before is a hit that there would be a miss:
+ * never more misses than these.
  *
  * The bits are true but for errors at random: an oracle. */
 #include "policies/declared.h"

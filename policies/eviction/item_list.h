@@ -1,5 +1,5 @@
-/* Items of a cache in a row, for evictors: every operation is O(1) and allocates nothing. An item is in one list at most; its
- * links are the first member of its slot (cache_view_slot). */
+/* Items of a cache in a row, for evictors: every operation is O(1) and allocates nothing. An item is in one list at
+ * most; its links are the first member of its slot (cache_view_slot). */
 #ifndef ORRERY_POLICIES_EVICTION_ITEM_LIST_H
 #define ORRERY_POLICIES_EVICTION_ITEM_LIST_H
 

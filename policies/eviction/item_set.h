@@ -1,5 +1,5 @@
-/* Items of a cache from which one is drawn at random, for evictors: every operation is O(1). An item is in one set at most;
- * its place is the first member of its slot (cache_view_slot). */
+/* Items of a cache from which one is drawn at random, for evictors: every operation is O(1). An item is in one set at
+ * most; its place is the first member of its slot (cache_view_slot). */
 #ifndef ORRERY_POLICIES_EVICTION_ITEM_SET_H
 #define ORRERY_POLICIES_EVICTION_ITEM_SET_H
 

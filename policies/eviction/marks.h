@@ -1,6 +1,7 @@
-/* Marking algorithms (Karlin, Manasse, Rudolph and Sleator 1988; Fiat et al. 1991) work in phases: an item is marked when it
- * is used; the victim is drawn among the unmarked ones; when all are marked, a phase ends and no item is marked any more.
- * An item in use is in no set, and marked when it is given back. Each item carries a bit: unmarked ones with bit 1 go first. */
+/* Marking algorithms (Karlin, Manasse, Rudolph and Sleator 1988; Fiat et al. 1991) work in phases: an item is marked
+ * when it is used; the victim is drawn among the unmarked ones; when all are marked, a phase ends and no item is
+ * marked any more. An item in use is in no set, and marked when it is given back. Each item carries a bit: unmarked
+ * ones with bit 1 go first. */
 #ifndef ORRERY_POLICIES_EVICTION_MARKS_H
 #define ORRERY_POLICIES_EVICTION_MARKS_H
 

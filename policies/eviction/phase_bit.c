@@ -1,6 +1,6 @@
-/* Mark&Predict: among the items that were not used in this phase, one of those goes first that the latest bit says will not be
- * used in the next one, at random. With eta_0 wrong zeros and eta_1 wrong ones, at most 2 OPT + H_k eta_0 + eta_1 misses
- * are expected with room for k items.
+/* Mark&Predict: among the items that were not used in this phase, one of those goes first that the latest bit says
+ * will not be used in the next one, at random. With eta_0 wrong zeros and eta_1 wrong ones, at most 2 OPT + H_k eta_0
+ * + eta_1 misses are expected with room for k items.
  *
  * The bits are true but for errors at random: an oracle. */
 #include "policies/declared.h"

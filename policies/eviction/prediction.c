@@ -18,7 +18,8 @@ struct resident {
     int64_t next_use, access;
 };
 
-/* A heap of them, the latest next use first. One whose next use has come is left where it is: it sinks below all others. */
+/* A heap of them, the latest next use first. One whose next use has come is left where it is: it sinks below all
+ * others. */
 struct residents {
     struct resident *entries; /* [n_accesses] */
     int64_t n;
@@ -82,8 +83,8 @@ static int find_discards(const struct cache_future *future, int64_t capacity, un
 
 /* --- Phase bits --- */
 
-/* The first access behind the phase that begins at `start`: the one that would be the (capacity + 1)th key of it. `seen[i]`:
- * access i asks for a key that the phase had before. */
+/* The first access behind the phase that begins at `start`: the one that would be the (capacity + 1)th key of it.
+ * `seen[i]`: access i asks for a key that the phase had before. */
 static int64_t end_phase(const struct cache_future *future, int64_t capacity, int64_t start, unsigned char *seen)
 {
     int64_t i = start;
@@ -97,8 +98,8 @@ static int64_t end_phase(const struct cache_future *future, int64_t capacity, in
     return i;
 }
 
-/* The bits of the phase from `start` to before `end`, whose follower goes on to before `next_end`: `after[i - start]` is the first
- * use of access i's key behind the phase. */
+/* The bits of the phase from `start` to before `end`, whose follower goes on to before `next_end`: `after[i - start]`
+ * is the first use of access i's key behind the phase. */
 static void find_absent(const struct cache_future *future, int64_t start, int64_t end, int64_t next_end, int64_t *after,
                         unsigned char *bits)
 {

@@ -20,8 +20,8 @@ struct prediction {
     int64_t wrong_zeros, wrong_ones; /* the paper's eta_0 and eta_1 */
 };
 
-/* Predicts all accesses; each bit is wrong with probability `error_frac`, by the random stream "prediction" of the cache.
- * Returns 0, SIM_E_NOMEM, or SIM_E_POLICY when the future is not to be had. */
+/* Predicts all accesses; each bit is wrong with probability `error_frac`, by the random stream "prediction" of the
+ * cache. Returns 0, SIM_E_NOMEM, or SIM_E_POLICY when the future is not to be had. */
 int prediction_make(struct prediction *prediction, const struct cache_view *view, enum prediction_kind kind,
                     double error_frac);
 void prediction_fini(struct prediction *prediction);

@@ -1,10 +1,10 @@
-/* S3-FIFO: new items go into a small queue of a tenth of the room; at its end those that were asked for more than once go over
- * to the main queue, the others leave, and a ghost queue remembers their keys for as long as the main queue is long. A key
- * that returns in this time goes to the main queue at once. At the main queue's end an item that was asked for since goes
- * round again, up to three times.
+/* S3-FIFO: new items go into a small queue of a tenth of the room; at its end those that were asked for more than
+ * once go over to the main queue, the others leave, and a ghost queue remembers their keys for as long as the main
+ * queue is long. A key that returns in this time goes to the main queue at once. At the main queue's end an item that
+ * was asked for since goes round again, up to three times.
  *
- * One item leaves at a time: when a promotion makes the main queue too long, its end leaves in place of the small queue's. An
- * item that was in use comes back at the beginning of its queue. */
+ * One item leaves at a time: when a promotion makes the main queue too long, its end leaves in place of the small
+ * queue's. An item that was in use comes back at the beginning of its queue. */
 #include "policies/declared.h"
 #include "policies/eviction/item_list.h"
 #include "sim/core/key_map.h"
@@ -21,7 +21,8 @@ struct s3_params {
 struct s3_fifo {
     struct s3_params params;
     struct item_list small, main;
-    /* Keys in the order in which they left the small queue: a ring. One that returned stays in it, but not in the map. */
+    /* Keys in the order in which they left the small queue: a ring. One that returned stays in it, but not in the
+     * map. */
     uint64_t *ghosts;
     int64_t n_places, next_ghost; /* next_ghost: number of ghosts so far */
     struct key_map ghost_of;      /* key -> number of its ghost */

@@ -1,5 +1,5 @@
-/* Smallest area first: of the jobs that fit, the one with the smallest GPUs x estimated run time starts first. A job that has
- * waited longer than `patience` goes before all others, and nobody starts before it does.
+/* Smallest area first: of the jobs that fit, the one with the smallest GPUs x estimated run time starts first. A job
+ * that has waited longer than `patience` goes before all others, and nobody starts before it does.
  *
  * A policy keeps all it knows in its state and in its bytes of each job: here a list of the pending jobs by area. */
 #include "sim/world/policy/scheduler.h"

@@ -1,9 +1,9 @@
-/* FlexGen (Sheng et al., ICML 2023): weights, KV cache and hidden states each lie on GPU, host and disk in shares; a block of
- * several GPU batches goes through layer by layer, so that the weights that a layer streams in serve all of it; the CPU
- * attends to KV cache that is not on the GPU.
+/* FlexGen (Sheng et al., ICML 2023): weights, KV cache and hidden states each lie on GPU, host and disk in shares; a
+ * block of several GPU batches goes through layer by layer, so that the weights that a layer streams in serve all of
+ * it; the CPU attends to KV cache that is not on the GPU.
  *
- * The policy is given, as in the paper's tables, or searched for. Attention on the CPU slows down for small batches. Rates
- * of computing may be given as FlexGen's own constants; else they are those of the service's cost model. */
+ * The policy is given, as in the paper's tables, or searched for. Attention on the CPU slows down for small batches.
+ * Rates of computing may be given as FlexGen's own constants; else they are those of the service's cost model. */
 #include "policies/declared.h"
 #include "policies/kv_offload/flexgen_search.h"
 #include "sim/world/policy/kv_offload.h"
@@ -11,8 +11,9 @@
 #include <float.h>
 #include <math.h>
 
-/* Of FlexGen's code (FMInference/FlexGen @ 19753bc0, experimental/cost_model.py): what reading weights while decoding gets of the
- * disk's rate; and of the capacities, what a policy may fill that is searched for, and one that is only evaluated. */
+/* Of FlexGen's code (FMInference/FlexGen @ 19753bc0, experimental/cost_model.py): what reading weights while decoding
+ * gets of the disk's rate; and of the capacities, what a policy may fill that is searched for, and one that is only
+ * evaluated. */
 static const double disk_weights_frac = 0.95, searched_slack_frac = 0.8, given_slack_frac = 1.2;
 
 struct flexgen_params {

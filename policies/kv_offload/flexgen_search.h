@@ -18,8 +18,8 @@ double flexgen_sequence_s(const struct flexgen_search *search, const struct offl
 /* The shares that make the block's time least, within the capacities. Returns whether there are any. */
 bool flexgen_best_shares(const struct flexgen_search *search, struct offload_placement *placement);
 
-/* The best of all: GPU batches of 1, 2, 3, 4 and doubling, and for each as many of them to a block as pay, of no more than
- * `most` sequences. Returns whether anything fits. */
+/* The best of all: GPU batches of 1, 2, 3, 4 and doubling, and for each as many of them to a block as pay, of no more
+ * than `most` sequences. Returns whether anything fits. */
 bool flexgen_best_placement(const struct flexgen_search *search, double most, struct offload_placement *placement);
 
 #endif

@@ -1,6 +1,6 @@
-/* FlexGen made aware of a goal for latency, Select-N's baseline (arXiv 2502.08182): a static share of the weights in the
- * host's memory, as large as the goal allows when each layer computes at the GPU's peak and the bus is always shared by all
- * of its GPUs. Small batches do not compute at the peak, and then it is late. */
+/* FlexGen made aware of a goal for latency, Select-N's baseline (arXiv 2502.08182): a static share of the weights in
+ * the host's memory, as large as the goal allows when each layer computes at the GPU's peak and the bus is always
+ * shared by all of its GPUs. Small batches do not compute at the peak, and then it is late. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 

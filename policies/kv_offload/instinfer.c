@@ -1,8 +1,10 @@
-/* InstInfer (Pan et al., arXiv 2409.04992; InstAttention, HPCA 2025): the KV cache lies in computational storage, which attends
- * to it by itself; weights and all else stay on the GPU. While prompts are processed, the cache of each layer goes to storage
- * as the next layer computes, so that the GPU holds that of two layers only. Several devices share the heads.
+/* InstInfer (Pan et al., arXiv 2409.04992; InstAttention, HPCA 2025): the KV cache lies in computational storage,
+ * which attends to it by itself; weights and all else stay on the GPU. While prompts are processed, the cache of each
+ * layer goes to storage as the next layer computes, so that the GPU holds that of two layers only. Several devices
+ * share the heads.
  *
- * Sparse attention (SparF) keeps a share of the channels and of the tokens, on devices with a second copy of the keys. */
+ * Sparse attention (SparF) keeps a share of the channels and of the tokens, on devices with a second copy of the
+ * keys. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 

@@ -1,5 +1,5 @@
-/* The KV cache of a preempted sequence is given up, and computed again from its prompt and what it has generated when it
- * comes back: vLLM's first choice for sequences of their own. */
+/* The KV cache of a preempted sequence is given up, and computed again from its prompt and what it has generated when
+ * it comes back: vLLM's first choice for sequences of their own. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 

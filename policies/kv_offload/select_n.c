@@ -1,6 +1,7 @@
-/* Select-N (arXiv 2502.08182, ICS 2026): of every `interval` layers the last one lies in the host's memory and streams in while
- * its group computes. The interval is the least that keeps the goal for latency, by times that were recorded beforehand; GPUs
- * on one bus share its bandwidth by a coordinator. When no interval keeps the goal and fits the memory, requests go back.
+/* Select-N (arXiv 2502.08182, ICS 2026): of every `interval` layers the last one lies in the host's memory and
+ * streams in while its group computes. The interval is the least that keeps the goal for latency, by times that were
+ * recorded beforehand; GPUs on one bus share its bandwidth by a coordinator. When no interval keeps the goal and fits
+ * the memory, requests go back.
  *
  * Prompts and tokens are served by instances of their own, so a replica has the goal of its phase. */
 #include "policies/declared.h"

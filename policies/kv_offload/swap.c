@@ -1,5 +1,5 @@
-/* The KV cache of a preempted sequence goes to the memory of its host and comes back with it (Kwon et al., SOSP 2023, section
- * 4.5), where the batcher takes sequences back. */
+/* The KV cache of a preempted sequence goes to the memory of its host and comes back with it (Kwon et al., SOSP 2023,
+ * section 4.5), where the batcher takes sequences back. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 

@@ -1,6 +1,6 @@
-/* vLLM's CPU offload (cpu_offload_gb, since 0.5.5): so many bytes of the weights stay in the host's memory and are read over
- * the link in every iteration, with nothing to hide behind; what that leaves on the GPU is for KV cache. The cache of
- * preempted sequences may go to the host as well (swap_space). */
+/* vLLM's CPU offload (cpu_offload_gb, since 0.5.5): so many bytes of the weights stay in the host's memory and are
+ * read over the link in every iteration, with nothing to hide behind; what that leaves on the GPU is for KV cache.
+ * The cache of preempted sequences may go to the host as well (swap_space). */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 

@@ -1,6 +1,6 @@
-/* DeepSpeed ZeRO-Inference (Aminabadi et al., SC 2022): weights are streamed from the host one layer ahead of the GPU, and the
- * KV cache lies in the host's memory and goes to the GPU, layer by layer, whenever it attends. What moves and what computes
- * overlap. */
+/* DeepSpeed ZeRO-Inference (Aminabadi et al., SC 2022): weights are streamed from the host one layer ahead of the
+ * GPU, and the KV cache lies in the host's memory and goes to the GPU, layer by layer, whenever it attends. What
+ * moves and what computes overlap. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 

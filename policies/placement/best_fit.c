@@ -1,5 +1,5 @@
-/* Best fit: the node on which the job leaves least: of its CPU and of its GPUs, each as a share of the largest node's, weighted
- * equally, in steps of 1 % as in the released code. A share goes to the GPU that it fits best. */
+/* Best fit: the node on which the job leaves least: of its CPU and of its GPUs, each as a share of the largest
+ * node's, weighted equally, in steps of 1 % as in the released code. A share goes to the GPU that it fits best. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 

@@ -1,6 +1,6 @@
-/* Clustering: jobs that ask for equally many GPUs (or for a share of one) go together: to a node that holds only such jobs, else to
- * one that holds some, else to an empty one, else to any; within each the fullest node, in steps of 1/25. Jobs without GPUs go to
- * the first node that has room. A share goes to the GPU that it fits best. */
+/* Clustering: jobs that ask for equally many GPUs (or for a share of one) go together: to a node that holds only such
+ * jobs, else to one that holds some, else to an empty one, else to any; within each the fullest node, in steps of
+ * 1/25. Jobs without GPUs go to the first node that has room. A share goes to the GPU that it fits best. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 

@@ -1,7 +1,8 @@
-/* Consolidated: as few nodes as possible, or the nodes that the job asked for. A part of a job goes to the node that it
- * fills best: the lowest of those with the fewest free GPUs that suffice. A job of several nodes takes whole nodes and
- * puts the rest on one more; when it asked for more nodes than that, its GPUs are spread evenly. All or nothing. Where nodes
- * differ or CPU and memory count, the best fit is the node with the least left of its GPUs, also of shared ones. */
+/* Consolidated: as few nodes as possible, or the nodes that the job asked for. A part of a job goes to the node that
+ * it fills best: the lowest of those with the fewest free GPUs that suffice. A job of several nodes takes whole nodes
+ * and puts the rest on one more; when it asked for more nodes than that, its GPUs are spread evenly. All or nothing.
+ * Where nodes differ or CPU and memory count, the best fit is the node with the least left of its GPUs, also of
+ * shared ones. */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 

@@ -1,6 +1,6 @@
-/* Dot product: the node whose remaining CPU and GPUs have the smallest product with what the job asks for, both as shares of the
- * largest node's: resources that the job does not need are spared. In steps of 1 % as in the released code; a share goes to the
- * GPU that it fits best. */
+/* Dot product: the node whose remaining CPU and GPUs have the smallest product with what the job asks for, both as
+ * shares of the largest node's: resources that the job does not need are spared. In steps of 1 % as in the released
+ * code; a share goes to the GPU that it fits best. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 

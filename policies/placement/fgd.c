@@ -1,10 +1,10 @@
-/* Fragmentation gradient descent: the node, and of a share the GPU, where the job adds least to the GPUs that are of no use to a job
- * drawn at random (models/fragmentation.h). What jobs there are is known beforehand: the kinds that make up 95 % of the trace.
+/* Fragmentation gradient descent: the node, and of a share the GPU, where the job adds least to the GPUs that are of
+ * no use to a job drawn at random (models/fragmentation.h). What jobs there are is known beforehand: the kinds that
+ * make up 95 % of the trace.
  *
- * The released code does not compare the growth D of fragmentation itself, but floor(100 / (1 + exp(D))), D in GPUs: differences
- * below some 0.04 GPUs are ties, and those go to the node that comes first
- * in a random order ("ties": "shuffled"). Integer scores are the default here, for its published figures;
- * "exact" compares D in 1e-6 GPUs. */
+ * The released code does not compare the growth D of fragmentation itself, but floor(100 / (1 + exp(D))), D in GPUs:
+ * differences below some 0.04 GPUs are ties, and those go to the node that comes first in a random order ("ties":
+ * "shuffled"). Integer scores are the default here, for its published figures; "exact" compares D in 1e-6 GPUs. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 

@@ -1,6 +1,6 @@
-/* First fit: the free GPUs of the lowest nodes, spread over as many of them as it takes. Does not look at the number of
- * nodes that the job asked for. Where nodes differ or CPU and memory count: each part of the job (parts.h) on the lowest node
- * that has room for it, a share on the GPU that it fits best. */
+/* First fit: the free GPUs of the lowest nodes, spread over as many of them as it takes. Does not look at the number
+ * of nodes that the job asked for. Where nodes differ or CPU and memory count: each part of the job (parts.h) on the
+ * lowest node that has room for it, a share on the GPU that it fits best. */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 

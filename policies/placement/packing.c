@@ -1,6 +1,6 @@
-/* Packing: shares go to GPUs that are held in part, the one with the least left first; else jobs go to nodes on which somebody
- * holds GPUs, where they break into the fewest free ones; else to an idle node, the smallest first. Jobs without GPUs go to the
- * first node that has room. */
+/* Packing: shares go to GPUs that are held in part, the one with the least left first; else jobs go to nodes on which
+ * somebody holds GPUs, where they break into the fewest free ones; else to an idle node, the smallest first. Jobs
+ * without GPUs go to the first node that has room. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 

@@ -1,6 +1,7 @@
-/* For placers that look at nodes one by one: what a job puts on a node, and whether it fits there. A job goes to one node when the
- * largest node can hold it and it did not ask for more; else it takes as many GPUs as that node has on each of several, and the
- * rest on one more. When it asked for more nodes than that, its GPUs are spread evenly. CPU and memory go with the GPUs. */
+/* For placers that look at nodes one by one: what a job puts on a node, and whether it fits there. A job goes to one
+ * node when the largest node can hold it and it did not ask for more; else it takes as many GPUs as that node has on
+ * each of several, and the rest on one more. When it asked for more nodes than that, its GPUs are spread evenly. CPU
+ * and memory go with the GPUs. */
 #ifndef ORRERY_POLICIES_PLACEMENT_PARTS_H
 #define ORRERY_POLICIES_PLACEMENT_PARTS_H
 
@@ -38,7 +39,8 @@ int32_t part_gpus_on(const struct node_view *node, const struct part *part);
 bool part_fits(const struct node_view *node, const struct part *part);
 bool part_fits_empty(const struct node_view *node, const struct part *part);
 
-/* The GPU that a share fits best: the one with the least left that suffices, the lowest of equals. -1 when there is none. */
+/* The GPU that a share fits best: the one with the least left that suffices, the lowest of equals. -1 when there is
+ * none. */
 int32_t part_best_gpu(const struct node_view *node, const struct part *part);
 
 /* Whether the part fits on a node that the placement does not name yet. */

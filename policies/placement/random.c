@@ -1,5 +1,5 @@
-/* Random: a node drawn evenly from those that have room, and of a share also the GPU from those of the node that do. Draws come
- * from the run's own stream for placers. */
+/* Random: a node drawn evenly from those that have room, and of a share also the GPU from those of the node that do.
+ * Draws come from the run's own stream for placers. */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 #include "sim/core/rng.h"

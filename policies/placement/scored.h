@@ -1,10 +1,10 @@
 /* What placers share that give every node a score for what a job puts there and take the one with the highest.
  *
- * Scores are kept per demand and node, and computed anew only where something was taken or given back since: a placement costs a
- * look at every node and a score for each that changed since the last job with the same demand.
+ * Scores are kept per demand and node, and computed anew only where something was taken or given back since: a
+ * placement costs a look at every node and a score for each that changed since the last job with the same demand.
  *
- * Ties go to the node that comes first: as they are listed, or ("ties": "shuffled") in an order drawn once per run. The released
- * code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
+ * Ties go to the node that comes first: as they are listed, or ("ties": "shuffled") in an order drawn once per run.
+ * The released code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
 #ifndef ORRERY_POLICIES_PLACEMENT_SCORED_H
 #define ORRERY_POLICIES_PLACEMENT_SCORED_H
 
@@ -42,12 +42,13 @@ struct scored {
     int64_t most_cpu_milli;      /* 0: CPU is not counted */
 };
 
-/* How good a node is for a part that fits there: 0 or more, higher is better. `gpu` is, of a share, the GPU that it fits best; the
- * score may name another one. `state` is that of the placer. */
+/* How good a node is for a part that fits there: 0 or more, higher is better. `gpu` is, of a share, the GPU that it
+ * fits best; the score may name another one. `state` is that of the placer. */
 typedef int32_t (*scored_fn)(void *state, const struct cluster_view *view, int32_t node, const struct part *part,
                              int32_t *gpu);
 
-int scored_init(void *state, const void *params, struct diag *diag); /* for policies whose params are struct scored_params */
+/* for policies whose params are struct scored_params */
+int scored_init(void *state, const void *params, struct diag *diag);
 void scored_fini(void *state);
 
 /* Puts each part of the job on the best node: for `place`. */

@@ -1,6 +1,7 @@
-/* Topology-aware: within a node when it holds the job, else on the nodes of one rack (nodes_per_rack), else on as few racks as
- * possible, and always on as few nodes. Of nodes that do, the one with the least left of its GPUs; of racks that take equally many
- * parts of the job, the one with the least left. What the distance costs a job, the scenario says under "jobs.network_penalty". */
+/* Topology-aware: within a node when it holds the job, else on the nodes of one rack (nodes_per_rack), else on as few
+ * racks as possible, and always on as few nodes. Of nodes that do, the one with the least left of its GPUs; of racks
+ * that take equally many parts of the job, the one with the least left. What the distance costs a job, the scenario
+ * says under "jobs.network_penalty". */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 

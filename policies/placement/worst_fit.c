@@ -1,5 +1,5 @@
-/* Worst fit: the node on which the job leaves most, measured as in best fit; loads are kept even. A share goes to the GPU with the
- * most left. */
+/* Worst fit: the node on which the job leaves most, measured as in best fit; loads are kept even. A share goes to the
+ * GPU with the most left. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 

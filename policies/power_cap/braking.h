@@ -1,5 +1,5 @@
-/* The power brake, for policies that have one: it goes on above the budget, and off when power has fallen far enough. Each power
- * that it goes by is a share of the budget. */
+/* The power brake, for policies that have one: it goes on above the budget, and off when power has fallen far enough.
+ * Each power that it goes by is a share of the budget. */
 #ifndef ORRERY_POLICIES_POWER_CAP_BRAKING_H
 #define ORRERY_POLICIES_POWER_CAP_BRAKING_H
 
@@ -27,8 +27,8 @@ static inline bool power_group_is_settled(const struct power_view *view, const s
     return !group->in_flight && view->reading.from_ns >= group->effect_ns;
 }
 
-/* Pulls the brake or lets it go, never again while that is on its way. Returns whether it is on, or going on or off: then
- * readings tell nothing of what GPUs would draw without it. */
+/* Pulls the brake or lets it go, never again while that is on its way. Returns whether it is on, or going on or off:
+ * then readings tell nothing of what GPUs would draw without it. */
 bool braking_step(const struct braking *braking, const struct power_view *view, struct power_plan *plan);
 
 #endif

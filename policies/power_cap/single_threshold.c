@@ -1,5 +1,5 @@
-/* One threshold: above it a group of GPUs is locked at a lower clock, until power has fallen some way below (POLCA's baselines on low
- * priority only, and on all). The brake is the last resort. */
+/* One threshold: above it a group of GPUs is locked at a lower clock, until power has fallen some way below (POLCA's
+ * baselines on low priority only, and on all). The brake is the last resort. */
 #include "policies/declared.h"
 #include "policies/power_cap/braking.h"
 

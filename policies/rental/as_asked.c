@@ -1,4 +1,5 @@
-/* Each job rents on arrival the GPUs that it asks for, of the offer on which its work costs least, and returns them when it is done. */
+/* Each job rents on arrival the GPUs that it asks for, of the offer on which its work costs least, and returns them
+ * when it is done. */
 #include "policies/declared.h"
 #include "sim/world/policy/rental.h"
 

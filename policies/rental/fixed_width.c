@@ -1,8 +1,10 @@
-/* Each job rents on arrival as many GPUs as its type should have, keeps them until it is done, and never queues: the policy of least
- * mean response time among all whose mean bill stays within a budget. policies/rental/widths.h has the optimum.
+/* Each job rents on arrival as many GPUs as its type should have, keeps them until it is done, and never queues: the
+ * policy of least mean response time among all whose mean bill stays within a budget. policies/rental/widths.h has
+ * the optimum.
  *
- * It needs to know how often jobs of each type come and how large they are on average, no more: neither sizes of jobs, nor how
- * many there are. A type that "classes" leaves out gets the width of the price that the others come to. */
+ * It needs to know how often jobs of each type come and how large they are on average, no more: neither sizes of
+ * jobs, nor how many there are. A type that "classes" leaves out gets the width of the price that the others come
+ * to. */
 #include "policies/declared.h"
 #include "policies/rental/widths.h"
 

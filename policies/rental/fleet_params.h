@@ -1,5 +1,5 @@
-/* What the policies that plan a fleet for a service are told: the requests, by buckets of lengths, and what each kind of GPUs can
- * take of them. Shared by these policies. */
+/* What the policies that plan a fleet for a service are told: the requests, by buckets of lengths, and what each kind
+ * of GPUs can take of them. Shared by these policies. */
 #ifndef ORRERY_POLICIES_RENTAL_FLEET_PARAMS_H
 #define ORRERY_POLICIES_RENTAL_FLEET_PARAMS_H
 

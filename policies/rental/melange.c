@@ -1,5 +1,6 @@
-/* The fleet of a service that is cheapest for its mix of request lengths, chosen before the run: Mélange's integer program. What
- * GPUs of each kind can take is measured beforehand; requests are not routed by their lengths, as Mélange's balancer does. */
+/* The fleet of a service that is cheapest for its mix of request lengths, chosen before the run: Mélange's integer
+ * program. What GPUs of each kind can take is measured beforehand; requests are not routed by their lengths, as
+ * Mélange's balancer does. */
 #include "policies/declared.h"
 #include "policies/rental/fleet_params.h"
 

@@ -9,8 +9,8 @@
 /* Within them the program of 60 buckets and 4 kinds either ends or is within a GPU's price of its optimum. */
 static const int64_t MOST_NODES = 20000;
 
-/* Columns: the GPUs of each kind, then the slices of each bucket on each kind. Rows: no kind is overloaded; all slices go
- * somewhere. */
+/* Columns: the GPUs of each kind, then the slices of each bucket on each kind. Rows: no kind is overloaded; all
+ * slices go somewhere. */
 struct program {
     struct ilp ilp;
     double *columns, *rows; /* memory of bounds and costs */

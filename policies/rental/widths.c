@@ -156,7 +156,8 @@ static bool is_one_width(struct width a, struct width b)
     return a.option == b.option && fabs(a.gpus - b.gpus) <= 1e-9 * b.gpus;
 }
 
-/* Around the price at which the budget is spent the classes go from low to high one after the other; the last one in part. */
+/* Around the price at which the budget is spent the classes go from low to high one after the other; the last one in
+ * part. */
 static void fill(const struct widths_problem *problem, double low, double high, struct width_choice *choices)
 {
     double room = problem->budget - paid_at(problem, low);

@@ -1,6 +1,7 @@
-/* Routing as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve): to the instance whose first pipeline stage has the
- * shortest queue, among equals the lowest number. A prompt finds there the prompts that wait or pass that stage; a sequence that is
- * to decode finds those that wait for it, and not those in its batch, so that busy instances often look empty. */
+/* Routing as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve): to the instance whose first pipeline
+ * stage has the shortest queue, among equals the lowest number. A prompt finds there the prompts that wait or pass
+ * that stage; a sequence that is to decode finds those that wait for it, and not those in its batch, so that busy
+ * instances often look empty. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 

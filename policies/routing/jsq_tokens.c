@@ -1,5 +1,5 @@
-/* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica, and, weighted, those of
- * the sequences that decode there, which every iteration reads. Among equals the lowest number. */
+/* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica, and, weighted,
+ * those of the sequences that decode there, which every iteration reads. Among equals the lowest number. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 

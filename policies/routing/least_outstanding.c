@@ -1,5 +1,5 @@
-/* Requests go to the replica with the fewest unfinished requests; among equals to the lowest number. Vidur counts those that
- * wait for their first iteration, or for another one after a preemption, and leaves out the batch. */
+/* Requests go to the replica with the fewest unfinished requests; among equals to the lowest number. Vidur counts
+ * those that wait for their first iteration, or for another one after a preemption, and leaves out the batch. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 

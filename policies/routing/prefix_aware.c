@@ -1,7 +1,8 @@
-/* Where most of the prompt is cached, weighed against the load: the fewest prompt tokens to be processed before the first token,
- * those queued at the replica counted `load_weight` times each, and those of the request's own that are not cached there. Among
- * equals the fewest unfinished requests, then the lowest number; so a request that finds nothing cached goes by load. After the
- * cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang, which weigh the same two things by other measures. */
+/* Where most of the prompt is cached, weighed against the load: the fewest prompt tokens to be processed before the
+ * first token, those queued at the replica counted `load_weight` times each, and those of the request's own that are
+ * not cached there. Among equals the fewest unfinished requests, then the lowest number; so a request that finds
+ * nothing cached goes by load. After the cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang,
+ * which weigh the same two things by other measures. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 

@@ -1,15 +1,15 @@
-/* Splitwise's cluster scheduler (Patel et al., ISCA 2024, section IV-A; the rules are those of its artifact): prompt and token
- * machine of a request are chosen together when it arrives, each by join the shortest queue.
+/* Splitwise's cluster scheduler (Patel et al., ISCA 2024, section IV-A; the rules are those of its artifact): prompt
+ * and token machine of a request are chosen together when it arrives, each by join the shortest queue.
  *
- * Replicas of role prefill, decode and mixed are the prompt, token and mixed pool. A prompt machine is sought in the prompt
- * pool, then the mixed pool, then among token machines, of which the one that is taken becomes mixed; a token machine likewise
- * from the other side. A machine that became mixed goes home when it has no task of the other kind. The best prompt machine is
- * the one with the fewest pending tokens, and is refused if requests wait there and it would come above the threshold; the best
- * token machine is the one with the least memory promised, and is refused if the request's whole KV would not fit. If either
- * is missing, the whole request goes to the shortest queue of all.
+ * Replicas of role prefill, decode and mixed are the prompt, token and mixed pool. A prompt machine is sought in the
+ * prompt pool, then the mixed pool, then among token machines, of which the one that is taken becomes mixed; a token
+ * machine likewise from the other side. A machine that became mixed goes home when it has no task of the other kind.
+ * The best prompt machine is the one with the fewest pending tokens, and is refused if requests wait there and it
+ * would come above the threshold; the best token machine is the one with the least memory promised, and is refused if
+ * the request's whole KV would not fit. If either is missing, the whole request goes to the shortest queue of all.
  *
- * Pending tokens are those of prompts still to be processed, and one for every request that decodes there or will. The
- * artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
+ * Pending tokens are those of prompts still to be processed, and one for every request that decodes there or will.
+ * The artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
 #include "policies/declared.h"
 #include "sim/core/mem.h"
 #include "sim/world/policy/routing.h"

@@ -1,6 +1,6 @@
-/* Everything for one: all GPUs go to the job that would be done first with them, however many it asked for (SRPT with the cluster
- * as its one server). With linear speedup no policy has a smaller mean response time (Schrage 1968); with a concave one most of
- * the GPUs are wasted, which is why one compares with it. */
+/* Everything for one: all GPUs go to the job that would be done first with them, however many it asked for (SRPT with
+ * the cluster as its one server). With linear speedup no policy has a smaller mean response time (Schrage 1968); with
+ * a concave one most of the GPUs are wasted, which is why one compares with it. */
 #include "policies/declared.h"
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"

@@ -1,13 +1,14 @@
-/* Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every job gets, as it is submitted, a reservation for the
- * earliest time at which, by the users' estimates, there is room for it beside those that run and all reservations
- * before it. So nobody is held up by a job that came later, and with exact estimates nobody starts later than promised.
+/* Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every job gets, as it is submitted, a reservation for
+ * the earliest time at which, by the users' estimates, there is room for it beside those that run and all
+ * reservations before it. So nobody is held up by a job that came later, and with exact estimates nobody starts later
+ * than promised.
  *
- * When a job ends before its estimate, the waiting ones are moved, in the order of submission and until none moves any more,
- * to the earliest time that leaves all other reservations where they are. A job that runs over its estimate is taken to end
- * now; when that kept a reservation from beginning, all are made anew, in the order of submission.
+ * When a job ends before its estimate, the waiting ones are moved, in the order of submission and until none moves
+ * any more, to the earliest time that leaves all other reservations where they are. A job that runs over its estimate
+ * is taken to end now; when that kept a reservation from beginning, all are made anew, in the order of submission.
  *
- * Reservations count GPUs, not nodes. Every one is looked at whenever a job ends early, so a decision costs as much as
- * the queue is long, squared. */
+ * Reservations count GPUs, not nodes. Every one is looked at whenever a job ends early, so a decision costs as much
+ * as the queue is long, squared. */
 #include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"
@@ -61,7 +62,8 @@ static void cancel(struct conservative *conservative, struct reserved *job)
     add_to_profile(conservative, job, -1);
 }
 
-/* Moves a job to the earliest time that leaves all other reservations where they are. Returns whether that is another one. */
+/* Moves a job to the earliest time that leaves all other reservations where they are. Returns whether that is another
+ * one. */
 static bool move(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
 {
     sim_ns before_ns = job->from_ns;

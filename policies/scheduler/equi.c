@@ -1,6 +1,6 @@
-/* EQUI: every job in the system gets the same part of the GPUs. With linear speedup this is processor sharing; with jobs of
- * one concave speedup and exponential sizes its mean response time is the least of all that do not know the sizes (Berg,
- * Dorsman and Harchol-Balter 2018). */
+/* EQUI: every job in the system gets the same part of the GPUs. With linear speedup this is processor sharing; with
+ * jobs of one concave speedup and exponential sizes its mean response time is the least of all that do not know the
+ * sizes (Berg, Dorsman and Harchol-Balter 2018). */
 #include "policies/declared.h"
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"

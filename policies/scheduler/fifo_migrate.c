@@ -1,7 +1,7 @@
-/* First in, first out with skipping, and jobs that move together: when GPUs have come back and no waiting job can use them, running
- * jobs that are slower for the distance between their GPUs (network_penalty) move to fewer nodes, the oldest first, if each gets
- * faster by `gain` at least. The migrations of Gandiva that undo fragmentation. After them waiting jobs may find the nodes that they
- * asked for.
+/* First in, first out with skipping, and jobs that move together: when GPUs have come back and no waiting job can use
+ * them, running jobs that are slower for the distance between their GPUs (network_penalty) move to fewer nodes, the
+ * oldest first, if each gets faster by `gain` at least. The migrations of Gandiva that undo fragmentation. After them
+ * waiting jobs may find the nodes that they asked for.
  *
  * Leaves out whether a move pays: how long the job still has to run, and what restart.migrate costs it. */
 #include "policies/declared.h"

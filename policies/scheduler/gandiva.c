@@ -1,10 +1,11 @@
-/* Gandiva's time slicing and packing as Gavel's simulator has it: while the jobs present ask for no more GPUs than there are, each
- * of n jobs has the nth part of every node type. Else those not packed yet are drawn two by two, and two of equal width become a
- * pair that shares its GPUs; each of n pairs and left-over jobs then has the nth part. Packing is by trial and error: at the next
- * allocation a pair in which both together do less than one alone, and every job that found no partner, is drawn anew.
+/* Gandiva's time slicing and packing as Gavel's simulator has it: while the jobs present ask for no more GPUs than
+ * there are, each of n jobs has the nth part of every node type. Else those not packed yet are drawn two by two, and
+ * two of equal width become a pair that shares its GPUs; each of n pairs and left-over jobs then has the nth part.
+ * Packing is by trial and error: at the next allocation a pair in which both together do less than one alone, and
+ * every job that found no partner, is drawn anew.
  *
- * How fast a packed job is, is its speed on half of its GPUs (jobs.types, speedup), whoever its partner. Where a placer places whole
- * GPUs, nothing is packed. Gandiva's migrations and affinities are left out. */
+ * How fast a packed job is, is its speed on half of its GPUs (jobs.types, speedup), whoever its partner. Where a
+ * placer places whole GPUs, nothing is packed. Gandiva's migrations and affinities are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 

@@ -1,11 +1,13 @@
-/* Gavel's first in, first out: jobs get a node type in the order of their submission and keep it to their end, a random one of
- * those with room, and when no node type has room for the first of the queue nobody behind it gets one. gavel-fifo-perf instead
- * deals all types anew at every allocation, each job the fastest one that has room: oldest first, so that most jobs keep theirs.
+/* Gavel's first in, first out: jobs get a node type in the order of their submission and keep it to their end, a
+ * random one of those with room, and when no node type has room for the first of the queue nobody behind it gets one.
+ * gavel-fifo-perf instead deals all types anew at every allocation, each job the fastest one that has room: oldest
+ * first, so that most jobs keep theirs.
  *
- * gavel-fifo follows the released simulator in one more thing: for each job that is done since the last allocation, in the order of
- * their submission, the first of the queue gets its node type if it fits beside the jobs submitted before the one done: those
- * submitted later do not count yet. So more jobs may have been let in than there are GPUs; they run in turns. Where there are several
- * node types it follows the paper: the released code draws one and then takes the last by name that has a GPU free, room or not. */
+ * gavel-fifo follows the released simulator in one more thing: for each job that is done since the last allocation,
+ * in the order of their submission, the first of the queue gets its node type if it fits beside the jobs submitted
+ * before the one done: those submitted later do not count yet. So more jobs may have been let in than there are GPUs;
+ * they run in turns. Where there are several node types it follows the paper: the released code draws one and then
+ * takes the last by name that has a GPU free, room or not. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 

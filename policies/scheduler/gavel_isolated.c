@@ -1,5 +1,5 @@
-/* Gavel's isolated shares: each of n jobs has the nth part of the GPUs of every node type, as if they were its own, as far as it
- * can use them; realised in rounds. It goes neither by speeds nor by what a job has left. */
+/* Gavel's isolated shares: each of n jobs has the nth part of the GPUs of every node type, as if they were its own,
+ * as far as it can use them; realised in rounds. It goes neither by speeds nor by what a job has left. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 

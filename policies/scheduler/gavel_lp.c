@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How much more the least rate counts than the mean of all relative rates. What this mean can gain for what the least rate loses is
- * bounded by how much slower the slowest type is than the fastest, times the widest job. */
+/* How much more the least rate counts than the mean of all relative rates. What this mean can gain for what the least
+ * rate loses is bounded by how much slower the slowest type is than the fastest, times the widest job. */
 static const double LEVEL_PER_RATE = 1e4;
 
 /* What the first kind counts more than the last, where nothing else tells them apart. */
@@ -16,8 +16,8 @@ static const double FIRST_FRAC = 1e-2;
 /* How much less than the ratio itself, in GPUs, the size of X counts where its cost is to be low. */
 static const double SCALE_FRAC = 1e-6;
 
-/* One objective: maximise gain x + level_gain t with rate >= need t + at_least. With prices, by Charnes and Cooper, x stands for
- * X u and u for 1 / cost. */
+/* One objective: maximise gain x + level_gain t with rate >= need t + at_least. With prices, by Charnes and Cooper, x
+ * stands for X u and u for 1 / cost. */
 struct objective {
     const double *gain; /* [kinds][types] */
     double level_gain, level_most;
@@ -25,8 +25,8 @@ struct objective {
     const double *price;           /* [types] of the whole fleet 1 in all; NULL: u is 1 */
 };
 
-/* A program being built. Rows: per kind its time and its rate, then the GPUs of each type, then the cost. Columns: per kind its
- * types, then the level t and the scale u. */
+/* A program being built. Rows: per kind its time and its rate, then the GPUs of each type, then the cost. Columns:
+ * per kind its types, then the level t and the scale u. */
 struct build {
     const struct gavel_jobs *jobs;
     const struct objective *objective;
@@ -356,8 +356,8 @@ static void needs_within(const struct gavel_jobs *jobs, const struct gavel_finis
 enum { FINISH_STEPS = 40 };
 static const double FINISH_FRAC = 1e-9;
 
-/* From a ratio that can be kept, the nth parts', to the one that the X with the most room under it keeps, until there is no room:
- * a descent that ends at the optimum, since some X has room wherever the ratio can still fall. */
+/* From a ratio that can be kept, the nth parts', to the one that the X with the most room under it keeps, until there
+ * is no room: a descent that ends at the optimum, since some X has room wherever the ratio can still fall. */
 static enum lp_outcome descend(const struct gavel_jobs *jobs, const struct gavel_finish *finish,
                                const double *alone_rate, double *need, double *x, double *worst)
 {

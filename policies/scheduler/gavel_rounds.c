@@ -155,8 +155,8 @@ static bool is_due(const struct gavel_rounds *rounds, const struct cluster_view 
     return view->now_ns >= sim_ns_add(rounds->allocated_ns, rounds->params.reallocation_ns);
 }
 
-/* When those go on that wait while nothing runs: with the first arrival once an allocation is due or, without one, when another one
- * would be. */
+/* When those go on that wait while nothing runs: with the first arrival once an allocation is due or, without one,
+ * when another one would be. */
 static sim_ns patience_end_ns(const struct gavel_rounds *rounds)
 {
     return sim_ns_add(rounds->allocated_ns, sim_ns_add(rounds->params.reallocation_ns, rounds->params.reallocation_ns));

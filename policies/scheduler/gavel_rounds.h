@@ -1,15 +1,17 @@
-/* Rounds, in which Gavel (Narayanan et al., OSDI 2020, section 5) turns an allocation into what runs. An allocation tells which
- * share of its time each job should have on GPUs of each node type. At the start of a round every node type in turn takes jobs, as
- * long as there are GPUs, by the share over the time received there since the allocation was made (plus half a round); equals by
- * what was owed under earlier allocations, then by age. Until the round ends nobody else starts: who is done leaves its
- * GPUs idle. A round ends early when all that ran in it are done.
+/* Rounds, in which Gavel (Narayanan et al., OSDI 2020, section 5) turns an allocation into what runs. An allocation
+ * tells which share of its time each job should have on GPUs of each node type. At the start of a round every node
+ * type in turn takes jobs, as long as there are GPUs, by the share over the time received there since the allocation
+ * was made (plus half a round); equals by what was owed under earlier allocations, then by age. Until the round ends
+ * nobody else starts: who is done leaves its GPUs idle. A round ends early when all that ran in it are done.
  *
- * As in the simulator of the paper's authors, an allocation is made anew at the start of a round when jobs have come or gone, but
- * not more often than every `reallocation_ns`, and jobs that came later than the current one do not start: there not even while
- * nothing runs (`idle_waits`), until one arrives when the time is over. With that, time in which nothing ran counts as received
- * by those who run in the round after it: there a round begins when the one before ends.
+ * As in the simulator of the paper's authors, an allocation is made anew at the start of a round when jobs have come
+ * or gone, but not more often than every `reallocation_ns`, and jobs that came later than the current one do not
+ * start: there not even while nothing runs (`idle_waits`), until one arrives when the time is over. With that, time
+ * in which nothing ran counts as received by those who run in the round after it: there a round begins when the one
+ * before ends.
  *
- * GPUs left over by those with a share go to others in turn; those that jobs without an allocation would take stay free for them.
+ * GPUs left over by those with a share go to others in turn; those that jobs without an allocation would take stay
+ * free for them.
  *
  * Jobs of equal width may be packed in pairs, each on half of the GPUs' amount, where GPUs are only counted. */
 #ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
@@ -92,7 +94,8 @@ int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *
 /* The speed of a job on so many GPUs of a node type; 0: it cannot run there. */
 double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type, double gpus);
 
-/* The share of each node type that is the nth part of it for each of n jobs, or pairs: no more than all of the time in sum. */
+/* The share of each node type that is the nth part of it for each of n jobs, or pairs: no more than all of the time
+ * in sum. */
 void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, double share[GAVEL_TYPES]);
 
 #endif

@@ -1,7 +1,7 @@
-/* heSRPT: for jobs that all get k^p times as fast on k GPUs, the parts of the GPUs that minimise the sum of their response
- * times when all are there from the beginning (Berg, Vesilo and Harchol-Balter 2020): of m jobs the i-th largest gets
- * (i/m)^(1/(1-p)) - ((i-1)/m)^(1/(1-p)) of them, so that all run and the small ones faster. With jobs that come later it is a
- * heuristic. Size is the true work left. */
+/* heSRPT: for jobs that all get k^p times as fast on k GPUs, the parts of the GPUs that minimise the sum of their
+ * response times when all are there from the beginning (Berg, Vesilo and Harchol-Balter 2020): of m jobs the i-th
+ * largest gets (i/m)^(1/(1-p)) - ((i-1)/m)^(1/(1-p)) of them, so that all run and the small ones faster. With jobs
+ * that come later it is a heuristic. Size is the true work left. */
 #include "policies/declared.h"
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"

@@ -1,6 +1,6 @@
-/* Tiresias as Lucid's simulator has it: jobs that have attained less GPU-time than the threshold go before the others, the
- * first come first among each; all that fit in this order have their turn, and a job that finds no place in its turn keeps
- * its GPUs from those behind it. Lucid decides once a minute ("jobs": {"round": "60s"}). */
+/* Tiresias as Lucid's simulator has it: jobs that have attained less GPU-time than the threshold go before the
+ * others, the first come first among each; all that fit in this order have their turn, and a job that finds no place
+ * in its turn keeps its GPUs from those behind it. Lucid decides once a minute ("jobs": {"round": "60s"}). */
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
 #include "sim/world/policy/scheduler.h"

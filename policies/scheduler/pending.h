@@ -1,6 +1,6 @@
-/* Pending jobs by class: jobs that ask for the same GPUs, nodes and whatever else (job_view.demand) wait in one ranking,
- * because at any moment either all of a class fit or none does. So a decision looks at the first of each class, not at every
- * job. */
+/* Pending jobs by class: jobs that ask for the same GPUs, nodes and whatever else (job_view.demand) wait in one
+ * ranking, because at any moment either all of a class fit or none does. So a decision looks at the first of each
+ * class, not at every job. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PENDING_H
 #define ORRERY_POLICIES_SCHEDULER_PENDING_H
 

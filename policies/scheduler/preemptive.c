@@ -82,8 +82,8 @@ static bool running_before(const struct ranked *a, const struct ranked *b, sim_n
     return standing_a == 1 ? a->gpus < b->gpus : a->rank.third < b->rank.third;
 }
 
-/* A number for a job that begins to wait, larger than those of all that wait longer. Of those that begin in the same moment,
- * the new ones come last. Enough for 2^31 moments and 2^32 jobs in one. */
+/* A number for a job that begins to wait, larger than those of all that wait longer. Of those that begin in the same
+ * moment, the new ones come last. Enough for 2^31 moments and 2^32 jobs in one. */
 static uint64_t waiting_number(struct preemptive *preemptive, const struct preemptive_job *slot)
 {
     if (slot->waits_since_ns != preemptive->moment_ns) {
@@ -121,8 +121,9 @@ static struct rank running_rank(const struct preemptive *preemptive, const struc
     return (struct rank){end_ns, was_waiting ? -now : now, number};
 }
 
-/* Up to which rank running jobs come before this pending one, of those that are equal to it and end at `end_ns`. Only when this is not the first decision
- * of its moment some may have started in it, and this one may have been running: then they stay in the order they had. */
+/* Up to which rank running jobs come before this pending one, of those that are equal to it and end at `end_ns`. Only
+ * when this is not the first decision of its moment some may have started in it, and this one may have been running:
+ * then they stay in the order they had. */
 static struct rank bound_among_equals(const struct running_group *group, const struct ranked *ranked, sim_ns end_ns,
                                       sim_ns now)
 {
@@ -436,7 +437,8 @@ static void offer_rest(struct preemptive *preemptive, const struct cluster_view 
     }
 }
 
-/* Those that stay preempted will wait before they work again, and have their work left at the speed of what they asked for. */
+/* Those that stay preempted will wait before they work again, and have their work left at the speed of what they
+ * asked for. */
 static void rank_preempted(struct preemptive *preemptive, const struct cluster_view *view)
 {
     for (size_t i = 0; i < preemptive->preempted.n && preemptive->order != BY_LEVEL; i++) {

@@ -1,29 +1,30 @@
 /* What the preemptive schedulers share: at every decision all jobs, pending and running, are walked in the policy's
  * order, each takes its GPUs if enough are left and is skipped if not; who is skipped and runs is preempted, who is
- * not and waits starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals. So
- * asking again in the same moment, as happens when a job of no length ends, changes nothing for those who have their GPUs.
- * (Equal jobs that two decisions of one moment preempt wait in the order of these.)
+ * not and waits starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals.
+ * So asking again in the same moment, as happens when a job of no length ends, changes nothing for those who have
+ * their GPUs. (Equal jobs that two decisions of one moment preempt wait in the order of these.)
  *
- * The walk is not made. Between two decisions its result changes only where a job came or left: running jobs only come
- * nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job that
- * now fits behind the running jobs before it, and for the first running job that no longer does, until there is none.
- * Pending jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the front.
+ * The walk is not made. Between two decisions its result changes only where a job came or left: running jobs only
+ * come nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job
+ * that now fits behind the running jobs before it, and for the first running job that no longer does, until there is
+ * none. Pending jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the
+ * front.
  *
  * The walk counts GPUs. When the placer finds no room for a job that fits by count, the walk is made anew without its
  * class, so that those preempted for it may go on where they were. The class is left out until as many GPUs have come
  * free as the job wants; up to then it only gets what nobody else takes. A placer that splits jobs as needed never
  * refuses. With `keeps_turn` a job that was refused waits with its GPUs counted as its own instead.
  *
- * Time left is time: a job that runs slower than on what it asked for has more of it, and what a job will wait before it works
- * counts. */
+ * Time left is time: a job that runs slower than on what it asked for has more of it, and what a job will wait before
+ * it works counts. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 #define ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 
 #include "policies/scheduler/pending.h"
 #include "sim/world/policy/scheduler.h"
 
-/* The order: by the job's level and then age, by run time left (true one: declare ORACLE_DURATION), or by run time left times
- * GPUs. */
+/* The order: by the job's level and then age, by run time left (true one: declare ORACLE_DURATION), or by run time
+ * left times GPUs. */
 enum preemptive_order { BY_LEVEL, BY_TIME_LEFT, BY_GPU_TIME_LEFT };
 
 struct preemptive_job {
@@ -73,7 +74,8 @@ extern const struct config_field preemptive_fields[];
 /* Moves a running job to another level. */
 void preemptive_set_level(struct preemptive *preemptive, struct preemptive_job *job, int64_t level, sim_ns now);
 
-/* For policies that hear the pace and whose state is a struct preemptive and whose state per job begins with a struct preemptive_job. */
+/* For policies that hear the pace and whose state is a struct preemptive and whose state per job begins with a struct
+ * preemptive_job. */
 int preemptive_init(void *state, enum preemptive_order order);
 void preemptive_fini(void *state);
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note);

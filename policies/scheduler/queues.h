@@ -43,8 +43,8 @@ struct queues {
 int queues_init(struct queues *queues, int32_t n);
 void queues_fini(struct queues *queues);
 
-/* Keeps the queues up to date; to be called for every note. The state per job begins with a struct queued. A new job joins
- * the first queue; one that lost its GPUs otherwise than by a walk waits in front. */
+/* Keeps the queues up to date; to be called for every note. The state per job begins with a struct queued. A new job
+ * joins the first queue; one that lost its GPUs otherwise than by a walk waits in front. */
 void queues_notify(struct queues *queues, const struct job_note *note);
 
 /* Moves a job to the end of another queue; before a walk. */

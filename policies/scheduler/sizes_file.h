@@ -5,8 +5,9 @@
 #include "sim/core/err.h"
 #include "sim/core/real_list.h"
 
-/* Adds the column gpu_s (GPU-seconds, one job per row) of a CSV file, plain or gzip-compressed, and brings the list into rising
- * order. Returns 0, SIM_E_NOMEM, SIM_E_IO, or SIM_E_DATA with a finding: a size that is none, or no row at all. */
+/* Adds the column gpu_s (GPU-seconds, one job per row) of a CSV file, plain or gzip-compressed, and brings the list
+ * into rising order. Returns 0, SIM_E_NOMEM, SIM_E_IO, or SIM_E_DATA with a finding: a size that is none, or no row
+ * at all. */
 int sizes_file_read(const char *path, struct real_list *sizes_gpu_s, struct diag *diag);
 
 #endif

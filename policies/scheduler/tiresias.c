@@ -1,12 +1,12 @@
-/* Tiresias' discretized 2D-LAS: jobs begin in the first of a few queues and go down one by one as the service they have
- * attained, GPU-time or time alone, reaches the limits of the queues; inside a queue the first come go first, as queues.h
- * tells. A job that has waited for `promote_knob` times what it has executed goes back to the end of the first queue,
- * and both counts begin anew; if it had waited so long before it lost its GPUs, at the next decision.
+/* Tiresias' discretized 2D-LAS: jobs begin in the first of a few queues and go down one by one as the service they
+ * have attained, GPU-time or time alone, reaches the limits of the queues; inside a queue the first come go first, as
+ * queues.h tells. A job that has waited for `promote_knob` times what it has executed goes back to the end of the
+ * first queue, and both counts begin anew; if it had waited so long before it lost its GPUs, at the next decision.
  *
- * `looks` says when the scheduler notices that a job has reached its limit, besides when a job comes or ends. "exact": then.
- * "released", as the paper's simulator does: when it has planned to look at it, floor((limit - executed time) / GPUs)
- * whole seconds after the latest decision; which is right for service in time, but for GPU-time takes GPU-seconds for
- * seconds and comes as much as GPUs times too late, or too early and then once more. */
+ * `looks` says when the scheduler notices that a job has reached its limit, besides when a job comes or ends.
+ * "exact": then. "released", as the paper's simulator does: when it has planned to look at it, floor((limit -
+ * executed time) / GPUs) whole seconds after the latest decision; which is right for service in time, but for
+ * GPU-time takes GPU-seconds for seconds and comes as much as GPUs times too late, or too early and then once more. */
 #include "policies/declared.h"
 #include "policies/scheduler/queues.h"
 #include "sim/world/policy/scheduler.h"
@@ -27,8 +27,8 @@ struct las_params {
 
 struct las_job {
     struct queued queued; /* first */
-    /* Its clock, while it runs above the last queue: when it would have begun, had it run without interruption for what it
-     * has executed since its latest promotion. While it waits to be promoted: when it will be. */
+    /* Its clock, while it runs above the last queue: when it would have begun, had it run without interruption for
+     * what it has executed since its latest promotion. While it waits to be promoted: when it will be. */
     struct ranked clock;
     bool has_clock;
     sim_ns promoted_at_ns; /* what it had executed then */
@@ -179,8 +179,8 @@ static void list_due_of_queue(struct las *las, const struct cluster_view *view, 
     ranked_list_sort(&las->due);
 }
 
-/* Those that reached the limit of their queue go to the next one, in the order of submission. The last queues go first, so
- * that nobody falls by two. */
+/* Those that reached the limit of their queue go to the next one, in the order of submission. The last queues go
+ * first, so that nobody falls by two. */
 static void demote(struct las *las, const struct cluster_view *view)
 {
     for (int32_t queue = las->queues.n - 2; queue >= 0; queue--) {

@@ -1,16 +1,17 @@
-/* Tiresias' discretized 2D-Gittins: as in its 2D-LAS, jobs go down a few queues as the GPU-time that they have attained reaches the
- * limits; but in a queue those go first whose Gittins index (models/gittins.h) is higher: who is the likelier to end within a quantum
- * for the GPU-time that it takes. Equal ones stand in the order of submission, whether they run or not. Without limits it is the
- * index alone.
+/* Tiresias' discretized 2D-Gittins: as in its 2D-LAS, jobs go down a few queues as the GPU-time that they have
+ * attained reaches the limits; but in a queue those go first whose Gittins index (models/gittins.h) is higher: who is
+ * the likelier to end within a quantum for the GPU-time that it takes. Equal ones stand in the order of submission,
+ * whether they run or not. Without limits it is the index alone.
  *
- * What jobs take is known from a `history` of others, or, as the paper's simulator has it, from the jobs of the trace themselves. The
- * index of a running job is taken anew when it reaches one of the sizes there, or one of `steps` quantiles of them.
+ * What jobs take is known from a `history` of others, or, as the paper's simulator has it, from the jobs of the trace
+ * themselves. The index of a running job is taken anew when it reaches one of the sizes there, or one of `steps`
+ * quantiles of them.
  *
- * Attained is the GPU-time that a job has held, the sizes of the trace are run times: the same for jobs at speed 1 that do not wait on
- * their GPUs. Others pass their own size before they are done, which is warned of.
+ * Attained is the GPU-time that a job has held, the sizes of the trace are run times: the same for jobs at speed 1
+ * that do not wait on their GPUs. Others pass their own size before they are done, which is warned of.
  *
- * As the paper's simulator was released, the index is another one (gittins_index_released), it is taken at every size, and all
- * is noticed only when jobs come or end or where tiresias with `looks` "released" looks. */
+ * As the paper's simulator was released, the index is another one (gittins_index_released), it is taken at every
+ * size, and all is noticed only when jobs come or end or where tiresias with `looks` "released" looks. */
 #include "models/gittins.h"
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"

@@ -28,8 +28,8 @@ int usage_add(struct usage *usage, sim_ns from_ns, sim_ns to_ns, int64_t gpus);
 /* Forgets what lies before `now_ns`. */
 void usage_forget(struct usage *usage, sim_ns now_ns);
 
-/* The earliest time, `now_ns` or later, from which on `gpus` of `total_gpus` are not in use for `span_ns`; for no span: when they
- * are not in use. SIM_NS_MAX when gpus > total_gpus. */
+/* The earliest time, `now_ns` or later, from which on `gpus` of `total_gpus` are not in use for `span_ns`; for no
+ * span: when they are not in use. SIM_NS_MAX when gpus > total_gpus. */
 sim_ns usage_earliest(const struct usage *usage, sim_ns now_ns, sim_ns span_ns, int64_t gpus, int64_t total_gpus);
 
 #endif

@@ -27,8 +27,8 @@ struct plugins {
 };
 
 /* Loads the shared objects, checks all of their policies against these headers, the built-in policies and each other.
- * Returns 0, SIM_E_IO, SIM_E_USAGE or SIM_E_NOMEM, with findings for each of them; plugins_close may be called in either
- * case. `paths` must outlive the plug-ins. */
+ * Returns 0, SIM_E_IO, SIM_E_USAGE or SIM_E_NOMEM, with findings for each of them; plugins_close may be called in
+ * either case. `paths` must outlive the plug-ins. */
 int plugins_load(const struct option_texts *paths, struct plugins *plugins, struct diag *diag);
 
 /* Nothing may point to their policies any more. */
@@ -44,8 +44,9 @@ const struct plugin *plugins_of(const struct plugins *plugins, const struct poli
 /* Adds " plugin.NAME=HASH" for each plug-in that brings a policy in force. */
 void plugins_describe(const struct plugins *plugins, const struct scenario *scenario, struct text *text);
 
-/* Whether the plug-ins that an earlier run names, as plugins_describe wrote them, are here. One that is missing is an error;
- * one of the same name and other bytes, which may be the same source built anew, a warning. Returns 0 or SIM_E_USAGE. */
+/* Whether the plug-ins that an earlier run names, as plugins_describe wrote them, are here. One that is missing is an
+ * error; one of the same name and other bytes, which may be the same source built anew, a warning. Returns 0 or
+ * SIM_E_USAGE. */
 int plugins_check(const struct plugins *plugins, const char *policies, const char *where, struct diag *diag);
 
 #endif

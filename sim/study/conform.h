@@ -1,8 +1,9 @@
-/* The conformance suite: what every policy must do in small scenarios that have caught policies before, whatever it decides.
+/* The conformance suite: what every policy must do in small scenarios that have caught policies before, whatever it
+ * decides.
  *
- * Each scenario runs several times: as it is, once more, with the other event queue, visiting every iteration, with a second
- * run beginning and ending in its middle, with a scheduler that is asked twice. A policy that crashes takes the process
- * with it: who does not trust it, runs a scenario in a process of its own. */
+ * Each scenario runs several times: as it is, once more, with the other event queue, visiting every iteration, with a
+ * second run beginning and ending in its middle, with a scheduler that is asked twice. A policy that crashes takes
+ * the process with it: who does not trust it, runs a scenario in a process of its own. */
 #ifndef ORRERY_STUDY_CONFORM_H
 #define ORRERY_STUDY_CONFORM_H
 
@@ -38,7 +39,8 @@ enum conform_verdict { CONFORM_NOT_CHECKED, CONFORM_PASSED, CONFORM_FAILED };
 /* Holds no pointers, so that it can go through a pipe. */
 struct conform_result {
     unsigned char verdicts[CONFORM_N_CHECKS]; /* enum conform_verdict */
-    int code;          /* 0; SIM_E_GATE: some check failed; SIM_E_POLICY: a policy fault; else no verdict could be had */
+    /* 0; SIM_E_GATE: some check failed; SIM_E_POLICY: a policy fault; else no verdict could be had */
+    int code;
     int partner;       /* index of the built-in policy with which the first one failed; 0 when all passed */
     double t_s;        /* when it failed, simulated; NAN: unknown */
     char text[DIAG_TEXT_CHARS]; /* how */
@@ -53,12 +55,14 @@ struct conform_suite {
 
 const char *conform_check_name(enum conform_check check);
 
-/* The scenario with a partner, settings laid over it: what `orrery run` repeats it from. Returns 0 or a negative code. */
+/* The scenario with a partner, settings laid over it: what `orrery run` repeats it from. Returns 0 or a negative
+ * code. */
 int conform_json(const struct conform_suite *suite, const struct policy *policy, const struct conform_case *wanted,
                  int partner, struct text *json, struct diag *diag);
 
-/* Runs one scenario with every partner and writes the verdicts. Findings in `diag` come only with a code that is neither 0 nor
- * SIM_E_GATE nor SIM_E_POLICY: the scenario could not be run, for a wrong setting. Returns result->code. */
+/* Runs one scenario with every partner and writes the verdicts. Findings in `diag` come only with a code that is
+ * neither 0 nor SIM_E_GATE nor SIM_E_POLICY: the scenario could not be run, for a wrong setting. Returns
+ * result->code. */
 int conform_run(const struct conform_suite *suite, const struct policy *policy, const struct conform_case *wanted,
                 struct conform_result *result, struct diag *diag);
 

@@ -1,5 +1,6 @@
-/* The part of the conformance suite that evictors go through: small caches under access patterns that have caught evictors
- * before, with blocks in use, blocks that are dropped, and a second cache below that takes what the first one evicts. */
+/* The part of the conformance suite that evictors go through: small caches under access patterns that have caught
+ * evictors before, with blocks in use, blocks that are dropped, and a second cache below that takes what the first
+ * one evicts. */
 #ifndef ORRERY_STUDY_CONFORM_CACHE_H
 #define ORRERY_STUDY_CONFORM_CACHE_H
 
@@ -20,8 +21,8 @@ extern const struct config_field conform_cache_fields[];
 
 void conform_cache_json(const struct conform_case *wanted, const char *policy, const char *partner, struct text *json);
 
-/* Runs it: every eviction of both caches, and whether each access was a hit, is emitted as a decision at as many seconds
- * as accesses went before. Returns 0 or a negative code with a finding. */
+/* Runs it: every eviction of both caches, and whether each access was a hit, is emitted as a decision at as many
+ * seconds as accesses went before. Returns 0 or a negative code with a finding. */
 int conform_cache_run(const struct conform_case *wanted, const struct conform_cache *bound, struct sink *sink,
                       struct diag *diag);
 

@@ -217,7 +217,8 @@ struct request_details {
     {.name = title, .n = count,                                                                                        \
      .details = &(const struct request_details){replicas, blocks, cost, arrival ", " prompt ", " output}}
 
-/* Behind the cost, in the same section: the batcher under test has the prompts, one that takes what comes from elsewhere the rest. */
+/* Behind the cost, in the same section: the batcher under test has the prompts, one that takes what comes from
+ * elsewhere the rest. */
 #define ELSEWHERE                                                                                                      \
     ", \"pools\": {\"p\": {\"role\": \"prefill\"}, \"d\": {\"role\": \"decode\", \"replicas\": 2, \"batching\": \"vllm-v1\"}}"
 #define THREE_KINDS                                                                                                    \

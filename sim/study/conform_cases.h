@@ -17,7 +17,8 @@ struct conform_case {
     const void *details;
 };
 
-/* Those of a family: of jobs for schedulers, placers and renters, of requests for batchers and routers, of accesses for evictors. */
+/* Those of a family: of jobs for schedulers, placers and renters, of requests for batchers and routers, of accesses
+ * for evictors. */
 const struct conform_case *conform_cases(enum policy_family family, size_t *n);
 
 /* The scenario as JSON, with the policy and its partner. */

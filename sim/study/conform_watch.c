@@ -104,7 +104,8 @@ static int on_metric(void *context, const struct metric_row *row)
 
 static uint64_t mix_text(uint64_t sum, const char *text)
 {
-    for (; text != NULL && *text != 0; text++) sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3); /* FNV-1a */
+    /* FNV-1a */
+    for (; text != NULL && *text != 0; text++) sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     return sum;
 }
 
@@ -169,7 +170,8 @@ int conform_watch_end(struct conform_watch *watch)
 bool conform_watch_rows(const struct conform_watch *watch, const struct conform_case *wanted, enum policy_family family,
                         double *t_s, char *text, size_t text_bytes)
 {
-    bool few = family == POLICY_PLACEMENT ? watch->n_rejected >= wanted->n_rejected /* some reject what they cannot fit */
+    /* some reject what they cannot fit */
+    bool few = family == POLICY_PLACEMENT ? watch->n_rejected >= wanted->n_rejected
                                           : watch->n_rejected == wanted->n_rejected;
     text[0] = 0;
     *t_s = watch->problem_s;

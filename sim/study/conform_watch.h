@@ -1,5 +1,5 @@
-/* What a conformance run emits, as far as it can be checked and compared: a hash of all results, the decisions one by one, and
- * whether rows make sense. */
+/* What a conformance run emits, as far as it can be checked and compared: a hash of all results, the decisions one by
+ * one, and whether rows make sense. */
 #ifndef ORRERY_STUDY_CONFORM_WATCH_H
 #define ORRERY_STUDY_CONFORM_WATCH_H
 

@@ -201,7 +201,7 @@ static void end_call(const struct call *call)
                                                                .subject_bytes = sizeof *(about)};                      \
         begin_call(&call, state);                                                                                      \
         state = call.state;                                                                                            \
-        return ((const struct family_struct *)(const void *)call.guard->inner)->name arguments;                       \
+        return ((const struct family_struct *)(const void *)call.guard->inner)->name arguments;                        \
     }
 #define GUARDED_FAMILY(id, title, family_struct, functions, ...) functions(GUARDED)
 POLICY_FAMILIES(GUARDED_FAMILY)

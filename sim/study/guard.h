@@ -1,10 +1,10 @@
-/* A policy under watch: to the world it is the policy itself, but every call goes through checks of what the world shows and
- * of what the policy does to it.
+/* A policy under watch. To the world it is the policy itself, but every call goes through checks of what the world shows
+ * and of what the policy changes:
  *
- *     GPUs are conserved at every change and decision of a scheduler: free + held by running jobs = all, on the nodes too
- *     items of a cache are conserved: what was inserted and not forgotten is there, what was acquired and not released in use
+ *     GPUs are conserved at every change and decision of a scheduler: free + held by running jobs = all, on nodes too
+ *     items of a cache are conserved: inserted and not forgotten = cached, acquired and not released = in use
  *     what a policy is shown is afterwards as it was before
- *     a scheduler that is asked once more when no job waits does nothing (when `ask_twice`)
+ *     a scheduler that is called once more when no job waits does nothing (when `ask_twice`)
  *
  * A guard can also interrupt a run in the middle of a call, to let another run begin and end there. */
 #ifndef ORRERY_STUDY_GUARD_H

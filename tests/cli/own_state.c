@@ -1,5 +1,5 @@
-/* Policies whose every function checks that it is given the state that init made, and leaves a file of its name in the folder
- * CALLED: for tests/cli/conform.sh. */
+/* Policies whose every function checks that it is given the state that init made, and leaves a file of its name in
+ * the folder CALLED: for tests/cli/conform.sh. */
 #include "sim/world/policy/all.h"
 
 #include <stdio.h>

@@ -6,31 +6,32 @@
 
 #include <stdint.h>
 
-/* A service when its autoscaler is asked. Load and usage are as of seen_ns: now, or under an information delay the latest
- * report; how many replicas there are is known at once. */
+/* A service when its autoscaler is called. Load and usage are as of seen_ns: now, or the latest report under an
+ * information delay. Numbers of replicas are always current. */
 struct autoscaling_view {
     sim_ns now_ns, seen_ns, interval_ns;
     int64_t min, max;               /* replicas */
-    int64_t up, starting, draining; /* starting: have their GPUs, and load weights; draining: get no more requests */
-    int64_t outstanding;            /* requests of the service that are not finished */
-    int64_t waiting;                /* of these, in no batch, those included that wait for a first replica */
-    int64_t queued_tokens;          /* prompt tokens still to be processed, at replicas */
+    int64_t up, starting, draining; /* starting: have GPUs and load weights; draining: get no more requests */
+    int64_t outstanding;            /* unfinished requests of the service */
+    int64_t waiting;                /* of these, in no batch, including those that wait for a first replica */
+    int64_t queued_tokens;          /* prompt tokens that replicas still have to process */
     int64_t arrived;                /* requests, since the previous decision */
-    double kv_used_frac;            /* of the KV blocks of replicas that are up; 0: none is */
-    double busy_frac;               /* share of the time since the previous decision that these computed, now; 0: none is */
+    double kv_used_frac;            /* of the KV blocks of replicas that are up; 0: no replica is up */
+    /* Share of the time since the previous decision in which these computed, now; 0: no replica is up. */
+    double busy_frac;
 };
 
-/* Handed over with what there is, `up` and `starting` together; the world keeps it within min and max. */
+/* Handed over with up + starting; the world keeps it within min and max. */
 struct autoscaling_plan {
-    int64_t replicas;   /* that there are to be */
+    int64_t replicas;   /* wanted */
     const char *reason; /* a static text; NULL: the policy's name says enough */
 };
 
-/* decide: how many replicas a service is to have, asked at every multiple of scaling.interval, at time 0 first. Those that
- * are wanted take GPUs as these become free; those that are not finish what they have. Returns 0 or a negative code. */
+/* decide: sets the number of replicas; called at every multiple of scaling.interval, at time 0 first. Additional
+ * replicas take GPUs as these become free; surplus replicas finish their requests. Returns 0 or a negative code. */
 #define AUTOSCALER_FUNCTIONS(X)                                                                                        \
     X(autoscaler, REQUIRED, int, decide,                                                                               \
-      (void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan), (state, view, plan),           \
+      (void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan), (state, view, plan),          \
       view, POLICY_NONE)
 
 struct autoscaler {

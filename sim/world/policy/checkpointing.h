@@ -11,13 +11,14 @@ struct checkpoint_view {
     double stall_s, flush_s;  /* of one save: the job stands still; then until it counts */
     double least_interval_s;  /* a save that has to be flushed, and a step that has to be over, before the next one */
     double restart_s;         /* mean wait of the job on its GPUs after a failure */
-    double mtbf_s;            /* mean time between failures on these GPUs, of all causes; INFINITY: none that is known */
+    /* mean time between failures on these GPUs, of all causes; INFINITY: none that is known */
+    double mtbf_s;
 };
 
 /* interval_s: asked whenever a job starts or gets other GPUs: seconds of work between two saves, taken as at least
  * view->least_interval_s; INFINITY: never. A policy without it takes no checkpoints. */
 #define CHECKPOINTER_FUNCTIONS(X)                                                                                      \
-    X(checkpointer, OPTIONAL, double, interval_s, (void *state, const struct checkpoint_view *view), (state, view),      \
+    X(checkpointer, OPTIONAL, double, interval_s, (void *state, const struct checkpoint_view *view), (state, view),    \
       view, view->job)
 
 struct checkpointer {

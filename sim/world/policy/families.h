@@ -1,5 +1,5 @@
-/* The families of policies, a row each. A new family is a row here, a header beside this one (families that exist are the
- * model), its line in all.h, a key of the scenario, and its policies in policies/list.h. */
+/* The families of policies, a row each. A new family is a row here, a header beside this one (families that exist are
+ * the model), its line in all.h, a key of the scenario, and its policies in policies/list.h. */
 #ifndef ORRERY_WORLD_POLICY_FAMILIES_H
 #define ORRERY_WORLD_POLICY_FAMILIES_H
 
@@ -24,7 +24,7 @@
     X(POLICY_POWER_CAP, "power_cap", power_capper, POWER_CAPPER_FUNCTIONS,                                             \
       "cluster.power.capping", POLICY_BATCHING, "vllm-v0", "sarathi")                                                  \
     X(POLICY_CHECKPOINTING, "checkpointing", checkpointer, CHECKPOINTER_FUNCTIONS,                                     \
-      "jobs.types.default.checkpoint.policy", POLICY_SCHEDULER, "fifo-skip", "srtf")                                          \
+      "jobs.types.default.checkpoint.policy", POLICY_SCHEDULER, "fifo-skip", "srtf")                                   \
     X(POLICY_RENTAL, "rental", renter, RENTER_FUNCTIONS,                                                               \
       "market.renting", POLICY_PLACEMENT, "counted", "first-fit")
 

@@ -15,7 +15,7 @@ static const struct {
     enum policy_family met;
     const char *partners[5];
 } families[] = {
-#define POLICY_FAMILY_ROW(id, title, family_struct, functions, path, meets, ...)                                         \
+#define POLICY_FAMILY_ROW(id, title, family_struct, functions, path, meets, ...)                                       \
     [id] = {.name = title, .key = path, .bytes = sizeof(struct family_struct), .met = meets, .partners = {__VA_ARGS__}},
     POLICY_FAMILIES(POLICY_FAMILY_ROW)
 #undef POLICY_FAMILY_ROW

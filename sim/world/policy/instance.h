@@ -4,16 +4,17 @@
 
 #include "sim/world/policy/policy.h"
 
-/* Makes the state of a policy that should be of `family` and whose struct should be `size` bytes. A policy of another ABI,
- * family or size is refused. Returns 0, SIM_E_POLICY, SIM_E_NOMEM, or what init returned; then there is no state, and fini is not called. */
+/* Makes the state of a policy that should be of `family` and whose struct should be `size` bytes. A policy of another
+ * ABI, family or size is refused. Returns 0, SIM_E_POLICY, SIM_E_NOMEM, or what init returned; then there is no
+ * state, and fini is not called. */
 int policy_state_create(const struct policy *policy, enum policy_family family, size_t size, const void *params,
                         void **state, struct diag *diag);
 /* Initialises a zeroed state, by the policy's init or by a copy of the parameters. Returns 0 or what init returned. */
 int policy_state_init(const struct policy *policy, void *state, const void *params, struct diag *diag);
 void policy_state_destroy(const struct policy *policy, void *state); /* a NULL state is allowed */
 
-/* Records that a policy's own function returned `code` at `now`, unless it has left a finding itself. Returns SIM_E_POLICY,
- * or the code when it is one of memory. */
+/* Records that a policy's own function returned `code` at `now`, unless it has left a finding itself. Returns
+ * SIM_E_POLICY, or the code when it is one of memory. */
 int policy_failed(const struct policy *policy, int code, sim_ns now, struct diag *diag);
 
 #endif

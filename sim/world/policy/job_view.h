@@ -8,7 +8,7 @@
 
 enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
 
-/* A job that needs GPUs; schedulers never see those that need none, nor those that were rejected. */
+/* A job that needs GPUs. Schedulers see neither jobs without GPUs nor rejected jobs. */
 struct job_view {
     int64_t id;
     int64_t sequence;   /* order of submission, from 0 */
@@ -18,11 +18,11 @@ struct job_view {
     int32_t nodes;      /* asked for; 0: free choice */
     enum job_state state;
     int32_t preemptions;
-    const char *type;   /* name of its kind as the trace has it; "" when it has none */
-    double held_gpus;   /* while it runs; whole ones where a placer places */
-    double speed;       /* while it runs, once it works: 1 on what it asked for */
-    int32_t node_type;  /* while it runs: 0 for the cluster's own nodes, then as in node_types */
-    int32_t demand;     /* what else it asks for: index into cluster_view.demands; of use where that is not NULL */
+    const char *type;   /* name of its type in the trace; "": none */
+    double held_gpus;   /* while it runs; a whole number where a placer places */
+    double speed;       /* while it runs, once it works: 1 on the GPUs it asked for */
+    int32_t node_type;  /* while it runs: 0: the cluster's own nodes, then as in node_types */
+    int32_t demand;     /* index into cluster_view.demands, if that is not NULL */
 };
 
 #endif

@@ -1,13 +1,14 @@
-/* What all policies have. Every family adds its decision, in a header of its own beside this one: a view in, a plan out.
+/* What all policies have. Every family adds its decision, in a header of its own beside this one: a view in, a plan
+ * out.
  *
- * A policy is one file in policies/FAMILY/ that defines one const struct, listed once in policies/list.h. It keeps no state
- * outside the `state` that the world hands it. It sees read-only aggregates and ordered cursors, never copies. A view holds
- * nothing that a real system does not know; functions marked as oracle are the exception, which a policy must declare and
- * which the run records.
+ * A policy is one file in policies/FAMILY/ that defines one const struct, listed once in policies/list.h. It keeps no
+ * state outside the `state` that the world hands it. It sees read-only aggregates and ordered cursors, never copies.
+ * A view holds nothing that a real system does not know; functions marked as oracle are the exception, which a policy
+ * must declare and which the run records.
  *
- * A plan is a delta, so that a call costs what it changes; the world validates and applies it. An impossible action ends the
- * run with SIM_E_POLICY and names policy, action and reason. Reasons of preemptions, rejections and starts are static texts
- * and go to the decision table. */
+ * A plan is a delta, so that a call costs what it changes; the world validates and applies it. An impossible action
+ * ends the run with SIM_E_POLICY and names policy, action and reason. Reasons of preemptions, rejections and starts
+ * are static texts and go to the decision table. */
 #ifndef ORRERY_WORLD_POLICY_POLICY_H
 #define ORRERY_WORLD_POLICY_POLICY_H
 
@@ -42,8 +43,8 @@ struct policy {
     const struct config_field *params;    /* what a scenario may set; NULL: nothing */
     size_t params_bytes;
     size_t state_bytes;                   /* the world allocates, zeroes and frees it */
-    /* NULL: the parameters are copied to the beginning of the state. Returns 0 or a negative code; after a failure fini is not
-     * called. */
+    /* NULL: the parameters are copied to the beginning of the state. Returns 0 or a negative code; after a failure
+     * fini is not called. */
     int (*init)(void *state, const void *params, struct diag *diag);
     void (*fini)(void *state); /* may be NULL */
 };
@@ -53,12 +54,11 @@ struct policy {
 
 /* --- Functions of a family --- */
 
-/* A family's header lists its functions as rows
- * X(struct, need, result, name, parameters, arguments, view, subject). The members of the struct, the check of plug-ins and
- * the conformance guard follow from the list.
+/* A family's header lists its functions as rows X(struct, need, result, name, parameters, arguments, view, subject).
+ * The members of the struct, the check of plug-ins and the conformance guard follow from the list.
  *
- * need: REQUIRED; OPTIONAL: may be NULL; ONE_OF: at least one of these is not NULL. view, subject: what a policy may look at
- * and must leave as it was; POLICY_NONE: nothing. */
+ * need: REQUIRED; OPTIONAL: may be NULL; ONE_OF: at least one of these is not NULL. view, subject: what a policy may
+ * look at and must leave as it was; POLICY_NONE: nothing. */
 #define POLICY_MEMBER(family_struct, need, result, name, parameters, ...) result(*name) parameters;
 #define POLICY_NONE ((const char *)NULL)
 
@@ -72,13 +72,13 @@ struct policy_table {
 const char *policy_family_name(enum policy_family family);
 size_t policy_family_bytes(enum policy_family family);
 
-/* Where the conformance scenarios name a policy of the family under test ("jobs.scheduler"); the family and the names, at most
- * four and ended by NULL, of the built-in policies that it meets there. */
+/* The key under which the conformance scenarios name a policy under test ("jobs.scheduler"). The family of the built-in
+ * policies that it meets there, and their names: at most four, ended by NULL. */
 const char *policy_family_key(enum policy_family family);
 enum policy_family policy_family_met(enum policy_family family);
 const char *const *policy_family_partners(enum policy_family family);
 
-/* The functions of its family that a policy lacks, for a message; NULL: it is complete. */
+/* The first required function that the policy lacks; NULL: it is complete. */
 const char *policy_missing(const struct policy *policy);
 
 /* The names of the oracle knowledge in this set, separated by commas; "" for none. */

@@ -1,8 +1,8 @@
 /* Power capping: what the GPUs of a power domain are held to. The view of a domain, the plan, the struct of a capper.
  *
- * A capper holds one domain below its budget: a server, a rack, a row or the site. It learns of the domain's power by telemetry, which
- * is a mean over a window and comes late, and of its own commands at once. Commands take effect late (out of band: 40 s), the
- * brake sooner (5 s). GPUs are in two groups, those of work of low and of high priority. */
+ * A capper holds one domain below its budget: a server, a rack, a row or the site. It learns of the domain's power by
+ * telemetry, which is a mean over a window and comes late, and of its own commands at once. Commands take effect late
+ * (out of band: 40 s), the brake sooner (5 s). GPUs are in two groups, those of work of low and of high priority. */
 #ifndef ORRERY_WORLD_POLICY_POWER_CAP_H
 #define ORRERY_WORLD_POLICY_POWER_CAP_H
 
@@ -51,7 +51,8 @@ struct power_command {
     const char *reason;           /* a static text */
 };
 
-/* At most one command for each group and one for the brake. A command replaces those for its target that are in flight. */
+/* At most one command for each group and one for the brake. A command replaces those for its target that are in
+ * flight. */
 struct power_plan {
     struct power_command commands[POWER_TARGETS];
 };
@@ -91,9 +92,9 @@ static inline bool power_group_is_ordered(const struct power_group_view *group, 
  *
  * decide: asked when a reading has come. The plan is empty: what it leaves out stays as it is. NULL: never. */
 #define POWER_CAPPER_FUNCTIONS(X)                                                                                      \
-    X(power_capper, OPTIONAL, int, setup, (void *state, const struct power_view *view, struct power_plan *plan),         \
-      (state, view, plan), view, POLICY_NONE)                                                                         \
-    X(power_capper, OPTIONAL, int, decide, (void *state, const struct power_view *view, struct power_plan *plan),        \
+    X(power_capper, OPTIONAL, int, setup, (void *state, const struct power_view *view, struct power_plan *plan),       \
+      (state, view, plan), view, POLICY_NONE)                                                                          \
+    X(power_capper, OPTIONAL, int, decide, (void *state, const struct power_view *view, struct power_plan *plan),      \
       (state, view, plan), view, POLICY_NONE)
 
 struct power_capper {

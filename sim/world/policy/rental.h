@@ -53,24 +53,24 @@ int fleet_plan_set(struct fleet_plan *plan, const char *service, const char *poo
 
 /* --- The family --- */
 
-/* All functions may be NULL; they return 0 or a negative code. A renter without any leaves the site as it is: its whole
- * cluster is rented from the start of the run to its end.
+/* All functions may be NULL; they return 0 or a negative code. A renter without any leaves the site as it is: its
+ * whole cluster is rented from the start of the run to its end.
  *
  * prepare: asked once, before the run.
  *
- * rent: what a job rents for itself, which it holds until it is done. Asked when it is submitted. With this function jobs run
- * under no scheduler.
+ * rent: what a job rents for itself, which it holds until it is done. Asked when it is submitted. With this function
+ * jobs run under no scheduler.
  *
- * fleet: how many replicas services have, by fleet_plan_set; asked once, before the run. Their GPUs are rented for the whole
- * run. */
+ * fleet: how many replicas services have, by fleet_plan_set; asked once, before the run. Their GPUs are rented for
+ * the whole run. */
 #define RENTER_FUNCTIONS(X)                                                                                            \
-    X(renter, OPTIONAL, int, prepare, (void *state, const struct market_view *view, struct diag *diag),                  \
-      (state, view, diag), view, POLICY_NONE)                                                                         \
+    X(renter, OPTIONAL, int, prepare, (void *state, const struct market_view *view, struct diag *diag),                \
+      (state, view, diag), view, POLICY_NONE)                                                                          \
     X(renter, OPTIONAL, int, rent,                                                                                     \
-      (void *state, const struct market_view *view, const struct job_view *job, struct rental *rental),                 \
-      (state, view, job, rental), view, job)                                                             \
+      (void *state, const struct market_view *view, const struct job_view *job, struct rental *rental),                \
+      (state, view, job, rental), view, job)                                                                           \
     X(renter, OPTIONAL, int, fleet,                                                                                    \
-      (void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag),                        \
+      (void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag),                       \
       (state, view, plan, diag), view, POLICY_NONE)
 
 struct renter {

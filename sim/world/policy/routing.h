@@ -10,56 +10,56 @@
 struct fleet;
 struct rng;
 
-/* What the replicas of a pool do for a request: all of it, or its prompt only, or the decoding of prompts that were processed
- * elsewhere. */
+/* What the replicas of a pool process of a request: all of it, its prompt only, or its decoding after a prompt that was
+ * processed elsewhere. */
 enum pool_role { POOL_MIXED, POOL_PREFILL, POOL_DECODE };
 
 /* What a router sees of each replica. */
 struct replica_load {
     int64_t outstanding;  /* requests routed there and not finished */
     int64_t waiting;      /* of these, not yet in the batch */
-    int64_t queued_tokens; /* of all of these: prompt tokens still to be processed */
-    int64_t decodes;      /* unfinished requests that decode there, or will once their prompt has been processed */
+    int64_t queued_tokens; /* prompt tokens that the outstanding requests still have to process */
+    int64_t decodes;      /* outstanding requests that decode there now or after their prompt */
 };
 
-/* What may become of a request now: n_replicas candidates, which routers number from 0. Everything here, and what
- * fleet_view_* tell, is as it was at seen_ns: now, or under an information delay at the latest report.
+/* The candidates for a request: n_replicas replicas, which routers number from 0. All members and the results of
+ * fleet_view_* are as of seen_ns: now, or the latest report under an information delay.
  *
- * Where replicas come and go the candidates are those that are up, in the order of their own numbers, so n_replicas changes
- * between two calls. A replica that comes gets the lowest number that is free, and the highest goes first, so that those
- * that stay mostly keep their places. */
+ * In a service that scales, the candidates are the replicas that are up, ordered by their own numbers, and n_replicas
+ * changes between calls. A new replica gets the lowest free number, and the highest number leaves first, so that the
+ * others mostly keep their places. */
 struct fleet_view {
     sim_ns now_ns, seen_ns;
     int32_t n_replicas;
     const struct replica_load *loads; /* [n_replicas] */
     struct rng *random;               /* sim/core/rng.h: the service's own stream for its routers */
     const struct fleet *fleet;        /* for fleet_view_* below */
-    int32_t first;                    /* of the candidates, in the fleet */
-    const int32_t *numbers;           /* [n_replicas]: theirs in a fleet that scales; NULL: from `first` on */
+    int32_t first;                    /* number of candidate 0 in the fleet */
+    const int32_t *numbers;           /* [n_replicas]: numbers in a fleet that scales; NULL: from `first` on */
 };
 
-/* KV blocks of a candidate: in use, and in all. */
+/* KV blocks of a candidate: in use; total. */
 int64_t fleet_view_kv_used_blocks(const struct fleet_view *view, int32_t replica);
 int64_t fleet_view_kv_total_blocks(const struct fleet_view *view, int32_t replica);
 
-/* What a candidate's pool is for. */
+/* The role of a candidate's pool. */
 enum pool_role fleet_view_role(const struct fleet_view *view, int32_t replica);
 
-/* Oracle (ORACLE_OUTPUT): tokens of the largest KV cache that the unfinished requests of a candidate will come to: prompt and
- * output where they decode, the prompt where only that is processed, until it has been handed over. And the same of one request
- * that arrives. Asking without having declared it is a policy fault. */
+/* Oracle (ORACLE_OUTPUT): largest KV cache, in tokens, of the unfinished requests of a candidate, and of one arriving
+ * request. A request counts prompt and output where it decodes; where only its prompt is processed it counts the
+ * prompt, until it has been handed over. A call without the declared oracle is a policy fault. */
 int64_t fleet_view_reserved_tokens(const struct fleet_view *view, int32_t replica);
 int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct request_view *request);
 
-/* Leading tokens of the request's prompt that are in a candidate's prefix cache, now: engines tell of them as they change, so that
- * there is no information delay. */
+/* Leading prompt tokens of the request that are in a candidate's prefix cache now: engines report changes at once, so
+ * that no information delay applies. */
 int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request);
 
 /* KV blocks of a candidate in tokens. */
 int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica);
 
-/* Prompts that pass the first pipeline stage of a candidate now (where stages do not batch for themselves: any stage), and
- * sequences that decode there and are in no batch, those included whose prompt was processed elsewhere. */
+/* Prompts that pass the first pipeline stage of a candidate now; any stage, unless stages batch for themselves. Decoding
+ * sequences of a candidate in no batch, including those whose prompt was processed elsewhere. */
 int64_t fleet_view_entering_prompts(const struct fleet_view *view, int32_t replica);
 int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica);
 
@@ -73,17 +73,17 @@ struct route_pair {
     int32_t prompt, decode;
 };
 
-/* route: the replica a request goes to, 0 .. n_replicas - 1. In a service with pools it is asked on arrival, of the replicas
- * that may process a prompt, and, by `decode_routing`, when a replica of role prefill has processed it, of those that may
- * decode.
+/* route: returns the replica of a request, 0 .. n_replicas - 1. In a service with pools it is called on arrival, for the
+ * replicas that may process a prompt. When a replica of role prefill has processed the prompt, `decode_routing` is
+ * called for the replicas that may decode.
  *
- * route_pair: chooses both replicas on arrival, of all that there are and whatever their roles; the router is not asked
- * again. Returns 0 or a negative code. A router has one of the two functions at least; route_pair goes before route. */
+ * route_pair: chooses both replicas on arrival, among all replicas whatever their roles; the router is not called
+ * again. Returns 0 or a negative code. A router has at least one of the two functions; route_pair takes precedence. */
 #define ROUTER_FUNCTIONS(X)                                                                                            \
-    X(router, ONE_OF, int, route, (void *state, const struct fleet_view *view, const struct request_view *request),      \
-      (state, view, request), view, request)                                                             \
+    X(router, ONE_OF, int, route, (void *state, const struct fleet_view *view, const struct request_view *request),    \
+      (state, view, request), view, request)                                                                           \
     X(router, ONE_OF, int, route_pair,                                                                                 \
-      (void *state, const struct fleet_view *view, const struct request_view *request, struct route_pair *pair),        \
+      (void *state, const struct fleet_view *view, const struct request_view *request, struct route_pair *pair),       \
       (state, view, request, pair), view, request)
 
 struct router {
