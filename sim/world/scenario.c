@@ -9,31 +9,27 @@
 
 static const char *const keep_names[] = {"metrics", "curves", "rows", "decisions", NULL};
 
-#define FIELD(name) offsetof(struct scenario, name)
+#define ROW_OF struct scenario
 const struct config_field scenario_fields[] = {
-    {.name = "name", .kind = CONFIG_TEXT, .offset = FIELD(name), .value = "", .help = "title of the run in results"},
-    {.name = "cluster", .kind = CONFIG_SECTION, .offset = FIELD(cluster), .fields = cluster_section_fields,
-     .help = "nodes and their GPUs"},
-    {.name = "services", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(services),
-     .fields = service_config_fields, .elem_bytes = sizeof(struct service_config), .help = "LLM services, by name"},
-    {.name = "jobs", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(jobs),
-     .fields = jobs_config_fields, .help = "training and batch jobs"},
-    {.name = "failures", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(failures),
-     .fields = failures_config_fields, .help = "what strikes nodes and jobs, and how it is mended"},
-    {.name = "market", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(market),
-     .fields = market_config_fields, .help = "what renting GPUs costs, and who rents how many"},
-    {.name = "seed", .kind = CONFIG_INT, .offset = FIELD(seed), .value = "1", .min = 0, .max = 9e15,
-     .help = "of all random streams"},
-    {.name = "warmup", .kind = CONFIG_TIME, .offset = FIELD(warmup_ns), .value = "0s", .min = 0, .max = 9e9,
-     .help = "what arrives before this time is left out of the metrics"},
-    {.name = "until", .kind = CONFIG_TIME, .offset = FIELD(until_ns), .value = "0s", .min = 0, .max = 9e9,
-     .help = "end of the run; 0s: when everything that arrived has finished"},
-    {.name = "keep", .kind = CONFIG_CHOICE, .offset = FIELD(keep), .value = "rows", .choices = keep_names,
-     .help = "metrics only; curves: distributions and time series, too; rows of requests and jobs; all their decisions"},
-    {.name = "sample", .kind = CONFIG_SECTION, .offset = FIELD(sample), .fields = sample_config_fields,
-     .help = "time series of queues, batches, KV cache and GPUs"},
+    ROW_TEXT("name", name, DEFAULT(""), ANY, "title of the run in results"),
+    ROW_SECTION("cluster", cluster, FILLED, cluster_section_fields, "nodes and their GPUs"),
+    ROW_MAP("services", services, OPTIONAL, ANY, struct service_config, service_config_fields, "LLM services, by name"),
+    ROW_SECTION("jobs", jobs, OPTIONAL, jobs_config_fields, "training and batch jobs"),
+    ROW_SECTION("failures", failures, OPTIONAL, failures_config_fields,
+                "what makes nodes and jobs fail, and how they are repaired"),
+    ROW_SECTION("market", market, OPTIONAL, market_config_fields, "what renting GPUs costs, and who rents how many"),
+    ROW_INT("seed", seed, DEFAULT("1"), WITHIN(0, 9e15), "of all random streams"),
+    ROW_TIME("warmup", warmup_ns, DEFAULT("0s"), WITHIN(0, 9e9),
+             "what arrives before this time is left out of the metrics"),
+    ROW_TIME("until", until_ns, DEFAULT("0s"), WITHIN(0, 9e9),
+             "end of the run; 0s: when everything that arrived has finished"),
+    ROW_CHOICE(
+        "keep", keep, DEFAULT("rows"), keep_names,
+        "rows that are stored: metrics; curves: distributions and time series, too; rows: of requests and jobs, too; "
+        "decisions: all of theirs, too"),
+    ROW_SECTION("sample", sample, FILLED, sample_config_fields, "time series of queues, batches, KV cache and GPUs"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 int scenario_bind(const struct config *config, const struct config_families *families, struct arena *arena,
                   struct scenario *scenario, struct diag *diag)
@@ -88,7 +84,8 @@ static bool jobs_rent(const struct scenario *scenario)
     return renter != NULL && renter->rent != NULL;
 }
 
-/* Calls `visit` for every policy in force; `service` is NULL for those of jobs, and of the site, whose key is the whole path. */
+/* Calls `visit` for every policy in force. `service` is NULL for policies of jobs, and of the site, whose key is the
+ * whole path. */
 static void each_policy(const struct scenario *scenario, void *context, policy_visit visit)
 {
     for (size_t i = 0; i < scenario->services.n; i++) {

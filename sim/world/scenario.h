@@ -1,5 +1,5 @@
-/* A scenario: the site, what arrives there, and by which policies it runs. Bound from a config document by the tables of
- * each room. */
+/* A scenario: the site, what arrives there, and the policies that run it. The tables of the rooms bind it from a config
+ * document. */
 #ifndef ORRERY_WORLD_SCENARIO_H
 #define ORRERY_WORLD_SCENARIO_H
 
@@ -30,8 +30,8 @@ struct policy;
 
 extern const struct config_field scenario_fields[];
 
-/* Binds and checks what no single field can say: something must arrive, warm-up comes before the end. Returns 0 or a
- * negative code with findings. */
+/* Binds the document and checks what no single field can: something arrives, the warm-up ends before the run.
+ * Returns 0 or a negative code with findings. */
 int scenario_bind(const struct config *config, const struct config_families *families, struct arena *arena,
                   struct scenario *scenario, struct diag *diag);
 
@@ -40,8 +40,10 @@ static inline const struct service_config *scenario_service(const struct scenari
     return (const struct service_config *)scenario->services.items + i;
 }
 
-/* The policies in force, one "services.chat.batching=vllm-v0" each, separated by blanks; and the oracle knowledge that they use. */
+/* The policies in force, one "services.chat.batching=vllm-v0" each, separated by blanks. */
 void scenario_policies(const struct scenario *scenario, struct text *text);
+
+/* The oracle knowledge that they use. */
 uint32_t scenario_oracle(const struct scenario *scenario);
 
 /* Whether this policy is in force. */

@@ -77,7 +77,7 @@ static int create_topology(struct world *world)
     return topology_create(&env, &world->topology);
 }
 
-/* The GPUs of further node types are in the catalog, whether or not a pool wants them. */
+/* Checks that the catalog has the GPUs of further node types, whether or not a pool wants them. */
 static int check_node_types(struct world *world)
 {
     const struct config_list *types = &world->scenario->cluster.nodes.node_types;
@@ -123,13 +123,13 @@ static int create_market(struct world *world)
     return market_create(&scenario->market, &env, &world->market);
 }
 
-/* As in the scenario, or with the replicas that were planned for it. */
+/* The service as in the scenario, or with the replicas that the renter planned. */
 static const struct service_config *service_of(const struct world *world, size_t i)
 {
     return world->market != NULL ? market_service(world->market, i) : scenario_service(world->scenario, i);
 }
 
-/* Breakers leave nodes in the dark. */
+/* A tripped breaker takes the power of its nodes. */
 static bool goes_dark(const struct scenario *scenario)
 {
     return scenario->cluster.power.breaker.outage_ns > 0;
@@ -414,7 +414,7 @@ static int start_all(struct world *world)
     return code;
 }
 
-/* The queue is empty: whoever is still in the system waits for something that will never come. */
+/* The queue is empty: requests and jobs that are still in the system wait forever. */
 static int find_stuck(const struct world *world)
 {
     sim_ns until = world->scenario->until_ns;
@@ -423,12 +423,12 @@ static int find_stuck(const struct world *world)
         int64_t left = service_outstanding(world->services[i]);
         if (left > 0)
             return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
-                              "%lld requests of service '%s' wait for ever: its batching policy never takes them",
+                              "%lld requests of service '%s' wait forever: the batching policy never takes them",
                               (long long)left, scenario_service(world->scenario, i)->name);
     }
     if (world->jobs == NULL || jobs_done(world->jobs)) return 0;
     return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
-                      "%lld jobs wait for ever: the scheduler never starts them, or the placer never finds them room",
+                      "%lld jobs wait forever: the scheduler never starts them, or the placer never finds room",
                       (long long)jobs_waiting(world->jobs));
 }
 

@@ -225,7 +225,7 @@ static void a_batcher_that_admits_beyond_the_cache(void)
 
 static void a_batcher_that_never_takes_anybody_is_found_out(void)
 {
-    check_batcher(never_takes_anybody, SIM_E_STALLED, "10 requests of service 'chat' wait for ever");
+    check_batcher(never_takes_anybody, SIM_E_STALLED, "10 requests of service 'chat' wait forever");
 }
 
 static void a_batcher_that_fails_ends_the_run(void)
