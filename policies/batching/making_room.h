@@ -6,9 +6,8 @@
 #include "sim/world/policy/batching.h"
 
 struct room_rules {
-    int64_t
-        spare_blocks; /* 1: to go on a sequence needs a free block even where its last one has room (vLLM v0, Sarathi-Serve);
-                             0: only when it takes one (vLLM v1) */
+    /* Free blocks that a sequence needs to go on where its last block has room: 1 (vLLM v0, Sarathi-Serve) or 0 (vLLM v1). */
+    int64_t spare_blocks;
     int64_t max_batch;    /* sequences of a batch at most */
     bool prompts_only;    /* nobody decodes in this iteration: who is taken joins after it; none is on the host */
     bool swap;            /* KV of the preempted goes to the host; otherwise it is lost */

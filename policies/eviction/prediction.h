@@ -1,8 +1,9 @@
-/* One bit of advice with every access to a cache, true but for errors at random (Antoniadis et al., "Paging with Succinct
- * Predictions", ICML 2023). The truth comes from the future, so whoever uses this is an oracle.
+/* One bit of advice with every access to a cache, true but for errors at random (Antoniadis et al., "Paging with
+ * Succinct Predictions", ICML 2023). The truth comes from the future, so whoever uses this is an oracle.
  *
  *     discard  1: the best offline policy (Belady's) evicts the item before its next use, or while it has none
- *     phase    1: the item is not asked for in the next phase. Phases are the longest stretches of accesses with at most
+ *     phase    1: the item is not asked for in the next phase. Phases are the longest stretches of accesses with at
+ *              most
  *              k different keys, one after the other from the first access on: those of marking algorithms */
 #ifndef ORRERY_POLICIES_EVICTION_PREDICTION_H
 #define ORRERY_POLICIES_EVICTION_PREDICTION_H

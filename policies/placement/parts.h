@@ -47,8 +47,8 @@ int32_t part_best_gpu(const struct node_view *node, const struct part *part);
 bool part_is_open(const struct cluster_view *view, int32_t node, const struct part *part,
                   const struct placement *placement);
 
-/* Of the nodes from `first` to before `end` that are open to the part the one that leaves least of its GPUs, the lowest of equals;
- * -1 when there is none. */
+/* Of the nodes from `first` to before `end` that are open to the part the one that leaves least of its GPUs, the
+ * lowest of equals; -1 when there is none. */
 int32_t part_best_node(const struct cluster_view *view, const struct part *part, int32_t first, int32_t end,
                        const struct placement *placement);
 

@@ -1,15 +1,17 @@
-/* POLCA (Patel et al., "Characterizing Power Management Opportunities for LLMs in the Cloud", ASPLOS 2024): two thresholds with
- * hysteresis, two priorities, and the power brake. With p the power over the budget:
+/* POLCA (Patel et al., "Characterizing Power Management Opportunities for LLMs in the Cloud", ASPLOS 2024): two
+ * thresholds with hysteresis, two priorities, and the power brake. With p the power over the budget:
  *
  *     p > 1             the brake
- *     p > t2            low priority at its second clock; when that has taken effect and p is still above: high priority, too
+ *     p > t2            low priority at its second clock; when that has taken effect and p is still above: high
+ *                       priority, too
  *     p > t1            low priority at its first clock
  *     p < t2 - h        back to what t1 asks for
  *     p < t1 - h        nothing is locked
  *
- * A command that is on its way is not given again; another one for the same GPUs may replace it. That p is "still" above is said
- * by a reading whose window began after the effect. While the brake is on or on its way, power says nothing of what it would be
- * without, and no lock is lifted. (The paper does not say when the brake is let go: here below t2 - h.) */
+ * A command that is on its way is not given again; another one for the same GPUs may replace it. That p is "still"
+ * above is said by a reading whose window began after the effect. While the brake is on or on its way, power says
+ * nothing of what it would be without, and no lock is lifted. (The paper does not say when the brake is let go: here
+ * below t2 - h.) */
 #include "policies/declared.h"
 #include "policies/power_cap/braking.h"
 

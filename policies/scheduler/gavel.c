@@ -1,19 +1,23 @@
-/* Gavel (Narayanan et al., OSDI 2020): what share of its time each job has on GPUs of which type is the optimum of a linear program,
- * and rounds turn shares into what runs. Objectives, all heterogeneity-aware by the jobs' speeds on each node type:
+/* Gavel (Narayanan et al., OSDI 2020): what share of its time each job has on GPUs of which type is the optimum of a
+ * linear program, and rounds turn shares into what runs. Objectives, all heterogeneity-aware by the jobs' speeds on
+ * each node type:
  *
  *     las       the least normalised rate is largest, relative to `weights`: least attained service, max-min fairness
  *     makespan  the last one is done soonest
  *     ftf       the worst finish, relative to the one on an nth part of the cluster, is best: finish time fairness
  *     fifo      rates count more the earlier a job came
- *     cost      most work per dollar, each job's rate relative to its fastest type; with `slo` each job fast enough to be done
+ *     cost      most work per dollar, each job's rate relative to its fastest type; with `slo` each job fast enough to
+ *               be done
  *               within so many times its estimated run time, as long as all can be
  *
- * An slo that all together cannot meet is left out of that allocation, a job past its own has none any more, and a program that is not
- * solved makes way for equal shares: all are warned of.
+ * An slo that all together cannot meet is left out of that allocation, a job past its own has none any more, and a
+ * program that is not solved makes way for equal shares: all are warned of.
  *
- * With "aware": false all speeds count as 1, as a scheduler has it that knows of no GPU types; node types then choose in turn.
+ * With "aware": false all speeds count as 1, as a scheduler has it that knows of no GPU types; node types then
+ * choose in turn.
  *
- * What jobs have left goes by the users' estimates. Packing, entities and their hierarchies, and estimated speeds are left out. */
+ * What jobs have left goes by the users' estimates. Packing, entities and their hierarchies, and estimated speeds
+ * are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_lp.h"
 #include "policies/scheduler/gavel_rounds.h"

@@ -262,7 +262,8 @@ static const struct conform_case request_cases[] = {
              UNIFORM("prompt", 1, 300), UNIFORM("output", 1, 80)),
 };
 
-/* At the end: cases that a family does not take. Services with pools do not scale; offloaders place the layers of one stage. */
+/* At the end: cases that a family does not take. Services with pools do not scale; offloaders place the layers of
+ * one stage. */
 enum { N_WITH_STAGES = 1, N_WITH_POOLS = 2 };
 
 /* Memory of all kinds beyond the GPU, and goals, for policies that know what to do with them. */

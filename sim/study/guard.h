@@ -1,5 +1,5 @@
-/* A policy under watch. To the world it is the policy itself, but every call goes through checks of what the world shows
- * and of what the policy changes:
+/* A policy under watch. To the world it is the policy itself, but every call goes through checks of what the world
+ * shows and of what the policy changes:
  *
  *     GPUs are conserved at every change and decision of a scheduler: free + held by running jobs = all, on nodes too
  *     items of a cache are conserved: inserted and not forgotten = cached, acquired and not released = in use
@@ -30,7 +30,8 @@ struct guard {
     void *context;
     /* What was seen. */
     int64_t n_calls;          /* of the policy's functions */
-    bool grants_others;       /* other GPUs than jobs asked for: what jobs hold does not follow from what they ask for */
+    /* other GPUs than jobs asked for: what jobs hold does not follow from what they ask for */
+    bool grants_others;
     enum guard_breach breach; /* the first */
     sim_ns breach_ns;         /* 0 where the view shows no time */
     char text[GUARD_TEXT_CHARS];

@@ -1,13 +1,13 @@
 /* The datacenter: built from a scenario, run to its end, rows to a sink.
  *
- * world_create checks everything that can be checked before the first event: catalog names, GPUs, cost models, traces.
- * So the caller can open its results only after that.
+ * world_create checks everything that can be checked before the first event: catalog names, GPUs, cost models,
+ * traces. So the caller can open its results only after that.
  *
  * The numbered laws of the world. Each is checked beside the state that it guards, after every event with `--check
  * event` and at the end of every run. A violation is a bug of ours: it ends the process with the number of the law.
  *
- *     INV-1   requests are conserved: in the pool = at the replicas = queued + running + paused + away; each is where its
- *             state says (service_end.c, replica_check.c)
+ *     INV-1   requests are conserved: in the pool = at the replicas = queued + running + paused + away; each is where
+ *             its state says (service_end.c, replica_check.c)
  *     INV-2   KV is conserved: a replica's blocks = free + held by its requests + held for requests handed over; blocks
  *             on the host and in transfer belong to requests that are away or wait for them (replica_check.c)
  *     INV-3   a decoding sequence has tokens to come, and the order of finishing contains it (replica_check.c)
@@ -57,7 +57,8 @@ struct world_options {
 
 struct world_result {
     sim_ns end_ns;
-    double extrapolated_frac; /* of the kernels' time, over all replicas; NAN: unknown, a cost model is not calibrated */
+    /* of the kernels' time, over all replicas; NAN: unknown, a cost model is not calibrated */
+    double extrapolated_frac;
     struct engine_stats engine;
 };
 

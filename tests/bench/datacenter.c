@@ -1,7 +1,8 @@
 /* Measures jobs per second of CPU time in whole scenarios of jobs, one JSON line per cell.
  *
  *     acme     a million jobs like those of Acme's Seren on 2,288 GPUs, under FIFO and Tiresias
- *     openb    Alibaba's tasks placed on its 1,213 nodes one by one, until all GPUs are requested, by FGD and its rivals;
+ *     openb    Alibaba's tasks placed on its 1,213 nodes one by one, until all GPUs are requested, by FGD and its
+ *              rivals;
  *              only where the public data is installed
  *
  * The time covers reading or generating the trace, events, decisions and statistics. */

@@ -1,11 +1,13 @@
 /* Measures requests per second of CPU time on the whole path of `orrery run`, from the trace to rows in SQLite.
  *
- *     serve                 a million requests of the Azure conversation mix on 64 replicas; each batcher beside vLLM v0,
+ *     serve                 a million requests of the Azure conversation mix on 64 replicas; each batcher beside vLLM
+ *                           v0,
  *                           metrics only; in full also a day of a service of 1000 GPUs
- *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done per
+ *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done
+ *                           per
  *                           change of a batch, not per token
  *     serve_power           reading and holding power, against a run without
- */
+ * */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 
@@ -83,8 +85,8 @@ static void report_long_outputs(void)
     fflush(stdout);
 }
 
-/* The same requests with the power of a row of eight servers read every 2 s and held by POLCA, far from its thresholds, so that both
- * do the same; in pairs, the median ratio of CPU time. */
+/* The same requests with the power of a row of eight servers read every 2 s and held by POLCA, far from its
+ * thresholds, so that both do the same; in pairs, the median ratio of CPU time. */
 static void report_power(void)
 {
     static const char power[] = ", \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67}, "

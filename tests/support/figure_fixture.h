@@ -9,7 +9,8 @@
  * items of these lists. Static storage: until the next call. */
 const char *figure_json(const char *claims, const char *fitted);
 
-/* Reads it on an empty results database. Everything is in the arena but the open database: figure_data_fini ends that. */
+/* Reads it on an empty results database. Everything is in the arena but the open database: figure_data_fini ends
+ * that. */
 struct figure_case {
     struct arena arena;
     struct figure figure;

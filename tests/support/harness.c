@@ -1,10 +1,12 @@
-/* The test runner: every suite of tests/{unit,property,oracle} and every script of tests/{golden,cli,lint}, in CUnit.
+/* The test runner: every suite of tests/{unit,property,oracle} and every script of tests/{golden,cli,lint}, in
+ * CUnit.
  *
  * usage: run [WORD ...]     only suites and scripts whose name contains one of the words
  *
  * Tests run in $TEST_WORKERS processes (tests/support/workers.h), by default one per processor, the long ones first.
  *
- * A script passes with exit status 0, is skipped with 77 (its last line of output is the reason) and fails otherwise. */
+ * A script passes with exit status 0, is skipped with 77 (its last line of output is the reason) and fails
+ * otherwise. */
 #include "tests/support/harness.h"
 
 #include "tests/support/workers.h"

@@ -1,5 +1,5 @@
-/* Conservative backfilling once more, on counted GPUs and in whole seconds, as plainly as it can be written: what is in use in
- * a second is counted over all jobs. For comparison with the real one. */
+/* Conservative backfilling once more, on counted GPUs and in whole seconds, as plainly as it can be written: what is
+ * in use in a second is counted over all jobs. For comparison with the real one. */
 #ifndef ORRERY_TESTS_SUPPORT_NAIVE_CONSERVATIVE_H
 #define ORRERY_TESTS_SUPPORT_NAIVE_CONSERVATIVE_H
 

@@ -1,5 +1,5 @@
-/* Tiresias' queues once more, on counted GPUs and in whole seconds, as plainly as they can be written: one list per queue,
- * walked from end to end at every event. For comparison with the real one. */
+/* Tiresias' queues once more, on counted GPUs and in whole seconds, as plainly as they can be written: one list per
+ * queue, walked from end to end at every event. For comparison with the real one. */
 #ifndef ORRERY_TESTS_SUPPORT_NAIVE_TIRESIAS_H
 #define ORRERY_TESTS_SUPPORT_NAIVE_TIRESIAS_H
 

@@ -1,5 +1,6 @@
-/* The tests of a run, shared out among processes: each goes through all of them in order and runs those that no other has
- * claimed. Failures, skips and times lie in memory that all share, so that a process that dies loses only its present test. */
+/* The tests of a run, shared out among processes: each goes through all of them in order and runs those that no
+ * other has claimed. Failures, skips and times lie in memory that all share, so that a process that dies loses only
+ * its present test. */
 #ifndef ORRERY_TESTS_SUPPORT_WORKERS_H
 #define ORRERY_TESTS_SUPPORT_WORKERS_H
 
@@ -12,7 +13,8 @@ int workers_start(void);
 /* Whether this process is to run the test of that number, which no other will. */
 bool workers_claim(int test);
 
-/* Counted for all: the asserts of this process, a test that failed, a test that left with a reason ("suite/test: why"). */
+/* Counted for all: the asserts of this process, a test that failed, a test that left with a reason ("suite/test:
+ * why"). */
 void workers_add_asserts(long asserts);
 void workers_failed(void);
 void workers_skipped(const char *text);

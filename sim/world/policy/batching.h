@@ -62,7 +62,8 @@ int64_t replica_view_blocks(const struct replica_view *view, const struct reques
 int64_t replica_view_freed_blocks(const struct replica_view *view, const struct request_view *request);
 
 /* Prompt tokens of a waiting request that are in the prefix cache; at most the prompt but one token. An admission by
- * this plan counts them as processed, so a prefill names the tokens behind them only. 0 if the request does not wait. */
+ * this plan counts them as processed, so a prefill names the tokens behind them only. 0 if the request does not
+ * wait. */
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
 
 /* Free KV blocks that the request takes, beyond those it holds, to hold `hold_tokens` tokens. Cached blocks in use are
@@ -108,9 +109,9 @@ struct batch_rejection {
     const char *reason;
 };
 
-/* Empty when handed over. Each array has room for `capacity` entries, at least one more than ready and paused sequences.
- * Entries beyond the capacity are counted and refused. Applied in order: rejections, evictions, pauses, resumptions,
- * prefills. */
+/* Empty when handed over. Each array has room for `capacity` entries, at least one more than ready and paused
+ * sequences. Entries beyond the capacity are counted and refused. Applied in order: rejections, evictions, pauses,
+ * resumptions, prefills. */
 struct batch_plan {
     struct batch_prefill *prefills;
     struct batch_eviction *evictions;

@@ -58,8 +58,8 @@ int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica,
 /* KV blocks of a candidate in tokens. */
 int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica);
 
-/* Prompts that pass the first pipeline stage of a candidate now; any stage, unless stages batch for themselves. Decoding
- * sequences of a candidate in no batch, including those whose prompt was processed elsewhere. */
+/* Prompts that pass the first pipeline stage of a candidate now; any stage, unless stages batch for themselves.
+ * Decoding sequences of a candidate in no batch, including those whose prompt was processed elsewhere. */
 int64_t fleet_view_entering_prompts(const struct fleet_view *view, int32_t replica);
 int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica);
 
@@ -73,9 +73,9 @@ struct route_pair {
     int32_t prompt, decode;
 };
 
-/* route: returns the replica of a request, 0 .. n_replicas - 1. In a service with pools it is called on arrival, for the
- * replicas that may process a prompt. When a replica of role prefill has processed the prompt, `decode_routing` is
- * called for the replicas that may decode.
+/* route: returns the replica of a request, 0 .. n_replicas - 1. In a service with pools it is called on arrival, for
+ * the replicas that may process a prompt. When a replica of role prefill has processed the prompt, `decode_routing`
+ * is called for the replicas that may decode.
  *
  * route_pair: chooses both replicas on arrival, among all replicas whatever their roles; the router is not called
  * again. Returns 0 or a negative code. A router has at least one of the two functions; route_pair takes precedence. */

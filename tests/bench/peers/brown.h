@@ -1,8 +1,9 @@
 /* Brown's calendar queue (CACM 31, 1988), as a peer to measure against: one level of days, each a sorted list.
  *
- * Year and day of an event are whole numbers, time / width, because the published floating-point bounds can give a wrong
- * order. The number of days follows the number of events by halves and doubles, and their width is estimated anew from
- * the separation of the next 25 events whenever it changes. Weak where times are tied or skewed: lists get long. */
+ * Year and day of an event are whole numbers, time / width, because the published floating-point bounds can give a
+ * wrong order. The number of days follows the number of events by halves and doubles, and their width is estimated
+ * anew from the separation of the next 25 events whenever it changes. Weak where times are tied or skewed: lists get
+ * long. */
 #ifndef ORRERY_TESTS_BENCH_PEERS_BROWN_H
 #define ORRERY_TESTS_BENCH_PEERS_BROWN_H
 
