@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- Names --- */
 
 static bool is_name_char(char c)
@@ -161,7 +156,7 @@ static int load_table(struct plugin *plugin, struct diag *diag)
 static int hash_object(struct plugin *plugin, struct diag *diag)
 {
     struct hash *hash = hash_create();
-    if (hash == NULL) return fail_nomem(diag);
+    if (hash == NULL) return diag_nomem(diag);
     int code = paths_hash_file(plugin->path, hash, diag);
     hash_hex(hash, plugin->hash);
     hash_destroy(hash);

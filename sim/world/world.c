@@ -295,7 +295,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
 {
     struct world *world = mem_zalloc(1, sizeof *world);
     *out = NULL;
-    if (world == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (world == NULL) return diag_nomem(diag);
     world->scenario = scenario;
     world->options = *options;
     arena_init(&world->arena);

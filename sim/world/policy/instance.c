@@ -127,7 +127,7 @@ int policy_state_create(const struct policy *policy, enum policy_family family, 
                           "policy '%s' does not fit as a %s policy: ABI %u, %u bytes, expected ABI %d, %zu bytes",
                           policy->name, families[family].name, policy->abi, policy->size, POLICY_ABI, size);
     void *made = mem_zalloc(1, policy->state_bytes);
-    if (made == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (made == NULL) return diag_nomem(diag);
     int code = policy_state_init(policy, made, params, diag);
     if (code == 0)
         *state = made;
