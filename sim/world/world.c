@@ -1,5 +1,6 @@
 #include "sim/world/world.h"
 
+#include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/failures/failure.h"
 #include "sim/world/jobs/jobs.h"
@@ -7,7 +8,7 @@
 #include "sim/world/power/power.h"
 #include "sim/world/rows/metric.h"
 
-enum { N_SINGLE_PARTS = 7 }; /* beside the services */
+enum { MOST_SINGLE_PARTS = 16 }; /* beside the services */
 
 struct world {
     const struct scenario *scenario;
@@ -274,20 +275,22 @@ static const struct component services_component = {.name = "services", .finish 
 
 static void add_part(struct world *world, const struct component *component, void *self)
 {
-    if (self != NULL) world->parts[world->n_parts++] = (struct part){component, self, 0};
+    if (self == NULL) return;
+    SIM_REQUIRE(world->n_parts < MOST_SINGLE_PARTS + world->scenario->services.n);
+    world->parts[world->n_parts++] = (struct part){component, self, 0};
 }
 
 /* The order in which components start and finish; they are destroyed in reverse. A new subsystem is one more line. */
 static void list_parts(struct world *world)
 {
-    add_part(world, &market_component, world->market);
     add_part(world, &power_component, world->power);
     for (size_t i = 0; i < world->n_services; i++) add_part(world, &service_component, world->services[i]);
     add_part(world, &services_component, world);
-    add_part(world, &failures_component, world->failures);
     add_part(world, &jobs_component, world->jobs);
-    add_part(world, &topology_component, world->topology);
+    add_part(world, &failures_component, world->failures);
+    add_part(world, &market_component, world->market);
     add_part(world, &site_component, world);
+    add_part(world, &topology_component, world->topology);
 }
 
 int world_create(const struct scenario *scenario, const struct world_options *options, struct world **out,
@@ -317,7 +320,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
                                             .look_every = options->check ? 1 : 0};
     world->site.engine = engine_create(&engine_options);
     int code = world->site.engine != NULL ? cluster_create(&scenario->cluster.nodes, &world->cluster) : SIM_E_NOMEM;
-    world->parts = mem_zalloc(N_SINGLE_PARTS + scenario->services.n, sizeof *world->parts);
+    world->parts = mem_zalloc(MOST_SINGLE_PARTS + scenario->services.n, sizeof *world->parts);
     if (world->parts == NULL) code = SIM_E_NOMEM;
     if (code == 0) code = check_node_types(world);
     if (code == 0) code = create_topology(world);

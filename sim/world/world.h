@@ -22,7 +22,8 @@
  *     INV-9   a tier holds at least nothing and at most its capacity (topology_stats.c)
  *     INV-10  a replica that is not up has no requests; it holds all GPUs it needs, or none while it is down
  *             (service_scaling_look.c, replica_check.c)
- *     INV-11  the energy of the site is the integral of its power, to 1e-9: in runs that visit every boundary (power.c)
+ *     INV-11  the energy of the site is the integral of its power, to 1e-9: with `--check event`, in runs that visit
+ *             every boundary or have no services (power.c)
  *     INV-12  leases add up: the leased GPUs and the bill are the sums over leases and over offers, to the micro-dollar
  *             (market.c) */
 #ifndef ORRERY_WORLD_WORLD_H

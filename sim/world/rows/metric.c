@@ -14,13 +14,14 @@
         {name ".p99", unit, direction, "99th percentile of the " definition, vllm},                                    \
         {name ".max", unit, direction, "longest " definition, vllm},
 
+/* In the order in which lists and comparisons show them. */
 const struct metric_def metric_dictionary[] = {
-#include "sim/world/rows/metrics_failures.inc"
-#include "sim/world/rows/metrics_jobs.inc"
-#include "sim/world/rows/metrics_links.inc"
-#include "sim/world/rows/metrics_rental.inc"
 #include "sim/world/rows/metrics_requests.inc"
+#include "sim/world/rows/metrics_jobs.inc"
+#include "sim/world/rows/metrics_failures.inc"
+#include "sim/world/rows/metrics_links.inc"
 #include "sim/world/rows/metrics_scaling.inc"
+#include "sim/world/rows/metrics_rental.inc"
     {0}};
 
 const struct metric_def *metric_find(const char *name)

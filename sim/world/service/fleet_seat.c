@@ -56,6 +56,7 @@ int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct 
     if (is_endless(fleet)) return 1;
     holder->held = replica->parts;
     holder->ugpus = (int64_t)replica->seat.n_gpus * GPU_MICRO;
+    if (holder->ops == NULL) return 1; /* it has not joined yet: holders_join reports them */
     const int code = holders_given(&fleet->env->cluster->holders, holder, now);
     return code != 0 ? code : 1;
 }
