@@ -2,6 +2,7 @@
  * time: which command is given at which reading, and none twice. Then its baselines. */
 #include "policies/declared.h"
 #include "sim/world/policy/power_cap.h"
+#include "sim/world/policy/instance.h"
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"
@@ -49,7 +50,7 @@ static bool rig_open(struct rig *rig, const char *name, const char *param, doubl
             *(double *)(void *)((char *)&params + field->offset) = number;
     }
     rig->state = mem_zalloc(1, rig->capper->policy.state_bytes);
-    return CHECK(rig->state != NULL) && CHECK_EQ_INT(rig->capper->policy.init(rig->state, &params, &diag), 0);
+    return CHECK(rig->state != NULL) && CHECK_EQ_INT(policy_state_init(&rig->capper->policy, rig->state, &params, &diag), 0);
 }
 
 static struct power_group_view *target_of(struct rig *rig, int target)
