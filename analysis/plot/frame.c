@@ -1,7 +1,7 @@
 #include "analysis/plot/frame.h"
 
-#include "analysis/plot/mark.h"
 #include "analysis/plot/draw.h"
+#include "analysis/plot/mark.h"
 
 #include <math.h>
 #include <string.h>

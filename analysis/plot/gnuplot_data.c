@@ -1,8 +1,8 @@
 /* The numbers of a chart for gnuplot, all of them: nothing is thinned or cut. */
 #include "analysis/plot/gnuplot.h"
 
-#include "analysis/plot/mark.h"
 #include "analysis/plot/lanes.h"
+#include "analysis/plot/mark.h"
 #include "sim/core/mem.h"
 
 #include <float.h>

@@ -1,9 +1,9 @@
 /* orrery export: a table or view of a results database as CSV. */
 #include "analysis/export/export.h"
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
-#include "sim/cli/answer.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"

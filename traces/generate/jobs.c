@@ -5,8 +5,8 @@
 #include "traces/generate/arrival.h"
 #include "traces/generate/end.h"
 #include "traces/generate/job_mix.h"
-#include "traces/stream.h"
 #include "traces/registry.h"
+#include "traces/stream.h"
 #include "traces/transform.h"
 
 #include "sim/core/mem.h"

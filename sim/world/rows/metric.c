@@ -16,12 +16,12 @@
 
 /* In the order in which lists and comparisons show them. */
 const struct metric_def metric_dictionary[] = {
-#include "sim/world/rows/metrics_requests.inc"
-#include "sim/world/rows/metrics_jobs.inc"
 #include "sim/world/rows/metrics_failures.inc"
+#include "sim/world/rows/metrics_jobs.inc"
 #include "sim/world/rows/metrics_links.inc"
-#include "sim/world/rows/metrics_scaling.inc"
 #include "sim/world/rows/metrics_rental.inc"
+#include "sim/world/rows/metrics_requests.inc"
+#include "sim/world/rows/metrics_scaling.inc"
     {0}};
 
 const struct metric_def *metric_find(const char *name)

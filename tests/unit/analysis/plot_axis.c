@@ -1,8 +1,8 @@
 /* Axes, ticks and texts of charts: laws and closed forms. */
 #include "tests/support/harness.h"
 
-#include "analysis/plot/mark.h"
 #include "analysis/plot/draw.h"
+#include "analysis/plot/mark.h"
 #include "analysis/plot/ticks.h"
 #include "sim/core/rng.h"
 

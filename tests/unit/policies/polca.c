@@ -1,8 +1,8 @@
 /* POLCA's state machine on scripted series of power, through the interface of its family, with commands that take their
  * time: which command is given at which reading, and none twice. Then its baselines. */
 #include "policies/declared.h"
-#include "sim/world/policy/power_cap.h"
 #include "sim/world/policy/instance.h"
+#include "sim/world/policy/power_cap.h"
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"
