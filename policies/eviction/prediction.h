@@ -3,8 +3,7 @@
  *
  *     discard  1: the best offline policy (Belady's) evicts the item before its next use, or while it has none
  *     phase    1: the item is not asked for in the next phase. Phases are the longest stretches of accesses with at
- *              most
- *              k different keys, one after the other from the first access on: those of marking algorithms */
+ *              most k different keys, one after the other from the first access on: those of marking algorithms */
 #ifndef ORRERY_POLICIES_EVICTION_PREDICTION_H
 #define ORRERY_POLICIES_EVICTION_PREDICTION_H
 

@@ -2,8 +2,8 @@
  * thresholds with hysteresis, two priorities, and the power brake. With p the power over the budget:
  *
  *     p > 1             the brake
- *     p > t2            low priority at its second clock; when that has taken effect and p is still above: high
- *                       priority, too
+ *     p > t2            low priority at its second clock; when that has taken effect and p is still above,
+ *                       high priority, too
  *     p > t1            low priority at its first clock
  *     p < t2 - h        back to what t1 asks for
  *     p < t1 - h        nothing is locked

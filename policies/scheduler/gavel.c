@@ -7,8 +7,7 @@
  *     ftf       the worst finish, relative to the one on an nth part of the cluster, is best: finish time fairness
  *     fifo      rates count more the earlier a job came
  *     cost      most work per dollar, each job's rate relative to its fastest type; with `slo` each job fast enough to
- *               be done
- *               within so many times its estimated run time, as long as all can be
+ *               be done within so many times its estimated run time, as long as all can be
  *
  * An slo that all together cannot meet is left out of that allocation, a job past its own has none any more, and a
  * program that is not solved makes way for equal shares: all are warned of.

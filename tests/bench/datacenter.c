@@ -2,8 +2,7 @@
  *
  *     acme     a million jobs like those of Acme's Seren on 2,288 GPUs, under FIFO and Tiresias
  *     openb    Alibaba's tasks placed on its 1,213 nodes one by one, until all GPUs are requested, by FGD and its
- *              rivals;
- *              only where the public data is installed
+ *              rivals; only where the public data is installed
  *
  * The time covers reading or generating the trace, events, decisions and statistics. */
 #include "tests/bench/bench.h"

@@ -1,13 +1,10 @@
 /* Measures requests per second of CPU time on the whole path of `orrery run`, from the trace to rows in SQLite.
  *
  *     serve                 a million requests of the Azure conversation mix on 64 replicas; each batcher beside vLLM
- *                           v0,
- *                           metrics only; in full also a day of a service of 1000 GPUs
+ *                           v0, metrics only; in full also a day of a service of 1000 GPUs
  *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done
- *                           per
- *                           change of a batch, not per token
- *     serve_power           reading and holding power, against a run without
- * */
+ *                           per change of a batch, not per token
+ *     serve_power           reading and holding power, against a run without */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 

@@ -12,11 +12,10 @@ families=$(sed 's/\..*//' "$known" | sort -u | tr '\n' '|' | sed 's/|$//')
 grep -rhE --include='*.[ch]' '"[a-z]+\.[a-z_]+"' sim/world | grep -vE 'config_where|place\(' |
     grep -oE '"[a-z]+\.[a-z_]+"' | tr -d '"' >>"$known"
 
-# Names in strings of C, of SQL and of the reports' script; not behind config_where, which takes keys of scenarios, nor in
-# the table of these keys.
+# Names in strings of C, of SQL and of the reports' script; not behind config_where, which takes keys of scenarios.
 grep -rnoE --include='*.[ch]' --include='*.sql' --include='*.js' \
-    "(config_where\([^\"]*|\[POLICY_[A-Z_]*\] = )?[\"']($families)\.[a-z0-9_.]+(\[[^\"']*\])?[\"']" analysis sim/cli sim/study |
-    grep -vE 'config_where|\[POLICY_' |
+    "(config_where\([^\"]*)?[\"']($families)\.[a-z0-9_.]+(\[[^\"']*\])?[\"']" analysis sim/cli sim/study |
+    grep -v config_where |
     awk -v known="$known" '
         BEGIN { while ((getline name < known) > 0) is_known[name] }
         {

@@ -216,7 +216,7 @@ static int compare_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Shell scripts named test_*.sh in tests/FOLDER become the tests of one suite. */
+/* Shell scripts in tests/FOLDER, but for lib*.sh, become the tests of one suite. */
 static void add_scripts(const char *folder, int argc, char **argv)
 {
     char path[512];
