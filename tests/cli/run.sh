@@ -171,4 +171,9 @@ for file in calibration/a100-80-sxm engines/vllm-0.12 llms/llama-2-7b hardware/a
 done
 echo >>"$T/data/configs/calibration/h200-sxm.json"
 equal "$(hash_of "$T/data")" "$shipped" 'the hash with another file that was not read'
+# Placers that score nodes keep those of several node types apart.
+for placer in best-fit fgd; do
+    run 0 run gavel-heterogeneous -q --set jobs.placement=$placer --set cluster.node_types.p100.nodes=5 \
+        --set cluster.node_types.k80.nodes=7
+done
 finish

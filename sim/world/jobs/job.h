@@ -76,7 +76,8 @@ struct jobs {
     int32_t n_node_types;            /* with the first */
     const struct scheduler *scheduler;
     const struct placer *placer; /* NULL: GPUs are only counted */
-    void *scheduler_state, *placer_state;
+    void *scheduler_state;
+    void **placer_states; /* [n_node_types]: placers keep what they know of nodes by number */
     struct source_options source_options;
     struct job_source *source;
     struct job_record record;   /* the next one, when not `dry` */

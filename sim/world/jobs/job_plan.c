@@ -118,7 +118,7 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     const int32_t index = demand_with(job, (int32_t)gpus, &demand);
     if (index < 0) return false;
     const struct job_view asked = show_as(job, (int32_t)gpus, index);
-    const bool is_possible = jobs->placer->possible(jobs->placer_state, view, &job->view);
+    const bool is_possible = jobs->placer->possible(jobs->placer_states[node_type], view, &job->view);
     job->view = asked;
     return is_possible;
 }
@@ -137,7 +137,7 @@ static int place(struct job *job, int32_t gpus)
     placement->n = 0;
     placement->gpu = -1;
     const struct job_view asked = show_as(job, gpus, index);
-    const int found = jobs->placer->place(jobs->placer_state, view, &job->view, placement);
+    const int found = jobs->placer->place(jobs->placer_states[job->view.node_type], view, &job->view, placement);
     job->view = asked;
     if (found <= 0) return found;
     code = cluster_take_demand(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &demand, placement,

@@ -272,16 +272,29 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config, co
         diag_error(jobs->site->diag, code, "jobs", "choose a placer that counts GPUs per node",
                    "placer '%s' looks at nodes one by one, but nodes have more than %d GPUs", placer->policy.name,
                    NODE_LIST_MAX_GPUS);
-    if (code < 0) return code;
-    return policy_state_create(&placer->policy, POLICY_PLACEMENT, sizeof *placer, config->placement.params,
-                               &jobs->placer_state, jobs->site->diag);
+    return code;
+}
+
+/* A placer for each node type. */
+static int make_placers(struct jobs *jobs)
+{
+    const struct placer *placer = jobs->placer;
+    int code = 0;
+    if (placer == NULL) return 0;
+    jobs->placer_states = mem_zalloc((size_t)jobs->n_node_types, sizeof *jobs->placer_states);
+    if (jobs->placer_states == NULL) return SIM_E_NOMEM;
+    for (int32_t i = 0; i < jobs->n_node_types && code == 0; i++)
+        code = policy_state_create(&placer->policy, POLICY_PLACEMENT, sizeof *placer, jobs->config->placement.params,
+                                   &jobs->placer_states[i], jobs->site->diag);
+    return code;
 }
 
 static int open_trace(struct jobs *jobs, const struct jobs_config *config)
 {
     const struct trace_format *format = config->trace.entry;
     jobs->source_options = (struct source_options){
-        .seed = jobs->site->seed, .run = jobs->site->run, .stream = "jobs", .where = config_where(jobs->site->config, "jobs.trace")};
+        .seed = jobs->site->seed, .run = jobs->site->run, .stream = "jobs",
+        .where = config_where(jobs->site->config, "jobs.trace")};
     return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->site->diag);
 }
 
@@ -355,6 +368,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
+    if (code == 0) code = make_placers(jobs);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
@@ -374,7 +388,9 @@ void jobs_destroy(struct jobs *jobs)
     if (jobs == NULL) return;
     if (jobs->source != NULL) jobs->source->close(jobs->source);
     if (jobs->scheduler != NULL) policy_state_destroy(&jobs->scheduler->policy, jobs->scheduler_state);
-    if (jobs->placer != NULL) policy_state_destroy(&jobs->placer->policy, jobs->placer_state);
+    for (int32_t i = 0; jobs->placer_states != NULL && i < jobs->n_node_types; i++)
+        policy_state_destroy(&jobs->placer->policy, jobs->placer_states[i]);
+    mem_free((void *)jobs->placer_states);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     job_checkpoints_destroy(jobs);
