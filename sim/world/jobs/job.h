@@ -35,7 +35,7 @@ struct job {
     double unsaved_gpu_s;  /* at its last stop: GPU time of unsaved work */
     sim_ns restart_ns;     /* wait that a failure adds to its next start */
     double lost_gpu_s;     /* GPU time of repeated work */
-    sim_ns held_from_ns, held_to_ns; /* its stay without a placement row so far; held_to: set when it stops */
+    sim_ns held_from_ns, held_to_ns; /* its stay without a placement row so far; held_to_ns: set when it stops */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
     int32_t preempt_action;        /* index of that preemption among the plan's actions; -1: not recorded */
     struct job *prev, *next;       /* in the system, in the order of submission */

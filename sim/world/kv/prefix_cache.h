@@ -11,7 +11,7 @@
  *
  *     admission    n = prefix_cache_match(...); the first n * H / B of the request's KV blocks are cached
  *                  prefix_chain_acquire: these can no longer be evicted
- *                  for the other blocks: take free ones; while there are too few, call prefix_cache_evict, each of
+ *                  for the other blocks: take free ones; while there are too few, call cache_evict, each of
  *                  which returns H / B. So before acquiring, a replica has free + evictable * H / B blocks to give
  *     computed     prefix_chain_publish(chain, tokens processed so far): the request's own blocks become shared ones. A
  *                  block that another request has published before stays the request's own
