@@ -73,7 +73,7 @@ void table_json(struct answer_table *table, const char *json)
 
 static size_t count_rows(const struct answer_table *table)
 {
-    return table->n_cells / table->n_columns;
+    return table->n_columns > 0 ? table->n_cells / table->n_columns : 0; /* 0: out of memory before the columns */
 }
 
 static const char *cell_text(const struct answer_table *table, size_t row, size_t column)
