@@ -222,10 +222,12 @@ refit-%: build/orrery FORCE
 ## make power      fit the power of every GPU, or T=gpu, anew to the measurements below DATA, into configs/calibration/power
 power: $(call parts,power-,power,$(T))
 power-%: files = $(call sources,power,$*,files)
+power-%: like = $(call sources,power,$*,like)
 power-%: build/orrery FORCE
+	$(if $(files)$(like),,$(error name the files of '$*', or a GPU like it, below "power" in configs/calibration/sources.json))
 	@mkdir -p configs/calibration/power
 	$(if $(files),build/orrery calibrate power --gpu $* $(files) -o configs/calibration/power/$*.json \
-	    >build/power-$*.txt,@echo '{"gpu": "$*", "like": "$(call sources,power,$*,like)"}' >configs/calibration/power/$*.json)
+	    >build/power-$*.txt,@echo '{"gpu": "$*", "like": "$(like)"}' >configs/calibration/power/$*.json)
 
 ## make engines    fit the host time of every engine, or E=name, anew to the measured iterations, into configs/engines
 engines: $(call parts,engine-,engines,$(E))

@@ -191,6 +191,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     how->progress_context = &watch;
     int code = sweeping_init(&host, cli);
     if (code == 0) code = sweep(study, how, &host.runner, &result, &cli->diag);
+    how->progress_context = NULL;
     sweeping_fini(&host);
     if (watch.has_line) fprintf(cli->err, "\r\033[K");
     bool is_written = (code == 0 || result.n_failed > 0) && (how->ranks == NULL || how->ranks->rank == 0);

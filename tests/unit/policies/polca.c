@@ -50,7 +50,8 @@ static bool rig_open(struct rig *rig, const char *name, const char *param, doubl
             *(double *)(void *)((char *)&params + field->offset) = number;
     }
     rig->state = mem_zalloc(1, rig->capper->policy.state_bytes);
-    return CHECK(rig->state != NULL) && CHECK_EQ_INT(policy_state_init(&rig->capper->policy, rig->state, &params, &diag), 0);
+    return CHECK(rig->state != NULL) &&
+           CHECK_EQ_INT(policy_state_init(&rig->capper->policy, rig->state, &params, &diag), 0);
 }
 
 static struct power_group_view *target_of(struct rig *rig, int target)
