@@ -6,7 +6,7 @@
 #include "sim/world/policy/batching.h"
 
 struct room_rules {
-    /* Free blocks that a sequence needs to go on where its last block has room: 1 (vLLM v0, Sarathi-Serve), 0 (vLLM v1). */
+    /* Free blocks that a sequence needs to go on where its last block has room: vLLM v0 and Sarathi-Serve 1, v1 0. */
     int64_t spare_blocks;
     int64_t max_batch;    /* sequences of a batch at most */
     bool prompts_only;    /* nobody decodes in this iteration: who is taken joins after it; none is on the host */

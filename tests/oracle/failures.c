@@ -323,10 +323,10 @@ static void check_refused(const char *cluster, const char *failures, const char 
 
 static void spare_nodes_without_failing_nodes_are_refused(void)
 {
-    check_refused("\"nodes\": 4", "\"spare_nodes\": 1", "no cause or domain has nodes fail");
+    check_refused("\"nodes\": 4", "\"spare_nodes\": 1", "no cause or domain makes nodes fail");
     check_refused("\"nodes\": 4",
                   "\"spare_nodes\": 1, \"causes\": {\"bug\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"1h\"}}}",
-                  "no cause or domain has nodes fail");
+                  "no cause or domain makes nodes fail");
 }
 
 static void sources_of_one_name_are_refused(void)

@@ -1,4 +1,4 @@
-/* Who hears of GPUs, in which order: watchers as they joined, tenants as they entered, and errors that stop the rest. */
+/* Who hears of GPUs in which order: watchers as they joined, tenants as they entered. An error stops the rest. */
 #include "sim/world/cluster/holder.h"
 
 #include "sim/core/err.h"
