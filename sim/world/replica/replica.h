@@ -138,18 +138,17 @@ struct replica {
     struct owner owner;
     enum replica_state state;
     bool is_woken;          /* its event is due now, because something has arrived */
-    const struct replica_env *env;
     int32_t index;
+    const struct replica_env *env;
     struct replica_load *load; /* as routers see it */
-    struct topology_seat seat; /* its GPUs, for transfers over links */
-    struct holder holder;      /* the same, for who watches the GPUs of the site */
-    struct allocation *parts;  /* [stages]: what the holder holds; NULL: never any */
-    struct replica_stream *stream; /* offloaded iterations on these links; NULL: everything is on the GPUs */
+    struct run_clock clock; /* of the current run */
+    int64_t run_steps;      /* boundaries passed */
+    struct kvcache kv;
+    struct running_batch *ready;   /* decoding sequences, except those in flight */
 
     struct request_list waiting, prefilling; /* prefilling: not in a batch in flight */
     struct request_list paused, away;
     struct request_list moving, arrived; /* resumed: KV in transfer; KV arrived, joining at the next boundary */
-    struct running_batch *ready;   /* decoding sequences, except those in flight */
     struct running_batch **spares; /* [n_spares]: empty ones, for batches in flight */
     int32_t n_spares;
     struct flight *flights; /* ring of `stages` */
@@ -159,7 +158,6 @@ struct replica {
     struct stage_line *line; /* replaces the flights when stages batch independently (replica_stages.c), or NULL */
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* in transfer */
-    struct kvcache kv;
     struct replica_prefixes prefixes;
     int64_t handed_blocks;  /* of requests that decode elsewhere, until their KV has moved */
     int64_t host_blocks;    /* of KV on the host */
@@ -172,8 +170,6 @@ struct replica {
     const struct request_view *asked_oracle; /* request whose future the batcher read without declaring the oracle */
     void *batcher_state;
 
-    struct run_clock clock; /* of the current run */
-    int64_t run_steps;      /* boundaries passed */
     int64_t run_counted;    /* boundaries accounted */
     int64_t run_end;        /* boundary at which the run ends */
     int64_t run_until;      /* boundary up to which its cost holds */
@@ -185,6 +181,12 @@ struct replica {
 
     struct replica_counts counts;
     struct work_sums work;
+
+    /* Seldom read. */
+    struct topology_seat seat; /* its GPUs, for transfers over links */
+    struct holder holder;      /* the same, for who watches the GPUs of the site */
+    struct allocation *parts;  /* [stages]: what the holder holds; NULL: never any */
+    struct replica_stream *stream; /* offloaded iterations on these links; NULL: everything is on the GPUs */
 };
 
 /* `params` are the batcher's, as bound from the scenario. Returns 0 or a negative code; call replica_fini also after
