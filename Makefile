@@ -154,12 +154,6 @@ deps build/deps.ok: .ci/deps
 run: build/orrery
 	build/orrery run configs/scenarios/quickstart.json -o results.db
 
-# The test runner holds every suite; the list is made from the file names (tests/unit/calendar.c has suite_calendar).
-$(B)/tests/suites.inc: $(SUITES) Makefile
-	@mkdir -p $(@D)
-	@printf '%s\n' $(foreach s,$(basename $(notdir $(SUITES))),'SUITE($(s))') > $@
-$(call obj,$(HARNESS)): $(B)/tests/suites.inc
-
 $(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB)
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)

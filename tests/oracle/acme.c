@@ -60,18 +60,12 @@ static void check_cluster(const char *mix, const char *cluster, int n_vertices)
     free(jobs);
 }
 
-static void seren_jobs_follow_the_published_curves(void)
+TEST(seren_jobs_follow_the_published_curves)
 {
     check_cluster("seren", "Seren", 7 * 22 + 2 * 21);
 }
 
-static void kalos_jobs_follow_the_published_curves(void)
+TEST(kalos_jobs_follow_the_published_curves)
 {
     check_cluster("kalos", "Kalos", 5 * 22 + 2 * 21);
-}
-
-TEST_SUITE(acme)
-{
-    TEST(seren_jobs_follow_the_published_curves);
-    TEST(kalos_jobs_follow_the_published_curves);
 }

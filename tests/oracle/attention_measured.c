@@ -39,7 +39,7 @@ static void check_held_out(const char *gpu, enum kernel_class class, const char 
     profile_fixture_fini(&fixture);
 }
 
-static void unseen_heads_of_an_a100(void)
+TEST(unseen_heads_of_an_a100)
 {
     check_held_out("a100-80-sxm", KERNEL_PREFILL_ATTENTION,
                    AICONFIGURATOR "a100_sxm__vllm0.14.0__context_attention_perf.csv", 0.058, 0.265);
@@ -47,7 +47,7 @@ static void unseen_heads_of_an_a100(void)
                    AICONFIGURATOR "a100_sxm__vllm0.14.0__generation_attention_perf.csv", 0.052, 0.195);
 }
 
-static void unseen_heads_of_an_h100(void)
+TEST(unseen_heads_of_an_h100)
 {
     check_held_out("h100-sxm", KERNEL_PREFILL_ATTENTION,
                    AICONFIGURATOR "h100_sxm__vllm0.14.0__context_attention_perf.csv", 0.088, 0.32);
@@ -69,7 +69,7 @@ static void check_fit(struct profile_fixture *fixture, enum kernel_class class, 
 }
 
 /* One pair of heads, chunks on top of up to 16384 tokens: a fit, not a prediction. */
-static void chunks_and_sequences_of_one_llm(void)
+TEST(chunks_and_sequences_of_one_llm)
 {
     static const char *const files[][2] = {
         {"rtx-4090", LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv"},
@@ -157,13 +157,13 @@ static void check_alike(const char *gpu, const char *path_below_data, double med
     profile_fixture_fini(&fixture);
 }
 
-static void sequences_that_are_alike(void)
+TEST(sequences_that_are_alike)
 {
     check_alike("rtx-4090", LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv", 0.015);
     check_alike("rtx-pro-6000", LLMSERVINGSIM "RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv", 0.015);
 }
 
-static void prompts_and_sequences_in_one_launch(void)
+TEST(prompts_and_sequences_in_one_launch)
 {
     check_mixed("rtx-4090", LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv", 0.065);
     check_mixed("rtx-pro-6000", LLMSERVINGSIM "RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv", 0.08);
@@ -171,7 +171,7 @@ static void prompts_and_sequences_in_one_launch(void)
 
 /* Dao 2023, figure 5b: 122, 157, 200, 224, 222 and 225 TFLOP/s for 512 to 16384 tokens of 16384 in all. The parameters
  * are fitted to these six points. */
-static void flash_attention_2_forward(void)
+TEST(flash_attention_2_forward)
 {
     static const double tflop_per_s[] = {122.0, 157.0, 200.0, 224.0, 222.0, 225.0};
     struct profile_fixture fixture;
@@ -190,14 +190,4 @@ static void flash_attention_2_forward(void)
         CHECK_NEAR(time.flop / time.seconds / 1e12, tflop_per_s[i], 0.12 * tflop_per_s[i]);
     }
     profile_fixture_fini(&fixture);
-}
-
-TEST_SUITE(attention_measured)
-{
-    TEST(unseen_heads_of_an_a100);
-    TEST(unseen_heads_of_an_h100);
-    TEST(chunks_and_sequences_of_one_llm);
-    TEST(sequences_that_are_alike);
-    TEST(prompts_and_sequences_in_one_launch);
-    TEST(flash_attention_2_forward);
 }

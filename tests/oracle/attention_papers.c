@@ -39,7 +39,7 @@ static bool start(struct cost_fixture *fixture)
 }
 
 /* YF-1, first part: 2 operations per parameter and token. */
-static void prompts_without_attention(void)
+TEST(prompts_without_attention)
 {
     struct cost_fixture fixture;
     MUST(start(&fixture));
@@ -49,7 +49,7 @@ static void prompts_without_attention(void)
 }
 
 /* YF-1: 14.1 s for 50K tokens is what half of causal attention takes; all of it takes 17.8 s. */
-static void long_prompts_by_both_counts(void)
+TEST(long_prompts_by_both_counts)
 {
     struct cost_fixture fixture;
     MUST(start(&fixture));
@@ -59,7 +59,7 @@ static void long_prompts_by_both_counts(void)
 }
 
 /* YF-2: 250 tokens, each of which reads all weights and the cache. */
-static void answers_at_the_memory_bandwidth(void)
+TEST(answers_at_the_memory_bandwidth)
 {
     struct cost_fixture fixture;
     MUST(start(&fixture));
@@ -69,7 +69,7 @@ static void answers_at_the_memory_bandwidth(void)
 }
 
 /* The kernels' laws at the same peaks are the closed forms: what tiles compute beyond the mask is little at 50K. */
-static void kernels_at_the_peak_are_the_closed_forms(void)
+TEST(kernels_at_the_peak_are_the_closed_forms)
 {
     static const union kernel_params prefill = {.prefill = {0.0, 1.0, 1.0, 0.0, 20.0, 1.0, 0.0, .flash3 = 0.0}};
     static const union kernel_params decode = {.decode = {0.0, 1.0, 1e3, 0.0, 0.0, 0.0, 0.0, .flash3 = 1.0}};
@@ -88,12 +88,4 @@ static void kernels_at_the_peak_are_the_closed_forms(void)
     CHECK_NEAR(layers * prompt_attention_s, causal_s, 0.01 * causal_s);
     CHECK_NEAR(layers * token_attention_s, 50000.0 * 245760.0 / 2.039e12, 1e-4);
     cost_fixture_fini(&fixture);
-}
-
-TEST_SUITE(attention_papers)
-{
-    TEST(prompts_without_attention);
-    TEST(long_prompts_by_both_counts);
-    TEST(answers_at_the_memory_bandwidth);
-    TEST(kernels_at_the_peak_are_the_closed_forms);
 }

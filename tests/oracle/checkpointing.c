@@ -43,7 +43,7 @@ static double simulate_interval(const struct checkpoint_cost *cost, double inter
 }
 
 /* The losses of n failures have a standard deviation of some 1.1 / sqrt(n) of their sum: below 0.07 points. */
-static void efficiencies_are_those_of_the_formula(void)
+TEST(efficiencies_are_those_of_the_formula)
 {
     for (int i = 0; i < 4; i++) {
         const double failures = cases[i].mtbf_s > 80000 ? 6e4 : 1.5e5;
@@ -54,7 +54,7 @@ static void efficiencies_are_those_of_the_formula(void)
 }
 
 /* Policies work out the same interval from what they see. */
-static void policies_choose_their_interval(void)
+TEST(policies_choose_their_interval)
 {
     const char *save = "\"bytes\": \"60GB\", \"write\": \"1GB/s\"";
     const double young_s = checkpoint_young_s(&cases[0]), daly_s = checkpoint_daly_s(&cases[0]);
@@ -63,7 +63,7 @@ static void policies_choose_their_interval(void)
 }
 
 /* What is still on its way to storage when a failure comes is lost: a longer restart, as far as means go. */
-static void flushes_cost_like_restarts(void)
+TEST(flushes_cost_like_restarts)
 {
     const struct checkpoint_cost cost = {20, 400, 300, 10800};
     const char *policy = "{\"policy\": \"periodic\", \"interval\": \"900s\"}";
@@ -97,7 +97,7 @@ static double vertex(const double *x, const double *y, size_t n)
 
 /* Seven intervals from 0.5 to 2 times Young's under the same failures, and a parabola in the logarithm: to first order
  * the overhead C/t + t/(2 M) is symmetric there. */
-static void the_best_interval_is_found(void)
+TEST(the_best_interval_is_found)
 {
     for (int i = 0; i < 4; i += 3) {
         double logs[7], efficiencies[7];
@@ -108,12 +108,4 @@ static void the_best_interval_is_found(void)
         const double best_s = checkpoint_young_s(&cases[i]) * exp(vertex(logs, efficiencies, 7));
         CHECK_NEAR(best_s / checkpoint_optimum_s(&cases[i]), 1.0, 0.08);
     }
-}
-
-TEST_SUITE(checkpointing)
-{
-    TEST(efficiencies_are_those_of_the_formula);
-    TEST(policies_choose_their_interval);
-    TEST(flushes_cost_like_restarts);
-    TEST(the_best_interval_is_found);
 }

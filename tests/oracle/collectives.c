@@ -39,7 +39,7 @@ static struct rates bus_bytes_per_s(const struct profile *profile, double bytes,
     return rates;
 }
 
-static void buses_of_an_a100_node(void)
+TEST(buses_of_an_a100_node)
 {
     struct profile_fixture vidur, nccl;
     if (read_shared(&vidur, "a100-80-sxm", "gpu_profiles/vidur/network__a100_dgx__all_reduce.csv"))
@@ -53,7 +53,7 @@ static void buses_of_an_a100_node(void)
 }
 
 /* Integers are not added by the switch: 353 GB/s; halves are, faster than a ring over the same links. */
-static void buses_of_an_h100_node(void)
+TEST(buses_of_an_h100_node)
 {
     struct profile_fixture vidur, nccl;
     if (read_shared(&vidur, "h100-sxm", "gpu_profiles/vidur/network__h100_dgx__all_reduce.csv"))
@@ -111,7 +111,7 @@ static void check_nccl(const char *gpu, const char *path, size_t step)
     profile_fixture_fini(&fixture);
 }
 
-static void nccl_is_predicted(void)
+TEST(nccl_is_predicted)
 {
     check_nccl("a100-80-sxm", "gpu_profiles/aiconfigurator/a100_sxm__nccl_2.27.3.csv", 1);
     check_nccl("h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__nccl_2.27.3.csv", 2);
@@ -129,7 +129,7 @@ static void check_custom(const char *gpu, const char *path)
     profile_fixture_fini(&fixture);
 }
 
-static void custom_all_reduces_are_predicted(void)
+TEST(custom_all_reduces_are_predicted)
 {
     check_custom("a100-80-sxm", "gpu_profiles/aiconfigurator/a100_sxm__vllm0.14.0__custom_allreduce.csv");
     check_custom("h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__vllm0.14.0__custom_allreduce.csv");
@@ -145,7 +145,7 @@ static void check_vidur(const char *gpu, const char *path, enum kernel_class cla
     profile_fixture_fini(&fixture);
 }
 
-static void vidur_is_predicted(void)
+TEST(vidur_is_predicted)
 {
     check_vidur("a100-80-sxm", "gpu_profiles/vidur/network__a100_dgx__all_reduce.csv", KERNEL_ALL_REDUCE);
     check_vidur("h100-sxm", "gpu_profiles/vidur/network__h100_dgx__all_reduce.csv", KERNEL_ALL_REDUCE);
@@ -154,13 +154,4 @@ static void vidur_is_predicted(void)
     check_vidur("a100-80-sxm", "gpu_profiles/vidur/network__a100_dgx__send_recv.csv", KERNEL_SEND);
     check_vidur("h100-sxm", "gpu_profiles/vidur/network__h100_dgx__send_recv.csv", KERNEL_SEND);
     check_vidur("a40", "gpu_profiles/vidur/network__a40_pairwise_nvlink__send_recv.csv", KERNEL_SEND);
-}
-
-TEST_SUITE(collectives)
-{
-    TEST(buses_of_an_a100_node);
-    TEST(buses_of_an_h100_node);
-    TEST(nccl_is_predicted);
-    TEST(custom_all_reduces_are_predicted);
-    TEST(vidur_is_predicted);
 }

@@ -70,7 +70,7 @@ static struct naive_scenario scenario = {
     .large_from = 95,
 };
 
-static void the_naive_simulator_is_its_twin(void)
+TEST(the_naive_simulator_is_its_twin)
 {
     static struct naive_outcome outcomes[NAIVE_REQUESTS];
     struct latencies rows[REQUESTS];
@@ -101,7 +101,7 @@ static void check_rows(const struct bed_rows *rows, const struct latencies *expe
 }
 
 /* The scenario that the README shows. */
-static void the_published_case(void)
+TEST(the_published_case)
 {
     struct latencies rows[REQUESTS];
     char text[8192] = "";
@@ -273,7 +273,7 @@ static struct bed_rows *run_case(const struct dist_case *one, const struct bed_o
     return bed_run(text.chars, options);
 }
 
-static void further_cases(void)
+TEST(further_cases)
 {
     static struct latencies expected[REQUESTS];
     int checked = 0;
@@ -285,7 +285,7 @@ static void further_cases(void)
     CHECK_EQ_INT(checked, 23);
 }
 
-static void every_mode_gives_the_same_bytes(void)
+TEST(every_mode_gives_the_same_bytes)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i += 3) {
         struct bed_rows *macro = run_case(&cases[i], NULL);
@@ -295,12 +295,4 @@ static void every_mode_gives_the_same_bytes(void)
         bed_free(macro);
         bed_free(single);
     }
-}
-
-TEST_SUITE(distserve)
-{
-    TEST(the_naive_simulator_is_its_twin);
-    TEST(the_published_case);
-    TEST(further_cases);
-    TEST(every_mode_gives_the_same_bytes);
 }

@@ -59,7 +59,7 @@ static void check_law(const char *lifetime, const struct lifetime *law)
     free(lives_s);
 }
 
-static void lifetimes_follow_their_laws(void)
+TEST(lifetimes_follow_their_laws)
 {
     check_law("\"law\": \"exponential\"", &(struct lifetime){LIFETIME_EXPONENTIAL, 1000, 0});
     check_law("\"law\": \"weibull\", \"shape\": 0.6", &(struct lifetime){LIFETIME_WEIBULL, 1000, 0.6});
@@ -150,7 +150,7 @@ static void check_availability(const struct group *group)
     CHECK_NEAR(mean, exact_availability(group), half);
 }
 
-static void groups_are_available_as_their_chain_says(void)
+TEST(groups_are_available_as_their_chain_says)
 {
     check_availability(&(struct group){4, 2, 1e-4, 2e-4, 0.3, 1e-5, 1e-3});
     check_availability(&(struct group){8, 7, 1e-5, 2e-5, 0.3, 1e-6, 1e-3});
@@ -179,7 +179,7 @@ static double available(const char *failures, const char *until)
 
 /* All nodes fail at 1000 s and are back at 1300 s. With one of them spare: two fail, it stands in for one from 1050 s
  * on. */
-static void spare_nodes_stand_in(void)
+TEST(spare_nodes_stand_in)
 {
     CHECK_NEAR(available(EVERY_1000S, "1500s"), 1 - 3 * 300 / 4500.0, 1e-12);
     CHECK_NEAR(available(EVERY_1000S ", \"spare_nodes\": 1, \"spare_delay\": \"50s\"", "1500s"),
@@ -188,7 +188,7 @@ static void spare_nodes_stand_in(void)
 }
 
 /* A job of two nodes: it starts again when both are there, falls back to its start, and waits for its restart. */
-static void jobs_wait_for_repairs(void)
+TEST(jobs_wait_for_repairs)
 {
     struct bed_rows *rows = bed_run(
         "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"site\","
@@ -209,7 +209,7 @@ static void jobs_wait_for_repairs(void)
 }
 
 /* A job of CPUs alone goes down with its node, and starts again when that is back. */
-static void jobs_of_cpus_alone_are_struck(void)
+TEST(jobs_of_cpus_alone_are_struck)
 {
     struct bed_rows *rows = bed_run(
         "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"cpus_per_node\": 16}, \"failures\": {\"causes\": {\"node\":"
@@ -227,7 +227,7 @@ static void jobs_of_cpus_alone_are_struck(void)
 }
 
 /* A shock whose nodes fail one by one is one event, as when they fail at once: the same shocks. */
-static void staggered_shocks_count_once(void)
+TEST(staggered_shocks_count_once)
 {
     double events[2], unseen[2];
     for (int i = 0; i < 2; i++) {
@@ -249,7 +249,7 @@ static void staggered_shocks_count_once(void)
 }
 
 /* How often a job saves its state depends on the nodes that it has, not on the order in which its placer names them. */
-static void neighbours_need_not_stand_side_by_side(void)
+TEST(neighbours_need_not_stand_side_by_side)
 {
     double saves_s = 0;
     for (int seed = 0; seed < 5; seed++) {
@@ -271,7 +271,7 @@ static void neighbours_need_not_stand_side_by_side(void)
 }
 
 /* A node of four GPUs and one of two: the larger one is away for 300 of 1500 s, then the smaller one. */
-static void unequal_nodes_are_missed_by_their_gpus(void)
+TEST(unequal_nodes_are_missed_by_their_gpus)
 {
     char path[256], text[1024];
     snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
@@ -293,7 +293,7 @@ static void unequal_nodes_are_missed_by_their_gpus(void)
 }
 
 /* The last job is rejected, when a repair is still to come: the run ends there. */
-static void repairs_do_not_outlast_a_rejected_job(void)
+TEST(repairs_do_not_outlast_a_rejected_job)
 {
     struct bed_rows *rows = bed_run(
         "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 2}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"site\","
@@ -321,7 +321,7 @@ static void check_refused(const char *cluster, const char *failures, const char 
     bed_free(rows);
 }
 
-static void spare_nodes_without_failing_nodes_are_refused(void)
+TEST(spare_nodes_without_failing_nodes_are_refused)
 {
     check_refused("\"nodes\": 4", "\"spare_nodes\": 1", "no cause or domain makes nodes fail");
     check_refused("\"nodes\": 4",
@@ -329,7 +329,7 @@ static void spare_nodes_without_failing_nodes_are_refused(void)
                   "no cause or domain makes nodes fail");
 }
 
-static void sources_of_one_name_are_refused(void)
+TEST(sources_of_one_name_are_refused)
 {
     static const char outage[] =
         "\"nodes\": 2, \"gpu\": \"a100-80-sxm\", \"power\": {\"budget\": \"9kW\", \"breaker\": {\"outage\": \"9s\"}}";
@@ -344,7 +344,7 @@ static void sources_of_one_name_are_refused(void)
 }
 
 /* A job that shares a GPU copies its state over that GPU's link: as one that has it alone. */
-static void sharers_copy_their_state_from_a_whole_gpu(void)
+TEST(sharers_copy_their_state_from_a_whole_gpu)
 {
     double stall_s[2];
     for (int i = 0; i < 2; i++) {
@@ -366,7 +366,7 @@ static void sharers_copy_their_state_from_a_whole_gpu(void)
 }
 
 /* Where its scheduler takes its GPUs, a job falls back to what it saved if it is told so. */
-static void preemptions_keep_what_they_are_told_to(void)
+TEST(preemptions_keep_what_they_are_told_to)
 {
     for (int saved = 0; saved < 2; saved++) {
         char text[1024];
@@ -412,7 +412,7 @@ static struct bed_rows *busy(const char *scheduler, const char *placement)
     return rows;
 }
 
-static void policies_meet_the_same_failures(void)
+TEST(policies_meet_the_same_failures)
 {
     static const char *const metrics[] = {
         "failure.events[gpu]", "failure.unseen[gpu]",    "failure.events[switch]",      "failure.events[rack]",
@@ -426,22 +426,4 @@ static void policies_meet_the_same_failures(void)
     bed_free(a);
     bed_free(b);
     bed_free(again);
-}
-
-TEST_SUITE(failures)
-{
-    TEST(lifetimes_follow_their_laws);
-    TEST(groups_are_available_as_their_chain_says);
-    TEST(spare_nodes_stand_in);
-    TEST(jobs_wait_for_repairs);
-    TEST(sharers_copy_their_state_from_a_whole_gpu);
-    TEST(jobs_of_cpus_alone_are_struck);
-    TEST(staggered_shocks_count_once);
-    TEST(neighbours_need_not_stand_side_by_side);
-    TEST(unequal_nodes_are_missed_by_their_gpus);
-    TEST(repairs_do_not_outlast_a_rejected_job);
-    TEST(spare_nodes_without_failing_nodes_are_refused);
-    TEST(sources_of_one_name_are_refused);
-    TEST(preemptions_keep_what_they_are_told_to);
-    TEST(policies_meet_the_same_failures);
 }

@@ -120,28 +120,28 @@ static void check_table(const char *trace, const char *released)
                 CHECK((got[a].mean < got[b].mean) == (expected[a].mean < expected[b].mean));
 }
 
-static void the_default_trace(void)
+TEST(the_default_trace)
 {
     check_table("default", "openb_pod_list_default");
 }
 
-static void all_gpus_shared(void)
+TEST(all_gpus_shared)
 {
     check_table("gpushare100", "openb_pod_list_gpushare100");
 }
 
-static void half_of_the_tasks_on_several_gpus(void)
+TEST(half_of_the_tasks_on_several_gpus)
 {
     check_table("multigpu50", "openb_pod_list_multigpu50");
 }
 
-static void a_third_of_the_tasks_with_a_model(void)
+TEST(a_third_of_the_tasks_with_a_model)
 {
     check_table("gpuspec33", "openb_pod_list_gpuspec33");
 }
 
 /* GPUs that are of no use, as the cluster fills up. */
-static void fragmentation_grows_as_released(void)
+TEST(fragmentation_grows_as_released)
 {
     static const int loads[] = {20, 50, 80, 90};
     static const int chosen[] = {0, 4, 5};
@@ -157,13 +157,4 @@ static void fragmentation_grows_as_released(void)
             CHECK_NEAR(got.mean, expected[chosen[i]].mean, 0.5);
         }
     }
-}
-
-TEST_SUITE(fgd)
-{
-    TEST(the_default_trace);
-    TEST(all_gpus_shared);
-    TEST(half_of_the_tasks_on_several_gpus);
-    TEST(a_third_of_the_tasks_with_a_model);
-    TEST(fragmentation_grows_as_released);
 }

@@ -44,24 +44,17 @@ static void takes(const char *scheduler, double expected_s)
     bed_free(rows);
 }
 
-static void equi_takes_what_it_took_elsewhere(void)
+TEST(equi_takes_what_it_took_elsewhere)
 {
     takes("\"equi\"", 0.653);
 }
 
-static void hesrpt_takes_what_it_took_elsewhere(void)
+TEST(hesrpt_takes_what_it_took_elsewhere)
 {
     takes("{\"policy\": \"hesrpt\", \"exponent\": 0.5}", 0.647);
 }
 
-static void all_to_the_shortest_takes_what_it_took_elsewhere(void)
+TEST(all_to_the_shortest_takes_what_it_took_elsewhere)
 {
     takes("\"all-to-shortest\"", 0.691);
-}
-
-TEST_SUITE(fixed_cluster)
-{
-    TEST(equi_takes_what_it_took_elsewhere);
-    TEST(hesrpt_takes_what_it_took_elsewhere);
-    TEST(all_to_the_shortest_takes_what_it_took_elsewhere);
 }

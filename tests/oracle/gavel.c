@@ -81,7 +81,7 @@ static double compare(const struct peer *peer)
     return mean_s;
 }
 
-static void policies_without_linear_programs(void)
+TEST(policies_without_linear_programs)
 {
     static const struct peer peers[] = {{"gandiva", "gandiva", 4909.644, 0},
                                         {"gavel-isolated", "isolated", 5011.702, JOBS},
@@ -97,7 +97,7 @@ static void policies_without_linear_programs(void)
 
 /* There time 0 stands for "no allocation yet": a job that comes after one made then gets its own at the next round,
  * else only after 32 minutes. */
-static void an_allocation_at_time_zero_counts_for_none(void)
+TEST(an_allocation_at_time_zero_counts_for_none)
 {
     for (int i = 0; i < 2; i++) {
         const double first_s = i * 5.0;
@@ -109,10 +109,4 @@ static void an_allocation_at_time_zero_counts_for_none(void)
         CHECK_NEAR(run.jobs[1].start_s, i == 0 ? 100 : first_s + 1925, 1e-9);
         jobrun_fini(&run);
     }
-}
-
-TEST_SUITE(gavel)
-{
-    TEST(policies_without_linear_programs);
-    TEST(an_allocation_at_time_zero_counts_for_none);
 }

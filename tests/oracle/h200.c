@@ -138,7 +138,7 @@ static void check_errors(const struct bench *bench, bool is_prefill, int rows, d
 
 /* Prompts hold 1500 to 1545 MHz at the limit of power, while the products that were fitted ran alone at 1870 MHz in
  * the median; decoding keeps the boost clock. */
-static void iterations_that_no_fit_has_seen(void)
+TEST(iterations_that_no_fit_has_seen)
 {
     struct bench bench;
     if (bench_open(&bench)) {
@@ -151,7 +151,7 @@ static void iterations_that_no_fit_has_seen(void)
 
 /* --- the H100's constants --- */
 
-static void the_constants_of_the_h100_on_iterations(void)
+TEST(the_constants_of_the_h100_on_iterations)
 {
     struct bench bench;
     if (bench_open(&bench)) {
@@ -164,7 +164,7 @@ static void the_constants_of_the_h100_on_iterations(void)
 
 /* Over the kernels that were measured here: products and attention of prompts, of decoding sequences. That of the H100
  * was measured with writing the cache, in another engine's kernels. */
-static void the_constants_of_the_h100_on_kernels(void)
+TEST(the_constants_of_the_h100_on_kernels)
 {
     static const struct {
         enum kernel_class class;
@@ -191,11 +191,4 @@ static void the_constants_of_the_h100_on_kernels(void)
         }
     }
     arena_fini(&bench.arena);
-}
-
-TEST_SUITE(h200)
-{
-    TEST(iterations_that_no_fit_has_seen);
-    TEST(the_constants_of_the_h100_on_iterations);
-    TEST(the_constants_of_the_h100_on_kernels);
 }

@@ -121,7 +121,7 @@ static void check_rtx(const char *gpu, const char *dense, const char *per_sequen
 
 /* At 112 to 128 rows the library of the RTX 4090 takes a kernel that is up to 17 % slower than at 96 or 144 rows, which
  * no law of the best kernel gives. */
-static void decode_products_of_the_rtx_cards(void)
+TEST(decode_products_of_the_rtx_cards)
 {
     check_rtx("rtx-4090", "gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__dense.csv",
               "gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__per_sequence.csv",
@@ -202,7 +202,7 @@ static bool shipped_gemm(struct bench *bench, const char *gpu, union kernel_para
 }
 
 /* The shipped calibrations of both, and the numbers that README tells of them. */
-static void a6000_three_ways(void)
+TEST(a6000_three_ways)
 {
     struct bench a6000, a40;
     union kernel_params own, scaled;
@@ -221,7 +221,7 @@ static void a6000_three_ways(void)
 
 /* Vidur's and LLMServingSim's H100: alike up to 16 tokens, where memory binds; beyond, the latter is a seventh
  * faster. */
-static void h100_against_vidur(void)
+TEST(h100_against_vidur)
 {
     struct bench layers, vidur;
     const bool open = bench_open(&layers, "h100-sxm", "gpu_profiles/llmservingsim/H100__Llama-3.1-70B__tp1__layers.csv",
@@ -240,11 +240,4 @@ static void h100_against_vidur(void)
     }
     bench_close(&layers);
     bench_close(&vidur);
-}
-
-TEST_SUITE(llmservingsim)
-{
-    TEST(decode_products_of_the_rtx_cards);
-    TEST(a6000_three_ways);
-    TEST(h100_against_vidur);
 }

@@ -65,16 +65,11 @@ static void check_load(const char *path, const char *measured, const char *llm, 
     CHECK_NEAR(simulated_load_s(llm), measured_s, tolerance * measured_s);
 }
 
-static void weights_load_as_measured(void)
+TEST(weights_load_as_measured)
 {
     const char *path = test_shared("llm_end_to_end/serverlessllm__model_load_times.csv");
     if (path == NULL) return;
     check_load(path, "Qwen/Qwen3-32B", "qwen3-32b", 0.05);
     check_load(path, "DeepSeek-R1-Distill-Qwen-32B", "qwen3-32b", 0.05); /* as many weights */
     check_load(path, "Llama-3.1-8B-Instruct", "llama-3.1-8b", 0.08);
-}
-
-TEST_SUITE(load_times)
-{
-    TEST(weights_load_as_measured);
 }

@@ -44,30 +44,22 @@ static void compare(const char *scheduler, const char *params, double start_s, d
     jobrun_fini(&run);
 }
 
-static void fifo_is_theirs(void)
+TEST(fifo_is_theirs)
 {
     compare("fifo", NULL, 0, 0, 2496.4075, 1e-9);
 }
 
-static void strict_sjf_is_theirs(void)
+TEST(strict_sjf_is_theirs)
 {
     compare("sjf", "{\"strict\": true}", 0, 0, 2407.38, 1e-9);
 }
 
-static void srtf_is_near_theirs(void)
+TEST(srtf_is_near_theirs)
 {
     compare("srtf", "{\"keeps_turn\": true}", 1, 0, 2431.7875, 0.005 * 2431.7875);
 }
 
-static void tiresias_is_theirs(void)
+TEST(tiresias_is_theirs)
 {
     compare("lucid-tiresias", NULL, 1, 60, 2431.945, 1e-9);
-}
-
-TEST_SUITE(lucid)
-{
-    TEST(fifo_is_theirs);
-    TEST(strict_sjf_is_theirs);
-    TEST(srtf_is_near_theirs);
-    TEST(tiresias_is_theirs);
 }

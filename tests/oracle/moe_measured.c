@@ -28,7 +28,7 @@ static double held_out_median(struct profile_fixture *fixture, enum kernel_class
     return report.held_out.cuts[CUT_ALL].median;
 }
 
-static void an_a100_is_predicted(void)
+TEST(an_a100_is_predicted)
 {
     struct profile_fixture fixture;
     if (read_thinned(&fixture, "a100-80-sxm", "gpu_profiles/aiconfigurator/a100_sxm__vllm0.14.0__moe_perf.csv", 31))
@@ -36,7 +36,7 @@ static void an_a100_is_predicted(void)
     profile_fixture_fini(&fixture);
 }
 
-static void an_h100_is_predicted(void)
+TEST(an_h100_is_predicted)
 {
     struct profile_fixture fixture;
     if (read_thinned(&fixture, "h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__vllm0.14.0__moe_perf.csv", 75)) {
@@ -44,10 +44,4 @@ static void an_h100_is_predicted(void)
         CHECK(held_out_median(&fixture, KERNEL_MOE_FP8) < block_bar);
     }
     profile_fixture_fini(&fixture);
-}
-
-TEST_SUITE(moe_measured)
-{
-    TEST(an_a100_is_predicted);
-    TEST(an_h100_is_predicted);
 }

@@ -59,7 +59,7 @@ static struct cache_stat run(const struct block_log *log, const struct cache_fut
     return run_with(log, future, name, NULL, capacity);
 }
 
-static void lru_hits_are_exact(void)
+TEST(lru_hits_are_exact)
 {
     static const int64_t hits[N_CAPACITIES] = {12831, 18761, 60921, 93967, 104924, 105710};
     struct block_log log;
@@ -77,7 +77,7 @@ static void lru_hits_are_exact(void)
 /* Nobody finds more blocks than Belady's policy, along prefixes or not. That all of what it finds here lies along
  * unbroken prefixes is a property of this trace: a block's parent is asked for right before it, and so again no
  * later. */
-static void belady_bounds_every_policy(void)
+TEST(belady_bounds_every_policy)
 {
     struct block_log log;
     struct cache_future future;
@@ -98,7 +98,7 @@ static void belady_bounds_every_policy(void)
 }
 
 /* Rows of the table in the README, in tenths of a percent of all blocks. */
-static void advice_is_as_published(void)
+TEST(advice_is_as_published)
 {
     static const struct {
         const char *policy, *params;
@@ -117,11 +117,4 @@ static void advice_is_as_published(void)
         CHECK_NEAR(1e3 * (double)stat.block_hits / N_BLOCKS, rows[i].hits, 0.5);
     }
     block_log_fini(&log);
-}
-
-TEST_SUITE(mooncake_prefixes)
-{
-    TEST(lru_hits_are_exact);
-    TEST(belady_bounds_every_policy);
-    TEST(advice_is_as_published);
 }

@@ -314,7 +314,7 @@ void naive_compose(struct naive *naive, struct replica *replica, struct batch *b
     composers[naive->s->kind](naive, replica, batch);
 }
 
-static void nobody_makes_no_batch(void)
+TEST(nobody_makes_no_batch)
 {
     static struct naive_scenario s = {.replicas = 1, .stages = 1, .block_tokens = 4, .max_sequences = 8, .max_tokens = 9};
     static struct naive naive = {.s = &s};
@@ -324,9 +324,4 @@ static void nobody_makes_no_batch(void)
         naive_compose(&naive, &naive.replicas[0], &batch);
         CHECK_EQ_INT(batch.n, 0);
     }
-}
-
-TEST_SUITE(naive_batchers)
-{
-    TEST(nobody_makes_no_batch);
 }

@@ -246,12 +246,7 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
     return batches;
 }
 
-static void nothing_takes_no_time(void)
+TEST(nothing_takes_no_time)
 {
     CHECK_EQ_INT(naive_serve(&(struct naive_scenario){.replicas = 1, .stages = 1}, NULL), 0);
-}
-
-TEST_SUITE(naive_serving)
-{
-    TEST(nothing_takes_no_time);
 }

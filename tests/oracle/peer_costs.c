@@ -79,17 +79,17 @@ static void check_vidur_case(const char *input, const char *batches, int expecte
     CHECK_EQ_INT(n, expected_batches);
 }
 
-static void vidur_prefill_first_batches(void)
+TEST(vidur_prefill_first_batches)
 {
     check_vidur_case("peers/vidur/r200.csv", "peers/vidur/case1_vllm_r200/batches_out.csv.gz", 8157);
 }
 
-static void vidur_chunked_batches(void)
+TEST(vidur_chunked_batches)
 {
     check_vidur_case("peers/vidur/r200.csv", "peers/vidur/case2_sarathi_r200/batches_out.csv.gz", 8144);
 }
 
-static void vidur_large_batches(void)
+TEST(vidur_large_batches)
 {
     check_vidur_case("peers/vidur/burst64.csv", "peers/vidur/case5_vllm_burst64/batches_out.csv.gz", 66);
 }
@@ -149,7 +149,7 @@ static int read_distserve_events(const char *path, const int64_t prompts[MAX_REQ
     return n;
 }
 
-static void distserve_iterations(void)
+TEST(distserve_iterations)
 {
     static int64_t prompts[MAX_REQUESTS];
     static struct distserve_event events[MAX_EVENTS];
@@ -180,7 +180,7 @@ static void distserve_iterations(void)
 /* SplitwiseSim's table of Llama-2-70B on H100 with TP 8, and the first iterations of token_jsq_r200_nodes.csv: a prompt
  * of 314 tokens alone; one of 563 beside one decoding request; two that decode (left of the table, as its README says);
  * a prompt of 1211 beside two; of 1852 beside three. */
-static void splitwise_iterations(void)
+TEST(splitwise_iterations)
 {
     const char *path = test_shared("llm_end_to_end/splitwise__llama2-70b__latency_and_power.csv");
     if (!path) return;
@@ -211,13 +211,4 @@ static void splitwise_iterations(void)
         CHECK(cost.extrapolated_frac == (known[i].extrapolated ? 1.0 : 0.0));
     }
     cost_fixture_fini(&fixture);
-}
-
-TEST_SUITE(peer_costs)
-{
-    TEST(vidur_prefill_first_batches);
-    TEST(vidur_chunked_batches);
-    TEST(vidur_large_batches);
-    TEST(distserve_iterations);
-    TEST(splitwise_iterations);
 }

@@ -30,7 +30,7 @@ static struct job_record *read_trace(void)
     return NULL;
 }
 
-static void unlimited_cluster_uses_what_the_trace_says(void)
+TEST(unlimited_cluster_uses_what_the_trace_says)
 {
     struct job_record *records = read_trace();
     if (records == NULL) return;
@@ -54,7 +54,7 @@ static void unlimited_cluster_uses_what_the_trace_says(void)
     free(records);
 }
 
-static void crowded_cluster_delivers_the_same_gpu_seconds(void)
+TEST(crowded_cluster_delivers_the_same_gpu_seconds)
 {
     static const char *const schedulers[] = {"easy", "srsf"};
     struct job_record *records = read_trace();
@@ -73,10 +73,4 @@ static void crowded_cluster_delivers_the_same_gpu_seconds(void)
         jobrun_fini(&run);
     }
     free(records);
-}
-
-TEST_SUITE(philly)
-{
-    TEST(unlimited_cluster_uses_what_the_trace_says);
-    TEST(crowded_cluster_delivers_the_same_gpu_seconds);
 }

@@ -75,7 +75,7 @@ static void check_activity(struct bench *bench, const char *gpu, const char *con
     check_errors(&bench->fitted.held_out, &bench->shipped.activity.held_out.error);
 }
 
-static void splitwise(void)
+TEST(splitwise)
 {
     static const char *const paths[] = {"llm_end_to_end/splitwise__bloom-176b__latency_and_power.csv",
                                         "llm_end_to_end/splitwise__llama2-70b__latency_and_power.csv"};
@@ -88,7 +88,7 @@ static void splitwise(void)
     arena_fini(&bench.arena);
 }
 
-static void mlenergy(void)
+TEST(mlenergy)
 {
     static const char *const paths[] = {"power/mlenergy__h100_b200__llm_serving_power_and_energy.csv"};
     struct bench bench;
@@ -97,7 +97,7 @@ static void mlenergy(void)
     arena_fini(&bench.arena);
 }
 
-static void own_loads(void)
+TEST(own_loads)
 {
     static const char *const paths[] = {"configs/calibration/measured/h200-sxm-power.csv"};
     struct bench bench;
@@ -123,17 +123,9 @@ static void check_caps(const char *gpu, const char *path)
     arena_fini(&bench.arena);
 }
 
-static void zeus(void)
+TEST(zeus)
 {
     check_caps("a40", "power/zeus__a40__training_power_limit_sweep.csv");
     check_caps("v100-32-pcie", "power/zeus__v100__training_power_limit_sweep.csv");
     check_caps("p100", "power/zeus__p100__training_power_limit_sweep.csv");
-}
-
-TEST_SUITE(power_measured)
-{
-    TEST(splitwise);
-    TEST(mlenergy);
-    TEST(own_loads);
-    TEST(zeus);
 }

@@ -80,17 +80,17 @@ static void check_vidur(const struct vidur_bars *bars)
     profile_fixture_fini(&fixture);
 }
 
-static void vidur_on_a100(void)
+TEST(vidur_on_a100)
 {
     check_vidur(&vidur[0]);
 }
 
-static void vidur_on_h100(void)
+TEST(vidur_on_h100)
 {
     check_vidur(&vidur[1]);
 }
 
-static void vidur_on_a40(void)
+TEST(vidur_on_a40)
 {
     check_vidur(&vidur[2]);
 }
@@ -106,7 +106,7 @@ static const struct pass_bars passes[] = {
 };
 
 /* The passes between the products, one LLM left out; times of few tokens are resolved to a fifth or a third only. */
-static void passes_on_a100(void)
+TEST(passes_on_a100)
 {
     struct profile_fixture fixture;
     struct fold_report report;
@@ -132,7 +132,7 @@ static bool read_llm(struct profile_fixture *fixture, struct gpu_spec *gpu, cons
 
 /* An RTX A6000, another LLM and another program to measure it: all from shares of the data sheet's peaks that three
  * other GPUs have in common. */
-static void an_unseen_gpu_is_predicted_from_others(void)
+TEST(an_unseen_gpu_is_predicted_from_others)
 {
     struct profile_fixture fixture;
     struct gpu_spec gpus[4];
@@ -187,29 +187,17 @@ static void check_isolated(const struct isolated_bars *bars)
     profile_fixture_fini(&fixture);
 }
 
-static void isolated_on_a100(void)
+TEST(isolated_on_a100)
 {
     check_isolated(&isolated[0]);
 }
 
-static void isolated_on_h100(void)
+TEST(isolated_on_h100)
 {
     check_isolated(&isolated[1]);
 }
 
-static void narrow_on_h100(void)
+TEST(narrow_on_h100)
 {
     check_isolated(&isolated[2]);
-}
-
-TEST_SUITE(products)
-{
-    TEST(vidur_on_a100);
-    TEST(vidur_on_h100);
-    TEST(vidur_on_a40);
-    TEST(passes_on_a100);
-    TEST(an_unseen_gpu_is_predicted_from_others);
-    TEST(isolated_on_a100);
-    TEST(isolated_on_h100);
-    TEST(narrow_on_h100);
 }

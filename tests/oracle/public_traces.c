@@ -3,7 +3,7 @@
 
 #include "tests/support/trace_source.h"
 
-static void azure_conversation_trace(void)
+TEST(azure_conversation_trace)
 {
     const char *path = test_shared("request_traces/azure_llm_2023_conversation.csv");
     if (path == NULL) return;
@@ -20,7 +20,7 @@ static void azure_conversation_trace(void)
     trace_source_close(&trace);
 }
 
-static void philly_trace(void)
+TEST(philly_trace)
 {
     const char *path = test_shared("job_traces/philly_2017_jobs__13_virtual_clusters.csv");
     if (path == NULL) return;
@@ -40,7 +40,7 @@ static void philly_trace(void)
     trace_source_close(&trace);
 }
 
-static void mooncake_trace(void)
+TEST(mooncake_trace)
 {
     const char *path = test_shared("request_traces/mooncake_fast25_conversation.jsonl");
     if (path == NULL) return;
@@ -56,7 +56,7 @@ static void mooncake_trace(void)
     trace_source_close(&trace);
 }
 
-static void openb_trace(void)
+TEST(openb_trace)
 {
     const char *path = test_shared("job_traces/alibaba_openb2023_pods_default.csv");
     if (path == NULL) return;
@@ -79,7 +79,7 @@ static void openb_trace(void)
 }
 
 /* Lists of peers, read by the generic formats. */
-static void peer_lists(void)
+TEST(peer_lists)
 {
     const char *vidur = test_shared("peers/vidur/r200.csv"), *tiresias = test_shared("peers/tiresias/jobs400.csv");
     if (vidur == NULL || tiresias == NULL) return;
@@ -106,7 +106,7 @@ static void peer_lists(void)
     trace_source_close(&trace);
 }
 
-static void length_traces(void)
+TEST(length_traces)
 {
     const char *path = test_shared("request_traces/arxiv_summarization_lengths_vidur.csv");
     if (path == NULL) return;
@@ -120,14 +120,4 @@ static void length_traces(void)
     CHECK_EQ_INT(totals.output_tokens, 8234948);
     CHECK_NEAR(sim_s_from_ns(totals.last_ns), 28257 / 2.0, 4 * 168.1 / 2); /* 4 standard errors */
     trace_source_close(&trace);
-}
-
-TEST_SUITE(public_traces)
-{
-    TEST(azure_conversation_trace);
-    TEST(philly_trace);
-    TEST(mooncake_trace);
-    TEST(openb_trace);
-    TEST(peer_lists);
-    TEST(length_traces);
 }

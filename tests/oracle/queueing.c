@@ -229,7 +229,7 @@ static double half_width(const struct tally *means, double confidence_frac)
     return gsl_cdf_tdist_Pinv((1 + confidence_frac) / 2, n - 1) * sqrt(tally_variance(means) / n);
 }
 
-static void waits_agree_with_theory(void)
+TEST(waits_agree_with_theory)
 {
     int misses = 0;
     for (int m = 0; m < MODELS; m++) {
@@ -252,16 +252,10 @@ static void waits_agree_with_theory(void)
 }
 
 /* Known values of the formulas themselves, so that an error there cannot hide behind one in the simulator. */
-static void formulas_have_their_known_values(void)
+TEST(formulas_have_their_known_values)
 {
     CHECK_NEAR(erlang_c(1, 0.7), 0.7, 1e-15);
     CHECK_NEAR(erlang_c(2, 0.5), 1.0 / 3, 1e-15);
     CHECK_NEAR(expected_wait_s(&models[0]), 0.7 / 0.3, 1e-14);
     CHECK_NEAR(expected_wait_s(&models[2]), 0.35 / 0.3, 1e-14);
-}
-
-TEST_SUITE(queueing)
-{
-    TEST(formulas_have_their_known_values);
-    TEST(waits_agree_with_theory);
 }

@@ -72,7 +72,7 @@ static void check_figure_1(double budget, double width_1, double width_2, double
     CHECK(bed.choices[0].high_frac == 0.0 && bed.choices[1].high_frac == 0.0);
 }
 
-static void as_read_off_the_plot(void) /* R1 */
+TEST(as_read_off_the_plot) /* R1 */
 {
     struct bed bed;
     figure_1(&bed);
@@ -81,7 +81,7 @@ static void as_read_off_the_plot(void) /* R1 */
     CHECK_NEAR(bed.choices[1].low.gpus, 26.44, 0.3);
 }
 
-static void two_classes(void) /* R2 to R9 */
+TEST(two_classes) /* R2 to R9 */
 {
     check_figure_1(3.2, 10.286, 26.449, 0.2361);
     check_figure_1(0.8, 1.0, 1.0, 1.0);
@@ -93,7 +93,7 @@ static void two_classes(void) /* R2 to R9 */
     check_figure_1(3.0, 9.5714, 22.9031, 0.24627);
 }
 
-static void response_of_each_class(void) /* R5 and R7 */
+TEST(response_of_each_class) /* R5 and R7 */
 {
     struct bed bed;
     figure_1(&bed);
@@ -105,7 +105,7 @@ static void response_of_each_class(void) /* R5 and R7 */
     near(width_choice_time_s(&bed.classes[1], &bed.choices[1]), 1.0 / 3.0, 1e-9);
 }
 
-static void rented_gpus_vary(void) /* R3, R6 and R9 */
+TEST(rented_gpus_vary) /* R3, R6 and R9 */
 {
     static const double cases[][2] = {{0.8, 0.894}, {1.5, 2.552}, {3.0, 7.364}};
     for (int i = 0; i < 3; i++) {
@@ -117,7 +117,7 @@ static void rented_gpus_vary(void) /* R3, R6 and R9 */
 }
 
 /* The one width of all classes that spends the budget. */
-static void same_width_costs_time(void) /* R11 */
+TEST(same_width_costs_time) /* R11 */
 {
     struct bed bed;
     figure_1(&bed);
@@ -132,7 +132,7 @@ static void same_width_costs_time(void) /* R11 */
     near(response_s(&bed), 0.25905, 1e-5);
 }
 
-static void one_class_of_a_power(void) /* R13 */
+TEST(one_class_of_a_power) /* R13 */
 {
     static const double cases[][3] = {{0.3, 2.6918, 0.743}, {0.5, 4.0, 0.5}, {0.7, 10.0794, 0.19843}, {0.9, 1024.0, 0.00195}};
     static const double digits[] = {1e-3, 1e-3, 1e-5, 1e-5};
@@ -145,7 +145,7 @@ static void one_class_of_a_power(void) /* R13 */
     }
 }
 
-static void one_class_of_amdahl(void) /* R14 */
+TEST(one_class_of_amdahl) /* R14 */
 {
     static const double cases[][3] = {{0.5, 3.0, 0.66667}, {0.8, 6.0, 0.33333}, {0.9, 11.0, 0.18182}, {0.99, 101.0, 0.0198}};
     for (int i = 0; i < 4; i++) {
@@ -157,7 +157,7 @@ static void one_class_of_amdahl(void) /* R14 */
     }
 }
 
-static void three_classes(void) /* R15 and R16 */
+TEST(three_classes) /* R15 and R16 */
 {
     static const double cases[][5] = {{6.0, 2.3159, 9.2635, 4.5654, 0.75955},
                                       {8.0, 6.3624, 25.4496, 7.5671, 0.45031},
@@ -188,7 +188,7 @@ static void check_mix(struct bed *bed, double budget, const double expected[4])
     near(response_s(bed), expected[3], 1e-6);
 }
 
-static void whole_gpus_mix_neighbours(void) /* R17 and R18 */
+TEST(whole_gpus_mix_neighbours) /* R17 and R18 */
 {
     struct bed bed = {0}, other = {0};
     add(&bed, root, 1.0, 1.0);
@@ -198,7 +198,7 @@ static void whole_gpus_mix_neighbours(void) /* R17 and R18 */
 }
 
 /* With start-up that is paid, at price 4: jobs' sizes matter, short ones are narrower. */
-static void start_up_narrows_short_jobs(void)
+TEST(start_up_narrows_short_jobs)
 {
     static const double cases[][5] = {{0.0, 4.0, 4.0, 4.0}, {0.1, 2.9742, 3.8490, 3.9841}, {1.0, 1.2396, 2.9742, 3.8490}};
     for (int i = 0; i < 3; i++) {
@@ -210,18 +210,4 @@ static void start_up_narrows_short_jobs(void)
             near(width_at_price(bed.classes, 4.0, false).gpus, cases[i][1 + j], 1e-4);
         }
     }
-}
-
-TEST_SUITE(rent_on_a_budget)
-{
-    TEST(as_read_off_the_plot);
-    TEST(two_classes);
-    TEST(response_of_each_class);
-    TEST(rented_gpus_vary);
-    TEST(same_width_costs_time);
-    TEST(one_class_of_a_power);
-    TEST(one_class_of_amdahl);
-    TEST(three_classes);
-    TEST(whole_gpus_mix_neighbours);
-    TEST(start_up_narrows_short_jobs);
 }

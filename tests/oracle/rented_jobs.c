@@ -66,7 +66,7 @@ static struct interval intervals(struct bed_rows *rows)
                              Z99 * sqrt((excess_squares - excess * excess / n) * n) / sqrt(n) / span_s};
 }
 
-static void as_theory_whatever_the_sizes(void) /* R10 */
+TEST(as_theory_whatever_the_sizes) /* R10 */
 {
     static const char *const laws[] = {"\"law\": \"exponential\"", "\"law\": \"fixed\"", "\"law\": \"two-mode\"",
                                        "\"law\": \"hyperexponential\", \"short_frac\": 0.8, \"short\": 0.2"};
@@ -151,20 +151,20 @@ static void two_widths_take_longer(bool by_size, double high)
     bed_free(rows);
 }
 
-static void no_width_by_size(void)
+TEST(no_width_by_size)
 {
     two_widths_take_longer(true, 20.0);
     two_widths_take_longer(true, 60.0);
 }
 
-static void no_two_widths_in_one_class(void)
+TEST(no_two_widths_in_one_class)
 {
     two_widths_take_longer(false, 20.0);
     two_widths_take_longer(false, 60.0);
 }
 
 /* Jobs that wait for a limited supply are paid for no longer, and come to their end later. */
-static void no_queueing(void)
+TEST(no_queueing)
 {
     struct bed_rows *best = run_root(ROOT_OPTIMUM, "", NULL), *rows = run_root(ROOT_OPTIMUM, ", \"limit\": 36.5", NULL);
     CHECK_NEAR(bed_metric(best, "job.jct_s.mean"), ROOT_S, intervals(best).response_s);
@@ -174,12 +174,4 @@ static void no_queueing(void)
     CHECK_NEAR(bed_metric(rows, "rental.gpus.max"), 36, 1e-9);
     bed_free(best);
     bed_free(rows);
-}
-
-TEST_SUITE(rented_jobs)
-{
-    TEST(as_theory_whatever_the_sizes);
-    TEST(no_width_by_size);
-    TEST(no_two_widths_in_one_class);
-    TEST(no_queueing);
 }

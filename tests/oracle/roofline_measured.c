@@ -50,7 +50,7 @@ static void check_rows(const char *document, const struct measured *rows, size_t
 #define A100 "a100-80-sxm", "llama-2-70b"
 #define H100 "h100-sxm", "llama-2-70b"
 
-static void prompts_of_llama_2_70b(void)
+TEST(prompts_of_llama_2_70b)
 {
     static const struct measured rows[] = {
         {A100, 2, 1, 0, 512, 196.9},  {A100, 2, 1, 0, 1024, 377.1}, {A100, 2, 1, 0, 2048, 688.1},
@@ -64,7 +64,7 @@ static void prompts_of_llama_2_70b(void)
 }
 
 /* Past 2048 tokens in a batch that engine fell off a cliff which no roofline has. */
-static void long_prompts_were_slower_than_any_roofline(void)
+TEST(long_prompts_were_slower_than_any_roofline)
 {
     static const struct measured rows[] = {
         {A100, 8, 1, 0, 4096, 661.2}, {A100, 8, 1, 0, 8192, 1549.8}, {A100, 8, 8, 0, 512, 767.6},
@@ -82,13 +82,13 @@ static const struct measured tp8_a100_tokens[] = {
 static const struct measured tp8_h100_tokens[] = {
     {H100, 8, 0, 1, 576, 29.8}, {H100, 8, 0, 8, 576, 32.5}, {H100, 8, 0, 16, 576, 34.2}, {H100, 8, 0, 32, 576, 38.6}};
 
-static void tokens_of_llama_2_70b_on_two_gpus(void)
+TEST(tokens_of_llama_2_70b_on_two_gpus)
 {
     check_rows("{'cost': 'roofline'}", tp2_tokens, N(tp2_tokens), -0.25, 0.0);
 }
 
 /* On eight GPUs the CPU was what launched kernels too slowly: the model is twice too fast, unless it is told so. */
-static void tokens_of_llama_2_70b_on_eight_gpus(void)
+TEST(tokens_of_llama_2_70b_on_eight_gpus)
 {
     check_rows("{'cost': 'roofline'}", tp8_a100_tokens, N(tp8_a100_tokens), -0.60, -0.50);
     check_rows("{'cost': 'roofline'}", tp8_h100_tokens, N(tp8_h100_tokens), -0.57, -0.47);
@@ -98,7 +98,7 @@ static void tokens_of_llama_2_70b_on_eight_gpus(void)
                0.0);
 }
 
-static void tokens_of_recent_engines(void)
+TEST(tokens_of_recent_engines)
 {
     static const struct measured dense[] = {
         {"h100-sxm", "llama-3.1-8b", 1, 0, 7, 500, 7.32},   {"h100-sxm", "llama-3.1-8b", 1, 0, 31, 500, 8.91},
@@ -155,7 +155,7 @@ static double layer_ms(const char *header, const char *row)
 }
 
 /* A layer of Llama-2-7B on one A100 without attention, engine and head: few tokens, the hard band, many tokens. */
-static void layers_of_llama_2_7b(void)
+TEST(layers_of_llama_2_7b)
 {
     static char header[MAX_LINE], row[MAX_LINE];
     const char *path = test_shared("gpu_profiles/vidur/a100__Llama-2-7b__dense_ops.csv");
@@ -181,14 +181,4 @@ static void layers_of_llama_2_7b(void)
     gzclose(file);
     cost_fixture_fini(&fixture);
     CHECK(n > 200);
-}
-
-TEST_SUITE(roofline_measured)
-{
-    TEST(prompts_of_llama_2_70b);
-    TEST(long_prompts_were_slower_than_any_roofline);
-    TEST(tokens_of_llama_2_70b_on_two_gpus);
-    TEST(tokens_of_llama_2_70b_on_eight_gpus);
-    TEST(tokens_of_recent_engines);
-    TEST(layers_of_llama_2_7b);
 }

@@ -287,7 +287,7 @@ static void check_kind(enum naive_kind kind, int scenarios, struct totals *total
 }
 
 /* A prompt of 10 and 3 tokens alone: 100 + 10 * 1 + 7, then 50 + 7 + 2 * context, with contexts 11 and 12. */
-static void one_request_by_hand(void)
+TEST(one_request_by_hand)
 {
     static struct naive_scenario s = {.replicas = 1, .stages = 1, .block_tokens = 4, .max_sequences = 8,
                                       .max_tokens = 100, .max_context = 100, .blocks = 30,
@@ -307,7 +307,7 @@ static void one_request_by_hand(void)
 
 /* Two prompts of 4 in blocks of 4, of which there are 3: the second has to go when the first needs its second block,
  * and comes back with 5 tokens to process. Every iteration takes 1 ns. */
-static void a_preemption_by_hand(void)
+TEST(a_preemption_by_hand)
 {
     static struct naive_scenario s = {.replicas = 1, .stages = 1, .block_tokens = 4, .max_sequences = 8,
                                       .max_tokens = 100, .max_context = 100, .blocks = 3, .prefill = {.fixed = 1},
@@ -325,7 +325,7 @@ static void a_preemption_by_hand(void)
 /* Two prompts of 4 in blocks of 4, of which there are 4; iterations take 1 ns, copies none. At 2 both have two blocks
  * and none is free, so the second goes to the host. At 3 its two blocks are free, but not a third, though its last one
  * has room: it waits until the first has ended at 4. */
-static void a_swap_by_hand(void)
+TEST(a_swap_by_hand)
 {
     static struct naive_scenario s = {.kind = NAIVE_VLLM_V0, .swap = true, .replicas = 1, .stages = 1, .block_tokens = 4,
                                       .max_sequences = 8, .max_tokens = 100, .max_context = 100, .blocks = 4,
@@ -340,7 +340,7 @@ static void a_swap_by_hand(void)
 
 /* One sequence at most, two stages of 1 ns, two prompts of one token: the bound is of a batch in Orca, where the second
  * batch follows in the pipeline, and of the replica in the others. */
-static void one_sequence_in_two_stages(void)
+TEST(one_sequence_in_two_stages)
 {
     static const int second_ends_ns[] = {[NAIVE_VLLM_V0] = 4,
                                          [NAIVE_VLLM_V1] = 4,
@@ -362,66 +362,51 @@ static void one_sequence_in_two_stages(void)
     }
 }
 
-static void vllm_v0(void)
+TEST(vllm_v0)
 {
     struct totals totals;
     check_kind(NAIVE_VLLM_V0, 60, &totals);
     CHECK(totals.requests > 1000 && totals.preemptions > 300 && totals.rejections > 20);
 }
 
-static void vllm_v0_swapping(void)
+TEST(vllm_v0_swapping)
 {
     struct totals totals;
     check_swapping(60, &totals);
     CHECK(totals.requests > 1000 && totals.preemptions > 300);
 }
 
-static void disaggregation(void)
+TEST(disaggregation)
 {
     struct totals totals;
     check_disaggregated(200, &totals);
     CHECK(totals.requests > 1000 && totals.preemptions > 100);
 }
 
-static void vllm_v1(void)
+TEST(vllm_v1)
 {
     struct totals totals;
     check_kind(NAIVE_VLLM_V1, 60, &totals);
     CHECK(totals.requests > 1000 && totals.preemptions > 300);
 }
 
-static void sarathi(void)
+TEST(sarathi)
 {
     struct totals totals;
     check_kind(NAIVE_SARATHI, 60, &totals);
     CHECK(totals.requests > 1000 && totals.preemptions > 300);
 }
 
-static void orca(void)
+TEST(orca)
 {
     struct totals totals;
     check_kind(NAIVE_ORCA, 60, &totals);
     CHECK(totals.requests > 1000 && totals.preemptions == 0 && totals.rejections > 20);
 }
 
-static void faster_transformer(void)
+TEST(faster_transformer)
 {
     struct totals totals;
     check_kind(NAIVE_FASTER_TRANSFORMER, 30, &totals);
     CHECK(totals.requests > 500 && totals.preemptions == 0);
-}
-
-TEST_SUITE(serving_differential)
-{
-    TEST(one_request_by_hand);
-    TEST(a_preemption_by_hand);
-    TEST(a_swap_by_hand);
-    TEST(one_sequence_in_two_stages);
-    TEST(vllm_v0);
-    TEST(vllm_v0_swapping);
-    TEST(disaggregation);
-    TEST(vllm_v1);
-    TEST(sarathi);
-    TEST(orca);
-    TEST(faster_transformer);
 }

@@ -58,7 +58,7 @@ static double integral_j(double end_s)
     return REQUESTS * joules + (end_s - REQUESTS * 0.2) * gpu.context_w;
 }
 
-static void energy_is_the_integral_of_power(void)
+TEST(energy_is_the_integral_of_power)
 {
     struct bed_rows *rows = run("a100-80-sxm", "", false), *stepped = run("a100-80-sxm", "", true);
     MUST(rows->code == 0 && stepped->code == 0);
@@ -76,7 +76,7 @@ static void energy_is_the_integral_of_power(void)
 }
 
 /* Each replica's GPU is there from the beginning to the end of the run. */
-static void parts_add_up(void)
+TEST(parts_add_up)
 {
     static const char pools[] =
         ", \"pools\": {\"prompts\": {\"role\": \"prefill\"}, \"tokens\": {\"role\": \"decode\"}}";
@@ -89,7 +89,7 @@ static void parts_add_up(void)
     bed_free(rows);
 }
 
-static void nothing_is_guessed(void)
+TEST(nothing_is_guessed)
 {
     struct bed_rows *rows = run("l4", "", false);
     MUST(rows->code == 0);
@@ -102,11 +102,4 @@ static void nothing_is_guessed(void)
     CHECK(bed_metric(rows, "energy.j") > 0.0);
     CHECK_EQ_INT(rows->n_warnings, 2); /* this, and that it has no price */
     bed_free(rows);
-}
-
-TEST_SUITE(serving_energy)
-{
-    TEST(energy_is_the_integral_of_power);
-    TEST(parts_add_up);
-    TEST(nothing_is_guessed);
 }

@@ -102,7 +102,7 @@ static void check_splitwise(const struct measurements *m, const struct engine_pr
 }
 
 /* Past 2048 tokens in a batch of prompts that engine fell off a cliff, which no law here has. */
-static void splitwise_llama_2_70b(void)
+TEST(splitwise_llama_2_70b)
 {
     struct measurements m;
     if (!load(&m, "vllm-0.2", llama)) return;
@@ -115,7 +115,7 @@ static void splitwise_llama_2_70b(void)
 }
 
 /* None of the constants has seen it. */
-static void splitwise_bloom_176b(void)
+TEST(splitwise_bloom_176b)
 {
     struct measurements m;
     if (!load(&m, "vllm-0.2", bloom)) return;
@@ -146,7 +146,7 @@ static void check_one_constant(bool per_layer, const struct splitwise_medians *o
 }
 
 /* BLOOM has 70 layers, Llama 80: counted by layers, the constant carries over better. */
-static void one_constant_per_degree(void)
+TEST(one_constant_per_degree)
 {
     check_one_constant(false, &(struct splitwise_medians){0.06, 0.36, 0.11, 0.04},
                        &(struct splitwise_medians){0.03, 0.40, 0.06, 0.18});
@@ -154,7 +154,7 @@ static void one_constant_per_degree(void)
                        &(struct splitwise_medians){0.045, 0.40, 0.05, 0.115});
 }
 
-static void tpot_of_vllm(void)
+TEST(tpot_of_vllm)
 {
     struct measurements m;
     if (!load(&m, "vllm-0.12", serving)) return;
@@ -163,7 +163,7 @@ static void tpot_of_vllm(void)
     arena_fini(&m.arena);
 }
 
-static void tpot_of_tensorrt_llm(void)
+TEST(tpot_of_tensorrt_llm)
 {
     struct measurements m;
     if (!load(&m, "trtllm-1.0", serving)) return;
@@ -173,7 +173,7 @@ static void tpot_of_tensorrt_llm(void)
     arena_fini(&m.arena);
 }
 
-static void tpot_of_sglang(void)
+TEST(tpot_of_sglang)
 {
     struct measurements m;
     if (!load(&m, "sglang-0.5", serving)) return;
@@ -181,7 +181,7 @@ static void tpot_of_sglang(void)
     arena_fini(&m.arena);
 }
 
-static void times_of_distserve(void)
+TEST(times_of_distserve)
 {
     struct measurements m;
     if (!load(&m, "swifttransformer", "llm_end_to_end/distserve__a100-80g__fitted_coefficients_distserve.json")) return;
@@ -201,7 +201,7 @@ static size_t count_within_5_percent(const struct measurements *m)
 
 /* The fitted laws against sums of the kernels that they were fitted to, batches of 1 to 256. Not all come within 5 %,
  * as they do with the measured tables (suite table_mode). */
-static void decode_iterations_of_rtx_cards(void)
+TEST(decode_iterations_of_rtx_cards)
 {
     static const struct {
         const char *file;
@@ -223,7 +223,7 @@ static void decode_iterations_of_rtx_cards(void)
 /* What a token of a single request takes beyond reading the weights once at the memory's peak, late in 2023 (medians of
  * Splitwise's rows with prompts of 512 tokens; on two A100 21 ms for short answers, 26 ms for others). Two years later
  * the host is a matter of a few milliseconds. */
-static void host_time_by_year(void)
+TEST(host_time_by_year)
 {
     static const struct {
         const char *gpu;
@@ -267,7 +267,7 @@ static double whole_s(const void *context, const struct iteration_work *work)
 
 /* What counting iterations, sequences and prompts adds to the GPU's time is what a closed loop of whole iterations
  * takes. */
-static void counts_are_as_good_as_loops(void)
+TEST(counts_are_as_good_as_loops)
 {
     struct measurements m;
     if (!load(&m, "vllm-0.12", serving)) return;
@@ -281,18 +281,4 @@ static void counts_are_as_good_as_loops(void)
         CHECK_NEAR(times.tpot_s / engine_point_s(&m.preset, &m.points[i]), 1.0, 1e-9);
     }
     arena_fini(&m.arena);
-}
-
-TEST_SUITE(serving_engines)
-{
-    TEST(splitwise_llama_2_70b);
-    TEST(splitwise_bloom_176b);
-    TEST(one_constant_per_degree);
-    TEST(host_time_by_year);
-    TEST(tpot_of_vllm);
-    TEST(tpot_of_tensorrt_llm);
-    TEST(tpot_of_sglang);
-    TEST(times_of_distserve);
-    TEST(decode_iterations_of_rtx_cards);
-    TEST(counts_are_as_good_as_loops);
 }

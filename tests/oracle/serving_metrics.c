@@ -40,7 +40,7 @@ static void check_percentile(const struct bed_rows *rows, const char *name, doub
     CHECK_NEAR(bed_metric(rows, name), expected, 1e-3 * expected);
 }
 
-static void of_ten_lonely_requests(void)
+TEST(of_ten_lonely_requests)
 {
     struct bed_rows *rows = run(10, NULL);
     MUST(rows->code == 0);
@@ -72,7 +72,7 @@ static void of_ten_lonely_requests(void)
 }
 
 /* The warm-up leaves out who arrived before, but counts what comes out after it. */
-static void after_a_warm_up(void)
+TEST(after_a_warm_up)
 {
     static const char *const sets[] = {"warmup=4.15s", NULL};
     struct bed_rows *rows = run(10, sets);
@@ -87,7 +87,7 @@ static void after_a_warm_up(void)
 }
 
 /* In the middle of the third prefill. */
-static void cut_off_in_a_prefill(void)
+TEST(cut_off_in_a_prefill)
 {
     static const char *const sets[] = {"until=2.06s", NULL};
     struct bed_rows *rows = run(10, sets);
@@ -105,7 +105,7 @@ static void cut_off_in_a_prefill(void)
 }
 
 /* Exactly on a boundary: that token has come. Half an iteration later: no other one. */
-static void cut_off_in_a_decode(void)
+TEST(cut_off_in_a_decode)
 {
     static const char *const on[] = {"until=2.13s", NULL}, *const after[] = {"until=2.135s", NULL};
     struct bed_rows *a = run(10, on), *b = run(10, after);
@@ -120,7 +120,7 @@ static void cut_off_in_a_decode(void)
 }
 
 /* A request that decodes, a crowd that no prefill can take, and one that can be served at once. */
-static void a_crowd_that_is_rejected_delays_nobody(void)
+TEST(a_crowd_that_is_rejected_delays_nobody)
 {
     char path[512], text[1024];
     static const char *const sets[] = {"services.chat.kv.blocks=4000", "services.chat.batching.max_batched_tokens=512",
@@ -142,7 +142,7 @@ static void a_crowd_that_is_rejected_delays_nobody(void)
 }
 
 /* Alone and larger than the cache allows to grow: it preempts itself and must come back by itself. */
-static void one_that_preempts_itself_comes_back(void)
+TEST(one_that_preempts_itself_comes_back)
 {
     char path[512], text[1024];
     static const char *const sets[] = {"services.chat.kv.blocks=10", "services.chat.batching.watermark=0", NULL};
@@ -158,14 +158,4 @@ static void one_that_preempts_itself_comes_back(void)
     CHECK(bed_metric(rows, "request.preemptions.sum") >= 1);
     CHECK(bed_metric(rows, "request.max_gap_s.max") < 1);
     bed_free(rows);
-}
-
-TEST_SUITE(serving_metrics)
-{
-    TEST(of_ten_lonely_requests);
-    TEST(after_a_warm_up);
-    TEST(cut_off_in_a_prefill);
-    TEST(cut_off_in_a_decode);
-    TEST(a_crowd_that_is_rejected_delays_nobody);
-    TEST(one_that_preempts_itself_comes_back);
 }

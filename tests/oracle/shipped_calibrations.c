@@ -148,7 +148,7 @@ static void check_file(const char *name)
     mem_free(bench);
 }
 
-static void files_tell_the_error_of_their_fit(void)
+TEST(files_tell_the_error_of_their_fit)
 {
     static const char *const names[] = {"a100-80-sxm", "h100-sxm", "h200-sxm", "a40",          "a100-80-pcie",
                                         "h100-pcie",   "a6000",    "rtx-4090", "rtx-pro-6000", "default"};
@@ -183,7 +183,7 @@ static const struct calibration_held_out *held_out(const struct bench *bench, co
 
 /* Vidur's products, one LLM left out: medians and 90th percentiles, the median of the band of 17-256 tokens, and those
  * of a roofline with three parameters. */
-static void products_of_unseen_llms(void)
+TEST(products_of_unseen_llms)
 {
     static const struct {
         const char *gpu;
@@ -213,7 +213,7 @@ static void products_of_unseen_llms(void)
 }
 
 /* aiconfigurator's kernels, and our own of the H200, a fifth of the shapes or pairs of heads left out. */
-static void kernels_of_unseen_shapes(void)
+TEST(kernels_of_unseen_shapes)
 {
     static const struct {
         enum kernel_class class;
@@ -253,11 +253,4 @@ static void kernels_of_unseen_shapes(void)
                           bars[i].p90);
         bench_close(&bench);
     }
-}
-
-TEST_SUITE(shipped_calibrations)
-{
-    TEST(files_tell_the_error_of_their_fit);
-    TEST(products_of_unseen_llms);
-    TEST(kernels_of_unseen_shapes);
 }

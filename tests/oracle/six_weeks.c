@@ -11,7 +11,7 @@ static double of(const struct bed_rows *rows, const char *metric)
 }
 
 /* Every job ends, and every GPU-second that jobs held was of use, waited for, spent on checkpoints, or lost. */
-static void six_weeks_add_up(void)
+TEST(six_weeks_add_up)
 {
     struct bed_rows *rows = bed_run("{\"extends\": [\"configs/scenarios/acme-six-weeks.json\"]}",
                                     &(struct bed_options){.no_detail = true});
@@ -35,9 +35,4 @@ static void six_weeks_add_up(void)
     CHECK(of(rows, "failure.interrupts") > 10);
     CHECK(of(rows, "cluster.gpus_in_use.max") <= 284 * 8 && of(rows, "cluster.available_frac") > 0.999);
     bed_free(rows);
-}
-
-TEST_SUITE(six_weeks)
-{
-    TEST(six_weeks_add_up);
 }

@@ -103,7 +103,7 @@ static void check_means(const struct means *ours, const struct means *theirs)
     CHECK_NEAR(ours->response_s / theirs->response_s, 1, 0.005);
 }
 
-static void one_machine_with_mixed_batches(void)
+TEST(one_machine_with_mixed_batches)
 {
     const char *table = test_shared(TABLE);
     struct outcome outcomes[REQUESTS] = {{0}};
@@ -157,7 +157,7 @@ static struct bed_rows *run_pools(int h100s, int a100s, int rate_scale, const ch
     return rows;
 }
 
-static void a_prompt_and_a_token_pool(void)
+TEST(a_prompt_and_a_token_pool)
 {
     const char *table = test_shared(TABLE);
     struct outcome outcomes[REQUESTS] = {{0}};
@@ -182,7 +182,7 @@ static void a_prompt_and_a_token_pool(void)
 }
 
 /* Three times the rate: the pools lend each other no machine, and none has more prompts than its batch holds. */
-static void more_machines(void)
+TEST(more_machines)
 {
     static const int machines[][2] = {{2, 1}, {1, 2}, {2, 3}};
     const char *table = test_shared(TABLE);
@@ -202,7 +202,7 @@ static void more_machines(void)
 }
 
 /* Its baselines on three machines, at three times the rate. */
-static void mixed_machines_in_turn_and_by_queue(void)
+TEST(mixed_machines_in_turn_and_by_queue)
 {
     static const struct {
         const char *name, *routing;
@@ -226,7 +226,7 @@ static void mixed_machines_in_turn_and_by_queue(void)
 }
 
 /* Prompts leave some of the budget, but too little for all who decode. */
-static void one_machine_overloaded(void)
+TEST(one_machine_overloaded)
 {
     static const char *const sets[] = {"services.peer.trace.rate_scale=3", NULL};
     const char *table = test_shared(TABLE);
@@ -237,13 +237,4 @@ static void one_machine_overloaded(void)
     struct means ours = means_of(rows);
     check_means(&ours, &peer);
     bed_free(rows);
-}
-
-TEST_SUITE(splitwise)
-{
-    TEST(one_machine_with_mixed_batches);
-    TEST(a_prompt_and_a_token_pool);
-    TEST(more_machines);
-    TEST(mixed_machines_in_turn_and_by_queue);
-    TEST(one_machine_overloaded);
 }

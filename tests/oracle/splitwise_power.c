@@ -152,7 +152,7 @@ static void check_pairs(const struct bench *bench, int gpus, int n, const double
         CHECK(bench->alone[gpus][i] > 0 && bench->alone[gpus][i] < apart[i] * bench->batched[gpus][i]);
 }
 
-static void bloom(void)
+TEST(bloom)
 {
     struct bench bench;
     if (compare(&bench, "bloom-176b", "llm_end_to_end/splitwise__bloom-176b__latency_and_power.csv")) {
@@ -169,7 +169,7 @@ static void bloom(void)
     arena_fini(&bench.arena);
 }
 
-static void llama(void)
+TEST(llama)
 {
     struct bench bench;
     if (compare(&bench, "llama-2-70b", "llm_end_to_end/splitwise__llama2-70b__latency_and_power.csv")) {
@@ -187,10 +187,4 @@ static void llama(void)
         CHECK_NEAR(bench.decode_share[8] / 0.44, 1.0, 0.1);
     }
     arena_fini(&bench.arena);
-}
-
-TEST_SUITE(splitwise_power)
-{
-    TEST(bloom);
-    TEST(llama);
 }

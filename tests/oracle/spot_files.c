@@ -38,7 +38,7 @@ static void check_steps(const char *text, enum availability_format format, const
     availability_fini(&availability);
 }
 
-static void every_format(void)
+TEST(every_format)
 {
     static const int64_t ticks[][2] = {{0, 4}, {600, 3}, {1200, 0}};
     static const int64_t counts[][2] = {{0, 3}, {60, 2}};
@@ -72,7 +72,7 @@ static void check_refused(const char *text, enum availability_format format, con
 }
 
 /* Clocks of a minute's difference are in a public file; more is a file that is not sorted. */
-static void time_that_goes_back_is_told(void)
+TEST(time_that_goes_back_is_told)
 {
     check_finding("0,1\n90000,2\n30000,3\n80000,4\n", AVAILABILITY_COUNTS, 0, "spot:3:1",
                   "2 lines are up to a minute earlier");
@@ -80,7 +80,7 @@ static void time_that_goes_back_is_told(void)
     check_refused("0,add,a\n90000,add,b\n100,remove,a\n", AVAILABILITY_EVENTS, "spot:3:1", "earlier");
 }
 
-static void ticks_beyond_all_time_are_refused(void)
+TEST(ticks_beyond_all_time_are_refused)
 {
     check_refused("{\"metadata\": {\"gap_seconds\": 4e9}, \"data\": [1, 2, 3]}", AVAILABILITY_SKYPILOT, "spot:1:30",
                   "292 years");
@@ -90,7 +90,7 @@ static void ticks_beyond_all_time_are_refused(void)
                   "at least 1 ns");
 }
 
-static void what_is_wrong_is_told(void)
+TEST(what_is_wrong_is_told)
 {
     check_refused("{\"data\": [1]}", AVAILABILITY_SKYPILOT, "spot:1:1", "gap_seconds");
     check_refused("{\"metadata\": {\"gap_seconds\": 1}, \"data\": [1, -2]}", AVAILABILITY_SKYPILOT, "spot:1:46",
@@ -111,7 +111,7 @@ static int64_t most(const struct availability *availability)
     return instances;
 }
 
-static void public_ticks(void)
+TEST(public_ticks)
 {
     const char *path = test_shared(
         "rental/skypilot_spot/availability__16-node__aws-08-27-2023__us-west-2a_v100_1.json");
@@ -124,7 +124,7 @@ static void public_ticks(void)
 }
 
 /* Parcae's counts were made of Bamboo's events. */
-static void public_events_are_public_counts(void)
+TEST(public_events_are_public_counts)
 {
     char events[512];
     const char *path = test_shared("rental/bamboo_aws_p3_v100_node_events.csv");
@@ -145,7 +145,7 @@ static void public_events_are_public_counts(void)
     availability_fini(&of_counts);
 }
 
-static void public_dated_counts(void)
+TEST(public_dated_counts)
 {
     const char *path = test_shared("rental/bamboo_gcp_v100x1_us-east1-c_node_count.csv");
     struct availability availability;
@@ -156,15 +156,4 @@ static void public_dated_counts(void)
     CHECK(availability.end_ns > 23 * INT64_C(3600) * SIM_NS_PER_S &&
           availability.end_ns < 25 * INT64_C(3600) * SIM_NS_PER_S);
     availability_fini(&availability);
-}
-
-TEST_SUITE(spot_files)
-{
-    TEST(every_format);
-    TEST(what_is_wrong_is_told);
-    TEST(time_that_goes_back_is_told);
-    TEST(ticks_beyond_all_time_are_refused);
-    TEST(public_ticks);
-    TEST(public_events_are_public_counts);
-    TEST(public_dated_counts);
 }

@@ -48,7 +48,7 @@ static double error_of(double predicted, double measured)
 
 /* 12 jobs: 4 KiB anywhere with 256 requests each, 1 MiB in order with 64 each. The two rates of reading differ by a
  * tenth, and the entry stands between them; it takes writing in order, which a cache does not help. */
-static void smartssd_under_fio(void)
+TEST(smartssd_under_fio)
 {
     struct shelf_entry entry;
     if (entry_open(&entry, "smartssd")) {
@@ -63,7 +63,7 @@ static void smartssd_under_fio(void)
 
 /* The KV cache of one prompt of Qwen3-8B (36 layers, 8 heads of 128, 16 bits) between two nodes. Latency and bandwidth
  * were fitted on the first and last row; the seven between are predicted. */
-static void kv_transfers_over_rdma(void)
+TEST(kv_transfers_over_rdma)
 {
     static const struct {
         double tokens, ms;
@@ -81,7 +81,7 @@ static void kv_transfers_over_rdma(void)
 
 /* Layers streamed in order, in requests of 1 MiB and 512 KiB. Nothing fitted: the first is bound by PCIe 3.0 x4, the
  * second by the drive, of which only the data sheet is known. */
-static void drives_that_a_gpu_reads(void)
+TEST(drives_that_a_gpu_reads)
 {
     struct shelf_entry sn740, sn530;
     const bool open = entry_open(&sn740, "wd-sn740-pcie3"), open_too = entry_open(&sn530, "wd-sn530");
@@ -169,7 +169,7 @@ static double flexgen_tokens_per_s(const struct flexgen_run *run, const struct s
 /* FlexGen's schedule (appendix A.3, as its code adds it up) with our times to move data: OPT-30B from host memory and
  * OPT-175B from disk, and both under DeepSpeed's policy. The rates between GPU and host are FlexGen's fits, the disk's
  * is the data sheet's. Of 0.01 tokens/s only one digit is known. */
-static void flexgen_on_a_t4(void)
+TEST(flexgen_on_a_t4)
 {
     static const struct flexgen_run host = {48, 7168, 512, 32, 48, 144, 0.8, 0.0, 1.0, 0.0, 1.0, 7.32};
     static const struct flexgen_run host_1024 = {48, 7168, 1024, 32, 20, 80, 0.96, 0.0, 1.0, 0.0, 1.0, 3.50};
@@ -206,7 +206,7 @@ static double decode_read_bytes(const struct storage_spec *spec, double kept_fra
 
 /* Fitted: the volume read while decoding (the run of chosen tokens) and its rate. Predicted: what is written, what
  * SparF gains at most, the rate of tokens that flash allows. */
-static void instinfer_table_iii(void)
+TEST(instinfer_table_iii)
 {
     struct shelf_entry entry;
     if (entry_open(&entry, "instcsd")) {
@@ -224,7 +224,7 @@ static void instinfer_table_iii(void)
 }
 
 /* A unit multiplies one head's page of 16 tokens in 0.32 us. */
-static void instinfer_unit(void)
+TEST(instinfer_unit)
 {
     struct shelf_entry entry;
     if (entry_open(&entry, "instcsd"))
@@ -233,7 +233,7 @@ static void instinfer_unit(void)
 }
 
 /* Rates of HILOS' units by queries per key: the ends were fitted, the middle is predicted. */
-static void hilos_units(void)
+TEST(hilos_units)
 {
     static const struct {
         double queries, flop_per_s;
@@ -247,15 +247,4 @@ static void hilos_units(void)
             CHECK_EQ_INT(time.bound, CSD_BOUND_FLASH);
         }
     entry_close(&entry);
-}
-
-TEST_SUITE(storage_measured)
-{
-    TEST(smartssd_under_fio);
-    TEST(kv_transfers_over_rdma);
-    TEST(drives_that_a_gpu_reads);
-    TEST(flexgen_on_a_t4);
-    TEST(instinfer_table_iii);
-    TEST(instinfer_unit);
-    TEST(hilos_units);
 }

@@ -96,7 +96,7 @@ static void check_gpu(const char *gpu, const char *const files[3], int64_t itera
     mem_free(bench);
 }
 
-static void rtx_4090(void)
+TEST(rtx_4090)
 {
     static const char *const files[] = {LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__dense.csv",
                                         LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__per_sequence.csv",
@@ -104,16 +104,10 @@ static void rtx_4090(void)
     check_gpu("rtx-4090", files, 98, 0.01);
 }
 
-static void rtx_pro_6000(void)
+TEST(rtx_pro_6000)
 {
     static const char *const files[] = {LLMSERVINGSIM "RTXPRO6000__Llama-3.1-8B__bf16_tp1__dense.csv",
                                         LLMSERVINGSIM "RTXPRO6000__Llama-3.1-8B__bf16_tp1__per_sequence.csv",
                                         LLMSERVINGSIM "RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv"};
     check_gpu("rtx-pro-6000", files, 171, 0.01);
-}
-
-TEST_SUITE(table_mode)
-{
-    TEST(rtx_4090);
-    TEST(rtx_pro_6000);
 }

@@ -89,44 +89,44 @@ static void compare(const char *scheduler, const char *params, const char *peer,
     jobrun_fini(&run);
 }
 
-static void fifo_is_their_fifo(void)
+TEST(fifo_is_their_fifo)
 {
     compare("fifo", NULL, "fifo", false, 2433.4375, 57722, 0);
 }
 
-static void fifo_skip_is_their_fjf(void)
+TEST(fifo_skip_is_their_fjf)
 {
     compare("fifo-skip", NULL, "fjf", false, 2377.0775, 57722, 0);
 }
 
-static void fewest_gpus_is_their_sjf(void)
+TEST(fewest_gpus_is_their_sjf)
 {
     compare("fewest-gpus", NULL, "sjf", true, 2360.0125, 57722, 18);
 }
 
-static void srtf_is_their_shortest(void)
+TEST(srtf_is_their_shortest)
 {
     compare("srtf", NULL, "shortest", true, 2384.98, 60908, 125);
 }
 
-static void srsf_is_their_shortest_gpu(void)
+TEST(srsf_is_their_shortest_gpu)
 {
     compare("srsf", NULL, "shortest-gpu", true, 2352.745, 57722, 43);
 }
 
-static void tiresias_by_time_is_their_dlas(void)
+TEST(tiresias_by_time_is_their_dlas)
 {
     const char *params[] = {"{\"service\": \"time\"}", "{\"service\": \"time\", \"looks\": \"released\"}"};
     for (int i = 0; i < 2; i++) compare("tiresias", params[i], "dlas", true, 2389.4725, 58684, 105);
 }
 
-static void tiresias_that_looks_as_released_is_their_dlas_gpu(void)
+TEST(tiresias_that_looks_as_released_is_their_dlas_gpu)
 {
     compare("tiresias", "{\"looks\": \"released\"}", "dlas-gpu", true, 2362.8825, 57722, 57);
 }
 
 /* There the sizes that are known beforehand are those of the 400 jobs themselves. */
-static void gittins_as_released_is_their_dlas_gpu_gittins(void)
+TEST(gittins_as_released_is_their_dlas_gpu_gittins)
 {
     compare("tiresias-gittins", "{\"variant\": \"released\"}", "dlas-gpu-gittins", true, 2361.955, 57722, 40);
 }
@@ -140,24 +140,11 @@ static int other_ends(const struct jobrun *run, const char *peer)
     return n;
 }
 
-static void tiresias_that_looks_in_time_is_another_one(void)
+TEST(tiresias_that_looks_in_time_is_another_one)
 {
     struct jobrun run;
     run_jobs("tiresias", NULL, &run);
     CHECK_NEAR(run.mean_jct_s, 2362.16, 1e-9);
     CHECK_EQ_INT(other_ends(&run, "dlas-gpu"), 31);
     jobrun_fini(&run);
-}
-
-TEST_SUITE(tiresias)
-{
-    TEST(fifo_is_their_fifo);
-    TEST(fifo_skip_is_their_fjf);
-    TEST(fewest_gpus_is_their_sjf);
-    TEST(srtf_is_their_shortest);
-    TEST(srsf_is_their_shortest_gpu);
-    TEST(tiresias_by_time_is_their_dlas);
-    TEST(tiresias_that_looks_as_released_is_their_dlas_gpu);
-    TEST(gittins_as_released_is_their_dlas_gpu_gittins);
-    TEST(tiresias_that_looks_in_time_is_another_one);
 }

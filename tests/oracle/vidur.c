@@ -140,7 +140,7 @@ static void check_naive(const struct vidur_case *wanted, bool forgetful)
                   (double)(outcomes[i].end_ns - s.requests[i].arrival_ns) * 1e-9, outcomes[i].preemptions);
 }
 
-static void the_naive_simulator_is_vidurs_twin(void)
+TEST(the_naive_simulator_is_vidurs_twin)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_naive(&cases[i], false);
     check_naive(&forgetful_case, true);
@@ -197,7 +197,7 @@ static void check_run(const struct vidur_case *wanted, const struct vidur_row *e
     bed_free(rows);
 }
 
-static void published_cases(void)
+TEST(published_cases)
 {
     static struct vidur_row rows[NAIVE_REQUESTS];
     CHECK_EQ_INT(read_expected(FIXTURES "case1_requests.csv", 5, rows), 200);
@@ -208,7 +208,7 @@ static void published_cases(void)
     check_run(&published_burst, rows, 64);
 }
 
-static void further_cases(void)
+TEST(further_cases)
 {
     static struct vidur_row rows[NAIVE_REQUESTS];
     int checked = 0;
@@ -220,14 +220,14 @@ static void further_cases(void)
     CHECK_EQ_INT(checked, 25);
 }
 
-static void batches_are_as_many_as_vidurs(void)
+TEST(batches_are_as_many_as_vidurs)
 {
     struct bed_rows *rows = run_case(&published, NULL);
     CHECK_EQ_INT(bed_metric(rows, "replica.iterations.sum"), 8157); /* summary.json of the case */
     bed_free(rows);
 }
 
-static void every_mode_gives_the_same_bytes(void)
+TEST(every_mode_gives_the_same_bytes)
 {
     struct bed_rows *macro = run_case(&published, NULL);
     struct bed_rows *single = run_case(&published, &(struct bed_options){.single_step = true, .queue = QUEUE_HEAP});
@@ -238,13 +238,4 @@ static void every_mode_gives_the_same_bytes(void)
     bed_free(macro);
     bed_free(single);
     bed_free(checked);
-}
-
-TEST_SUITE(vidur)
-{
-    TEST(the_naive_simulator_is_vidurs_twin);
-    TEST(published_cases);
-    TEST(further_cases);
-    TEST(batches_are_as_many_as_vidurs);
-    TEST(every_mode_gives_the_same_bytes);
 }

@@ -78,13 +78,13 @@ static void check_prediction(const char *log, const char *scenario, double e2e, 
 }
 
 /* Requests are preempted some hundred times, and wait a minute. */
-static void rtx_4090(void)
+TEST(rtx_4090)
 {
     check_prediction(RUNS "RTX4090__Llama-3.1-8B__requests.jsonl", "configs/scenarios/replay-rtx4090.json", 2.0, 1.3,
                      2.3);
 }
 
-static void rtx_pro_6000(void)
+TEST(rtx_pro_6000)
 {
     check_prediction(RUNS "RTXPRO6000__Llama-3.1-8B__requests.jsonl", "configs/scenarios/replay-rtxpro6000.json", -3.0,
                      -1.9, -6.1);
@@ -92,7 +92,7 @@ static void rtx_pro_6000(void)
 
 /* Reported: two replicas stand for data parallelism over shared experts, and the GPU's products of experts were never
  * measured. */
-static void qwen3_30b_a3b(void)
+TEST(qwen3_30b_a3b)
 {
     static const char *const settings[] = {
         "services.chat.llm=qwen3-30b-a3b", "services.chat.replicas=2",
@@ -105,11 +105,4 @@ static void qwen3_30b_a3b(void)
     CHECK_SAID(mean_error(&bench, REPLAY_TPOT), 20.3);
     CHECK_SAID(mean_error(&bench, REPLAY_TTFT), 62.9);
     bench_close(&bench);
-}
-
-TEST_SUITE(vllm_runs)
-{
-    TEST(rtx_4090);
-    TEST(rtx_pro_6000);
-    TEST(qwen3_30b_a3b);
 }

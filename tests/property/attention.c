@@ -100,7 +100,7 @@ static bool is_between_its_parts(struct kernel_time time)
     return isfinite(time.seconds) && time.seconds <= sum * (1.0 + 1e-12);
 }
 
-static void time_lies_between_its_parts_and_above_the_peaks(void)
+TEST(time_lies_between_its_parts_and_above_the_peaks)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "attention", 0);
@@ -121,7 +121,7 @@ static void time_lies_between_its_parts_and_above_the_peaks(void)
     CHECK_EQ_INT(too_fast, 0);
 }
 
-static void decode_never_takes_less_for_more(void)
+TEST(decode_never_takes_less_for_more)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "attention", 0);
@@ -141,7 +141,7 @@ static void decode_never_takes_less_for_more(void)
     CHECK_EQ_INT(faster, 0);
 }
 
-static void prompts_never_take_less_for_more_chunks_or_context(void)
+TEST(prompts_never_take_less_for_more_chunks_or_context)
 {
     struct rng rng;
     rng_init(&rng, 3, 0, "attention", 0);
@@ -166,7 +166,7 @@ static struct prefill_shape random_mixed(struct rng *rng)
     return shape;
 }
 
-static void sequences_among_prompts_never_take_less_for_more(void)
+TEST(sequences_among_prompts_never_take_less_for_more)
 {
     struct rng rng;
     rng_init(&rng, 4, 0, "attention", 0);
@@ -190,7 +190,7 @@ static void sequences_among_prompts_never_take_less_for_more(void)
 }
 
 /* Only where sequences are left whole, and the same however long all of them have become. */
-static void the_longest_sequence_holds_the_others_up(void)
+TEST(the_longest_sequence_holds_the_others_up)
 {
     struct rng rng;
     rng_init(&rng, 5, 0, "attention", 0);
@@ -217,7 +217,7 @@ static void the_longest_sequence_holds_the_others_up(void)
 
 /* Keys of a group of heads cross the memory once while what one head keeps fits into the L2, and once for each head at
  * worst. */
-static void heads_of_a_group_share_what_the_cache_holds(void)
+TEST(heads_of_a_group_share_what_the_cache_holds)
 {
     struct gpu_spec cached = gpu;
     cached.l2_bytes = 40e6;
@@ -251,7 +251,7 @@ static struct decode_shape llama_3_8b(double sequences, double context)
     };
 }
 
-static void large_batches_run_at_the_memory_bandwidth(void)
+TEST(large_batches_run_at_the_memory_bandwidth)
 {
     for (int i = 0; i < 2; i++) {
         const struct decode_shape shape = llama_3_8b(256.0, 8192.0);
@@ -264,7 +264,7 @@ static void large_batches_run_at_the_memory_bandwidth(void)
 }
 
 /* One long sequence and one KV head: whole, a thread block streams all of it; in parts, many do. */
-static void splitting_brings_one_sequence_to_many_sms(void)
+TEST(splitting_brings_one_sequence_to_many_sms)
 {
     struct decode_shape shape = llama_3_8b(1.0, 65536.0);
     shape.q_heads = 8.0, shape.kv_heads = 1.0;
@@ -276,7 +276,7 @@ static void splitting_brings_one_sequence_to_many_sms(void)
     CHECK_NEAR(decode_s(&decode_kernels[1], shape), decode_kernels[1].decode.start_s, 5e-6);
 }
 
-static void smaller_caches_are_read_faster(void)
+TEST(smaller_caches_are_read_faster)
 {
     static const enum number_format formats[] = {FORMAT_INT4, FORMAT_FP8, FORMAT_FP16};
     for (int i = 0; i < 2; i++) {
@@ -294,7 +294,7 @@ static void smaller_caches_are_read_faster(void)
     }
 }
 
-static void a_window_ends_the_context(void)
+TEST(a_window_ends_the_context)
 {
     for (int i = 0; i < 2; i++) {
         struct decode_shape inside = llama_3_8b(16.0, 4096.0), beyond = llama_3_8b(16.0, 30000.0);
@@ -309,7 +309,7 @@ static void a_window_ends_the_context(void)
 }
 
 /* DeepSeek-V3's absorbed form: one latent vector of 576 numbers per token, 128 query heads. */
-static void shared_latent_vectors_are_read_once_and_compute(void)
+TEST(shared_latent_vectors_are_read_once_and_compute)
 {
     struct decode_shape shape = llama_3_8b(64.0, 8192.0);
     shape.kv_heads = 1.0, shape.key_dim = 576.0, shape.value_dim = 512.0, shape.shared_kv = true;
@@ -325,7 +325,7 @@ static void shared_latent_vectors_are_read_once_and_compute(void)
     }
 }
 
-static void long_prompts_run_at_their_share_of_the_peak(void)
+TEST(long_prompts_run_at_their_share_of_the_peak)
 {
     for (int i = 0; i < 2; i++) {
         const struct prefill_shape causal = alike(1.0, 65536.0, 0.0);
@@ -340,7 +340,7 @@ static void long_prompts_run_at_their_share_of_the_peak(void)
 
 /* A prompt in chunks does the operations of the whole in more time: each chunk starts anew, and waves of equally long
  * thread blocks round up, at most twofold. */
-static void chunks_of_a_prompt_add_up(void)
+TEST(chunks_of_a_prompt_add_up)
 {
     for (int i = 0; i < 2; i++) {
         const struct prefill_shape whole = alike(1.0, 8192.0, 0.0);
@@ -360,7 +360,7 @@ static void chunks_of_a_prompt_add_up(void)
 
 /* Prompts of different length, known by their sums only, take no longer than one after another, and not much less than
  * the longest alone. */
-static void uneven_prompts_lie_between_the_longest_and_the_sum(void)
+TEST(uneven_prompts_lie_between_the_longest_and_the_sum)
 {
     struct rng rng;
     rng_init(&rng, 4, 0, "attention", 0);
@@ -384,22 +384,4 @@ static void uneven_prompts_lie_between_the_longest_and_the_sum(void)
     }
     CHECK_EQ_INT(above, 0);
     CHECK_EQ_INT(below, 0);
-}
-
-TEST_SUITE(attention)
-{
-    TEST(time_lies_between_its_parts_and_above_the_peaks);
-    TEST(decode_never_takes_less_for_more);
-    TEST(prompts_never_take_less_for_more_chunks_or_context);
-    TEST(sequences_among_prompts_never_take_less_for_more);
-    TEST(the_longest_sequence_holds_the_others_up);
-    TEST(heads_of_a_group_share_what_the_cache_holds);
-    TEST(large_batches_run_at_the_memory_bandwidth);
-    TEST(splitting_brings_one_sequence_to_many_sms);
-    TEST(smaller_caches_are_read_faster);
-    TEST(a_window_ends_the_context);
-    TEST(shared_latent_vectors_are_read_once_and_compute);
-    TEST(long_prompts_run_at_their_share_of_the_peak);
-    TEST(chunks_of_a_prompt_add_up);
-    TEST(uneven_prompts_lie_between_the_longest_and_the_sum);
 }

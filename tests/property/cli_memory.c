@@ -114,7 +114,7 @@ static const char *write_scenario(char path[256])
     return path;
 }
 
-static void run_without_memory(void)
+TEST(run_without_memory)
 {
     char path[256], database[300];
     write_scenario(path);
@@ -127,7 +127,7 @@ static void run_without_memory(void)
     torture((const char *const[]){"orrery", "export", database, "--list", NULL}, NULL);
 }
 
-static void prefix_caches_without_memory(void)
+TEST(prefix_caches_without_memory)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/p.json", test_tmpdir());
@@ -155,7 +155,7 @@ static const char *write_text(char path[256], const char *name, const char *text
 
 /* Two kinds of replicas, caches of prefixes where prompts are processed, KV that moves layer by layer over links, or of
  * its own bandwidth when it is pulled; few blocks, so that sequences are preempted. */
-static void pools_without_memory(void)
+TEST(pools_without_memory)
 {
     static const char pools[] =
         "{\"cluster\": {\"gpu\": \"a100-80-sxm\", \"nodes\": 1, \"gpus_per_node\": 8},\n"
@@ -175,7 +175,7 @@ static void pools_without_memory(void)
 }
 
 /* FlexGen's search solves linear programs with GLPK, whose own memory is not what fails here (tests/unit/core/lp.c). */
-static void linear_programs_without_memory(void)
+TEST(linear_programs_without_memory)
 {
     static const char flexgen[] =
         "{\"cluster\": {\"gpu\": \"t4\", \"nodes\": 1},\n"
@@ -188,7 +188,7 @@ static void linear_programs_without_memory(void)
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
 }
 
-static void explain_without_memory(void)
+TEST(explain_without_memory)
 {
     char path[256];
     write_scenario(path);
@@ -200,13 +200,13 @@ static void explain_without_memory(void)
     torture((const char *const[]){"orrery", "validate", path, NULL}, NULL);
 }
 
-static void list_without_memory(void)
+TEST(list_without_memory)
 {
     torture((const char *const[]){"orrery", "list", "policies", NULL}, NULL);
     torture((const char *const[]){"orrery", "list", "scenarios", "--json", NULL}, NULL);
 }
 
-static void trace_without_memory(void)
+TEST(trace_without_memory)
 {
     char trace[256], copy[300];
     snprintf(trace, sizeof trace, "%s/t.csv", test_tmpdir());
@@ -228,7 +228,7 @@ static void trace_without_memory(void)
             NULL);
 }
 
-static void calibrate_without_memory(void)
+TEST(calibrate_without_memory)
 {
     char profile[256], fitted[300], plots[300];
     snprintf(profile, sizeof profile, "%s/p.csv", test_tmpdir());
@@ -243,16 +243,4 @@ static void calibrate_without_memory(void)
                                   "-o", fitted, NULL},
             fitted);
     torture((const char *const[]){"orrery", "calibrate", "--predict", "a100-80-sxm", profile, "--json", NULL}, NULL);
-}
-
-TEST_SUITE(cli_memory)
-{
-    TEST(run_without_memory);
-    TEST(prefix_caches_without_memory);
-    TEST(pools_without_memory);
-    TEST(linear_programs_without_memory);
-    TEST(explain_without_memory);
-    TEST(list_without_memory);
-    TEST(trace_without_memory);
-    TEST(calibrate_without_memory);
 }

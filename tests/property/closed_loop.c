@@ -28,7 +28,7 @@ static struct closed_loop_times run(const struct closed_loop *loop, const struct
 }
 
 /* Users whose prompts fit into one batch stay in step: one iteration of prompts, and then tokens for all. */
-static void users_in_step(void)
+TEST(users_in_step)
 {
     const struct linear linear = {.iteration_s = 3.0, .sequence_s = 0.5, .prompt_s = 10.0};
     for (int first = 0; first < 2; first++) {
@@ -43,7 +43,7 @@ static void users_in_step(void)
 }
 
 /* With one prompt per batch, every user sees the prompts of all others in the course of an answer. */
-static void prompts_one_by_one(void)
+TEST(prompts_one_by_one)
 {
     const struct linear linear = {.iteration_s = 1.0};
     const struct closed_loop mixed = {.users = 5, .prompt_tokens = 100, .output_tokens = 41, .batch_tokens = 110};
@@ -58,7 +58,7 @@ static void prompts_one_by_one(void)
 }
 
 /* A prompt that fits no batch has an iteration of its own; in chunks it takes as many as it needs. */
-static void long_prompts(void)
+TEST(long_prompts)
 {
     const struct linear linear = {.iteration_s = 1.0};
     struct closed_loop loop = {.users = 1, .prompt_tokens = 1000, .output_tokens = 2, .batch_tokens = 300};
@@ -81,7 +81,7 @@ static struct closed_loop random_loop(struct rng *rng)
 
 /* The counts say what a linear cost adds up to, whatever its coefficients; and nobody's token takes less than one
  * iteration, or decodes among more sequences than there are users. */
-static void counts_explain_times(void)
+TEST(counts_explain_times)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "closed-loop", 0);
@@ -102,7 +102,7 @@ static void counts_explain_times(void)
 /* With a cost per sequence alone, a prompt costs 1 and each token after the first 1: while one user has an answer, all
  * users together have as many. That holds over a whole cycle of the loop; the one answer per user that counts is not
  * always a whole one. */
-static void work_is_conserved(void)
+TEST(work_is_conserved)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "closed-loop", 0);
@@ -116,7 +116,7 @@ static void work_is_conserved(void)
     }
 }
 
-static void no_memory(void)
+TEST(no_memory)
 {
     const struct closed_loop loop = {.users = 4, .prompt_tokens = 1, .output_tokens = 2, .batch_tokens = 9};
     const struct linear linear = {.iteration_s = 1.0};
@@ -126,14 +126,4 @@ static void no_memory(void)
         CHECK_EQ_INT(closed_loop_run(&loop, linear_cost, &linear, &times), SIM_E_NOMEM);
         mem_fail_never();
     }
-}
-
-TEST_SUITE(closed_loop)
-{
-    TEST(users_in_step);
-    TEST(prompts_one_by_one);
-    TEST(long_prompts);
-    TEST(counts_explain_times);
-    TEST(work_is_conserved);
-    TEST(no_memory);
 }

@@ -282,7 +282,7 @@ static bool parse_and_bind(struct bound *bound, const char *document)
     return check_bound(bound, code, document);
 }
 
-static void dumps_bind_to_the_same_struct(void)
+TEST(dumps_bind_to_the_same_struct)
 {
     for (uint64_t number = 0; number < N_DOCUMENTS; number++) {
         struct text document, dump, again;
@@ -350,7 +350,7 @@ static void set_below(struct bound *bound, const char *path, const struct json_n
     text_fini(&setting);
 }
 
-static void settings_bind_to_the_same_struct(void)
+TEST(settings_bind_to_the_same_struct)
 {
     static const struct json_source source = {.name = "document", .directory = ".", .has_lines = true};
     for (uint64_t number = 0; number < N_DOCUMENTS; number++) {
@@ -368,10 +368,4 @@ static void settings_bind_to_the_same_struct(void)
         bound_fini(&parts);
         text_fini(&document);
     }
-}
-
-TEST_SUITE(config_roundtrip)
-{
-    TEST(dumps_bind_to_the_same_struct);
-    TEST(settings_bind_to_the_same_struct);
 }

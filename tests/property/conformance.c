@@ -38,19 +38,19 @@ static void run_listed(const struct policy *policy, bool large)
     }
 }
 
-static void every_policy_conforms(void)
+TEST(every_policy_conforms)
 {
     struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], false);
 }
 
-static void every_policy_conforms_at_length(void)
+TEST(every_policy_conforms_at_length)
 {
     struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], true);
 }
 
-static void every_family_has_scenarios_and_partners(void)
+TEST(every_family_has_scenarios_and_partners)
 {
     for (int family = 0; family < POLICY_FAMILY_COUNT; family++) {
         size_t n;
@@ -238,7 +238,7 @@ static int is_restless(void *state, const struct cluster_view *view, struct job_
     return 0;
 }
 
-static void faults_of_schedulers_are_caught(void)
+TEST(faults_of_schedulers_are_caught)
 {
     const char *busy = "all at once";
     catch_scheduler(starts_twice, busy, CONFORM_ENDS, SIM_E_POLICY, "which is running (reason: once more)");
@@ -254,14 +254,14 @@ static void faults_of_schedulers_are_caught(void)
     catch_scheduler(is_restless, "one job, one GPU", CONFORM_STABLE, SIM_E_GATE, "nobody waits");
 }
 
-static void state_outside_of_the_state_is_caught(void)
+TEST(state_outside_of_the_state_is_caught)
 {
     struct scheduler scheduler = bent_scheduler(counts_one_run);
     scheduler.policy.init = start_counting;
     check_caught(&scheduler.policy, "all at once", CONFORM_STATE, SIM_E_GATE, "differs");
 }
 
-static void a_straight_scheduler_passes(void)
+TEST(a_straight_scheduler_passes)
 {
     const struct scheduler scheduler = bent_scheduler(straight);
     const struct conform_suite suite = {.families = {.alternative = alternative, .context = &scheduler.policy},
@@ -391,7 +391,7 @@ static void catch_evictor(int32_t (*victim)(void *, const struct cache_view *), 
     check_caught(&evictor.policy, scenario, check, code, text);
 }
 
-static void faults_of_evictors_are_caught(void)
+TEST(faults_of_evictors_are_caught)
 {
     catch_evictor(evicts_the_first, "all but one in use", CONFORM_ENDS, SIM_E_POLICY, "which is in use");
     catch_evictor(evicts_by_habit, "up and down", CONFORM_REPEATS, SIM_E_GATE, "differs");
@@ -399,7 +399,7 @@ static void faults_of_evictors_are_caught(void)
     catch_evictor(foresees, "all different", CONFORM_ENDS, SIM_E_POLICY, "asked for the future");
 }
 
-static void faults_of_others_are_caught(void)
+TEST(faults_of_others_are_caught)
 {
     catch_router(routes_beyond, CONFORM_ENDS, SIM_E_POLICY, "'bent'");
     catch_router(routes_by_habit, CONFORM_REPEATS, SIM_E_GATE, "decision 1 differs: 'route' of 0");
@@ -409,16 +409,4 @@ static void faults_of_others_are_caught(void)
                                              .name = "bent", .summary = "", .source = ""},
                                   .place = places_anywhere};
     check_caught(&placer.policy, "all at once", CONFORM_ENDS, SIM_E_POLICY, "GPUs that are not free");
-}
-
-TEST_SUITE(conformance)
-{
-    TEST(every_family_has_scenarios_and_partners);
-    TEST(every_policy_conforms);
-    TEST(every_policy_conforms_at_length);
-    TEST(a_straight_scheduler_passes);
-    TEST(faults_of_schedulers_are_caught);
-    TEST(state_outside_of_the_state_is_caught);
-    TEST(faults_of_evictors_are_caught);
-    TEST(faults_of_others_are_caught);
 }

@@ -21,7 +21,7 @@ static struct bed_rows *run(const char *scheduler)
     return bed_run(text, &(struct bed_options){.check = true});
 }
 
-static void every_scheduler_runs_them(void)
+TEST(every_scheduler_runs_them)
 {
     const struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++) {
@@ -31,9 +31,4 @@ static void every_scheduler_runs_them(void)
             printf("\n  %s", table.policies[i]->name);
         bed_free(rows);
     }
-}
-
-TEST_SUITE(cpu_jobs)
-{
-    TEST(every_scheduler_runs_them);
 }

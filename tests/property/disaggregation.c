@@ -71,7 +71,7 @@ static double lonely_transfer_s(const char *mode, const char *prefill, double gb
     return mean_s;
 }
 
-static void transfers_take_what_they_should(void)
+TEST(transfers_take_what_they_should)
 {
     double bytes = 1000.0 * TOKEN_BYTES;
     CHECK_NEAR(lonely_transfer_s("\"mode\": \"serial\"", "100ms", 10, "0s"), bytes / 10e9, 2e-9);
@@ -88,7 +88,7 @@ static void transfers_take_what_they_should(void)
 }
 
 /* The links of the site: two transfers at once share the NICs of the prompts' GPUs, and take twice as long. */
-static void transfers_share_links(void)
+TEST(transfers_share_links)
 {
     static const char two[] =
         "\"tensor_parallel\": 8, \"pools\": {\"prompts\": {\"role\": \"prefill\", \"batching\": {\"policy\": \"vllm-v0\"}},"
@@ -109,7 +109,7 @@ static void transfers_share_links(void)
 
 /* DistServe, section 3.1: prompts of one length in a pool of their own wait as in M/D/1, whatever the decoding does:
  * mean TTFT = D + R D^2 / (2 (1 - R D)). */
-static void prompts_of_their_own_are_md1(void)
+TEST(prompts_of_their_own_are_md1)
 {
     static const char many[] =
         "\"pools\": {\"prompts\": {\"role\": \"prefill\", \"batching\": {\"policy\": \"vllm-v0\", \"max_batched_tokens\":"
@@ -180,7 +180,7 @@ static double check_handovers(const struct bed_rows *rows)
     return bytes;
 }
 
-static void random_pools_lose_nothing(void)
+TEST(random_pools_lose_nothing)
 {
     double handed_bytes = 0;
     int64_t preempted = 0;
@@ -221,7 +221,7 @@ static int prompts_at(const struct bed_rows *rows, int64_t replica)
     return n;
 }
 
-static void splitwise_lends_machines(void)
+TEST(splitwise_lends_machines)
 {
     static const char service[] = "\"routing\": {\"policy\": \"splitwise\", \"max_pending_tokens\": %d}, " TWO_POOLS
                                   ", \"kv\": {\"blocks\": %d}, " AFFINE ", " TRACE(60, "%g/s", FIXED(1000), FIXED(50));
@@ -256,7 +256,7 @@ static void check_refused(const char *text, const char *service)
     bed_free(rows);
 }
 
-static void what_cannot_work_is_told(void)
+TEST(what_cannot_work_is_told)
 {
     check_refused("no pool of service 'chat' decodes what its prefill pools have processed",
                   "\"pools\": {\"a\": {\"role\": \"prefill\"}, \"b\": {\"role\": \"prefill\"}}");
@@ -271,7 +271,7 @@ static const char lone_nodes[] =
     "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"}, \"services\": {\"chat\": {\"llm\":"
     " \"mistral-7b\", " TWO_POOLS ", " AFFINE ", " TRACE(5, "1/s", FIXED(100), FIXED(5)) "}}}";
 
-static void nodes_need_a_network(void)
+TEST(nodes_need_a_network)
 {
     struct bed_rows *rows = bed_run(lone_nodes, &(struct bed_options){.quiet = true});
     CHECK(rows->code < 0);
@@ -281,15 +281,4 @@ static void nodes_need_a_network(void)
     rows = bed_run(lone_nodes, &(struct bed_options){.sets = sets});
     CHECK_EQ_INT(rows->code, 0);
     bed_free(rows);
-}
-
-TEST_SUITE(disaggregation)
-{
-    TEST(transfers_take_what_they_should);
-    TEST(transfers_share_links);
-    TEST(prompts_of_their_own_are_md1);
-    TEST(random_pools_lose_nothing);
-    TEST(splitwise_lends_machines);
-    TEST(what_cannot_work_is_told);
-    TEST(nodes_need_a_network);
 }

@@ -67,7 +67,7 @@ static void check_presets(const struct engine_preset *preset, double tolerance)
     }
 }
 
-static void constants_come_back(void)
+TEST(constants_come_back)
 {
     static struct made made;
     make(&made, 0.0);
@@ -85,7 +85,7 @@ static void constants_come_back(void)
 
 /* The loss is robust: with a seventh of the rows up to three times too long, the others are predicted nearly as
  * before. */
-static void outliers_hardly_matter(void)
+TEST(outliers_hardly_matter)
 {
     static struct made made;
     make(&made, 2.0);
@@ -97,7 +97,7 @@ static void outliers_hardly_matter(void)
     arena_fini(&made.arena);
 }
 
-static void presets_survive_their_file(void)
+TEST(presets_survive_their_file)
 {
     static struct made made;
     make(&made, 0.0);
@@ -122,7 +122,7 @@ static void presets_survive_their_file(void)
     arena_fini(&made.arena);
 }
 
-static void too_few_rows(void)
+TEST(too_few_rows)
 {
     static struct made made;
     make(&made, 0.0);
@@ -132,7 +132,7 @@ static void too_few_rows(void)
 }
 
 /* Whichever allocation fails, the calibration says so and leaves nothing behind. */
-static void no_memory(void)
+TEST(no_memory)
 {
     char path[512];
     const char *const paths[] = {path};
@@ -160,13 +160,4 @@ static void no_memory(void)
         arena_fini(&arena);
     }
     CHECK_EQ_INT(code, 0);
-}
-
-TEST_SUITE(engine_fit)
-{
-    TEST(constants_come_back);
-    TEST(outliers_hardly_matter);
-    TEST(presets_survive_their_file);
-    TEST(too_few_rows);
-    TEST(no_memory);
 }

@@ -155,7 +155,7 @@ static void check_laws(const struct storm *storm)
 
 /* From timers that mostly ring to timers that are nearly always cancelled. Owners that pass are no others than those
  * that last, also when they begin to share the next id. */
-static void every_timer_rings_once_and_in_time(void)
+TEST(every_timer_rings_once_and_in_time)
 {
     static const sim_ns fars_ns[] = {2000, 100000, 86400 * SIM_NS_PER_S};
     static struct storm storm;
@@ -172,7 +172,7 @@ static void every_timer_rings_once_and_in_time(void)
     }
 }
 
-static void running_out_of_memory_ends_the_run(void)
+TEST(running_out_of_memory_ends_the_run)
 {
     static struct storm storm;
     for (int queue = QUEUE_CALENDAR; queue <= QUEUE_HEAP; queue++) {
@@ -187,10 +187,4 @@ static void running_out_of_memory_ends_the_run(void)
         CHECK_EQ_INT(code, 0);
         CHECK(n > 8);
     }
-}
-
-TEST_SUITE(engine_storm)
-{
-    TEST(every_timer_rings_once_and_in_time);
-    TEST(running_out_of_memory_ends_the_run);
 }

@@ -92,7 +92,7 @@ static void compare_all(const struct paging *paging, int capacity)
     compare(paging, "belady", belady_goes, capacity);
 }
 
-static void definitions_and_policies_agree(void)
+TEST(definitions_and_policies_agree)
 {
     struct paging paging;
     for (uint64_t seed = 0; seed < 40; seed++) {
@@ -193,7 +193,7 @@ static void storm(const struct policy *policy, uint64_t seed)
     arena_fini(&arena);
 }
 
-static void items_are_conserved_and_those_in_use_stay(void)
+TEST(items_are_conserved_and_those_in_use_stay)
 {
     struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++)
@@ -227,7 +227,7 @@ static bool fails_cleanly(const struct policy *policy, const void *params, const
     return code < 0;
 }
 
-static void every_policy_survives_without_memory(void)
+TEST(every_policy_survives_without_memory)
 {
     static struct paging paging;
     static int64_t next_uses[PAGING_MAX];
@@ -251,7 +251,7 @@ static void every_policy_survives_without_memory(void)
 
 /* Fifty thousand items, each access a draw of twice as many: a policy that went through its items would not come to an
  * end. */
-static void large_caches_are_fast(void)
+TEST(large_caches_are_fast)
 {
     enum { N = 300000, ROOM = 50000 };
     struct policy_table table = policy_registry();
@@ -278,12 +278,4 @@ static void large_caches_are_fast(void)
         cache_fini(&cache);
         arena_fini(&arena);
     }
-}
-
-TEST_SUITE(eviction)
-{
-    TEST(definitions_and_policies_agree);
-    TEST(items_are_conserved_and_those_in_use_stay);
-    TEST(every_policy_survives_without_memory);
-    TEST(large_caches_are_fast);
 }

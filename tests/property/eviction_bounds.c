@@ -85,7 +85,7 @@ static int opt(const struct paging *paging, int k)
 
 /* --- Deterministic bounds --- */
 
-static void belady_bounds_every_policy(void)
+TEST(belady_bounds_every_policy)
 {
     struct policy_table table = policy_registry();
     struct paging paging;
@@ -102,7 +102,7 @@ static void belady_bounds_every_policy(void)
         }
 }
 
-static void lru_and_fifo_are_k_competitive(void)
+TEST(lru_and_fifo_are_k_competitive)
 {
     static const char *const names[] = {"lru", "fifo"};
     struct paging paging;
@@ -124,7 +124,7 @@ static void lru_and_fifo_are_k_competitive(void)
 }
 
 /* Pages that were popular once stay for ever: the ratio grows with the sequence. */
-static void lfu_is_not_competitive(void)
+TEST(lfu_is_not_competitive)
 {
     struct paging paging = {0};
     for (int i = 0; i < 400; i++) paging.pages[paging.n++] = (uint64_t)(i % 3);
@@ -142,7 +142,7 @@ static bool is_below_zero(const struct tally *excess)
     return excess->mean + 4 * sqrt(tally_variance(excess) / (double)excess->count) <= 1e-9;
 }
 
-static void marking_is_2_h_k_competitive(void)
+TEST(marking_is_2_h_k_competitive)
 {
     struct paging paging;
     for (int k = 2; k <= 16; k *= 2)
@@ -159,7 +159,7 @@ static void marking_is_2_h_k_competitive(void)
 
 /* k + 1 pages, all equally likely: whatever a policy does without knowing the future, it misses each with probability 1
  * / (k + 1) once it is full (Yao's principle; Raghavan and Snir 1989). */
-static void nobody_beats_chance(void)
+TEST(nobody_beats_chance)
 {
     static const char *const names[] = {"lru", "fifo", "lfu", "s3-fifo", "marking"};
     enum { K = 9, N = 4000 };
@@ -216,7 +216,7 @@ static double excess_of(const struct bound *bound, const struct paging *paging, 
 static const double errors[] = {0, 0.03, 0.15, 0.5, 1};
 enum { N_ERRORS = sizeof errors / sizeof *errors };
 
-static void discarding_all_keeps_its_bound(void)
+TEST(discarding_all_keeps_its_bound)
 {
     struct paging paging;
     for (uint64_t seed = 0; seed < 10; seed++)
@@ -241,7 +241,7 @@ static void check_expected(const struct bound *bound, int k, int kind, double er
         printf("\n  %s, k = %d, sequence %d, error %g: %g", bound->policy, k, kind, error_frac, excess.mean);
 }
 
-static void mark0_keeps_its_bound(void)
+TEST(mark0_keeps_its_bound)
 {
     for (int k = 2; k <= 8; k *= 2)
         for (int kind = 0; kind < N_KINDS; kind++)
@@ -250,7 +250,7 @@ static void mark0_keeps_its_bound(void)
                                errors[e]);
 }
 
-static void mark_and_predict_keeps_its_bound(void)
+TEST(mark_and_predict_keeps_its_bound)
 {
     for (int k = 2; k <= 8; k *= 2)
         for (int kind = 0; kind < N_KINDS; kind++)
@@ -259,7 +259,7 @@ static void mark_and_predict_keeps_its_bound(void)
 }
 
 /* True discard bits are all that Belady knows; wrong ones cost, so that each term of the bounds is needed. */
-static void advice_is_worth_what_it_says(void)
+TEST(advice_is_worth_what_it_says)
 {
     static const char *const names[] = {"{\"error\": 0}", "{\"error\": 0, \"algorithm\": \"flush\"}"};
     struct paging paging;
@@ -278,17 +278,4 @@ static void advice_is_worth_what_it_says(void)
     CHECK_EQ_INT(sums[0][0], best_sum);
     CHECK(sums[1][0] <= 2 * best_sum);
     for (int p = 0; p < 2; p++) CHECK(sums[p][0] < sums[p][1] && sums[p][1] < sums[p][2]);
-}
-
-TEST_SUITE(eviction_bounds)
-{
-    TEST(belady_bounds_every_policy);
-    TEST(lru_and_fifo_are_k_competitive);
-    TEST(lfu_is_not_competitive);
-    TEST(marking_is_2_h_k_competitive);
-    TEST(nobody_beats_chance);
-    TEST(discarding_all_keeps_its_bound);
-    TEST(mark0_keeps_its_bound);
-    TEST(mark_and_predict_keeps_its_bound);
-    TEST(advice_is_worth_what_it_says);
 }

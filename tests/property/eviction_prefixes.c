@@ -139,7 +139,7 @@ static void chained(struct prompts *prompts, uint64_t seed, int n, int max_lengt
 
 /* --- Belady --- */
 
-static void belady_is_optimal_in_paging(void)
+TEST(belady_is_optimal_in_paging)
 {
     static struct prompts prompts;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -161,7 +161,7 @@ static void compare_prefixes(const struct prompts *prompts, int capacity, int *n
     *n_worse += stat.block_hits < best;
 }
 
-static void belady_bounds_prefix_hits_but_need_not_reach_them(void)
+TEST(belady_bounds_prefix_hits_but_need_not_reach_them)
 {
     static struct prompts prompts;
     int n_chained = 0, n_unchained = 0;
@@ -176,7 +176,7 @@ static void belady_bounds_prefix_hits_but_need_not_reach_them(void)
 }
 
 /* Room for two; "0 1 3" leaves 3 without its parent 1, or without 0. */
-static void the_last_block_may_cost_its_parent(void)
+TEST(the_last_block_may_cost_its_parent)
 {
     static struct prompts prompts = {.n = 4, .lengths = {3, 3, 3, 3}, .blocks = {{0, 1, 3}, {0, 1, 3}, {0, 1, 3}, {0, 1, 3}}};
     struct cache_stat stat = run(&prompts, "belady", 2);
@@ -212,7 +212,7 @@ static struct cache_stat naive_lru(const struct prompts *prompts, int capacity)
     return stat;
 }
 
-static void lru_agrees_with_a_list(void)
+TEST(lru_agrees_with_a_list)
 {
     static struct prompts prompts;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -229,7 +229,7 @@ static void lru_agrees_with_a_list(void)
 
 /* --- All --- */
 
-static void chained_prefixes_are_bounded_by_belady(void)
+TEST(chained_prefixes_are_bounded_by_belady)
 {
     static struct prompts prompts;
     struct policy_table table = policy_registry();
@@ -246,13 +246,4 @@ static void chained_prefixes_are_bounded_by_belady(void)
             CHECK(cached <= capacity && (stat.evictions == 0 || cached == capacity));
         }
     }
-}
-
-TEST_SUITE(eviction_prefixes)
-{
-    TEST(belady_is_optimal_in_paging);
-    TEST(belady_bounds_prefix_hits_but_need_not_reach_them);
-    TEST(the_last_block_may_cost_its_parent);
-    TEST(lru_agrees_with_a_list);
-    TEST(chained_prefixes_are_bounded_by_belady);
 }

@@ -42,7 +42,7 @@ static double flow_s(const char *scheduler, double exponent, const double *sizes
     return sum_s;
 }
 
-static void three_jobs(void)
+TEST(three_jobs)
 {
     const double sizes_s[] = {3, 2, 1};
     CHECK_NEAR(flow_s("hesrpt", 0.5, sizes_s, 3), 8.70017, 5e-6);
@@ -53,7 +53,7 @@ static void three_jobs(void)
 }
 
 /* The parts of three jobs of 900 GPUs under p = 0.5: a ninth, three and five ninths. */
-static void parts_of_three_jobs(void)
+TEST(parts_of_three_jobs)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 3000, 1), jobrun_record(1, 0, 2000, 1),
                                          jobrun_record(2, 0, 1000, 1)};
@@ -66,7 +66,7 @@ static void parts_of_three_jobs(void)
     jobrun_fini(&run);
 }
 
-static void hesrpt_is_never_worse_than_equi(void)
+TEST(hesrpt_is_never_worse_than_equi)
 {
     for (uint64_t round = 0; round < 60; round++) {
         struct rng rng;
@@ -81,7 +81,7 @@ static void hesrpt_is_never_worse_than_equi(void)
 
 /* Jobs that are all there: each waits for the shorter ones. With linear speedup nobody does better, with less heSRPT
  * does. */
-static void all_to_the_shortest_is_srpt(void)
+TEST(all_to_the_shortest_is_srpt)
 {
     for (uint64_t round = 0; round < 60; round++) {
         struct rng rng;
@@ -99,7 +99,7 @@ static void all_to_the_shortest_is_srpt(void)
 }
 
 /* Processor sharing: E[T] = E[X] / (1 - load), whatever the law of sizes. Batch means over 40 batches. */
-static void equi_with_linear_speedup_is_processor_sharing(void)
+TEST(equi_with_linear_speedup_is_processor_sharing)
 {
     enum { N = 40000, BATCHES = 40 };
     static struct job_record records[N];
@@ -152,7 +152,7 @@ static double end_s(const struct bed_rows *rows, int64_t id)
 }
 
 /* They run beside the one with all GPUs; the last one waits for CPUs. */
-static void jobs_of_cpus_alone_have_no_part(void)
+TEST(jobs_of_cpus_alone_have_no_part)
 {
     for (int i = 0; i < ALL; i++) {
         struct bed_rows *rows = run_site(all[i],
@@ -169,7 +169,7 @@ static void jobs_of_cpus_alone_have_no_part(void)
 }
 
 /* Four GPUs would take eight CPUs: two run with the four that there are. */
-static void who_finds_no_room_for_all_takes_what_there_is(void)
+TEST(who_finds_no_room_for_all_takes_what_there_is)
 {
     for (int i = 0; i < ALL; i++) {
         struct bed_rows *rows = run_site(all[i],
@@ -181,7 +181,7 @@ static void who_finds_no_room_for_all_takes_what_there_is(void)
 }
 
 /* A service leaves one GPU on each of two nodes, and consolidated placement gives two GPUs on one node only. */
-static void who_finds_its_part_in_pieces_takes_one(void)
+TEST(who_finds_its_part_in_pieces_takes_one)
 {
     static const char site[] =
         "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 3, \"gpu\": \"a100-80-sxm\"}, \"services\": {\"s\": {"
@@ -192,16 +192,4 @@ static void who_finds_its_part_in_pieces_takes_one(void)
         CHECK_NEAR(end_s(rows, 0), 1000, 1e-9);
         bed_free(rows);
     }
-}
-
-TEST_SUITE(fluid)
-{
-    TEST(jobs_of_cpus_alone_have_no_part);
-    TEST(who_finds_no_room_for_all_takes_what_there_is);
-    TEST(who_finds_its_part_in_pieces_takes_one);
-    TEST(three_jobs);
-    TEST(parts_of_three_jobs);
-    TEST(hesrpt_is_never_worse_than_equi);
-    TEST(all_to_the_shortest_is_srpt);
-    TEST(equi_with_linear_speedup_is_processor_sharing);
 }

@@ -39,23 +39,23 @@ static void replay(const char *name, bool (*target)(const uint8_t *, size_t))
     CHECK(n > 0);
 }
 
-static void config_corpus(void)
+TEST(config_corpus)
 {
     replay("config", fuzz_config);
 }
 
-static void csv_corpus(void)
+TEST(csv_corpus)
 {
     replay("csv", fuzz_csv);
 }
 
-static void trace_corpus(void)
+TEST(trace_corpus)
 {
     replay("trace", fuzz_trace);
 }
 
 /* Short random tables, of the characters that matter: the split lines of our own and libcsv agree. */
-static void random_tables(void)
+TEST(random_tables)
 {
     static const char alphabet[] = "ab1,,,;\t  \"\"\n\n";
     struct rng rng;
@@ -67,12 +67,4 @@ static void random_tables(void)
         bytes[0] = (uint8_t)(i % 3);
         MUST(fuzz_csv(bytes, n));
     }
-}
-
-TEST_SUITE(fuzz_corpus)
-{
-    TEST(config_corpus);
-    TEST(csv_corpus);
-    TEST(trace_corpus);
-    TEST(random_tables);
 }

@@ -150,7 +150,7 @@ static void run_real(struct jobrun *run, const struct plain *plain)
                 0);
 }
 
-static void it_agrees_with_the_plain_one(void)
+TEST(it_agrees_with_the_plain_one)
 {
     int preemptions = 0;
     for (uint64_t round = 0; round < 400; round++) {
@@ -189,7 +189,7 @@ static void ends(const char *params, double a_s, double b_s)
 
 /* Sizes of 2 and 10, one GPU. At 0 the best quantum is 2, index 1/4; who goes on then has 8 left, index 1/8: the other
  * has its turn. With a quantum of 8 the index is 1/10 at 0, and 1/8 for who has 8 left. */
-static void two_jobs_of_two_sizes(void)
+TEST(two_jobs_of_two_sizes)
 {
     ends("{\"limits\": [], \"quantum\": 0}", 12, 4);
     ends("{\"limits\": [], \"quantum\": 8}", 10, 12);
@@ -197,7 +197,7 @@ static void two_jobs_of_two_sizes(void)
 }
 
 /* With a second on its GPUs before it works a job of ten holds them for eleven. */
-static void who_holds_gpus_for_longer_is_warned_of(void)
+TEST(who_holds_gpus_for_longer_is_warned_of)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 2), jobrun_record(1, 0, 3, 1)};
     for (int start_s = 0; start_s < 2; start_s++) {
@@ -224,7 +224,7 @@ static const char *history(const char *text)
 
 /* If all that is known are jobs of 100 GPU-seconds, nobody is expected to end within 2 before that: they stay in
  * order. */
-static void what_is_known_may_be_the_past(void)
+TEST(what_is_known_may_be_the_past)
 {
     char params[640];
     snprintf(params, sizeof params, "{\"limits\": [], \"quantum\": 2, \"history\": \"%s\"}",
@@ -234,7 +234,7 @@ static void what_is_known_may_be_the_past(void)
     ends(params, 12, 4);
 }
 
-static void a_bad_history_is_told_of(void)
+TEST(a_bad_history_is_told_of)
 {
     static const char *const texts[] = {"gpu_s\n1\n-2\n", "gpu_s\n1\nsoon\n", "seconds\n1\n", "gpu_s\n"};
     static const char *const places[] = {"history.csv:3:1", "history.csv:3:1", "history.csv", "history.csv"};
@@ -248,7 +248,7 @@ static void a_bad_history_is_told_of(void)
     }
 }
 
-static void released_takes_no_quantum_below_1(void)
+TEST(released_takes_no_quantum_below_1)
 {
     static const char *const params[] = {"{\"variant\": \"released\", \"quantum\": 0}",
                                          "{\"variant\": \"released\", \"quantum\": 0.5}",
@@ -262,14 +262,4 @@ static void released_takes_no_quantum_below_1(void)
                     i < 2 ? SIM_E_CONFIG : 0);
         jobrun_fini(&run);
     }
-}
-
-TEST_SUITE(gittins_queues)
-{
-    TEST(it_agrees_with_the_plain_one);
-    TEST(two_jobs_of_two_sizes);
-    TEST(who_holds_gpus_for_longer_is_warned_of);
-    TEST(what_is_known_may_be_the_past);
-    TEST(released_takes_no_quantum_below_1);
-    TEST(a_bad_history_is_told_of);
 }

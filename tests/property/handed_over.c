@@ -31,7 +31,7 @@ static size_t finished(const struct bed_rows *rows)
 
 /* --- Who takes them --- */
 
-static void every_batcher_that_says_so_takes_them(void)
+TEST(every_batcher_that_says_so_takes_them)
 {
     static const char *const decode[] = {
         "services.chat.pools.tokens.batching=vllm-v0", "services.chat.pools.tokens.batching=vllm-v1",
@@ -49,7 +49,7 @@ static void every_batcher_that_says_so_takes_them(void)
         }
 }
 
-static void the_others_are_refused_before_the_run(void)
+TEST(the_others_are_refused_before_the_run)
 {
     static const char *const sets[][2] = {
         {"services.chat.pools.tokens.batching=orca", "services.chat.pools.tokens.batching: error"},
@@ -70,7 +70,7 @@ static void the_others_are_refused_before_the_run(void)
 
 /* --- Reservations where another replica decodes --- */
 
-static void no_slots_are_reserved_for_output_elsewhere(void)
+TEST(no_slots_are_reserved_for_output_elsewhere)
 {
     static const char *const prompts[] = {
         "services.chat.pools.prompts.batching=orca",
@@ -86,7 +86,7 @@ static void no_slots_are_reserved_for_output_elsewhere(void)
 
 /* --- A pool's own stages --- */
 
-static void pools_have_stages_of_their_own(void)
+TEST(pools_have_stages_of_their_own)
 {
     const char *tokens = "services.chat.pools.tokens={\"role\": \"decode\", \"pipeline_parallel\": 2}";
     struct bed_rows *both = run("services.chat.pipeline_parallel=2", NULL, false);
@@ -125,7 +125,7 @@ static const struct batcher keeps_nobody = {.policy = {.abi = POLICY_ABI,
                                             .compose = prompts_only,
                                             .takes_handed_over = true};
 
-static void reports_do_not_go_on_for_ever(void)
+TEST(reports_do_not_go_on_for_ever)
 {
     static const char *const sets[] = {"services.chat.pools.tokens.batching=keeps-nobody",
                                        "services.chat.information_delay=1ms", "services.chat.trace.count=3", NULL};
@@ -141,7 +141,7 @@ static void reports_do_not_go_on_for_ever(void)
 
 /* --- Limits that were missed before the end --- */
 
-static void missed_limits_count_before_the_end(void)
+TEST(missed_limits_count_before_the_end)
 {
     const double limits_s[SLO_LIMITS] = {[SLO_TTFT] = 1, [SLO_TPOT] = 0.1, [SLO_E2E] = (double)NAN, [SLO_MAX_GAP] = 2};
     const double unset_s[SLO_LIMITS] = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
@@ -167,7 +167,7 @@ static void missed_limits_count_before_the_end(void)
 }
 
 /* Attainment from the rows of an overloaded service that is cut off. */
-static void overload_is_not_hidden_by_the_end(void)
+TEST(overload_is_not_hidden_by_the_end)
 {
     static const char site[] =
         "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"}, \"until\": \"10s\","
@@ -188,15 +188,4 @@ static void overload_is_not_hidden_by_the_end(void)
     CHECK(unfinished > 100);
     CHECK_NEAR(bed_metric(rows, "slo.attained_frac"), attained / decided, 1e-12);
     bed_free(rows);
-}
-
-TEST_SUITE(handed_over)
-{
-    TEST(every_batcher_that_says_so_takes_them);
-    TEST(the_others_are_refused_before_the_run);
-    TEST(no_slots_are_reserved_for_output_elsewhere);
-    TEST(pools_have_stages_of_their_own);
-    TEST(reports_do_not_go_on_for_ever);
-    TEST(missed_limits_count_before_the_end);
-    TEST(overload_is_not_hidden_by_the_end);
 }

@@ -55,7 +55,7 @@ static struct histogram fresh(void)
     return histogram;
 }
 
-static void every_value_lies_in_its_bucket(void)
+TEST(every_value_lies_in_its_bucket)
 {
     static const double values[] = {0x1p-40, 0x1.fffffffffffffp-40, 0x1.00fp-3, 0.5,  0x1.fffffffffffffp-1,
                                     1,       0x1.0000000000001p0,   1.5,        1e-6, 12345.678,
@@ -72,7 +72,7 @@ static void every_value_lies_in_its_bucket(void)
     }
 }
 
-static void values_off_the_scale_go_to_its_ends(void)
+TEST(values_off_the_scale_go_to_its_ends)
 {
     static struct listing listing;
     struct histogram histogram = fresh();
@@ -89,7 +89,7 @@ static void values_off_the_scale_go_to_its_ends(void)
     histogram_fini(&histogram);
 }
 
-static void a_weight_of_nothing_adds_nothing(void)
+TEST(a_weight_of_nothing_adds_nothing)
 {
     struct histogram histogram = fresh();
     CHECK_EQ_INT(histogram_add(&histogram, 5, 0), 0);
@@ -108,7 +108,7 @@ static int compare_double(const void *a, const void *b)
 }
 
 /* The middle of a bucket that is at most 2^-10 of its lower edge wide is off by at most 2^-11. */
-static void quantiles_are_within_a_thousandth(void)
+TEST(quantiles_are_within_a_thousandth)
 {
     enum { N = 5000 };
     static double values[N];
@@ -129,7 +129,7 @@ static void quantiles_are_within_a_thousandth(void)
     }
 }
 
-static void quantiles_count_weights_and_zeros(void)
+TEST(quantiles_count_weights_and_zeros)
 {
     struct histogram histogram = fresh();
     CHECK_EQ_INT(histogram_add(&histogram, 0, 50), 0);
@@ -149,7 +149,7 @@ static double draw_scaled(struct rng *rng, double value, unsigned n, int lowest)
     return ldexp(value, (int)rng_below(rng, n) + lowest);
 }
 
-static void merging_is_the_union_in_any_order(void)
+TEST(merging_is_the_union_in_any_order)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "merge", 0);
@@ -192,7 +192,7 @@ static void check_series_both_ways(double first, double step, uint64_t n)
 }
 
 /* Steps from far below the spacing of doubles around `first` to far above the width of its bucket. */
-static void series_are_their_single_values(void)
+TEST(series_are_their_single_values)
 {
     struct rng rng;
     rng_init(&rng, 3, 0, "series", 0);
@@ -205,7 +205,7 @@ static void series_are_their_single_values(void)
 }
 
 /* Values on the very edges of buckets, and next to them on either side. */
-static void series_on_edges_are_their_single_values(void)
+TEST(series_on_edges_are_their_single_values)
 {
     static const double nudges[] = {0, 0x1p-43, -0x1p-43, 0x1p-52, -0x1p-52};
     struct rng rng;
@@ -220,7 +220,7 @@ static void series_on_edges_are_their_single_values(void)
     }
 }
 
-static void series_across_the_ends_of_the_scale(void)
+TEST(series_across_the_ends_of_the_scale)
 {
     check_series(0, 0, 10);
     check_series(5, 0, 10);
@@ -238,7 +238,7 @@ static void series_across_the_ends_of_the_scale(void)
 
 /* A series never turns back, so its counts are right when the first and the last value of every bucket lie in it. This
  * would not end in our days if the work grew with n. */
-static void huge_series_are_exact(void)
+TEST(huge_series_are_exact)
 {
     static const struct {
         double first, step;
@@ -269,7 +269,7 @@ static void huge_series_are_exact(void)
     }
 }
 
-static void running_out_of_memory_is_reported(void)
+TEST(running_out_of_memory_is_reported)
 {
     static struct listing listing;
     struct histogram histogram;
@@ -291,19 +291,4 @@ static void running_out_of_memory_is_reported(void)
         histogram_fini(&histogram);
     }
     histogram_fini(&other);
-}
-
-TEST_SUITE(histogram)
-{
-    TEST(every_value_lies_in_its_bucket);
-    TEST(values_off_the_scale_go_to_its_ends);
-    TEST(a_weight_of_nothing_adds_nothing);
-    TEST(quantiles_are_within_a_thousandth);
-    TEST(quantiles_count_weights_and_zeros);
-    TEST(merging_is_the_union_in_any_order);
-    TEST(series_are_their_single_values);
-    TEST(series_on_edges_are_their_single_values);
-    TEST(series_across_the_ends_of_the_scale);
-    TEST(huge_series_are_exact);
-    TEST(running_out_of_memory_is_reported);
 }

@@ -74,7 +74,7 @@ static void begin(struct walker *walker, struct job_progress *progress, struct r
 
 /* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, or has another
  * speed. Speeds change where work is whole. */
-static void closed_form_equals_the_walk(void)
+TEST(closed_form_equals_the_walk)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "job_progress", 0);
@@ -104,7 +104,7 @@ static void closed_form_equals_the_walk(void)
 }
 
 /* All time is moved, waited, stalled or worked. */
-static void time_adds_up(void)
+TEST(time_adds_up)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "job_progress", 0);
@@ -121,10 +121,4 @@ static void time_adds_up(void)
         CHECK_EQ_INT(progress.stalled_ns, walker.stalled_ns);
         CHECK_EQ_INT(walker.waited_ns + progress.stalled_ns + progress.done_ns, walker.now);
     }
-}
-
-TEST_SUITE(job_progress)
-{
-    TEST(closed_form_equals_the_walk);
-    TEST(time_adds_up);
 }

@@ -161,7 +161,7 @@ static bool make_table(struct rng *rng, const struct kernel_call *start, struct 
     return CHECK(set->tables[start->class] != NULL);
 }
 
-static void measured_points_come_back(void)
+TEST(measured_points_come_back)
 {
     for (size_t kind = 0; kind < N_CALLS; kind++) {
         struct kernel_point points[N_POINTS];
@@ -183,7 +183,7 @@ static void measured_points_come_back(void)
     }
 }
 
-static void tables_do_what_a_search_through_all_points_does(void)
+TEST(tables_do_what_a_search_through_all_points_does)
 {
     int inside = 0, outside = 0;
     for (uint64_t n_tried = 0; n_tried < 40 * N_CALLS; n_tried++) {
@@ -214,7 +214,7 @@ static void tables_do_what_a_search_through_all_points_does(void)
 }
 
 /* Two points, 1.5 and 0.8 times the law. */
-static void between_points_the_law_has_its_shape(void)
+TEST(between_points_the_law_has_its_shape)
 {
     struct kernel_set set;
     struct arena arena;
@@ -245,7 +245,7 @@ static void between_points_the_law_has_its_shape(void)
 }
 
 /* Another shape, or one step beyond the points. */
-static void elsewhere_the_law_is_alone(void)
+TEST(elsewhere_the_law_is_alone)
 {
     for (size_t kind = 0; kind < N_CALLS; kind++) {
         const enum kernel_class class = calls[kind].class;
@@ -276,7 +276,7 @@ static void elsewhere_the_law_is_alone(void)
     }
 }
 
-static void repeated_points_leave_their_median(void)
+TEST(repeated_points_leave_their_median)
 {
     static const double m[] = {8, 4, 8, 4, 8, 2, 4, 4}, seconds[] = {9, 3, 7, 1, 8, 5, 4, 2};
     static const double expected_m[] = {2, 4, 8}, expected_s[] = {5, 2, 8};
@@ -346,7 +346,7 @@ static double tabled_s(const struct operators *operators, const struct iteration
 
 /* At measured batches the model's own tables hold the kernels' times; between them nothing is extrapolated, although no
  * range was fitted, and beyond them everything is. */
-static void a_model_holds_what_was_measured(void)
+TEST(a_model_holds_what_was_measured)
 {
     struct kernel_set set;
     struct arena arena;
@@ -378,14 +378,4 @@ static void a_model_holds_what_was_measured(void)
         CHECK_NEAR(outside_frac, batch <= 300 ? 0.0 : 1.0, 1e-12);
     }
     arena_fini(&arena);
-}
-
-TEST_SUITE(kernel_table)
-{
-    TEST(measured_points_come_back);
-    TEST(tables_do_what_a_search_through_all_points_does);
-    TEST(between_points_the_law_has_its_shape);
-    TEST(elsewhere_the_law_is_alone);
-    TEST(repeated_points_leave_their_median);
-    TEST(a_model_holds_what_was_measured);
 }

@@ -127,7 +127,7 @@ static double expansion(const struct llm_spec *llm)
  * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones, as
  * far as a window reaches.
  * Latent attention decodes over wider vectors, and expands those of earlier tokens again for each chunk of a prompt. */
-static void operations_are_those_of_the_closed_form(void)
+TEST(operations_are_those_of_the_closed_form)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "operations", 0);
@@ -175,7 +175,7 @@ static double weight_bytes(const struct llm_spec *llm, const struct llm_split *s
 }
 
 /* But for those that expand latent vectors, which prompts and decoding sequences read each for themselves. */
-static void weights_are_read_once(void)
+TEST(weights_are_read_once)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "weights", 0);
@@ -190,7 +190,7 @@ static void weights_are_read_once(void)
 }
 
 /* Each token of context costs its keys and values, and each new token writes its own. */
-static void the_cache_is_read_and_written(void)
+TEST(the_cache_is_read_and_written)
 {
     struct rng rng;
     rng_init(&rng, 3, 0, "cache", 0);
@@ -210,7 +210,7 @@ static void the_cache_is_read_and_written(void)
 }
 
 /* Where attention writes the cache, its prompts' calls move the bytes, and no other kernel does. */
-static void attention_may_write_the_cache(void)
+TEST(attention_may_write_the_cache)
 {
     struct llm_split split = whole;
     struct rng rng;
@@ -231,7 +231,7 @@ static void attention_may_write_the_cache(void)
 
 /* All GPUs of a group together do the work of one that holds everything, but that keys and values of few heads are made
  * by several, latent vectors by all, and the router runs on all of them unless each routes its own tokens. */
-static void parts_add_up(void)
+TEST(parts_add_up)
 {
     struct rng rng;
     rng_init(&rng, 4, 0, "parts", 0);
@@ -253,7 +253,7 @@ static void parts_add_up(void)
 }
 
 /* A pipeline's stages do all layers together; each runs them on all tokens. */
-static void stages_add_up(void)
+TEST(stages_add_up)
 {
     struct rng rng;
     rng_init(&rng, 5, 0, "stages", 0);
@@ -274,7 +274,7 @@ static void stages_add_up(void)
 
 /* DeepSeek-V2-Lite, by hand: of 27 layers 26 have experts, one has a dense feed-forward layer; 512 + 64 numbers per
  * token and layer are kept, over which 16 heads decode. */
-static void latent_attention_by_hand(void)
+TEST(latent_attention_by_hand)
 {
     const struct llm_spec llm = {
         .layers = 27, .hidden = 2048, .q_heads = 16, .kv_heads = 16, .head_dim = 128, .kv_latent = 512,
@@ -300,7 +300,7 @@ static void latent_attention_by_hand(void)
 }
 
 /* A reduce-scatter and an all-gather move what the all-reduce moved (and the head's rows are gathered once more). */
-static void sequence_parallelism_moves_as_much(void)
+TEST(sequence_parallelism_moves_as_much)
 {
     struct rng rng;
     rng_init(&rng, 6, 0, "sequence", 0);
@@ -318,7 +318,7 @@ static void sequence_parallelism_moves_as_much(void)
 }
 
 /* With one expert per token it goes to one GPU of all; with ever more, to every GPU, but never twice to the same. */
-static void tokens_travel_once_to_each_group(void)
+TEST(tokens_travel_once_to_each_group)
 {
     struct llm_spec llm = {.layers = 3, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .experts = 64,
                            .experts_per_token = 1, .expert_ffn = 256, .vocab = 1000, .weights = FORMAT_FP16,
@@ -373,7 +373,7 @@ static bool same_calls(const struct llm_spec *llm, const struct llm_split *split
 }
 
 /* Of two random batches the second takes over from the first what a driver names; nothing else may count. */
-static void calls_depend_on_their_drivers_alone(void)
+TEST(calls_depend_on_their_drivers_alone)
 {
     struct rng rng;
     rng_init(&rng, 7, 0, "drivers", 0);
@@ -405,7 +405,7 @@ static void calls_depend_on_their_drivers_alone(void)
 }
 
 /* The attention of one batch, taken over to another, is that of the other. */
-static void calls_move_to_other_batches(void)
+TEST(calls_move_to_other_batches)
 {
     struct rng rng;
     rng_init(&rng, 8, 0, "batches", 0);
@@ -424,7 +424,7 @@ static void calls_move_to_other_batches(void)
     }
 }
 
-static void formats_choose_the_products(void)
+TEST(formats_choose_the_products)
 {
     struct gpu_spec with_fp8 = gpu;
     with_fp8.peak_flop_per_s[FORMAT_FP8] = 600e12;
@@ -453,7 +453,7 @@ static void formats_choose_the_products(void)
     }
 }
 
-static void impossible_splits_are_named(void)
+TEST(impossible_splits_are_named)
 {
     struct llm_spec llm = {.layers = 4, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 1024,
                            .vocab = 1000};
@@ -470,21 +470,4 @@ static void impossible_splits_are_named(void)
     CHECK(llm_split_problem(&llm, &split) != NULL);
     split.expert = 0;
     CHECK(llm_split_problem(&llm, &split) != NULL);
-}
-
-TEST_SUITE(layer)
-{
-    TEST(operations_are_those_of_the_closed_form);
-    TEST(weights_are_read_once);
-    TEST(the_cache_is_read_and_written);
-    TEST(attention_may_write_the_cache);
-    TEST(parts_add_up);
-    TEST(stages_add_up);
-    TEST(latent_attention_by_hand);
-    TEST(sequence_parallelism_moves_as_much);
-    TEST(tokens_travel_once_to_each_group);
-    TEST(calls_depend_on_their_drivers_alone);
-    TEST(calls_move_to_other_batches);
-    TEST(formats_choose_the_products);
-    TEST(impossible_splits_are_named);
 }

@@ -378,7 +378,7 @@ static int64_t distance(int64_t a, int64_t b)
 
 /* --- Laws --- */
 
-static void ends_agree_with_the_naive_simulator(void)
+TEST(ends_agree_with_the_naive_simulator)
 {
     static struct net_plan plan;
     static struct outcome naive[MAX_FLOWS], outcomes[MAX_FLOWS];
@@ -396,7 +396,7 @@ static void ends_agree_with_the_naive_simulator(void)
     CHECK(n_ended > 10 * N_NETS);
 }
 
-static void looks_and_queues_change_nothing(void)
+TEST(looks_and_queues_change_nothing)
 {
     static struct net_plan plan;
     static struct outcome plain[MAX_FLOWS], looked_at[MAX_FLOWS], heap[MAX_FLOWS];
@@ -412,7 +412,7 @@ static void looks_and_queues_change_nothing(void)
     }
 }
 
-static void running_out_of_memory_ends_the_run(void)
+TEST(running_out_of_memory_ends_the_run)
 {
     static struct net_plan plan;
     static struct outcome outcomes[MAX_FLOWS];
@@ -426,11 +426,4 @@ static void running_out_of_memory_ends_the_run(void)
     }
     CHECK_EQ_INT(code, 0);
     CHECK(n > 10);
-}
-
-TEST_SUITE(links)
-{
-    TEST(ends_agree_with_the_naive_simulator);
-    TEST(looks_and_queues_change_nothing);
-    TEST(running_out_of_memory_ends_the_run);
 }

@@ -123,7 +123,7 @@ static double sum_of(const struct bed_rows *rows, const char *name)
     " \"write\": \"2.5GB/s\", \"model\": \"synchronous\"}}}"
 
 /* Under a placer that never refuses what fits by count. */
-static void moves_that_cost_nothing_change_no_end(void)
+TEST(moves_that_cost_nothing_change_no_end)
 {
     const struct scheduler stays = wanderer_of(stays_decide), wanders = wanderer_of(wanders_decide);
     double n_moves = 0;
@@ -150,7 +150,7 @@ static void moves_that_cost_nothing_change_no_end(void)
 }
 
 /* On a cluster with room for all, a job ends as much later as its moves take, whatever it was at. */
-static void each_move_takes_its_time(void)
+TEST(each_move_takes_its_time)
 {
     const struct scheduler stays = wanderer_of(stays_decide), wanders = wanderer_of(wanders_decide);
     char more[1024];
@@ -179,7 +179,7 @@ static void each_move_takes_its_time(void)
     " \"restart\": {\"mean\": \"5s\"}}, \"software\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"2min\"}}}}, \"seed\": %d"
 
 /* At speed 1 all GPU time that jobs hold is work that counts, work that was lost, or one of the waits. */
-static void gpu_time_adds_up_by_cause(void)
+TEST(gpu_time_adds_up_by_cause)
 {
     static const char *const causes[] = {"job.useful_gpu_s.sum", "job.lost_gpu_s.sum", "job.wait_gpu_s.sum",
                                          "job.checkpoint_gpu_s.sum", "job.migration_gpu_s.sum"};
@@ -206,7 +206,7 @@ static void gpu_time_adds_up_by_cause(void)
     "{\"submit\": \"0s\", \"duration\": \"10s\", \"gpus\": 3}, {\"submit\": \"0s\", \"duration\": \"100s\", \"gpus\": 2}"
 
 /* The second job is on both nodes, at half of its speed. At 10 s it can be on one: 5 s of its work are done. */
-static void jobs_move_together_when_there_is_room(void)
+TEST(jobs_move_together_when_there_is_room)
 {
     const struct scheduler unused = wanderer_of(stays_decide);
     struct bed_rows *rows = run_jobs(2, APART,
@@ -227,7 +227,7 @@ static void jobs_move_together_when_there_is_room(void)
 }
 
 /* Without a penalty nobody gains by a move. */
-static void without_a_penalty_it_is_fifo_skip(void)
+TEST(without_a_penalty_it_is_fifo_skip)
 {
     const struct scheduler unused = wanderer_of(stays_decide);
     const char *trace = random_jobs(7, 6);
@@ -240,7 +240,7 @@ static void without_a_penalty_it_is_fifo_skip(void)
 }
 
 /* With one, and moves that cost nothing, the mean completion time is shorter. */
-static void moves_pay_where_distance_costs(void)
+TEST(moves_pay_where_distance_costs)
 {
     const struct scheduler unused = wanderer_of(stays_decide);
     double jct_s[2] = {0};
@@ -257,14 +257,4 @@ static void moves_pay_where_distance_costs(void)
         }
     }
     CHECK(jct_s[1] < 0.97 * jct_s[0]);
-}
-
-TEST_SUITE(migration)
-{
-    TEST(moves_that_cost_nothing_change_no_end);
-    TEST(each_move_takes_its_time);
-    TEST(gpu_time_adds_up_by_cause);
-    TEST(jobs_move_together_when_there_is_room);
-    TEST(without_a_penalty_it_is_fifo_skip);
-    TEST(moves_pay_where_distance_costs);
 }

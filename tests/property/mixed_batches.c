@@ -27,7 +27,7 @@ static struct bed_rows *run(const char *path, struct bed_options options)
     return bed_run(text, &options);
 }
 
-static void equals_vidur_sarathi(void)
+TEST(equals_vidur_sarathi)
 {
     struct bed_rows *rows = run("tests/fixtures/vidur/r200.csv", (struct bed_options){.check = true});
     FILE *file = fopen("tests/fixtures/vidur/case2_requests.csv", "r");
@@ -138,7 +138,7 @@ static double check_modes(const char *path, const struct sets *sets)
     return preemptions;
 }
 
-static void every_mode_gives_the_same_bytes(void)
+TEST(every_mode_gives_the_same_bytes)
 {
     double preemptions[N_BATCHERS] = {0};
     for (uint64_t seed = 0; seed < 100; seed++) {
@@ -158,7 +158,7 @@ static void every_mode_gives_the_same_bytes(void)
 }
 
 /* Without its halves: prompts are not cut, or they and decoding are in different iterations. */
-static void halves_of_sarathi(void)
+TEST(halves_of_sarathi)
 {
     static const char *const whole[] = {"services.peer.batching.chunked=false", NULL};
     static const char *const turns[] = {"services.peer.batching.hybrid=false", NULL};
@@ -192,11 +192,4 @@ static void halves_of_sarathi(void)
     CHECK(bed_metric(in_turns, "request.max_gap_s.max") > prompts_s);
     bed_free(uncut);
     bed_free(in_turns);
-}
-
-TEST_SUITE(mixed_batches)
-{
-    TEST(halves_of_sarathi);
-    TEST(equals_vidur_sarathi);
-    TEST(every_mode_gives_the_same_bytes);
 }

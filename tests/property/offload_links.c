@@ -40,7 +40,7 @@ static double e2e_s(const struct bed_rows *rows, int64_t id)
 }
 
 /* Two that begin together share a switch like one alone on a switch of half the bandwidth. */
-static void twins_get_half_each(void)
+TEST(twins_get_half_each)
 {
     struct bed_rows *both = run(SWITCH("10GB/s"),
                                 SERVICE("s", "2", STREAMING, PROMPTS("2", "1000000000/s", "64", "20")),
@@ -56,7 +56,7 @@ static void twins_get_half_each(void)
 
 /* An iteration that streams for T seconds alone meets another that begins T/2 later: processor sharing. The first ends
  * after T/2 + 2 T/2, the second has moved half by then and the rest alone. */
-static void a_late_twin_slows_down_what_is_under_way(void)
+TEST(a_late_twin_slows_down_what_is_under_way)
 {
     struct bed_rows *one = run(SWITCH("10GB/s"), SERVICE("s", "1", STREAMING, PROMPTS("1", "1/s", "64", "1")),
                                &(struct bed_options){0});
@@ -74,7 +74,7 @@ static void a_late_twin_slows_down_what_is_under_way(void)
 }
 
 /* Who computes for longer than it moves asks for what it needs; the other one gets all that is left. */
-static void a_small_demand_is_met(void)
+TEST(a_small_demand_is_met)
 {
 #define LITTLE "'tiers': {" HOST "}, 'offload': {'policy': 'zero-inference', 'host_cache': false, 'weights_gpu': 0.9}"
 #define LONG_PROMPT SERVICE("a", "1", LITTLE, PROMPTS("1", "1000000000/s", "2000", "1"))
@@ -100,7 +100,7 @@ static void a_small_demand_is_met(void)
 }
 
 /* Replicas that read the node's drives share them; drives of their own they do not. */
-static void drives_of_the_node_are_shared(void)
+TEST(drives_of_the_node_are_shared)
 {
 #define FROM_DISK                                                                                                      \
     "'tiers': {" HOST ", 'scratch': {'device': 'samsung-980-pro', 'capacity': '2TB'}}, 'offload': {'policy': "           \
@@ -181,7 +181,7 @@ static void make_site(uint64_t number, struct site *site)
 
 /* Whatever shares what: links carry the bytes of the iterations, never more than they can, and stepping, queues and
  * repetition change nothing. */
-static void random_sites(void)
+TEST(random_sites)
 {
     for (uint64_t number = 0; number < 60; number++) {
         struct site site;
@@ -206,13 +206,4 @@ static void random_sites(void)
         bed_free(rows);
         bed_free(steps);
     }
-}
-
-TEST_SUITE(offload_links)
-{
-    TEST(twins_get_half_each);
-    TEST(a_late_twin_slows_down_what_is_under_way);
-    TEST(a_small_demand_is_met);
-    TEST(drives_of_the_node_are_shared);
-    TEST(random_sites);
 }

@@ -141,7 +141,7 @@ static void check_tables(const struct cost_fixture *fixture, uint32_t run, uint6
     CHECK_NEAR((double)off / (double)cases, 0.0, 0.015);
 }
 
-static void tables_keep_to_the_kernels(void)
+TEST(tables_keep_to_the_kernels)
 {
     for (uint32_t s = 0; s < SUBJECTS; s++) {
         struct cost_fixture fixture;
@@ -159,7 +159,7 @@ static void check_shipped(const char *gpu, const char *llm)
     cost_fixture_fini(&fixture);
 }
 
-static void so_they_do_for_all_of_the_catalog(void)
+TEST(so_they_do_for_all_of_the_catalog)
 {
     static const struct catalog catalog = {.root = "configs"};
     struct arena arena;
@@ -191,7 +191,7 @@ static void check_run(const struct cost_fixture *fixture, const struct iteration
     CHECK_NEAR(bend_s, 0.0, fabs(next.slope_s - first.slope_s) + 1e-15);
 }
 
-static void runs_add_up_to_their_closed_form(void)
+TEST(runs_add_up_to_their_closed_form)
 {
     enum { CASES = 100000 };
     int cut = 0;
@@ -212,7 +212,7 @@ static void runs_add_up_to_their_closed_form(void)
 }
 
 /* A host that is slower than the GPU sets the pace, until attention has grown past it. */
-static void a_run_ends_where_the_gpu_overtakes_the_host(void)
+TEST(a_run_ends_where_the_gpu_overtakes_the_host)
 {
     struct cost_fixture fixture;
     char path[256];
@@ -231,7 +231,7 @@ static void a_run_ends_where_the_gpu_overtakes_the_host(void)
     cost_fixture_fini(&fixture);
 }
 
-static void longer_work_takes_no_less(void)
+TEST(longer_work_takes_no_less)
 {
     for (int s = 0; s < SUBJECTS; s++) {
         struct cost_fixture fixture;
@@ -255,7 +255,7 @@ static void longer_work_takes_no_less(void)
 
 /* --- The share outside the fitted range --- */
 
-static void inside_nothing_is_extrapolated_and_without_a_range_all(void)
+TEST(inside_nothing_is_extrapolated_and_without_a_range_all)
 {
     struct cost_fixture fitted, unfitted;
     MUST(make(&fitted, &subjects[2], 1e12, "none") == 0);
@@ -272,7 +272,7 @@ static void inside_nothing_is_extrapolated_and_without_a_range_all(void)
 }
 
 /* With every axis fitted up to 5000, batches lie inside for some of their kernels. */
-static void the_share_is_that_of_the_kernels_outside(void)
+TEST(the_share_is_that_of_the_kernels_outside)
 {
     struct cost_fixture fixture;
     int partly = 0;
@@ -291,7 +291,7 @@ static void the_share_is_that_of_the_kernels_outside(void)
 }
 
 /* One more token, one more sequence, one more token of context: the share jumps where the range ends. */
-static void ranges_end_exactly(void)
+TEST(ranges_end_exactly)
 {
     enum { END = 777 };
     struct cost_fixture fixture;
@@ -316,7 +316,7 @@ static void ranges_end_exactly(void)
     cost_fixture_fini(&fixture);
 }
 
-static void a_cost_allocates_nothing(void)
+TEST(a_cost_allocates_nothing)
 {
     struct cost_fixture fixture;
     MUST(make(&fixture, &subjects[5], 1e9, "none") == 0);
@@ -336,7 +336,7 @@ static void a_cost_allocates_nothing(void)
 /* --- In a service --- */
 
 /* Runs whose share changes as contexts grow past the range, in macro-steps and step by step. */
-static void single_steps_change_nothing(void)
+TEST(single_steps_change_nothing)
 {
     static const double ends[] = {150, 400, 3000, 1e9};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -361,18 +361,4 @@ static void single_steps_change_nothing(void)
         bed_free(macro);
         bed_free(single);
     }
-}
-
-TEST_SUITE(operators)
-{
-    TEST(tables_keep_to_the_kernels);
-    TEST(so_they_do_for_all_of_the_catalog);
-    TEST(runs_add_up_to_their_closed_form);
-    TEST(a_run_ends_where_the_gpu_overtakes_the_host);
-    TEST(longer_work_takes_no_less);
-    TEST(inside_nothing_is_extrapolated_and_without_a_range_all);
-    TEST(the_share_is_that_of_the_kernels_outside);
-    TEST(ranges_end_exactly);
-    TEST(a_cost_allocates_nothing);
-    TEST(single_steps_change_nothing);
 }

@@ -50,7 +50,7 @@ static struct bed_rows *run(int stages, struct bed_options options)
     return bed_run(text, &options);
 }
 
-static void stepping_and_queues_change_nothing(void)
+TEST(stepping_and_queues_change_nothing)
 {
     for (int stages = 1; stages <= 2; stages++) {
         struct bed_rows *macro = run(stages, (struct bed_options){.check = true});
@@ -86,7 +86,7 @@ static double check_pauses(const struct bed_rows *rows, const struct request_row
     return longest_s;
 }
 
-static void rows_tell_of_every_pause(void)
+TEST(rows_tell_of_every_pause)
 {
     struct bed_rows *rows = run(1, (struct bed_options){0});
     int n_paused = 0;
@@ -96,18 +96,11 @@ static void rows_tell_of_every_pause(void)
     bed_free(rows);
 }
 
-static void who_pauses_computes_nothing_again(void)
+TEST(who_pauses_computes_nothing_again)
 {
     struct bed_rows *rows = run(1, (struct bed_options){0});
     CHECK_EQ_INT(bed_metric(rows, "replica.preemptions.sum"), 0);
     CHECK_EQ_INT(bed_metric(rows, "replica.recomputed_tokens.sum"), 0);
     CHECK_EQ_INT(bed_decisions(rows, "resume", -1) + bed_decisions(rows, "preempt", -1), 0);
     bed_free(rows);
-}
-
-TEST_SUITE(pausing)
-{
-    TEST(stepping_and_queues_change_nothing);
-    TEST(rows_tell_of_every_pause);
-    TEST(who_pauses_computes_nothing_again);
 }

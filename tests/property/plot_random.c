@@ -267,12 +267,12 @@ static void draw_random(uint64_t index)
     text_fini(&data);
 }
 
-static void random_charts_stay_on_paper(void)
+TEST(random_charts_stay_on_paper)
 {
     for (uint64_t i = 0; i < 800; i++) draw_random(i);
 }
 
-static void the_checks_can_fail(void)
+TEST(the_checks_can_fail)
 {
     CHECK(is_xml("<a b=\"c\"><d/>e &amp; f</a>"));
     CHECK(!is_xml("<a><b></a></b>") && !is_xml("<a b=c/>") && !is_xml("<a>&</a>") && !is_xml("<a>"));
@@ -285,7 +285,7 @@ static void the_checks_can_fail(void)
 /* --- thinning --- */
 
 /* Of every column of pixels, the ends of what is drawn are those of all points in it. */
-static void thinning_keeps_extremes(void)
+TEST(thinning_keeps_extremes)
 {
     enum { N = 20000, COLUMNS = 100 };
     const struct px_rect all = {0.0, 0.0, COLUMNS, 1000.0};
@@ -327,7 +327,7 @@ static void thinning_keeps_extremes(void)
 }
 
 /* A line that leaves the frame is cut where it crosses its border. */
-static void lines_are_cut_at_the_frame(void)
+TEST(lines_are_cut_at_the_frame)
 {
     const struct px_rect clip = {0.0, 0.0, 10.0, 10.0};
     struct text svg;
@@ -342,12 +342,4 @@ static void lines_are_cut_at_the_frame(void)
     pen_to(&pen, 8.0, 4.0);
     CHECK_EQ_STR(svg.chars, "M5 5h0V10M7 10h0V0M10 2h0L8 4");
     text_fini(&svg);
-}
-
-TEST_SUITE(plot_random)
-{
-    TEST(the_checks_can_fail);
-    TEST(random_charts_stay_on_paper);
-    TEST(thinning_keeps_extremes);
-    TEST(lines_are_cut_at_the_frame);
 }

@@ -40,7 +40,7 @@ static double trip_s(int after_s)
     return 2.0 * ceil(after_s * 0.44 / (load * load - 1.0) / 2.0);
 }
 
-static void overloads_trip_by_their_square(void)
+TEST(overloads_trip_by_their_square)
 {
     const int after_s[] = {10, 50, 200};
     for (int i = 0; i < 3; i++) {
@@ -54,7 +54,7 @@ static void overloads_trip_by_their_square(void)
 }
 
 /* An overload before the end of the warm-up heats up nothing, and one that reaches beyond it counts from there. */
-static void breakers_start_cold_after_the_warm_up(void)
+TEST(breakers_start_cold_after_the_warm_up)
 {
     const int after_s = 50, warmup_s[] = {0, 301, 500, 600};
     for (int i = 0; i < 4; i++) {
@@ -67,7 +67,7 @@ static void breakers_start_cold_after_the_warm_up(void)
 }
 
 /* The second job's rack goes dark; the job begins anew on the other one, and ends before that trips, too. */
-static void a_dark_domain_draws_nothing(void)
+TEST(a_dark_domain_draws_nothing)
 {
     const double trip = trip_s(50), again_s = trip - 60.0;
     const struct setting setting = {0, 50, 30, "", JOB("0s", "60s") ", " JOB("60s", "60s")};
@@ -90,7 +90,7 @@ static void a_dark_domain_draws_nothing(void)
 }
 
 /* A job on all four servers waits for the reset, to the moment. */
-static void jobs_wait_for_the_reset(void)
+TEST(jobs_wait_for_the_reset)
 {
     const struct setting setting = {0, 50, 200, "", JOB("0s", "60s") ", " JOB("60s", "60s") ", "
                                     "{\"submit\": \"72s\", \"duration\": \"5s\", \"gpus\": 32}"};
@@ -102,7 +102,7 @@ static void jobs_wait_for_the_reset(void)
 
 /* Nodes that fail by themselves, too, are repaired in the dark and come with the light; energy has nothing of what was
  * dark. */
-static void failures_and_outages_go_together(void)
+TEST(failures_and_outages_go_together)
 {
     const struct setting setting = {
         0, 10, 50,
@@ -125,7 +125,7 @@ static void failures_and_outages_go_together(void)
 }
 
 /* Two replicas, a rack for each: one goes dark and comes back, and no request is lost. */
-static void services_lose_replicas(void)
+TEST(services_lose_replicas)
 {
     static const char text[] =
         "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
@@ -151,7 +151,7 @@ static void services_lose_replicas(void)
 
 /* From 140 s on the site is dark. Until then a service whose only request leaves at once holds 8 of its 16 GPUs, and a
  * job the others for 40 s: they are bare for 100 s. */
-static void services_go_dark_when_their_last_request_has_left(void)
+TEST(services_go_dark_when_their_last_request_has_left)
 {
     struct bed_rows *rows = bed_run(
         "{\"until\": \"730s\", \"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
@@ -179,7 +179,7 @@ static void services_go_dark_when_their_last_request_has_left(void)
 
 /* Replicas of two stages that come and go by an autoscaler, racks that go dark beneath them, a spare server, and
  * failures. */
-static void outages_spares_scaling_and_stages_go_together(void)
+TEST(outages_spares_scaling_and_stages_go_together)
 {
     static const char text[] =
         "{\"seed\": 2, \"cluster\": {\"nodes\": 5, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\","
@@ -207,16 +207,4 @@ static void outages_spares_scaling_and_stages_go_together(void)
     CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * (5 * rows->end_s - dark_s)), 1.0, 1e-9);
     bed_free(rows);
     bed_free(steps);
-}
-
-TEST_SUITE(power_breaker)
-{
-    TEST(overloads_trip_by_their_square);
-    TEST(breakers_start_cold_after_the_warm_up);
-    TEST(a_dark_domain_draws_nothing);
-    TEST(jobs_wait_for_the_reset);
-    TEST(failures_and_outages_go_together);
-    TEST(services_lose_replicas);
-    TEST(services_go_dark_when_their_last_request_has_left);
-    TEST(outages_spares_scaling_and_stages_go_together);
 }

@@ -62,7 +62,7 @@ static void check_parts(const struct bed_rows *rows)
     CHECK_NEAR((gpus_j + servers_j) / bed_metric(rows, "energy.site_j"), 1.0, 1e-9);
 }
 
-static void the_parts_make_up_the_site(void)
+TEST(the_parts_make_up_the_site)
 {
     static const char *const scenarios[] = {
         "{" CLUSTER("\"none\"") ", " SHARED_JOBS "}",
@@ -83,7 +83,7 @@ static void the_parts_make_up_the_site(void)
 }
 
 /* A job on 0.3 of a GPU draws 0.3 of what its type says; the rest of that GPU idles. */
-static void a_share_draws_its_share(void)
+TEST(a_share_draws_its_share)
 {
     struct bed_rows *rows = bed_run("{" CLUSTER("\"none\"") ", " SHARED_JOBS "}", &(struct bed_options){0});
     if (CHECK_EQ_INT(rows->code, 0) && CHECK_EQ_INT(rows->n_jobs, 4)) {
@@ -99,7 +99,7 @@ static void a_share_draws_its_share(void)
 }
 
 /* One node waits as a spare, others fail: they stay switched on, and their GPUs idle. */
-static void nodes_out_of_service_idle(void)
+TEST(nodes_out_of_service_idle)
 {
     struct bed_rows *rows = bed_run("{" CLUSTER("\"none\"") ", " GENERATED_JOBS("fifo") ", " FAILURES "}",
                                     &(struct bed_options){0});
@@ -111,7 +111,7 @@ static void nodes_out_of_service_idle(void)
 }
 
 /* A type that says nothing of its power idles with a process; without a section "power" no row tells of energy. */
-static void what_is_not_known_is_not_told(void)
+TEST(what_is_not_known_is_not_told)
 {
     static const char jobs[] = "\"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
                                " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"40s\", \"gpus\": 2}]}}";
@@ -126,12 +126,4 @@ static void what_is_not_known_is_not_told(void)
     }
     bed_free(known);
     bed_free(unknown);
-}
-
-TEST_SUITE(power_energy)
-{
-    TEST(the_parts_make_up_the_site);
-    TEST(a_share_draws_its_share);
-    TEST(nodes_out_of_service_idle);
-    TEST(what_is_not_known_is_not_told);
 }

@@ -58,7 +58,7 @@ static struct bed_rows *run(const struct setting *setting, const struct bed_opti
 }
 
 /* The integral is checked after every event of a run that visits every boundary (INV-11). */
-static void stepping_does_not_show(void)
+TEST(stepping_does_not_show)
 {
     for (int i = 0; i < N_SETTINGS; i++) {
         struct bed_rows *whole = run(&settings[i], &(struct bed_options){0});
@@ -75,7 +75,7 @@ static void stepping_does_not_show(void)
 }
 
 /* What is kept while it runs, and what the services' work comes to in the end, is the same energy. */
-static void the_site_is_the_sum_of_its_parts(void)
+TEST(the_site_is_the_sum_of_its_parts)
 {
     for (int i = 0; i < N_SETTINGS; i++) {
         struct bed_rows *rows = run(&settings[i], &(struct bed_options){0});
@@ -131,7 +131,7 @@ static const struct power_capper prober = {
     .setup = probe_setup,
     .decide = probe_decide};
 
-static void readings_tile_the_run_and_come_late(void)
+TEST(readings_tile_the_run_and_come_late)
 {
     for (int delay = 0; delay <= 1100; delay += 550) {
         char telemetry[96];
@@ -165,7 +165,7 @@ static int locks_at_once(void *state, const struct power_view *view, struct powe
     return 0;
 }
 
-static void a_lock_holds_from_the_next_boundary_on(void)
+TEST(a_lock_holds_from_the_next_boundary_on)
 {
     static const char known[] =
         "\"tensor_parallel\": 4, \"clock_share\": {\"prefill\": 1, \"decode\": 0.5}, \"replicas\": 1,"
@@ -231,7 +231,7 @@ static void check_jobs(const char *capping, double speed, double gpu_w)
 
 /* Half the highest clock: speed 2/3; the voltage is at its floor, that of V100: 80 W idle with a process, 300 W of
  * kernels. */
-static void jobs_draw_what_their_type_says(void)
+TEST(jobs_draw_what_their_type_says)
 {
     const double floor = 0.83901;
     check_jobs("\"none\"", 1.0, 380.0);
@@ -257,7 +257,7 @@ static int asks_for_no_power(void *state, const struct power_view *view, struct 
     return 0;
 }
 
-static void faults_name_policy_and_place(void)
+TEST(faults_name_policy_and_place)
 {
     int (*const faulty[])(void *, const struct power_view *, struct power_plan *) = {asks_for_no_clock,
                                                                                      asks_for_no_power};
@@ -273,14 +273,4 @@ static void faults_name_policy_and_place(void)
         if (CHECK(rows->diag.n_errors > 0)) CHECK_EQ_STR(rows->diag.items[0].text, texts[i]);
         bed_free(rows);
     }
-}
-
-TEST_SUITE(power_site)
-{
-    TEST(stepping_does_not_show);
-    TEST(the_site_is_the_sum_of_its_parts);
-    TEST(readings_tile_the_run_and_come_late);
-    TEST(a_lock_holds_from_the_next_boundary_on);
-    TEST(jobs_draw_what_their_type_says);
-    TEST(faults_name_policy_and_place);
 }

@@ -92,7 +92,7 @@ static void check_hits(const char *trace, int64_t at_least)
     bed_free(rows);
 }
 
-static void a_cache_without_limit_finds_all_there_is(void)
+TEST(a_cache_without_limit_finds_all_there_is)
 {
     check_hits(SESSIONS ", 'rate_scale': 1e-4", 500);
     check_hits("'format': 'generate', 'count': 300, 'mix': 'mooncake-conversation', 'arrival': {'process': 'fixed',"
@@ -100,7 +100,7 @@ static void a_cache_without_limit_finds_all_there_is(void)
                500);
 }
 
-static void mooncake_is_found_as_it_is_counted(void)
+TEST(mooncake_is_found_as_it_is_counted)
 {
     char trace[512];
     const char *path = test_shared("request_traces/mooncake_fast25_conversation.jsonl");
@@ -174,7 +174,7 @@ static void check_against_naive(const char *batching, int64_t total_blocks)
     bed_free(rows);
 }
 
-static void small_caches_find_what_a_naive_one_does(void)
+TEST(small_caches_find_what_a_naive_one_does)
 {
     check_against_naive("'vllm-v1'", 1000);
     check_against_naive("'vllm-v1'", 3333);
@@ -184,7 +184,7 @@ static void small_caches_find_what_a_naive_one_does(void)
 
 /* --- The same, whatever the stepping --- */
 
-static void stepping_changes_nothing(void)
+TEST(stepping_changes_nothing)
 {
     static const char *const evictors[] = {"'lru'", "'fifo'", "'lfu'", "'s3-fifo'", "'marking'"};
     for (int i = 0; i < N_BATCHERS; i++) {
@@ -204,7 +204,7 @@ static void stepping_changes_nothing(void)
     }
 }
 
-static void sequences_are_preempted_beside_a_cache(void)
+TEST(sequences_are_preempted_beside_a_cache)
 {
     for (int i = 0; i < N_BATCHERS; i++) {
         const struct setup setup = {
@@ -221,7 +221,7 @@ static void sequences_are_preempted_beside_a_cache(void)
 
 /* Rows tell what every admission has found: the first what the request's row says, all together what the metric
  * says. */
-static void rows_tell_of_every_hit(void)
+TEST(rows_tell_of_every_hit)
 {
     const struct setup setup = {
         "'lru'", "'vllm-v1'", "round-robin", SESSIONS ", 'max_prompt_tokens': 3000, 'rate_scale': 4", 1, 700};
@@ -248,7 +248,7 @@ static void rows_tell_of_every_hit(void)
 
 #define GENERATED "'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate': '20/s'}"
 
-static void prompts_without_ids_are_served_as_without_a_cache(void)
+TEST(prompts_without_ids_are_served_as_without_a_cache)
 {
     for (int i = 0; i < N_BATCHERS; i++) {
         struct setup setup = {"'lru'", batchers[i], "least-outstanding", GENERATED, 2, 20000};
@@ -266,7 +266,7 @@ static void prompts_without_ids_are_served_as_without_a_cache(void)
 
 /* What a preemption takes is found again as far as nobody has overwritten it: as many preemptions or fewer, none of the
  * tokens twice, and all is over sooner. Blocks are full ones, of a context that had them all. */
-static void preempted_sequences_find_their_own_blocks_again(void)
+TEST(preempted_sequences_find_their_own_blocks_again)
 {
     for (int i = 0; i < 2; i++) {
         struct setup setup = {"'lru'", batchers[i], "round-robin", GENERATED, 1, 300};
@@ -285,7 +285,7 @@ static void preempted_sequences_find_their_own_blocks_again(void)
     }
 }
 
-static void without_a_cache_ids_mean_nothing(void)
+TEST(without_a_cache_ids_mean_nothing)
 {
     const struct setup setup = {NULL, "'vllm-v1'", "round-robin", SESSIONS, 1, 20000};
     struct bed_rows *rows = run(&setup, &checked);
@@ -297,7 +297,7 @@ static void without_a_cache_ids_mean_nothing(void)
 
 /* --- What it is for --- */
 
-static void hits_shorten_the_wait_for_the_first_token(void)
+TEST(hits_shorten_the_wait_for_the_first_token)
 {
     struct setup setup = {"'lru'", "'vllm-v1'", "round-robin", SESSIONS ", 'rate_scale': 1e-3", 1, 200000};
     struct bed_rows *with = run(&setup, &checked);
@@ -315,7 +315,7 @@ static void hits_shorten_the_wait_for_the_first_token(void)
 }
 
 /* The second finds what the first left only where the first went. */
-static void a_prefix_aware_router_finds_the_cached_prefix(void)
+TEST(a_prefix_aware_router_finds_the_cached_prefix)
 {
     struct setup setup = {"'lru'", "'vllm-v1'", "prefix-aware", SESSIONS ", 'rate_scale': 1e-3", 4, 200000};
     struct bed_rows *aware = run(&setup, &checked);
@@ -330,7 +330,7 @@ static void a_prefix_aware_router_finds_the_cached_prefix(void)
     bed_free(one);
 }
 
-static void a_load_that_weighs_more_spreads_requests(void)
+TEST(a_load_that_weighs_more_spreads_requests)
 {
     struct setup setup = {"'lru'", "'vllm-v1'", "prefix-aware", SESSIONS ", 'rate_scale': 1", 4, 200000};
     static const char *const weights[] = {"services.trace.routing.load_weight=0", NULL};
@@ -367,7 +367,7 @@ static void check_steps_of(const char *services)
     bed_free(single);
 }
 
-static void pipelines_and_prefill_pools_cache_prefixes(void)
+TEST(pipelines_and_prefill_pools_cache_prefixes)
 {
     check_steps_of("'pipeline_parallel': 2, 'batching': 'sarathi', 'kv': {'blocks': 3000, 'prefix_cache': 'lru'},"
                    "'trace': {" SESSIONS ", 'max_prompt_tokens': 8000}");
@@ -388,7 +388,7 @@ static void check_error(const struct setup *setup, const char *set, int code, co
     bed_free(rows);
 }
 
-static void what_cannot_be_is_refused(void)
+TEST(what_cannot_be_is_refused)
 {
     struct setup setup = {"'belady'", "'vllm-v1'", "round-robin", SESSIONS, 1, 20000};
     check_error(&setup, NULL, SIM_E_CONFIG, "'belady' asks for the accesses that are still to come");
@@ -398,7 +398,7 @@ static void what_cannot_be_is_refused(void)
     check_error(&setup, NULL, SIM_E_CONFIG, "nothing");
 }
 
-static void a_cache_smaller_than_a_block_caches_nothing(void)
+TEST(a_cache_smaller_than_a_block_caches_nothing)
 {
     struct setup setup = {
         "'lru'", "'vllm-v1'", "round-robin", SESSIONS ", 'max_prompt_tokens': 100, 'max_output_tokens': 100", 1, 31};
@@ -407,23 +407,4 @@ static void a_cache_smaller_than_a_block_caches_nothing(void)
     CHECK_EQ_INT(cached_tokens(rows), 0);
     CHECK_EQ_INT(bed_metric(rows, "request.finished"), 200);
     bed_free(rows);
-}
-
-TEST_SUITE(prefix_serving)
-{
-    TEST(a_cache_without_limit_finds_all_there_is);
-    TEST(mooncake_is_found_as_it_is_counted);
-    TEST(small_caches_find_what_a_naive_one_does);
-    TEST(stepping_changes_nothing);
-    TEST(sequences_are_preempted_beside_a_cache);
-    TEST(rows_tell_of_every_hit);
-    TEST(prompts_without_ids_are_served_as_without_a_cache);
-    TEST(preempted_sequences_find_their_own_blocks_again);
-    TEST(without_a_cache_ids_mean_nothing);
-    TEST(hits_shorten_the_wait_for_the_first_token);
-    TEST(a_prefix_aware_router_finds_the_cached_prefix);
-    TEST(a_load_that_weighs_more_spreads_requests);
-    TEST(pipelines_and_prefill_pools_cache_prefixes);
-    TEST(what_cannot_be_is_refused);
-    TEST(a_cache_smaller_than_a_block_caches_nothing);
 }

@@ -99,7 +99,7 @@ static const struct distribution *distribution_named(const char *name)
     return NULL;
 }
 
-static void nine_distributions_come_in_the_order_of_the_heap(void)
+TEST(nine_distributions_come_in_the_order_of_the_heap)
 {
     static const int sizes[] = {3, 100, 3000};
     for (int i = 0; i < N_DISTRIBUTIONS; i++)
@@ -112,7 +112,7 @@ static void nine_distributions_come_in_the_order_of_the_heap(void)
 }
 
 /* The list from which the first event is taken is kept in order by insertion. */
-static void random_operations_agree_with_a_sorted_list(void)
+TEST(random_operations_agree_with_a_sorted_list)
 {
     static struct event list[MAX_NAIVE];
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -138,7 +138,7 @@ static void random_operations_agree_with_a_sorted_list(void)
 }
 
 /* Pathology 1: lists of equal times. Two hundred thousand at once would take hours in a queue that walks them. */
-static void equal_times_cost_no_walk(void)
+TEST(equal_times_cost_no_walk)
 {
     struct pair pair;
     MUST(pair_init(&pair, "equal", 0));
@@ -152,7 +152,7 @@ static void equal_times_cost_no_walk(void)
 
 /* Pathology 2: a width taken from the next few events is wrong for most others. Here there is a dense cluster first,
  * then eight decades, then the cluster again. */
-static void skewed_times_need_no_width(void)
+TEST(skewed_times_need_no_width)
 {
     struct pair pair;
     MUST(pair_init(&pair, "skewed", 0));
@@ -164,7 +164,7 @@ static void skewed_times_need_no_width(void)
 }
 
 /* Pathology 3: rebuilding again and again while the number of events goes up and down over a power of two. */
-static void growing_and_shrinking_rebuilds_nothing(void)
+TEST(growing_and_shrinking_rebuilds_nothing)
 {
     struct pair pair;
     struct event event;
@@ -181,7 +181,7 @@ static void growing_and_shrinking_rebuilds_nothing(void)
 }
 
 /* Pathology 4: a wrong order that only long runs showed. */
-static void a_long_run_of_the_llm_mix_stays_in_order(void)
+TEST(a_long_run_of_the_llm_mix_stays_in_order)
 {
     struct pair pair;
     MUST(pair_init(&pair, "long", 0));
@@ -190,7 +190,7 @@ static void a_long_run_of_the_llm_mix_stays_in_order(void)
 }
 
 /* Pathology 5: events of years away beside iterations of 20 ms, and the end of time itself. */
-static void the_far_future_is_not_scanned(void)
+TEST(the_far_future_is_not_scanned)
 {
     const uint64_t day_ns = 86400 * (uint64_t)SIM_NS_PER_S;
     struct pair pair;
@@ -209,7 +209,7 @@ static void the_far_future_is_not_scanned(void)
 
 /* Pathology 6: the end of a year. Times lie around every power of two, where a byte of the time and all below it
  * turn. */
-static void years_end_without_a_rebase(void)
+TEST(years_end_without_a_rebase)
 {
     struct pair pair;
     struct event event;
@@ -223,7 +223,7 @@ static void years_end_without_a_rebase(void)
 
 /* Events that their predecessors schedule for the same moment or soon after it, with larger and with smaller priority
  * numbers than those of the running event: more than today has room for. */
-static void bursts_at_the_current_time_tear_up_today(void)
+TEST(bursts_at_the_current_time_tear_up_today)
 {
     for (uint64_t seed = 0; seed < 40; seed++) {
         struct pair pair;
@@ -241,7 +241,7 @@ static void bursts_at_the_current_time_tear_up_today(void)
 
 /* A day that begins while an earlier event can still come: the calendar looked ahead, and then the clock did not
  * move. */
-static void events_before_the_day_that_was_looked_at_come_first(void)
+TEST(events_before_the_day_that_was_looked_at_come_first)
 {
     struct pair pair;
     const struct event *next;
@@ -279,7 +279,7 @@ static void check_memory(const struct distribution *distribution, size_t n_pendi
     eventq_fini(&queue);
 }
 
-static void memory_stays_within_36_bytes_per_record(void)
+TEST(memory_stays_within_36_bytes_per_record)
 {
     static const struct distribution twelve_decades = {"twelve decades", draw_twelve_decades};
     for (size_t n_pending = 100; n_pending <= 100000; n_pending *= 10) {
@@ -307,7 +307,7 @@ static int fill_and_drain(enum queue_kind kind, uint64_t n)
 }
 
 /* Whatever allocation fails, pushing or popping says so, and nothing leaks. */
-static void running_out_of_memory_is_reported(void)
+TEST(running_out_of_memory_is_reported)
 {
     for (int kind = QUEUE_CALENDAR; kind <= QUEUE_HEAP; kind++) {
         int code = SIM_E_NOMEM, n = 0;
@@ -320,20 +320,4 @@ static void running_out_of_memory_is_reported(void)
         CHECK_EQ_INT(code, 0);
         CHECK(n > 8);
     }
-}
-
-TEST_SUITE(queue)
-{
-    TEST(nine_distributions_come_in_the_order_of_the_heap);
-    TEST(random_operations_agree_with_a_sorted_list);
-    TEST(equal_times_cost_no_walk);
-    TEST(skewed_times_need_no_width);
-    TEST(growing_and_shrinking_rebuilds_nothing);
-    TEST(a_long_run_of_the_llm_mix_stays_in_order);
-    TEST(the_far_future_is_not_scanned);
-    TEST(years_end_without_a_rebase);
-    TEST(bursts_at_the_current_time_tear_up_today);
-    TEST(events_before_the_day_that_was_looked_at_come_first);
-    TEST(memory_stays_within_36_bytes_per_record);
-    TEST(running_out_of_memory_is_reported);
 }

@@ -15,7 +15,7 @@ static int32_t next_by_search(const bool *members, int32_t n, int32_t from)
     return -1;
 }
 
-static void nodeset_is_a_set(void)
+TEST(nodeset_is_a_set)
 {
     static const int32_t sizes[] = {1, 63, 64, 65, 4096, 4097, 20000};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -87,7 +87,7 @@ static void compare(const struct ranking *ranking, struct ranked **list, int n, 
     CHECK(ranking_first_within(ranking, span_ns) == within);
 }
 
-static void ranking_is_a_sorted_list(void)
+TEST(ranking_is_a_sorted_list)
 {
     static struct item items[N];
     struct ranking ranking = {0};
@@ -120,7 +120,7 @@ static int depth(const struct ranked *node)
 }
 
 /* Jobs that come in order make no chain: 60 levels are more than four times what a balanced tree needs. */
-static void ranking_stays_shallow(void)
+TEST(ranking_stays_shallow)
 {
     enum { MANY = 20000 };
     struct item *items = calloc(MANY, sizeof *items);
@@ -133,11 +133,4 @@ static void ranking_stays_shallow(void)
     }
     CHECK(depth(ranking.root) < 60);
     free(items);
-}
-
-TEST_SUITE(ranking)
-{
-    TEST(nodeset_is_a_set);
-    TEST(ranking_is_a_sorted_list);
-    TEST(ranking_stays_shallow);
 }

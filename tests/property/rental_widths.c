@@ -101,7 +101,7 @@ static double linear_optimum(const struct bed *bed)
     return sum;
 }
 
-static void tables_as_a_linear_program(void)
+TEST(tables_as_a_linear_program)
 {
     for (uint64_t round = 0; round < 300; round++) {
         struct bed bed = {0};
@@ -152,7 +152,7 @@ static bool scale_to_budget(const struct bed *bed, struct width_choice *choices)
 
 /* Two widths in a class stand for any rule that tells its jobs apart, also by their sizes: what counts of those that
  * get a width is their work. */
-static void no_deviation_is_better(void)
+TEST(no_deviation_is_better)
 {
     int tried = 0;
     for (uint64_t round = 0; round < 200; round++) {
@@ -208,7 +208,7 @@ static int shift_all(const struct bed *bed)
 
 /* GPUs moved from one class to another at an equal mean, under each law of speedup for all classes. As in the theorem
  * nothing starts up: with that, a width between two points of a table can be better than both by some 1e-4. */
-static void no_shift_between_classes_is_better(void)
+TEST(no_shift_between_classes_is_better)
 {
     static const enum speedup_law laws[] = {SPEEDUP_POWER, SPEEDUP_AMDAHL, SPEEDUP_TABLE};
     for (int law = 0; law < 3; law++) {
@@ -232,7 +232,7 @@ static void no_shift_between_classes_is_better(void)
 }
 
 /* Whole GPUs cost a little, and never less than real-valued ones. */
-static void whole_gpus_cost_little(void)
+TEST(whole_gpus_cost_little)
 {
     for (uint64_t round = 0; round < 100; round++) {
         struct bed bed = {0};
@@ -249,20 +249,11 @@ static void whole_gpus_cost_little(void)
     }
 }
 
-static void too_small_a_budget(void)
+TEST(too_small_a_budget)
 {
     struct bed bed = {0};
     make(&bed, 1, false);
     bed.problem.budget = 0.99 * bed.plan.least;
     CHECK(!widths_solve(&bed.problem, bed.choices, &bed.plan));
     CHECK(bed.plan.least > bed.problem.budget);
-}
-
-TEST_SUITE(rental_widths)
-{
-    TEST(tables_as_a_linear_program);
-    TEST(no_deviation_is_better);
-    TEST(no_shift_between_classes_is_better);
-    TEST(whole_gpus_cost_little);
-    TEST(too_small_a_budget);
 }

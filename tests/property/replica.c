@@ -367,7 +367,7 @@ static void check_equal(const struct load *load, const struct outcome *a, const 
     }
 }
 
-static void replica_equals_the_naive_twin(void)
+TEST(replica_equals_the_naive_twin)
 {
     static struct outcome ours[MAX_REQUESTS], theirs[MAX_REQUESTS];
     int64_t preemptions = 0, rejections = 0;
@@ -387,7 +387,7 @@ static void replica_equals_the_naive_twin(void)
     CHECK(preemptions > 1000 && rejections > 100); /* the loads do exercise the scarce case */
 }
 
-static void single_steps_change_nothing(void)
+TEST(single_steps_change_nothing)
 {
     static struct outcome macro[MAX_REQUESTS], single[MAX_REQUESTS];
     uint64_t macro_events = 0, single_events = 0;
@@ -407,10 +407,4 @@ static void single_steps_change_nothing(void)
         single_events += b.events;
     }
     CHECK(macro_events * 2 < single_events);
-}
-
-TEST_SUITE(replica)
-{
-    TEST(replica_equals_the_naive_twin);
-    TEST(single_steps_change_nothing);
 }

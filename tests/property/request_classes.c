@@ -39,7 +39,7 @@ static double of_class(const struct bed_rows *rows, const char *metric, const ch
 static const struct bed_options checked = {.check = true}, stepped = {.single_step = true, .queue = QUEUE_HEAP};
 
 /* With requests that are rejected, preempted, and in the system at the end; over several seeds. */
-static void classes_add_up_to_their_service(void)
+TEST(classes_add_up_to_their_service)
 {
     static const char *const sums[] = {
         "request.arrived",           "request.finished",          "request.rejected",       "request.unfinished",
@@ -73,7 +73,7 @@ static void classes_add_up_to_their_service(void)
 }
 
 /* Means weigh by requests, extremes are those of one of the classes. */
-static void distributions_agree_with_those_of_all(void)
+TEST(distributions_agree_with_those_of_all)
 {
     struct bed_rows *rows = run(MIXED, "", &checked);
     const double n_first = of_class(rows, "request.finished", "chat/interactive");
@@ -111,7 +111,7 @@ static struct bed_rows *run_trace(bool classes, const char *slo)
     return run(service, "", &checked);
 }
 
-static void naming_classes_changes_nothing_else(void)
+TEST(naming_classes_changes_nothing_else)
 {
     struct bed_rows *without = run_trace(false, "'slo': {'ttft': '100ms'},");
     struct bed_rows *with = run_trace(true, "'slo': {'ttft': '100ms'},");
@@ -152,7 +152,7 @@ static double attained(const struct bed_rows *rows, const char *class, double tt
     return (double)n_attained / n;
 }
 
-static void each_class_has_its_own_limits(void)
+TEST(each_class_has_its_own_limits)
 {
     struct bed_rows *rows = run_trace(
         true, "'slo': {'ttft': '60ms', 'classes': {'batch': {'ttft': '20ms'}, 'interactive': {'e2e': '1.2s'}}},");
@@ -167,7 +167,7 @@ static void each_class_has_its_own_limits(void)
 }
 
 /* Without limits for all, classes without any are not counted. */
-static void a_class_without_limits_has_no_slo(void)
+TEST(a_class_without_limits_has_no_slo)
 {
     struct bed_rows *rows = run_trace(true, "'slo': {'classes': {'batch': {'ttft': '20ms'}}},");
     CHECK(isnan(of_class(rows, "slo.attained_frac", "chat/interactive")));
@@ -175,7 +175,7 @@ static void a_class_without_limits_has_no_slo(void)
     bed_free(rows);
 }
 
-static void limits_of_a_class_that_never_comes_are_warned_of(void)
+TEST(limits_of_a_class_that_never_comes_are_warned_of)
 {
     struct bed_rows *known = run_trace(true, "'slo': {'classes': {'batch': {'ttft': '1s'}}},");
     struct bed_rows *absent = run_trace(true, "'slo': {'classes': {'bacth': {'ttft': '1s'}}},");
@@ -185,7 +185,7 @@ static void limits_of_a_class_that_never_comes_are_warned_of(void)
     bed_free(absent);
 }
 
-static void too_many_classes_are_an_error(void)
+TEST(too_many_classes_are_an_error)
 {
     char text[64 + 300 * 24], service[512];
     int length = snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens,class\n");
@@ -220,7 +220,7 @@ static const struct router class_router = {.policy = {.abi = POLICY_ABI, .size =
                                            .route = by_class};
 
 /* Those that the SLO names first, then as they come: the first request is of class batch. */
-static void policies_see_the_class(void)
+TEST(policies_see_the_class)
 {
     char service[1024];
     snprintf(service, sizeof service,
@@ -237,16 +237,4 @@ static void policies_see_the_class(void)
                                                                                   : 2);
     }
     bed_free(rows);
-}
-
-TEST_SUITE(request_classes)
-{
-    TEST(classes_add_up_to_their_service);
-    TEST(distributions_agree_with_those_of_all);
-    TEST(naming_classes_changes_nothing_else);
-    TEST(each_class_has_its_own_limits);
-    TEST(a_class_without_limits_has_no_slo);
-    TEST(limits_of_a_class_that_never_comes_are_warned_of);
-    TEST(too_many_classes_are_an_error);
-    TEST(policies_see_the_class);
 }

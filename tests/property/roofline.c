@@ -96,7 +96,7 @@ static void random_model(struct rng *rng, struct roofline *model)
 
 /* Iteration i of a run costs what the model says for its context, for all i < until; and at until another line holds,
  * unless it is hidden behind the host. */
-static void runs_are_exact_until_the_regime_changes(void)
+TEST(runs_are_exact_until_the_regime_changes)
 {
     int changes = 0;
     for (uint64_t n = 0; n < CASES; n++) {
@@ -194,7 +194,7 @@ static double naive_cost_s(const struct naive *naive, const struct iteration_wor
            naive->params->iteration_s + sequences * naive->params->sequence_s;
 }
 
-static void costs_are_those_of_the_plain_formulas(void)
+TEST(costs_are_those_of_the_plain_formulas)
 {
     for (uint64_t n = 0; n < CASES; n++) {
         struct rng rng;
@@ -222,7 +222,7 @@ static void costs_are_those_of_the_plain_formulas(void)
 }
 
 /* With boundless memory and links, and no latencies, one token takes its floating-point operations over the peak. */
-static void computing_alone_takes_the_flop_of_a_token(void)
+TEST(computing_alone_takes_the_flop_of_a_token)
 {
     const struct roofline_params params = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (uint64_t n = 0; n < CASES / 10; n++) {
@@ -241,7 +241,7 @@ static void computing_alone_takes_the_flop_of_a_token(void)
 }
 
 /* More work never takes less time: another sequence, more context, another prompt. */
-static void costs_grow_with_the_work(void)
+TEST(costs_grow_with_the_work)
 {
     for (uint64_t n = 0; n < CASES; n++) {
         struct rng rng;
@@ -264,7 +264,7 @@ static void costs_grow_with_the_work(void)
 }
 
 /* A prompt cut into chunks computes the same attention, window or not. */
-static void chunks_have_the_pairs_of_the_whole(void)
+TEST(chunks_have_the_pairs_of_the_whole)
 {
     const struct roofline_params params = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (uint64_t n = 0; n < CASES / 10; n++) {
@@ -287,13 +287,4 @@ static void chunks_have_the_pairs_of_the_whole(void)
         const double chunks_s = cost_of(&model, &first, 0).first_s + cost_of(&model, &second, 0).first_s - head_s;
         CHECK_NEAR(chunks_s / cost_of(&model, &whole, 0).first_s, 1.0, 1e-10);
     }
-}
-
-TEST_SUITE(roofline)
-{
-    TEST(runs_are_exact_until_the_regime_changes);
-    TEST(costs_are_those_of_the_plain_formulas);
-    TEST(computing_alone_takes_the_flop_of_a_token);
-    TEST(costs_grow_with_the_work);
-    TEST(chunks_have_the_pairs_of_the_whole);
 }

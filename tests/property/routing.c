@@ -61,7 +61,7 @@ static double supermarket_s(double load)
     return sum;
 }
 
-static void queues_are_those_of_theory(void)
+TEST(queues_are_those_of_theory)
 {
     double random_s = time_in_system_s("random", 0.7, 0), two_s = time_in_system_s("power-of-two", 0.9, 0);
     double jsq_s = time_in_system_s("least-outstanding", 0.9, 0);
@@ -74,7 +74,7 @@ static void queues_are_those_of_theory(void)
 }
 
 /* Old information hurts those most who trust it most. */
-static void stale_information_makes_herds(void)
+TEST(stale_information_makes_herds)
 {
     double fresh_jsq_s = time_in_system_s("least-outstanding", 0.9, 0);
     double fresh_two_s = time_in_system_s("power-of-two", 0.9, 0), random_s = time_in_system_s("random", 0.9, 5);
@@ -108,7 +108,7 @@ static struct bed_rows *run_seeded(int seed, const char *other, const char *rout
     return bed_run(scenario, options);
 }
 
-static void random_is_uniform(void)
+TEST(random_is_uniform)
 {
     enum { N = 4000 };
     struct bed_rows *rows = run_seeded(1, "", "random", N, 400, &(struct bed_options){.no_detail = true});
@@ -138,7 +138,7 @@ static bool same_replicas(const struct bed_rows *a, const struct bed_rows *b, in
 }
 
 /* A service's stream depends on the seed and its name alone: another service beside it changes nothing. */
-static void chances_are_the_services_own(void)
+TEST(chances_are_the_services_own)
 {
     static const char other[] =
         "\"a\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"routing\": \"random\", \"cost\": {\"kind\": \"affine\","
@@ -193,7 +193,7 @@ static int beside_the_long_one(const char *routing)
     return beside;
 }
 
-static void each_looks_at_its_own(void)
+TEST(each_looks_at_its_own)
 {
     /* One decodes at 0, in the batch since 0.48 s: all count requests but for the tokens and blocks that it holds. */
     CHECK_EQ_INT(beside_the_long_one("\"least-outstanding\""), 3);
@@ -250,7 +250,7 @@ static double sample_of(const struct bed_rows *rows, const char *series, int rep
 }
 
 /* Every report is how the replicas stood at its time, as the time series of the same run tell it. */
-static void reports_tell_how_it_was(void)
+TEST(reports_tell_how_it_was)
 {
     static const char *const sets[] = {"services.chat.information_delay=250ms", "sample.period=250ms", NULL};
     struct bed_rows *rows = run_seeded(3, "", "noting", 300, 60,
@@ -281,7 +281,7 @@ static void reports_tell_how_it_was(void)
     bed_free(rows);
 }
 
-static void delayed_runs_are_the_same_in_every_mode(void)
+TEST(delayed_runs_are_the_same_in_every_mode)
 {
     static const char *const delays[] = {"services.chat.information_delay=0s", "services.chat.information_delay=37ms",
                                          "services.chat.information_delay=1s", NULL};
@@ -303,7 +303,7 @@ static void delayed_runs_are_the_same_in_every_mode(void)
 }
 
 /* Who does not look is not touched by how old the view is: reports neither end runs nor move the end. */
-static void reports_disturb_nobody(void)
+TEST(reports_disturb_nobody)
 {
     static const char *const sets[] = {"services.chat.information_delay=10ms", NULL};
     for (int rate = 1; rate <= 100; rate *= 10) {
@@ -318,7 +318,7 @@ static void reports_disturb_nobody(void)
     }
 }
 
-static void without_news_everybody_goes_to_the_first(void)
+TEST(without_news_everybody_goes_to_the_first)
 {
     static const char *const sets[] = {"services.chat.information_delay=9000000000s", NULL};
     static const char *const looking[] = {"least-outstanding", "jsq-tokens", "least-kv"};
@@ -328,17 +328,4 @@ static void without_news_everybody_goes_to_the_first(void)
         for (size_t k = 0; k < rows->n_requests; k++) CHECK_EQ_INT(rows->requests[k].replica, 0);
         bed_free(rows);
     }
-}
-
-TEST_SUITE(routing)
-{
-    TEST(queues_are_those_of_theory);
-    TEST(stale_information_makes_herds);
-    TEST(random_is_uniform);
-    TEST(chances_are_the_services_own);
-    TEST(each_looks_at_its_own);
-    TEST(reports_tell_how_it_was);
-    TEST(delayed_runs_are_the_same_in_every_mode);
-    TEST(reports_disturb_nobody);
-    TEST(without_news_everybody_goes_to_the_first);
 }

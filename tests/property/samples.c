@@ -56,7 +56,7 @@ static void count_requests(const struct bed_rows *rows, int64_t replica, double 
     }
 }
 
-static void requests_are_where_their_rows_say(void)
+TEST(requests_are_where_their_rows_say)
 {
     static const char *const entities[] = {"chat/0", "chat/1"};
     struct bed_rows *scarce = run_site("sample.period=130ms", "jobs=null");
@@ -84,7 +84,7 @@ static void requests_are_where_their_rows_say(void)
     bed_free(ample);
 }
 
-static void jobs_and_gpus_are_where_their_rows_say(void)
+TEST(jobs_and_gpus_are_where_their_rows_say)
 {
     struct bed_rows *rows = run_site(NULL, NULL);
     size_t n = 0;
@@ -114,7 +114,7 @@ static void jobs_and_gpus_are_where_their_rows_say(void)
 }
 
 /* One request decodes alone: after k iterations of 10 ms it has processed its prompt and k tokens more. */
-static void kv_blocks_grow_between_the_events(void)
+TEST(kv_blocks_grow_between_the_events)
 {
     const char *const sets[] = {"services.chat.replicas=1",
                                 "services.chat.trace.count=1",
@@ -142,7 +142,7 @@ static void kv_blocks_grow_between_the_events(void)
 }
 
 /* A grid of one's own has other samples, and nothing else is different. */
-static void looking_changes_nothing(void)
+TEST(looking_changes_nothing)
 {
     struct bed_rows *adaptive = run_site(NULL, NULL), *fixed = run_site("sample.period=30s", NULL);
     CHECK(adaptive->n_samples != fixed->n_samples);
@@ -157,7 +157,7 @@ static void looking_changes_nothing(void)
 }
 
 /* As the run gets longer the grid gets coarser, by whole doublings, from time 0 to the end. */
-static void the_grid_adapts(void)
+TEST(the_grid_adapts)
 {
     for (int run = 0; run < 12; run++) {
         char until[32];
@@ -191,7 +191,7 @@ static void check_batches(const struct bed_rows *rows)
     CHECK_NEAR(busy_s / rows->end_s / 2, bed_metric(rows, "replica.busy_frac"), 1e-9);
 }
 
-static void batches_are_all_that_replicas_do(void)
+TEST(batches_are_all_that_replicas_do)
 {
     struct bed_rows *scarce = run_site("jobs=null", NULL), *cut = run_site("jobs=null", "until=4321ms");
     struct bed_rows *ample = run_site("jobs=null", "services.chat.kv.blocks=9000");
@@ -212,14 +212,4 @@ static void batches_are_all_that_replicas_do(void)
     bed_free(scarce);
     bed_free(cut);
     bed_free(ample);
-}
-
-TEST_SUITE(samples)
-{
-    TEST(requests_are_where_their_rows_say);
-    TEST(jobs_and_gpus_are_where_their_rows_say);
-    TEST(kv_blocks_grow_between_the_events);
-    TEST(looking_changes_nothing);
-    TEST(the_grid_adapts);
-    TEST(batches_are_all_that_replicas_do);
 }

@@ -53,7 +53,7 @@ static void check_same_requests(const struct bed_rows *a, const struct bed_rows 
 }
 
 /* Whatever the router: a service that never changes is one that does not scale, in every metric that both have. */
-static void a_constant_number_is_no_scaling(void)
+TEST(a_constant_number_is_no_scaling)
 {
     static const char *const routers[] = {"round-robin", "random", "power-of-two", "jsq-tokens", "least-kv"};
     static const char service[] = "\"replicas\": 3, \"routing\": \"%s\", \"kv\": {\"blocks\": 300}, %s " AFFINE
@@ -79,7 +79,7 @@ static void a_constant_number_is_no_scaling(void)
 
 /* From nothing: the first decision after an arrival starts a replica, which the next one ends. The first request finds
  * the one that there is at the start. */
-static void the_first_request_waits_for_a_replica(void)
+TEST(the_first_request_waits_for_a_replica)
 {
     struct bed_rows *rows = run(&(struct bed_options){.check = true},
                                 "\"replicas\": 1, \"scaling\": {\"policy\": {\"policy\": \"target-outstanding\","
@@ -102,7 +102,7 @@ static void the_first_request_waits_for_a_replica(void)
 }
 
 /* Without a stated delay a replica reads its weights: 2 bytes for each of Mistral 7B's 7.24 billion. */
-static void weights_take_their_time(void)
+TEST(weights_take_their_time)
 {
     struct bed_rows *rows = run(
         NULL, "\"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"0s\","
@@ -117,7 +117,7 @@ static void weights_take_their_time(void)
 
 /* Prompts of one length, at random to one of so many replicas: each is an M/D/1, before and after the step. Half of the
  * requests come before it: mean TTFT = D + the mean of R D^2 / (2 (1 - R D)) at the two rates. */
-static void a_step_is_two_queues(void)
+TEST(a_step_is_two_queues)
 {
     struct bed_rows *rows =
         run(&(struct bed_options){.no_detail = true},
@@ -137,7 +137,7 @@ static void a_step_is_two_queues(void)
 }
 
 /* A schedule of an hour, four times: replicas, and the GPUs they hold, at every sample. */
-static void a_schedule_repeats(void)
+TEST(a_schedule_repeats)
 {
     static const char *const sets[] = {"sample.period=300s", NULL};
     struct bed_rows *rows = run(&(struct bed_options){.sets = sets, .no_detail = true},
@@ -263,7 +263,7 @@ static struct shape random_service(struct rng *rng, struct text *text)
     return (struct shape){replicas, parallel * stages};
 }
 
-static void random_scaling_loses_nothing(void)
+TEST(random_scaling_loses_nothing)
 {
     double held = 0, preempted = 0;
     int64_t kept = 0;
@@ -295,7 +295,7 @@ static void random_scaling_loses_nothing(void)
 }
 
 /* Three services that want more than there is: what one gives back another one takes, and nothing is held twice. */
-static void services_share_a_cluster(void)
+TEST(services_share_a_cluster)
 {
     struct text json;
     text_init(&json);
@@ -327,7 +327,7 @@ static void services_share_a_cluster(void)
 }
 
 /* After the last request only `min` are left, and no decision keeps the run going. */
-static void a_service_ends_with_its_last_request(void)
+TEST(a_service_ends_with_its_last_request)
 {
     struct bed_rows *rows = run(NULL, "\"replicas\": 4, \"scaling\": {\"policy\": \"schedule\", \"max\": 6, \"min\": 1,"
                                       " \"interval\": \"1h\"}, " AFFINE
@@ -366,7 +366,7 @@ static void check_refused(const char *text, const char *service)
 
 #define SCALING(more) "\"scaling\": {\"policy\": \"schedule\"" more "}"
 
-static void what_cannot_scale_is_told(void)
+TEST(what_cannot_scale_is_told)
 {
     check_refused("has pools", SCALING(", \"max\": 4") ", \"pools\": {\"a\": {}}");
     check_refused("'min' is above 'max'", SCALING(", \"max\": 4, \"min\": 5"));
@@ -387,7 +387,7 @@ static void what_cannot_scale_is_told(void)
 
 /* Prompts of 50 ms each, 60 per second, make three replicas' work; at a target of 0.6 five are to do it, at one of 0.8
  * four. */
-static void utilisation_comes_to_its_target(void)
+TEST(utilisation_comes_to_its_target)
 {
     static const char service[] =
         "\"replicas\": 1, \"scaling\": {\"policy\": {\"policy\": \"target-utilisation\", \"of\": \"time\", \"target\": %s,"
@@ -412,7 +412,7 @@ static int never_compose(void *state, const struct replica_view *view, struct ba
 }
 
 /* Decisions about a service whose requests nobody takes are no progress. */
-static void decisions_alone_keep_no_run_going(void)
+TEST(decisions_alone_keep_no_run_going)
 {
     static const struct batcher idle = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct batcher),
                                                    .family = POLICY_BATCHING, .name = "idle", .summary = "", .source = ""},
@@ -423,19 +423,4 @@ static void decisions_alone_keep_no_run_going(void)
             3, "1/s", FIXED(10), FIXED(10)));
     CHECK_EQ_INT(rows->code, SIM_E_STALLED);
     bed_free(rows);
-}
-
-TEST_SUITE(scaling)
-{
-    TEST(a_constant_number_is_no_scaling);
-    TEST(the_first_request_waits_for_a_replica);
-    TEST(weights_take_their_time);
-    TEST(a_step_is_two_queues);
-    TEST(a_schedule_repeats);
-    TEST(random_scaling_loses_nothing);
-    TEST(services_share_a_cluster);
-    TEST(a_service_ends_with_its_last_request);
-    TEST(what_cannot_scale_is_told);
-    TEST(utilisation_comes_to_its_target);
-    TEST(decisions_alone_keep_no_run_going);
 }

@@ -18,7 +18,7 @@ static struct job_record random_job(int64_t id)
 }
 
 /* On counted GPUs, whoever does not start is wider than what is free: schedulers that skip leave no room unused. */
-static void skipping_schedulers_leave_nobody_who_fits(void)
+TEST(skipping_schedulers_leave_nobody_who_fits)
 {
     static const char *const schedulers[] = {"fifo-skip", "sjf", "fewest-gpus", "srtf", "srsf", "tiresias"};
     enum { N = 300 };
@@ -36,7 +36,7 @@ static void skipping_schedulers_leave_nobody_who_fits(void)
 
 /* Whatever takes the GPUs of running jobs from outside, or changes their speed, and however long they wait before they
  * work: every job ends. */
-static void schedulers_bear_disturbances(void)
+TEST(schedulers_bear_disturbances)
 {
     enum { N = 200 };
     const struct restart_config restart = {.start_ns = SIM_NS_PER_S / 4, .resume_ns = SIM_NS_PER_S};
@@ -61,7 +61,7 @@ static void schedulers_bear_disturbances(void)
     }
 }
 
-static void policies_are_complete(void)
+TEST(policies_are_complete)
 {
     struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++) {
@@ -73,7 +73,7 @@ static void policies_are_complete(void)
     CHECK(policy_find(POLICY_SCHEDULER, "counted") == NULL);
 }
 
-static void families_list_their_policies(void)
+TEST(families_list_their_policies)
 {
     struct config_alternative alternative;
     size_t n = 0;
@@ -83,12 +83,4 @@ static void families_list_their_policies(void)
     }
     CHECK(n >= 7);
     CHECK(!policy_alternative(NULL, "weather", 0, &alternative));
-}
-
-TEST_SUITE(scheduler_conformance)
-{
-    TEST(policies_are_complete);
-    TEST(families_list_their_policies);
-    TEST(schedulers_bear_disturbances);
-    TEST(skipping_schedulers_leave_nobody_who_fits);
 }

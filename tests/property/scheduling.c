@@ -62,7 +62,7 @@ static void run_naive(const char *scheduler, struct naive_job *jobs, int n, int 
 /* In every other round some jobs take no time at all: when they end, the same moment sees another decision. (The one
  * order in which ours may differ then, preemptive.h, makes one round in some 900 another one; it is not among
  * these.) */
-static void schedulers_agree_with_naive_ones(void)
+TEST(schedulers_agree_with_naive_ones)
 {
     static const char *const schedulers[] = {"fifo", "fifo-skip",   "easy", "conservative",
                                              "sjf",  "fewest-gpus", "srtf", "srsf"};
@@ -87,7 +87,7 @@ static void schedulers_agree_with_naive_ones(void)
     }
 }
 
-static void backfilling_keeps_its_promise_when_estimates_are_exact(void)
+TEST(backfilling_keeps_its_promise_when_estimates_are_exact)
 {
     static const char *const schedulers[] = {"easy", "conservative"};
     for (uint64_t round = 0, n_promised = 0; round < 400; round++) {
@@ -110,7 +110,7 @@ static void backfilling_keeps_its_promise_when_estimates_are_exact(void)
 }
 
 /* Graham's list scheduling: each job starts when it has come and the first of the servers is free. */
-static void fifo_of_single_gpu_jobs_is_list_scheduling(void)
+TEST(fifo_of_single_gpu_jobs_is_list_scheduling)
 {
     enum { N = 500, SERVERS = 7 };
     struct rng rng;
@@ -156,7 +156,7 @@ static int least_sum(const struct naive_job *jobs, int n, int *left, int now)
     return somebody ? best : least_sum(jobs, n, left, now + 1);
 }
 
-static void srtf_on_one_gpu_is_optimal(void)
+TEST(srtf_on_one_gpu_is_optimal)
 {
     for (uint64_t round = 0; round < 60; round++) {
         struct rng rng;
@@ -178,7 +178,7 @@ static void srtf_on_one_gpu_is_optimal(void)
 }
 
 /* Five jobs on four GPUs, worked out by hand. */
-static void five_jobs(void)
+TEST(five_jobs)
 {
     static const struct {
         const char *scheduler;
@@ -205,7 +205,7 @@ static void five_jobs(void)
 
 /* Two equal jobs wait for the GPUs of one that ends as a job of no length comes. That one's end asks once more in the
  * same moment: the job that has just started goes on. */
-static void nobody_is_preempted_by_an_equal_in_the_moment_of_its_start(void)
+TEST(nobody_is_preempted_by_an_equal_in_the_moment_of_its_start)
 {
     static const char *const schedulers[] = {"srtf", "srsf"};
     const struct job_record records[] = {jobrun_record(0, 0, 5, 3), jobrun_record(1, 1, 7, 2),
@@ -221,14 +221,4 @@ static void nobody_is_preempted_by_an_equal_in_the_moment_of_its_start(void)
         CHECK(jobrun_metric(&run, "job.preemptions.sum") == 0);
         jobrun_fini(&run);
     }
-}
-
-TEST_SUITE(scheduling)
-{
-    TEST(schedulers_agree_with_naive_ones);
-    TEST(nobody_is_preempted_by_an_equal_in_the_moment_of_its_start);
-    TEST(backfilling_keeps_its_promise_when_estimates_are_exact);
-    TEST(fifo_of_single_gpu_jobs_is_list_scheduling);
-    TEST(srtf_on_one_gpu_is_optimal);
-    TEST(five_jobs);
 }

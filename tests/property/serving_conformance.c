@@ -33,7 +33,7 @@ static struct bed_rows *run_named(const char *name, const char *routing)
     return run_with(name, routing, NULL);
 }
 
-static void scarce_blocks_do_preempt(void)
+TEST(scarce_blocks_do_preempt)
 {
     struct bed_rows *rows = run_named("scarce blocks", "round-robin");
     CHECK(bed_metric(rows, "request.preemptions.sum") > 10);
@@ -41,7 +41,7 @@ static void scarce_blocks_do_preempt(void)
     bed_free(rows);
 }
 
-static void what_never_fits_is_rejected(void)
+TEST(what_never_fits_is_rejected)
 {
     struct bed_rows *rows = run_named("some never fit", "round-robin");
     double rejected = 0;
@@ -66,7 +66,7 @@ static void check_decision(const struct bed_decision *decision, const char *poli
     CHECK_EQ_STR(decision->reason, reason);
 }
 
-static void decisions_explain_themselves(void)
+TEST(decisions_explain_themselves)
 {
     struct bed_rows *rows = run_named("one request", "round-robin");
     CHECK_EQ_INT(rows->n_decisions, 3);
@@ -82,7 +82,7 @@ static void decisions_explain_themselves(void)
 }
 
 /* Asking what every request meets with changes nothing else. */
-static void nobody_has_to_ask(void)
+TEST(nobody_has_to_ask)
 {
     struct bed_rows *asked = run_named("scarce blocks", "round-robin");
     struct bed_rows *quiet = run_with("scarce blocks", "round-robin", &(struct bed_options){.no_detail = true});
@@ -95,7 +95,7 @@ static void nobody_has_to_ask(void)
     bed_free(quiet);
 }
 
-static void round_robin_is_even(void)
+TEST(round_robin_is_even)
 {
     struct bed_rows *rows = run_named("all at once", "round-robin");
     for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_INT(rows->requests[i].replica, rows->requests[i].id % 3);
@@ -103,14 +103,14 @@ static void round_robin_is_even(void)
 }
 
 /* With everything arriving before anything finishes, the fewest outstanding is the round in turn. */
-static void least_outstanding_fills_evenly(void)
+TEST(least_outstanding_fills_evenly)
 {
     struct bed_rows *rows = run_named("all at once", "least-outstanding");
     for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_INT(rows->requests[i].replica, rows->requests[i].id % 3);
     bed_free(rows);
 }
 
-static void an_end_in_the_middle_is_the_same_in_every_mode(void)
+TEST(an_end_in_the_middle_is_the_same_in_every_mode)
 {
     static const char *const sets[] = {"until=2.345s", NULL};
     size_t n;
@@ -124,15 +124,4 @@ static void an_end_in_the_middle_is_the_same_in_every_mode(void)
         bed_free(macro);
         bed_free(single);
     }
-}
-
-TEST_SUITE(serving_conformance)
-{
-    TEST(scarce_blocks_do_preempt);
-    TEST(what_never_fits_is_rejected);
-    TEST(decisions_explain_themselves);
-    TEST(nobody_has_to_ask);
-    TEST(round_robin_is_even);
-    TEST(least_outstanding_fills_evenly);
-    TEST(an_end_in_the_middle_is_the_same_in_every_mode);
 }

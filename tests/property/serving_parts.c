@@ -29,7 +29,7 @@ static int64_t walk(const int64_t *contexts, int n, int64_t block_tokens, int64_
     return first_short;
 }
 
-static void block_growth_is_closed_form(void)
+TEST(block_growth_is_closed_form)
 {
     struct rng rng;
     rng_init(&rng, 7, 0, "kvcache test", 0);
@@ -59,7 +59,7 @@ static void block_growth_is_closed_form(void)
 
 /* --- Boundaries --- */
 
-static void boundaries_invert(void)
+TEST(boundaries_invert)
 {
     struct rng rng;
     rng_init(&rng, 11, 0, "clock test", 0);
@@ -76,7 +76,7 @@ static void boundaries_invert(void)
     }
 }
 
-static void boundaries_add_up_the_iterations(void)
+TEST(boundaries_add_up_the_iterations)
 {
     struct run_clock clock = {.anchor_ns = 1000, .first_ns = 5e6 + 0.25, .slope_ns = 3.5};
     double sum = 0;
@@ -88,7 +88,7 @@ static void boundaries_add_up_the_iterations(void)
 
 /* --- Gaps --- */
 
-static void longest_gaps_are_suffix_maxima(void)
+TEST(longest_gaps_are_suffix_maxima)
 {
     enum { STEPS = 300 };
     struct rng rng;
@@ -114,7 +114,7 @@ static void longest_gaps_are_suffix_maxima(void)
 
 /* --- Order of finishing --- */
 
-static void the_first_to_finish_is_the_least(void)
+TEST(the_first_to_finish_is_the_least)
 {
     enum { MEMBERS = 64 };
     static struct request requests[MEMBERS];
@@ -140,13 +140,4 @@ static void the_first_to_finish_is_the_least(void)
         CHECK_EQ_INT(request_order_least(&order), least != NULL ? least->finish_step : INT64_MAX);
     }
     request_order_fini(&order);
-}
-
-TEST_SUITE(serving_parts)
-{
-    TEST(block_growth_is_closed_form);
-    TEST(boundaries_invert);
-    TEST(boundaries_add_up_the_iterations);
-    TEST(longest_gaps_are_suffix_maxima);
-    TEST(the_first_to_finish_is_the_least);
 }

@@ -26,7 +26,7 @@ static void check_stands_in(const char *placer)
     bed_free(rows);
 }
 
-static void every_placer_uses_a_spare_node(void)
+TEST(every_placer_uses_a_spare_node)
 {
     const struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++) {
@@ -57,7 +57,7 @@ static struct bed_rows *run_hot(int nodes, const char *until, const char *failur
 }
 
 /* Of the two spare nodes the first is in the dark with the node that fails. */
-static void a_spare_node_with_power_goes_first(void)
+TEST(a_spare_node_with_power_goes_first)
 {
     struct bed_rows *rows = run_hot(5, "500s", "\"spare_nodes\": 2");
     CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1.0, 0.0);
@@ -67,7 +67,7 @@ static void a_spare_node_with_power_goes_first(void)
 
 /* The only one is in the dark when the nodes of the other rack fail at 300 s, for good: it stands in for one of them
  * once it has power again, as has the node beside it. */
-static void a_spare_node_stands_in_once_it_has_power(void)
+TEST(a_spare_node_stands_in_once_it_has_power)
 {
     struct bed_rows *rows = run_hot(
         4, "700s",
@@ -78,7 +78,7 @@ static void a_spare_node_stands_in_once_it_has_power(void)
     bed_free(rows);
 }
 
-static void spare_nodes_are_equal_to_the_others(void)
+TEST(spare_nodes_are_equal_to_the_others)
 {
     char path[256], text[1024];
     snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
@@ -93,12 +93,4 @@ static void spare_nodes_are_equal_to_the_others(void)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, "take the place of any other") != NULL);
     bed_free(rows);
-}
-
-TEST_SUITE(spare_nodes)
-{
-    TEST(a_spare_node_with_power_goes_first);
-    TEST(a_spare_node_stands_in_once_it_has_power);
-    TEST(spare_nodes_are_equal_to_the_others);
-    TEST(every_placer_uses_a_spare_node);
 }

@@ -193,24 +193,24 @@ static struct interval by_single_values(const double *values, const double *chan
 
 /* --- Laws --- */
 
-static void bootstrap_covers_a_mean_difference(void)
+TEST(bootstrap_covers_a_mean_difference)
 {
     COVERS(draw_shifted, by_bootstrap, 50, 0.1);
 }
 
-static void bootstrap_covers_a_skewed_difference(void)
+TEST(bootstrap_covers_a_skewed_difference)
 {
     COVERS(draw_scaled, by_bootstrap, 1000, 0.1 * exp(0.5));
 }
 
-static void bootstrap_covers_differences_of_quantiles(void)
+TEST(bootstrap_covers_differences_of_quantiles)
 {
     COVERS(draw_scaled, by_median, 50, 0.1);
     COVERS(draw_scaled, by_p90, 200, 0.1 * exp(1.2815515655446004));
 }
 
 /* Few values, and a tail that a sample does not show: too little. */
-static void bootstrap_falls_short_on_heavy_tails(void)
+TEST(bootstrap_falls_short_on_heavy_tails)
 {
     COVERS_ONLY(91, draw_scaled, by_bootstrap, 20, 0.1 * exp(0.5));
     COVERS_ONLY(88, draw_heavy, by_bootstrap, 20, 0.1 * exp(1.125));
@@ -218,51 +218,37 @@ static void bootstrap_falls_short_on_heavy_tails(void)
 }
 
 /* Just enough pairs beyond the percentile: too much. */
-static void bootstrap_of_tail_quantiles_is_wide(void)
+TEST(bootstrap_of_tail_quantiles_is_wide)
 {
     COVERS_ONLY(97.5, draw_alike, by_p90, 200, 0);
     COVERS_ONLY(97.5, draw_alike, by_p99, 2000, 0);
 }
 
-static void t_interval_covers_with_few_seeds(void)
+TEST(t_interval_covers_with_few_seeds)
 {
     COVERS(draw_shifted, by_t, 5, 0.1);
     COVERS(draw_shifted, by_t, 10, 0.1);
 }
 
-static void welch_covers_unpaired_samples(void)
+TEST(welch_covers_unpaired_samples)
 {
     COVERS(draw_shifted, by_welch, 400, 0.1);
 }
 
-static void batch_means_cover_a_correlated_series(void)
+TEST(batch_means_cover_a_correlated_series)
 {
     COVERS(draw_ar1, by_batch_means, 2000, 3);
     CHECK(covered_percent(draw_ar1, by_single_values, 2000, 3) < 60); /* why batch means are needed */
 }
 
 /* Independent values of this law have the standard deviation 1 / 0.6. */
-static void sectioning_covers_a_quantile_of_a_correlated_series(void)
+TEST(sectioning_covers_a_quantile_of_a_correlated_series)
 {
     COVERS(draw_two_ar1, by_batch_p90, 4000, 0.5 * 1.2815515655446004 / 0.6);
     CHECK(covered_percent(draw_two_ar1, by_p90, 400, 0.5 * 1.2815515655446004 / 0.6) < 75);
 }
 
-static void batch_means_cover_the_wait_of_a_queue(void)
+TEST(batch_means_cover_the_wait_of_a_queue)
 {
     COVERS(draw_mm1, by_batch_means, MAX_VALUES, 1);
-}
-
-TEST_SUITE(stats_coverage)
-{
-    TEST(bootstrap_covers_a_mean_difference);
-    TEST(bootstrap_covers_a_skewed_difference);
-    TEST(bootstrap_covers_differences_of_quantiles);
-    TEST(bootstrap_falls_short_on_heavy_tails);
-    TEST(bootstrap_of_tail_quantiles_is_wide);
-    TEST(t_interval_covers_with_few_seeds);
-    TEST(welch_covers_unpaired_samples);
-    TEST(batch_means_cover_a_correlated_series);
-    TEST(sectioning_covers_a_quantile_of_a_correlated_series);
-    TEST(batch_means_cover_the_wait_of_a_queue);
 }

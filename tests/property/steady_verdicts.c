@@ -65,7 +65,7 @@ static void tally_pairs(int n_pairs, size_t n, const double loads[2], struct tal
 static const double load_80[] = {0.8, 0.8}, load_90[] = {0.9, 0.9}, from_70_to_80[] = {0.7, 0.8};
 
 /* Of the 460 that are judged 5 %, and 2 % for chance. */
-static void what_is_judged_is_right(void)
+TEST(what_is_judged_is_right)
 {
     enum { PAIRS = 200 };
     struct tally tallies[N_ESTIMATES] = {{0}};
@@ -77,7 +77,7 @@ static void what_is_judged_is_right(void)
     for (int i = 0; i < N_ESTIMATES; i++) CHECK(tallies[i].found <= 0.07 * PAIRS);
 }
 
-static void what_is_too_short_is_refused(void)
+TEST(what_is_too_short_is_refused)
 {
     enum { PAIRS = 60 };
     struct tally at_80[N_ESTIMATES] = {{0}}, at_90[N_ESTIMATES] = {{0}};
@@ -90,7 +90,7 @@ static void what_is_too_short_is_refused(void)
 }
 
 /* Why: sections of 300 waits, which remember each other, tell of differences in nearly half of the pairs. */
-static void sections_alone_would_lie(void)
+TEST(sections_alone_would_lie)
 {
     enum { PAIRS = 60, N = 6000 };
     double *base = mem_alloc(N * sizeof *base), *changed = mem_alloc(N * sizeof *changed), p;
@@ -111,19 +111,11 @@ static void sections_alone_would_lie(void)
 }
 
 /* Refusing all would be right, too, and of no use: mean waits of 2.3 and 4 are told apart. */
-static void what_differs_is_found(void)
+TEST(what_differs_is_found)
 {
     enum { PAIRS = 20 };
     struct tally tallies[N_ESTIMATES] = {{0}};
     tally_pairs(PAIRS, MOST_WAITS, from_70_to_80, tallies);
     CHECK(tallies[MEAN].found > 0.8 * PAIRS && tallies[MEAN].found == tallies[MEAN].judged);
     CHECK(tallies[P50].found > 0.8 * PAIRS && tallies[P90].found > 0.3 * PAIRS);
-}
-
-TEST_SUITE(steady_verdicts)
-{
-    TEST(what_is_judged_is_right);
-    TEST(what_is_too_short_is_refused);
-    TEST(sections_alone_would_lie);
-    TEST(what_differs_is_found);
 }

@@ -66,7 +66,7 @@ static double end_by_hand(double life_s, double *lost_tokens)
 }
 
 /* With no repair and no delay only the lost work is repeated: of each round the iteration under way, and the KV. */
-static void only_what_is_lost_is_repeated(void)
+TEST(only_what_is_lost_is_repeated)
 {
     static const double lives_s[] = {0.1, 0.0501, 0.2003, 0.3333, 9.0};
     for (size_t i = 0; i < sizeof lives_s / sizeof *lives_s; i++) {
@@ -105,7 +105,7 @@ static struct bed_rows *blackouts(const char *failures)
 
 /* Down from 100 s on: repaired after 30 s, up after 20 more. Requests that come meanwhile wait; no repair prolongs the
  * run. */
-static void services_are_down_until_they_have_started_again(void)
+TEST(services_are_down_until_they_have_started_again)
 {
     struct bed_rows *rows = blackouts(", 'repair': {'law': 'constant', 'mean': '30s'}}}");
     CHECK_EQ_INT(rows->code, 0);
@@ -125,7 +125,7 @@ static void services_are_down_until_they_have_started_again(void)
 
 /* With a spare node that is there after 5 s: two replicas are up after 25 s, the others with their own node's
  * repair. */
-static void spare_nodes_stand_in_for_services(void)
+TEST(spare_nodes_stand_in_for_services)
 {
     struct bed_rows *rows = blackouts(
         ", 'repair': {'law': 'constant', 'mean': '30s'}}}, 'spare_nodes': 1, 'spare_delay': '5s'");
@@ -136,7 +136,7 @@ static void spare_nodes_stand_in_for_services(void)
 }
 
 /* The other node is free; nothing is repaired while the run lasts. */
-static void replicas_start_again_where_there_is_room(void)
+TEST(replicas_start_again_where_there_is_room)
 {
     struct bed_rows *rows = run(
         &(struct bed_options){.check = true},
@@ -153,7 +153,7 @@ static void replicas_start_again_where_there_is_room(void)
 
 /* From 1000 s on there is one node for two services. The first one takes it, and gives it back at 1300 s: the other is
  * up after 1 s. */
-static void replicas_start_again_where_another_service_leaves(void)
+TEST(replicas_start_again_where_another_service_leaves)
 {
     struct bed_rows *rows = run(
         &(struct bed_options){.check = true},
@@ -224,7 +224,7 @@ static void check_storm(const struct site *site)
     bed_free(again);
 }
 
-static void requests_are_served_once_under_every_batcher(void)
+TEST(requests_are_served_once_under_every_batcher)
 {
     const struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++) {
@@ -238,7 +238,7 @@ static void requests_are_served_once_under_every_batcher(void)
 
 #define SWAP ", 'preemption': 'swap'"
 
-static void what_is_swapped_or_cached_is_lost(void)
+TEST(what_is_swapped_or_cached_is_lost)
 {
     check_storm(&(struct site){"vllm-v0", SWAP, 1, 1, "}"});
     check_storm(&(struct site){"vllm-v0", SWAP, 1, 3, "}"});
@@ -269,7 +269,7 @@ static bool finds_nobody(const struct bed_rows *rows, const struct request_row *
 }
 
 /* All sessions begin with the same block: whoever comes first after a failure finds it no more. */
-static void shared_prefixes_are_lost(void)
+TEST(shared_prefixes_are_lost)
 {
     const char *fails =
         ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '1s'}}}}";
@@ -314,7 +314,7 @@ static double down_by_rows_s(const struct bed_rows *rows)
 }
 
 /* One replica, from 50 s on three, which fail often while they start: what starts for the first time is not down. */
-static void what_has_never_been_up_is_not_down(void)
+TEST(what_has_never_been_up_is_not_down)
 {
     for (int seed = 1; seed <= 12; seed++) {
         struct bed_rows *rows = run(
@@ -343,7 +343,7 @@ static struct bed_rows *restarting(const char *failures, const char *more)
 }
 
 /* Where it says nothing it does no harm; what fails by itself is no service. */
-static void restarts_that_nobody_reads_are_told_of(void)
+TEST(restarts_that_nobody_reads_are_told_of)
 {
     const char *of_jobs = ", 'failures': {'causes': {'bug': {'scope': 'job', 'lifetime': {'mean': '1s'}}}}";
     struct bed_rows *both = restarting("", SCALES "'restart': {'delay': '7s'},");
@@ -361,7 +361,7 @@ static void restarts_that_nobody_reads_are_told_of(void)
 }
 
 /* Twelve GPUs of which one is held, and replicas of two stages on four each: the second one takes nothing. */
-static void part_of_a_replica_takes_no_gpus(void)
+TEST(part_of_a_replica_takes_no_gpus)
 {
     struct bed_rows *rows = run(
         &(struct bed_options){.check = true},
@@ -380,7 +380,7 @@ static void part_of_a_replica_takes_no_gpus(void)
 /* --- Beside jobs --- */
 
 /* Causes of scope `job` strike those that hold GPUs, wherever the others are. */
-static void jobs_of_cpus_alone_do_not_fail(void)
+TEST(jobs_of_cpus_alone_do_not_fail)
 {
     static const char *const placements[] = {"", "'placement': 'fgd',"};
     for (int i = 0; i < 2; i++) {
@@ -444,7 +444,7 @@ static void check_mixed(const char *more)
     bed_free(again);
 }
 
-static void services_and_jobs_bear_failures_together(void)
+TEST(services_and_jobs_bear_failures_together)
 {
     check_mixed("'restart': {'delay': '1s'},");
     check_mixed("'scaling': {'policy': {'policy': 'target-outstanding', 'target': 4, 'down_window': '0s'},"
@@ -452,7 +452,7 @@ static void services_and_jobs_bear_failures_together(void)
 }
 
 /* Replicas that hand over go on; the run says so. */
-static void a_service_that_is_spared_is_told_of(void)
+TEST(a_service_that_is_spared_is_told_of)
 {
     static const char text[] =
         "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'network': {'bandwidth':"
@@ -470,7 +470,7 @@ static void a_service_that_is_spared_is_told_of(void)
     bed_free(plain);
 }
 
-static void services_hold_no_spare_nodes(void)
+TEST(services_hold_no_spare_nodes)
 {
     struct bed_rows *rows = run(
         &(struct bed_options){.quiet = true},
@@ -480,23 +480,4 @@ static void services_hold_no_spare_nodes(void)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, "node 1 is a spare node") != NULL);
     bed_free(rows);
-}
-
-TEST_SUITE(struck_services)
-{
-    TEST(only_what_is_lost_is_repeated);
-    TEST(services_are_down_until_they_have_started_again);
-    TEST(spare_nodes_stand_in_for_services);
-    TEST(replicas_start_again_where_there_is_room);
-    TEST(replicas_start_again_where_another_service_leaves);
-    TEST(requests_are_served_once_under_every_batcher);
-    TEST(what_is_swapped_or_cached_is_lost);
-    TEST(shared_prefixes_are_lost);
-    TEST(what_has_never_been_up_is_not_down);
-    TEST(restarts_that_nobody_reads_are_told_of);
-    TEST(part_of_a_replica_takes_no_gpus);
-    TEST(jobs_of_cpus_alone_do_not_fail);
-    TEST(services_and_jobs_bear_failures_together);
-    TEST(a_service_that_is_spared_is_told_of);
-    TEST(services_hold_no_spare_nodes);
 }

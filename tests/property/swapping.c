@@ -32,7 +32,7 @@ static const struct bed_options checked = {.check = true}, stepped = {.single_st
 
 /* Every byte that leaves the GPUs comes back, unless the run ends before: never here. KV of a block of 16 tokens: 8
  * MiB. */
-static void every_byte_goes_there_and_back(void)
+TEST(every_byte_goes_there_and_back)
 {
     const struct site site = {"", "", "swap", 1, 400};
     struct bed_rows *rows = run(&site, &checked);
@@ -46,7 +46,7 @@ static void every_byte_goes_there_and_back(void)
     bed_free(rows);
 }
 
-static void stepping_and_queues_change_nothing(void)
+TEST(stepping_and_queues_change_nothing)
 {
     const struct site site = {"", ", 'pcie_switch': {'gpus': 4, 'bandwidth': '3GB/s'}", "swap", 2, 800};
     struct bed_rows *macro = run(&site, &checked), *single = run(&site, &stepped);
@@ -58,7 +58,7 @@ static void stepping_and_queues_change_nothing(void)
 }
 
 /* Four replicas below one switch of 3 GB/s, or with 24 GB/s each. */
-static void a_shared_switch_makes_swapping_slower(void)
+TEST(a_shared_switch_makes_swapping_slower)
 {
     const struct site own = {"", "", "swap", 1, 400};
     const struct site shared = {"", ", 'pcie_switch': {'gpus': 4, 'bandwidth': '3GB/s'}", "swap", 1, 400};
@@ -69,7 +69,7 @@ static void a_shared_switch_makes_swapping_slower(void)
     bed_free(slow);
 }
 
-static void recomputing_moves_nothing(void)
+TEST(recomputing_moves_nothing)
 {
     const struct site site = {"", "", "recompute", 1, 400};
     struct bed_rows *rows = run(&site, &checked);
@@ -80,7 +80,7 @@ static void recomputing_moves_nothing(void)
 }
 
 /* What the host has no room for is computed again, and told of. */
-static void a_full_host_makes_the_others_compute_again(void)
+TEST(a_full_host_makes_the_others_compute_again)
 {
     const struct site ample = {"", "", "swap", 1, 400}, scarce = {", 'memory': '500MB'", "", "swap", 1, 400};
     const struct bed_options *all[] = {&checked, &stepped};
@@ -100,7 +100,7 @@ static void a_full_host_makes_the_others_compute_again(void)
 }
 
 /* Rows tell of every sequence that leaves and comes back. */
-static void every_swap_is_told_of(void)
+TEST(every_swap_is_told_of)
 {
     const struct site site = {"", "", "swap", 1, 400};
     struct bed_rows *rows = run(&site, &checked);
@@ -110,14 +110,4 @@ static void every_swap_is_told_of(void)
     CHECK_EQ_INT(bed_decisions(rows, "swap-out", -1), swaps);
     CHECK_EQ_INT(bed_decisions(rows, "swap-in", -1), swaps);
     bed_free(rows);
-}
-
-TEST_SUITE(swapping)
-{
-    TEST(every_byte_goes_there_and_back);
-    TEST(stepping_and_queues_change_nothing);
-    TEST(a_shared_switch_makes_swapping_slower);
-    TEST(recomputing_moves_nothing);
-    TEST(a_full_host_makes_the_others_compute_again);
-    TEST(every_swap_is_told_of);
 }

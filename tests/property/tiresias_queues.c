@@ -84,25 +84,18 @@ static int compare(bool released, bool promotes, uint64_t rounds)
     return preemptions;
 }
 
-static void looks_in_time_agree_with_naive_queues(void)
+TEST(looks_in_time_agree_with_naive_queues)
 {
     CHECK(compare(false, false, 500) > 5000);
 }
 
-static void released_looks_agree_with_naive_queues(void)
+TEST(released_looks_agree_with_naive_queues)
 {
     CHECK(compare(true, false, 500) > 5000);
 }
 
-static void promotions_agree_with_naive_queues(void)
+TEST(promotions_agree_with_naive_queues)
 {
     CHECK(compare(false, true, 300) > 3000);
     CHECK(compare(true, true, 300) > 3000);
-}
-
-TEST_SUITE(tiresias_queues)
-{
-    TEST(looks_in_time_agree_with_naive_queues);
-    TEST(released_looks_agree_with_naive_queues);
-    TEST(promotions_agree_with_naive_queues);
 }

@@ -22,7 +22,7 @@ static const struct trace_class_stat *class_of(const struct trace_stat *stat, co
 }
 
 /* Two with a share of the common arrivals, one with arrivals of its own at 2/s. */
-static void classes_have_their_shares_and_lengths(void)
+TEST(classes_have_their_shares_and_lengths)
 {
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         struct trace_source trace;
@@ -75,7 +75,7 @@ static double digest_of_own(const char *others)
     return digest;
 }
 
-static void a_class_of_its_own_does_not_depend_on_the_others(void)
+TEST(a_class_of_its_own_does_not_depend_on_the_others)
 {
     const double alone = digest_of_own("");
     CHECK(alone > 0);
@@ -85,7 +85,7 @@ static void a_class_of_its_own_does_not_depend_on_the_others(void)
 }
 
 /* Only the system prompt is the same in both. */
-static void sessions_stay_within_a_class(void)
+TEST(sessions_stay_within_a_class)
 {
     struct trace_source trace;
     struct request_record r;
@@ -107,7 +107,7 @@ static void sessions_stay_within_a_class(void)
     trace_source_close(&trace);
 }
 
-static void users_of_a_closed_loop_send_all_classes(void)
+TEST(users_of_a_closed_loop_send_all_classes)
 {
     struct trace_source trace;
     struct request_record r;
@@ -124,7 +124,7 @@ static void users_of_a_closed_loop_send_all_classes(void)
     trace_source_close(&trace);
 }
 
-static void contradictions_are_refused(void)
+TEST(contradictions_are_refused)
 {
     static const struct {
         const char *params, *text;
@@ -150,13 +150,4 @@ static void contradictions_are_refused(void)
         if (strstr(trace.message, bad[i].text) == NULL) CHECK_EQ_STR(trace.message, bad[i].text);
         trace_source_close(&trace);
     }
-}
-
-TEST_SUITE(trace_classes)
-{
-    TEST(classes_have_their_shares_and_lengths);
-    TEST(a_class_of_its_own_does_not_depend_on_the_others);
-    TEST(sessions_stay_within_a_class);
-    TEST(users_of_a_closed_loop_send_all_classes);
-    TEST(contradictions_are_refused);
 }

@@ -56,14 +56,14 @@ static void check_process(const char *json, double duration_s, double rate_per_s
     }
 }
 
-static void poisson_arrivals(void)
+TEST(poisson_arrivals)
 {
     static const double idc[] = {1, 1, 1, 1};
     check_process(ARRIVALS("30000s", "{'process': 'poisson', 'rate': '5/s'}"), 30000, 5, 1, idc, 0);
 }
 
 /* A renewal process of gap CV c has an IDC that tends to c^2 over windows much longer than its gaps. */
-static void gamma_arrivals(void)
+TEST(gamma_arrivals)
 {
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         struct trace_stat bursty = stat_of(seed, ARRIVALS("30000s", "{'process': 'gamma', 'rate': '20/s', 'cv': 2}"));
@@ -77,7 +77,7 @@ static void gamma_arrivals(void)
     }
 }
 
-static void fixed_arrivals_are_exact(void)
+TEST(fixed_arrivals_are_exact)
 {
     struct trace_source trace;
     struct request_record record;
@@ -92,7 +92,7 @@ static void fixed_arrivals_are_exact(void)
 
 /* Two states (Heffes and Lucantoni, IEEE JSAC 1986, eq. 12): leaving them at s1, s2, with rates r1, r2,
  * IDC(t) = 1 + 2 s1 s2 (r1 - r2)^2 / ((s1 + s2)^2 (r1 s2 + r2 s1)) * (1 - (1 - exp(-(s1 + s2) t)) / ((s1 + s2) t)). */
-static void mmpp_arrivals(void)
+TEST(mmpp_arrivals)
 {
     double s1 = 1.0 / 2, s2 = 1.0 / 6, r1 = 12, r2 = 2, s = s1 + s2, idc[TRACE_STAT_WINDOWS];
     double swing = 2 * s1 * s2 * (r1 - r2) * (r1 - r2) / (s * s * (r1 * s2 + r2 * s1));
@@ -105,7 +105,7 @@ static void mmpp_arrivals(void)
                   60000, (r1 * s2 + r2 * s1) / s, 0, idc, 1 / s);
 }
 
-static void a_silent_mmpp_state_has_no_arrivals(void)
+TEST(a_silent_mmpp_state_has_no_arrivals)
 {
     struct trace_stat stat = stat_of(5, ARRIVALS("100000s",
                                                  "{'process': 'mmpp', 'states': [{'rate': '10/s', 'dwell': '1s'},"
@@ -113,7 +113,7 @@ static void a_silent_mmpp_state_has_no_arrivals(void)
     CHECK_NEAR(stat.rate_per_s, 2, 0.2);
 }
 
-static void modulated_arrivals(void)
+TEST(modulated_arrivals)
 {
     double idc[TRACE_STAT_WINDOWS];
     for (int i = 0; i < TRACE_STAT_WINDOWS; i++) {
@@ -141,7 +141,7 @@ static void check_hours(const char *json, const double *hours)
     trace_source_close(&trace);
 }
 
-static void diurnal_arrivals_follow_the_hours(void)
+TEST(diurnal_arrivals_follow_the_hours)
 {
     double wave[24], table[24];
     for (int i = 0; i < 24; i++) {
@@ -155,7 +155,7 @@ static void diurnal_arrivals_follow_the_hours(void)
                 table);
 }
 
-static void diurnal_arrivals_follow_the_week(void)
+TEST(diurnal_arrivals_follow_the_week)
 {
     struct trace_source trace;
     struct request_record record;
@@ -223,7 +223,7 @@ static void check_closed_loop(const char *distribution, int users, double think_
     free(ends);
 }
 
-static void a_closed_loop_obeys_the_response_time_law(void)
+TEST(a_closed_loop_obeys_the_response_time_law)
 {
     check_closed_loop("exponential", 10, 2, 0.5);
     check_closed_loop("fixed", 10, 2, 0.5);
@@ -258,7 +258,7 @@ static double lognormal_cdf(double x, double mean, double cv)
     return erfc(-(log(x) - mu) / sqrt(2 * variance)) / 2;
 }
 
-static void lengths_have_their_distributions(void)
+TEST(lengths_have_their_distributions)
 {
     check_lengths("{'distribution': 'fixed', 'tokens': 7}", 2, (double[]){6, 7}, (double[]){0, 1});
     check_lengths("{'distribution': 'uniform', 'min': 3, 'max': 12}", 4, (double[]){2, 3, 7, 12},
@@ -312,7 +312,7 @@ static void check_known(const char *json, uint64_t seed, bool output, const stru
     CHECK_NEAR(cv, known->cv, 0.02 * known->cv);
 }
 
-static void the_azure_mix_is_like_the_trace(void)
+TEST(the_azure_mix_is_like_the_trace)
 {
     static const struct known_lengths prompt = {1155, 0.96, {181, 396, 1020, 1189, 2735, 4083, 4142}};
     static const struct known_lengths output = {211, 0.77, {41, 85, 129, 395, 424, 451, 601}};
@@ -332,7 +332,7 @@ static void the_azure_mix_is_like_the_trace(void)
     }
 }
 
-static void the_mooncake_mix_is_like_the_trace(void)
+TEST(the_mooncake_mix_is_like_the_trace)
 {
     static const struct known_lengths prompt = {12035, 1.31, {901, 2307, 6909, 15367, 27367, 39551, 85400}};
     static const struct known_lengths output = {343, 0.73, {10, 157, 350, 472, 597, 698, 1119}};
@@ -346,7 +346,7 @@ static void the_mooncake_mix_is_like_the_trace(void)
 
 /* Against the public file itself: at every length the two distribution functions differ by at most 0.005, the distance
  * of the lines between points, and the critical distance of Kolmogorov and Smirnov at 0.1 %. */
-static void the_azure_mix_is_close_to_the_file(void)
+TEST(the_azure_mix_is_close_to_the_file)
 {
     const char *path = test_shared("request_traces/azure_llm_2023_conversation.csv");
     if (path == NULL) return;
@@ -374,7 +374,7 @@ static void the_azure_mix_is_close_to_the_file(void)
     }
 }
 
-static void streams_do_not_disturb_each_other(void)
+TEST(streams_do_not_disturb_each_other)
 {
     struct trace_source a, b, c;
     struct request_record x, y, z;
@@ -397,7 +397,7 @@ static void streams_do_not_disturb_each_other(void)
 /* --- sessions --- */
 
 /* Blocks are named in order of appearance, so every prompt is a prefix of an earlier one, then new. */
-static void prompts_share_prefixes_of_earlier_ones(void)
+TEST(prompts_share_prefixes_of_earlier_ones)
 {
     enum { COUNT = 4000, SYSTEM = 2 };
     struct trace_source trace;
@@ -430,7 +430,7 @@ static void prompts_share_prefixes_of_earlier_ones(void)
     trace_source_close(&trace);
 }
 
-static void generated_traces_need_an_end_and_sound_parameters(void)
+TEST(generated_traces_need_an_end_and_sound_parameters)
 {
     struct trace_source trace;
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate'}"), SIM_E_CONFIG);
@@ -454,24 +454,4 @@ static void generated_traces_need_an_end_and_sound_parameters(void)
         CHECK(trace.message[0] != 0);
         trace_source_close(&trace);
     }
-}
-
-TEST_SUITE(trace_generators)
-{
-    TEST(poisson_arrivals);
-    TEST(gamma_arrivals);
-    TEST(fixed_arrivals_are_exact);
-    TEST(mmpp_arrivals);
-    TEST(a_silent_mmpp_state_has_no_arrivals);
-    TEST(modulated_arrivals);
-    TEST(diurnal_arrivals_follow_the_hours);
-    TEST(diurnal_arrivals_follow_the_week);
-    TEST(a_closed_loop_obeys_the_response_time_law);
-    TEST(lengths_have_their_distributions);
-    TEST(the_azure_mix_is_like_the_trace);
-    TEST(the_mooncake_mix_is_like_the_trace);
-    TEST(the_azure_mix_is_close_to_the_file);
-    TEST(streams_do_not_disturb_each_other);
-    TEST(prompts_share_prefixes_of_earlier_ones);
-    TEST(generated_traces_need_an_end_and_sound_parameters);
 }

@@ -97,7 +97,7 @@ static void check_job_mix(const struct known_mix *mix, uint64_t seed)
     trace_source_close(&trace);
 }
 
-static void job_mixes_have_the_published_distributions(void)
+TEST(job_mixes_have_the_published_distributions)
 {
     for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
         for (uint64_t seed = 1; seed <= N_SEEDS; seed++) check_job_mix(&known_mixes[i], seed);
@@ -106,7 +106,7 @@ static void job_mixes_have_the_published_distributions(void)
 
 /* The GPU time per job is fitted: only sampling counts. The curves of GPUs are known to 0.3 points, which bounds the
  * difference of the means by 0.003 of the largest number; those of run times only at the vertices. */
-static void job_mixes_have_the_published_load(void)
+TEST(job_mixes_have_the_published_load)
 {
     enum { COUNT = 1000000 };
     for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
@@ -159,7 +159,7 @@ static struct shares sum_shares(const char *mix, uint64_t seed, int count)
 }
 
 /* The greatest distance of the two distributions of GPU time over the GPUs of the jobs is below 5 points. */
-static void acme_mixes_have_the_published_gpu_time(void)
+TEST(acme_mixes_have_the_published_gpu_time)
 {
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         for (size_t m = 0; m < 2; m++) {
@@ -183,14 +183,14 @@ static void check_fates(const struct known_mix *mix)
     }
 }
 
-static void job_mixes_have_the_published_fates(void)
+TEST(job_mixes_have_the_published_fates)
 {
     for (size_t m = 0; m < 4; m++) check_fates(&known_mixes[m]);
 }
 
 /* Over 200,000 jobs the shares of GPU time scatter, for a few jobs hold much of it; but not around anything else: the
  * mean of several seeds is the published share within its 99 % interval (Student), and the published ones' rounding. */
-static void shares_of_gpu_time_scatter_around_the_published_ones(void)
+TEST(shares_of_gpu_time_scatter_around_the_published_ones)
 {
     enum { SEEDS = 8 };
     double sum[JOB_FAILS + 1] = {0}, squares[JOB_FAILS + 1] = {0};
@@ -211,7 +211,7 @@ static void shares_of_gpu_time_scatter_around_the_published_ones(void)
 }
 
 /* Of many jobs a single seed will do. */
-static void shares_of_gpu_time_are_met_by_many_jobs(void)
+TEST(shares_of_gpu_time_are_met_by_many_jobs)
 {
     const struct shares sums = sum_shares("seren", 1, 600000);
     for (int fate = 0; fate <= JOB_FAILS; fate++)
@@ -219,13 +219,13 @@ static void shares_of_gpu_time_are_met_by_many_jobs(void)
 }
 
 /* Nothing is published of PAI's. */
-static void jobs_of_unknown_fate_complete(void)
+TEST(jobs_of_unknown_fate_complete)
 {
     CHECK(sum_shares("pai", 1, 1000).by_fate[0][JOB_COMPLETES] == 1000);
 }
 
 /* Hours and weekdays average out over whole weeks. */
-static void job_mixes_have_the_published_rates(void)
+TEST(job_mixes_have_the_published_rates)
 {
     for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
         struct trace_source trace;
@@ -238,16 +238,4 @@ static void job_mixes_have_the_published_rates(void)
         CHECK(known_mixes[i].gpu_time_cdf[0] > 0 || stat.rank_correlation > 0.02);
         trace_source_close(&trace);
     }
-}
-
-TEST_SUITE(trace_job_mixes)
-{
-    TEST(job_mixes_have_the_published_distributions);
-    TEST(job_mixes_have_the_published_load);
-    TEST(acme_mixes_have_the_published_gpu_time);
-    TEST(job_mixes_have_the_published_fates);
-    TEST(shares_of_gpu_time_scatter_around_the_published_ones);
-    TEST(shares_of_gpu_time_are_met_by_many_jobs);
-    TEST(jobs_of_unknown_fate_complete);
-    TEST(job_mixes_have_the_published_rates);
 }

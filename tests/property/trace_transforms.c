@@ -34,7 +34,7 @@ static bool same_lengths(const struct request_record *a, const struct request_re
     return a->id == b->id && a->prompt_tokens == b->prompt_tokens && a->output_tokens == b->output_tokens;
 }
 
-static void a_window_is_a_part_that_starts_at_zero(void)
+TEST(a_window_is_a_part_that_starts_at_zero)
 {
     struct requests all = read_all(3, ""), part = read_all(3, ", 'window': ['500s', '900s']");
     int64_t first = 0;
@@ -52,7 +52,7 @@ static void a_window_is_a_part_that_starts_at_zero(void)
     free(part.items);
 }
 
-static void rate_scale_divides_times(void)
+TEST(rate_scale_divides_times)
 {
     struct requests all = read_all(3, ""), fast = read_all(3, ", 'rate_scale': 4"),
                     slow = read_all(3, ", 'rate_scale': 0.7");
@@ -70,7 +70,7 @@ static void rate_scale_divides_times(void)
     free(slow.items);
 }
 
-static void thinning_keeps_a_nested_share(void)
+TEST(thinning_keeps_a_nested_share)
 {
     struct requests all = read_all(3, ""), half = read_all(3, ", 'thin': 0.5"), fifth = read_all(3, ", 'thin': 0.2");
     CHECK_NEAR((double)half.n, N * 0.5, 4.5 * sqrt(N * 0.25));
@@ -106,7 +106,7 @@ static const char *write_ticks(void)
     return path;
 }
 
-static void jitter_spreads_the_arrivals_of_one_stamp_in_order(void)
+TEST(jitter_spreads_the_arrivals_of_one_stamp_in_order)
 {
     const char *path = write_ticks();
     struct trace_source plain, moved, again;
@@ -138,7 +138,7 @@ static void jitter_spreads_the_arrivals_of_one_stamp_in_order(void)
     trace_source_close(&again);
 }
 
-static void jitter_never_moves_past_the_next_arrival(void)
+TEST(jitter_never_moves_past_the_next_arrival)
 {
     struct requests all = read_all(3, ""), moved = read_all(3, ", 'jitter': '3s'");
     struct requests part = read_all(3, ", 'jitter': '3s', 'window': ['600s', '700s']");
@@ -156,7 +156,7 @@ static void jitter_never_moves_past_the_next_arrival(void)
     free(part.items);
 }
 
-static void clipping_takes_from_the_prompt_first(void)
+TEST(clipping_takes_from_the_prompt_first)
 {
     struct requests all = read_all(3, ""), clipped = read_all(3, ", 'max_total_tokens': 600");
     int64_t n_clipped = 0;
@@ -183,7 +183,7 @@ static void clipping_takes_from_the_prompt_first(void)
     free(each.items);
 }
 
-static void a_limit_keeps_the_first_ones(void)
+TEST(a_limit_keeps_the_first_ones)
 {
     struct requests few = read_all(3, ", 'limit': 17, 'thin': 0.5"), more = read_all(3, ", 'thin': 0.5");
     CHECK_EQ_INT(few.n, 17);
@@ -192,7 +192,7 @@ static void a_limit_keeps_the_first_ones(void)
     free(more.items);
 }
 
-static void what_was_clipped_is_counted(void)
+TEST(what_was_clipped_is_counted)
 {
     struct trace_source trace;
     struct request_record record;
@@ -204,7 +204,7 @@ static void what_was_clipped_is_counted(void)
     trace_source_close(&trace);
 }
 
-static void clipped_prompts_keep_the_blocks_that_they_fill(void)
+TEST(clipped_prompts_keep_the_blocks_that_they_fill)
 {
     struct trace_source trace;
     struct request_record record;
@@ -218,7 +218,7 @@ static void clipped_prompts_keep_the_blocks_that_they_fill(void)
     trace_source_close(&trace);
 }
 
-static void impossible_transforms_are_refused(void)
+TEST(impossible_transforms_are_refused)
 {
     struct trace_source trace;
     struct request_record record;
@@ -249,7 +249,7 @@ static void impossible_transforms_are_refused(void)
 }
 
 /* Vidur's rule on the trace that peers were measured with: the outputs stay, prompts give way. */
-static void azure_conversation_clipped_to_4096(void)
+TEST(azure_conversation_clipped_to_4096)
 {
     const char *path = test_shared("request_traces/azure_llm_2023_conversation.csv");
     if (path == NULL) return;
@@ -270,7 +270,7 @@ static void azure_conversation_clipped_to_4096(void)
     trace_source_close(&trace);
 }
 
-static void mooncake_jitter_spreads_its_three_second_stamps(void)
+TEST(mooncake_jitter_spreads_its_three_second_stamps)
 {
     const char *path = test_shared("request_traces/mooncake_fast25_conversation.jsonl");
     if (path == NULL) return;
@@ -297,20 +297,4 @@ static void mooncake_jitter_spreads_its_three_second_stamps(void)
     CHECK(distinct > 12000);
     trace_source_close(&plain);
     trace_source_close(&moved);
-}
-
-TEST_SUITE(trace_transforms)
-{
-    TEST(a_window_is_a_part_that_starts_at_zero);
-    TEST(rate_scale_divides_times);
-    TEST(thinning_keeps_a_nested_share);
-    TEST(jitter_spreads_the_arrivals_of_one_stamp_in_order);
-    TEST(jitter_never_moves_past_the_next_arrival);
-    TEST(clipping_takes_from_the_prompt_first);
-    TEST(a_limit_keeps_the_first_ones);
-    TEST(what_was_clipped_is_counted);
-    TEST(clipped_prompts_keep_the_blocks_that_they_fill);
-    TEST(impossible_transforms_are_refused);
-    TEST(azure_conversation_clipped_to_4096);
-    TEST(mooncake_jitter_spreads_its_three_second_stamps);
 }

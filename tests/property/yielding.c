@@ -114,7 +114,7 @@ static double every_scheduler_gets_by_under(const char *placer)
     return yielded;
 }
 
-static void every_scheduler_and_placer_gets_by(void)
+TEST(every_scheduler_and_placer_gets_by)
 {
     const struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++)
@@ -152,7 +152,7 @@ static struct bed_rows *run_four(const char *more)
 
 /* Jobs 0 and 3 are on one node, 1 and 2 on the other: the last one that started has what is wanted. It starts again
  * when the service gives its GPUs back, and waits until it works, and no other job is touched. */
-static void the_latest_yields_and_comes_back(void)
+TEST(the_latest_yields_and_comes_back)
 {
     struct bed_rows *rows = run_four("\"preemptible\": true,");
     for (int64_t id = 0; id < 4; id++) {
@@ -165,7 +165,7 @@ static void the_latest_yields_and_comes_back(void)
 }
 
 /* Of what they have spent on their GPUs, the single one has the least, but its node has then only one free. */
-static void who_has_done_least_yields_where_it_helps(void)
+TEST(who_has_done_least_yields_where_it_helps)
 {
     struct bed_rows *rows = run_four("\"preemptible\": true, \"yield\": \"least-work\",");
     CHECK_EQ_INT(bed_job(rows, 3)->preemptions, 1);
@@ -174,7 +174,7 @@ static void who_has_done_least_yields_where_it_helps(void)
 }
 
 /* Then a replica waits until one of them ends. */
-static void firm_jobs_do_not_yield(void)
+TEST(firm_jobs_do_not_yield)
 {
     struct bed_rows *rows = run_four("");
     for (int64_t id = 0; id < 4; id++) CHECK_EQ_INT(bed_job(rows, id)->preemptions, 0);
@@ -210,14 +210,14 @@ static void check_room_for_stages(const char *cluster, const char *scheduler, in
     text_fini(&json);
 }
 
-static void jobs_make_room_for_all_stages(void)
+TEST(jobs_make_room_for_all_stages)
 {
     check_room_for_stages(CLUSTER, "fifo-skip", 2, 4);
 }
 
 /* No type of node has room for both stages, together they have: all jobs of both yield, which Gavel's scheduler put
  * there. */
-static void node_types_make_room_together(void)
+TEST(node_types_make_room_together)
 {
     check_room_for_stages("\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\", \"node_types\":"
                           " {\"more\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}}}",
@@ -246,7 +246,7 @@ static struct bed_rows *run_sharers(const char *first_type)
 }
 
 /* A GPU is free when all who share it have left: nobody yields in vain. */
-static void sharers_of_a_gpu_yield_together_or_not_at_all(void)
+TEST(sharers_of_a_gpu_yield_together_or_not_at_all)
 {
     struct bed_rows *both = run_sharers(""), *one = run_sharers("firm");
     CHECK(bed_metric(both, "scaling.yielded_jobs.sum") == 2);
@@ -257,15 +257,4 @@ static void sharers_of_a_gpu_yield_together_or_not_at_all(void)
     CHECK_EQ_INT(bed_job(one, 0)->preemptions, 0);
     bed_free(both);
     bed_free(one);
-}
-
-TEST_SUITE(yielding)
-{
-    TEST(jobs_make_room_for_all_stages);
-    TEST(node_types_make_room_together);
-    TEST(sharers_of_a_gpu_yield_together_or_not_at_all);
-    TEST(every_scheduler_and_placer_gets_by);
-    TEST(the_latest_yields_and_comes_back);
-    TEST(who_has_done_least_yields_where_it_helps);
-    TEST(firm_jobs_do_not_yield);
 }

@@ -23,18 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SUITE(name) void suite_##name(void);
-#include "tests/suites.inc"
-#undef SUITE
-
-static const struct {
-    const char *name;
-    void (*add_tests)(void);
-} suites[] = {
-#define SUITE(name) {#name, suite_##name},
-#include "tests/suites.inc"
-#undef SUITE
-};
+/* The bounds of the section that holds what TEST() defines. */
+extern const struct test __start_tests[], __stop_tests[];
 
 enum { MAX_TESTS = 4096, MAX_SCRIPTS = 512, MAX_TEXTS = 4096 };
 
@@ -99,7 +89,7 @@ static void run_if_mine(void)
     if (run.mine) run.tests[test].function();
 }
 
-void test_add(const char *name, void (*function)(void))
+static void add_test(const char *name, void (*function)(void))
 {
     CU_pTest test = run.n_tests < MAX_TESTS ? CU_add_test(run.suite, name, run_if_mine) : NULL;
     if (test == NULL) {
@@ -234,7 +224,7 @@ static void add_scripts(const char *folder, int argc, char **argv)
     if (run.n_scripts == first) return;
     qsort(run.scripts + first, (size_t)(run.n_scripts - first), sizeof *run.scripts, compare_text);
     run.suite = CU_add_suite(folder, NULL, NULL);
-    for (int i = first; i < run.n_scripts; i++) test_add(run.scripts[i], run_script);
+    for (int i = first; i < run.n_scripts; i++) add_test(run.scripts[i], run_script);
 }
 
 static void name_of(int test, char *text, int size)
@@ -283,13 +273,33 @@ static bool is_run_optimised(const char *suite)
     return build != NULL && build[0] != '\0' && strcmp(suite, "fgd") == 0;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const struct test *x = *(const struct test *const *)a, *y = *(const struct test *const *)b;
+    int files = strcmp(x->file, y->file);
+    return files != 0 ? files : (x->line > y->line) - (x->line < y->line);
+}
+
+/* The tests of each file become a suite with the file's name. */
+static void add_suites(int argc, char **argv)
+{
+    static const struct test *tests[MAX_TESTS];
+    int n = 0;
+    for (const struct test *test = __start_tests; test < __stop_tests && n < MAX_TESTS; test++) tests[n++] = test;
+    qsort(tests, (size_t)n, sizeof *tests, compare_places);
+    for (int i = 0; i < n; i++) {
+        char name[64];
+        const char *base = strrchr(tests[i]->file, '/') + 1;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
+        if (!wanted(name, argc, argv) || is_run_optimised(name)) continue;
+        if (i == 0 || strcmp(tests[i]->file, tests[i - 1]->file) != 0) run.suite = CU_add_suite(name, NULL, NULL);
+        add_test(tests[i]->name, tests[i]->function);
+    }
+}
+
 static void add_tests(int argc, char **argv)
 {
-    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
-        if (!wanted(suites[i].name, argc, argv) || is_run_optimised(suites[i].name)) continue;
-        run.suite = CU_add_suite(suites[i].name, NULL, NULL);
-        suites[i].add_tests();
-    }
+    add_suites(argc, argv);
     add_scripts("lint", argc, argv);
     add_scripts("cli", argc, argv);
     add_scripts("golden", argc, argv);

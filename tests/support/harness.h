@@ -1,7 +1,6 @@
 /* What every suite includes: CUnit, checks that print both values, and skipping by name.
  *
- * A suite is one file, tests/{unit,property,oracle}/NAME.c, that ends with TEST_SUITE(NAME) { TEST(function); ... }.
- * The runner finds it by its file name. */
+ * A suite is one file, tests/{unit,property,oracle}/NAME.c; its tests are what the file defines with TEST(). */
 #ifndef ORRERY_TESTS_SUPPORT_HARNESS_H
 #define ORRERY_TESTS_SUPPORT_HARNESS_H
 
@@ -9,13 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TEST_SUITE(name)                                                                                               \
-    void suite_##name(void);                                                                                           \
-    void suite_##name(void)
+struct test {
+    const char *name, *file;
+    int line;
+    void (*function)(void);
+};
 
-/* Adds a test to the suite that is being registered. */
-#define TEST(function) test_add(#function, function)
-void test_add(const char *name, void (*function)(void));
+/* Defines a test: TEST(what_holds) { ... }. The linker collects the tests of all files in the section "tests". */
+#define TEST(what)                                                                                                     \
+    static void what(void);                                                                                            \
+    static const struct test test_##what                                                                               \
+        __attribute__((used, section("tests"), aligned(sizeof(void *)))) = {#what, __FILE__, __LINE__, what};          \
+    static void what(void)
 
 /* Leaves the running test as skipped, with the reason; it is counted and named at the end. Use as
  * `if (!have) { test_skip("..."); return; }`. */

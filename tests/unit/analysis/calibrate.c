@@ -64,7 +64,7 @@ static int save(struct profile_fixture *fixture, const char *gpu, const struct c
 static const char *const both[] = {"norm", "residual"};
 static const char *const norms[] = {"norm", "norm"};
 
-static void what_is_written_reads_back(void)
+TEST(what_is_written_reads_back)
 {
     struct profile_fixture fixture;
     struct calibrated_set set;
@@ -93,7 +93,7 @@ static void what_is_written_reads_back(void)
     profile_fixture_fini(&fixture);
 }
 
-static void the_errors_read_back(void)
+TEST(the_errors_read_back)
 {
     struct profile_fixture fixture;
     struct calibrated_set set;
@@ -120,7 +120,7 @@ static void the_errors_read_back(void)
 }
 
 /* A parameter at a bound is named in the file, and no other. */
-static void what_a_bound_has_set_reads_back(void)
+TEST(what_a_bound_has_set_reads_back)
 {
     struct profile_fixture fixture;
     struct calibrated_set set;
@@ -142,7 +142,7 @@ static void what_a_bound_has_set_reads_back(void)
 }
 
 /* With a table every row comes back, to the digits that a file keeps; a class fitted anew without one loses it. */
-static void the_table_reads_back(void)
+TEST(the_table_reads_back)
 {
     struct profile_fixture fixture;
     struct calibrated_set set;
@@ -167,7 +167,7 @@ static void the_table_reads_back(void)
     profile_fixture_fini(&fixture);
 }
 
-static void sets_and_classes_are_merged(void)
+TEST(sets_and_classes_are_merged)
 {
     struct profile_fixture fixture;
     struct calibrated_set first, second, third;
@@ -191,7 +191,7 @@ static void sets_and_classes_are_merged(void)
     profile_fixture_fini(&fixture);
 }
 
-static void a_model_predicts_its_own_rows(void)
+TEST(a_model_predicts_its_own_rows)
 {
     struct profile_fixture fixture;
     struct calibrated_set set;
@@ -214,14 +214,4 @@ static void a_model_predicts_its_own_rows(void)
     const struct profile none = {.path = "none.csv"};
     CHECK_EQ_INT(predict_profile(&read, "mine", &none, &prediction, &fixture.diag), SIM_E_DATA);
     profile_fixture_fini(&fixture);
-}
-
-TEST_SUITE(calibrate)
-{
-    TEST(what_is_written_reads_back);
-    TEST(the_errors_read_back);
-    TEST(what_a_bound_has_set_reads_back);
-    TEST(the_table_reads_back);
-    TEST(sets_and_classes_are_merged);
-    TEST(a_model_predicts_its_own_rows);
 }

@@ -82,7 +82,7 @@ static struct compare_row compare_times(double (*base)(int64_t), double (*change
     return row;
 }
 
-static void verdicts_follow_from_the_intervals(void)
+TEST(verdicts_follow_from_the_intervals)
 {
     struct compare_row row = compare_times(steady_ttft_s, slower_ttft_s, &compare_defaults);
     CHECK(row.verdict == COMPARE_WORSE && row.method == COMPARE_BOOTSTRAP && row.n == 400);
@@ -96,7 +96,7 @@ static void verdicts_follow_from_the_intervals(void)
 }
 
 /* 0.2 % more is certain, and does not matter; with a margin of 0.1 % it does. */
-static void the_margin_tells_what_matters(void)
+TEST(the_margin_tells_what_matters)
 {
     struct compare_row row = compare_times(steady_ttft_s, barely_slower_ttft_s, &compare_defaults);
     CHECK(row.verdict == COMPARE_SAME && row.p < 1e-6);
@@ -106,7 +106,7 @@ static void the_margin_tells_what_matters(void)
     CHECK(row.verdict == COMPARE_WORSE);
 }
 
-static void equal_runs_are_the_same_to_the_last_bit(void)
+TEST(equal_runs_are_the_same_to_the_last_bit)
 {
     const char *path = compare_path();
     const struct made_run run = {.n_requests = 100, .ttft_s = steady_ttft_s}, runs[] = {run, run};
@@ -127,7 +127,7 @@ static void equal_runs_are_the_same_to_the_last_bit(void)
     }
 }
 
-static void what_pairs_is_told_from_what_does_not(void)
+TEST(what_pairs_is_told_from_what_does_not)
 {
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 90, .ttft_s = steady_ttft_s, .scenario = "{\"warmup\": \"9s\"}"},
@@ -147,7 +147,7 @@ static void what_pairs_is_told_from_what_does_not(void)
     comparison_fini(&comparison);
 }
 
-static void worst_regressions_come_first(void)
+TEST(worst_regressions_come_first)
 {
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 100, .ttft_s = steady_ttft_s},
@@ -166,7 +166,7 @@ static void worst_regressions_come_first(void)
 }
 
 /* Of the maximum one run has one value: no interval, and no claim. */
-static void single_values_earn_no_verdict(void)
+TEST(single_values_earn_no_verdict)
 {
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 30, .ttft_s = steady_ttft_s},
@@ -185,7 +185,7 @@ static void single_values_earn_no_verdict(void)
     comparison_fini(&comparison);
 }
 
-static void steady_state_leaves_the_warm_up_out(void)
+TEST(steady_state_leaves_the_warm_up_out)
 {
     struct compare_options options = compare_defaults;
     options.steady = true;
@@ -199,7 +199,7 @@ static void steady_state_leaves_the_warm_up_out(void)
 }
 
 /* The columns of a row are of the same pairs, and another row tells what the metric is for the whole run. */
-static void columns_agree(void)
+TEST(columns_agree)
 {
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 4007, .ttft_s = steady_ttft_s},
@@ -231,7 +231,7 @@ static double drifting_ttft_s(int64_t id)
     return steady_ttft_s(id) + 0.1 + 0.5 * sin(0.05 * (double)id);
 }
 
-static void correlated_runs_are_refused(void)
+TEST(correlated_runs_are_refused)
 {
     struct compare_options options = compare_defaults;
     options.steady = true;
@@ -268,7 +268,7 @@ static int compare_study(const char *path, const char *base, const char *changed
     return compare_groups(path, base, path, changed, &compare_defaults, comparison, diag);
 }
 
-static void groups_pair_by_seed_and_point(void)
+TEST(groups_pair_by_seed_and_point)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
@@ -293,7 +293,7 @@ static void groups_pair_by_seed_and_point(void)
     comparison_fini(&comparison);
 }
 
-static void selections_narrow_the_study(void)
+TEST(selections_narrow_the_study)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
@@ -312,7 +312,7 @@ static void selections_narrow_the_study(void)
     comparison_fini(&comparison);
 }
 
-static void what_did_not_end_is_left_out(void)
+TEST(what_did_not_end_is_left_out)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
@@ -341,7 +341,7 @@ static void what_did_not_end_is_left_out(void)
 }
 
 /* At one seed there is nothing that was repeated, be it at ever so many points that all say the same. */
-static void one_seed_earns_no_verdict(void)
+TEST(one_seed_earns_no_verdict)
 {
     const char *path = compare_path();
     static const char *const replicas[] = {"1", "2", "3", "4", "5", "6"};
@@ -366,7 +366,7 @@ static void one_seed_earns_no_verdict(void)
     comparison_fini(&comparison);
 }
 
-static void what_did_not_end_is_counted_when_nothing_pairs(void)
+TEST(what_did_not_end_is_counted_when_nothing_pairs)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
@@ -382,7 +382,7 @@ static void what_did_not_end_is_counted_when_nothing_pairs(void)
 }
 
 /* Seeds that change nothing are one case, however often it is repeated. */
-static void copies_count_once(void)
+TEST(copies_count_once)
 {
     const char *path = compare_path();
     struct made_run runs[2 * SEEDS];
@@ -399,7 +399,7 @@ static void copies_count_once(void)
 }
 
 /* No seed is in both groups: Welch, over the runs as they are. */
-static void what_does_not_pair_is_compared_by_welch(void)
+TEST(what_does_not_pair_is_compared_by_welch)
 {
     static const double base[] = {1, 2, 3}, changed[] = {2, 5, 8};
     const char *path = compare_path();
@@ -420,7 +420,7 @@ static void what_does_not_pair_is_compared_by_welch(void)
     comparison_fini(&comparison);
 }
 
-static void wrong_questions_are_told(void)
+TEST(wrong_questions_are_told)
 {
     const char *path = compare_path();
     struct comparison comparison;
@@ -457,7 +457,7 @@ static void wrong_questions_are_told(void)
     comparison_fini(&comparison);
 }
 
-static void only_some_metrics_are_tested(void)
+TEST(only_some_metrics_are_tested)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
@@ -474,7 +474,7 @@ static void only_some_metrics_are_tested(void)
 }
 
 /* Five differences with t = 3.3 at four degrees: p = 0.03. Alone that is enough; as one of two tests it is not. */
-static void many_tests_ask_for_more(void)
+TEST(many_tests_ask_for_more)
 {
     static const double differences[] = {0.143, 0.5715, 1, 1.4285, 1.857};
     static const char *const only[] = {"ttft_s", NULL};
@@ -524,7 +524,7 @@ static int run_without_memory(const char *const *words, long n)
     return status;
 }
 
-static void memory_may_run_out(void)
+TEST(memory_may_run_out)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
@@ -548,28 +548,4 @@ static void memory_may_run_out(void)
         }
         CHECK(n > 20 && status == 0);
     }
-}
-
-TEST_SUITE(compare)
-{
-    TEST(verdicts_follow_from_the_intervals);
-    TEST(the_margin_tells_what_matters);
-    TEST(equal_runs_are_the_same_to_the_last_bit);
-    TEST(what_pairs_is_told_from_what_does_not);
-    TEST(worst_regressions_come_first);
-    TEST(single_values_earn_no_verdict);
-    TEST(steady_state_leaves_the_warm_up_out);
-    TEST(columns_agree);
-    TEST(correlated_runs_are_refused);
-    TEST(groups_pair_by_seed_and_point);
-    TEST(selections_narrow_the_study);
-    TEST(what_did_not_end_is_left_out);
-    TEST(one_seed_earns_no_verdict);
-    TEST(what_did_not_end_is_counted_when_nothing_pairs);
-    TEST(copies_count_once);
-    TEST(what_does_not_pair_is_compared_by_welch);
-    TEST(wrong_questions_are_told);
-    TEST(only_some_metrics_are_tested);
-    TEST(many_tests_ask_for_more);
-    TEST(memory_may_run_out);
 }

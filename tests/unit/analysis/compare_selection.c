@@ -12,7 +12,7 @@ static int compare_study(const char *path, const char *base, const char *changed
     return compare_groups(path, base, path, changed, &compare_defaults, comparison, diag);
 }
 
-static void selections_reach_into_the_scenario(void)
+TEST(selections_reach_into_the_scenario)
 {
     static const char random[] =
         "{\"services\": {\"chat\": {\"routing\": {\"policy\": \"random\"}, \"on\": true, \"n\": 3}}}";
@@ -37,7 +37,7 @@ static void selections_reach_into_the_scenario(void)
 }
 
 /* Two services with a routing each, one of them with a name that needs quotes; numbers that only look alike. */
-static void short_keys_mean_one_thing(void)
+TEST(short_keys_mean_one_thing)
 {
     static const char scenario[] =
         "{\"services\": {\"gpt-4\": {\"routing\": \"jsq\", \"n\": 3, \"x\": [{\"n\": 5}]}, "
@@ -61,7 +61,7 @@ static void short_keys_mean_one_thing(void)
 }
 
 /* The fixture has run under "batching=vllm-v0 routing=jsq". */
-static void policies_are_chosen_by_their_whole_name(void)
+TEST(policies_are_chosen_by_their_whole_name)
 {
     static const char *const found[] = {"jsq", "vllm-v0", "routing=jsq"}, *const missing[] = {"js", "sq", "vllm", "v0", "batching", "ing=jsq"};
     const char *path = compare_path();
@@ -77,11 +77,4 @@ static void policies_are_chosen_by_their_whole_name(void)
         CHECK_EQ_INT(compare_study(path, selection, "run=1", &comparison, &diag), is_found ? 0 : SIM_E_USAGE);
         comparison_fini(&comparison);
     }
-}
-
-TEST_SUITE(compare_selection)
-{
-    TEST(selections_reach_into_the_scenario);
-    TEST(short_keys_mean_one_thing);
-    TEST(policies_are_chosen_by_their_whole_name);
 }

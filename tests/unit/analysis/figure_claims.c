@@ -33,7 +33,7 @@ static void expect(const char *head, const char *kind, enum claim_verdict verdic
 #define HEAD(value, tolerance) "\"tag\": \"src\", \"value\": " value ", \"tolerance\": " tolerance
 #define UP(x) "{\"series\": \"up\", \"x\": " x "}"
 
-static void levels(void)
+TEST(levels)
 {
     expect(HEAD("10", "0.1"), "\"level\", \"of\": " UP("3"), CLAIM_PASS, 9, -0.1);
     expect(HEAD("10", "0.09"), "\"level\", \"of\": " UP("3"), CLAIM_FAIL, 9, -0.1);
@@ -43,7 +43,7 @@ static void levels(void)
     expect(HEAD("5", "1"), "\"level\", \"of\": {\"sql\": \"select null\"}", CLAIM_FAIL, (double)NAN, (double)NAN);
 }
 
-static void ratios(void)
+TEST(ratios)
 {
     expect(HEAD("2", "0.13"), "\"ratio\", \"of\": " UP("3") ", \"over\": " UP("2"), CLAIM_PASS, 2.25, 0.125);
     expect(HEAD("2", "0.12"), "\"ratio\", \"of\": " UP("3") ", \"over\": " UP("2"), CLAIM_FAIL, 2.25, 0.125);
@@ -51,7 +51,7 @@ static void ratios(void)
            (double)NAN, (double)NAN);
 }
 
-static void orders(void)
+TEST(orders)
 {
     double none = (double)NAN;
     expect("\"tag\": \"src\"", "\"order\", \"values\": [" UP("1") ", " UP("2") ", " UP("4") "]", CLAIM_PASS, none,
@@ -66,7 +66,7 @@ static void orders(void)
 }
 
 /* "up" meets "down" between 2 (4, 8) and 3 (9, 7): 2 + 4 / 6. It reaches 6.5 at 2.5; "down" never does 100. */
-static void crossings(void)
+TEST(crossings)
 {
     expect(HEAD("2.5", "0.07"), "\"crossing\", \"of\": \"up\", \"with\": \"down\"", CLAIM_PASS, 2 + 2.0 / 3,
            (2 + 2.0 / 3) / 2.5 - 1);
@@ -78,7 +78,7 @@ static void crossings(void)
 
 /* Against the paper's 1, 4, 9, 20 the deviations are 0, 0, 0, 0.2, with a median of 0 and a 90th percentile of 0.14;
  * over x >= 3 it is 0.18. A claim that nine in ten points do not keep fails, whatever the median. */
-static void curves(void)
+TEST(curves)
 {
     double none = (double)NAN;
     expect("\"tag\": \"src\", \"tolerance\": 0", "\"curve\", \"series\": [\"up\"], \"to\": 3", CLAIM_PASS, none, 0);
@@ -99,7 +99,7 @@ static void curves(void)
 /* Of "noisy", x = 1 has the paper's mean; x = 2 has 20.33 +- 0.88 where the paper has 30: t = 10.96 with two degrees of
  * freedom, p = 0.0082. So one of two is within the 99 % interval; but corrected for two tests p is 0.0164, which one in
  * a hundred does not exclude and one in twenty does. */
-static void intervals(void)
+TEST(intervals)
 {
     struct figure_case test;
     struct claim_result result = judge(&test, "\"tag\": \"src\"", "\"interval\", \"series\": [\"noisy\"]");
@@ -117,7 +117,7 @@ static void intervals(void)
 }
 
 /* Nothing that is from memory or a maximum passes or fails, however near or far it is. */
-static void reported_claims_have_no_verdict(void)
+TEST(reported_claims_have_no_verdict)
 {
     const char *heads[] = {"\"tag\": \"memory\"", "\"tag\": \"memory:x\"", "\"tag\": \"src\", \"up_to\": true"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
@@ -151,7 +151,7 @@ static void word_is(const char *head, const char *kind, const char *word, bool i
 }
 
 /* What would miss does not hide behind the word "reported". */
-static void reported_claims_tell_their_side(void)
+TEST(reported_claims_tell_their_side)
 {
     const char *level = "\"level\", \"of\": " UP("3");
 #define OF_THE_WEATHER ", \"reported_because\": \"of the weather\""
@@ -166,7 +166,7 @@ static void reported_claims_tell_their_side(void)
 }
 
 /* Known failures are counted apart, and are told when they are none. */
-static void known_failures_are_told_apart(void)
+TEST(known_failures_are_told_apart)
 {
 #define KNOWN ", \"known_to_fail\": \"it does\""
     expect(HEAD("10", "0.09") KNOWN, "\"level\", \"of\": " UP("3"), CLAIM_KNOWN_TO_FAIL, 9, -0.1);
@@ -179,7 +179,7 @@ static void known_failures_are_told_apart(void)
     figure_case_fini(&test);
 }
 
-static void counts_are_summed_up(void)
+TEST(counts_are_summed_up)
 {
     struct claim_counts sum = {0}, one = {.n = 6, .of = {1, 1, 1, 1, 2}, .n_outside = 2};
     struct text text;
@@ -218,7 +218,7 @@ static void verdict_on_memory_is(const char *claim, enum claim_verdict verdict)
 }
 
 /* A tag of its own does not help a claim whose points, those of "up" here, are from memory. */
-static void claims_are_as_good_as_their_points(void)
+TEST(claims_are_as_good_as_their_points)
 {
 #define CLAIM(head, kind) "{\"says\": \"s\", \"tag\": \"src\"" head ", \"test\": {\"kind\": " kind "}}"
     verdict_on_memory_is(CLAIM("", "\"curve\", \"series\": [\"up\"]"), CLAIM_REPORTED);
@@ -236,7 +236,7 @@ static void claims_are_as_good_as_their_points(void)
 }
 
 /* What the paper has in a fitted range does not matter: at x = 3 it has no point here. */
-static void what_lies_between_fitted_points_is_fitted(void)
+TEST(what_lies_between_fitted_points_is_fitted)
 {
     static const struct {
         const char *span, *basis;
@@ -254,7 +254,7 @@ static void what_lies_between_fitted_points_is_fitted(void)
     }
 }
 
-static void what_is_not_covered_is_reported(void)
+TEST(what_is_not_covered_is_reported)
 {
     struct figure_case test;
     const char *claim = "{\"says\": \"s\", \"tag\": \"src\", \"value\": 3, \"reported_because\": \"no such thing\"}";
@@ -279,7 +279,7 @@ static void basis_is(const char *claim_test, const char *rest, const char *point
 }
 
 /* A claim is fitted when it reaches into a range that a parameter was fitted on. */
-static void the_basis_follows_from_the_lists(void)
+TEST(the_basis_follows_from_the_lists)
 {
     basis_is("\"level\", \"of\": " UP("2"), "", "{\"series\": \"up\", \"to\": 2}", "fitted");
     basis_is("\"level\", \"of\": " UP("3"), "", "{\"series\": \"up\", \"to\": 2}", "predicted");
@@ -295,7 +295,7 @@ static void the_basis_follows_from_the_lists(void)
              "predicted");
 }
 
-static void wrong_queries_are_told(void)
+TEST(wrong_queries_are_told)
 {
     static const struct {
         const char *kind, *text;
@@ -313,7 +313,7 @@ static void wrong_queries_are_told(void)
 }
 
 /* A known failure still looks like one, and says why. */
-static void documents_show_known_failures(void)
+TEST(documents_show_known_failures)
 {
     struct text markdown, html;
     struct figure_case test;
@@ -334,7 +334,7 @@ static void documents_show_known_failures(void)
 }
 
 /* Documents are the same bytes each time, and hold what they should. */
-static void documents_are_stable(void)
+TEST(documents_are_stable)
 {
     struct text texts[2][4];
     struct figure_link link = {"data & more", "one.db"};
@@ -363,25 +363,4 @@ static void documents_are_stable(void)
     CHECK(strstr(texts[0][3].chars, "<script") == NULL && strstr(texts[0][3].chars, "src=") == NULL);
     CHECK(strstr(texts[0][3].chars, "href=\"http") == NULL && strstr(texts[0][3].chars, "url(") == NULL);
     for (int i = 0; i < 8; i++) text_fini(&texts[i / 4][i % 4]);
-}
-
-TEST_SUITE(figure_claims)
-{
-    TEST(levels);
-    TEST(ratios);
-    TEST(orders);
-    TEST(crossings);
-    TEST(curves);
-    TEST(intervals);
-    TEST(reported_claims_have_no_verdict);
-    TEST(reported_claims_tell_their_side);
-    TEST(known_failures_are_told_apart);
-    TEST(counts_are_summed_up);
-    TEST(claims_are_as_good_as_their_points);
-    TEST(what_lies_between_fitted_points_is_fitted);
-    TEST(what_is_not_covered_is_reported);
-    TEST(the_basis_follows_from_the_lists);
-    TEST(wrong_queries_are_told);
-    TEST(documents_show_known_failures);
-    TEST(documents_are_stable);
 }

@@ -43,7 +43,7 @@ static const char *changed(const char *old, const char *new)
     return json;
 }
 
-static void right_figures_are_read(void)
+TEST(right_figures_are_read)
 {
     struct figure_case test;
     MUST(figure_case_init(&test, figure_json(LEVEL("\"value\": 4, \"tolerance\": 0.1"), "")) == 0);
@@ -60,7 +60,7 @@ static void right_figures_are_read(void)
     figure_case_fini(&test);
 }
 
-static void lists_must_be_present(void)
+TEST(lists_must_be_present)
 {
     expect(changed(" \"fitted\": []", " \"notes\": []"), "fig.json", "missing 'fitted'");
     expect(changed("\"place\": \"figure 1\"", "\"notes\": []"), "fig.json", "missing 'place'");
@@ -68,7 +68,7 @@ static void lists_must_be_present(void)
     expect(figure_json("", ""), "fig.json:14:", "claims");
 }
 
-static void names_must_exist(void)
+TEST(names_must_exist)
 {
     expect_claim("{\"says\": \"s\", \"value\": 1, \"tolerance\": 0, \"tag\": \"src\", \"test\": {\"kind\": \"level\", "
                  "\"of\": {\"series\": \"upp\", \"x\": 1}}}",
@@ -90,7 +90,7 @@ static void names_must_exist(void)
            "fig.json:15:", "'p' was fitted on no points");
 }
 
-static void tags_tell_where_a_number_was_read(void)
+TEST(tags_tell_where_a_number_was_read)
 {
     CHECK(figure_tag_gates("src") && figure_tag_gates("src2:note") && figure_tag_gates("derived"));
     CHECK(!figure_tag_gates("memory") && !figure_tag_gates("memory:mine"));
@@ -105,7 +105,7 @@ static void tags_tell_where_a_number_was_read(void)
 }
 
 /* A claim from memory, or one stated as "up to", has no way to pass or fail. */
-static void what_is_only_reported_has_no_tolerance(void)
+TEST(what_is_only_reported_has_no_tolerance)
 {
     const char *reported[][2] = {
         {"\"tag\": \"memory\"", "a claim that is from memory is only reported"},
@@ -131,7 +131,7 @@ static void what_is_only_reported_has_no_tolerance(void)
 }
 
 /* Neither may one on points that are; a query says what it rests on. */
-static void points_from_memory_are_no_measure(void)
+TEST(points_from_memory_are_no_measure)
 {
     const char *old = "\"paper\": {\"tag\": \"src\"", *new = "\"paper\": {\"tag\": \"memory\"";
     expect(changed(old, new), "fig.json:14:", "a claim that is about points that are from memory is only reported");
@@ -144,7 +144,7 @@ static void points_from_memory_are_no_measure(void)
     expect(json, "fig.json:14:", "points of this figure are from memory, and a query does not tell");
 }
 
-static void claims_say_what_they_need(void)
+TEST(claims_say_what_they_need)
 {
     expect_claim(LEVEL("\"tolerance\": 0.1"), "a claim of kind 'level' needs the paper's number");
     expect_claim(LEVEL("\"value\": 4"), "needs a tolerance to be held against");
@@ -176,7 +176,7 @@ static void claims_say_what_they_need(void)
 }
 
 /* Fitted points could hide behind a query. */
-static void queries_say_what_they_rest_on(void)
+TEST(queries_say_what_they_rest_on)
 {
     const char *claim = "{\"says\": \"s\", \"value\": 4, \"tolerance\": 0.1, \"tag\": \"src\", \"test\": {\"kind\": "
                         "\"level\", \"of\": {\"sql\": \"select 4\"}}}";
@@ -187,7 +187,7 @@ static void queries_say_what_they_rest_on(void)
     expect(figure_json(claim, fit), "fig.json:14:", "a query does not tell on which of the points it rests");
 }
 
-static void every_finding_is_told(void)
+TEST(every_finding_is_told)
 {
     struct arena arena;
     struct figure figure;
@@ -201,7 +201,7 @@ static void every_finding_is_told(void)
     arena_fini(&arena);
 }
 
-static void memory_may_run_out(void)
+TEST(memory_may_run_out)
 {
     const char *json = figure_json(LEVEL("\"value\": 4, \"tolerance\": 0.1"), "");
     const char *paths[] = {figure_database()};
@@ -220,18 +220,4 @@ static void memory_may_run_out(void)
         failures++;
     }
     CHECK(failures > 5 && failures < 10000);
-}
-
-TEST_SUITE(figure_load)
-{
-    TEST(right_figures_are_read);
-    TEST(lists_must_be_present);
-    TEST(names_must_exist);
-    TEST(tags_tell_where_a_number_was_read);
-    TEST(what_is_only_reported_has_no_tolerance);
-    TEST(points_from_memory_are_no_measure);
-    TEST(claims_say_what_they_need);
-    TEST(queries_say_what_they_rest_on);
-    TEST(every_finding_is_told);
-    TEST(memory_may_run_out);
 }

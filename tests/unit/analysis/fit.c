@@ -73,7 +73,7 @@ static void check_found(const struct synthetic *s, const union kernel_params *pa
     for (size_t i = 0; i < info->n_params; i++) CHECK_NEAR(params->values[i] / s->truth.values[i], 1.0, tolerance);
 }
 
-static void parameters_are_found_again(void)
+TEST(parameters_are_found_again)
 {
     struct synthetic s;
     union kernel_params params;
@@ -88,7 +88,7 @@ static void parameters_are_found_again(void)
 }
 
 /* One row in twenty takes three times as long. */
-static void outliers_hardly_matter(void)
+TEST(outliers_hardly_matter)
 {
     struct synthetic s;
     union kernel_params params;
@@ -106,7 +106,7 @@ static void outliers_hardly_matter(void)
     profile_fixture_fini(&s.fixture);
 }
 
-static void the_same_rows_give_the_same_bits(void)
+TEST(the_same_rows_give_the_same_bits)
 {
     struct synthetic s;
     union kernel_params first, second;
@@ -120,7 +120,7 @@ static void the_same_rows_give_the_same_bits(void)
 }
 
 /* What is held out is not looked at: nonsense in it changes nothing. */
-static void held_out_rows_have_no_influence(void)
+TEST(held_out_rows_have_no_influence)
 {
     struct synthetic s;
     union kernel_params clean, dirty;
@@ -135,7 +135,7 @@ static void held_out_rows_have_no_influence(void)
 }
 
 /* Large products tell the share of the peak, and four of them not more than one other parameter. */
-static void few_rows_tell_few_parameters(void)
+TEST(few_rows_tell_few_parameters)
 {
     struct synthetic s;
     struct kernel_set set;
@@ -158,7 +158,7 @@ static void few_rows_tell_few_parameters(void)
     profile_fixture_fini(&s.fixture);
 }
 
-static void without_rows_nothing_can_be_fitted(void)
+TEST(without_rows_nothing_can_be_fitted)
 {
     struct synthetic s;
     union kernel_params params = gemm_truth;
@@ -172,7 +172,7 @@ static void without_rows_nothing_can_be_fitted(void)
     profile_fixture_fini(&s.fixture);
 }
 
-static void errors_are_summed_up(void)
+TEST(errors_are_summed_up)
 {
     double errors[] = {0.3, -0.1, 0.0, -0.2, 0.1};
     const struct fit_error error = fit_error_of(errors, 5);
@@ -184,7 +184,7 @@ static void errors_are_summed_up(void)
     CHECK_EQ_INT(fit_error_of(errors, 0).rows, 0);
 }
 
-static void a_range_is_the_box_of_the_rows(void)
+TEST(a_range_is_the_box_of_the_rows)
 {
     struct synthetic s;
     MUST(profile_fixture_init(&s.fixture, "h100-sxm") == 0);
@@ -196,7 +196,7 @@ static void a_range_is_the_box_of_the_rows(void)
 }
 
 /* At both ends and a little inside, nowhere else, and never for what is tried instead of fitted. */
-static void bounds_are_told_from_fits(void)
+TEST(bounds_are_told_from_fits)
 {
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
         const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);
@@ -212,17 +212,4 @@ static void bounds_are_told_from_fits(void)
             CHECK(!fit_is_at_bound(param, param->high * pow(param->low / param->high, 0.01)));
         }
     }
-}
-
-TEST_SUITE(fit)
-{
-    TEST(parameters_are_found_again);
-    TEST(outliers_hardly_matter);
-    TEST(the_same_rows_give_the_same_bits);
-    TEST(held_out_rows_have_no_influence);
-    TEST(few_rows_tell_few_parameters);
-    TEST(without_rows_nothing_can_be_fitted);
-    TEST(errors_are_summed_up);
-    TEST(a_range_is_the_box_of_the_rows);
-    TEST(bounds_are_told_from_fits);
 }

@@ -45,7 +45,7 @@ static int run(struct made *made, enum fold_by by)
 }
 
 /* A group unlike the others spoils what is said of it by a fit that has not seen it, and nothing else. */
-static void each_of_few_groups_is_left_out_once(void)
+TEST(each_of_few_groups_is_left_out_once)
 {
     struct made made;
     const char *groups[] = {few[0], few[1], few[2]};
@@ -70,7 +70,7 @@ static void each_of_few_groups_is_left_out_once(void)
     profile_fixture_fini(&made.fixture);
 }
 
-static void cuts_partition_the_rows(void)
+TEST(cuts_partition_the_rows)
 {
     struct made made;
     const char *groups[] = {few[0], few[1], few[2]};
@@ -87,7 +87,7 @@ static void cuts_partition_the_rows(void)
 }
 
 /* Many groups go into five folds by their names, so that renumbering them changes nothing. */
-static void many_groups_are_hashed(void)
+TEST(many_groups_are_hashed)
 {
     enum { GROUPS = 40 };
     struct made made;
@@ -113,7 +113,7 @@ static void many_groups_are_hashed(void)
 }
 
 /* Two GPUs with the same efficiencies: what one teaches holds for the other. */
-static void a_gpu_is_predicted_from_the_others(void)
+TEST(a_gpu_is_predicted_from_the_others)
 {
     struct made made;
     struct profile_fixture other;
@@ -137,7 +137,7 @@ static void a_gpu_is_predicted_from_the_others(void)
 }
 
 /* Four products in a line are a layer; errors of opposite sign cancel in its sum. */
-static void a_layer_is_the_sum_of_its_products(void)
+TEST(a_layer_is_the_sum_of_its_products)
 {
     static const double factors[] = {1.1, 0.9, 1.1, 0.9};
     struct made made;
@@ -157,13 +157,4 @@ static void a_layer_is_the_sum_of_its_products(void)
     CHECK(made.report.layer_sum.cuts[CUT_ALL].median < made.report.held_out.cuts[CUT_ALL].median - 0.02);
     CHECK_EQ_INT(made.report.roofline.cuts[CUT_ALL].rows, ROWS);
     profile_fixture_fini(&made.fixture);
-}
-
-TEST_SUITE(folds)
-{
-    TEST(each_of_few_groups_is_left_out_once);
-    TEST(cuts_partition_the_rows);
-    TEST(many_groups_are_hashed);
-    TEST(a_gpu_is_predicted_from_the_others);
-    TEST(a_layer_is_the_sum_of_its_products);
 }

@@ -38,7 +38,7 @@ static struct divergence compare(const struct text *before, const struct text *n
     return divergence;
 }
 
-static void a_row_is_a_line_whatever_its_texts(void)
+TEST(a_row_is_a_line_whatever_its_texts)
 {
     struct arena arena;
     struct text before = {0}, now = {0};
@@ -60,7 +60,7 @@ static void a_row_is_a_line_whatever_its_texts(void)
 }
 
 /* One field of one row of a log is another: that row is found, with the rows before it. */
-static void the_first_difference_is_found_wherever_it_is(void)
+TEST(the_first_difference_is_found_wherever_it_is)
 {
     struct rng rng;
     rng_init(&rng, 5, 0, "gate", 0);
@@ -94,7 +94,7 @@ static void the_first_difference_is_found_wherever_it_is(void)
     }
 }
 
-static void a_log_that_ends_early_differs_there(void)
+TEST(a_log_that_ends_early_differs_there)
 {
     struct arena arena;
     struct text before = {0}, now = {0};
@@ -162,7 +162,7 @@ static enum gate_verdict verdict_with(struct bench *bench, const char *pattern, 
     return found;
 }
 
-static void the_hash_comes_first(void)
+TEST(the_hash_comes_first)
 {
     struct bench bench;
     bench_init(&bench);
@@ -180,7 +180,7 @@ static void the_hash_comes_first(void)
     arena_fini(&bench.arena);
 }
 
-static void tolerances_end_where_they_say(void)
+TEST(tolerances_end_where_they_say)
 {
     struct bench bench;
     bench_init(&bench);
@@ -201,7 +201,7 @@ static void tolerances_end_where_they_say(void)
     arena_fini(&bench.arena);
 }
 
-static void the_last_pattern_counts_and_the_scenario_has_the_last_word(void)
+TEST(the_last_pattern_counts_and_the_scenario_has_the_last_word)
 {
     struct bench bench;
     bench_init(&bench);
@@ -221,7 +221,7 @@ static void the_last_pattern_counts_and_the_scenario_has_the_last_word(void)
     arena_fini(&bench.arena);
 }
 
-static void moves_are_sorted_and_told_as_better_or_worse(void)
+TEST(moves_are_sorted_and_told_as_better_or_worse)
 {
     struct bench bench;
     bench_init(&bench);
@@ -294,7 +294,7 @@ static void check_junit(const struct gate_report *report)
     text_fini(&xml);
 }
 
-static void reports_hold_whatever_names_there_are(void)
+TEST(reports_hold_whatever_names_there_are)
 {
     struct bench bench;
     bench_init(&bench);
@@ -374,7 +374,7 @@ static const char *saved_baseline(struct arena *arena)
     return path;
 }
 
-static void a_baseline_comes_back_as_it_was_written(void)
+TEST(a_baseline_comes_back_as_it_was_written)
 {
     struct arena arena;
     struct baseline read;
@@ -402,7 +402,7 @@ static void a_baseline_comes_back_as_it_was_written(void)
 }
 
 /* When one of two entries is written anew by another program, each keeps its maker; once both are, the file has one. */
-static void entries_keep_their_makers(void)
+TEST(entries_keep_their_makers)
 {
     struct arena arena;
     struct baseline read;
@@ -427,7 +427,7 @@ static void entries_keep_their_makers(void)
 }
 
 /* Both makers of a mixed baseline are told, each with what it made. */
-static void moves_are_told_with_their_makers(void)
+TEST(moves_are_told_with_their_makers)
 {
     struct bench bench;
     struct text text;
@@ -457,7 +457,7 @@ static void moves_are_told_with_their_makers(void)
 }
 
 /* A tolerance that can apply to nothing is warned of; one for a metric that is new, or gone, is not. */
-static void patterns_that_fit_nothing_are_told(void)
+TEST(patterns_that_fit_nothing_are_told)
 {
     struct bench bench;
     struct diag diag;
@@ -487,7 +487,7 @@ static void patterns_that_fit_nothing_are_told(void)
 }
 
 /* A baseline of a version whose decisions had other columns. */
-static void a_log_with_other_columns_is_refused(void)
+TEST(a_log_with_other_columns_is_refused)
 {
     static const char old[] =
         "scenario,t_s,policy,action,subject,reason\none,0.1,p,admit,1,why\ntwo,0.2,p,admit,2,why\n";
@@ -519,7 +519,7 @@ static void a_log_with_other_columns_is_refused(void)
 }
 
 /* Whichever allocation fails, it is told, and nothing is taken for a success. */
-static void memory_may_run_out(void)
+TEST(memory_may_run_out)
 {
     struct arena arena;
     arena_init(&arena);
@@ -542,22 +542,4 @@ static void memory_may_run_out(void)
     CHECK_EQ_INT(code, 0);
     CHECK(n > 10);
     arena_fini(&arena);
-}
-
-TEST_SUITE(gate)
-{
-    TEST(a_row_is_a_line_whatever_its_texts);
-    TEST(the_first_difference_is_found_wherever_it_is);
-    TEST(a_log_that_ends_early_differs_there);
-    TEST(the_hash_comes_first);
-    TEST(tolerances_end_where_they_say);
-    TEST(the_last_pattern_counts_and_the_scenario_has_the_last_word);
-    TEST(moves_are_sorted_and_told_as_better_or_worse);
-    TEST(reports_hold_whatever_names_there_are);
-    TEST(a_baseline_comes_back_as_it_was_written);
-    TEST(entries_keep_their_makers);
-    TEST(moves_are_told_with_their_makers);
-    TEST(patterns_that_fit_nothing_are_told);
-    TEST(a_log_with_other_columns_is_refused);
-    TEST(memory_may_run_out);
 }

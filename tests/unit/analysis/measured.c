@@ -39,7 +39,7 @@ static int64_t dropped(const struct measured *measured)
 
 #define SPLITWISE "model,hardware,prompt_size,batch_size,token_size,peak_power,prompt_time,token_time,tensor_parallel\n"
 
-static void splitwise_rows(void)
+TEST(splitwise_rows)
 {
     struct session session;
     CHECK_EQ_INT(read_text(&session, "a.csv",
@@ -67,7 +67,7 @@ static void splitwise_rows(void)
     arena_fini(&session.arena);
 }
 
-static void splitwise_fit_rows(void)
+TEST(splitwise_fit_rows)
 {
     struct session session;
     CHECK_EQ_INT(read_text(&session, "a.csv",
@@ -79,7 +79,7 @@ static void splitwise_fit_rows(void)
     arena_fini(&session.arena);
 }
 
-static void cpu_overheads(void)
+TEST(cpu_overheads)
 {
     struct session session;
     CHECK_EQ_INT(read_text(&session, "b.csv",
@@ -99,7 +99,7 @@ static void cpu_overheads(void)
     "backend,backend_version,model_path,system,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,pp_size,silicon_tpot_ms\n"
 #define QWEN "Qwen/Qwen3-32B,h100_sxm"
 
-static void serving_rows(void)
+TEST(serving_rows)
 {
     struct session session;
     CHECK_EQ_INT(read_text(&session, "c.csv",
@@ -128,7 +128,7 @@ static void serving_rows(void)
 
 /* The polynomials are evaluated where they were fitted; what the GPUs cannot share evenly is left out, and slopes that
  * are faster than the memory. */
-static void distserve_grid(void)
+TEST(distserve_grid)
 {
     struct session session;
     CHECK_EQ_INT(read_text(&session, "d.json",
@@ -152,7 +152,7 @@ static void distserve_grid(void)
     arena_fini(&session.arena);
 }
 
-static void wrong_files(void)
+TEST(wrong_files)
 {
     static const struct {
         const char *name, *text, *message;
@@ -172,14 +172,4 @@ static void wrong_files(void)
         if (!CHECK(strstr(session.message, cases[i].message) != NULL)) puts(session.message);
         arena_fini(&session.arena);
     }
-}
-
-TEST_SUITE(measured)
-{
-    TEST(splitwise_rows);
-    TEST(splitwise_fit_rows);
-    TEST(cpu_overheads);
-    TEST(serving_rows);
-    TEST(distserve_grid);
-    TEST(wrong_files);
 }

@@ -42,7 +42,7 @@ static void draw_golden(const char *name, const struct plot_chart *chart, void *
     text_fini(&svg);
 }
 
-static void every_kind_has_its_bytes(void)
+TEST(every_kind_has_its_bytes)
 {
     plot_fixture_each(draw_golden, NULL);
 }
@@ -64,15 +64,9 @@ static void draw_without_memory(const char *name, const struct plot_chart *chart
     }
 }
 
-static void running_out_of_memory_is_said(void)
+TEST(running_out_of_memory_is_said)
 {
     bool has_failed = false;
     plot_fixture_each(draw_without_memory, &has_failed);
     CHECK(has_failed);
-}
-
-TEST_SUITE(plot)
-{
-    TEST(every_kind_has_its_bytes);
-    TEST(running_out_of_memory_is_said);
 }

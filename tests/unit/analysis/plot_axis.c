@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void ends_of_an_axis_lie_at_its_pixels(void)
+TEST(ends_of_an_axis_lie_at_its_pixels)
 {
     const struct scale linear = {PLOT_LINEAR, 0, 2, 140, 40}, logarithmic = {PLOT_LOG, 1, 100, 50, 150};
     CHECK_NEAR(scale_px(&linear, 0), 140, 1e-9);
@@ -21,7 +21,7 @@ static void ends_of_an_axis_lie_at_its_pixels(void)
     CHECK_NEAR(scale_px(&logarithmic, 100), 150, 1e-9);
 }
 
-static void what_has_no_place_is_told_apart(void)
+TEST(what_has_no_place_is_told_apart)
 {
     const struct scale linear = {PLOT_LINEAR, 0, 2, 140, 40}, logarithmic = {PLOT_LOG, 1, 100, 50, 150};
     CHECK(isnan(scale_px(&linear, (double)NAN)) && isnan(scale_px(&linear, (double)INFINITY)));
@@ -36,7 +36,7 @@ static bool is_one_two_five(double value)
     return fabs(lead - 1.0) < 1e-6 || fabs(lead - 2.0) < 1e-6 || fabs(lead - 5.0) < 1e-6;
 }
 
-static void steps_are_one_two_five(void)
+TEST(steps_are_one_two_five)
 {
     for (double value = 1e-12; value < 1e12; value *= 1.37) {
         const double step = scale_round_step(PLOT_LINEAR, value);
@@ -86,7 +86,7 @@ static void check_labels(const struct scale *scale, const struct ticks *ticks, b
     }
 }
 
-static void ticks_cover_and_are_round(void)
+TEST(ticks_cover_and_are_round)
 {
     struct rng rng;
     rng_init(&rng, 7, 0, "ticks", 0);
@@ -115,7 +115,7 @@ static void ticks_cover_and_are_round(void)
     }
 }
 
-static void whole_numbers_have_no_fractions(void)
+TEST(whole_numbers_have_no_fractions)
 {
     const struct scale scale = {PLOT_LINEAR, 0, 3, 300, 0};
     struct ticks ticks;
@@ -147,7 +147,7 @@ static void check_tick(double value, double step, double most, const char *expec
     CHECK_EQ_STR(label, expected);
 }
 
-static void numbers_read_well(void)
+TEST(numbers_read_well)
 {
     check_number(0.12345678, "0.1235");
     check_number(1234.0, "1234");
@@ -164,7 +164,7 @@ static void numbers_read_well(void)
     check_tick(0.0, 0.01, 0.1, "0");
 }
 
-static void times_read_well(void)
+TEST(times_read_well)
 {
     check_time(0.0, "0");
     check_time(0.25, "0.25 s");
@@ -179,7 +179,7 @@ static void times_read_well(void)
     check_time(-172800.0, "-2 d");
 }
 
-static void widths_are_of_whole_characters(void)
+TEST(widths_are_of_whole_characters)
 {
     CHECK_NEAR(text_width_px("iW", 2, 10.0), 2.78 + 9.89, 1e-9);
     CHECK_NEAR(text_width_px("\xc3\xa9", 2, 10.0), 6.4, 1e-9);
@@ -207,7 +207,7 @@ static double contrast(const char *a, const char *b)
     return x > y ? x / y : y / x;
 }
 
-static void texts_stand_out(void)
+TEST(texts_stand_out)
 {
     CHECK(contrast(STYLE_INK, "#ffffff") >= 7.0);
     CHECK(contrast(STYLE_QUIET, "#ffffff") >= 4.5);
@@ -221,7 +221,7 @@ static void texts_stand_out(void)
     }
 }
 
-static void references_share_colours_and_bars(void)
+TEST(references_share_colours_and_bars)
 {
     static const double y[] = {1.0};
     const struct plot_series series[] = {{.n = 1, .y = y}, {.n = 1, .y = y, .is_reference = true}, {.n = 1, .y = y},
@@ -234,18 +234,4 @@ static void references_share_colours_and_bars(void)
     CHECK_NEAR(bar_place(&chart, 1), bar_place(&chart, 0), 0.0);
     CHECK_NEAR(bar_place(&chart, 0), -1.0, 0.0);
     CHECK_NEAR(bar_place(&chart, 4), 1.0, 0.0);
-}
-
-TEST_SUITE(plot_axis)
-{
-    TEST(ends_of_an_axis_lie_at_its_pixels);
-    TEST(what_has_no_place_is_told_apart);
-    TEST(steps_are_one_two_five);
-    TEST(ticks_cover_and_are_round);
-    TEST(whole_numbers_have_no_fractions);
-    TEST(numbers_read_well);
-    TEST(times_read_well);
-    TEST(widths_are_of_whole_characters);
-    TEST(texts_stand_out);
-    TEST(references_share_colours_and_bars);
 }

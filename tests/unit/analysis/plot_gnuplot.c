@@ -75,7 +75,7 @@ static void draw_one(const char *name, const struct plot_chart *chart, void *con
     CHECK(n > n_empty); /* there is more than the frame */
 }
 
-static void gnuplot_draws_every_kind(void)
+TEST(gnuplot_draws_every_kind)
 {
     if (!has_gnuplot()) return;
     char directory[256];
@@ -83,7 +83,7 @@ static void gnuplot_draws_every_kind(void)
     plot_fixture_each(draw_one, directory);
 }
 
-static void texts_stay_texts(void)
+TEST(texts_stay_texts)
 {
     static const double x[] = {1, 2, (double)NAN, 4}, y[] = {1, (double)INFINITY, 3, 2};
     static const char nasty[] = "it's `touch broken` \"$(touch broken)\" \\ \n system('touch broken') {/b} _x^2 %d";
@@ -116,14 +116,7 @@ static void write_without_memory(const char *name, const struct plot_chart *char
     }
 }
 
-static void running_out_of_memory_is_said(void)
+TEST(running_out_of_memory_is_said)
 {
     plot_fixture_each(write_without_memory, NULL);
-}
-
-TEST_SUITE(plot_gnuplot)
-{
-    TEST(gnuplot_draws_every_kind);
-    TEST(texts_stay_texts);
-    TEST(running_out_of_memory_is_said);
 }

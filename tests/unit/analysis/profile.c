@@ -39,7 +39,7 @@ static const char vidur_text[] =
     "0.01,0.02,0.1,0.03,0.08,0.02,0.3,0.04,0.15,0.05,64,8,8192,28672,32768,True,128,4\r\n"
     "0.01,0.02,0.1,0.03,0.08,,0.3,0.04,0.15,0.05,32,32,2560,10240,51200,False,7,1\r\n";
 
-static void vidur_shapes_follow_the_columns(void)
+TEST(vidur_shapes_follow_the_columns)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -69,7 +69,7 @@ static void vidur_shapes_follow_the_columns(void)
     profile_fixture_fini(&fixture);
 }
 
-static void products_of_other_types_are_left_out(void)
+TEST(products_of_other_types_are_left_out)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
@@ -98,7 +98,7 @@ static void products_of_other_types_are_left_out(void)
     profile_fixture_fini(&fixture);
 }
 
-static void findings_name_their_place(void)
+TEST(findings_name_their_place)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
@@ -111,7 +111,7 @@ static void findings_name_their_place(void)
     profile_fixture_fini(&fixture);
 }
 
-static void joining_merges_groups_and_reasons(void)
+TEST(joining_merges_groups_and_reasons)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
@@ -130,7 +130,7 @@ static void joining_merges_groups_and_reasons(void)
 }
 
 /* Whatever allocation fails, reading says so and leaks nothing. */
-static void running_out_of_memory_is_an_error(void)
+TEST(running_out_of_memory_is_an_error)
 {
     bool done = false;
     for (long n = 0; !done && n < 200; n++) {
@@ -146,13 +146,4 @@ static void running_out_of_memory_is_an_error(void)
         profile_fixture_fini(&fixture);
     }
     CHECK(done);
-}
-
-TEST_SUITE(profile)
-{
-    TEST(vidur_shapes_follow_the_columns);
-    TEST(products_of_other_types_are_left_out);
-    TEST(findings_name_their_place);
-    TEST(joining_merges_groups_and_reasons);
-    TEST(running_out_of_memory_is_an_error);
 }

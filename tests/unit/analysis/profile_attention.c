@@ -34,7 +34,7 @@ static const struct profile *read_text(struct profile_fixture *fixture, const ch
     return &fixture->files[0];
 }
 
-static void aiconfigurator_decodes_rows_of_one_token(void)
+TEST(aiconfigurator_decodes_rows_of_one_token)
 {
     struct profile_fixture fixture;
     const struct profile *profile = read_text(
@@ -69,7 +69,7 @@ static void aiconfigurator_decodes_rows_of_one_token(void)
     "time_stats.attn_prefill.median,time_stats.attn_decode.median,n_embd,n_q_head,n_kv_head,"                          \
     "num_tensor_parallel_workers,batch_size,prefill_chunk_size,kv_cache_size,is_prefill"
 
-static void vidur_counts_what_came_before(void)
+TEST(vidur_counts_what_came_before)
 {
     struct profile_fixture fixture;
     const struct profile *profile = read_text(
@@ -91,7 +91,7 @@ static void vidur_counts_what_came_before(void)
 }
 
 /* 64 sequences of 2049 tokens hold 537 MB of keys and values; 768 GB/s take 0.7 ms to read them. */
-static void llmservingsim_counted_the_chunk_and_shared_blocks(void)
+TEST(llmservingsim_counted_the_chunk_and_shared_blocks)
 {
     struct profile_fixture fixture;
     const struct profile *profile = read_text(&fixture, "a6000", "attention.csv",
@@ -107,7 +107,7 @@ static void llmservingsim_counted_the_chunk_and_shared_blocks(void)
     profile_fixture_fini(&fixture);
 }
 
-static void most_decodes_too_fast_discredit_the_others(void)
+TEST(most_decodes_too_fast_discredit_the_others)
 {
     struct profile_fixture fixture;
     const struct profile *profile = read_text(&fixture, "a6000", "attention.csv",
@@ -122,7 +122,7 @@ static void most_decodes_too_fast_discredit_the_others(void)
     profile_fixture_fini(&fixture);
 }
 
-static void a_chunk_is_no_longer_than_its_context(void)
+TEST(a_chunk_is_no_longer_than_its_context)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a6000") == 0);
@@ -133,7 +133,7 @@ static void a_chunk_is_no_longer_than_its_context(void)
 }
 
 /* Three launches, of 15 sequences with 1024 tokens and one with 4096, alone and beside a chunk. */
-static void llmservingsim_has_sequences_of_two_lengths(void)
+TEST(llmservingsim_has_sequences_of_two_lengths)
 {
     struct profile_fixture fixture;
     const struct profile *profile = read_text(
@@ -152,7 +152,7 @@ static void llmservingsim_has_sequences_of_two_lengths(void)
     profile_fixture_fini(&fixture);
 }
 
-static void llmservingsim_takes_heads_from_its_llm(void)
+TEST(llmservingsim_takes_heads_from_its_llm)
 {
     struct profile_fixture fixture;
     const struct profile *profile = read_text(
@@ -172,15 +172,4 @@ static void llmservingsim_takes_heads_from_its_llm(void)
     CHECK_NEAR(profile->rows[1].measured_s, 171.8e-6, 1e-12);
     CHECK_EQ_INT(dropped(profile, 0, "empty batch"), 1);
     profile_fixture_fini(&fixture);
-}
-
-TEST_SUITE(profile_attention)
-{
-    TEST(aiconfigurator_decodes_rows_of_one_token);
-    TEST(vidur_counts_what_came_before);
-    TEST(llmservingsim_counted_the_chunk_and_shared_blocks);
-    TEST(most_decodes_too_fast_discredit_the_others);
-    TEST(a_chunk_is_no_longer_than_its_context);
-    TEST(llmservingsim_takes_heads_from_its_llm);
-    TEST(llmservingsim_has_sequences_of_two_lengths);
 }

@@ -59,7 +59,7 @@ static int64_t dropped_rows(const struct profile *profile, const char *reason)
 #define LAYERS_HEADER "layer_name,input,kv_cache,tp_size,latency(ns)\n"
 
 /* Llama-3.1-70B: hidden 8192, 64 heads of 128 over 8 KV heads, ffn 28672, vocabulary 128256. */
-static void projections_of_a_shard_keep_their_own_shapes(void)
+TEST(projections_of_a_shard_keep_their_own_shapes)
 {
     struct reading reading;
     reading_begin(&reading, "H100__Llama-3.1-70B__tp4__layers.csv",
@@ -84,7 +84,7 @@ static void projections_of_a_shard_keep_their_own_shapes(void)
     reading_end(&reading);
 }
 
-static void a_prompt_without_context_is_prefill(void)
+TEST(a_prompt_without_context_is_prefill)
 {
     struct reading reading;
     reading_begin(&reading, "A6000__Llama-3.1-8B__tp1__layers.csv",
@@ -101,7 +101,7 @@ static void a_prompt_without_context_is_prefill(void)
 }
 
 /* A mixture: the matrices of one expert are products of their own; the window of 2047 tokens ends the attention. */
-static void experts_and_windows(void)
+TEST(experts_and_windows)
 {
     struct reading reading;
     reading_begin(&reading, "A6000__Phi-mini-MoE-instruct__tp1__layers.csv",
@@ -119,7 +119,7 @@ static void experts_and_windows(void)
     reading_end(&reading);
 }
 
-static void fused_layers_are_the_operators_of_an_iteration(void)
+TEST(fused_layers_are_the_operators_of_an_iteration)
 {
     struct reading reading;
     reading_begin(&reading, "RTX4090__Llama-3.1-8B__bf16_tp2__dense.csv",
@@ -140,7 +140,7 @@ static void fused_layers_are_the_operators_of_an_iteration(void)
     reading_end(&reading);
 }
 
-static void the_head_counts_sequences(void)
+TEST(the_head_counts_sequences)
 {
     struct reading reading;
     reading_begin(&reading, "some.csv", "layer,sequences,time_us\nlm_head,48,1200\nsampler,48,40\nrandom,48,4\n",
@@ -174,7 +174,7 @@ static void check_refused(const char *name, const char *text, const char *llm, i
     arena_fini(&reading.arena);
 }
 
-static void what_is_missing_is_named(void)
+TEST(what_is_missing_is_named)
 {
     const char *dense = "layer,tokens,time_us\nqkv_proj,20,60.5\n";
     check_refused("profile.csv", dense, NULL, 0, SIM_E_CONFIG,
@@ -184,14 +184,4 @@ static void what_is_missing_is_named(void)
     check_refused("llama-3.1-8b__tp3.csv", dense, NULL, 0, SIM_E_CONFIG, "'llama-3.1-8b' split 3 ways: ");
     check_refused("llama-3.1-8b.csv", "layer,tokens,time_us\nqkv_proj,2x,60.5\n", NULL, 0, SIM_E_DATA,
                   "llama-3.1-8b.csv:2:10: error: 'tokens' must be a number of at least 1, got '2x'");
-}
-
-TEST_SUITE(profile_llmservingsim)
-{
-    TEST(projections_of_a_shard_keep_their_own_shapes);
-    TEST(a_prompt_without_context_is_prefill);
-    TEST(experts_and_windows);
-    TEST(fused_layers_are_the_operators_of_an_iteration);
-    TEST(the_head_counts_sequences);
-    TEST(what_is_missing_is_named);
 }

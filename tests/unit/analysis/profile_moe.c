@@ -7,7 +7,7 @@
     "kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,"             \
     "distribution,latency\r\n"
 
-static void splits_and_choices_follow_the_columns(void)
+TEST(splits_and_choices_follow_the_columns)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
@@ -36,7 +36,7 @@ static void splits_and_choices_follow_the_columns(void)
     profile_fixture_fini(&fixture);
 }
 
-static void what_is_not_known_is_left_out(void)
+TEST(what_is_not_known_is_left_out)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
@@ -57,10 +57,4 @@ static void what_is_not_known_is_left_out(void)
     CHECK_EQ_INT(profile_fixture_text(&fixture, "bad.csv", HEADER "v,bfloat16,0,7168,2048,8,256,1,1,balanced,1\r\n"),
                  SIM_E_DATA);
     profile_fixture_fini(&fixture);
-}
-
-TEST_SUITE(profile_moe)
-{
-    TEST(splits_and_choices_follow_the_columns);
-    TEST(what_is_not_known_is_left_out);
 }

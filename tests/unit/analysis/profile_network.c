@@ -27,7 +27,7 @@ static int64_t dropped(const struct profile *profile, const char *reason)
 
 static const char between_nodes[] = "between nodes, whose network the file's name (a100_dgx, h100_dgx) does not tell";
 
-static void nccl_counts_numbers(void)
+TEST(nccl_counts_numbers)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
@@ -53,7 +53,7 @@ static void nccl_counts_numbers(void)
     profile_fixture_fini(&fixture);
 }
 
-static void only_graphs_time_the_custom_kernel(void)
+TEST(only_graphs_time_the_custom_kernel)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -70,7 +70,7 @@ static void only_graphs_time_the_custom_kernel(void)
     profile_fixture_fini(&fixture);
 }
 
-static void messages_of_8_mib_leave_the_custom_kernel(void)
+TEST(messages_of_8_mib_leave_the_custom_kernel)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -83,7 +83,7 @@ static void messages_of_8_mib_leave_the_custom_kernel(void)
     profile_fixture_fini(&fixture);
 }
 
-static void a_machine_with_a_switch_has_one_adapter(void)
+TEST(a_machine_with_a_switch_has_one_adapter)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -103,7 +103,7 @@ static void a_machine_with_a_switch_has_one_adapter(void)
     profile_fixture_fini(&fixture);
 }
 
-static void pairs_are_joined_by_pcie(void)
+TEST(pairs_are_joined_by_pcie)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-pcie") == 0);
@@ -119,7 +119,7 @@ static void pairs_are_joined_by_pcie(void)
     profile_fixture_fini(&fixture);
 }
 
-static void what_has_no_nodes_has_no_shape(void)
+TEST(what_has_no_nodes_has_no_shape)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -131,7 +131,7 @@ static void what_has_no_nodes_has_no_shape(void)
     profile_fixture_fini(&fixture);
 }
 
-static void a_folder_tells_no_topology(void)
+TEST(a_folder_tells_no_topology)
 {
     struct profile_fixture fixture;
     char folder[PATH_MAX / 2], path[PATH_MAX];
@@ -149,15 +149,4 @@ static void a_folder_tells_no_topology(void)
     CHECK_EQ_INT(fixture.files[0].n, 1);
     CHECK_EQ_INT(dropped(&fixture.files[0], between_nodes), 1);
     profile_fixture_fini(&fixture);
-}
-
-TEST_SUITE(profile_network)
-{
-    TEST(nccl_counts_numbers);
-    TEST(only_graphs_time_the_custom_kernel);
-    TEST(messages_of_8_mib_leave_the_custom_kernel);
-    TEST(a_machine_with_a_switch_has_one_adapter);
-    TEST(pairs_are_joined_by_pcie);
-    TEST(what_has_no_nodes_has_no_shape);
-    TEST(a_folder_tells_no_topology);
 }

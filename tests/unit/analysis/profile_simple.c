@@ -16,7 +16,7 @@ static const char all_text[] =
     "moe,,,,,,64,,,,,,,,,,,,,,2048,768,8,128,32,,,,300,b\n"
     "all_reduce,,,,,,,,,,,,,,,,,,,,,,,,,1e6,8,1,30,b\n";
 
-static void every_class_is_read_by_its_members(void)
+TEST(every_class_is_read_by_its_members)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -46,7 +46,7 @@ static void every_class_is_read_by_its_members(void)
     profile_fixture_fini(&fixture);
 }
 
-static void without_groups_a_shape_is_one(void)
+TEST(without_groups_a_shape_is_one)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -59,7 +59,7 @@ static void without_groups_a_shape_is_one(void)
     profile_fixture_fini(&fixture);
 }
 
-static void the_first_row_names_the_set(void)
+TEST(the_first_row_names_the_set)
 {
     struct profile_fixture fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -85,7 +85,7 @@ static void check_finding(const char *file, const char *place, const char *text)
     profile_fixture_fini(&fixture);
 }
 
-static void wrong_fields_are_found(void)
+TEST(wrong_fields_are_found)
 {
     check_finding("kernel,m,n,k,time_s\ngemm,16,4096,4096,1e-4\ngem,16,4096,4096,1e-4\n", "own.csv:3:1",
                   "unknown kernel 'gem'");
@@ -100,14 +100,14 @@ static void wrong_fields_are_found(void)
     check_finding("kernel,m,n,k,time_s,operator\ngemm,16,64,64,1e-4,kqv\n", "own.csv:2:20", "unknown operator 'kqv'");
 }
 
-static void columns_are_known_and_stand_once(void)
+TEST(columns_are_known_and_stand_once)
 {
     check_finding("kernel,m,n,k,time_us,wieghts\n", "own.csv:1:22", "unknown column 'wieghts'");
     check_finding("kernel,m,n,k,m,time_us\n", "own.csv:1:14", "another column 'm'");
     check_finding("kernel,m,n,k,time_us,time_s\n", "own.csv:1:22", "both 'time_us' and 'time_s' are given: 'time_s'");
 }
 
-static void a_file_has_one_set(void)
+TEST(a_file_has_one_set)
 {
     check_finding("kernel,set,m,n,k,time_us\ngemm,a/../b,1,2,3,4\n", "own.csv:2:6",
                   "a set's name may hold only letters, digits, '_', '.' and '-', got 'a/../b'");
@@ -117,7 +117,7 @@ static void a_file_has_one_set(void)
                   "all rows must be of one set, not also of 'two'");
 }
 
-static void formats_are_those_of_the_class(void)
+TEST(formats_are_those_of_the_class)
 {
     check_finding("kernel,m,n,k,compute,time_us\ngemm,1,64,64,fp8,4\n", "own.csv:2:14",
                   "'gemm' has no 'compute' in 'fp8'");
@@ -139,7 +139,7 @@ static void formats_are_those_of_the_class(void)
     profile_fixture_fini(&fixture);
 }
 
-static void members_do_not_contradict_each_other(void)
+TEST(members_do_not_contradict_each_other)
 {
     check_finding("kernel,tokens,hidden,inner,chosen,experts,time_us\nmoe,1,64,64,9,8,4\n", "own.csv:2:13",
                   "'chosen' must be at most 'experts', which is 8; got '9'");
@@ -152,7 +152,7 @@ static void members_do_not_contradict_each_other(void)
 }
 
 /* A row of every class without an operator is reported under one whose name tells of the class. */
-static void every_class_has_an_operator(void)
+TEST(every_class_has_an_operator)
 {
     static const char header[] =
         "kernel,m,n,k,sequences,tokens,context,q_heads,kv_heads,width,hidden,inner,chosen,experts,bytes,gpus,time_us\n";
@@ -172,17 +172,4 @@ static void every_class_has_an_operator(void)
             CHECK(strstr(name, operator) != NULL);
         profile_fixture_fini(&fixture);
     }
-}
-
-TEST_SUITE(profile_simple)
-{
-    TEST(every_class_is_read_by_its_members);
-    TEST(without_groups_a_shape_is_one);
-    TEST(the_first_row_names_the_set);
-    TEST(wrong_fields_are_found);
-    TEST(columns_are_known_and_stand_once);
-    TEST(a_file_has_one_set);
-    TEST(formats_are_those_of_the_class);
-    TEST(members_do_not_contradict_each_other);
-    TEST(every_class_has_an_operator);
 }

@@ -33,7 +33,7 @@ static void make_page(const struct fixture_run *run, struct text *html)
     CHECK(fixture_check_page(path, html) >= 2);
 }
 
-static void a_mixed_site_has_every_section(void)
+TEST(a_mixed_site_has_every_section)
 {
     struct text html;
     make_page(&(struct fixture_run){.name = "site", .status = "done", .requests = true, .jobs = true, .seed = 7}, &html);
@@ -47,7 +47,7 @@ static void a_mixed_site_has_every_section(void)
     text_fini(&html);
 }
 
-static void a_service_alone_has_no_gantt(void)
+TEST(a_service_alone_has_no_gantt)
 {
     struct text html;
     make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
@@ -57,7 +57,7 @@ static void a_service_alone_has_no_gantt(void)
     text_fini(&html);
 }
 
-static void jobs_alone_have_no_latencies(void)
+TEST(jobs_alone_have_no_latencies)
 {
     struct text html;
     make_page(&(struct fixture_run){.name = "jobs", .status = "done", .jobs = true}, &html);
@@ -67,7 +67,7 @@ static void jobs_alone_have_no_latencies(void)
     text_fini(&html);
 }
 
-static void sections_without_rows_say_so(void)
+TEST(sections_without_rows_say_so)
 {
     struct text html;
     make_page(&(struct fixture_run){.name = "sums", .status = "done", .requests = true, .jobs = true, .no_rows = true}, &html);
@@ -82,7 +82,7 @@ static void sections_without_rows_say_so(void)
     text_fini(&html);
 }
 
-static void names_are_escaped_wherever_they_stand(void)
+TEST(names_are_escaped_wherever_they_stand)
 {
     struct text html;
     make_page(&(struct fixture_run){.name = "<script>alert('x')</script> & \xe6\x97\xa5\xe6\x9c\xac", .status = "done",
@@ -117,7 +117,7 @@ static size_t read_curve(const struct text *html, const char *title, const char 
 
 /* The curve is the share of what the metrics count: service "a", finished, after the warm-up. Of its TTFTs, which are
  * 11, ..., 400 ms but for every tenth, a share of p is at most 10 + 390 p. */
-static void the_distribution_is_that_of_the_rows(void)
+TEST(the_distribution_is_that_of_the_rows)
 {
     struct text html;
     double x[1000] = {0}, y[1000] = {0};
@@ -131,7 +131,7 @@ static void the_distribution_is_that_of_the_rows(void)
 
 /* Where all values are the same there is a sentence in place of an empty chart; what a logarithmic axis leaves out is
  * said. */
-static void values_that_make_no_curve_are_told(void)
+TEST(values_that_make_no_curve_are_told)
 {
     const char *path = fresh_path();
     struct text html;
@@ -151,7 +151,7 @@ static void values_that_make_no_curve_are_told(void)
     text_fini(&html);
 }
 
-static void waiting_that_grows_is_a_grave_warning(void)
+TEST(waiting_that_grows_is_a_grave_warning)
 {
     const char *path = fresh_path();
     struct text html;
@@ -171,7 +171,7 @@ static void waiting_that_grows_is_a_grave_warning(void)
     text_fini(&html);
 }
 
-static void of_several_runs_it_is_the_last_or_the_one_asked_for(void)
+TEST(of_several_runs_it_is_the_last_or_the_one_asked_for)
 {
     const char *path = fresh_path();
     struct text html;
@@ -194,7 +194,7 @@ static void of_several_runs_it_is_the_last_or_the_one_asked_for(void)
     text_fini(&html);
 }
 
-static void the_same_file_gives_the_same_bytes(void)
+TEST(the_same_file_gives_the_same_bytes)
 {
     struct text html[2];
     struct diag diag;
@@ -208,7 +208,7 @@ static void the_same_file_gives_the_same_bytes(void)
 }
 
 /* Numbers without sense, texts of all kinds: there is a page all the same. */
-static void random_rows_make_a_page(void)
+TEST(random_rows_make_a_page)
 {
     struct text html;
     struct diag diag;
@@ -224,7 +224,7 @@ static void random_rows_make_a_page(void)
     check_no_errors(&diag);
 }
 
-static void what_is_no_results_file_is_refused(void)
+TEST(what_is_no_results_file_is_refused)
 {
     struct text html;
     struct diag diag;
@@ -241,7 +241,7 @@ static void what_is_no_results_file_is_refused(void)
     text_fini(&html);
 }
 
-static void memory_that_runs_out_is_an_error(void)
+TEST(memory_that_runs_out_is_an_error)
 {
     const char *path = fresh_path();
     struct diag diag;
@@ -286,7 +286,7 @@ static void write_study(const char *path)
     check_no_errors(&diag);
 }
 
-static void a_study_is_told_by_its_axes(void)
+TEST(a_study_is_told_by_its_axes)
 {
     const char *path = fresh_path();
     struct text html;
@@ -316,7 +316,7 @@ static void a_study_is_told_by_its_axes(void)
     text_fini(&html);
 }
 
-static void what_differs_by_chance_only_is_not_clear(void)
+TEST(what_differs_by_chance_only_is_not_clear)
 {
     const char *path = fresh_path();
     struct text html;
@@ -335,7 +335,7 @@ static void what_differs_by_chance_only_is_not_clear(void)
 
 /* Differences of 1.00 and 1.10 under two seeds: the t-interval at 95 % leaves out zero (1.05 against 0.635), that at
  * the level which three comparisons have together does not (1.05 against 1.91). */
-static void many_comparisons_ask_for_more(void)
+TEST(many_comparisons_ask_for_more)
 {
     const char *path = fresh_path();
     struct text html;
@@ -356,7 +356,7 @@ static void many_comparisons_ask_for_more(void)
     text_fini(&html);
 }
 
-static void groups_are_judged_as_compare_does(void)
+TEST(groups_are_judged_as_compare_does)
 {
     const char *path = fresh_path();
     struct text html;
@@ -371,25 +371,4 @@ static void groups_are_judged_as_compare_does(void)
     text_fini(&html);
     CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsp", &html, &diag), SIM_E_USAGE);
     text_fini(&html);
-}
-
-TEST_SUITE(report_pages)
-{
-    TEST(a_mixed_site_has_every_section);
-    TEST(a_service_alone_has_no_gantt);
-    TEST(jobs_alone_have_no_latencies);
-    TEST(sections_without_rows_say_so);
-    TEST(names_are_escaped_wherever_they_stand);
-    TEST(the_distribution_is_that_of_the_rows);
-    TEST(values_that_make_no_curve_are_told);
-    TEST(waiting_that_grows_is_a_grave_warning);
-    TEST(of_several_runs_it_is_the_last_or_the_one_asked_for);
-    TEST(the_same_file_gives_the_same_bytes);
-    TEST(random_rows_make_a_page);
-    TEST(what_is_no_results_file_is_refused);
-    TEST(memory_that_runs_out_is_an_error);
-    TEST(a_study_is_told_by_its_axes);
-    TEST(what_differs_by_chance_only_is_not_clear);
-    TEST(many_comparisons_ask_for_more);
-    TEST(groups_are_judged_as_compare_does);
 }

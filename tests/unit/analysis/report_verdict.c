@@ -17,7 +17,7 @@ static struct trend_growth growth_of(double first_s, double rate, int n)
     return trend_growth(&trend);
 }
 
-static void growth_is_the_slope_of_waiting(void)
+TEST(growth_is_the_slope_of_waiting)
 {
     const struct trend_growth growth = growth_of(1, 0.25, 4000);
     CHECK_NEAR(growth.rate, 0.25, 0.002);
@@ -26,7 +26,7 @@ static void growth_is_the_slope_of_waiting(void)
     CHECK(growth.grows && growth.is_saturated && isnan(growth.until_s));
 }
 
-static void a_level_queue_is_not_saturated(void)
+TEST(a_level_queue_is_not_saturated)
 {
     CHECK(!growth_of(100, 0, 4000).is_saturated);
     CHECK(!growth_of(1, 0.005, 4000).is_saturated);  /* slower than one per hundred */
@@ -54,7 +54,7 @@ static struct trend_growth serve(double load, int n, bool is_cut)
 
 /* The load comes out of the waits, whether or not the queue was seen to its end, and of a run that was cut short the
  * share that still waited: with load rho who came in the last 1 - 1 / rho of the time. */
-static void growth_tells_the_load(void)
+TEST(growth_tells_the_load)
 {
     static const double loads[] = {1.05, 1.1, 1.2, 1.5, 2, 3, 8};
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
@@ -70,7 +70,7 @@ static void growth_tells_the_load(void)
 }
 
 /* Who is served last come first served does not wait ever longer, but more and more are left. */
-static void leftovers_alone_are_enough(void)
+TEST(leftovers_alone_are_enough)
 {
     static struct trend trend;
     for (int one_in = 10; one_in <= 40; one_in += 30) {
@@ -83,7 +83,7 @@ static void leftovers_alone_are_enough(void)
     }
 }
 
-static void arrivals_without_a_wait_or_outside_are_left_out(void)
+TEST(arrivals_without_a_wait_or_outside_are_left_out)
 {
     static struct trend trend;
     trend_init(&trend, 10, 20);
@@ -124,7 +124,7 @@ static void check_verdict(const struct made_metric *metrics, struct verdict_fact
     text_fini(&text);
 }
 
-static void a_service_is_told_by_its_counts_and_latencies(void)
+TEST(a_service_is_told_by_its_counts_and_latencies)
 {
     const struct made_metric metrics[] = {
         {"request.arrived", 1000}, {"request.finished", 990}, {"request.rejected", 4}, {"request.unfinished", 6},
@@ -138,7 +138,7 @@ static void a_service_is_told_by_its_counts_and_latencies(void)
                   "that was measured.");
 }
 
-static void jobs_are_told_by_their_completion(void)
+TEST(jobs_are_told_by_their_completion)
 {
     const struct made_metric metrics[] = {{"job.submitted", 50}, {"job.finished", 50}, {"job.jct_s.mean", 7200},
                                           {"job.jct_s.p50", 3600}, {"job.jct_s.p99", 36000}, {"job.queue_s.mean", 1800},
@@ -148,7 +148,7 @@ static void jobs_are_told_by_their_completion(void)
                   "percentile 10 h), 25 % of it before the first start. 75 % of the cluster's GPU time was held by somebody.");
 }
 
-static void saturation_needs_growth_or_leftovers(void)
+TEST(saturation_needs_growth_or_leftovers)
 {
     const struct verdict_trend grows = {
         "a", {.until_s = (double)NAN, .early_s = 10, .late_s = 60, .rate = 0.5, .grows = true, .is_saturated = true}};
@@ -169,7 +169,7 @@ static void saturation_needs_growth_or_leftovers(void)
                   "of the requests were left at the end.");
 }
 
-static void each_service_is_judged_by_its_own_queue(void)
+TEST(each_service_is_judged_by_its_own_queue)
 {
     const struct trend_growth grows = {.until_s = 240, .early_s = 10, .late_s = 60, .rate = 1, .left_frac = 0.5,
                                        .grows = true, .is_saturated = true};
@@ -198,7 +198,7 @@ static void each_service_is_judged_by_its_own_queue(void)
     CHECK(!verdict_requests_saturate(&facts));
 }
 
-static void times_say_whom_they_leave_out(void)
+TEST(times_say_whom_they_leave_out)
 {
     const struct made_metric metrics[] = {
         {"request.arrived", 10}, {"request.finished", 8}, {"request.unfinished", 2}, {"request.ttft_s.p50", 1},
@@ -214,7 +214,7 @@ static void times_say_whom_they_leave_out(void)
                   "cluster is saturated or was cut short: 20 % of its jobs still waited at the end.");
 }
 
-static void a_run_without_a_result_says_so_first(void)
+TEST(a_run_without_a_result_says_so_first)
 {
     const struct made_metric none[] = {{0}};
     const struct made_metric some[] = {{"sim.end_s", 90}, {"request.arrived", 0}, {0}};
@@ -231,7 +231,7 @@ static void a_run_without_a_result_says_so_first(void)
 
 /* --- Curves --- */
 
-static void thinned_shares_keep_every_percentile(void)
+TEST(thinned_shares_keep_every_percentile)
 {
     enum { N = 100000 };
     static double x[N], y[N];
@@ -255,7 +255,7 @@ static void thinned_shares_keep_every_percentile(void)
     arena_fini(&arena);
 }
 
-static void thinned_lines_keep_peaks_and_ends(void)
+TEST(thinned_lines_keep_peaks_and_ends)
 {
     enum { N = 50000 };
     static double x[N], y[N];
@@ -285,7 +285,7 @@ static void thinned_lines_keep_peaks_and_ends(void)
 }
 
 /* The mean of the bins, weighted by their widths, is the mean of the steps: nothing of the area is lost. */
-static void bins_keep_the_area(void)
+TEST(bins_keep_the_area)
 {
     const double x[] = {0, 1, 2.5, 7}, y[] = {4, 0, 2, 10};
     double means[3];
@@ -299,22 +299,4 @@ static void bins_keep_the_area(void)
     CHECK(isnan(means[0]) && isnan(means[1]));
     curve_bin_means(x, y, 0, 0, 9, 3, means);
     CHECK(isnan(means[2]));
-}
-
-TEST_SUITE(report_verdict)
-{
-    TEST(growth_is_the_slope_of_waiting);
-    TEST(a_level_queue_is_not_saturated);
-    TEST(growth_tells_the_load);
-    TEST(leftovers_alone_are_enough);
-    TEST(arrivals_without_a_wait_or_outside_are_left_out);
-    TEST(a_service_is_told_by_its_counts_and_latencies);
-    TEST(jobs_are_told_by_their_completion);
-    TEST(saturation_needs_growth_or_leftovers);
-    TEST(each_service_is_judged_by_its_own_queue);
-    TEST(times_say_whom_they_leave_out);
-    TEST(a_run_without_a_result_says_so_first);
-    TEST(thinned_shares_keep_every_percentile);
-    TEST(thinned_lines_keep_peaks_and_ends);
-    TEST(bins_keep_the_area);
 }

@@ -8,7 +8,7 @@
 
 static char buffer[WORDS_CHARS];
 
-static void numbers_have_four_digits_and_groups(void)
+TEST(numbers_have_four_digits_and_groups)
 {
     CHECK_EQ_STR(words_number(0, buffer), "0");
     CHECK_EQ_STR(words_number(1000000, buffer), "1,000,000");
@@ -24,7 +24,7 @@ static void numbers_have_four_digits_and_groups(void)
     CHECK_EQ_STR(words_number(1e300, buffer), "1e+300");
 }
 
-static void times_have_a_unit_of_their_size(void)
+TEST(times_have_a_unit_of_their_size)
 {
     CHECK_EQ_STR(words_seconds(0, buffer), "0 s");
     CHECK_EQ_STR(words_seconds(2.5e-4, buffer), "250 us");
@@ -37,7 +37,7 @@ static void times_have_a_unit_of_their_size(void)
     CHECK_EQ_STR(words_seconds((double)NAN, buffer), "-");
 }
 
-static void what_is_not_all_is_not_called_all(void)
+TEST(what_is_not_all_is_not_called_all)
 {
     CHECK_EQ_STR(words_percent(1, buffer), "100 %");
     CHECK_EQ_STR(words_percent(0.999999, buffer), "99.9 %");
@@ -46,7 +46,7 @@ static void what_is_not_all_is_not_called_all(void)
     CHECK_EQ_STR(words_percent(0.00042, buffer), "0.042 %");
 }
 
-static void values_bring_their_unit(void)
+TEST(values_bring_their_unit)
 {
     CHECK_EQ_STR(words_value(0.5, "s", buffer), "500 ms");
     CHECK_EQ_STR(words_value(5, "1", buffer), "5");
@@ -66,7 +66,7 @@ static void check_escape(const char *chars, const char *expected)
     text_fini(&html);
 }
 
-static void escaping_leaves_nothing_that_html_reads(void)
+TEST(escaping_leaves_nothing_that_html_reads)
 {
     check_escape("<script>alert('a' & \"b\")</script>",
                  "&lt;script&gt;alert(&#39;a&#39; &amp; &quot;b&quot;)&lt;/script&gt;");
@@ -81,7 +81,7 @@ static void escaping_leaves_nothing_that_html_reads(void)
 }
 
 /* In a script element no text may end it, whatever the names are. */
-static void data_cannot_end_its_element(void)
+TEST(data_cannot_end_its_element)
 {
     const double x[] = {0, 1}, y[] = {(double)NAN, 2};
     const struct plot_series series = {.name = "</script><script>alert(1)</script><!--", .n = 2, .x = x, .y = y};
@@ -99,14 +99,4 @@ static void data_cannot_end_its_element(void)
     CHECK(strstr(data, "\"y\":[null,2]") != NULL);
     CHECK(strstr(html.chars, "<script>alert") == NULL);
     text_fini(&html);
-}
-
-TEST_SUITE(report_words)
-{
-    TEST(numbers_have_four_digits_and_groups);
-    TEST(times_have_a_unit_of_their_size);
-    TEST(what_is_not_all_is_not_called_all);
-    TEST(values_bring_their_unit);
-    TEST(escaping_leaves_nothing_that_html_reads);
-    TEST(data_cannot_end_its_element);
 }

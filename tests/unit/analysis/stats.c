@@ -15,7 +15,7 @@
 enum { RESAMPLES = 4000 };
 
 /* Student's own table: t(0.975, 4) = 2.776445; the values 1 ... 5 have the standard error sqrt(1/2). */
-static void t_interval_is_the_tables(void)
+TEST(t_interval_is_the_tables)
 {
     const double values[] = {5, 3, 1, 2, 4};
     const struct interval interval = stats_mean_interval(values, 5, 0.95);
@@ -27,7 +27,7 @@ static void t_interval_is_the_tables(void)
     CHECK_NEAR(stats_mean_interval(two, 2, 0.95).high, 2 + tan(0.475 * 3.14159265358979323846), 1e-9);
 }
 
-static void paired_t_is_the_tables(void)
+TEST(paired_t_is_the_tables)
 {
     const double two[] = {1, 3}; /* t = 2 at one degree: p = 1 - 2/pi atan(2) */
     CHECK_NEAR(stats_paired_t_p(two, 2), 1 - 2 / 3.14159265358979323846 * atan(2), 1e-12);
@@ -38,7 +38,7 @@ static void paired_t_is_the_tables(void)
 }
 
 /* Welch's formula by hand: means 2 and 5, squared errors 1/3 and 9/3, degrees (10/3)^2 / (1/18 + 9/2). */
-static void welch_is_its_formula(void)
+TEST(welch_is_its_formula)
 {
     const double base[] = {1, 2, 3}, changed[] = {2, 5, 8};
     double p;
@@ -54,7 +54,7 @@ static void welch_is_its_formula(void)
                1e-9);
 }
 
-static void too_few_values_say_nothing(void)
+TEST(too_few_values_say_nothing)
 {
     const double one[] = {7};
     double p = 0, lag1 = 0;
@@ -74,7 +74,7 @@ static void too_few_values_say_nothing(void)
 
 /* Holm's example: with p = 0.01, 0.04, 0.03, 0.005 the factors are 3, 1, 2, 4, and no adjusted value is below the one
  * before it. */
-static void holm_is_the_example(void)
+TEST(holm_is_the_example)
 {
     double p[] = {0.01, (double)NAN, 0.04, 0.03, 0.005};
     MUST(stats_holm(p, 5) == 0);
@@ -89,7 +89,7 @@ static void holm_is_the_example(void)
     CHECK(stats_holm(NULL, 0) == 0);
 }
 
-static void quantiles_are_type_7(void)
+TEST(quantiles_are_type_7)
 {
     const double sorted[] = {1, 2, 4, 8};
     CHECK(stats_quantile(sorted, 4, 0) == 1 && stats_quantile(sorted, 4, 1) == 8);
@@ -98,7 +98,7 @@ static void quantiles_are_type_7(void)
 }
 
 /* Against sorting: random sizes, ranks and numbers of ties; sorted input too. */
-static void selection_is_that_of_sorting(void)
+TEST(selection_is_that_of_sorting)
 {
     enum { N = 200 };
     struct rng rng;
@@ -123,7 +123,7 @@ static void selection_is_that_of_sorting(void)
 }
 
 /* Two batches of ten pairs: the medians of the batches differ by 1 and 3, that of all by 2. */
-static void sectioning_is_by_hand(void)
+TEST(sectioning_is_by_hand)
 {
     double base[20], changed[20], p;
     struct interval interval;
@@ -139,7 +139,7 @@ static void sectioning_is_by_hand(void)
     CHECK(isnan(interval.low) && isnan(p)); /* one value beyond it in each batch */
 }
 
-static void lag1_is_the_formula(void)
+TEST(lag1_is_the_formula)
 {
     const double alternating[] = {1, -1, 1, -1}, constant[] = {3, 3, 3};
     CHECK_NEAR(stats_lag1(alternating, 4), -0.75, 1e-15);
@@ -148,7 +148,7 @@ static void lag1_is_the_formula(void)
 
 /* n independent values are worth n, those of an autoregressive series (1 - phi) / (1 + phi) of that, be there few or
  * many; the blocks' variance and correlation are known to 15 %. */
-static void effective_n_is_that_of_an_autoregressive_series(void)
+TEST(effective_n_is_that_of_an_autoregressive_series)
 {
     enum { N = 40000 };
     static const double phis[] = {0, 0.5, 0.9, 0.98};
@@ -175,7 +175,7 @@ static void effective_n_is_that_of_an_autoregressive_series(void)
 }
 
 /* A ramp that ends at value 200, then noise around zero: the cut is at the end of the ramp, but for noise. */
-static void mser5_finds_the_end_of_a_transient(void)
+TEST(mser5_finds_the_end_of_a_transient)
 {
     enum { N = 2000, RAMP = 200 };
     for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -189,7 +189,7 @@ static void mser5_finds_the_end_of_a_transient(void)
     }
 }
 
-static void mser5_cuts_nothing_where_nothing_is(void)
+TEST(mser5_cuts_nothing_where_nothing_is)
 {
     double values[103];
     for (int i = 0; i < 103; i++) values[i] = 1;
@@ -203,7 +203,7 @@ static void mser5_cuts_nothing_where_nothing_is(void)
 }
 
 /* Four batches of two, one value left over. */
-static void batch_means_are_those_of_the_batches(void)
+TEST(batch_means_are_those_of_the_batches)
 {
     const double values[] = {1, 3, 2, 4, 3, 5, 4, 6, 1000}, means[] = {2, 3, 4, 5};
     struct interval interval;
@@ -253,7 +253,7 @@ static struct interval plain_bootstrap_t(const double *values, size_t n)
 
 /* Few values, all of them drawn; and many, of which most are not. Ends differ by the noise of RESAMPLES resamples,
  * which for a tail quantile of a unit normal is 0.04 standard errors. */
-static void mean_is_that_of_the_plain_bootstrap(void)
+TEST(mean_is_that_of_the_plain_bootstrap)
 {
     static const size_t sizes[] = {30, 200, 2000};
     for (size_t i = 0; i < 3; i++) {
@@ -300,7 +300,7 @@ static struct interval plain_quantile_difference(const double *base, const doubl
 }
 
 /* Continuous values, and values in steps with many ties: these are crowded cells. */
-static void quantile_difference_is_that_of_the_plain_bootstrap(void)
+TEST(quantile_difference_is_that_of_the_plain_bootstrap)
 {
     enum { N = 400 };
     static const double qs[] = {0.5, 0.9};
@@ -328,7 +328,7 @@ static void quantile_difference_is_that_of_the_plain_bootstrap(void)
 }
 
 /* One is read off the other: shifts from none to many, skewed values, and ties. */
-static void p_of_a_quantile_agrees_with_its_interval(void)
+TEST(p_of_a_quantile_agrees_with_its_interval)
 {
     enum { N = 100, TRIALS = 120 };
     int n_found = 0;
@@ -353,7 +353,7 @@ static void p_of_a_quantile_agrees_with_its_interval(void)
 }
 
 /* What cannot vary has no width; where only one value in many differs, nothing can be said. */
-static void bootstraps_of_ties(void)
+TEST(bootstraps_of_ties)
 {
     double zeros[500] = {0}, rare[500] = {0};
     struct interval interval;
@@ -368,7 +368,7 @@ static void bootstraps_of_ties(void)
     CHECK(isnan(interval.low) && isnan(interval.high));
 }
 
-static void resampling_repeats_under_its_seed(void)
+TEST(resampling_repeats_under_its_seed)
 {
     double values[300];
     struct interval first, again, other;
@@ -380,7 +380,7 @@ static void resampling_repeats_under_its_seed(void)
     CHECK(first.low != other.low);
 }
 
-static void memory_may_run_out(void)
+TEST(memory_may_run_out)
 {
     double values[40];
     for (int i = 0; i < 40; i++) values[i] = i * i;
@@ -401,27 +401,4 @@ static void memory_may_run_out(void)
         CHECK_EQ_INT(batches, n < 1 ? SIM_E_NOMEM : 0);
         CHECK_EQ_INT(holm, n < 3 ? SIM_E_NOMEM : 0);
     }
-}
-
-TEST_SUITE(stats)
-{
-    TEST(t_interval_is_the_tables);
-    TEST(paired_t_is_the_tables);
-    TEST(welch_is_its_formula);
-    TEST(too_few_values_say_nothing);
-    TEST(holm_is_the_example);
-    TEST(quantiles_are_type_7);
-    TEST(selection_is_that_of_sorting);
-    TEST(sectioning_is_by_hand);
-    TEST(lag1_is_the_formula);
-    TEST(effective_n_is_that_of_an_autoregressive_series);
-    TEST(mser5_finds_the_end_of_a_transient);
-    TEST(mser5_cuts_nothing_where_nothing_is);
-    TEST(batch_means_are_those_of_the_batches);
-    TEST(mean_is_that_of_the_plain_bootstrap);
-    TEST(quantile_difference_is_that_of_the_plain_bootstrap);
-    TEST(p_of_a_quantile_agrees_with_its_interval);
-    TEST(bootstraps_of_ties);
-    TEST(resampling_repeats_under_its_seed);
-    TEST(memory_may_run_out);
 }

@@ -48,7 +48,7 @@ static void check_class(const struct bench *bench, enum kernel_class class, doub
     CHECK_EQ_STR(bench->calibration.origin[class], origin);
 }
 
-static void classes_come_from_the_nearest_set(void)
+TEST(classes_come_from_the_nearest_set)
 {
     static const struct calibration_part mine[] = {
         {"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL},
@@ -83,7 +83,7 @@ static void classes_come_from_the_nearest_set(void)
 }
 
 /* The defaults are left alone by who needs nothing of them. */
-static void sets_are_chosen_apart_for_collectives(void)
+TEST(sets_are_chosen_apart_for_collectives)
 {
     static const struct calibration_part mine[] = {
         {"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL},
@@ -107,7 +107,7 @@ static void sets_are_chosen_apart_for_collectives(void)
 }
 
 /* A chip that was not measured is like another one, but outside of what was fitted there. */
-static void what_is_missing_comes_from_a_gpu_alike(void)
+TEST(what_is_missing_comes_from_a_gpu_alike)
 {
     static const struct calibration_part mine[] = {{"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL},
                                                    {"in-model", KERNEL_NORM, 2e-6, 100.0, NULL}};
@@ -143,7 +143,7 @@ static int read_asked_for(struct bench *bench, const char *gpu, const char *file
 }
 
 /* One's own measurements go before the shipped ones, which stay where there are none. */
-static void a_calibration_asked_for_stands_beside_the_own_one(void)
+TEST(a_calibration_asked_for_stands_beside_the_own_one)
 {
     static const struct calibration_part asked[] = {{"in-model", KERNEL_GEMM, 7e-6, 50.0, NULL}};
     static const struct calibration_part own[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL},
@@ -172,7 +172,7 @@ static void a_calibration_asked_for_stands_beside_the_own_one(void)
     arena_fini(&bench.arena);
 }
 
-static void the_defaults_asked_for_calibrate_nothing(void)
+TEST(the_defaults_asked_for_calibrate_nothing)
 {
     static const struct calibration_part own[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
     struct bench bench;
@@ -195,7 +195,7 @@ static void check_message(const struct bench *bench, const char *expected)
     if (strstr(bench->message, expected) == NULL) CHECK_EQ_STR(bench->message, expected);
 }
 
-static void what_does_not_exist_is_told(void)
+TEST(what_does_not_exist_is_told)
 {
     static const struct calibration_part own[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
     static const struct calibration_part defaults[] = {{"isolated", KERNEL_GEMM, 1e-6, 0.0, NULL}};
@@ -223,7 +223,7 @@ static void what_does_not_exist_is_told(void)
     arena_fini(&bench.arena);
 }
 
-static void a_calibration_of_another_gpu_is_told(void)
+TEST(a_calibration_of_another_gpu_is_told)
 {
     static const struct calibration_part parts[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
     char twin[300];
@@ -247,7 +247,7 @@ static void a_calibration_of_another_gpu_is_told(void)
     arena_fini(&bench.arena);
 }
 
-static void without_files_the_initial_values_hold(void)
+TEST(without_files_the_initial_values_hold)
 {
     struct bench bench;
     struct kernel_set initial;
@@ -259,7 +259,7 @@ static void without_files_the_initial_values_hold(void)
     arena_fini(&bench.arena);
 }
 
-static void products_with_4_bit_weights_follow_those_with_16(void)
+TEST(products_with_4_bit_weights_follow_those_with_16)
 {
     static const struct calibration_part parts[] = {{"in-model", KERNEL_GEMM, 3e-6, 200.0, ""}};
     struct bench bench;
@@ -273,7 +273,7 @@ static void products_with_4_bit_weights_follow_those_with_16(void)
     arena_fini(&bench.arena);
 }
 
-static void writing_the_cache_follows_residual_sums(void)
+TEST(writing_the_cache_follows_residual_sums)
 {
     static const struct calibration_part parts[] = {{"in-model", KERNEL_RESIDUAL, 3e-6, 200.0, ""}};
     struct bench bench;
@@ -287,7 +287,7 @@ static void writing_the_cache_follows_residual_sums(void)
 }
 
 /* The catalog's: aiconfigurator and LLMServingSim time the whole call of the layer, Vidur the kernel alone. */
-static void attention_writes_the_cache_as_measured(void)
+TEST(attention_writes_the_cache_as_measured)
 {
     static const struct {
         const char *gpu, *set;
@@ -309,7 +309,7 @@ static void attention_writes_the_cache_as_measured(void)
 
 /* The shipped ranges: what was measured with heads of 128 in 16 bits says nothing about latent vectors, about weights
  * that are unpacked on the way, nor about launches that serve prompts and decoding sequences together. */
-static void what_changes_a_kernel_is_outside(void)
+TEST(what_changes_a_kernel_is_outside)
 {
     const struct catalog catalog = {.root = "configs"};
     struct kernel_call decode = {.class = KERNEL_DECODE_ATTENTION,
@@ -343,7 +343,7 @@ static void what_changes_a_kernel_is_outside(void)
     arena_fini(&bench.arena);
 }
 
-static void what_a_fit_left_is_read(void)
+TEST(what_a_fit_left_is_read)
 {
     static const struct calibration_part parts[] = {
         {"in-model", KERNEL_GEMM, 3e-6, 200.0,
@@ -395,7 +395,7 @@ static void check_refused(struct bench *bench, const char *text, const char *mes
 
 #define NORM(more) "{'gpu': 'g', 'sets': {'s': {'norm': {'parameters': {" more "}}}}"
 
-static void wrong_files_are_told_apart(void)
+TEST(wrong_files_are_told_apart)
 {
     struct bench bench;
     set_up(&bench);
@@ -415,7 +415,7 @@ static void wrong_files_are_told_apart(void)
 
 #define TABLE(more) NORM("@}, 'rows': 1, 'table': [{'number_bytes': 2, " more "}]")
 
-static void wrong_tables_are_told_apart(void)
+TEST(wrong_tables_are_told_apart)
 {
     struct bench bench;
     char folder[300];
@@ -441,7 +441,7 @@ static void wrong_tables_are_told_apart(void)
 #define ON_A100(more) "{'gpu': 'a100-80-sxm', 'sets': {'s': {'norm': {'parameters': {@}, 'rows': 1, 'table': [" more "]}}}}"
 #define SHAPE(more) "{'number_bytes': 2, 'width': 8192, " more "}"
 
-static void points_that_cannot_be_are_told_apart(void)
+TEST(points_that_cannot_be_are_told_apart)
 {
     struct bench bench;
     set_up(&bench);
@@ -466,7 +466,7 @@ static void points_that_cannot_be_are_told_apart(void)
     arena_fini(&bench.arena);
 }
 
-static void running_out_of_memory_is_told(void)
+TEST(running_out_of_memory_is_told)
 {
     static const struct calibration_part part = {"in-model", KERNEL_GEMM, 3e-6, 200.0, NULL};
     struct bench bench;
@@ -486,25 +486,4 @@ static void running_out_of_memory_is_told(void)
     CHECK_EQ_INT(code, 0);
     CHECK(failures > 3);
     arena_fini(&bench.arena);
-}
-
-TEST_SUITE(calibration)
-{
-    TEST(classes_come_from_the_nearest_set);
-    TEST(sets_are_chosen_apart_for_collectives);
-    TEST(what_is_missing_comes_from_a_gpu_alike);
-    TEST(a_calibration_asked_for_stands_beside_the_own_one);
-    TEST(the_defaults_asked_for_calibrate_nothing);
-    TEST(what_does_not_exist_is_told);
-    TEST(a_calibration_of_another_gpu_is_told);
-    TEST(without_files_the_initial_values_hold);
-    TEST(products_with_4_bit_weights_follow_those_with_16);
-    TEST(writing_the_cache_follows_residual_sums);
-    TEST(attention_writes_the_cache_as_measured);
-    TEST(what_changes_a_kernel_is_outside);
-    TEST(what_a_fit_left_is_read);
-    TEST(wrong_files_are_told_apart);
-    TEST(wrong_tables_are_told_apart);
-    TEST(points_that_cannot_be_are_told_apart);
-    TEST(running_out_of_memory_is_told);
 }

@@ -65,7 +65,7 @@ static void check_gpu_file(const struct gpu_spec *gpu)
     CHECK_EQ_INT(sourced, values);
 }
 
-static void every_gpu_value_is_sourced(void)
+TEST(every_gpu_value_is_sourced)
 {
     for_each_gpu(check_gpu_file);
 }
@@ -82,7 +82,7 @@ static void check_fp32_peak(const struct gpu_spec *gpu)
     CHECK(near(cores, 64.0, 0.01) || near(cores, 128.0, 0.01) || near(cores, 192.0, 0.01));
 }
 
-static void fp32_peaks_follow_from_cores_and_clock(void)
+TEST(fp32_peaks_follow_from_cores_and_clock)
 {
     for_each_gpu(check_fp32_peak);
 }
@@ -96,7 +96,7 @@ static void check_fp16_peak(const struct gpu_spec *gpu)
     CHECK(per_clock / power > 0.92 && per_clock / power < 1.01);
 }
 
-static void fp16_peaks_follow_from_sms_and_clock(void)
+TEST(fp16_peaks_follow_from_sms_and_clock)
 {
     for_each_gpu(check_fp16_peak);
 }
@@ -116,7 +116,7 @@ static void check_gpu_orders(const struct gpu_spec *gpu)
     CHECK(gpu->nvlink_gpus == 0 || gpu->nvlink_bytes_per_s > gpu->pcie_bytes_per_s);
 }
 
-static void gpu_values_are_in_order(void)
+TEST(gpu_values_are_in_order)
 {
     for_each_gpu(check_gpu_orders);
 }
@@ -136,7 +136,7 @@ static void check_parameters(const struct llm_spec *llm)
     CHECK((llm->experts > 0) == (llm_active_parameters(llm) < counted));
 }
 
-static void parameters_are_the_published_ones(void)
+TEST(parameters_are_the_published_ones)
 {
     for_each_llm(check_parameters);
 }
@@ -150,13 +150,13 @@ static void check_llm_orders(const struct llm_spec *llm)
     if (llm->weights == llm->compute) CHECK(llm_weight_bytes(llm) == 2.0 * (double)llm_parameters(llm));
 }
 
-static void llm_values_are_in_order(void)
+TEST(llm_values_are_in_order)
 {
     for_each_llm(check_llm_orders);
 }
 
 /* Qwen3-30B-A3B: 3,353,032,704 of its parameters are active (model card: 3.3B). */
-static void active_parameters_of_a_mixture(void)
+TEST(active_parameters_of_a_mixture)
 {
     struct session session;
     session_begin(&session);
@@ -177,7 +177,7 @@ static void check_gpu_message(const char *name, const char *expected)
     session_end(&session);
 }
 
-static void unknown_names_get_suggestions(void)
+TEST(unknown_names_get_suggestions)
 {
     check_gpu_message("a100-80-smx", "exp.json:3:12: error: unknown GPU 'a100-80-smx'; did you mean 'a100-80-sxm'? "
                                      "'orrery list gpus' shows all");
@@ -187,7 +187,7 @@ static void unknown_names_get_suggestions(void)
     check_gpu_message("no/such/file.json", "no/such/file.json");
 }
 
-static void a_missing_catalog_is_named(void)
+TEST(a_missing_catalog_is_named)
 {
     const struct catalog nowhere = {.root = "no-such-directory"};
     struct session session;
@@ -198,7 +198,7 @@ static void a_missing_catalog_is_named(void)
     session_end(&session);
 }
 
-static void paths_are_read_as_they_are(void)
+TEST(paths_are_read_as_they_are)
 {
     struct session session;
     session_begin(&session);
@@ -237,7 +237,7 @@ static void check_llm_file(const char *text, const char *expected)
 #define OURS "{'source': 'test', 'hidden': 64, 'vocab': 100, 'max_context': 512, 'head_dim': 16,\n"
 
 /* Our own files know their bounds by field; what hangs together, and a checkpoint's file, is told of the whole. */
-static void impossible_shapes_are_refused(void)
+TEST(impossible_shapes_are_refused)
 {
     check_llm_file(LLAMA "'num_hidden_layers': 2, 'num_attention_heads': 0, 'head_dim': 16}",
                    "1:1: error: no LLM has this shape: the number of attention and of key-value heads must be");
@@ -255,7 +255,7 @@ static void impossible_shapes_are_refused(void)
 }
 
 /* Wherever memory runs out, the reader says so and leaks nothing. */
-static void running_out_of_memory_is_survived(void)
+TEST(running_out_of_memory_is_survived)
 {
     int successes = 0;
     for (long n = 0; n < 400 && successes == 0; n++) {
@@ -273,20 +273,4 @@ static void running_out_of_memory_is_survived(void)
         session_end(&session);
     }
     CHECK_EQ_INT(successes, 1);
-}
-
-TEST_SUITE(catalog)
-{
-    TEST(every_gpu_value_is_sourced);
-    TEST(fp32_peaks_follow_from_cores_and_clock);
-    TEST(fp16_peaks_follow_from_sms_and_clock);
-    TEST(gpu_values_are_in_order);
-    TEST(parameters_are_the_published_ones);
-    TEST(llm_values_are_in_order);
-    TEST(active_parameters_of_a_mixture);
-    TEST(unknown_names_get_suggestions);
-    TEST(a_missing_catalog_is_named);
-    TEST(paths_are_read_as_they_are);
-    TEST(impossible_shapes_are_refused);
-    TEST(running_out_of_memory_is_survived);
 }

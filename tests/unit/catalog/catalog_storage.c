@@ -42,7 +42,7 @@ static void check_device(const struct storage_spec *spec)
     CHECK(!(device->capacity_bytes < 90e9));
 }
 
-static void every_entry_is_whole_and_sourced(void)
+TEST(every_entry_is_whole_and_sourced)
 {
     struct session session;
     session_begin(&session);
@@ -61,7 +61,7 @@ static void every_entry_is_whole_and_sourced(void)
     session_end(&session);
 }
 
-static void software_is_found_by_name(void)
+TEST(software_is_found_by_name)
 {
     struct session session;
     session_begin(&session);
@@ -101,7 +101,7 @@ static void check_refused(const char *text, const char *expected)
 #define WRITE "'write': {'bandwidth': '1GB/s', 'sustained': '1GB/s', 'latency': '1us'}"
 #define READ "'read': {'bandwidth': '2GB/s', 'sustained': '2GB/s', 'latency': '1us'}"
 
-static void impossible_devices_are_refused(void)
+TEST(impossible_devices_are_refused)
 {
     check_refused(HEAD WRITE
                   ", 'kind': 'ssd',\n'read': {'bandwidth': '2GB/s', 'sustained': '3GB/s', 'latency': '1us'}}",
@@ -115,7 +115,7 @@ static void impossible_devices_are_refused(void)
                   "drive.json:4:23: error: 'bandwidth' needs a unit, got 2");
 }
 
-static void unknown_names_get_suggestions(void)
+TEST(unknown_names_get_suggestions)
 {
     struct session session;
     session_begin(&session);
@@ -128,7 +128,7 @@ static void unknown_names_get_suggestions(void)
 }
 
 /* Wherever memory runs out, the reader says so and leaks nothing. */
-static void running_out_of_memory_is_survived(void)
+TEST(running_out_of_memory_is_survived)
 {
     bool done = false;
     for (long n = 0; n < 400 && !done; n++) {
@@ -143,13 +143,4 @@ static void running_out_of_memory_is_survived(void)
         session_end(&session);
     }
     CHECK(done);
-}
-
-TEST_SUITE(catalog_storage)
-{
-    TEST(every_entry_is_whole_and_sourced);
-    TEST(software_is_found_by_name);
-    TEST(impossible_devices_are_refused);
-    TEST(unknown_names_get_suggestions);
-    TEST(running_out_of_memory_is_survived);
 }

@@ -30,7 +30,7 @@ static void check_finding(const char *text, int64_t tensor_parallel, const char 
 }
 
 /* Reading the weights takes 17.2 GB / (2.039 TB/s * 0.75) = 11.3 ms; overheads and collectives come on top. */
-static void a_roofline_by_its_defaults(void)
+TEST(a_roofline_by_its_defaults)
 {
     MUST(make("{'cost': 'roofline'}", 8, 1) == 0);
     CHECK_EQ_STR(made.model.kind, "roofline");
@@ -41,7 +41,7 @@ static void a_roofline_by_its_defaults(void)
     unmake();
 }
 
-static void parameters_of_the_scenario_count(void)
+TEST(parameters_of_the_scenario_count)
 {
     const struct iteration_work work = {.decode_sequences = 4, .decode_context_tokens = 4000};
     MUST(make("{'cost': 'roofline'}", 8, 1) == 0);
@@ -56,7 +56,7 @@ static void parameters_of_the_scenario_count(void)
 }
 
 /* The closed form of the Vidur cases, on two pipeline stages: undivided parts stay whole. */
-static void affine_from_a_document(void)
+TEST(affine_from_a_document)
 {
     MUST(make("{'cost': {'kind': 'affine', "
               "'prefill': {'fixed': '5ms', 'per_token': '50us', 'per_sequence': '20us', 'per_pair': '2ns'}, "
@@ -73,7 +73,7 @@ static void affine_from_a_document(void)
     unmake();
 }
 
-static void table_from_a_document(void)
+TEST(table_from_a_document)
 {
     MUST(make("{'cost': {'kind': 'table', 'mixed_factor': 1.2, "
               "'prefill': [{'tokens': 1000, 'time': '100ms'}, {'tokens': 500, 'time': '60ms'}], "
@@ -108,7 +108,7 @@ static int make_from_file(const char *csv, const char *more)
 }
 
 /* Both shapes of 1000 tokens go together, the empty cell is left out, the H100 is not asked for. */
-static void table_from_a_file(void)
+TEST(table_from_a_file)
 {
     MUST(make_from_file(measured_csv, "") == 0);
     CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 1000}), 102e-3, 1e-15);
@@ -121,7 +121,7 @@ static void table_from_a_file(void)
 }
 
 /* Decoding over the batch alone: of the rows of 500 and 1000 tokens, and of that of 2000 alone. */
-static void decoding_may_be_looked_up_by_other_columns(void)
+TEST(decoding_may_be_looked_up_by_other_columns)
 {
     static const char csv[] = "gpu,batch,length,first,next\n"
                               "a100,1,500,60,30\n"
@@ -143,7 +143,7 @@ static void check_file_finding(const char *csv, int code, const char *expected)
     unmake();
 }
 
-static void wrong_files_are_named(void)
+TEST(wrong_files_are_named)
 {
     check_file_finding("gpu,batch,first,next\na100,1,2,3\n", SIM_E_DATA, "length");
     check_file_finding("gpu,batch,length,first,next\na100,1,500,sixty,30\n", SIM_E_DATA,
@@ -157,7 +157,7 @@ static void wrong_files_are_named(void)
                   "either from a 'file' or from 'prefill' and 'decode'");
 }
 
-static void wrong_costs_are_named(void)
+TEST(wrong_costs_are_named)
 {
     check_finding("{'cost': 'rooflin'}", 8, "did you mean 'roofline'?");
     check_finding("{'cost': {'kind': 'roofline', 'iteration_overhead': 3}}", 8,
@@ -175,7 +175,7 @@ static void wrong_costs_are_named(void)
 }
 
 /* Wherever memory runs out, making a model says so and leaks nothing. */
-static void running_out_of_memory_is_survived(void)
+TEST(running_out_of_memory_is_survived)
 {
     int code = SIM_E_NOMEM;
     for (long n = 0; n < 1000 && code != 0; n++) {
@@ -187,17 +187,4 @@ static void running_out_of_memory_is_survived(void)
         unmake();
     }
     CHECK_EQ_INT(code, 0);
-}
-
-TEST_SUITE(cost)
-{
-    TEST(a_roofline_by_its_defaults);
-    TEST(parameters_of_the_scenario_count);
-    TEST(affine_from_a_document);
-    TEST(table_from_a_document);
-    TEST(table_from_a_file);
-    TEST(decoding_may_be_looked_up_by_other_columns);
-    TEST(wrong_files_are_named);
-    TEST(wrong_costs_are_named);
-    TEST(running_out_of_memory_is_survived);
 }

@@ -20,14 +20,14 @@ static double seconds(const struct engine_params *params, int64_t prompts, int64
     return engine_iteration(params, 10.0, &work, piece_line(gpu_s, 0.0)).now;
 }
 
-static void slow_gpus_hide_launches(void)
+TEST(slow_gpus_hide_launches)
 {
     CHECK_NEAR(seconds(&eager, 0, 2, 50e-3), 50e-3 + 5e-3 + 2e-4, 1e-15);
     CHECK_NEAR(seconds(&eager, 0, 2, 0.0), 10e-3 + 5e-3 + 2e-4, 1e-15);
     CHECK_NEAR(seconds(&eager, 1, 2, 50e-3), 50e-3 + 5e-3 + 3e-4 + 7e-3, 1e-15);
 }
 
-static void graphs_need_no_launches(void)
+TEST(graphs_need_no_launches)
 {
     struct engine_params graphs = eager;
     graphs.graph_tokens = 102;
@@ -36,7 +36,7 @@ static void graphs_need_no_launches(void)
 }
 
 /* Along a run the host holds a growing GPU time up until it is overtaken. */
-static void launches_end_along_a_run(void)
+TEST(launches_end_along_a_run)
 {
     const struct iteration_work work = {.decode_sequences = 1};
     const struct piece run = engine_iteration(&eager, 10.0, &work, piece_line(9e-3, 1e-4));
@@ -77,7 +77,7 @@ static const char example[] =
     " 'overhead': [{'tensor_parallel': 2, 'iteration': '4ms', 'sequence': '8us'},"
     "              {'tensor_parallel': 8, 'iteration': '8ms', 'sequence': '4us', 'prompt': '2ms'}]}";
 
-static void overheads_between_degrees(void)
+TEST(overheads_between_degrees)
 {
     static const struct {
         int64_t degree;
@@ -99,7 +99,7 @@ static void overheads_between_degrees(void)
     arena_fini(&session.arena);
 }
 
-static void a_guess_says_what_it_rests_on(void)
+TEST(a_guess_says_what_it_rests_on)
 {
     static const struct {
         const char *gpus, *gpu, *caveat;
@@ -132,7 +132,7 @@ static void a_guess_says_what_it_rests_on(void)
     arena_fini(&session.arena);
 }
 
-static void launches_by_gpu(void)
+TEST(launches_by_gpu)
 {
     struct session session;
     struct engine_preset preset;
@@ -146,7 +146,7 @@ static void launches_by_gpu(void)
     arena_fini(&session.arena);
 }
 
-static void wrong_presets_are_refused(void)
+TEST(wrong_presets_are_refused)
 {
     struct session session;
     struct engine_preset preset;
@@ -166,7 +166,7 @@ static void wrong_presets_are_refused(void)
 }
 
 /* Every preset can be read, and its numbers are what an engine may take. */
-static void presets_of_the_catalog(void)
+TEST(presets_of_the_catalog)
 {
     struct session session;
     struct catalog_names names;
@@ -195,7 +195,7 @@ static double small_batch_s(const char *document)
     return seconds;
 }
 
-static void graphs_can_be_switched_off(void)
+TEST(graphs_can_be_switched_off)
 {
     struct session session;
     struct engine_preset preset;
@@ -208,17 +208,4 @@ static void graphs_can_be_switched_off(void)
     CHECK_NEAR(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12', 'cuda_graphs': false}}"),
                launch_s + host_s, 1e-12);
     arena_fini(&session.arena);
-}
-
-TEST_SUITE(engine_host)
-{
-    TEST(slow_gpus_hide_launches);
-    TEST(graphs_need_no_launches);
-    TEST(launches_end_along_a_run);
-    TEST(overheads_between_degrees);
-    TEST(a_guess_says_what_it_rests_on);
-    TEST(launches_by_gpu);
-    TEST(wrong_presets_are_refused);
-    TEST(presets_of_the_catalog);
-    TEST(graphs_can_be_switched_off);
 }

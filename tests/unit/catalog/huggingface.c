@@ -25,7 +25,7 @@ static void dump(struct llm_spec llm, struct text *json)
 }
 
 /* A published config.json gives the shape of our own file of that name, value by value. */
-static void published_files_give_the_catalogs_shapes(void)
+TEST(published_files_give_the_catalogs_shapes)
 {
     static const char *const names[] = {"llama-2-7b",   "llama-2-70b", "mistral-7b",       "mixtral-8x7b",
                                         "yi-34b",       "qwen-72b",    "qwen3-32b",        "qwen3-30b-a3b",
@@ -50,7 +50,7 @@ static void published_files_give_the_catalogs_shapes(void)
 }
 
 /* A file that is called config.json, as in a checkpoint, goes by the name of its directory. */
-static void checkpoints_are_named_after_their_directory(void)
+TEST(checkpoints_are_named_after_their_directory)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/config.json", test_tmpdir());
@@ -70,7 +70,7 @@ static void checkpoints_are_named_after_their_directory(void)
 }
 
 /* Counts of the checkpoints of shapes that the catalog lacks. */
-static void other_shapes_have_the_published_parameters(void)
+TEST(other_shapes_have_the_published_parameters)
 {
     struct arena arena;
     arena_init(&arena);
@@ -122,7 +122,7 @@ static void check_finding(const char *text, const char *expected)
     "'num_hidden_layers': 2, 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, "                  \
     "'vocab_size': 100, 'max_position_embeddings': 512"
 
-static void findings_name_the_field(void)
+TEST(findings_name_the_field)
 {
     check_finding("{'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 4}",
                   "config.json:1:1: error: 'num_hidden_layers' is missing from the model's config.json\n"
@@ -143,7 +143,7 @@ static void findings_name_the_field(void)
                   "'quantization_config' is of a kind that is not modelled");
 }
 
-static void formats_are_taken_over(void)
+TEST(formats_are_taken_over)
 {
     static const struct {
         const char *text;
@@ -167,19 +167,9 @@ static void formats_are_taken_over(void)
     }
 }
 
-static void our_own_files_are_not_mistaken(void)
+TEST(our_own_files_are_not_mistaken)
 {
     struct llm_spec llm;
     char messages[1024];
     CHECK_EQ_INT(read_text("{'layers': 2}", &llm, messages, sizeof messages), SIM_E_USAGE);
-}
-
-TEST_SUITE(huggingface)
-{
-    TEST(published_files_give_the_catalogs_shapes);
-    TEST(checkpoints_are_named_after_their_directory);
-    TEST(other_shapes_have_the_published_parameters);
-    TEST(findings_name_the_field);
-    TEST(formats_are_taken_over);
-    TEST(our_own_files_are_not_mistaken);
 }

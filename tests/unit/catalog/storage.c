@@ -25,7 +25,7 @@ static struct storage_time read_time(const struct storage_device *device, double
     return storage_transfer_time(device, NULL, &transfer);
 }
 
-static void one_request_waits_and_moves(void)
+TEST(one_request_waits_and_moves)
 {
     const struct storage_device drive = make_drive();
     const struct storage_time time = read_time(&drive, 4096e3, 0.0, 0.0);
@@ -37,7 +37,7 @@ static void one_request_waits_and_moves(void)
 }
 
 /* Requests that follow one another cost the sum of what each costs. */
-static void one_at_a_time_adds_up(void)
+TEST(one_at_a_time_adds_up)
 {
     const struct storage_device drive = make_drive();
     for (double n = 1.0; n <= 1024.0; n *= 4.0)
@@ -45,7 +45,7 @@ static void one_at_a_time_adds_up(void)
 }
 
 /* Many requests under way hide their latency: Little's law up to the bandwidth. */
-static void many_in_flight_fill_the_bandwidth(void)
+TEST(many_in_flight_fill_the_bandwidth)
 {
     const struct storage_device drive = make_drive();
     const double bytes = 4096.0 * 1e6;
@@ -54,7 +54,7 @@ static void many_in_flight_fill_the_bandwidth(void)
     CHECK_NEAR(read_time(&drive, bytes, 4096.0, 1e6).seconds, read_time(&drive, bytes, 4096.0, 64.0).seconds, 0.0);
 }
 
-static void granules_are_whole(void)
+TEST(granules_are_whole)
 {
     const struct storage_device drive = make_drive();
     CHECK_NEAR(read_time(&drive, 1.0, 0.0, 0.0).bytes, 4096.0, 0.0);
@@ -64,7 +64,7 @@ static void granules_are_whole(void)
     CHECK_NEAR(read_time(&drive, 0.0, 4096.0, 1.0).seconds, 0.0, 0.0);
 }
 
-static void the_slowest_part_binds(void)
+TEST(the_slowest_part_binds)
 {
     struct storage_device drive = make_drive();
     const struct storage_software slow = {{0.5e9, (double)NAN}, 1e-3};
@@ -82,7 +82,7 @@ static void the_slowest_part_binds(void)
 }
 
 /* More requests under way, larger pieces or fewer bytes never take longer; no time is below the bandwidth's. */
-static void times_are_monotonic(void)
+TEST(times_are_monotonic)
 {
     const struct storage_device drive = make_drive();
     for (double piece = 4096.0; piece <= 0x1p24; piece *= 2.0)
@@ -129,7 +129,7 @@ static struct csd_time attention_time(const struct csd_spec *csd, const struct c
 }
 
 /* With as many heads of keys as of queries, in 16 bits: 4 b s h bytes, as many operations, 8 b h bytes on the link. */
-static void dense_attention_in_closed_form(void)
+TEST(dense_attention_in_closed_form)
 {
     const struct csd_spec csd = make_csd();
     const struct csd_attention attention = make_attention(1024.0, 1.0);
@@ -144,7 +144,7 @@ static void dense_attention_in_closed_form(void)
 
 /* Without computing in the drive, keys and values cross the link: 4 s h to read and 4 h to write, against 8 h (HILOS:
  * the ratio is (s + 1) / 2). */
-static void the_link_is_spared(void)
+TEST(the_link_is_spared)
 {
     const struct csd_spec csd = make_csd();
     for (double s = 64.0; s <= 65536.0; s *= 4.0) {
@@ -154,7 +154,7 @@ static void the_link_is_spared(void)
     }
 }
 
-static void pages_are_whole(void)
+TEST(pages_are_whole)
 {
     const struct csd_spec csd = make_csd();
     const struct csd_attention one = make_attention(1.0, 1.0), page = make_attention(16.0, 1.0);
@@ -165,7 +165,7 @@ static void pages_are_whole(void)
 
 /* Both steps together read more than the share that is kept, as flash gives whole pages, and less than everything
  * while little is kept; more kept is more read. */
-static void sparse_attention_reads_in_two_steps(void)
+TEST(sparse_attention_reads_in_two_steps)
 {
     struct csd_spec csd = make_csd();
     const struct csd_attention dense = make_attention(2048.0, 1.0);
@@ -186,7 +186,7 @@ static void sparse_attention_reads_in_two_steps(void)
 }
 
 /* The probability that a page of c of d channels holds one of the chosen, against drawing in turn. */
-static void channel_pages_follow_the_draw(void)
+TEST(channel_pages_follow_the_draw)
 {
     struct csd_spec csd = make_csd();
     csd.token_run = 16.0;
@@ -202,7 +202,7 @@ static void channel_pages_follow_the_draw(void)
 }
 
 /* Queries that share keys read them once when dense, and choose different ones when sparse. */
-static void grouped_queries_share_reads(void)
+TEST(grouped_queries_share_reads)
 {
     const struct csd_spec csd = make_csd();
     struct csd_attention dense = make_attention(2048.0, 1.0), sparse = make_attention(2048.0, 0.125);
@@ -217,7 +217,7 @@ static void grouped_queries_share_reads(void)
 }
 
 /* Heads split over devices: work is conserved, and each takes its share of the time. */
-static void heads_split_over_devices(void)
+TEST(heads_split_over_devices)
 {
     const struct csd_spec csd = make_csd();
     struct csd_attention all = make_attention(4096.0, 0.125), part = all;
@@ -228,7 +228,7 @@ static void heads_split_over_devices(void)
     CHECK_NEAR(4.0 * (quarter.seconds - 100e-6), whole.seconds - 100e-6, 1e-12);
 }
 
-static void every_part_of_a_csd_can_bind(void)
+TEST(every_part_of_a_csd_can_bind)
 {
     struct csd_spec csd = make_csd();
     const struct csd_attention attention = make_attention(1024.0, 1.0);
@@ -244,30 +244,11 @@ static void every_part_of_a_csd_can_bind(void)
     CHECK_EQ_INT(attention_time(&csd, &shortest).bound, CSD_BOUND_LINK);
 }
 
-static void a_second_copy_is_written(void)
+TEST(a_second_copy_is_written)
 {
     struct csd_spec csd = make_csd();
     const struct csd_attention attention = make_attention(1024.0, 1.0);
     CHECK_NEAR(csd_append_bytes(&csd, &attention, 100.0), 100.0 * 3.0 * 5120.0 * 2.0, 0.0);
     csd.dual_key = false;
     CHECK_NEAR(csd_append_bytes(&csd, &attention, 100.0), 100.0 * 2.0 * 5120.0 * 2.0, 0.0);
-}
-
-TEST_SUITE(storage)
-{
-    TEST(one_request_waits_and_moves);
-    TEST(one_at_a_time_adds_up);
-    TEST(many_in_flight_fill_the_bandwidth);
-    TEST(granules_are_whole);
-    TEST(the_slowest_part_binds);
-    TEST(times_are_monotonic);
-    TEST(dense_attention_in_closed_form);
-    TEST(the_link_is_spared);
-    TEST(pages_are_whole);
-    TEST(sparse_attention_reads_in_two_steps);
-    TEST(channel_pages_follow_the_draw);
-    TEST(grouped_queries_share_reads);
-    TEST(heads_split_over_devices);
-    TEST(every_part_of_a_csd_can_bind);
-    TEST(a_second_copy_is_written);
 }

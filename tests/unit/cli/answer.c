@@ -47,20 +47,20 @@ static void only_table(struct answer *answer)
     answer_add(answer, NULL, NULL, &table);
 }
 
-static void columns_are_aligned_by_characters(void)
+TEST(columns_are_aligned_by_characters)
 {
     CHECK_EQ_STR(printed(ANSWER_TEXT, only_table), "name           n  note   error\n"
                                                    "µs         12345             -\n"
                                                    "long name         x     12.5 %\n");
 }
 
-static void markdown_has_the_columns_of_the_text(void)
+TEST(markdown_has_the_columns_of_the_text)
 {
     CHECK_EQ_STR(printed(ANSWER_MARKDOWN, only_table), "| name | n | note | error |\n|---|---:|---|---:|\n"
                                                        "| µs | 12345 |  | - |\n| long name |  | x | 12.5 % |\n");
 }
 
-static void json_has_every_column_with_a_key(void)
+TEST(json_has_every_column_with_a_key)
 {
     CHECK_EQ_STR(printed(ANSWER_JSON, only_table),
                  "[\n"
@@ -98,7 +98,7 @@ static void several_parts(struct answer *answer)
     answer_close(answer, '}');
 }
 
-static void text_has_blank_lines_between_its_parts(void)
+TEST(text_has_blank_lines_between_its_parts)
 {
     CHECK_EQ_STR(printed(ANSWER_TEXT, several_parts), "it was measured\n"
                                                       "\n"
@@ -113,7 +113,7 @@ static void text_has_blank_lines_between_its_parts(void)
                                                       "µs    12345            -\n");
 }
 
-static void json_has_members_and_lists(void)
+TEST(json_has_members_and_lists)
 {
     CHECK_EQ_STR(printed(ANSWER_JSON, several_parts),
                  "{\n"
@@ -131,7 +131,7 @@ static void json_has_members_and_lists(void)
                  "}\n");
 }
 
-static void numbers_are_shown_with_five_digits(void)
+TEST(numbers_are_shown_with_five_digits)
 {
     static const struct {
         double value;
@@ -145,7 +145,7 @@ static void numbers_are_shown_with_five_digits(void)
     }
 }
 
-static void an_answer_without_memory_says_so(void)
+TEST(an_answer_without_memory_says_so)
 {
     struct answer_table table;
     mem_fail_after(0);
@@ -155,22 +155,10 @@ static void an_answer_without_memory_says_so(void)
     CHECK_EQ_INT(table_print(&table, 0, false, stdout), SIM_E_NOMEM);
 }
 
-static void a_failed_verb_prints_nothing(void)
+TEST(a_failed_verb_prints_nothing)
 {
     struct answer_table table;
     fill(&table);
     CHECK_EQ_INT(table_print(&table, SIM_E_DATA, false, NULL), SIM_E_DATA);
     CHECK(table.cells == NULL);
-}
-
-TEST_SUITE(answer)
-{
-    TEST(columns_are_aligned_by_characters);
-    TEST(markdown_has_the_columns_of_the_text);
-    TEST(json_has_every_column_with_a_key);
-    TEST(text_has_blank_lines_between_its_parts);
-    TEST(json_has_members_and_lists);
-    TEST(numbers_are_shown_with_five_digits);
-    TEST(an_answer_without_memory_says_so);
-    TEST(a_failed_verb_prints_nothing);
 }

@@ -51,7 +51,7 @@ static void parse(const char *const *words)
 
 #define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
 
-static void options_and_arguments_mix(void)
+TEST(options_and_arguments_mix)
 {
     PARSE("a", "-s", "x=1", "b", "--set=y=2", "-oout", "--queue", "heap", "-jq", "-", "--", "--json");
     CHECK_EQ_INT(parsed.n, 4);
@@ -67,7 +67,7 @@ static void options_and_arguments_mix(void)
     CHECK(parsed.values.json && parsed.values.quiet);
 }
 
-static void absent_options_are_zero(void)
+TEST(absent_options_are_zero)
 {
     PARSE("a");
     CHECK_EQ_INT(parsed.n, 1);
@@ -75,7 +75,7 @@ static void absent_options_are_zero(void)
     CHECK(!parsed.values.json && !parsed.values.quiet);
 }
 
-static void every_wrong_option_is_reported(void)
+TEST(every_wrong_option_is_reported)
 {
     PARSE("--sett", "--json=1", "-x", "--queue=list", "--output");
     CHECK_EQ_INT(parsed.n, SIM_E_USAGE);
@@ -88,7 +88,7 @@ static void every_wrong_option_is_reported(void)
     CHECK_EQ_STR(parsed.diag.items[4].text, "option '--output' needs FILE");
 }
 
-static void texts_have_an_end(void)
+TEST(texts_have_an_end)
 {
     static char word[] = "-sk=v";
     char *argv[OPTION_MAX_TEXTS + 1];
@@ -103,7 +103,7 @@ static void texts_have_an_end(void)
     CHECK_EQ_STR(parsed.diag.items[0].text, "more than 256 options '--set'");
 }
 
-static void help_has_the_groups_of_the_table(void)
+TEST(help_has_the_groups_of_the_table)
 {
     struct text help;
     text_init(&help);
@@ -116,13 +116,4 @@ static void help_has_the_groups_of_the_table(void)
                              "  -j, --json                  a flag\n"
                              "  -q, --quiet                 another flag\n");
     text_fini(&help);
-}
-
-TEST_SUITE(cli)
-{
-    TEST(options_and_arguments_mix);
-    TEST(absent_options_are_zero);
-    TEST(every_wrong_option_is_reported);
-    TEST(texts_have_an_end);
-    TEST(help_has_the_groups_of_the_table);
 }

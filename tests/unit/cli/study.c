@@ -47,7 +47,7 @@ static const char *values_at(struct session *session, size_t i)
     return values;
 }
 
-static void points_are_the_product(void)
+TEST(points_are_the_product)
 {
     struct session session;
     struct study_run run;
@@ -68,7 +68,7 @@ static void points_are_the_product(void)
     arena_fini(&session.arena);
 }
 
-static void ranges_keep_their_unit(void)
+TEST(ranges_keep_their_unit)
 {
     static const struct {
         const char *range, *values[3];
@@ -96,7 +96,7 @@ static void ranges_keep_their_unit(void)
 }
 
 /* An object that names a policy takes the place of the one before, with its parameters; another one is laid over. */
-static void objects_are_values(void)
+TEST(objects_are_values)
 {
     struct session session;
     struct study_run run;
@@ -115,7 +115,7 @@ static void objects_are_values(void)
 
 /* What is set within a key comes behind it, whichever axis is written first; the values in the results stay in
  * order. */
-static void keys_within_keys_are_set_behind_them(void)
+TEST(keys_within_keys_are_set_behind_them)
 {
     static const char *const expected[] = {"keep=rows", "x.c=null", "x.c={\"policy\": \"p\"}",
                                            "x.c.d.e=1", "y=2",      "x.c.d=word"};
@@ -137,7 +137,7 @@ static void keys_within_keys_are_set_behind_them(void)
 }
 
 /* A finding about a value names the place where the study has it. */
-static void values_know_their_places(void)
+TEST(values_know_their_places)
 {
     struct session session;
     struct study_run run;
@@ -157,7 +157,7 @@ static void values_know_their_places(void)
     arena_fini(&session.arena);
 }
 
-static void a_command_line_sets_what_the_study_leaves_open(void)
+TEST(a_command_line_sets_what_the_study_leaves_open)
 {
     static const struct {
         const char *setting, *message;
@@ -211,13 +211,13 @@ static void check_sample(const char *kind)
     arena_fini(&session.arena);
 }
 
-static void samples_fill_their_ranges(void)
+TEST(samples_fill_their_ranges)
 {
     check_sample("random");
     check_sample("sobol");
 }
 
-static void definitions_parse_to_the_same_study(void)
+TEST(definitions_parse_to_the_same_study)
 {
     static const char json[] =
         "{\"name\": \"n\", \"scenario\": \"x.json\", \"set\": {\"a.b\": \"5\", \"c\": {\"policy\": \"p\"}}, \"seeds\": 3,"
@@ -241,7 +241,7 @@ static void definitions_parse_to_the_same_study(void)
     arena_fini(&second.arena);
 }
 
-static void findings_tell_the_place(void)
+TEST(findings_tell_the_place)
 {
 #define AXIS(text) "{\"scenario\": \"x.json\",\n \"axes\": [" text "]}"
 #define SEARCH(text) "{\"scenario\": \"x.json\",\n \"search\": {" text "}}"
@@ -324,7 +324,7 @@ static double find(const struct study_search *search, double limit, struct bisec
     return state->good;
 }
 
-static void bisection_finds_the_limit(void)
+TEST(bisection_finds_the_limit)
 {
     struct study_search whole = {.is_largest = true, .range = {.from = 1, .to = 100, .is_whole = true}};
     struct study_search real = {.is_largest = true, .tolerance = 1e-3, .range = {.from = 1, .to = 64, .is_log = true}};
@@ -343,7 +343,7 @@ static void bisection_finds_the_limit(void)
     }
 }
 
-static void brackets_that_do_not_bracket_are_told(void)
+TEST(brackets_that_do_not_bracket_are_told)
 {
     struct study_search search = {.is_largest = true, .range = {.from = 1, .to = 8, .is_whole = true}};
     struct bisection state;
@@ -359,7 +359,7 @@ static void brackets_that_do_not_bracket_are_told(void)
     CHECK_EQ_STR(search_note(&search, &state), "met at the lower end of the bracket too");
 }
 
-static void conditions_hold_on_the_mean_or_under_every_seed(void)
+TEST(conditions_hold_on_the_mean_or_under_every_seed)
 {
     const struct search_condition conditions[] = {{"a", 2, true}, {"b", 10, false}};
     struct study_search search = {.n_conditions = 2, .conditions = conditions};
@@ -371,7 +371,7 @@ static void conditions_hold_on_the_mean_or_under_every_seed(void)
     CHECK(search_holds(&search, values, 1));
 }
 
-static void memory_may_run_out_anywhere(void)
+TEST(memory_may_run_out_anywhere)
 {
     static const char json[] =
         "{\"scenario\": \"x.json\", \"set\": {\"c\": {\"policy\": \"p\"}}, \"seeds\": [1, 2],"
@@ -389,21 +389,4 @@ static void memory_may_run_out_anywhere(void)
         arena_fini(&session.arena);
     }
     CHECK(session.code == 0 && n > 10);
-}
-
-TEST_SUITE(study)
-{
-    TEST(points_are_the_product);
-    TEST(ranges_keep_their_unit);
-    TEST(objects_are_values);
-    TEST(keys_within_keys_are_set_behind_them);
-    TEST(values_know_their_places);
-    TEST(a_command_line_sets_what_the_study_leaves_open);
-    TEST(samples_fill_their_ranges);
-    TEST(definitions_parse_to_the_same_study);
-    TEST(findings_tell_the_place);
-    TEST(bisection_finds_the_limit);
-    TEST(brackets_that_do_not_bracket_are_told);
-    TEST(conditions_hold_on_the_mean_or_under_every_seed);
-    TEST(memory_may_run_out_anywhere);
 }

@@ -26,7 +26,7 @@ static int require_in_child(bool holds)
     return status;
 }
 
-static void a_violated_requirement_ends_the_process(void)
+TEST(a_violated_requirement_ends_the_process)
 {
     int status = require_in_child(true);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -36,9 +36,4 @@ static void a_violated_requirement_ends_the_process(void)
 #else
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 70);
 #endif
-}
-
-TEST_SUITE(check)
-{
-    TEST(a_violated_requirement_ends_the_process);
 }

@@ -73,7 +73,7 @@ static void check_setting(const char *setting, const char *expected)
     unbind();
 }
 
-static void defaults_fill_what_is_absent(void)
+TEST(defaults_fill_what_is_absent)
 {
     const struct site *site = &bound.site;
     MUST(bind("{'memory': '80GiB'}", NULL) == 0);
@@ -95,7 +95,7 @@ static void defaults_fill_what_is_absent(void)
     unbind();
 }
 
-static void every_kind_is_read(void)
+TEST(every_kind_is_read)
 {
     const struct site *site = &bound.site;
     bind("{'title': 'caf\xc3\xa9', 'strict': false, 'nodes': 1e2, 'seed': -9223372036854775808,\n"
@@ -147,7 +147,7 @@ static void every_kind_is_read(void)
     unbind();
 }
 
-static void unknown_keys_are_named(void)
+TEST(unknown_keys_are_named)
 {
     check_messages("{'memory': '1GB',\n 'power': {'bugdet': '1MW'}}",
                    "t.json:2:12: error: unknown key 'bugdet' in 'power'; did you mean 'budget'?");
@@ -166,7 +166,7 @@ static void unknown_keys_are_named(void)
                    "t.json:1:29: error: unknown key 'sourc' in 'memory'; did you mean 'source'?");
 }
 
-static void missing_fields_are_named(void)
+TEST(missing_fields_are_named)
 {
     check_messages("\n {}", "t.json:2:2: error: missing 'memory'; expected a quantity such as \"80GiB\"");
     check_messages("{'memory': null}", "t.json:1:12: error: missing 'memory'; expected a quantity such as \"80GiB\"");
@@ -179,7 +179,7 @@ static void missing_fields_are_named(void)
                    "t.json:1:30: error: missing 'policy' in 'probing'; expected the name of a batching policy");
 }
 
-static void wrong_types_are_told(void)
+TEST(wrong_types_are_told)
 {
     check_messages("{'memory': true,\n'title': 1,\n'strict': 1,\n'nodes': 'four',\n'load': '0.5',\n"
                    "'until': {},\n'mode': 3,\n'power': [],\n'services': 'chat',\n'racks': {},\n"
@@ -208,7 +208,7 @@ static void wrong_types_are_told(void)
                    "t.json:1:43: error: 'seed' must fit in 64 bits, got 9223372036854775808");
 }
 
-static void quantities_need_units(void)
+TEST(quantities_need_units)
 {
     check_messages("{'memory': 80}", "t.json:1:12: error: 'memory' needs a unit, got 80; write \"80GB\" or \"80GiB\"");
     check_messages("{'memory': '80'}",
@@ -226,7 +226,7 @@ static void quantities_need_units(void)
     check_messages("{'memory': '1GB', 'until': '4000000d'}", "t.json:1:28: error: 'until' is longer than 292 years");
 }
 
-static void ranges_are_told_in_the_unit_of_the_field(void)
+TEST(ranges_are_told_in_the_unit_of_the_field)
 {
     check_messages("{'memory': '1GB', 'nodes': 0, 'power': {'budget': '20MW', 'idle': 2},\n"
                    " 'slo': {'ttft': '0.1ns', 'tpot': '1min'},\n"
@@ -245,7 +245,7 @@ static void ranges_are_told_in_the_unit_of_the_field(void)
                    "t.json:5:48: error: 'watermark' must be between 0 and 0.5, got 0.51");
 }
 
-static void unknown_words_get_a_suggestion(void)
+TEST(unknown_words_get_a_suggestion)
 {
     check_messages("{'memory': '1GB', 'mode': 'exakt'}",
                    "t.json:1:27: error: unknown mode 'exakt'; did you mean 'exact'?");
@@ -260,7 +260,7 @@ static void unknown_words_get_a_suggestion(void)
                    "t.json:1:32: error: the name 'my chat' may hold only letters, digits, '_', '.' and '-'");
 }
 
-static void settings_go_over_the_document(void)
+TEST(settings_go_over_the_document)
 {
     const char *settings[] = {"nodes=7",           "title=2024",     "trace=./a/../b.csv",    "power.budget=2kW",
                               "racks.0.label=top", "mode=fast",      "services.chat-3.1.replicas=2",
@@ -292,7 +292,7 @@ static void settings_go_over_the_document(void)
     unbind();
 }
 
-static void settings_take_the_longest_key_that_fits(void)
+TEST(settings_take_the_longest_key_that_fits)
 {
     const char *settings[] = {"services.a.b.replicas=2", "services.a.replicas=3", NULL};
     MUST(bind("{'memory': '1GB', 'services': {'a.b': {}, 'a': {}}}", settings) == 0);
@@ -302,7 +302,7 @@ static void settings_take_the_longest_key_that_fits(void)
     unbind();
 }
 
-static void settings_are_checked_like_documents(void)
+TEST(settings_are_checked_like_documents)
 {
     check_setting("nodes=0", "--set nodes: error: 'nodes' must be at least 1, got 0");
     check_setting("power.bugdet=1MW",
@@ -331,7 +331,7 @@ static void settings_are_checked_like_documents(void)
                                                   "'services.chat-3.1'; did you mean 'replicas'?");
 }
 
-static void values_tell_where_they_stand(void)
+TEST(values_tell_where_they_stand)
 {
     struct config_origin origin;
     MUST(bind("{'memory': {'value': '1GB', 'source': 'the sheet', 'sure': 'paper'},\n"
@@ -351,7 +351,7 @@ static void values_tell_where_they_stand(void)
     unbind();
 }
 
-static void all_findings_are_counted(void)
+TEST(all_findings_are_counted)
 {
     char text[1024] = "{'memory': '1GB'";
     for (int i = 0; i < 30; i++) snprintf(text + strlen(text), sizeof text - strlen(text), ", 'unknown_%d': 1", i);
@@ -360,21 +360,4 @@ static void all_findings_are_counted(void)
     CHECK_EQ_INT(bound.diag.n_errors, 30);
     CHECK_EQ_INT(bound.diag.n_items, DIAG_MAX_ITEMS);
     unbind();
-}
-
-TEST_SUITE(config)
-{
-    TEST(defaults_fill_what_is_absent);
-    TEST(every_kind_is_read);
-    TEST(unknown_keys_are_named);
-    TEST(missing_fields_are_named);
-    TEST(wrong_types_are_told);
-    TEST(quantities_need_units);
-    TEST(ranges_are_told_in_the_unit_of_the_field);
-    TEST(unknown_words_get_a_suggestion);
-    TEST(settings_go_over_the_document);
-    TEST(settings_take_the_longest_key_that_fits);
-    TEST(settings_are_checked_like_documents);
-    TEST(values_tell_where_they_stand);
-    TEST(all_findings_are_counted);
 }

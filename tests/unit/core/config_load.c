@@ -78,7 +78,7 @@ static void check_messages(const char *name, int code, const char *expected)
     unload();
 }
 
-static void later_documents_go_over_earlier_ones(void)
+TEST(later_documents_go_over_earlier_ones)
 {
     loaded.directory = test_tmpdir();
     write_file("base.json", "{'memory': '1GB', 'nodes': 1, 'load': 1, 'title': 'base',\n"
@@ -108,7 +108,7 @@ static void later_documents_go_over_earlier_ones(void)
     unload();
 }
 
-static void extending_nothing_changes_nothing(void)
+TEST(extending_nothing_changes_nothing)
 {
     loaded.directory = test_tmpdir();
     write_file("a.json", "{'memory': '1GB', 'extends': []}");
@@ -120,7 +120,7 @@ static void extending_nothing_changes_nothing(void)
     unload();
 }
 
-static void parameters_may_be_laid_over_a_short_variant(void)
+TEST(parameters_may_be_laid_over_a_short_variant)
 {
     loaded.directory = test_tmpdir();
     write_file("base.json", "{'memory': '1GB', 'probing': 'vllm-v0'}");
@@ -141,7 +141,7 @@ static void parameters_may_be_laid_over_a_short_variant(void)
     unload();
 }
 
-static void paths_start_at_the_file_that_names_them(void)
+TEST(paths_start_at_the_file_that_names_them)
 {
     char trace[512];
     loaded.directory = test_tmpdir();
@@ -154,7 +154,7 @@ static void paths_start_at_the_file_that_names_them(void)
     unload();
 }
 
-static void roots_are_looked_through_after_the_directory(void)
+TEST(roots_are_looked_through_after_the_directory)
 {
     char one[512], two[512];
     loaded.directory = test_tmpdir();
@@ -180,7 +180,7 @@ static void roots_are_looked_through_after_the_directory(void)
     config_destroy(loaded.config);
 }
 
-static void what_cannot_be_read_is_reported_where_it_is_named(void)
+TEST(what_cannot_be_read_is_reported_where_it_is_named)
 {
     loaded.directory = test_tmpdir();
     write_file("a.json", "{\n 'extends': ['b.json',\n 'gone.json', 3]}");
@@ -197,7 +197,7 @@ static void what_cannot_be_read_is_reported_where_it_is_named(void)
     check_messages("/dev/zero", SIM_E_IO, "/dev/zero: error: cannot read the file: File too large");
 }
 
-static void cycles_of_extends_are_found(void)
+TEST(cycles_of_extends_are_found)
 {
     loaded.directory = test_tmpdir();
     write_file("self.json", "{'extends': './self.json'}");
@@ -209,7 +209,7 @@ static void cycles_of_extends_are_found(void)
     check_messages("a.json", SIM_E_CONFIG, "c.json:1:24: error: 'a.json' extends itself through other documents");
 }
 
-static void the_same_document_may_be_extended_twice(void)
+TEST(the_same_document_may_be_extended_twice)
 {
     loaded.directory = test_tmpdir();
     write_file("base.json", "{'memory': '1GB'}");
@@ -221,7 +221,7 @@ static void the_same_document_may_be_extended_twice(void)
     unload();
 }
 
-static void extends_has_a_depth_limit(void)
+TEST(extends_has_a_depth_limit)
 {
     loaded.directory = test_tmpdir();
     for (int i = 0; i < 18; i++) {
@@ -235,7 +235,7 @@ static void extends_has_a_depth_limit(void)
     check_messages("02.json", SIM_OK, "");
 }
 
-static void findings_name_the_file_they_are_in(void)
+TEST(findings_name_the_file_they_are_in)
 {
     loaded.directory = test_tmpdir();
     write_file("base.json", "{'memory': 80,\n 'power': {'bugdet': '1kW'}, 'racks': [{}]}");
@@ -271,7 +271,7 @@ static int write_all(void)
     return code;
 }
 
-static void memory_may_run_out_anywhere(void)
+TEST(memory_may_run_out_anywhere)
 {
     char path[512];
     loaded.directory = test_tmpdir();
@@ -294,7 +294,7 @@ static void memory_may_run_out_anywhere(void)
 }
 
 /* A wrong document stays wrong when memory runs out: the answer is one of the two codes, never success. */
-static void memory_may_run_out_while_reporting(void)
+TEST(memory_may_run_out_while_reporting)
 {
     char path[512];
     loaded.directory = test_tmpdir();
@@ -309,20 +309,4 @@ static void memory_may_run_out_while_reporting(void)
     }
     CHECK_EQ_INT(code, SIM_E_CONFIG);
     CHECK_EQ_INT(loaded.diag.n_errors, 5);
-}
-
-TEST_SUITE(config_load)
-{
-    TEST(later_documents_go_over_earlier_ones);
-    TEST(extending_nothing_changes_nothing);
-    TEST(parameters_may_be_laid_over_a_short_variant);
-    TEST(paths_start_at_the_file_that_names_them);
-    TEST(roots_are_looked_through_after_the_directory);
-    TEST(what_cannot_be_read_is_reported_where_it_is_named);
-    TEST(cycles_of_extends_are_found);
-    TEST(the_same_document_may_be_extended_twice);
-    TEST(extends_has_a_depth_limit);
-    TEST(findings_name_the_file_they_are_in);
-    TEST(memory_may_run_out_anywhere);
-    TEST(memory_may_run_out_while_reporting);
 }

@@ -39,7 +39,7 @@ static void output_fini(void)
     text_fini(&output.text);
 }
 
-static void a_dump_is_complete_and_readable(void)
+TEST(a_dump_is_complete_and_readable)
 {
     MUST(output_init());
     CHECK_EQ_INT(config_dump(site_fields, &site_families, &output.site, &output.text), 0);
@@ -95,7 +95,7 @@ static void a_dump_is_complete_and_readable(void)
     output_fini();
 }
 
-static void every_value_is_explained(void)
+TEST(every_value_is_explained)
 {
     MUST(output_init());
     CHECK_EQ_INT(config_explain(output.config, site_fields, &site_families, &output.site, &output.text), 0);
@@ -153,7 +153,7 @@ static const cJSON *referred(const cJSON *schema, const cJSON *reference)
     return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(schema, "$defs"), path + sizeof defs - 1);
 }
 
-static void the_schema_is_json_and_tells_the_table(void)
+TEST(the_schema_is_json_and_tells_the_table)
 {
     text_init(&output.text);
     CHECK_EQ_INT(config_schema(site_fields, &site_families, &output.text), 0);
@@ -213,7 +213,7 @@ static bool tree_alternative(const void *context, const char *family, size_t ind
     return true;
 }
 
-static void the_schema_of_a_family_that_contains_itself_ends(void)
+TEST(the_schema_of_a_family_that_contains_itself_ends)
 {
     static const struct config_families trees = {tree_alternative, NULL};
     text_init(&output.text);
@@ -232,7 +232,7 @@ static void the_schema_of_a_family_that_contains_itself_ends(void)
     text_fini(&output.text);
 }
 
-static void json_is_indented_but_for_rows(void)
+TEST(json_is_indented_but_for_rows)
 {
     struct json_writer writer;
     text_init(&output.text);
@@ -253,13 +253,4 @@ static void json_is_indented_but_for_rows(void)
     json_write_close(&writer, ']');
     CHECK_EQ_STR(output.text.chars, "[\n  {},\n  {\"a\": null, \"b\": [false, 1.5]},\n  [\n    \"c\"\n  ]\n]");
     text_fini(&output.text);
-}
-
-TEST_SUITE(config_output)
-{
-    TEST(a_dump_is_complete_and_readable);
-    TEST(every_value_is_explained);
-    TEST(the_schema_is_json_and_tells_the_table);
-    TEST(the_schema_of_a_family_that_contains_itself_ends);
-    TEST(json_is_indented_but_for_rows);
 }

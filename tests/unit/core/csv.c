@@ -43,7 +43,7 @@ static const char *rows(const char *text)
     return rows_of(&(struct csv_options){0}, text, strlen(text));
 }
 
-static void rows_come_in_every_public_form(void)
+TEST(rows_come_in_every_public_form)
 {
     CHECK_EQ_STR(rows("a,b\n1,2\n"), "[a|b][1|2]");
     CHECK_EQ_STR(rows("a,b\r\n1,2\r\n"), "[a|b][1|2]");
@@ -58,7 +58,7 @@ static void rows_come_in_every_public_form(void)
     CHECK_EQ_STR(rows("x"), "[x]");
 }
 
-static void quoted_fields_may_hold_anything(void)
+TEST(quoted_fields_may_hold_anything)
 {
     CHECK_EQ_STR(rows("\"a,b\",c\n"), "[a,b|c]");
     CHECK_EQ_STR(rows("\"say \"\"hi\"\"\",2\r\n3,4"), "[say \"hi\"|2][3|4]");
@@ -68,7 +68,7 @@ static void quoted_fields_may_hold_anything(void)
     CHECK_EQ_STR(rows("1,\"last\""), "[1|last]");
 }
 
-static void malformed_quotes_name_their_place(void)
+TEST(malformed_quotes_name_their_place)
 {
     const char *hint = "; a field with quotes is quoted as a whole, with \"\" for each quote in it";
     char expected[512];
@@ -78,7 +78,7 @@ static void malformed_quotes_name_their_place(void)
     CHECK_EQ_STR(rows("1,2\n\"abc\"d,7\n3,4\n"), expected);
 }
 
-static void a_quote_that_is_not_closed_costs_its_own_line(void)
+TEST(a_quote_that_is_not_closed_costs_its_own_line)
 {
     const char *close = "; close it with a quote";
     char expected[512];
@@ -93,7 +93,7 @@ static void a_quote_that_is_not_closed_costs_its_own_line(void)
 }
 
 /* However many lines follow, and however many stray quotes are among them: every other row arrives. */
-static void stray_quotes_lose_no_other_row(void)
+TEST(stray_quotes_lose_no_other_row)
 {
     enum { ROWS = 100000, EVERY = 997 };
     char *text = malloc(ROWS * 16);
@@ -122,7 +122,7 @@ static void stray_quotes_lose_no_other_row(void)
     free(text);
 }
 
-static void other_dialects(void)
+TEST(other_dialects)
 {
     CHECK_EQ_STR(rows_of(&(struct csv_options){.delimiter = '\t'}, "a\t\tb c\n", 7), "[a||b c]");
     CHECK_EQ_STR(rows_of(&(struct csv_options){.delimiter = ';', .comment = '#'}, "# x\na;b,c\n", 10), "[a|b,c]");
@@ -134,7 +134,7 @@ static void other_dialects(void)
     CHECK_EQ_STR(rows_of(&lines, json, strlen(json)), "[{\"a\": 1, \"b\": 2}][{}]");
 }
 
-static void rows_longer_than_the_buffer_arrive_whole(void)
+TEST(rows_longer_than_the_buffer_arrive_whole)
 {
     enum { FIELDS = 400000 };
     char *text = malloc(2 * FIELDS + 16);
@@ -160,7 +160,7 @@ static void rows_longer_than_the_buffer_arrive_whole(void)
     free(text);
 }
 
-static void a_line_without_end_is_refused(void)
+TEST(a_line_without_end_is_refused)
 {
     size_t n = 17 * 1024 * 1024;
     char *text = malloc(n);
@@ -171,7 +171,7 @@ static void a_line_without_end_is_refused(void)
     free(text);
 }
 
-static void lines_behind_one_that_is_too_long_are_read(void)
+TEST(lines_behind_one_that_is_too_long_are_read)
 {
     size_t n = 0, n_long = 17 * 1024 * 1024;
     char *text = malloc(n_long + 64);
@@ -185,7 +185,7 @@ static void lines_behind_one_that_is_too_long_are_read(void)
 }
 
 /* A quote that is open for more than a row may have, in lines that are short. */
-static void a_row_without_end_is_given_up(void)
+TEST(a_row_without_end_is_given_up)
 {
     enum { LINES = 17 * 1024 * 1024 / 64 };
     char *text = malloc(LINES * 64 + 2);
@@ -224,7 +224,7 @@ static const char *header_finding(const char *text, const struct csv_column *col
     return out;
 }
 
-static void columns_are_found_by_name(void)
+TEST(columns_are_found_by_name)
 {
     const struct csv_column columns[] = {{.name = "b"}, {.name = "c", .optional = true}, {.name = "a"}};
     int positions[3];
@@ -280,7 +280,7 @@ static size_t compress_rows(unsigned char *out, size_t n_out, size_t n_rows)
     return n_compressed;
 }
 
-static void compressed_files_read_alike_and_damage_is_found(void)
+TEST(compressed_files_read_alike_and_damage_is_found)
 {
     enum { ROWS = 20000, BYTES = 1 << 20 };
     unsigned char *bytes = malloc(BYTES);
@@ -299,7 +299,7 @@ static void compressed_files_read_alike_and_damage_is_found(void)
     free(bytes);
 }
 
-static void files_that_cannot_be_opened_say_why(void)
+TEST(files_that_cannot_be_opened_say_why)
 {
     char expected[1024];
     const char *directory = test_tmpdir();
@@ -308,7 +308,7 @@ static void files_that_cannot_be_opened_say_why(void)
     CHECK_EQ_STR(file_finding("no/such/file.csv"), "no/such/file.csv: error: cannot open: No such file or directory");
 }
 
-static void running_out_of_memory_is_an_error_not_a_leak(void)
+TEST(running_out_of_memory_is_an_error_not_a_leak)
 {
     const char *text = "a,b,c\n1,\"x,y\",3\n";
     for (long n = 0; n < 40; n++) {
@@ -318,22 +318,4 @@ static void running_out_of_memory_is_an_error_not_a_leak(void)
         if (strcmp(found, "[a|b|c][1|x,y|3]") == 0) return;
     }
     CHECK_EQ_STR(rows(text), "read after 40 allocations");
-}
-
-TEST_SUITE(csv)
-{
-    TEST(rows_come_in_every_public_form);
-    TEST(quoted_fields_may_hold_anything);
-    TEST(malformed_quotes_name_their_place);
-    TEST(a_quote_that_is_not_closed_costs_its_own_line);
-    TEST(stray_quotes_lose_no_other_row);
-    TEST(other_dialects);
-    TEST(rows_longer_than_the_buffer_arrive_whole);
-    TEST(a_line_without_end_is_refused);
-    TEST(lines_behind_one_that_is_too_long_are_read);
-    TEST(a_row_without_end_is_given_up);
-    TEST(columns_are_found_by_name);
-    TEST(compressed_files_read_alike_and_damage_is_found);
-    TEST(files_that_cannot_be_opened_say_why);
-    TEST(running_out_of_memory_is_an_error_not_a_leak);
 }

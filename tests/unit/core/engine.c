@@ -96,7 +96,7 @@ static void order_body(struct rig *rig)
     run_and_expect(rig, 0, "");
 }
 
-static void events_fire_by_time_priority_owner_and_counter(void)
+TEST(events_fire_by_time_priority_owner_and_counter)
 {
     with_each_queue(order_body, (struct engine_options){0});
 }
@@ -124,7 +124,7 @@ static void zero_delay_body(struct rig *rig)
     CHECK_EQ_INT(rig->log_ns[8], 1001);
 }
 
-static void events_at_now_fire_in_their_order(void)
+TEST(events_at_now_fire_in_their_order)
 {
     with_each_queue(zero_delay_body, (struct engine_options){0});
 }
@@ -151,7 +151,7 @@ static void rearm_body(struct rig *rig)
     CHECK_EQ_INT(engine_stats(rig->engine).peak_records, 5);
 }
 
-static void arming_again_replaces_and_disarming_drops(void)
+TEST(arming_again_replaces_and_disarming_drops)
 {
     with_each_queue(rearm_body, (struct engine_options){0});
 }
@@ -171,7 +171,7 @@ static void periodic_body(struct rig *rig)
     CHECK_EQ_INT(engine_now(rig->engine), 400);
 }
 
-static void a_firing_event_is_no_longer_armed(void)
+TEST(a_firing_event_is_no_longer_armed)
 {
     with_each_queue(periodic_body, (struct engine_options){0});
 }
@@ -199,7 +199,7 @@ static void dead_after_until_body(struct rig *rig)
     CHECK_EQ_INT(engine_now(rig->engine), 100);
 }
 
-static void nothing_fires_after_until(void)
+TEST(nothing_fires_after_until)
 {
     with_each_queue(until_body, (struct engine_options){.until = 250});
     with_each_queue(dead_after_until_body, (struct engine_options){.until = 250});
@@ -225,7 +225,7 @@ static void stop_body(struct rig *rig)
     run_and_expect(rig, 0, "5");
 }
 
-static void a_stopped_run_goes_on(void)
+TEST(a_stopped_run_goes_on)
 {
     with_each_queue(stop_body, (struct engine_options){0});
 }
@@ -246,7 +246,7 @@ static void fail_body(struct rig *rig)
     run_and_expect(rig, SIM_E_POLICY, "");
 }
 
-static void the_first_failure_ends_the_run(void)
+TEST(the_first_failure_ends_the_run)
 {
     with_each_queue(fail_body, (struct engine_options){0});
 }
@@ -270,7 +270,7 @@ static void interrupt_body(struct rig *rig)
     run_and_expect(rig, 0, "8");
 }
 
-static void an_interrupted_run_goes_on(void)
+TEST(an_interrupted_run_goes_on)
 {
     with_each_queue(interrupt_body, (struct engine_options){.interrupt = &interrupt});
 }
@@ -291,7 +291,7 @@ static void stall_body(struct rig *rig)
     CHECK_EQ_INT(engine_stats(rig->engine).fired, 951 + 100);
 }
 
-static void the_watchdog_counts_events_without_progress(void)
+TEST(the_watchdog_counts_events_without_progress)
 {
     with_each_queue(stall_body, (struct engine_options){.stall_events = 100});
 }
@@ -318,7 +318,7 @@ static void look_body(struct rig *rig)
     CHECK_EQ_INT(rig->n_looks, 3);
 }
 
-static void the_look_comes_every_65536_events(void)
+TEST(the_look_comes_every_65536_events)
 {
     with_each_queue(look_body, (struct engine_options){.look = look});
 }
@@ -342,7 +342,7 @@ static void wrap_body(struct rig *rig)
     CHECK_EQ_INT(rig->log_ns[1], 300);
 }
 
-static void counters_go_round(void)
+TEST(counters_go_round)
 {
     with_each_queue(wrap_body, (struct engine_options){0});
 }
@@ -368,7 +368,7 @@ static void passing_body(struct rig *rig)
     CHECK_EQ_INT(engine_stats(rig->engine).dropped, 6);
 }
 
-static void passing_owners_fire_in_the_order_of_their_numbers(void)
+TEST(passing_owners_fire_in_the_order_of_their_numbers)
 {
     with_each_queue(passing_body, (struct engine_options){0});
 }
@@ -392,7 +392,7 @@ static void passing_wrap_body(struct rig *rig)
     CHECK_EQ_INT(engine_stats(rig->engine).dropped, 1000);
 }
 
-static void counters_of_passing_owners_go_round(void)
+TEST(counters_of_passing_owners_go_round)
 {
     with_each_queue(passing_wrap_body, (struct engine_options){0});
 }
@@ -421,7 +421,7 @@ static void recycle_body(struct rig *rig)
     pool_fini(&pool);
 }
 
-static void recycled_owners_do_not_revive_dead_events(void)
+TEST(recycled_owners_do_not_revive_dead_events)
 {
     with_each_queue(recycle_body, (struct engine_options){0});
 }
@@ -437,7 +437,7 @@ static void out_of_memory_body(struct rig *rig)
     CHECK_EQ_INT(rig->n_log, 0);
 }
 
-static void running_out_of_memory_is_reported(void)
+TEST(running_out_of_memory_is_reported)
 {
     with_each_queue(out_of_memory_body, (struct engine_options){0});
     for (int kind = QUEUE_CALENDAR; kind <= QUEUE_HEAP; kind++) {
@@ -472,7 +472,7 @@ static void watch_body(struct rig *rig)
     CHECK_EQ_INT(engine_now(rig->engine), 8);
 }
 
-static void a_watcher_sees_what_each_moment_has_left(void)
+TEST(a_watcher_sees_what_each_moment_has_left)
 {
     with_each_queue(watch_body, (struct engine_options){0});
 }
@@ -496,28 +496,7 @@ static void background_body(struct rig *rig)
     run_and_expect(rig, 0, "1 2"); /* what was left over fires before it */
 }
 
-static void events_in_the_background_keep_no_run_going(void)
+TEST(events_in_the_background_keep_no_run_going)
 {
     with_each_queue(background_body, (struct engine_options){0});
-}
-
-TEST_SUITE(engine)
-{
-    TEST(events_fire_by_time_priority_owner_and_counter);
-    TEST(events_at_now_fire_in_their_order);
-    TEST(arming_again_replaces_and_disarming_drops);
-    TEST(a_firing_event_is_no_longer_armed);
-    TEST(nothing_fires_after_until);
-    TEST(a_stopped_run_goes_on);
-    TEST(the_first_failure_ends_the_run);
-    TEST(an_interrupted_run_goes_on);
-    TEST(the_watchdog_counts_events_without_progress);
-    TEST(the_look_comes_every_65536_events);
-    TEST(a_watcher_sees_what_each_moment_has_left);
-    TEST(events_in_the_background_keep_no_run_going);
-    TEST(counters_go_round);
-    TEST(passing_owners_fire_in_the_order_of_their_numbers);
-    TEST(counters_of_passing_owners_go_round);
-    TEST(recycled_owners_do_not_revive_dead_events);
-    TEST(running_out_of_memory_is_reported);
 }

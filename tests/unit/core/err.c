@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void errors_are_kept_in_order_and_counted(void)
+TEST(errors_are_kept_in_order_and_counted)
 {
     struct diag diag;
     diag_init(&diag);
@@ -21,7 +21,7 @@ static void errors_are_kept_in_order_and_counted(void)
     CHECK_EQ_STR(text, "error: more");
 }
 
-static void control_characters_are_shown_as_codes(void)
+TEST(control_characters_are_shown_as_codes)
 {
     struct diag diag;
     char text[DIAG_LINE_CHARS];
@@ -41,7 +41,7 @@ static void control_characters_are_shown_as_codes(void)
 }
 
 /* Whatever its length, a text ends whole or in "...", behind a whole character. */
-static void texts_that_are_cut_say_so(void)
+TEST(texts_that_are_cut_say_so)
 {
     char word[2 * DIAG_TEXT_CHARS] = "";
     for (size_t n = 0; n + 3 < sizeof word; n = strlen(word)) {
@@ -61,7 +61,7 @@ static void texts_that_are_cut_say_so(void)
     }
 }
 
-static void hints_are_added_where_there_are_none(void)
+TEST(hints_are_added_where_there_are_none)
 {
     struct diag diag;
     diag_init(&diag);
@@ -76,7 +76,7 @@ static void hints_are_added_where_there_are_none(void)
 }
 
 /* Every length of name: the line and the column are always whole, and the buffer is as full as can be. */
-static void long_names_lose_their_front_not_their_place(void)
+TEST(long_names_lose_their_front_not_their_place)
 {
     char name[100], where[32];
     for (size_t n = 0; n < sizeof name; n++) {
@@ -93,7 +93,7 @@ static void long_names_lose_their_front_not_their_place(void)
     CHECK_EQ_STR(diag_place(where, 15, "/data/\xC3\xA4\xC3\xB6\xC3\xBC.csv", 1, 2), "...\xC3\xBC.csv:1:2");
 }
 
-static void codes_have_names_and_exit_statuses(void)
+TEST(codes_have_names_and_exit_statuses)
 {
     CHECK_EQ_INT(sim_err_exit_status(SIM_OK), 0);
     CHECK_EQ_INT(sim_err_exit_status(SIM_E_CONFIG), 2);
@@ -105,7 +105,7 @@ static void codes_have_names_and_exit_statuses(void)
     CHECK_EQ_STR(sim_err_text(SIM_E_STALLED), "no progress");
 }
 
-static void out_of_memory_is_reported_in_one_way(void)
+TEST(out_of_memory_is_reported_in_one_way)
 {
     struct diag diag;
     diag_init(&diag);
@@ -118,15 +118,4 @@ static void out_of_memory_is_reported_in_one_way(void)
     CHECK_EQ_STR(text, "error: out of memory");
     diag_format(&diag.items[1], text, sizeof text);
     CHECK_EQ_STR(text, "a.json: error: out of memory");
-}
-
-TEST_SUITE(err)
-{
-    TEST(errors_are_kept_in_order_and_counted);
-    TEST(control_characters_are_shown_as_codes);
-    TEST(texts_that_are_cut_say_so);
-    TEST(hints_are_added_where_there_are_none);
-    TEST(long_names_lose_their_front_not_their_place);
-    TEST(out_of_memory_is_reported_in_one_way);
-    TEST(codes_have_names_and_exit_statuses);
 }

@@ -31,7 +31,7 @@ static void hex_of(const unsigned char *bytes, size_t n, size_t piece, char hex[
 
 /* XXH3-128 of the first n bytes of the buffer, seed 0, from the xxHash project's table of sanity tests, in the byte
  * order that xxhsum prints. The lengths take each path of the algorithm: 0, 1-3, 4-8, 9-16, ... several blocks. */
-static void published_hashes_come_back_however_fed(void)
+TEST(published_hashes_come_back_however_fed)
 {
     static const struct {
         size_t n;
@@ -55,7 +55,7 @@ static void published_hashes_come_back_however_fed(void)
     }
 }
 
-static void asking_does_not_change_the_hash(void)
+TEST(asking_does_not_change_the_hash)
 {
     char once[HASH_HEX_CHARS], twice[HASH_HEX_CHARS], between[HASH_HEX_CHARS];
     struct hash *a = hash_create(), *b = hash_create();
@@ -72,7 +72,7 @@ static void asking_does_not_change_the_hash(void)
     hash_destroy(b);
 }
 
-static void texts_do_not_run_into_each_other(void)
+TEST(texts_do_not_run_into_each_other)
 {
     char ab_c[HASH_HEX_CHARS], a_bc[HASH_HEX_CHARS];
     struct hash *a = hash_create(), *b = hash_create();
@@ -87,7 +87,7 @@ static void texts_do_not_run_into_each_other(void)
     hash_destroy(b);
 }
 
-static void integers_are_little_endian_bytes(void)
+TEST(integers_are_little_endian_bytes)
 {
     static const unsigned char bytes[16] = {0xf8, 0xe1, 0xca, 0xb3, 0x9c, 0x85, 0x6e, 0x57,
                                             0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -109,7 +109,7 @@ static void hex_of_f64(double value, char hex[HASH_HEX_CHARS])
     hash_destroy(hash);
 }
 
-static void equal_doubles_hash_alike(void)
+TEST(equal_doubles_hash_alike)
 {
     char a[HASH_HEX_CHARS], b[HASH_HEX_CHARS];
     hex_of_f64(0.0, a);
@@ -127,7 +127,7 @@ static void equal_doubles_hash_alike(void)
     CHECK_EQ_STR(b, a);
 }
 
-static void no_memory_gives_null(void)
+TEST(no_memory_gives_null)
 {
     mem_fail_after(0);
     CHECK(hash_create() == NULL);
@@ -142,7 +142,7 @@ static bool same_sum(const struct hash_sum *a, const struct hash_sum *b)
     return a->low == b->low && a->high == b->high && a->n == b->n;
 }
 
-static void sum_ignores_order_and_counts_members(void)
+TEST(sum_ignores_order_and_counts_members)
 {
     static const char *const members[] = {"a", "b", "c", "d", "e"};
     struct hash_sum forwards = {0}, backwards = {0}, twice = {0};
@@ -158,7 +158,7 @@ static void sum_ignores_order_and_counts_members(void)
 }
 
 /* The carry from the low into the high half, by members whose halves are known. */
-static void sum_carries(void)
+TEST(sum_carries)
 {
     struct hash_sum one = {0}, many = {0};
     hash_sum_add(&one, "a", 1);
@@ -169,16 +169,4 @@ static void sum_carries(void)
     }
     CHECK(many.low == (uint64_t)total);
     CHECK(many.high == (uint64_t)(total >> 64));
-}
-
-TEST_SUITE(hash)
-{
-    TEST(published_hashes_come_back_however_fed);
-    TEST(asking_does_not_change_the_hash);
-    TEST(texts_do_not_run_into_each_other);
-    TEST(integers_are_little_endian_bytes);
-    TEST(equal_doubles_hash_alike);
-    TEST(no_memory_gives_null);
-    TEST(sum_ignores_order_and_counts_members);
-    TEST(sum_carries);
 }

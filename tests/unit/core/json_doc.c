@@ -26,7 +26,7 @@ static void check_place(const struct json_node *node, const char *where)
     if (CHECK(node != NULL)) CHECK_EQ_STR(json_where(node, buffer, sizeof buffer), where);
 }
 
-static void every_value_knows_its_place(void)
+TEST(every_value_knows_its_place)
 {
     struct arena arena;
     char buffer[64];
@@ -47,7 +47,7 @@ static void every_value_knows_its_place(void)
     arena_fini(&arena);
 }
 
-static void values_are_decoded(void)
+TEST(values_are_decoded)
 {
     struct arena arena;
     struct json_node *root = parse(&arena,
@@ -70,14 +70,14 @@ static void values_are_decoded(void)
     arena_fini(&arena);
 }
 
-static void a_byte_order_mark_takes_no_column(void)
+TEST(a_byte_order_mark_takes_no_column)
 {
     struct arena arena;
     check_place(parse(&arena, "\xef\xbb\xbf{}"), "t.json:1:1");
     arena_fini(&arena);
 }
 
-static void values_are_shown_short(void)
+TEST(values_are_shown_short)
 {
     struct arena arena;
     char buffer[128];
@@ -108,7 +108,7 @@ static void check_error(const char *text, size_t bytes, const char *expected)
     arena_fini(&arena);
 }
 
-static void what_breaks_the_grammar_is_placed(void)
+TEST(what_breaks_the_grammar_is_placed)
 {
     static const struct {
         const char *text, *expected;
@@ -160,7 +160,7 @@ static void what_breaks_the_grammar_is_placed(void)
 }
 
 /* Cut anywhere, the text is an error, whose place is not before the one that the cut text ends in. */
-static void every_truncation_is_an_error(void)
+TEST(every_truncation_is_an_error)
 {
     static const char text[] = "{\"a\": [1.5e3, \"x\\u00e9\\n\", true], \"b\": {\"c\": null, \"d\": -0.25}}";
     for (size_t n = 0; n < sizeof text - 1; n++) {
@@ -176,7 +176,7 @@ static void every_truncation_is_an_error(void)
     }
 }
 
-static void nesting_has_a_limit(void)
+TEST(nesting_has_a_limit)
 {
     char text[4 * JSON_MAX_DEPTH];
     struct arena arena;
@@ -194,7 +194,7 @@ static void nesting_has_a_limit(void)
     check_error(text, sizeof text, "t.json:1:65: error: nested more than 64 levels deep");
 }
 
-static void all_duplicates_are_reported(void)
+TEST(all_duplicates_are_reported)
 {
     struct arena arena;
     struct json_node *root;
@@ -210,7 +210,7 @@ static void all_duplicates_are_reported(void)
     arena_fini(&arena);
 }
 
-static void files_are_read_whole(void)
+TEST(files_are_read_whole)
 {
     char path[256], *text = NULL;
     struct arena arena;
@@ -242,7 +242,7 @@ static void files_are_read_whole(void)
     arena_fini(&arena);
 }
 
-static void memory_may_run_out_anywhere(void)
+TEST(memory_may_run_out_anywhere)
 {
     const char *text = "{\"a\": [1, 2, {\"b\": \"c\"}], \"d\": true}";
     int code = SIM_E_NOMEM;
@@ -263,18 +263,4 @@ static void memory_may_run_out_anywhere(void)
         arena_fini(&arena);
     }
     CHECK_EQ_INT(code, 0);
-}
-
-TEST_SUITE(json_doc)
-{
-    TEST(every_value_knows_its_place);
-    TEST(values_are_decoded);
-    TEST(a_byte_order_mark_takes_no_column);
-    TEST(values_are_shown_short);
-    TEST(what_breaks_the_grammar_is_placed);
-    TEST(every_truncation_is_an_error);
-    TEST(nesting_has_a_limit);
-    TEST(all_duplicates_are_reported);
-    TEST(files_are_read_whole);
-    TEST(memory_may_run_out_anywhere);
 }

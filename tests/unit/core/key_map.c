@@ -14,7 +14,7 @@ static uint64_t key_of(uint64_t i)
     return i % 3 == 0 ? i : i % 3 == 1 ? i << 55 : ~i;
 }
 
-static void agrees_with_an_array(void)
+TEST(agrees_with_an_array)
 {
     struct key_map map = {0};
     int64_t values[N_KEYS];
@@ -41,7 +41,7 @@ static void agrees_with_an_array(void)
     key_map_fini(&map);
 }
 
-static void stays_as_it_was_without_memory(void)
+TEST(stays_as_it_was_without_memory)
 {
     struct key_map map = {0};
     mem_fail_after(0);
@@ -56,10 +56,4 @@ static void stays_as_it_was_without_memory(void)
     for (uint64_t i = 0; i < n; i++) CHECK_EQ_INT(key_map_find(&map, i), i);
     CHECK_EQ_INT(key_map_find(&map, n), -1);
     key_map_fini(&map);
-}
-
-TEST_SUITE(key_map)
-{
-    TEST(agrees_with_an_array);
-    TEST(stays_as_it_was_without_memory);
 }

@@ -10,7 +10,7 @@
 static const double none = (double)INFINITY;
 
 /* Minimise -3x - 5y with x <= 4, 2y <= 12, 3x + 2y <= 18: x 2, y 6 (Hillier and Lieberman's Wyndor example). */
-static void known_optimum(void)
+TEST(known_optimum)
 {
     static const double cost[] = {-3, -5}, matrix[] = {1, 0, 0, 2, 3, 2}, bound[] = {4, 12, 18};
     const double lower[] = {0, 0}, upper[] = {none, none}, low[] = {-none, -none, -none};
@@ -22,7 +22,7 @@ static void known_optimum(void)
 }
 
 /* x + y = 1 at equal cost: any split is an optimum, and the first column is taken. */
-static void ties_go_to_the_first(void)
+TEST(ties_go_to_the_first)
 {
     static const double cost[] = {1, 1, 1}, matrix[] = {1, 1, 1}, one[] = {1}, lower[] = {0, 0, 0}, upper[] = {1, 1, 1};
     const struct lp lp = {3, 1, cost, lower, upper, matrix, one, one};
@@ -32,7 +32,7 @@ static void ties_go_to_the_first(void)
     CHECK_NEAR(x[1] + x[2], 0, 1e-6);
 }
 
-static void without_optimum(void)
+TEST(without_optimum)
 {
     static const double down[] = {-1}, coefficient[] = {1}, lower[] = {0}, two[] = {2};
     const double upper[] = {none}, no[] = {-none}, limit[] = {none}, one[] = {1};
@@ -43,7 +43,7 @@ static void without_optimum(void)
     CHECK_EQ_INT(lp_solve(&infeasible, x), LP_INFEASIBLE);
 }
 
-static void too_many_rows(void)
+TEST(too_many_rows)
 {
     const struct lp lp = {.columns = 1, .rows = 100000};
     double x[1];
@@ -52,7 +52,7 @@ static void too_many_rows(void)
 
 /* GLPK runs out of what it may allocate at one place after another: the solver says so, leaves nothing behind (under
  * ASan), and solves the next one. */
-static void without_memory(void)
+TEST(without_memory)
 {
     enum { COLUMNS = 3000, ROWS = 250 };
     static double matrix[ROWS * COLUMNS], ones[COLUMNS], zeros[COLUMNS], x[COLUMNS];
@@ -64,13 +64,4 @@ static void without_memory(void)
         CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
     }
     known_optimum();
-}
-
-TEST_SUITE(lp)
-{
-    TEST(known_optimum);
-    TEST(ties_go_to_the_first);
-    TEST(without_optimum);
-    TEST(too_many_rows);
-    TEST(without_memory);
 }

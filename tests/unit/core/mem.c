@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void pool_reuses_records(void)
+TEST(pool_reuses_records)
 {
     struct pool pool;
     pool_init(&pool, 40);
@@ -20,7 +20,7 @@ static void pool_reuses_records(void)
     CHECK_EQ_INT(pool.n_live, 0);
 }
 
-static void arena_blocks_are_zeroed_and_apart(void)
+TEST(arena_blocks_are_zeroed_and_apart)
 {
     struct arena arena;
     arena_init(&arena);
@@ -37,7 +37,7 @@ static void arena_blocks_are_zeroed_and_apart(void)
     arena_fini(&arena);
 }
 
-static void injected_faults_come_back_as_null(void)
+TEST(injected_faults_come_back_as_null)
 {
     struct arena arena;
     struct pool pool;
@@ -52,11 +52,4 @@ static void injected_faults_come_back_as_null(void)
     CHECK(pool_take(&pool) != NULL);
     arena_fini(&arena);
     pool_fini(&pool);
-}
-
-TEST_SUITE(mem)
-{
-    TEST(pool_reuses_records);
-    TEST(arena_blocks_are_zeroed_and_apart);
-    TEST(injected_faults_come_back_as_null);
 }

@@ -31,7 +31,7 @@ static sim_ns timestamp(const char *text)
     return value;
 }
 
-static void whole_numbers_are_exact(void)
+TEST(whole_numbers_are_exact)
 {
     static const struct {
         const char *text;
@@ -63,7 +63,7 @@ static void whole_numbers_are_exact(void)
     }
 }
 
-static void text_that_is_no_decimal_is_refused(void)
+TEST(text_that_is_no_decimal_is_refused)
 {
     static const char *const bad[] = {"",    "-",   ".",     "-.",  "e5", "1e",  "1e+", "1e5.5",
                                       "inf", "nan", "0x1p3", "1,5", "1 ", "--1", "1..2"};
@@ -79,7 +79,7 @@ static void text_that_is_no_decimal_is_refused(void)
 }
 
 /* Against strtod, which glibc rounds correctly: shortest and longest forms, halfway cases, exponents at the limits. */
-static void decimals_are_correctly_rounded(void)
+TEST(decimals_are_correctly_rounded)
 {
     static const char *const hard[] = {"9007199254740993",
                                        "9007199254740992.5",
@@ -118,7 +118,7 @@ static void decimals_are_correctly_rounded(void)
     }
 }
 
-static void times_are_exact_to_the_nanosecond(void)
+TEST(times_are_exact_to_the_nanosecond)
 {
     static const struct {
         const char *text;
@@ -153,7 +153,7 @@ static void times_are_exact_to_the_nanosecond(void)
     CHECK_EQ_INT(ns("99999999999999999999", 1, &value), NUMBER_RANGE);
 }
 
-static void calendar_times_count_from_1970(void)
+TEST(calendar_times_count_from_1970)
 {
     CHECK_EQ_INT(timestamp("1970-01-01 00:00:00"), 0);
     CHECK_EQ_INT(timestamp("2023-11-16 18:15:46.6805900"), 1700158546680590000);
@@ -169,7 +169,7 @@ static void calendar_times_count_from_1970(void)
     CHECK_EQ_INT(timestamp("2016-12-31 23:59:60"), timestamp("2017-01-01 00:00:00"));
 }
 
-static void every_day_of_three_centuries_follows_the_one_before(void)
+TEST(every_day_of_three_centuries_follows_the_one_before)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t expected_s = -292LL * 365 * 86400;
@@ -191,7 +191,7 @@ static void every_day_of_three_centuries_follows_the_one_before(void)
     }
 }
 
-static void impossible_calendar_times_are_refused(void)
+TEST(impossible_calendar_times_are_refused)
 {
     static const char *const bad[] = {"",
                                       "2023",
@@ -218,15 +218,4 @@ static void impossible_calendar_times_are_refused(void)
         CHECK_EQ_INT(number_timestamp(bad[i], strlen(bad[i]), &value), NUMBER_BAD);
     }
     CHECK_EQ_INT(number_timestamp("2300-01-01", 10, &value), NUMBER_RANGE);
-}
-
-TEST_SUITE(number)
-{
-    TEST(whole_numbers_are_exact);
-    TEST(text_that_is_no_decimal_is_refused);
-    TEST(decimals_are_correctly_rounded);
-    TEST(times_are_exact_to_the_nanosecond);
-    TEST(calendar_times_count_from_1970);
-    TEST(every_day_of_three_centuries_follows_the_one_before);
-    TEST(impossible_calendar_times_are_refused);
 }

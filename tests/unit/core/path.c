@@ -23,7 +23,7 @@ static const struct {
     {"/a/../../b", "/b"},
 };
 
-static void paths_are_normalised_lexically(void)
+TEST(paths_are_normalised_lexically)
 {
     struct arena arena;
     arena_init(&arena);
@@ -35,7 +35,7 @@ static void paths_are_normalised_lexically(void)
     arena_fini(&arena);
 }
 
-static void paths_are_joined_to_directories(void)
+TEST(paths_are_joined_to_directories)
 {
     struct arena arena;
     arena_init(&arena);
@@ -50,15 +50,8 @@ static void paths_are_joined_to_directories(void)
     arena_fini(&arena);
 }
 
-static void json_files_are_known_by_their_ending(void)
+TEST(json_files_are_known_by_their_ending)
 {
     CHECK(path_is_json("a.json") && path_is_json("llms/a.json") && path_is_json("/a.b.json"));
     CHECK(!path_is_json(".json") && !path_is_json("a.jsonl") && !path_is_json("json") && !path_is_json(""));
-}
-
-TEST_SUITE(path)
-{
-    TEST(paths_are_normalised_lexically);
-    TEST(paths_are_joined_to_directories);
-    TEST(json_files_are_known_by_their_ending);
 }

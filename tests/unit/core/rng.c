@@ -17,7 +17,7 @@ enum { STREAMS = 20, DRAWS = 20000 };
 static const double RARE = 1e-5;
 
 /* Known answers published with Random123 (kat_vectors, philox4x32 with 10 rounds): zeros, ones, digits of pi. */
-static void philox_gives_the_published_answers(void)
+TEST(philox_gives_the_published_answers)
 {
     static const struct {
         uint32_t counter[4], key[2], block[4];
@@ -37,7 +37,7 @@ static void philox_gives_the_published_answers(void)
     }
 }
 
-static void a_stream_is_the_blocks_of_its_counter_in_order(void)
+TEST(a_stream_is_the_blocks_of_its_counter_in_order)
 {
     struct rng rng;
     rng_init(&rng, 42, 7, "arrivals", 3);
@@ -54,7 +54,7 @@ static void a_stream_is_the_blocks_of_its_counter_in_order(void)
 }
 
 /* Results in the field are repeated by seed and stream name: these numbers may never change. */
-static void streams_keep_their_numbers_for_ever(void)
+TEST(streams_keep_their_numbers_for_ever)
 {
     struct rng rng;
     rng_init(&rng, 1, 2, "arrivals", 3);
@@ -70,7 +70,7 @@ static int compare_u64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void every_part_of_the_identity_makes_another_stream(void)
+TEST(every_part_of_the_identity_makes_another_stream)
 {
     static const char *const names[] = {"", "a", "b", "arrivals", "arrivals2", "lengths", "failures", "policy"};
     enum { NAMES = sizeof names / sizeof names[0], SIDE = 8, ALL = NAMES * SIDE * SIDE * SIDE };
@@ -91,7 +91,7 @@ static void every_part_of_the_identity_makes_another_stream(void)
     for (size_t i = 1; i < n; i++) CHECK(first[i] != first[i - 1]);
 }
 
-static void uniform_stays_inside_the_open_interval(void)
+TEST(uniform_stays_inside_the_open_interval)
 {
     struct rng rng = {.left = 2};
     CHECK(rng_uniform(&rng) == 0x1p-53);
@@ -107,7 +107,7 @@ static double chi_square_p(const int *counts, int cells, double expected)
     return fmin(gsl_cdf_chisq_Q(chi2, cells - 1), gsl_cdf_chisq_P(chi2, cells - 1));
 }
 
-static void uniform_fills_its_cells_evenly(void)
+TEST(uniform_fills_its_cells_evenly)
 {
     enum { CELLS = 500 };
     for (uint64_t stream = 0; stream < STREAMS; stream++) {
@@ -137,7 +137,7 @@ static void draw(double *x, size_t n, uint64_t seed, uint32_t run, const char *n
     for (size_t i = 0; i < n; i++) x[i] = rng_uniform(&rng);
 }
 
-static void draws_of_a_stream_are_serially_uncorrelated(void)
+TEST(draws_of_a_stream_are_serially_uncorrelated)
 {
     static double x[DRAWS];
     for (uint64_t stream = 0; stream < STREAMS; stream++) {
@@ -146,7 +146,7 @@ static void draws_of_a_stream_are_serially_uncorrelated(void)
     }
 }
 
-static void neighbouring_streams_are_uncorrelated(void)
+TEST(neighbouring_streams_are_uncorrelated)
 {
     static double x[DRAWS], y[DRAWS];
     for (uint32_t i = 0; i < STREAMS; i++) {
@@ -162,7 +162,7 @@ static void neighbouring_streams_are_uncorrelated(void)
     }
 }
 
-static void below_is_even_and_in_range(void)
+TEST(below_is_even_and_in_range)
 {
     static const uint64_t sizes[] = {1, 2, 3, 7, 10, 64, 100};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -179,7 +179,7 @@ static void below_is_even_and_in_range(void)
 }
 
 /* Of 3 * 2^62 values, a product without rejection draws every third one twice as often as the others. */
-static void below_has_no_bias_where_it_would_be_largest(void)
+TEST(below_has_no_bias_where_it_would_be_largest)
 {
     uint64_t n = UINT64_C(3) << 62;
     int counts[3] = {0};
@@ -198,7 +198,7 @@ static int compare_double(const void *a, const void *b)
 }
 
 /* Kolmogorov-Smirnov: sqrt(n) times the largest gap to the distribution exceeds 2.47 with a chance of 1e-5. */
-static void exponential_has_its_distribution(void)
+TEST(exponential_has_its_distribution)
 {
     static double x[DRAWS];
     const double mean_s = 2.5;
@@ -216,7 +216,7 @@ static void exponential_has_its_distribution(void)
     }
 }
 
-static void gsl_draws_from_the_stream_itself(void)
+TEST(gsl_draws_from_the_stream_itself)
 {
     struct rng a, b;
     rng_init(&a, 8, 0, "gsl", 0);
@@ -227,7 +227,7 @@ static void gsl_draws_from_the_stream_itself(void)
     CHECK_EQ_INT(rng_u64(&a), rng_u64(&b));
 }
 
-static void gsl_distributions_repeat(void)
+TEST(gsl_distributions_repeat)
 {
     struct rng a, b;
     rng_init(&a, 9, 1, "lengths", 0);
@@ -242,7 +242,7 @@ static void gsl_distributions_repeat(void)
     CHECK_NEAR(sum / DRAWS, 2, 4.4 / sqrt(DRAWS)); /* the standard deviation is 1 */
 }
 
-static void gsl_can_own_the_generator(void)
+TEST(gsl_can_own_the_generator)
 {
     gsl_rng *gsl = gsl_rng_alloc(rng_gsl_type);
     MUST(gsl != NULL);
@@ -254,22 +254,4 @@ static void gsl_can_own_the_generator(void)
     CHECK_EQ_INT(gsl_rng_get(gsl), first);
     gsl_rng_free(clone);
     gsl_rng_free(gsl);
-}
-
-TEST_SUITE(rng)
-{
-    TEST(philox_gives_the_published_answers);
-    TEST(a_stream_is_the_blocks_of_its_counter_in_order);
-    TEST(streams_keep_their_numbers_for_ever);
-    TEST(every_part_of_the_identity_makes_another_stream);
-    TEST(uniform_stays_inside_the_open_interval);
-    TEST(uniform_fills_its_cells_evenly);
-    TEST(draws_of_a_stream_are_serially_uncorrelated);
-    TEST(neighbouring_streams_are_uncorrelated);
-    TEST(below_is_even_and_in_range);
-    TEST(below_has_no_bias_where_it_would_be_largest);
-    TEST(exponential_has_its_distribution);
-    TEST(gsl_draws_from_the_stream_itself);
-    TEST(gsl_distributions_repeat);
-    TEST(gsl_can_own_the_generator);
 }

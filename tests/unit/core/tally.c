@@ -23,7 +23,7 @@ static struct tally tally_of(const double *values, size_t n)
     return tally;
 }
 
-static void nothing_and_one_value(void)
+TEST(nothing_and_one_value)
 {
     struct tally tally = tally_of(NULL, 0);
     CHECK(tally.count == 0 && tally.mean == 0 && tally_variance(&tally) == 0 && tally_sum(&tally) == 0);
@@ -33,7 +33,7 @@ static void nothing_and_one_value(void)
 }
 
 /* The second offset is where the textbook sum of squares has lost every digit of the variance. */
-static void agrees_with_two_passes_over_the_values(void)
+TEST(agrees_with_two_passes_over_the_values)
 {
     static const double offsets[] = {0, 1e9};
     for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
@@ -46,7 +46,7 @@ static void agrees_with_two_passes_over_the_values(void)
     }
 }
 
-static void sum_keeps_what_doubles_drop(void)
+TEST(sum_keeps_what_doubles_drop)
 {
     struct tally tally;
     tally_init(&tally);
@@ -61,7 +61,7 @@ static void sum_keeps_what_doubles_drop(void)
     CHECK_NEAR(tally_sum(&tally), 100000, 1e-10);
 }
 
-static void merging_parts_is_tallying_the_whole(void)
+TEST(merging_parts_is_tallying_the_whole)
 {
     static const size_t cuts[] = {0, 1, 2, 1000, VALUES - 1, VALUES};
     double values[VALUES];
@@ -78,7 +78,7 @@ static void merging_parts_is_tallying_the_whole(void)
     }
 }
 
-static void order_matters_only_to_rounding(void)
+TEST(order_matters_only_to_rounding)
 {
     double values[VALUES], backwards[VALUES];
     draw(values, 8, 0);
@@ -90,7 +90,7 @@ static void order_matters_only_to_rounding(void)
 }
 
 /* Against the sum over every nanosecond. */
-static void level_integrates_a_step_function(void)
+TEST(level_integrates_a_step_function)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "level", 0);
@@ -111,7 +111,7 @@ static void level_integrates_a_step_function(void)
     }
 }
 
-static void level_mean_of_no_time_is_the_value(void)
+TEST(level_mean_of_no_time_is_the_value)
 {
     struct level level;
     level_init(&level, 5, 7);
@@ -121,7 +121,7 @@ static void level_mean_of_no_time_is_the_value(void)
 }
 
 /* 2^58 ns (nine years) times 2^40 is past 64 bits, and one nanosecond of 1 more would be lost in a double. */
-static void level_is_exact_past_64_bits(void)
+TEST(level_is_exact_past_64_bits)
 {
     struct level level;
     sim_ns end = INT64_C(1) << 58;
@@ -135,7 +135,7 @@ static void level_is_exact_past_64_bits(void)
     CHECK(level_mean(&level, SIM_NS_MAX) == (double)INT64_MIN);
 }
 
-static void level_gives_whole_seconds_exactly(void)
+TEST(level_gives_whole_seconds_exactly)
 {
     struct level level;
     level_init(&level, 0, 3);
@@ -143,17 +143,4 @@ static void level_gives_whole_seconds_exactly(void)
     CHECK(level_integral_s(&level, 7 * SIM_NS_PER_S) == (double)INT64_C(34333333334) / 1e9);
     level_init(&level, 0, 123456789);
     CHECK(level_integral_s(&level, 72000000 * SIM_NS_PER_S) == 123456789.0 * 72000000);
-}
-
-TEST_SUITE(tally)
-{
-    TEST(nothing_and_one_value);
-    TEST(agrees_with_two_passes_over_the_values);
-    TEST(sum_keeps_what_doubles_drop);
-    TEST(merging_parts_is_tallying_the_whole);
-    TEST(order_matters_only_to_rounding);
-    TEST(level_integrates_a_step_function);
-    TEST(level_mean_of_no_time_is_the_value);
-    TEST(level_is_exact_past_64_bits);
-    TEST(level_gives_whole_seconds_exactly);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void text_grows_and_stays_terminated(void)
+TEST(text_grows_and_stays_terminated)
 {
     struct text text;
     text_init(&text);
@@ -24,7 +24,7 @@ static void text_grows_and_stays_terminated(void)
     CHECK(text.chars == NULL && text.length == 0);
 }
 
-static void text_fails_once_and_for_all(void)
+TEST(text_fails_once_and_for_all)
 {
     struct text text;
     text_init(&text);
@@ -49,7 +49,7 @@ static void check_string(const char *chars, const char *expected)
     text_fini(&text);
 }
 
-static void strings_are_escaped(void)
+TEST(strings_are_escaped)
 {
     check_string(NULL, "null");
     check_string("", "\"\"");
@@ -63,7 +63,7 @@ static void strings_are_escaped(void)
     check_string("\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
-static void utf8_lengths_follow_the_standard(void)
+TEST(utf8_lengths_follow_the_standard)
 {
     static const struct {
         const char *bytes;
@@ -88,7 +88,7 @@ static void check_number(double value, const char *expected)
     text_fini(&text);
 }
 
-static void numbers_are_shortest_and_read_back(void)
+TEST(numbers_are_shortest_and_read_back)
 {
     check_number(0, "0");
     check_number(-0.0, "-0");
@@ -104,7 +104,7 @@ static void numbers_are_shortest_and_read_back(void)
     check_number(HUGE_VAL, "null");
 }
 
-static void distances_count_edits(void)
+TEST(distances_count_edits)
 {
     CHECK_EQ_INT(text_distance("", ""), 0);
     CHECK_EQ_INT(text_distance("abc", ""), 3);
@@ -119,7 +119,7 @@ static void distances_count_edits(void)
     CHECK_EQ_INT(text_distance(word, "a"), 100);
 }
 
-static void distances_are_symmetric_and_bounded(void)
+TEST(distances_are_symmetric_and_bounded)
 {
     static const char *const words[] = {"", "a", "ab", "ba", "replicas", "replica", "erplicas", "nodes", "node_s"};
     size_t n = sizeof words / sizeof *words;
@@ -134,7 +134,7 @@ static void distances_are_symmetric_and_bounded(void)
     }
 }
 
-static void nearest_needs_to_be_near(void)
+TEST(nearest_needs_to_be_near)
 {
     static const char *const names[] = {"scheduler", "nodes", "node", "power"};
     CHECK_EQ_STR(text_nearest("shceduler", names, 4), "scheduler");
@@ -147,16 +147,4 @@ static void nearest_needs_to_be_near(void)
     CHECK_EQ_STR(text_nearest("h100", gpus, 1), "p100");
     CHECK_EQ_STR(text_nearest("sarathi-serve", gpus, 5), "sarathi");
     CHECK(text_nearest("h", gpus, 5) == NULL);
-}
-
-TEST_SUITE(text)
-{
-    TEST(text_grows_and_stays_terminated);
-    TEST(text_fails_once_and_for_all);
-    TEST(strings_are_escaped);
-    TEST(utf8_lengths_follow_the_standard);
-    TEST(numbers_are_shortest_and_read_back);
-    TEST(distances_count_edits);
-    TEST(distances_are_symmetric_and_bounded);
-    TEST(nearest_needs_to_be_near);
 }

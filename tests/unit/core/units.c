@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static void seconds_round_half_to_even(void)
+TEST(seconds_round_half_to_even)
 {
     static const struct {
         double seconds;
@@ -21,7 +21,7 @@ static void seconds_round_half_to_even(void)
         CHECK_EQ_INT(sim_ns_from_s(known[i].seconds), known[i].ns);
 }
 
-static void seconds_saturate(void)
+TEST(seconds_saturate)
 {
     CHECK_EQ_INT(sim_ns_from_s(9223372036.0), INT64_C(9223372036000000000));
     CHECK_EQ_INT(sim_ns_from_s(9223372037.0), SIM_NS_MAX);
@@ -32,7 +32,7 @@ static void seconds_saturate(void)
     CHECK_EQ_INT(sim_ns_from_s((double)NAN), SIM_NS_MAX);
 }
 
-static void whole_nanoseconds_survive_a_trip_through_seconds(void)
+TEST(whole_nanoseconds_survive_a_trip_through_seconds)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "units", 0);
@@ -45,7 +45,7 @@ static void whole_nanoseconds_survive_a_trip_through_seconds(void)
 }
 
 /* A quantity with a power of ten must be the double that C reads for the same decimal number. */
-static void every_unit_is_read(void)
+TEST(every_unit_is_read)
 {
     static const struct {
         const char *text;
@@ -109,7 +109,7 @@ static void every_unit_is_read(void)
     }
 }
 
-static void wrong_texts_say_why(void)
+TEST(wrong_texts_say_why)
 {
     static const struct {
         const char *text;
@@ -161,7 +161,7 @@ static void wrong_texts_say_why(void)
     }
 }
 
-static void a_number_of_any_length_is_read_or_refused(void)
+TEST(a_number_of_any_length_is_read_or_refused)
 {
     char text[400];
     for (size_t digits = 1; digits < sizeof text - 2; digits++) {
@@ -176,7 +176,7 @@ static void a_number_of_any_length_is_read_or_refused(void)
     }
 }
 
-static void texts_are_short_and_readable(void)
+TEST(texts_are_short_and_readable)
 {
     static const struct {
         double si;
@@ -213,7 +213,7 @@ static void texts_are_short_and_readable(void)
     }
 }
 
-static void the_examples_are_read_and_every_dimension_has_a_name(void)
+TEST(the_examples_are_read_and_every_dimension_has_a_name)
 {
     for (int dim = 0; dim < UNIT_DIM_COUNT; dim++) {
         double si;
@@ -236,7 +236,7 @@ static void check_round_trip(double si, enum unit_dim dim)
 }
 
 /* Doubles of any exponent, round decimals of quantities people write, and whole numbers of some unit. */
-static void what_is_written_reads_back_bit_by_bit(void)
+TEST(what_is_written_reads_back_bit_by_bit)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "units", 0);
@@ -260,23 +260,9 @@ static void what_is_written_reads_back_bit_by_bit(void)
     }
 }
 
-static void a_short_buffer_is_filled_and_ended(void)
+TEST(a_short_buffer_is_filled_and_ended)
 {
     char text[4];
     CHECK_EQ_INT(unit_format(85899345920.0, UNIT_BYTES, text, sizeof text), 5);
     CHECK_EQ_STR(text, "80G");
-}
-
-TEST_SUITE(units)
-{
-    TEST(seconds_round_half_to_even);
-    TEST(seconds_saturate);
-    TEST(whole_nanoseconds_survive_a_trip_through_seconds);
-    TEST(every_unit_is_read);
-    TEST(wrong_texts_say_why);
-    TEST(a_number_of_any_length_is_read_or_refused);
-    TEST(texts_are_short_and_readable);
-    TEST(the_examples_are_read_and_every_dimension_has_a_name);
-    TEST(what_is_written_reads_back_bit_by_bit);
-    TEST(a_short_buffer_is_filled_and_ended);
 }

@@ -7,7 +7,7 @@ struct pair {
     int a, b;
 };
 
-static void items_stay_in_order_while_the_array_grows(void)
+TEST(items_stay_in_order_while_the_array_grows)
 {
     struct pair *pairs = NULL;
     size_t n = 0, capacity = 0;
@@ -18,7 +18,7 @@ static void items_stay_in_order_while_the_array_grows(void)
     mem_free(pairs);
 }
 
-static void capacities_may_be_int32(void)
+TEST(capacities_may_be_int32)
 {
     const char **names = NULL;
     int32_t n = 0, capacity = 0;
@@ -30,7 +30,7 @@ static void capacities_may_be_int32(void)
     mem_free(names);
 }
 
-static void a_failure_leaves_the_array_as_it_was(void)
+TEST(a_failure_leaves_the_array_as_it_was)
 {
     double *values = NULL;
     size_t n = 0, capacity = 0;
@@ -46,18 +46,10 @@ static void a_failure_leaves_the_array_as_it_was(void)
     mem_free(values);
 }
 
-static void int32_capacities_end_at_their_largest_value(void)
+TEST(int32_capacities_end_at_their_largest_value)
 {
     char *bytes = NULL;
     int32_t capacity = 0;
     CHECK_EQ_INT(vec_reserve(&bytes, &capacity, (size_t)INT32_MAX + 1), SIM_E_NOMEM);
     CHECK(bytes == NULL && capacity == 0);
-}
-
-TEST_SUITE(vec)
-{
-    TEST(items_stay_in_order_while_the_array_grows);
-    TEST(capacities_may_be_int32);
-    TEST(a_failure_leaves_the_array_as_it_was);
-    TEST(int32_capacities_end_at_their_largest_value);
 }

@@ -39,7 +39,7 @@ static struct iteration_cost cost_of(const struct affine *model, struct iteratio
     return cost;
 }
 
-static void vidur_closed_form(void)
+TEST(vidur_closed_form)
 {
     const struct iteration_work prefill = {.prefill_sequences = 3, .prefill_tokens = 1700, .prefill_pairs = 1.1e6};
     CHECK_NEAR(cost_of(&vidur, prefill).first_s, (5000 + 50 * 1700 + 20 * 3 + 0.002 * 1.1e6) * 1e-6, 1e-16);
@@ -50,7 +50,7 @@ static void vidur_closed_form(void)
 }
 
 /* A mixed batch (chunked prefill) pays the fixed part once. */
-static void vidur_mixed_batch(void)
+TEST(vidur_mixed_batch)
 {
     const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = 475, .prefill_context_tokens = 512,
                                         .prefill_pairs = 475.0 * 475.0 + 2.0 * 475.0 * 512.0,
@@ -61,7 +61,7 @@ static void vidur_mixed_batch(void)
 }
 
 /* Values that simdistserve computed: the first prompt of r200.csv (314 tokens) and its first two decode steps. */
-static void distserve_measured_events(void)
+TEST(distserve_measured_events)
 {
     const struct affine model = distserve(1.0);
     const struct iteration_work prefill = {.prefill_sequences = 1, .prefill_tokens = 314,
@@ -73,7 +73,7 @@ static void distserve_measured_events(void)
     CHECK_NEAR(cost.first_s + cost.slope_s, 22.202821268473215e-3, 1e-15);
 }
 
-static void distserve_on_two_stages(void)
+TEST(distserve_on_two_stages)
 {
     const struct affine model = distserve(2.0);
     const struct iteration_work prefill = {.prefill_sequences = 2, .prefill_tokens = 900,
@@ -83,7 +83,7 @@ static void distserve_on_two_stages(void)
 }
 
 /* At the threshold the other set holds: 94 sequences small, 95 large. */
-static void coefficients_change_above_a_batch_size(void)
+TEST(coefficients_change_above_a_batch_size)
 {
     const struct affine model = distserve(1.0);
     for (int64_t sequences = 94; sequences <= 95; sequences++) {
@@ -97,7 +97,7 @@ static void coefficients_change_above_a_batch_size(void)
 }
 
 /* Iteration i costs what the model says for i more tokens of context per sequence. */
-static void runs_are_affine(void)
+TEST(runs_are_affine)
 {
     const struct affine model = distserve(3.0);
     struct iteration_work work = {.decode_sequences = 120, .decode_context_tokens = 150000};
@@ -107,14 +107,4 @@ static void runs_are_affine(void)
         later.decode_context_tokens += i * work.decode_sequences;
         CHECK_NEAR(cost_of(&model, later).first_s, first.first_s + (double)i * first.slope_s, 1e-14);
     }
-}
-
-TEST_SUITE(affine)
-{
-    TEST(vidur_closed_form);
-    TEST(vidur_mixed_batch);
-    TEST(distserve_measured_events);
-    TEST(distserve_on_two_stages);
-    TEST(coefficients_change_above_a_batch_size);
-    TEST(runs_are_affine);
 }

@@ -38,7 +38,7 @@ static struct operators_parts parts_of(const struct llm_spec *llm, const struct 
 }
 
 /* Every kernel is in one row; a row's parts are its kernels'. */
-static void rows_hold_every_kernel_once(void)
+TEST(rows_hold_every_kernel_once)
 {
     struct kernel_set set;
     kernel_set_init(&set);
@@ -70,7 +70,7 @@ static void rows_hold_every_kernel_once(void)
 }
 
 /* Where every share of a peak is below one, nothing is faster than the data sheet allows. */
-static void no_operator_beats_the_data_sheet(void)
+TEST(no_operator_beats_the_data_sheet)
 {
     struct kernel_set set;
     kernel_set_init(&set);
@@ -91,7 +91,7 @@ static void no_operator_beats_the_data_sheet(void)
 
 /* A large prompt's product computes 2 m n k operations at the peak; a lone token's reads its weights at the
  * bandwidth. */
-static void ideals_are_those_of_the_roofline(void)
+TEST(ideals_are_those_of_the_roofline)
 {
     struct kernel_set set;
     struct iteration_breakdown breakdown;
@@ -110,7 +110,7 @@ static void ideals_are_those_of_the_roofline(void)
 }
 
 /* Without a range all is outside; in a range around everything nothing is. */
-static void ranges_are_felt(void)
+TEST(ranges_are_felt)
 {
     struct kernel_set set;
     struct iteration_breakdown breakdown;
@@ -133,7 +133,7 @@ static void ranges_are_felt(void)
 }
 
 /* The host adds its time per iteration and sequence, and what launching takes beyond the GPU. */
-static void the_host_comes_on_top(void)
+TEST(the_host_comes_on_top)
 {
     struct kernel_set set;
     struct iteration_breakdown breakdown;
@@ -147,7 +147,7 @@ static void the_host_comes_on_top(void)
 }
 
 /* At knots the tables of the serving clock hold what the rows add up to: 32 sequences in the middle of a block. */
-static void the_tables_stand_for_the_rows(void)
+TEST(the_tables_stand_for_the_rows)
 {
     static struct operators operators;
     struct kernel_set set;
@@ -162,14 +162,4 @@ static void the_tables_stand_for_the_rows(void)
         iteration_breakdown(&parts, &work, &breakdown);
         CHECK_NEAR(cost.first_s / (breakdown.gpu_s + breakdown.host_s), 1.0, 1e-12);
     }
-}
-
-TEST_SUITE(breakdown)
-{
-    TEST(rows_hold_every_kernel_once);
-    TEST(no_operator_beats_the_data_sheet);
-    TEST(ideals_are_those_of_the_roofline);
-    TEST(ranges_are_felt);
-    TEST(the_host_comes_on_top);
-    TEST(the_tables_stand_for_the_rows);
 }

@@ -15,7 +15,7 @@ static const struct {
     {{300, 0, 600, 10800}, 2545.6, 2349.5, 2349.6, .74016, .73455}};
 enum { N_CASES = sizeof cases / sizeof *cases };
 
-static void the_worked_cases(void)
+TEST(the_worked_cases)
 {
     for (int i = 0; i < N_CASES; i++) {
         const struct checkpoint_cost *cost = &cases[i].cost;
@@ -28,7 +28,7 @@ static void the_worked_cases(void)
 }
 
 /* At the optimum the slope is 0: no neighbour is better, at any ratio of save time to time between failures. */
-static void no_interval_beats_the_optimum(void)
+TEST(no_interval_beats_the_optimum)
 {
     for (double ratio = 1e-8; ratio < 30.0; ratio *= 7.0) {
         const struct checkpoint_cost cost = {ratio * 1000, 0, 10, 1000};
@@ -39,7 +39,7 @@ static void no_interval_beats_the_optimum(void)
     }
 }
 
-static void limits(void)
+TEST(limits)
 {
     const struct checkpoint_cost never = {60, 5, 300, (double)INFINITY}, rare = {60, 5, 300, 1e12}, slow = {50, 0, 0, 20};
     CHECK_NEAR(checkpoint_wall_s(&never, 1000), 1060, 0.0);
@@ -68,7 +68,7 @@ static void check_time(struct checkpoint_time time, double stall_s, double flush
 }
 
 /* 98 GB: 14 s to storage, 2 s to the hosts. */
-static void the_three_designs(void)
+TEST(the_three_designs)
 {
     check_time(time_of(CHECKPOINT_SYNCHRONOUS, 3, 98e9, 100), 14, 0);
     check_time(time_of(CHECKPOINT_FASTPERSIST, 3, 98e9, 100), 11, 3);
@@ -79,19 +79,10 @@ static void the_three_designs(void)
 
 /* A buffer for half of it: the copy has to wait until the other half has left. Saves every 5 s: storage needs 14 s
  * each. */
-static void a_full_buffer_stalls(void)
+TEST(a_full_buffer_stalls)
 {
     check_time(time_of(CHECKPOINT_DATASTATES, 3, 49e9, 100), 4, 10);
     check_time(time_of(CHECKPOINT_DATASTATES, 3, 98e9, 5), 9, 5);
     check_time(time_of(CHECKPOINT_DATASTATES, 3, 49e9, 5), 9, 5);
     check_time(time_of(CHECKPOINT_DATASTATES, 3, 0, 100), 11, 3);
-}
-
-TEST_SUITE(checkpoint)
-{
-    TEST(the_worked_cases);
-    TEST(no_interval_beats_the_optimum);
-    TEST(limits);
-    TEST(the_three_designs);
-    TEST(a_full_buffer_stalls);
 }

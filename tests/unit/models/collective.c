@@ -31,13 +31,13 @@ static double seconds(enum collective_op op, const struct collective_shape *shap
     return collective_time(&params, op, shape).seconds;
 }
 
-static void one_gpu_costs_nothing(void)
+TEST(one_gpu_costs_nothing)
 {
     const struct collective_shape shape = shape_of(1e9, 1.0, 1.0);
     for (int i = 0; i < OPS; i++) CHECK(seconds(ops[i], &shape) == 0.0);
 }
 
-static void an_empty_message_costs_the_steps(void)
+TEST(an_empty_message_costs_the_steps)
 {
     const struct collective_shape shape = shape_of(0.0, 8.0, 1.0);
     const double start = params.start_s, hop = params.hop_s;
@@ -55,7 +55,7 @@ static double share_of_bound(enum collective_op op, const struct collective_shap
     return bytes_per_s * seconds(op, shape) / shape->bytes;
 }
 
-static void huge_messages_cost_the_rings_traffic(void)
+TEST(huge_messages_cost_the_rings_traffic)
 {
     for (double n = 2.0; n <= 8.0; n *= 2.0) {
         const struct collective_shape shape = shape_of(1e14, n, 1.0);
@@ -70,7 +70,7 @@ static void huge_messages_cost_the_rings_traffic(void)
 }
 
 /* Two nodes of eight: their adapters carry the ring's traffic together, an all-to-all uses each for itself. */
-static void the_network_bounds_what_leaves_a_node(void)
+TEST(the_network_bounds_what_leaves_a_node)
 {
     const struct collective_shape shape = shape_of(1e14, 16.0, 2.0);
     const double network = params.network_frac * shape.network_bytes_per_s;
@@ -84,7 +84,7 @@ static void the_network_bounds_what_leaves_a_node(void)
 }
 
 /* Adding in the switch halves what large all-reduces of many GPUs send, and nothing else changes. */
-static void a_switch_that_adds_helps_large_all_reduces(void)
+TEST(a_switch_that_adds_helps_large_all_reduces)
 {
     for (double bytes = 256.0; bytes < 1e12; bytes *= 4.0) {
         struct collective_shape shape = shape_of(bytes, 8.0, 1.0);
@@ -103,7 +103,7 @@ static void a_switch_that_adds_helps_large_all_reduces(void)
 }
 
 /* A little more of anything never takes less; the parts are never longer than the whole. */
-static void more_bytes_take_longer(void)
+TEST(more_bytes_take_longer)
 {
     for (int i = 0; i < OPS; i++) {
         for (int layout = 0; layout < 8; layout++) {
@@ -120,7 +120,7 @@ static void more_bytes_take_longer(void)
     }
 }
 
-static void more_gpus_take_longer(void)
+TEST(more_gpus_take_longer)
 {
     for (int i = 0; i < OPS; i++) {
         if (ops[i] == COLLECTIVE_SEND) continue;
@@ -132,7 +132,7 @@ static void more_gpus_take_longer(void)
 }
 
 /* An all-reduce is a reduce-scatter and an all-gather, which need two starts. */
-static void halves_cost_more_than_the_whole(void)
+TEST(halves_cost_more_than_the_whole)
 {
     for (double bytes = 256.0; bytes < 1e11; bytes *= 4.0) {
         const struct collective_shape shape = shape_of(bytes, 8.0, 1.0);
@@ -143,7 +143,7 @@ static void halves_cost_more_than_the_whole(void)
 }
 
 /* The classes of kernel.h reach the operations of their names. */
-static void every_class_has_its_operation(void)
+TEST(every_class_has_its_operation)
 {
     static const enum kernel_class classes[OPS] = {KERNEL_ALL_REDUCE, KERNEL_ALL_GATHER,        KERNEL_REDUCE_SCATTER,
                                                    KERNEL_ALL_TO_ALL, KERNEL_DIRECT_ALL_REDUCE, KERNEL_SEND};
@@ -153,17 +153,4 @@ static void every_class_has_its_operation(void)
         const struct kernel_call call = {.class = classes[i], .shape.collective = shape_of(3e6, 8.0, 1.0)};
         CHECK(kernel_call_time(&all, &gpu, &call).seconds == seconds(ops[i], &call.shape.collective));
     }
-}
-
-TEST_SUITE(collective)
-{
-    TEST(one_gpu_costs_nothing);
-    TEST(an_empty_message_costs_the_steps);
-    TEST(huge_messages_cost_the_rings_traffic);
-    TEST(the_network_bounds_what_leaves_a_node);
-    TEST(a_switch_that_adds_helps_large_all_reduces);
-    TEST(more_bytes_take_longer);
-    TEST(more_gpus_take_longer);
-    TEST(halves_cost_more_than_the_whole);
-    TEST(every_class_has_its_operation);
 }

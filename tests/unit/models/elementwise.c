@@ -23,7 +23,7 @@ static struct kernel_time pass(const struct elementwise_params *law, double toke
 }
 
 /* Many rows and quick thread blocks: the bytes over the bandwidth. */
-static void large_passes_are_bound_by_memory(void)
+TEST(large_passes_are_bound_by_memory)
 {
     struct elementwise_params law = params;
     law.number_cycles = 1e-3;
@@ -35,7 +35,7 @@ static void large_passes_are_bound_by_memory(void)
 }
 
 /* Up to a full wave of rows, a pass takes what one thread block needs for its row. */
-static void a_row_takes_its_walk(void)
+TEST(a_row_takes_its_walk)
 {
     const double row_s = (600.0 + 8192.0 * 0.5) / 1.5e9;
     CHECK_NEAR(pass(&params, 1, 8192).seconds, 1e-6 + row_s, 1e-9);
@@ -49,7 +49,7 @@ static void a_row_takes_its_walk(void)
 
 /* Operands of half the cache stay in it, those of one and a half times its size do not; in between time rises
  * steadily. */
-static void the_cache_holds_small_operands(void)
+TEST(the_cache_holds_small_operands)
 {
     const double per_token = 8192 * 2.0;
     CHECK_NEAR(pass(&params, 20e6 / per_token, 8192).memory_s, 20e6 / (1.2 * 2e12), 1e-12);
@@ -64,11 +64,4 @@ static void the_cache_holds_small_operands(void)
     unknown.l2_bytes = (double)NAN;
     const struct elementwise_shape shape = {100, 8192, 2.0};
     CHECK_NEAR(elementwise_time(&params, &unknown, &shape).memory_s, 100 * per_token / (0.8 * 2e12), 1e-15);
-}
-
-TEST_SUITE(elementwise)
-{
-    TEST(large_passes_are_bound_by_memory);
-    TEST(a_row_takes_its_walk);
-    TEST(the_cache_holds_small_operands);
 }

@@ -77,7 +77,7 @@ static int random_run(struct bench *bench, struct rng *rng)
     return n_limited == 0 ? 0 : n_limited < n ? 1 : 2;
 }
 
-static void runs_that_decode(void)
+TEST(runs_that_decode)
 {
     struct bench bench;
     struct rng rng;
@@ -89,7 +89,7 @@ static void runs_that_decode(void)
     bench_close(&bench);
 }
 
-static void iterations_with_prompts(void)
+TEST(iterations_with_prompts)
 {
     struct bench bench;
     MUST(bench_open(&bench));
@@ -105,10 +105,4 @@ static void iterations_with_prompts(void)
                    1.0, 1e-9);
     }
     bench_close(&bench);
-}
-
-TEST_SUITE(energy)
-{
-    TEST(runs_that_decode);
-    TEST(iterations_with_prompts);
 }

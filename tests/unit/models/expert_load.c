@@ -43,7 +43,7 @@ static void check_bounds(const struct expert_load_shape *shape, double tile_rows
     if (shape->skew > 0.0) CHECK(load.rows * slack >= fmin(1.0, choices * shape->held / shape->experts));
 }
 
-static void nothing_is_lost(void)
+TEST(nothing_is_lost)
 {
     for (int choice = 0; choice < 4; choice++) {
         for (double tokens = 1.0; tokens < 1e5; tokens *= 2.0) {
@@ -59,7 +59,7 @@ static void nothing_is_lost(void)
     }
 }
 
-static void turns_touch_all_alike(void)
+TEST(turns_touch_all_alike)
 {
     const struct expert_load_shape shape = with_choice(deepseek, 1);
     const struct expert_load_shape few = with_tokens(shape, 16.0), many = with_tokens(shape, 4096.0);
@@ -70,7 +70,7 @@ static void turns_touch_all_alike(void)
 }
 
 /* At a skew of 2 and of 3 a moment of the law is a logarithm. */
-static void load_is_continuous_in_the_skew(void)
+TEST(load_is_continuous_in_the_skew)
 {
     for (double skew = 2.0; skew <= 3.0; skew += 1.0) {
         for (double gpus = 1.0; gpus <= 16.0; gpus *= 4.0) {
@@ -181,7 +181,7 @@ static void check_draws(struct expert_load_shape shape, double tokens, double gp
     CHECK_NEAR(expected.tiles / drawn.tiles, 1.0, tolerance);
 }
 
-static void independent_choices_as_drawn(void)
+TEST(independent_choices_as_drawn)
 {
     for (double tokens = 1.0; tokens <= 512.0; tokens *= 8.0) {
         check_draws(deepseek, tokens, 1.0, 16.0, 0.06);
@@ -189,7 +189,7 @@ static void independent_choices_as_drawn(void)
     }
 }
 
-static void power_laws_as_drawn(void)
+TEST(power_laws_as_drawn)
 {
     for (int choice = 2; choice < 4; choice++) {
         for (double tokens = 64.0; tokens <= 4096.0; tokens *= 8.0) {
@@ -200,7 +200,7 @@ static void power_laws_as_drawn(void)
     }
 }
 
-static void skew_makes_one_gpu_busier(void)
+TEST(skew_makes_one_gpu_busier)
 {
     for (double gpus = 2.0; gpus <= 256.0; gpus *= 2.0) {
         struct expert_load_shape shape = on_gpus(with_tokens(deepseek, 2048.0), gpus);
@@ -214,7 +214,7 @@ static void skew_makes_one_gpu_busier(void)
 }
 
 /* At an exponent of 1 the law has another formula, and the same values as its neighbours. */
-static void an_exponent_of_one_is_no_gap(void)
+TEST(an_exponent_of_one_is_no_gap)
 {
     struct expert_load_shape shape = on_gpus(with_tokens(deepseek, 777.0), 8.0);
     shape.skew = 1.0;
@@ -223,15 +223,4 @@ static void an_exponent_of_one_is_no_gap(void)
     CHECK_NEAR(expert_load_of(&shape, 64.0).rows / at_one.rows, 1.0, 0.01);
     shape.skew = 1.002;
     CHECK_NEAR(expert_load_of(&shape, 64.0).rows / at_one.rows, 1.0, 0.01);
-}
-
-TEST_SUITE(expert_load)
-{
-    TEST(nothing_is_lost);
-    TEST(turns_touch_all_alike);
-    TEST(load_is_continuous_in_the_skew);
-    TEST(independent_choices_as_drawn);
-    TEST(power_laws_as_drawn);
-    TEST(skew_makes_one_gpu_busier);
-    TEST(an_exponent_of_one_is_no_gap);
 }

@@ -12,7 +12,7 @@ static const struct lifetime laws[] = {
     {LIFETIME_WEIBULL, 100.0, 3.5},     {LIFETIME_LOGNORMAL, 100.0, 0.3}, {LIFETIME_LOGNORMAL, 100.0, 2.0}};
 enum { N_LAWS = sizeof laws / sizeof *laws };
 
-static void quantiles_invert_the_distribution(void)
+TEST(quantiles_invert_the_distribution)
 {
     const double fracs[] = {1e-9, 1e-4, 0.02, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-9};
     for (int i = 0; i < N_LAWS; i++)
@@ -28,7 +28,7 @@ static double survival(double t_s, void *law)
 }
 
 /* The mean is the integral of what survives. */
-static void means_are_as_given(void)
+TEST(means_are_as_given)
 {
     gsl_integration_workspace *space = gsl_integration_workspace_alloc(1000);
     for (int i = 0; i < N_LAWS; i++) {
@@ -41,7 +41,7 @@ static void means_are_as_given(void)
     gsl_integration_workspace_free(space);
 }
 
-static void laws_are_those_of_the_textbook(void)
+TEST(laws_are_those_of_the_textbook)
 {
     for (double t = 1.0; t < 1000.0; t *= 2.0) {
         CHECK_NEAR(lifetime_cdf(&laws[0], t), gsl_cdf_exponential_P(t, 100.0), 1e-15);
@@ -50,7 +50,7 @@ static void laws_are_those_of_the_textbook(void)
     }
 }
 
-static void lognormal_from_mean_and_median(void)
+TEST(lognormal_from_mean_and_median)
 {
     const struct lifetime law = lifetime_lognormal(95.6, 0.2);
     CHECK_NEAR(lifetime_quantile_s(&law, 0.5), 0.2, 1e-12);
@@ -61,7 +61,7 @@ static void lognormal_from_mean_and_median(void)
 }
 
 /* The worked case of eight components. */
-static void binomial_failure_rates_of_eight(void)
+TEST(binomial_failure_rates_of_eight)
 {
     const struct common_cause cause = {8, 1e-4, 2e-4, 0.3, 1e-5};
     CHECK_NEAR(common_cause_rate_per_s(&cause, 1), 8.395e-4, 5e-8);
@@ -71,7 +71,7 @@ static void binomial_failure_rates_of_eight(void)
 }
 
 /* Counted by component or by event, as many fail; and shocks that hit nobody are shocks. */
-static void rates_of_events_and_of_components_agree(void)
+TEST(rates_of_events_and_of_components_agree)
 {
     const struct common_cause causes[] = {{1, 2.0, 3.0, 0.5, 0.25}, {5, 0.0, 7.0, 0.9, 0.0}, {40, 1e-3, 1e-2, 0.05, 1e-4}};
     for (int i = 0; i < 3; i++) {
@@ -86,14 +86,4 @@ static void rates_of_events_and_of_components_agree(void)
         CHECK_NEAR(events, causes[i].components * causes[i].own_per_s + causes[i].shock_per_s + causes[i].lethal_per_s,
                    1e-12);
     }
-}
-
-TEST_SUITE(failure)
-{
-    TEST(quantiles_invert_the_distribution);
-    TEST(means_are_as_given);
-    TEST(laws_are_those_of_the_textbook);
-    TEST(lognormal_from_mean_and_median);
-    TEST(binomial_failure_rates_of_eight);
-    TEST(rates_of_events_and_of_components_agree);
 }

@@ -14,7 +14,7 @@ static double of(int32_t a_milli, int32_t b_milli)
     return fragmentation_milli(&node, tasks, 3);
 }
 
-static void figure_8_by_hand(void)
+TEST(figure_8_by_hand)
 {
     CHECK_NEAR(of(500, 1000), 1000.0 / 6, 1e-9);
     CHECK_NEAR(of(200, 1000), 200, 1e-9);        /* the task of 0.3 on the half GPU */
@@ -24,7 +24,7 @@ static void figure_8_by_hand(void)
     CHECK_NEAR(of(0, 0), 0, 1e-9);               /* 0.7 fits exactly */
 }
 
-static void what_does_not_fit_wastes_all(void)
+TEST(what_does_not_fit_wastes_all)
 {
     const int32_t left_milli[] = {1000, 400};
     struct frag_node node = {.left_milli = left_milli, .gpus = 2, .gpu_model = 3, .cpu_left_milli = 2000};
@@ -42,7 +42,7 @@ static void what_does_not_fit_wastes_all(void)
     CHECK_NEAR(fragmentation_milli(&node, &task, 1), 1400, 1e-9);
 }
 
-static void typical_tasks_are_the_most_popular(void)
+TEST(typical_tasks_are_the_most_popular)
 {
     struct frag_task kinds[] = {{5, 1, 500, 1, 1}, {60, 1, 1000, 1, 1}, {30, 0, 0, 4, 1}, {5, 1, 500, 2, 1}};
     CHECK_EQ_INT(fragmentation_typical(kinds, 4, 0.95), 3);
@@ -50,11 +50,4 @@ static void typical_tasks_are_the_most_popular(void)
     CHECK_EQ_INT(kinds[1].gpus, 0);
     CHECK_EQ_INT(kinds[2].cpu_milli, 2); /* of two equally popular ones the one with more CPU */
     CHECK_NEAR(kinds[0].popularity_frac, 60.0 / 95, 1e-12);
-}
-
-TEST_SUITE(fragmentation)
-{
-    TEST(figure_8_by_hand);
-    TEST(what_does_not_fit_wastes_all);
-    TEST(typical_tasks_are_the_most_popular);
 }

@@ -31,7 +31,7 @@ static double seconds(const struct gemm_params *law, double m, double n, double 
 }
 
 /* A product of one row with a large matrix takes the time of reading the matrix. */
-static void few_rows_are_bound_by_memory(void)
+TEST(few_rows_are_bound_by_memory)
 {
     struct gemm_params law = params;
     law.softness = 20.0;
@@ -44,7 +44,7 @@ static void few_rows_are_bound_by_memory(void)
 }
 
 /* Where tiles and waves come out even, computing takes the operations over the rate of the best tile. */
-static void large_products_are_bound_by_computing(void)
+TEST(large_products_are_bound_by_computing)
 {
     const double m = 256.0 * 108.0, n = 128.0 * 108.0, k = 1e6;
     const struct gemm_shape shape = fp16_shape(m, n, k);
@@ -59,7 +59,7 @@ static void large_products_are_bound_by_computing(void)
 
 /* Nothing is faster than its start and the slower of reading and of computing at the asymptotic rate, or slower than
  * the two after one another in the smallest tile without a split. */
-static void time_lies_between_its_limits(void)
+TEST(time_lies_between_its_limits)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "gemm", 0);
@@ -78,7 +78,7 @@ static void time_lies_between_its_limits(void)
 }
 
 /* Within a tile's rows more rows cost more bytes only; a longer inner dimension or more columns never cost less. */
-static void larger_products_take_no_less(void)
+TEST(larger_products_take_no_less)
 {
     static const double rows[] = {1, 7, 16, 33, 64};
     for (size_t i = 0; i + 1 < sizeof rows / sizeof *rows; i++)
@@ -98,7 +98,7 @@ static void larger_products_take_no_less(void)
 }
 
 /* A wave that is not full costs as much as a full one when waves quantise fully, and its share when they do not. */
-static void waves_quantise_as_told(void)
+TEST(waves_quantise_as_told)
 {
     struct gemm_params law = params;
     law.start_s = 0.0;
@@ -113,7 +113,7 @@ static void waves_quantise_as_told(void)
 }
 
 /* A thin product with a long inner dimension is split where splitting costs little. */
-static void splits_pay_where_they_are_cheap(void)
+TEST(splits_pay_where_they_are_cheap)
 {
     struct gemm_params law = params;
     law.split_cost = 0.1;
@@ -124,7 +124,7 @@ static void splits_pay_where_they_are_cheap(void)
     CHECK(seconds(&law, 8192, 8192, 8192) == seconds(&params, 8192, 8192, 8192));
 }
 
-static void narrow_weights_are_read_faster(void)
+TEST(narrow_weights_are_read_faster)
 {
     struct gemm_shape shape = fp16_shape(1, 16384, 16384);
     const struct kernel_time wide = gemm_time(&params, &gpu, &shape);
@@ -137,7 +137,7 @@ static void narrow_weights_are_read_faster(void)
 }
 
 /* Narrowing A to 8 bits first moves three bytes for each of its numbers. */
-static void narrowing_activations_takes_its_time(void)
+TEST(narrowing_activations_takes_its_time)
 {
     struct gemm_params law = params;
     const struct gemm_shape shape = {4096, 4096, 8192, FORMAT_FP8, FORMAT_FP8};
@@ -146,16 +146,4 @@ static void narrowing_activations_takes_its_time(void)
     const struct kernel_time after = gemm_time(&law, &gpu, &shape);
     CHECK_NEAR(after.seconds - before.seconds, 3.0 * 4096.0 * 8192.0 / (0.1 * 2e12), 1e-12);
     CHECK_NEAR(before.bytes, 4096.0 * 8192.0 * 2.0 + 4096.0 * 4096.0 * 2.0, 1.0); /* C is 16 bits wide */
-}
-
-TEST_SUITE(gemm)
-{
-    TEST(few_rows_are_bound_by_memory);
-    TEST(large_products_are_bound_by_computing);
-    TEST(time_lies_between_its_limits);
-    TEST(larger_products_take_no_less);
-    TEST(waves_quantise_as_told);
-    TEST(splits_pay_where_they_are_cheap);
-    TEST(narrow_weights_are_read_faster);
-    TEST(narrowing_activations_takes_its_time);
 }

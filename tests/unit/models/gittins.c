@@ -52,7 +52,7 @@ static double plain(const struct list *list, double attained, double quantum)
     return ends > 0 ? ends / service : 0;
 }
 
-static void it_is_its_definition(void)
+TEST(it_is_its_definition)
 {
     struct list list;
     for (uint64_t round = 0; round < 300; round++) {
@@ -65,7 +65,7 @@ static void it_is_its_definition(void)
 }
 
 /* A best quantum ends at one of the sizes. */
-static void the_best_quantum_is_the_best_of_all(void)
+TEST(the_best_quantum_is_the_best_of_all)
 {
     struct list list;
     struct gittins_quantum best[MOST + 1];
@@ -87,7 +87,7 @@ static void the_best_quantum_is_the_best_of_all(void)
 }
 
 /* What is left is known then: the nearer the end, the higher. */
-static void one_size_is_ranked_by_what_is_left(void)
+TEST(one_size_is_ranked_by_what_is_left)
 {
     struct list list = {.sizes = {100, 100, 100}};
     take(&list, 3);
@@ -99,7 +99,7 @@ static void one_size_is_ranked_by_what_is_left(void)
 }
 
 /* Quantiles of exponential sizes of mean 1: index 1, whatever has been attained and whatever the quantum. */
-static void sizes_without_memory_are_all_alike(void)
+TEST(sizes_without_memory_are_all_alike)
 {
     enum { N = 200000 };
     double *sizes = malloc(N * sizeof *sizes), *sums = malloc((N + 1) * sizeof *sums);
@@ -116,7 +116,7 @@ static void sizes_without_memory_are_all_alike(void)
 /* By hand, with a quantum of 10 and sizes of 5, 8, 8 and 40. At 0 three end: P = 3/4 and E = (5 + 8 + 8 + 10) / 4;
  * released, at 4: a quantum from there reaches 14, with the same sums. Behind 8 nobody ends; released, its 39 would,
  * but the last one never does. */
-static void released_takes_it_at_the_next_size(void)
+TEST(released_takes_it_at_the_next_size)
 {
     struct list list = {.sizes = {5, 8, 8, 40}};
     take(&list, 4);
@@ -129,7 +129,7 @@ static void released_takes_it_at_the_next_size(void)
 }
 
 /* Less than a unit is no quantum to it. */
-static void released_is_never_below_zero_nor_endless(void)
+TEST(released_is_never_below_zero_nor_endless)
 {
     struct list list = {.sizes = {10.2, 10.5, 40}};
     take(&list, 3);
@@ -142,14 +142,4 @@ static void released_is_never_below_zero_nor_endless(void)
             const double index = gittins_index_released(&list.gittins, attained, quantum);
             CHECK(index >= 0 && index <= 1e6);
         }
-}
-
-TEST_SUITE(gittins)
-{
-    TEST(it_is_its_definition);
-    TEST(the_best_quantum_is_the_best_of_all);
-    TEST(one_size_is_ranked_by_what_is_left);
-    TEST(sizes_without_memory_are_all_alike);
-    TEST(released_takes_it_at_the_next_size);
-    TEST(released_is_never_below_zero_nor_endless);
 }

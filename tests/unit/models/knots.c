@@ -3,7 +3,7 @@
 #include "models/operators/knots.h"
 #include "sim/core/rng.h"
 
-static void knots_rise_without_repetition(void)
+TEST(knots_rise_without_repetition)
 {
     struct knots knots = {.n = 0};
     struct rng rng;
@@ -13,7 +13,7 @@ static void knots_rise_without_repetition(void)
     for (size_t i = 0; i < knots.n; i++) CHECK(knots.at[i] > (i > 0 ? knots.at[i - 1] : 0));
 }
 
-static void a_full_list_stays_as_it_is(void)
+TEST(a_full_list_stays_as_it_is)
 {
     struct knots knots = {.n = 0};
     for (int64_t at = 1; at <= 3 * KNOTS_MAX; at++) knots_add(&knots, at);
@@ -22,7 +22,7 @@ static void a_full_list_stays_as_it_is(void)
 }
 
 /* The right end belongs to a segment, the left one to its neighbour; outside the outer segments go on. */
-static void what_is_found_encloses_the_number(void)
+TEST(what_is_found_encloses_the_number)
 {
     for (uint64_t n = 0; n < 2000; n++) {
         struct knots knots = {.n = 0};
@@ -35,11 +35,4 @@ static void what_is_found_encloses_the_number(void)
         CHECK(i == 0 || scale * knots.at[i] < x);
         CHECK(i + 2 == knots.n || x <= scale * knots.at[i + 1]);
     }
-}
-
-TEST_SUITE(knots)
-{
-    TEST(knots_rise_without_repetition);
-    TEST(a_full_list_stays_as_it_is);
-    TEST(what_is_found_encloses_the_number);
 }

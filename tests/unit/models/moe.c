@@ -38,7 +38,7 @@ static struct kernel_time timed(const struct moe_shape *shape)
     return moe_time(&params, &gpu, shape);
 }
 
-static void operations_are_two_per_chosen_weight(void)
+TEST(operations_are_two_per_chosen_weight)
 {
     for (double tokens = 1.0; tokens <= 65536.0; tokens *= 4.0) {
         struct moe_shape shape = layer_of(tokens);
@@ -53,7 +53,7 @@ static void operations_are_two_per_chosen_weight(void)
 }
 
 /* One token reads the weights of its experts, many read those of all. */
-static void touched_weights_are_read_once(void)
+TEST(touched_weights_are_read_once)
 {
     const double expert_bytes = 3.0 * 2048.0 * 768.0 * 2.0, pass_bytes = 4.0 * 8.0 * (3.0 * 768.0 + 2048.0);
     const struct moe_shape one = layer_of(1.0), many = layer_of(4096.0);
@@ -61,13 +61,13 @@ static void touched_weights_are_read_once(void)
     CHECK_NEAR(timed(&many).bytes / (128.0 * expert_bytes + 4096.0 * pass_bytes), 1.0, 1e-9);
 }
 
-static void no_tokens_cost_a_start(void)
+TEST(no_tokens_cost_a_start)
 {
     const struct moe_shape none = layer_of(0.0);
     CHECK(timed(&none).seconds == params.start_s);
 }
 
-static void a_layer_is_bound_by_its_weights_or_by_its_tiles(void)
+TEST(a_layer_is_bound_by_its_weights_or_by_its_tiles)
 {
     const struct moe_shape few = layer_of(64.0), many = layer_of(65536.0);
     const double weights_s = 128.0 * 3.0 * 2048.0 * 768.0 * 2.0 / (0.9 * 2e12);
@@ -77,7 +77,7 @@ static void a_layer_is_bound_by_its_weights_or_by_its_tiles(void)
 }
 
 /* Two GPUs with half of every expert do as much as one with all; so do two with half of the experts. */
-static void halves_do_half_the_work(void)
+TEST(halves_do_half_the_work)
 {
     for (double tokens = 1.0; tokens <= 65536.0; tokens *= 4.0) {
         const struct moe_shape whole = layer_of(tokens);
@@ -91,7 +91,7 @@ static void halves_do_half_the_work(void)
 }
 
 /* An all-to-all leaves out what belongs to experts elsewhere. */
-static void dispatched_rows_are_fewer(void)
+TEST(dispatched_rows_are_fewer)
 {
     for (double gpus = 1.0; gpus <= 64.0; gpus *= 2.0) {
         struct moe_shape gathered = layer_of(2048.0);
@@ -106,7 +106,7 @@ static void dispatched_rows_are_fewer(void)
     }
 }
 
-static void more_tokens_take_longer(void)
+TEST(more_tokens_take_longer)
 {
     for (double gpus = 1.0; gpus <= 64.0; gpus *= 4.0) {
         double before = 0.0;
@@ -120,7 +120,7 @@ static void more_tokens_take_longer(void)
     }
 }
 
-static void the_busiest_gpu_takes_longest(void)
+TEST(the_busiest_gpu_takes_longest)
 {
     struct moe_shape shape = layer_of(4096.0);
     shape.held /= 16.0;
@@ -129,16 +129,4 @@ static void the_busiest_gpu_takes_longest(void)
     const double skewed_s = timed(&shape).seconds;
     shape.skew = 1.2;
     CHECK(fair_s < skewed_s && skewed_s < timed(&shape).seconds);
-}
-
-TEST_SUITE(moe)
-{
-    TEST(operations_are_two_per_chosen_weight);
-    TEST(touched_weights_are_read_once);
-    TEST(no_tokens_cost_a_start);
-    TEST(a_layer_is_bound_by_its_weights_or_by_its_tiles);
-    TEST(halves_do_half_the_work);
-    TEST(dispatched_rows_are_fewer);
-    TEST(more_tokens_take_longer);
-    TEST(the_busiest_gpu_takes_longest);
 }

@@ -81,7 +81,7 @@ static double block_tokens_per_s(const struct offload *offload, int64_t prompt, 
 }
 
 /* What the formulas of cost_model.py give for the policies of the paper's tables. */
-static void flexgen_as_released(void)
+TEST(flexgen_as_released)
 {
     static const struct {
         const char *llm;
@@ -142,7 +142,7 @@ static double seconds_of(const struct offload *offload)
 }
 
 /* Nothing beyond the GPU: the base model as it is. */
-static void nothing_offloaded(void)
+TEST(nothing_offloaded)
 {
     const struct offload offload = plain_offload(OFFLOAD_OVERLAPPED);
     struct iteration_cost own, base;
@@ -152,7 +152,7 @@ static void nothing_offloaded(void)
 }
 
 /* All weights streamed: 1 ms of each layer's 3 ms are hidden, or are not; with a link of a tenth they set the pace. */
-static void streamed_weights(void)
+TEST(streamed_weights)
 {
     struct offload offload = plain_offload(OFFLOAD_OVERLAPPED);
     offload.placement.shares.weights[OFFLOAD_GPU_MEMORY] = 0.0;
@@ -166,7 +166,7 @@ static void streamed_weights(void)
 }
 
 /* Select-N: L/i max(i t_c, t_x), and the layers that are in no whole group. */
-static void grouped_weights(void)
+TEST(grouped_weights)
 {
     struct offload offload = plain_offload(OFFLOAD_GROUPED);
     offload.rates.host_read = 1e6 / 7e-3; /* 7 ms for a layer; computing takes 3 ms */
@@ -182,7 +182,7 @@ static void grouped_weights(void)
 
 /* KV cache in host memory: 1000 tokens are 0.1 MB per layer. The GPU gets them all, or the CPU attends: 2e5 FLOP at
  * 1e9/s. */
-static void cache_on_the_host(void)
+TEST(cache_on_the_host)
 {
     struct offload offload = plain_offload(OFFLOAD_SERIAL);
     offload.placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;
@@ -194,7 +194,7 @@ static void cache_on_the_host(void)
 }
 
 /* InstInfer: a layer of 64 sequences of OPT-13B after 1536 tokens, 4 b s h bytes of flash at 11.2 GB/s. */
-static void attention_in_storage(void)
+TEST(attention_in_storage)
 {
     const struct csd_spec csd = {.channels = 8, .channel_bytes_per_s = 1.4e9, .read_frac = 1, .page_bytes = 4096,
                                  .stream_bytes_per_s = 12.7e9, .flop_per_s = 650e9, .page_channels = 4, .token_run = 1};
@@ -253,7 +253,7 @@ enum { TRIALS = 500 };
 
 /* What sets the pace adds up to the iteration, nothing is busy for longer than a serial iteration, weights on every
  * tier add up, and a faster link makes nothing slower. */
-static void laws_of_a_step(void)
+TEST(laws_of_a_step)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "offload", 0);
@@ -283,7 +283,7 @@ static void laws_of_a_step(void)
 }
 
 /* Along a run the pieces are what the model gives at every single iteration. */
-static void pieces_are_exact(void)
+TEST(pieces_are_exact)
 {
     struct rng rng;
     rng_init(&rng, 2, 0, "offload", 0);
@@ -306,7 +306,7 @@ static void pieces_are_exact(void)
 }
 
 /* FlexGen's memory of OPT-13B on an A6000 with the cache on disk: 64 prompts of 1024 tokens at once fit, 128 do not. */
-static void memory_of_prompts(void)
+TEST(memory_of_prompts)
 {
     const struct llm_spec llm = llm_of("opt-13b");
     const struct offload_layer layer = offload_layer(&llm, 1);
@@ -326,7 +326,7 @@ static void memory_of_prompts(void)
 
 /* A limit below what the iteration moves in its time makes it last as long as the bytes take; any other changes
  * nothing. */
-static void a_limit_holds_back(void)
+TEST(a_limit_holds_back)
 {
     static const enum offload_schedule schedules[] = {OFFLOAD_SERIAL, OFFLOAD_OVERLAPPED, OFFLOAD_RELEASED};
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
@@ -353,7 +353,7 @@ static void a_limit_holds_back(void)
 }
 
 /* Eight drives with links of 7 GB/s and a port of 14: as two of them. */
-static void drives_share_the_port(void)
+TEST(drives_share_the_port)
 {
     const struct csd_spec csd = {.channels = 8, .channel_bytes_per_s = 1.4e9, .read_frac = 1, .page_bytes = 4096,
                                  .stream_bytes_per_s = 1e15, .flop_per_s = 1e15, .page_channels = 1, .token_run = 1};
@@ -374,19 +374,4 @@ static void drives_share_the_port(void)
     CHECK_NEAR((wide.lanes[OFFLOAD_CSD_TO_GPU].now + wide.lanes[OFFLOAD_GPU_TO_CSD].now) /
                    wide.bytes[OFFLOAD_CSD_LINK].now,
                1.0, 1e-12);
-}
-
-TEST_SUITE(offload)
-{
-    TEST(a_limit_holds_back);
-    TEST(drives_share_the_port);
-    TEST(flexgen_as_released);
-    TEST(nothing_offloaded);
-    TEST(streamed_weights);
-    TEST(grouped_weights);
-    TEST(cache_on_the_host);
-    TEST(attention_in_storage);
-    TEST(laws_of_a_step);
-    TEST(pieces_are_exact);
-    TEST(memory_of_prompts);
 }

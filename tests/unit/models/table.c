@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static void duplicates_become_their_median(void)
+TEST(duplicates_become_their_median)
 {
     struct table_point points[] = {{512, 3.0}, {128, 1.5}, {512, 1.0}, {512, 2.0}, {128, 0.5}, {64, 7.0}};
     CHECK_EQ_INT(table_reduce(points, 6), 3);
@@ -16,7 +16,7 @@ static void duplicates_become_their_median(void)
 }
 
 /* The order of the measurements has no effect, and reducing twice changes nothing. */
-static void reduction_forgets_the_order(void)
+TEST(reduction_forgets_the_order)
 {
     enum { N = 200 };
     struct rng rng;
@@ -35,7 +35,7 @@ static const struct table_point bent[] = {{100, 10.0}, {200, 12.0}, {400, 20.0}}
 static const struct table_point flat[] = {{100, 5.0}, {300, 6.0}};
 static const struct table model = {.prefill = {bent, 3}, .decode = {flat, 2}, .mixed_factor = 1.1};
 
-static void curves_are_linear_between_and_beyond(void)
+TEST(curves_are_linear_between_and_beyond)
 {
     static const struct {
         double tokens, seconds;
@@ -49,7 +49,7 @@ static void curves_are_linear_between_and_beyond(void)
     }
 }
 
-static void curves_never_go_below_zero(void)
+TEST(curves_never_go_below_zero)
 {
     const struct table_point steep[] = {{100, 1.0}, {101, 2.0}};
     bool extrapolated;
@@ -58,7 +58,7 @@ static void curves_never_go_below_zero(void)
     CHECK(extrapolated);
 }
 
-static void batches_choose_their_curve(void)
+TEST(batches_choose_their_curve)
 {
     struct iteration_cost cost;
     table_cost(&model, &(struct iteration_work){.prefill_sequences = 2, .prefill_tokens = 300}, &cost);
@@ -70,13 +70,4 @@ static void batches_choose_their_curve(void)
     table_cost(&model, &(struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 250, .decode_sequences = 50},
                &cost);
     CHECK_NEAR(cost.first_s, 1.1 * 16.0, 1e-12);
-}
-
-TEST_SUITE(table)
-{
-    TEST(duplicates_become_their_median);
-    TEST(reduction_forgets_the_order);
-    TEST(curves_are_linear_between_and_beyond);
-    TEST(curves_never_go_below_zero);
-    TEST(batches_choose_their_curve);
 }

@@ -42,7 +42,7 @@ static const struct llm_spec deepseek_v2_lite = {
 
 /* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata), without the rotary frequencies that those
  * of Llama 2 hold. */
-static void parameters_are_those_of_the_checkpoints(void)
+TEST(parameters_are_those_of_the_checkpoints)
 {
     CHECK_EQ_INT(llm_parameters(&llama_2_7b), INT64_C(6738417664) - 32 * 64);
     CHECK_EQ_INT(llm_parameters(&llama_2_70b), INT64_C(68976653312) - 80 * 64);
@@ -53,7 +53,7 @@ static void parameters_are_those_of_the_checkpoints(void)
 
 /* DeepSeek-V3's README_WEIGHTS.md: 671 billion, of which a token meets 36.6, the head counted and the input embedding
  * not. */
-static void latent_attention_has_the_published_parameters(void)
+TEST(latent_attention_has_the_published_parameters)
 {
     const int64_t embedding = INT64_C(129280) * 7168;
     CHECK_NEAR((double)llm_parameters(&deepseek_v3), 671e9, 0.5e9);
@@ -61,7 +61,7 @@ static void latent_attention_has_the_published_parameters(void)
 }
 
 /* One latent vector of 512 and a rotary key of 64 per token and layer, on every GPU alike. */
-static void latent_vectors_are_replicated(void)
+TEST(latent_vectors_are_replicated)
 {
     CHECK_NEAR(llm_kv_bytes_per_token(&deepseek_v3), 61.0 * 576.0 * 2.0, 0.0);
     CHECK_NEAR(llm_shard(&deepseek_v3, 8, 1).kv_bytes_per_token, 61.0 * 576.0 * 2.0, 0.0);
@@ -69,7 +69,7 @@ static void latent_vectors_are_replicated(void)
 }
 
 /* Of several stages the fullest is the last, which has layers with experts as long as there are any. */
-static void dense_layers_come_first(void)
+TEST(dense_layers_come_first)
 {
     CHECK_EQ_INT(llm_shard(&deepseek_v3, 1, 1).dense_layers, 3);
     CHECK_EQ_INT(llm_shard(&deepseek_v3, 1, 2).dense_layers, 0);
@@ -79,21 +79,21 @@ static void dense_layers_come_first(void)
 }
 
 /* Two of eight experts are met: 6 of 8 times 3 h f weights per layer are not. */
-static void a_token_meets_some_of_the_experts(void)
+TEST(a_token_meets_some_of_the_experts)
 {
     const int64_t unmet = INT64_C(32) * 6 * 3 * 4096 * 14336;
     CHECK_EQ_INT(llm_active_parameters(&mixtral_8x7b), llm_parameters(&mixtral_8x7b) - unmet);
 }
 
 /* InstAttention (HPCA 2025) states 0.78 MB of KV cache per token for OPT-13B in fp16. */
-static void kv_bytes_per_token(void)
+TEST(kv_bytes_per_token)
 {
     CHECK_NEAR(llm_kv_bytes_per_token(&opt_13b), 819200.0, 0.0);
     CHECK_NEAR(llm_kv_bytes_per_token(&llama_2_7b), 524288.0, 0.0);
     CHECK_NEAR(llm_kv_bytes_per_token(&llama_2_70b), 327680.0, 0.0);
 }
 
-static void kv_heads_are_replicated_when_gpus_outnumber_them(void)
+TEST(kv_heads_are_replicated_when_gpus_outnumber_them)
 {
     CHECK_NEAR(llm_shard(&llama_2_70b, 8, 1).kv_bytes_per_token, 327680.0 / 8, 0.0);
     CHECK_NEAR(llm_shard(&llama_2_70b, 16, 1).kv_bytes_per_token, 327680.0 / 8, 0.0);
@@ -101,7 +101,7 @@ static void kv_heads_are_replicated_when_gpus_outnumber_them(void)
 }
 
 /* 2 FLOP per weight but for the input embedding, which is looked up, and the norms. */
-static void flop_per_token_are_twice_the_weights(void)
+TEST(flop_per_token_are_twice_the_weights)
 {
     const struct llm_spec *llm = &llama_2_7b;
     const int64_t looked_up = llm->vocab * llm->hidden, norms = (2 * llm->layers + 1) * llm->hidden;
@@ -109,7 +109,7 @@ static void flop_per_token_are_twice_the_weights(void)
     CHECK_NEAR(llm_flop_per_token(llm, 1000) - llm_flop_per_token(llm, 0), 4.0 * 32 * 4096 * 1000, 0.0);
 }
 
-static void a_window_bounds_attention(void)
+TEST(a_window_bounds_attention)
 {
     struct llm_spec windowed = llama_2_7b;
     windowed.sliding_window = 1024;
@@ -118,7 +118,7 @@ static void a_window_bounds_attention(void)
 }
 
 /* One GPU holds everything; n GPUs hold it together, and n - 1 more copies of norms, biases, router and positions. */
-static void shards_add_up(void)
+TEST(shards_add_up)
 {
     CHECK_NEAR(llm_weight_bytes(&llama_2_7b), 2.0 * 6738415616.0, 0.0);
     CHECK_NEAR(llm_weight_bytes(&mixtral_8x7b), 2.0 * 46702792704.0, 0.0);
@@ -134,7 +134,7 @@ static void shards_add_up(void)
 }
 
 /* The stages of a pipeline hold at least everything together, and no stage more than its layers and the vocabulary. */
-static void stages_add_up(void)
+TEST(stages_add_up)
 {
     const double whole = llm_weight_bytes(&llama_2_70b), vocab = 2.0 * 32000 * 8192;
     CHECK(4.0 * llm_shard(&llama_2_70b, 1, 4).weight_bytes >= whole);
@@ -142,7 +142,7 @@ static void stages_add_up(void)
     CHECK_EQ_INT(llm_shard(&llama_2_70b, 1, 3).layers, 27);
 }
 
-static void impossible_splits_are_named(void)
+TEST(impossible_splits_are_named)
 {
     CHECK(llm_parallel_problem(&llama_2_70b, 8, 1) == NULL);
     CHECK(llm_parallel_problem(&llama_2_70b, 16, 4) == NULL);
@@ -157,7 +157,7 @@ static void impossible_splits_are_named(void)
     CHECK(problem && strstr(problem, "key-value"));
 }
 
-static void formats_fall_back_to_wider_units(void)
+TEST(formats_fall_back_to_wider_units)
 {
     struct gpu_spec gpu = {.peak_flop_per_s = {[FORMAT_FP32] = 1.0}};
     for (int format = 0; format < FORMAT_COUNT; format++)
@@ -169,7 +169,7 @@ static void formats_fall_back_to_wider_units(void)
     CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 4.0);
 }
 
-static void links_follow_the_fabric(void)
+TEST(links_follow_the_fabric)
 {
     const struct gpu_spec pair = {.fabric = FABRIC_BRIDGE, .nvlink_gpus = 2, .nvlink_bytes_per_s = 56.25e9,
                                   .pcie_bytes_per_s = 32e9};
@@ -186,7 +186,7 @@ static void links_follow_the_fabric(void)
 
 /* A V100 of a DGX-1 has six links of 25 GB/s: two along each edge of the cube, so a pair has two, and of four GPUs each
  * has four to the others. */
-static void a_mesh_gives_a_group_its_own_links(void)
+TEST(a_mesh_gives_a_group_its_own_links)
 {
     const struct gpu_spec v100 = {.fabric = FABRIC_MESH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 150e9,
                                   .pcie_bytes_per_s = 16e9};
@@ -199,7 +199,7 @@ static void a_mesh_gives_a_group_its_own_links(void)
 }
 
 /* Counted query by query. */
-static void windows_leave_their_pairs(void)
+TEST(windows_leave_their_pairs)
 {
     for (int64_t window = 1; window <= 12; window++)
         for (int64_t context = 0; context <= 12; context++)
@@ -214,7 +214,7 @@ static void windows_leave_their_pairs(void)
 }
 
 /* A dense LLM reads all but its input embedding and the vectors; of experts a token reads the chosen ones, many all. */
-static void iterations_read_the_matrices_they_meet(void)
+TEST(iterations_read_the_matrices_they_meet)
 {
     const double norms = 2.0 * (2 * 32 + 1) * 4096, embedding = 2.0 * 32000 * 4096;
     CHECK_NEAR(llm_read_bytes(&llama_2_7b, 1), llm_weight_bytes(&llama_2_7b) - norms - embedding, 0.0);
@@ -230,7 +230,7 @@ static void check_problem(const struct llm_spec *llm, const char *word)
     CHECK(problem && strstr(problem, word));
 }
 
-static void impossible_shapes_are_named(void)
+TEST(impossible_shapes_are_named)
 {
     CHECK(llm_problem(&llama_2_70b) == NULL && llm_problem(&mixtral_8x7b) == NULL && llm_problem(&opt_13b) == NULL);
     struct llm_spec llm = llama_2_70b;
@@ -262,7 +262,7 @@ static void impossible_shapes_are_named(void)
     check_problem(&llm, "'kv_latent' is missing");
 }
 
-static void impossible_latent_shapes_are_named(void)
+TEST(impossible_latent_shapes_are_named)
 {
     CHECK(llm_problem(&deepseek_v3) == NULL && llm_problem(&deepseek_v2_lite) == NULL);
     struct llm_spec llm = deepseek_v3;
@@ -286,7 +286,7 @@ static void impossible_latent_shapes_are_named(void)
 }
 
 /* At the bounds nothing overflows: UBSan watches the counts, which the shards meet in floating point. */
-static void the_largest_shape_can_be_counted(void)
+TEST(the_largest_shape_can_be_counted)
 {
     struct llm_spec llm = {
         .layers = LLM_MAX_LAYERS, .hidden = LLM_MAX_HIDDEN, .q_heads = LLM_MAX_HEADS, .kv_heads = LLM_MAX_HEADS,
@@ -308,7 +308,7 @@ static void the_largest_shape_can_be_counted(void)
 }
 
 /* usable = weights + activations + reserve + blocks * block + rest, with 0 <= rest < block. */
-static void blocks_fill_the_memory(void)
+TEST(blocks_fill_the_memory)
 {
     const struct gpu_spec gpu = {.memory_bytes = 80.0 * 0x1p30};
     const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 4096,
@@ -323,7 +323,7 @@ static void blocks_fill_the_memory(void)
 }
 
 /* Splitting leaves a block of latent vectors whole on every GPU. */
-static void latent_blocks_are_whole_on_every_gpu(void)
+TEST(latent_blocks_are_whole_on_every_gpu)
 {
     const struct gpu_spec gpu = {.memory_bytes = 141.0 * 0x1p30};
     const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
@@ -336,7 +336,7 @@ static void latent_blocks_are_whole_on_every_gpu(void)
 }
 
 /* Llama-3.1-8B on an RTX 4090 (24564 MiB, of which CUDA offers 24080): vLLM 0.19 found 2588 blocks of 16 tokens. */
-static void blocks_are_near_what_vllm_found(void)
+TEST(blocks_are_near_what_vllm_found)
 {
     struct llm_spec llm = llama_2_7b;
     llm.kv_heads = 8;
@@ -346,31 +346,4 @@ static void blocks_are_near_what_vllm_found(void)
     const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
                                      .batch_sequences = 256, .block_tokens = 16};
     CHECK_NEAR((double)kv_capacity(&gpu, &llm, 1, 1, &params).blocks / 2588.0, 1.0, 0.05);
-}
-
-TEST_SUITE(transformer)
-{
-    TEST(parameters_are_those_of_the_checkpoints);
-    TEST(latent_attention_has_the_published_parameters);
-    TEST(latent_vectors_are_replicated);
-    TEST(dense_layers_come_first);
-    TEST(a_token_meets_some_of_the_experts);
-    TEST(kv_bytes_per_token);
-    TEST(kv_heads_are_replicated_when_gpus_outnumber_them);
-    TEST(flop_per_token_are_twice_the_weights);
-    TEST(a_window_bounds_attention);
-    TEST(shards_add_up);
-    TEST(stages_add_up);
-    TEST(impossible_splits_are_named);
-    TEST(formats_fall_back_to_wider_units);
-    TEST(links_follow_the_fabric);
-    TEST(a_mesh_gives_a_group_its_own_links);
-    TEST(windows_leave_their_pairs);
-    TEST(iterations_read_the_matrices_they_meet);
-    TEST(impossible_shapes_are_named);
-    TEST(impossible_latent_shapes_are_named);
-    TEST(the_largest_shape_can_be_counted);
-    TEST(blocks_fill_the_memory);
-    TEST(latent_blocks_are_whole_on_every_gpu);
-    TEST(blocks_are_near_what_vllm_found);
 }

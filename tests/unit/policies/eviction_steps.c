@@ -29,20 +29,20 @@ static void check_victims(const char *policy, const char *params, int capacity, 
     CHECK_EQ_STR(victims, expected);
 }
 
-static void lru_evicts_the_longest_unused(void)
+TEST(lru_evicts_the_longest_unused)
 {
     check_victims("lru", NULL, 3, "abcadeabd", "bcde");
     check_victims("lru", NULL, 1, "aabba", "ab");
     check_victims("lru", NULL, 4, "abcabc", "");
 }
 
-static void fifo_evicts_the_oldest(void)
+TEST(fifo_evicts_the_oldest)
 {
     check_victims("fifo", NULL, 3, "abcadeabd", "abcde");
     check_victims("fifo", NULL, 2, "aabacab", "abc");
 }
 
-static void lfu_evicts_the_least_used(void)
+TEST(lfu_evicts_the_least_used)
 {
     check_victims("lfu", NULL, 3, "aabbcd", "c");
     check_victims("lfu", NULL, 3, "aabbcdccc", "cd");
@@ -50,14 +50,14 @@ static void lfu_evicts_the_least_used(void)
     check_victims("lfu", NULL, 2, "abc", "a"); /* among equals the longest unused */
 }
 
-static void belady_evicts_what_is_needed_last(void)
+TEST(belady_evicts_what_is_needed_last)
 {
     check_victims("belady", NULL, 3, "abcdabcda", "cb");
     check_victims("belady", NULL, 2, "abcaba", "bc");
 }
 
 /* A small queue of one and a main queue of three; one hit is enough to stay. */
-static void s3_fifo_moves_between_its_queues(void)
+TEST(s3_fifo_moves_between_its_queues)
 {
     static const char one_hit[] = "{\"small\": 0.25, \"promote\": 1}";
     check_victims("s3-fifo", one_hit, 4, "abcde", "a");
@@ -69,7 +69,7 @@ static void s3_fifo_moves_between_its_queues(void)
 }
 
 /* Four items in the main queue of three: its end goes, unless it was asked for. */
-static void s3_fifo_shortens_its_main_queue(void)
+TEST(s3_fifo_shortens_its_main_queue)
 {
     static const char one_hit[] = "{\"small\": 0.25, \"promote\": 1}";
     check_victims("s3-fifo", one_hit, 4, "aabbccdde", "a");
@@ -78,7 +78,7 @@ static void s3_fifo_shortens_its_main_queue(void)
 }
 
 /* With all other items used in this phase, there is only one to draw. */
-static void marking_spares_what_was_used(void)
+TEST(marking_spares_what_was_used)
 {
     check_victims("marking", NULL, 1, "abc", "ab");
     struct paging paging = letters("abcdab");
@@ -124,20 +124,20 @@ static void check_bits(enum prediction_kind kind, int64_t capacity, const char *
     prediction_fini(&prediction);
 }
 
-static void discard_bits_are_belady_s(void)
+TEST(discard_bits_are_belady_s)
 {
     check_bits(PREDICT_DISCARD, 2, "abcab", "01100"); /* b goes for c, c for the second b */
     check_bits(PREDICT_DISCARD, 3, "abcdabcda", "001001000");
 }
 
-static void phase_bits_look_one_phase_ahead(void)
+TEST(phase_bits_look_one_phase_ahead)
 {
     check_bits(PREDICT_PHASE, 2, "ababcbcad", "101011111");
     check_bits(PREDICT_PHASE, 1, "aabb", "1111");
     check_bits(PREDICT_PHASE, 2, "abcabc", "010111");
 }
 
-static void errors_come_at_their_rate(void)
+TEST(errors_come_at_their_rate)
 {
     struct paging paging;
     struct prediction truth, bent, all;
@@ -161,24 +161,9 @@ static void errors_come_at_their_rate(void)
     }
 }
 
-static void one_bit_policies_follow_their_bits(void)
+TEST(one_bit_policies_follow_their_bits)
 {
     check_victims("discard-bit", NULL, 2, "abcaba", "bc");
     check_victims("discard-bit", "{\"algorithm\": \"flush\"}", 2, "abcaba", "bc");
     check_victims("phase-bit", NULL, 2, "ababcbc", "a");
-}
-
-TEST_SUITE(eviction_steps)
-{
-    TEST(lru_evicts_the_longest_unused);
-    TEST(fifo_evicts_the_oldest);
-    TEST(lfu_evicts_the_least_used);
-    TEST(belady_evicts_what_is_needed_last);
-    TEST(s3_fifo_moves_between_its_queues);
-    TEST(s3_fifo_shortens_its_main_queue);
-    TEST(marking_spares_what_was_used);
-    TEST(discard_bits_are_belady_s);
-    TEST(phase_bits_look_one_phase_ahead);
-    TEST(errors_come_at_their_rate);
-    TEST(one_bit_policies_follow_their_bits);
 }

@@ -53,7 +53,7 @@ static void check_fits(const struct fixture *fixture)
     }
 }
 
-static void least_attained_service(void)
+TEST(least_attained_service)
 {
     struct fixture f;
     double level;
@@ -68,7 +68,7 @@ static void least_attained_service(void)
 }
 
 /* A job of two GPUs, one of twice the weight and one of neither on one GPU type: GPU-time as 1 : 2 : 1. */
-static void weights_and_widths(void)
+TEST(weights_and_widths)
 {
     struct fixture f;
     double level;
@@ -137,7 +137,7 @@ static double level_by_bisection(const struct fixture *f)
 }
 
 /* One program after another from the basis of the one before, though jobs, speeds and weights are others each time. */
-static void max_min_is_that_of_bisection(void)
+TEST(max_min_is_that_of_bisection)
 {
     struct rng rng;
     struct fixture kept = {0};
@@ -159,7 +159,7 @@ static void max_min_is_that_of_bisection(void)
 }
 
 /* Alike jobs in one kind get what each gets in a kind of its own. */
-static void kinds_are_their_jobs(void)
+TEST(kinds_are_their_jobs)
 {
     struct rng rng;
     rng_init(&rng, 8, 0, "gavel", 0);
@@ -187,7 +187,7 @@ static void kinds_are_their_jobs(void)
 }
 
 /* What is left once the least rate can rise no more is not thrown away: the second job cannot use the fast GPU. */
-static void nothing_is_left_over(void)
+TEST(nothing_is_left_over)
 {
     struct fixture f;
     double level;
@@ -202,7 +202,7 @@ static void nothing_is_left_over(void)
 }
 
 /* On one type the makespan is that of all the work on all GPUs, or of the longest job. */
-static void makespan(void)
+TEST(makespan)
 {
     struct fixture f;
     double level;
@@ -221,7 +221,7 @@ static void makespan(void)
 }
 
 /* Two GPUs of unlike speed: those who came first run, where each is fastest. */
-static void first_in_first_out(void)
+TEST(first_in_first_out)
 {
     struct fixture f;
     fixture_init(&f, 4, 2);
@@ -234,7 +234,7 @@ static void first_in_first_out(void)
 
 /* A fast type at three dollars, and one of half its speed at one: the latter does more per dollar, as long as a job
  * need not be faster; one that must do 3/4 spends half of its time on either. */
-static void per_cost(void)
+TEST(per_cost)
 {
     struct fixture f;
     double ratio;
@@ -272,7 +272,7 @@ static double done_per_cost(const struct fixture *f, const double *x, const doub
 }
 
 /* With demands on the rates: the ratio is what X does, and none of many X in its neighbourhood does more. */
-static void per_cost_has_no_better_neighbour(void)
+TEST(per_cost_has_no_better_neighbour)
 {
     struct rng rng;
     int solved = 0;
@@ -297,7 +297,7 @@ static void per_cost_has_no_better_neighbour(void)
 }
 
 /* On one type the rates that a ratio asks for take all GPUs at the least one that can be kept. */
-static void finish_time_fairness(void)
+TEST(finish_time_fairness)
 {
     struct fixture f;
     enum { KINDS = 5 };
@@ -319,18 +319,4 @@ static void finish_time_fairness(void)
         *(gpus <= 2 ? &high : &low) = middle;
     }
     CHECK_NEAR(worst, high, 1e-6 * high);
-}
-
-TEST_SUITE(gavel_lp)
-{
-    TEST(least_attained_service);
-    TEST(weights_and_widths);
-    TEST(max_min_is_that_of_bisection);
-    TEST(kinds_are_their_jobs);
-    TEST(nothing_is_left_over);
-    TEST(makespan);
-    TEST(first_in_first_out);
-    TEST(per_cost);
-    TEST(per_cost_has_no_better_neighbour);
-    TEST(finish_time_fairness);
 }

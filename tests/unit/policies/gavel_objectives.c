@@ -68,7 +68,7 @@ static struct field three_jobs(const char *params)
                           .slow = {1, 1, 1}};
 }
 
-static void max_min_keeps_the_rates_of_the_paper(void)
+TEST(max_min_keeps_the_rates_of_the_paper)
 {
     struct field field = three_jobs("{\"objective\": \"las\"}");
     check_ends(&field, (const double[]){1, 1, 1});
@@ -76,13 +76,13 @@ static void max_min_keeps_the_rates_of_the_paper(void)
 
 /* To one that knows of no speeds each job is worth two thirds of either GPU: rates 5/3, 4/3 and 1, as 20/11, 16/11 and
  * 12/11 times 11/12. */
-static void who_knows_no_speeds_is_slower_by_a_closed_form(void)
+TEST(who_knows_no_speeds_is_slower_by_a_closed_form)
 {
     struct field field = three_jobs("{\"objective\": \"las\", \"aware\": false}");
     check_ends(&field, (const double[]){12.0 / 11, 12.0 / 11, 12.0 / 11});
 }
 
-static void weights_are_shares(void)
+TEST(weights_are_shares)
 {
     struct field field = {.params = "{\"weights\": {\"a\": 3}}", .n = 2, .gpus = 1, .work = {0.75, 0.25}};
     check_ends(&field, (const double[]){1, 1});
@@ -95,7 +95,7 @@ static void weights_are_shares(void)
 }
 
 /* A gang of two on two GPUs is done with as much GPU time as each of the others: a third of the time on both. */
-static void gangs_get_gpu_time_as_others(void)
+TEST(gangs_get_gpu_time_as_others)
 {
     struct field field = {.params = "{}", .n = 3, .gpus = 2, .width = {2, 1, 1}, .work = {1.0 / 3, 2.0 / 3, 2.0 / 3}};
     check_ends(&field, (const double[]){1, 1, 1});
@@ -103,7 +103,7 @@ static void gangs_get_gpu_time_as_others(void)
 
 /* Two short jobs and a long one on two GPUs: all is done at once only where the long one never waits. Fair shares take
  * a quarter longer. */
-static void makespan_is_that_of_the_longest(void)
+TEST(makespan_is_that_of_the_longest)
 {
     struct field field = {.params = "{\"objective\": \"makespan\"}", .n = 3, .gpus = 2, .work = {0.5, 0.5, 1}};
     check_ends(&field, (const double[]){1, 1, 1});
@@ -112,14 +112,14 @@ static void makespan_is_that_of_the_longest(void)
 }
 
 /* The wide one has its GPUs for half of the time. */
-static void makespan_of_a_gang(void)
+TEST(makespan_of_a_gang)
 {
     struct field field = {.params = "{\"objective\": \"makespan\"}", .n = 3, .gpus = 2, .width = {2, 1, 1}, .work = {0.5, 0.5, 0.5}};
     check_ends(&field, (const double[]){1, 1, 1});
 }
 
 /* Each works where its advantage lies; whoever knows no speeds sees no reason for that. */
-static void makespan_by_speeds(void)
+TEST(makespan_by_speeds)
 {
     struct field field = {.params = "{\"objective\": \"makespan\"}", .n = 2, .work = {2, 1}, .fast = {0.5, 1}, .slow = {2, 1}};
     check_ends(&field, (const double[]){1, 1});
@@ -130,7 +130,7 @@ static void makespan_by_speeds(void)
 
 /* From the start fairness of finish times is that of rates relative to the nth part, which here is that of least
  * attained service. */
-static void finish_times_are_fair_from_the_start(void)
+TEST(finish_times_are_fair_from_the_start)
 {
     struct field field = three_jobs("{\"objective\": \"ftf\"}");
     check_ends(&field, (const double[]){1, 1, 1});
@@ -139,7 +139,7 @@ static void finish_times_are_fair_from_the_start(void)
 /* The second job comes just after the first got its allocation, and waits a unit of time for the next one. Then the
  * first has an age of 1, all spent at full speed, and 2 left; with r of the GPU (1 + 2 / r) / (1 + 2 * 2) = (1 + 2 / (1
  * - r)) / (2 * 2). */
-static void who_waited_is_made_up_for(void)
+TEST(who_waited_is_made_up_for)
 {
     const double r = (19 - sqrt(19 * 19 - 4 * 8)) / 2;
     struct field field = {.params = "{\"objective\": \"ftf\", \"reallocation\": \"100h\"}", .n = 2, .gpus = 1,
@@ -150,7 +150,7 @@ static void who_waited_is_made_up_for(void)
 }
 
 /* The first two get the GPUs, the second one the fast, which counts more for it; the third comes after them. */
-static void first_in_first_out_goes_by_speeds(void)
+TEST(first_in_first_out_goes_by_speeds)
 {
     struct field field = {.params = "{\"objective\": \"fifo\"}", .n = 3, .work = {1, 1, 1}, .fast = {1, 1, 1},
                           .slow = {1, 0.1, 0.5}};
@@ -159,7 +159,7 @@ static void first_in_first_out_goes_by_speeds(void)
 
 /* Three dollars for twice the speed of one: only the slow GPU is worth it, unless a job has to be done by 4/3 of its
  * run time. */
-static void cost_goes_by_prices(void)
+TEST(cost_goes_by_prices)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}}", .n = 1,
                           .work = {1}, .fast = {1}, .slow = {0.5}};
@@ -173,7 +173,7 @@ static void cost_goes_by_prices(void)
 
 /* Three such jobs on the two GPUs cannot all have 3/4 of the fast one's speed, and who comes too late for that is past
  * it. */
-static void slo_that_cannot_be_met_is_warned_of(void)
+TEST(slo_that_cannot_be_met_is_warned_of)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}, \"slo\": 1.3333333}",
                           .n = 3, .work = {1, 1, 1}, .fast = {1, 1, 1}, .slow = {0.5, 0.5, 0.5}};
@@ -184,7 +184,7 @@ static void slo_that_cannot_be_met_is_warned_of(void)
 
 /* The second job comes just after the first got its allocation, and waits a unit of time for the next one: longer than
  * it has. */
-static void who_is_past_its_slo_is_warned_of(void)
+TEST(who_is_past_its_slo_is_warned_of)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"slo\": 1.5, \"reallocation\": \"100h\"}", .n = 2, .gpus = 1,
                           .work = {1, 0.5}, .submit_s = {0, 1}};
@@ -196,7 +196,7 @@ static void who_is_past_its_slo_is_warned_of(void)
 }
 
 /* Among several types of GPU a price that is not known is an error; alone it does not count. */
-static void cost_needs_prices(void)
+TEST(cost_needs_prices)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\"}}", .n = 1, .work = {1}, .fast = {1},
                           .slow = {0.5}, .code = SIM_E_CONFIG};
@@ -205,22 +205,4 @@ static void cost_needs_prices(void)
     field_run(&field);
     field = (struct field){.params = "{\"objective\": \"cost\"}", .n = 1, .gpus = 1, .work = {1}};
     check_ends(&field, (const double[]){1});
-}
-
-TEST_SUITE(gavel_objectives)
-{
-    TEST(max_min_keeps_the_rates_of_the_paper);
-    TEST(who_knows_no_speeds_is_slower_by_a_closed_form);
-    TEST(weights_are_shares);
-    TEST(gangs_get_gpu_time_as_others);
-    TEST(makespan_is_that_of_the_longest);
-    TEST(makespan_of_a_gang);
-    TEST(makespan_by_speeds);
-    TEST(finish_times_are_fair_from_the_start);
-    TEST(who_waited_is_made_up_for);
-    TEST(first_in_first_out_goes_by_speeds);
-    TEST(cost_goes_by_prices);
-    TEST(slo_that_cannot_be_met_is_warned_of);
-    TEST(who_is_past_its_slo_is_warned_of);
-    TEST(cost_needs_prices);
 }

@@ -9,7 +9,7 @@ static const struct hpa_params defaults = {.tolerance = 0.1, .down_window_ns = 3
 /* "if the current metric value is 200m, and the desired value is 100m, the number of replicas will be doubled ... if
  * 50m, halved"; "skips any scaling action if the ratio is sufficiently close to 1.0 (within a tolerance, by default
  * 0.1)". */
-static void the_documentation_says(void)
+TEST(the_documentation_says)
 {
     const struct hpa hpa = {.params = defaults};
     CHECK_EQ_INT(hpa_wanted(&hpa, 3, 200.0 / 100.0), 6);
@@ -31,7 +31,7 @@ static int64_t planned(struct hpa *hpa, double now_s, int64_t have, int64_t want
 }
 
 /* More at once; fewer only when fewer have been wanted for five minutes, and then the most of these. */
-static void a_lull_ends_nothing(void)
+TEST(a_lull_ends_nothing)
 {
     struct hpa hpa = {.params = defaults};
     CHECK_EQ_INT(planned(&hpa, 0, 2, 6), 6);
@@ -45,7 +45,7 @@ static void a_lull_ends_nothing(void)
 }
 
 /* What there is at the start has been wanted, too. */
-static void nothing_ends_in_the_first_window(void)
+TEST(nothing_ends_in_the_first_window)
 {
     struct hpa hpa = {.params = defaults};
     CHECK_EQ_INT(planned(&hpa, 0, 4, 0), 4);
@@ -54,7 +54,7 @@ static void nothing_ends_in_the_first_window(void)
     hpa_fini(&hpa);
 }
 
-static void a_burst_starts_nothing_where_it_must_last(void)
+TEST(a_burst_starts_nothing_where_it_must_last)
 {
     struct hpa hpa = {.params = {.up_window_ns = 60 * SIM_NS_PER_S}};
     CHECK_EQ_INT(planned(&hpa, 0, 2, 2), 2);
@@ -63,12 +63,4 @@ static void a_burst_starts_nothing_where_it_must_last(void)
     CHECK_EQ_INT(planned(&hpa, 60, 2, 6), 5);
     CHECK_EQ_INT(planned(&hpa, 70, 5, 1), 1); /* fewer at once: its window is 0 */
     hpa_fini(&hpa);
-}
-
-TEST_SUITE(hpa)
-{
-    TEST(the_documentation_says);
-    TEST(a_lull_ends_nothing);
-    TEST(nothing_ends_in_the_first_window);
-    TEST(a_burst_starts_nothing_where_it_must_last);
 }

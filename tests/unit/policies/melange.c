@@ -10,7 +10,7 @@
 static const double none = (double)INFINITY;
 
 /* example.json: kinds A10G and A100, four buckets, 30 requests per second, one slice: 3 A10G and 1 A100. */
-static void example_of_the_repository(void)
+TEST(example_of_the_repository)
 {
     static const double usd_per_h[] = {1.01, 3.67}, rate_per_s[] = {6, 3, 15, 6};
     static const double max_per_s[] = {2, 1, 5, 2, 20, 20, 40, 20};
@@ -31,7 +31,7 @@ static void example_of_the_repository(void)
 }
 
 /* What one kind cannot serve goes to the other; what neither can, nowhere. */
-static void buckets_that_a_kind_cannot_serve(void)
+TEST(buckets_that_a_kind_cannot_serve)
 {
     static const double usd_per_h[] = {1, 10}, rate_per_s[] = {1, 1}, most[] = {5, 5};
     static const double some[] = {2, 0, 4, 4}, no_one[] = {2, 0, 4, 0};
@@ -48,7 +48,7 @@ static void buckets_that_a_kind_cannot_serve(void)
 }
 
 /* No more is rented than there is. */
-static void supply_is_limited(void)
+TEST(supply_is_limited)
 {
     static const double usd_per_h[] = {1, 10}, rate_per_s[] = {9}, max_per_s[] = {2, 4}, most[] = {3, 1};
     int64_t gpus[2];
@@ -76,7 +76,7 @@ static double cheapest_of_all(const struct melange_problem *problem)
     return best;
 }
 
-static void as_all_fleets(void)
+TEST(as_all_fleets)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "melange", 0);
@@ -99,7 +99,7 @@ static void as_all_fleets(void)
 
 /* The size of the paper: 60 buckets, 4 kinds, 8 slices. Within the limit of nodes the fleet is at most one GPU's price
  * dearer than a fleet of which parts could be rented. */
-static void size_of_the_paper(void)
+TEST(size_of_the_paper)
 {
     enum { N_KINDS = 4, N_BUCKETS = 60 };
     static const double usd_per_h[] = {0.70, 1.01, 3.67, 7.516};
@@ -150,18 +150,8 @@ static void check_told(fleet_solver *solve, const char *says)
 }
 
 /* A search that ends without a fleet has not shown that there is none. */
-static void a_search_that_gives_up_is_told_as_such(void)
+TEST(a_search_that_gives_up_is_told_as_such)
 {
     check_told(gives_up, "there may be one");
     check_told(finds_none, "no fleet can serve");
-}
-
-TEST_SUITE(melange)
-{
-    TEST(example_of_the_repository);
-    TEST(buckets_that_a_kind_cannot_serve);
-    TEST(supply_is_limited);
-    TEST(as_all_fleets);
-    TEST(size_of_the_paper);
-    TEST(a_search_that_gives_up_is_told_as_such);
 }

@@ -52,7 +52,7 @@ static void check_case(const char *name, const struct case_ *c)
     cluster_destroy(cluster);
 }
 
-static void first_fit_takes_the_lowest_nodes(void)
+TEST(first_fit_takes_the_lowest_nodes)
 {
     static const struct case_ cases[] = {
         {{8, 8, 8, 8, 8}, 3, 0, {3, 0, 0, 0, 0}},  {{0, 1, 8, 8, 8}, 3, 0, {0, 1, 2, 0, 0}},
@@ -61,7 +61,7 @@ static void first_fit_takes_the_lowest_nodes(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_case("first-fit", &cases[i]);
 }
 
-static void consolidated_fills_best(void)
+TEST(consolidated_fills_best)
 {
     static const struct case_ cases[] = {
         {{8, 3, 5, 3, 8}, 3, 0, {0, 3, 0, 0, 0}},  {{8, 3, 5, 3, 8}, 4, 0, {0, 0, 4, 0, 0}},
@@ -71,7 +71,7 @@ static void consolidated_fills_best(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_case("consolidated", &cases[i]);
 }
 
-static void consolidated_gives_the_nodes_asked_for(void)
+TEST(consolidated_gives_the_nodes_asked_for)
 {
     static const struct case_ cases[] = {
         {{8, 8, 8, 8, 8}, 8, 2, {4, 4, 0, 0, 0}}, {{8, 4, 8, 5, 8}, 8, 2, {0, 4, 0, 4, 0}},
@@ -81,19 +81,11 @@ static void consolidated_gives_the_nodes_asked_for(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_case("consolidated", &cases[i]);
 }
 
-static void consolidated_knows_what_can_never_be(void)
+TEST(consolidated_knows_what_can_never_be)
 {
     const struct placer *placer = (const void *)policy_find(POLICY_PLACEMENT, "consolidated");
     struct cluster_view view = {.total_gpus = 40, .n_nodes = NODES, .gpus_per_node = PER_NODE};
     CHECK(placer->possible(NULL, &view, &(struct job_view){.gpus = 40}));
     CHECK(placer->possible(NULL, &view, &(struct job_view){.gpus = 5, .nodes = 5}));
     CHECK(!placer->possible(NULL, &view, &(struct job_view){.gpus = 6, .nodes = 6}));
-}
-
-TEST_SUITE(placement)
-{
-    TEST(first_fit_takes_the_lowest_nodes);
-    TEST(consolidated_fills_best);
-    TEST(consolidated_gives_the_nodes_asked_for);
-    TEST(consolidated_knows_what_can_never_be);
 }

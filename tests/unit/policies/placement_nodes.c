@@ -28,7 +28,7 @@ static double start_s(const struct bed_rows *rows, int64_t id)
 
 /* Figure 8 of the paper: with 0.5 and 1 GPU left, 0.3 goes to the whole GPU, 0.5 to the half one and 0.7 fits exactly.
  * The job in the way is one of 0.5, and two more make the three kinds equally likely. */
-static void fgd_does_as_in_figure_8(void)
+TEST(fgd_does_as_in_figure_8)
 {
     struct bed_rows *rows = run("'gpus_per_node': 2, 'cpus_per_node': 64",
                                 "'scheduler': 'fifo', 'placement': {'policy': 'fgd', 'exact': true},"
@@ -43,7 +43,7 @@ static void fgd_does_as_in_figure_8(void)
     bed_free(rows);
 }
 
-static void jobs_hold_shares_cpu_and_memory(void)
+TEST(jobs_hold_shares_cpu_and_memory)
 {
     static const char *const placers[] = {"first-fit", "consolidated", "best-fit",   "worst-fit", "topology-aware",
                                           "random",    "dot-product",  "clustering", "packing",   "fgd"};
@@ -67,7 +67,7 @@ static void jobs_hold_shares_cpu_and_memory(void)
     }
 }
 
-static void the_network_slows_jobs_that_are_spread(void)
+TEST(the_network_slows_jobs_that_are_spread)
 {
     static const struct {
         const char *placement;
@@ -87,7 +87,7 @@ static void the_network_slows_jobs_that_are_spread(void)
 }
 
 /* Of two node types with a stock, each job goes to the one that has its model, however they are listed. */
-static void models_are_those_of_all_node_types(void)
+TEST(models_are_those_of_all_node_types)
 {
     static const char *const schedulers[] = {"gavel-fifo", "gavel-isolated"};
     for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
@@ -109,7 +109,7 @@ static void models_are_those_of_all_node_types(void)
 }
 
 /* Schedulers that divide all GPUs among all jobs give none to those that ask for none. */
-static void jobs_without_gpus_are_given_none(void)
+TEST(jobs_without_gpus_are_given_none)
 {
     static const char *const schedulers[] = {"equi", "hesrpt"};
     for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
@@ -123,7 +123,7 @@ static void jobs_without_gpus_are_given_none(void)
     }
 }
 
-static void more_models_than_can_be_told_apart(void)
+TEST(more_models_than_can_be_told_apart)
 {
     char path[512], scenario[1024];
     snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
@@ -146,14 +146,4 @@ static void more_models_than_can_be_told_apart(void)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
     bed_free(rows);
-}
-
-TEST_SUITE(placement_nodes)
-{
-    TEST(fgd_does_as_in_figure_8);
-    TEST(jobs_hold_shares_cpu_and_memory);
-    TEST(the_network_slows_jobs_that_are_spread);
-    TEST(models_are_those_of_all_node_types);
-    TEST(jobs_without_gpus_are_given_none);
-    TEST(more_models_than_can_be_told_apart);
 }

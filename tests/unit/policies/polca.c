@@ -99,7 +99,7 @@ static void rig_close(struct rig *rig, const char *log)
     mem_free(rig->state);
 }
 
-static void thresholds(void)
+TEST(thresholds)
 {
     struct rig rig;
     if (!rig_open(&rig, "polca", NULL, 0)) return;
@@ -119,7 +119,7 @@ static void thresholds(void)
     rig_close(&rig, "12:low=1275 76:low=1110 118:high=1305 206:low=1275 206:high=0 216:low=0");
 }
 
-static void a_rise_while_a_command_is_in_flight(void)
+TEST(a_rise_while_a_command_is_in_flight)
 {
     struct rig rig;
     if (!rig_open(&rig, "polca", NULL, 0)) return;
@@ -131,7 +131,7 @@ static void a_rise_while_a_command_is_in_flight(void)
     rig_close(&rig, "2:low=1275 4:low=1110 84:high=1305");
 }
 
-static void a_fall_while_a_command_is_in_flight(void)
+TEST(a_fall_while_a_command_is_in_flight)
 {
     struct rig rig;
     if (!rig_open(&rig, "polca", NULL, 0)) return;
@@ -141,7 +141,7 @@ static void a_fall_while_a_command_is_in_flight(void)
     rig_close(&rig, "2:low=1275 4:low=0 6:low=1275");
 }
 
-static void the_brake(void)
+TEST(the_brake)
 {
     struct rig rig;
     if (!rig_open(&rig, "polca", NULL, 0)) return;
@@ -156,7 +156,7 @@ static void the_brake(void)
     rig_close(&rig, "2:low=1110 4:brake=288 12:brake=0 44:high=1305 46:brake=288");
 }
 
-static void the_brake_keeps_locks(void)
+TEST(the_brake_keeps_locks)
 {
     struct rig rig;
     if (!rig_open(&rig, "polca", NULL, 0)) return;
@@ -168,7 +168,7 @@ static void the_brake_keeps_locks(void)
     rig_close(&rig, "2:low=1110 2:brake=288 10:brake=0 18:low=0");
 }
 
-static void one_threshold(void)
+TEST(one_threshold)
 {
     struct rig rig;
     for (int on = 0; on < 2; on++) {
@@ -181,7 +181,7 @@ static void one_threshold(void)
     }
 }
 
-static void brake_alone(void)
+TEST(brake_alone)
 {
     struct rig rig;
     if (!rig_open(&rig, "brake", NULL, 0)) return;
@@ -190,15 +190,4 @@ static void brake_alone(void)
     feed(&rig, 0.84, 2);
     feed(&rig, 0.83, 5);
     rig_close(&rig, "8:brake=288 22:brake=0");
-}
-
-TEST_SUITE(polca)
-{
-    TEST(thresholds);
-    TEST(a_rise_while_a_command_is_in_flight);
-    TEST(a_fall_while_a_command_is_in_flight);
-    TEST(the_brake);
-    TEST(the_brake_keeps_locks);
-    TEST(one_threshold);
-    TEST(brake_alone);
 }

@@ -51,7 +51,7 @@ static bool same_request(sqlite3_stmt *query, const struct request_row *row)
            sqlite3_column_int64(query, 13) == row->cached_tokens && same_text(query, 14, row->status);
 }
 
-static void request_rows_come_back_bit_by_bit(void)
+TEST(request_rows_come_back_bit_by_bit)
 {
     enum { N = 3000 };
     const char *path = fresh_path();
@@ -101,7 +101,7 @@ static bool same_file(const char *path, const char *other_path)
     return byte == other_byte;
 }
 
-static void writer_thread_writes_the_same_file(void)
+TEST(writer_thread_writes_the_same_file)
 {
     static const int sizes[] = {0, 1, 50, 401, 20000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -163,7 +163,7 @@ static void hash_of(const struct kept_rows *kept, int first, int step, char hash
     results_close(results);
 }
 
-static void result_hash_is_of_the_set_of_rows(void)
+TEST(result_hash_is_of_the_set_of_rows)
 {
     static struct kept_rows kept;
     char hash[HASH_HEX_CHARS], other[HASH_HEX_CHARS];
@@ -193,7 +193,7 @@ static void result_hash_is_of_the_set_of_rows(void)
 }
 
 /* Rows of every table, put back into the file in the opposite order, have the hash that they were written with. */
-static void the_order_in_the_file_does_not_matter(void)
+TEST(the_order_in_the_file_does_not_matter)
 {
     const char *path = fresh_path();
     struct diag diag;
@@ -218,7 +218,7 @@ static void the_order_in_the_file_does_not_matter(void)
     check_no_errors(&diag);
 }
 
-static void runs_are_appended_and_repeat_their_hash(void)
+TEST(runs_are_appended_and_repeat_their_hash)
 {
     const char *path = fresh_path();
     char first[HASH_HEX_CHARS], second[HASH_HEX_CHARS], third[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
@@ -243,7 +243,7 @@ static void runs_are_appended_and_repeat_their_hash(void)
     check_no_errors(&diag);
 }
 
-static void several_runs_go_through_one_opening(void)
+TEST(several_runs_go_through_one_opening)
 {
     const char *path = fresh_path();
     struct diag diag;
@@ -265,7 +265,7 @@ static void several_runs_go_through_one_opening(void)
     check_no_errors(&diag);
 }
 
-static void tampering_changes_the_rehash(void)
+TEST(tampering_changes_the_rehash)
 {
     static const char *const changes[] = {
         "UPDATE request SET ttft_s = 7.5 WHERE id = 100",
@@ -327,7 +327,7 @@ static void check_kept(enum results_keep keep, const char *small, const char *la
     check_no_errors(&diag);
 }
 
-static void what_is_kept_follows_the_level(void)
+TEST(what_is_kept_follows_the_level)
 {
     check_kept(KEEP_METRICS, "10 10 0 0", "0");
     check_kept(KEEP_CURVES, "10 10 10 10", "0");
@@ -335,7 +335,7 @@ static void what_is_kept_follows_the_level(void)
 }
 
 /* Of 70 rows, every fifth comes with a decision and every seventh with details. */
-static void details_are_decisions_for_those_who_keep_them(void)
+TEST(details_are_decisions_for_those_who_keep_them)
 {
     static const struct {
         enum results_keep keep;
@@ -361,7 +361,7 @@ static void details_are_decisions_for_those_who_keep_them(void)
     }
 }
 
-static void texts_longer_than_a_block_are_stored(void)
+TEST(texts_longer_than_a_block_are_stored)
 {
     enum { LONG_CHARS = 300000 };
     const char *path = fresh_path();
@@ -391,7 +391,7 @@ static void texts_longer_than_a_block_are_stored(void)
 }
 
 /* Old files stay verifiable: the hash of given rows is part of the file format. */
-static void hash_of_given_rows_stays(void)
+TEST(hash_of_given_rows_stays)
 {
     struct results *results;
     int64_t run_id;
@@ -431,7 +431,7 @@ static void write_classes(const char *path, int first_named, char hash[HASH_HEX_
 }
 
 /* A row without a class hashes as if there were no such column. */
-static void requests_may_have_a_class(void)
+TEST(requests_may_have_a_class)
 {
     const char *path = fresh_path();
     char without[HASH_HEX_CHARS], with[HASH_HEX_CHARS], again[HASH_HEX_CHARS], read[HASH_HEX_CHARS];
@@ -452,7 +452,7 @@ static void requests_may_have_a_class(void)
     CHECK_EQ_STR(read, with);
 }
 
-static void names_of_runs_are_taken_apart(void)
+TEST(names_of_runs_are_taken_apart)
 {
     static const struct {
         const char *name, *path;
@@ -472,7 +472,7 @@ static void names_of_runs_are_taken_apart(void)
     arena_fini(&arena);
 }
 
-static void provenance_reads_back(void)
+TEST(provenance_reads_back)
 {
     const char *path = fresh_path();
     struct diag diag;
@@ -505,22 +505,4 @@ static void provenance_reads_back(void)
     CHECK_EQ_INT(results_read_run(path, 7, &arena, &run, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "no run 7");
     arena_fini(&arena);
-}
-
-TEST_SUITE(store)
-{
-    TEST(request_rows_come_back_bit_by_bit);
-    TEST(writer_thread_writes_the_same_file);
-    TEST(result_hash_is_of_the_set_of_rows);
-    TEST(the_order_in_the_file_does_not_matter);
-    TEST(runs_are_appended_and_repeat_their_hash);
-    TEST(several_runs_go_through_one_opening);
-    TEST(tampering_changes_the_rehash);
-    TEST(what_is_kept_follows_the_level);
-    TEST(texts_longer_than_a_block_are_stored);
-    TEST(details_are_decisions_for_those_who_keep_them);
-    TEST(hash_of_given_rows_stays);
-    TEST(requests_may_have_a_class);
-    TEST(names_of_runs_are_taken_apart);
-    TEST(provenance_reads_back);
 }

@@ -55,7 +55,7 @@ static void check_refused(const char *path, const char *text)
     CHECK(diag.items[0].hint[0] != 0);
 }
 
-static void wrong_paths_are_named(void)
+TEST(wrong_paths_are_named)
 {
     char path[300];
     const char *folder = test_tmpdir();
@@ -65,7 +65,7 @@ static void wrong_paths_are_named(void)
     check_refused("/dev/full", "cannot open results: not a file");
 }
 
-static void permission_is_needed(void)
+TEST(permission_is_needed)
 {
     char path[256];
     make_path(path);
@@ -85,7 +85,7 @@ static void permission_is_needed(void)
     CHECK(!exists("/results.db"));
 }
 
-static void files_of_others_are_left_alone(void)
+TEST(files_of_others_are_left_alone)
 {
     char path[256], text[64];
     make_path(path);
@@ -109,7 +109,7 @@ static void files_of_others_are_left_alone(void)
     check_refused(path, "results have schema version 77, expected 3");
 }
 
-static void an_empty_file_is_taken(void)
+TEST(an_empty_file_is_taken)
 {
     char path[256];
     make_path(path);
@@ -118,7 +118,7 @@ static void an_empty_file_is_taken(void)
     CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request"), "10");
 }
 
-static void names_that_sqlite_would_read_otherwise_are_files(void)
+TEST(names_that_sqlite_would_read_otherwise_are_files)
 {
     char folder[256], before[512];
     snprintf(folder, sizeof folder, "%s", test_tmpdir());
@@ -130,7 +130,7 @@ static void names_that_sqlite_would_read_otherwise_are_files(void)
     CHECK_EQ_INT(chdir(before), 0);
 }
 
-static void a_locked_file_is_refused(void)
+TEST(a_locked_file_is_refused)
 {
     char path[256];
     struct results *results;
@@ -145,7 +145,7 @@ static void a_locked_file_is_refused(void)
     CHECK_EQ_INT(store_write_run(path, &writers[0], 10, 1, NULL, &diag), 0);
 }
 
-static void a_run_that_is_not_ended_leaves_nothing(void)
+TEST(a_run_that_is_not_ended_leaves_nothing)
 {
     for (int i = 0; i < N_WRITERS; i++) {
         char path[256];
@@ -171,7 +171,7 @@ static void a_run_that_is_not_ended_leaves_nothing(void)
     }
 }
 
-static void missing_runs_and_files_are_named_on_reading(void)
+TEST(missing_runs_and_files_are_named_on_reading)
 {
     char path[256], hex[HASH_HEX_CHARS];
     struct diag diag;
@@ -228,7 +228,7 @@ static void check_after_kill(const char *path)
     arena_fini(&arena);
 }
 
-static void kill_loses_only_the_open_run(void)
+TEST(kill_loses_only_the_open_run)
 {
     static const int n_rows[] = {0, 300, 40000}; /* nothing, less than a block, more than SQLite's cache */
     for (int i = 0; i < N_WRITERS; i++) {
@@ -306,7 +306,7 @@ static void mend_disk(void)
     vfs->xSetSystemCall(vfs, NULL, NULL);
 }
 
-static void a_full_disk_is_reported_and_cleaned_up(void)
+TEST(a_full_disk_is_reported_and_cleaned_up)
 {
     for (int i = 0; i < N_WRITERS; i++) {
         char path[256], hash[HASH_HEX_CHARS];
@@ -333,7 +333,7 @@ static void a_full_disk_is_reported_and_cleaned_up(void)
 }
 
 /* The next run of the same opening has a chance of its own. */
-static void a_mended_disk_is_written_again(void)
+TEST(a_mended_disk_is_written_again)
 {
     for (int i = 0; i < N_WRITERS; i++) {
         char path[256], hash[HASH_HEX_CHARS];
@@ -398,7 +398,7 @@ static void fail_every_call(bool was_there, int n_failures, int error)
     }
 }
 
-static void no_failing_call_leaves_half_a_database(void)
+TEST(no_failing_call_leaves_half_a_database)
 {
     static const int errors[] = {ENOSPC, EIO};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
@@ -409,7 +409,7 @@ static void no_failing_call_leaves_half_a_database(void)
     }
 }
 
-static void no_failing_allocation_leaves_half_a_database(void)
+TEST(no_failing_allocation_leaves_half_a_database)
 {
     for (int i = 0; i < N_WRITERS; i++) {
         for (int was_there = 0; was_there < 2; was_there++) {
@@ -433,7 +433,7 @@ static void no_failing_allocation_leaves_half_a_database(void)
 }
 
 /* A row for which there is no memory ends the run, even if the world goes on. */
-static void a_row_that_cannot_be_taken_fails_the_run(void)
+TEST(a_row_that_cannot_be_taken_fails_the_run)
 {
     for (int i = 0; i < N_WRITERS; i++) {
         char path[256], hash[HASH_HEX_CHARS], *reason = malloc(200000);
@@ -462,7 +462,7 @@ static void a_row_that_cannot_be_taken_fails_the_run(void)
 }
 
 /* SQLite's own memory, by its limit on the heap. */
-static void sqlite_without_memory_is_reported(void)
+TEST(sqlite_without_memory_is_reported)
 {
     char path[256];
     bool failed = false;
@@ -483,7 +483,7 @@ static void sqlite_without_memory_is_reported(void)
     CHECK_EQ_INT(code, 0);
 }
 
-static void reading_without_memory_is_reported(void)
+TEST(reading_without_memory_is_reported)
 {
     char path[256], hex[HASH_HEX_CHARS];
     struct diag diag;
@@ -504,24 +504,4 @@ static void reading_without_memory_is_reported(void)
     }
     CHECK_EQ_INT(code, 0);
     CHECK(diag.n_errors > 0);
-}
-
-TEST_SUITE(store_faults)
-{
-    TEST(wrong_paths_are_named);
-    TEST(permission_is_needed);
-    TEST(files_of_others_are_left_alone);
-    TEST(an_empty_file_is_taken);
-    TEST(names_that_sqlite_would_read_otherwise_are_files);
-    TEST(a_locked_file_is_refused);
-    TEST(a_run_that_is_not_ended_leaves_nothing);
-    TEST(missing_runs_and_files_are_named_on_reading);
-    TEST(kill_loses_only_the_open_run);
-    TEST(a_full_disk_is_reported_and_cleaned_up);
-    TEST(a_mended_disk_is_written_again);
-    TEST(no_failing_call_leaves_half_a_database);
-    TEST(no_failing_allocation_leaves_half_a_database);
-    TEST(a_row_that_cannot_be_taken_fails_the_run);
-    TEST(sqlite_without_memory_is_reported);
-    TEST(reading_without_memory_is_reported);
 }

@@ -148,7 +148,7 @@ static void check_one_whole_run(const char *path)
     CHECK_EQ_STR(store_query(path, "SELECT result_hash FROM run"), hex);
 }
 
-static void who_waits_for_a_file_that_is_given_up_writes_its_own(void)
+TEST(who_waits_for_a_file_that_is_given_up_writes_its_own)
 {
     static const int n_rows[] = {-1, 0, 300, 40000}; /* no run, no row, less than a block, more than SQLite's cache */
     for (size_t i = 0; i < sizeof n_rows / sizeof *n_rows; i++) {
@@ -166,7 +166,7 @@ static void who_waits_for_a_file_that_is_given_up_writes_its_own(void)
 }
 
 /* The child creates the file, the parent has it locked before the child does, the child gives up. */
-static void who_creates_a_file_and_never_gets_it_leaves_it(void)
+TEST(who_creates_a_file_and_never_gets_it_leaves_it)
 {
     char path[256], hash[HASH_HEX_CHARS];
     struct results *results;
@@ -196,7 +196,7 @@ static void who_creates_a_file_and_never_gets_it_leaves_it(void)
 }
 
 /* As before, but the parent completes its run before the child opens the file, and then the child's own run fails. */
-static void who_creates_a_file_keeps_what_another_one_put_there(void)
+TEST(who_creates_a_file_keeps_what_another_one_put_there)
 {
     char path[256];
     make_path(path);
@@ -218,7 +218,7 @@ static void who_creates_a_file_keeps_what_another_one_put_there(void)
     check_one_whole_run(path);
 }
 
-static void the_lock_is_kept_from_opening_to_closing(void)
+TEST(the_lock_is_kept_from_opening_to_closing)
 {
     char path[256], hash[HASH_HEX_CHARS];
     struct results *results;
@@ -241,7 +241,7 @@ static void the_lock_is_kept_from_opening_to_closing(void)
     CHECK(hooks.n_unlocks > 0);
 }
 
-static void a_file_that_is_taken_away_is_reported_as_that(void)
+TEST(a_file_that_is_taken_away_is_reported_as_that)
 {
     char path[256], hash[HASH_HEX_CHARS];
     struct results *results;
@@ -262,7 +262,7 @@ static void a_file_that_is_taken_away_is_reported_as_that(void)
     CHECK(exists(path));
 }
 
-static void run_ids_that_are_used_up_are_reported(void)
+TEST(run_ids_that_are_used_up_are_reported)
 {
     char path[256];
     struct diag diag;
@@ -295,7 +295,7 @@ static void check_both_refused(const char *path, const char *where_written, cons
     CHECK(strstr(diag.items[1].hint, "-o") == NULL);
 }
 
-static void links_to_nothing_and_empty_paths_are_named(void)
+TEST(links_to_nothing_and_empty_paths_are_named)
 {
     char path[256];
     make_path(path);
@@ -305,7 +305,7 @@ static void links_to_nothing_and_empty_paths_are_named(void)
     check_both_refused("", "-o", "--from", "the path of the results is empty");
 }
 
-static void a_path_too_long_for_sqlite_is_named(void)
+TEST(a_path_too_long_for_sqlite_is_named)
 {
     char path[1024], text[] = "cannot open results: the full path is longer than 504 bytes";
     struct diag diag;
@@ -323,7 +323,7 @@ static void a_path_too_long_for_sqlite_is_named(void)
     CHECK(!exists(path));
 }
 
-static void hints_for_reading_are_about_reading(void)
+TEST(hints_for_reading_are_about_reading)
 {
     char path[256], hex[HASH_HEX_CHARS];
     struct diag diag;
@@ -338,17 +338,4 @@ static void hints_for_reading_are_about_reading(void)
     MUST(diag.n_errors == 2);
     CHECK_EQ_STR(diag.items[0].hint, "");
     CHECK_EQ_STR(diag.items[1].hint, "name a file that a run with -o wrote");
-}
-
-TEST_SUITE(store_sharing)
-{
-    TEST(who_waits_for_a_file_that_is_given_up_writes_its_own);
-    TEST(who_creates_a_file_and_never_gets_it_leaves_it);
-    TEST(who_creates_a_file_keeps_what_another_one_put_there);
-    TEST(the_lock_is_kept_from_opening_to_closing);
-    TEST(a_file_that_is_taken_away_is_reported_as_that);
-    TEST(run_ids_that_are_used_up_are_reported);
-    TEST(links_to_nothing_and_empty_paths_are_named);
-    TEST(a_path_too_long_for_sqlite_is_named);
-    TEST(hints_for_reading_are_about_reading);
 }

@@ -48,7 +48,7 @@ static void check_bad(const char *format, const char *text, const char *expected
 
 /* By one clock: times are differences to the arrival, and the trace starts at the first arrival, whatever the row's
  * place. */
-static void one_clock(void)
+TEST(one_clock)
 {
     struct read_log read;
     log_read(&read, "vllm-log",
@@ -72,7 +72,7 @@ static void one_clock(void)
 }
 
 /* The clock of the day and one of the engine's: the request that was queued soonest sets them. */
-static void two_clocks(void)
+TEST(two_clocks)
 {
     struct read_log read;
     log_read(&read, "vllm-log",
@@ -87,7 +87,7 @@ static void two_clocks(void)
     arena_fini(&read.arena);
 }
 
-static void tables(void)
+TEST(tables)
 {
     struct read_log read;
     log_read(&read, "request-log",
@@ -111,7 +111,7 @@ static void tables(void)
 
 #define HEAD "id,arrival_s,prompt_tokens,output_tokens,queue_s,ttft_s,e2e_s\n"
 
-static void bad_rows(void)
+TEST(bad_rows)
 {
     check_bad("vllm-log", LINE("a", "1", "2", "3", "4", "5") LINE("a", "2", "3", "4", "5", "6"),
               ":2:1: error: request 'a' is also in line 1");
@@ -135,7 +135,7 @@ static void bad_rows(void)
     check_bad("request-log", HEAD "a,0,10,3,,1,-2\n", ":2:13: error: 'e2e_s' must be 0 or more");
 }
 
-static void formats_are_recognised(void)
+TEST(formats_are_recognised)
 {
     const char *format = NULL;
     struct diag diag;
@@ -150,7 +150,7 @@ static void formats_are_recognised(void)
 }
 
 /* As a trace it gives arrivals and lengths, sorted, and no times. */
-static void logs_are_traces(void)
+TEST(logs_are_traces)
 {
     const char *path = trace_source_file("log", LINE("b", "101.5", "101.5", "101.75", "102.5", "104.5")
                                                     LINE("a", "100.25", "100.5", "100.75", "101", "103"));
@@ -170,7 +170,7 @@ static void logs_are_traces(void)
 }
 
 /* Whichever allocation fails, nothing is left behind. */
-static void memory_runs_out(void)
+TEST(memory_runs_out)
 {
     const char *path = trace_source_file("log", LINE("a", "1", "2", "3", "4", "5") LINE("b", "1", "2", "3", "4", "5"));
     const long live = mem_live_blocks();
@@ -188,15 +188,4 @@ static void memory_runs_out(void)
         CHECK_EQ_INT(mem_live_blocks(), live);
     }
     CHECK_EQ_INT(code, 0);
-}
-
-TEST_SUITE(engine_log)
-{
-    TEST(one_clock);
-    TEST(two_clocks);
-    TEST(tables);
-    TEST(bad_rows);
-    TEST(formats_are_recognised);
-    TEST(logs_are_traces);
-    TEST(memory_runs_out);
 }

@@ -4,7 +4,7 @@
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
-static void all_is_done_at_the_end(void)
+TEST(all_is_done_at_the_end)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "progress", 0);
@@ -19,9 +19,4 @@ static void all_is_done_at_the_end(void)
         job_progress_move(&progress, end_ns);
         CHECK_EQ_INT(progress.done_ns, progress.work_ns);
     }
-}
-
-TEST_SUITE(progress_end)
-{
-    TEST(all_is_done_at_the_end);
 }

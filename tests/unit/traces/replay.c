@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static void errors_by_hand(void)
+TEST(errors_by_hand)
 {
     const double nan_s = (double)NAN;
     const double measured[] = {1.0, 2.0, 4.0, nan_s, 0.0, 3.0}, simulated[] = {1.5, 1.0, 4.0, 7.0, 1.0, nan_s};
@@ -29,7 +29,7 @@ static void errors_by_hand(void)
     CHECK_EQ_INT(errors.worst[2], 0);
 }
 
-static void no_errors(void)
+TEST(no_errors)
 {
     const double times[] = {3.0, 1.0, 2.0};
     struct replay_errors errors;
@@ -92,14 +92,14 @@ static void constants_are_found(const double *truth, double outlier, double tole
     for (int k = 0; k < 3; k++) CHECK(found.values[k] == again.values[k]);
 }
 
-static void constants(void)
+TEST(constants)
 {
     constants_are_found((const double[]){2.5e-3, 4e-5, 6e-3}, 1.0, 1e-3);
     constants_are_found((const double[]){0.0, 2e-5, 0.0}, 1.0, 1e-3);
     constants_are_found((const double[]){2.5e-3, 4e-5, 6e-3}, 3.0, 0.3); /* a tenth is three times as long */
 }
 
-static void failing_searches(void)
+TEST(failing_searches)
 {
     const double truth[] = {1e-3, 1e-5, 1e-3};
     for (int at = 1; at < 40; at += 13) {
@@ -114,12 +114,4 @@ static void failing_searches(void)
     mem_fail_after(0);
     CHECK_EQ_INT(refit_search(&search, &found), SIM_E_NOMEM);
     mem_fail_never();
-}
-
-TEST_SUITE(replay)
-{
-    TEST(errors_by_hand);
-    TEST(no_errors);
-    TEST(constants);
-    TEST(failing_searches);
 }

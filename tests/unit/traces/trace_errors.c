@@ -29,7 +29,7 @@ static void check_azure(const char *rows, int expected_code, const char *expecte
 
 #define FIX "; correct the row, or let \"allow_bad_rows\" leave such rows out"
 
-static void bad_rows_say_where_and_what_was_expected(void)
+TEST(bad_rows_say_where_and_what_was_expected)
 {
     check_azure("2023-11-16 18:15:46.68,37x4,44\n", SIM_E_DATA,
                 ":2:24: error: 'ContextTokens' must be a whole number, got '37x4'" FIX);
@@ -68,7 +68,7 @@ static void check_mooncake(const char *line, const char *expected)
 
 #define FIX_JSON "; write {\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": []}"
 
-static void bad_json_lines_say_where_and_what_was_expected(void)
+TEST(bad_json_lines_say_where_and_what_was_expected)
 {
     check_mooncake("{\"timestamp\": 0, \"input_length\": 6758.5, \"output_length\": 500}",
                    ":1:34: error: 'input_length' must be a whole number from 0 to 2147483647, got '6758.5'" FIX_JSON);
@@ -87,7 +87,7 @@ static void bad_json_lines_say_where_and_what_was_expected(void)
     check_mooncake("{\"x\": [[}", ":1:10: error: expected a value" FIX_JSON);
 }
 
-static void missing_files_and_columns_say_so(void)
+TEST(missing_files_and_columns_say_so)
 {
     struct trace_source trace;
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': 'no/trace.csv'}"), SIM_E_IO);
@@ -102,7 +102,7 @@ static void missing_files_and_columns_say_so(void)
     trace_source_close(&trace);
 }
 
-static void bad_rows_can_be_left_out_up_to_a_number(void)
+TEST(bad_rows_can_be_left_out_up_to_a_number)
 {
     const char *path = trace_source_file("azure.csv",
                                          AZURE_HEAD "2023-11-16 18:15:46.5,1,1\n2023-11-16 18:15:47.5,x,1\n"
@@ -123,7 +123,7 @@ static void bad_rows_can_be_left_out_up_to_a_number(void)
 }
 
 /* Two stray quotes make one row of all that is between them: it counts as the lines that it has. */
-static void a_bad_row_of_many_lines_counts_as_many(void)
+TEST(a_bad_row_of_many_lines_counts_as_many)
 {
     const char *path = trace_source_file("t.csv", "arrival_s,prompt_tokens,output_tokens\n1,1,1\n2,\"1,1\n3,1,1\n"
                                                   "4,1,1\"\n5,1,1\n");
@@ -140,7 +140,7 @@ static void a_bad_row_of_many_lines_counts_as_many(void)
 }
 
 /* The longest that a file may say, added up, is within the range of time; a little more is refused. */
-static void times_and_durations_have_limits(void)
+TEST(times_and_durations_have_limits)
 {
     struct trace_source trace;
     struct job_record job;
@@ -182,7 +182,7 @@ static void check_out_of_time(const char *trace_text)
     trace_source_close(&trace);
 }
 
-static void a_trace_that_outlasts_time_is_an_error(void)
+TEST(a_trace_that_outlasts_time_is_an_error)
 {
     static const char *const processes[] = {
         "'process': 'poisson', 'rate': '1e-9/s'",
@@ -215,7 +215,7 @@ static void a_trace_that_outlasts_time_is_an_error(void)
     trace_source_close(&trace);
 }
 
-static void all_bad_rows_can_be_reported_in_one_pass(void)
+TEST(all_bad_rows_can_be_reported_in_one_pass)
 {
     const char *path = trace_source_file("azure.csv",
                                          AZURE_HEAD "2023-11-16 18:15:46.5,1,x\n2023-11-16 18:15:47.5,x,1\n"
@@ -276,7 +276,7 @@ static void check_memory(struct trace_source *trace)
     trace_source_close(trace);
 }
 
-static void memory_failures_are_reported_at_every_allocation(void)
+TEST(memory_failures_are_reported_at_every_allocation)
 {
     struct trace_source trace;
     trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s'}",
@@ -302,17 +302,4 @@ static void memory_failures_are_reported_at_every_allocation(void)
     check_memory(&trace);
     trace_source_jobs(&trace, 1, "{'format': 'generate-jobs', 'mix': 'pai', 'count': 5}");
     check_memory(&trace);
-}
-
-TEST_SUITE(trace_errors)
-{
-    TEST(bad_rows_say_where_and_what_was_expected);
-    TEST(bad_json_lines_say_where_and_what_was_expected);
-    TEST(missing_files_and_columns_say_so);
-    TEST(bad_rows_can_be_left_out_up_to_a_number);
-    TEST(a_bad_row_of_many_lines_counts_as_many);
-    TEST(times_and_durations_have_limits);
-    TEST(a_trace_that_outlasts_time_is_an_error);
-    TEST(all_bad_rows_can_be_reported_in_one_pass);
-    TEST(memory_failures_are_reported_at_every_allocation);
 }

@@ -39,32 +39,25 @@ static void check_sample(struct trace_source *trace, const char *name, const cha
     free(b);
 }
 
-static void chat(void)
+TEST(chat)
 {
     struct trace_source trace;
     trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 2000}");
     check_sample(&trace, "chat.csv", "azure-llm");
 }
 
-static void jobs(void)
+TEST(jobs)
 {
     struct trace_source trace;
     trace_source_jobs(&trace, 1, "{'format': 'generate-jobs', 'mix': 'philly', 'count': 500}");
     check_sample(&trace, "jobs.csv", "philly");
 }
 
-static void sessions(void)
+TEST(sessions)
 {
     struct trace_source trace;
     trace_source_requests(&trace, 1,
                           "{'format': 'generate', 'mix': 'mooncake-conversation', 'count': 200,"
                           " 'sessions': {'continue': 0.4}}");
     check_sample(&trace, "sessions.jsonl", "mooncake");
-}
-
-TEST_SUITE(trace_samples)
-{
-    TEST(chat);
-    TEST(jobs);
-    TEST(sessions);
 }

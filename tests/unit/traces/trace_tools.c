@@ -27,7 +27,7 @@ static const char *read_file(const char *path)
 
 /* --- check --- */
 
-static void a_check_reports_every_bad_row(void)
+TEST(a_check_reports_every_bad_row)
 {
     const char *path = trace_source_file("azure.csv",
                                          "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,1,1\n"
@@ -42,7 +42,7 @@ static void a_check_reports_every_bad_row(void)
     trace_source_close(&trace);
 }
 
-static void a_check_of_a_sound_trace_is_quiet(void)
+TEST(a_check_of_a_sound_trace_is_quiet)
 {
     struct trace_source trace;
     struct trace_check check;
@@ -54,7 +54,7 @@ static void a_check_of_a_sound_trace_is_quiet(void)
 
 /* --- stat --- */
 
-static void statistics_of_a_small_trace(void)
+TEST(statistics_of_a_small_trace)
 {
     const char *path = trace_source_file("t.csv",
                                          "arrival_s,prompt_tokens,output_tokens\n0.5,10,4\n1.5,20,3\n1.75,30,2\n"
@@ -83,7 +83,7 @@ static void statistics_of_a_small_trace(void)
     trace_source_close(&trace);
 }
 
-static void statistics_of_jobs_count_shares_and_gpu_time(void)
+TEST(statistics_of_jobs_count_shares_and_gpu_time)
 {
     const char *path = trace_source_file("j.csv", "submit_s,duration_s,gpus,gpu_milli\n0,10,1,500\n1,20,4,\n2,30,0,\n");
     struct trace_source trace;
@@ -97,7 +97,7 @@ static void statistics_of_jobs_count_shares_and_gpu_time(void)
     trace_source_close(&trace);
 }
 
-static void a_trace_beyond_the_sample_has_the_same_statistics(void)
+TEST(a_trace_beyond_the_sample_has_the_same_statistics)
 {
     struct trace_source trace;
     struct trace_stat stat;
@@ -120,7 +120,7 @@ static void a_trace_beyond_the_sample_has_the_same_statistics(void)
     trace_source_close(&trace);
 }
 
-static void azure_statistics_are_the_known_ones(void)
+TEST(azure_statistics_are_the_known_ones)
 {
     static const double prompt[] = {181, 396, 1020, 1189, 2735, 4083, 4142},
                         output[] = {41, 85, 129, 395, 424, 451, 601};
@@ -152,7 +152,7 @@ static int convert_requests(struct trace_source *trace, const char *writer, cons
     return trace_convert_requests(trace->requests, trace_writer_find(writer), path, n, &trace->diag);
 }
 
-static void records_are_written_in_every_form(void)
+TEST(records_are_written_in_every_form)
 {
     const char *path = trace_source_file("m.jsonl",
                                          "{\"timestamp\": 500, \"input_length\": 600, \"output_length\": 5,"
@@ -179,7 +179,7 @@ static void records_are_written_in_every_form(void)
     }
 }
 
-static void jobs_are_written_in_every_form(void)
+TEST(jobs_are_written_in_every_form)
 {
     const char *path = trace_source_file(
         "j.csv", "submit_s,duration_s,gpus,job_id,nodes,gpu_milli,estimate_s,group,user,type,fate\n"
@@ -211,7 +211,7 @@ static bool same_request(const struct request_record *a, const struct request_re
             memcmp(a->prefix_blocks, b->prefix_blocks, (size_t)a->n_prefix_blocks * sizeof *a->prefix_blocks) == 0);
 }
 
-static void what_was_written_reads_back_the_same(void)
+TEST(what_was_written_reads_back_the_same)
 {
     static const char *const files[] = {"requests.csv", "requests.csv.gz"};
     for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -238,7 +238,7 @@ static void what_was_written_reads_back_the_same(void)
     }
 }
 
-static void jobs_read_back_the_same(void)
+TEST(jobs_read_back_the_same)
 {
     static const char *const mixes[] = {"seren", "kalos", "philly", "helios", "pai"};
     for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++) {
@@ -265,7 +265,7 @@ static void jobs_read_back_the_same(void)
     }
 }
 
-static void a_file_that_cannot_be_finished_is_not_left_behind(void)
+TEST(a_file_that_cannot_be_finished_is_not_left_behind)
 {
     const char *bad = trace_source_file("t.csv", "arrival_s,prompt_tokens,output_tokens\n1,1,1\nx,1,1\n");
     char to[512], from[512], expected[600];
@@ -285,7 +285,7 @@ static void a_file_that_cannot_be_finished_is_not_left_behind(void)
 }
 
 /* What has a name before stays as it is until there is something to replace it. */
-static void a_failed_conversion_leaves_the_old_file(void)
+TEST(a_failed_conversion_leaves_the_old_file)
 {
     struct trace_source trace;
     int64_t n;
@@ -304,7 +304,7 @@ static void a_failed_conversion_leaves_the_old_file(void)
     CHECK(access(part, F_OK) != 0);
 }
 
-static void a_link_is_followed_and_permissions_stay(void)
+TEST(a_link_is_followed_and_permissions_stay)
 {
     struct trace_source trace;
     struct stat status;
@@ -322,7 +322,7 @@ static void a_link_is_followed_and_permissions_stay(void)
 }
 
 /* Devices and pipes are neither replaced nor removed, also when writing fails. */
-static void pipes_are_written_as_they_are(void)
+TEST(pipes_are_written_as_they_are)
 {
     struct output *output;
     struct diag diag = {0};
@@ -343,7 +343,7 @@ static void pipes_are_written_as_they_are(void)
     close(reader);
 }
 
-static void a_full_disk_is_reported(void)
+TEST(a_full_disk_is_reported)
 {
     char link[512], text[600];
     struct trace_source trace;
@@ -361,7 +361,7 @@ static void a_full_disk_is_reported(void)
     trace_source_close(&trace);
 }
 
-static void writers_are_listed(void)
+TEST(writers_are_listed)
 {
     size_t n = 0;
     for (const struct trace_writer *writer; (writer = trace_writer_at(n)) != NULL; n++) {
@@ -370,24 +370,4 @@ static void writers_are_listed(void)
     }
     CHECK_EQ_INT(n, 5);
     CHECK(trace_writer_find("swf") == NULL);
-}
-
-TEST_SUITE(trace_tools)
-{
-    TEST(a_check_reports_every_bad_row);
-    TEST(a_check_of_a_sound_trace_is_quiet);
-    TEST(statistics_of_a_small_trace);
-    TEST(statistics_of_jobs_count_shares_and_gpu_time);
-    TEST(a_trace_beyond_the_sample_has_the_same_statistics);
-    TEST(azure_statistics_are_the_known_ones);
-    TEST(records_are_written_in_every_form);
-    TEST(jobs_are_written_in_every_form);
-    TEST(what_was_written_reads_back_the_same);
-    TEST(jobs_read_back_the_same);
-    TEST(a_file_that_cannot_be_finished_is_not_left_behind);
-    TEST(a_failed_conversion_leaves_the_old_file);
-    TEST(a_link_is_followed_and_permissions_stay);
-    TEST(pipes_are_written_as_they_are);
-    TEST(a_full_disk_is_reported);
-    TEST(writers_are_listed);
 }

@@ -10,7 +10,7 @@
 
 /* --- request formats --- */
 
-static void azure_rows_become_requests(void)
+TEST(azure_rows_become_requests)
 {
     const char *path = trace_source_file("azure.csv", AZURE_HEAD "2023-11-16 18:15:46.6805900,374,44\r\n"
                                                                  "2023-11-16 18:15:50.9951690,396,109\r\n"
@@ -34,7 +34,7 @@ static void azure_rows_become_requests(void)
     trace_source_close(&trace);
 }
 
-static void lengths_have_their_own_times_or_a_process(void)
+TEST(lengths_have_their_own_times_or_a_process)
 {
     const char *timed =
         "request_id,arrived_at,num_prefill_tokens,num_decode_tokens\n0,0.209966,314,84\n1,0.5,563,280\n";
@@ -68,7 +68,7 @@ static void lengths_have_their_own_times_or_a_process(void)
     trace_source_close(&trace);
 }
 
-static void any_table_of_requests_can_be_named(void)
+TEST(any_table_of_requests_can_be_named)
 {
     const char *path = trace_source_file("mine.tsv", "5\t100\t17\tx\t1 2 3\n7.5\t101\t18\ty\t\n");
     struct trace_source trace;
@@ -91,7 +91,7 @@ static void any_table_of_requests_can_be_named(void)
     trace_source_close(&trace);
 }
 
-static void burstgpt_failures_are_a_choice(void)
+TEST(burstgpt_failures_are_a_choice)
 {
     const char *path = trace_source_file("burst.csv",
                                          "Timestamp,Session ID,Model,Request tokens,Response tokens,Total tokens,"
@@ -140,7 +140,7 @@ static const char *classes_of(const char *format, const char *path)
 
 #define CSV_HEAD "arrival_s,prompt_tokens,output_tokens"
 
-static void tables_may_name_classes(void)
+TEST(tables_may_name_classes)
 {
     const char *path = trace_source_file("c.csv", CSV_HEAD ",class,tier\n0,9,2,chat,a\n1,9,2,,b\n2,9,2,long chat,a\n"
                                                            "2,9,2,chat,NA\n");
@@ -157,7 +157,7 @@ static void tables_may_name_classes(void)
                             "'output': '3', 'class': '4'}}", path), "x y ");
 }
 
-static void names_of_classes_are_names(void)
+TEST(names_of_classes_are_names)
 {
     CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", trace_source_file("c.csv", CSV_HEAD ",class\n0,9,2,a/b\n")),
                  "error: 'class' must be a name of at most 64 letters, digits, '_', '.' and '-', got 'a/b'; correct the row, "
@@ -167,7 +167,7 @@ static void names_of_classes_are_names(void)
                  "b ");
 }
 
-static void logs_and_public_traces_have_classes(void)
+TEST(logs_and_public_traces_have_classes)
 {
 #define LOG_HEAD "id,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,class\n"
     const char *path = trace_source_file("l.csv", LOG_HEAD "0,5,9,2,0.1,0.2,batch\n1,6,9,2,0.1,0.2,\n");
@@ -188,7 +188,7 @@ static void logs_and_public_traces_have_classes(void)
                  "error: no column 'Model' in the header; the columns are Timestamp,Request tokens,Response tokens");
 }
 
-static void mooncake_lines_become_requests_with_blocks(void)
+TEST(mooncake_lines_become_requests_with_blocks)
 {
     const char *path = trace_source_file(
         "m.jsonl",
@@ -213,7 +213,7 @@ static void mooncake_lines_become_requests_with_blocks(void)
 
 /* --- job formats --- */
 
-static void acme_and_helios_logs_become_jobs(void)
+TEST(acme_and_helios_logs_become_jobs)
 {
     const char *acme = trace_source_file(
         "seren.csv",
@@ -263,7 +263,7 @@ static void acme_and_helios_logs_become_jobs(void)
     trace_source_close(&trace);
 }
 
-static void alibaba_tables_become_jobs_with_shares(void)
+TEST(alibaba_tables_become_jobs_with_shares)
 {
     const char *openb = trace_source_file(
         "pods.csv",
@@ -307,7 +307,7 @@ static void alibaba_tables_become_jobs_with_shares(void)
     trace_source_close(&trace);
 }
 
-static void swf_lines_become_jobs(void)
+TEST(swf_lines_become_jobs)
 {
     const char *swf = trace_source_file("log.swf", "; UnixStartTime: 837504000\n;\n"
                                                    "  1    0  13  1451 128  -1 -1  64 3600 -1 1  9 1 -1 3 -1 -1 -1\n"
@@ -332,7 +332,7 @@ static void swf_lines_become_jobs(void)
     trace_source_close(&trace);
 }
 
-static void philly_rows_are_sorted(void)
+TEST(philly_rows_are_sorted)
 {
     const char *path = trace_source_file("philly.csv", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
                                                        "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n"
@@ -360,7 +360,7 @@ static void philly_rows_are_sorted(void)
     trace_source_close(&trace);
 }
 
-static void any_table_of_jobs_can_be_named(void)
+TEST(any_table_of_jobs_can_be_named)
 {
     const char *tiresias = trace_source_file("jobs.csv",
                                              "job_id,submit_s,num_gpus,duration_s\n40,13,8,1197\n41,54,4,706\n");
@@ -391,7 +391,7 @@ static void any_table_of_jobs_can_be_named(void)
 
 /* --- registry --- */
 
-static void formats_have_one_open_function_and_unique_names(void)
+TEST(formats_have_one_open_function_and_unique_names)
 {
     for (size_t i = 0; i < trace_format_count(); i++) {
         const struct trace_format *format = trace_format_at(i);
@@ -405,22 +405,4 @@ static void formats_have_one_open_function_and_unique_names(void)
     size_t n = 0;
     while (trace_alternative(NULL, "request-trace", n, &alternative)) n++;
     CHECK(n > 0 && n < trace_format_count());
-}
-
-TEST_SUITE(traces)
-{
-    TEST(azure_rows_become_requests);
-    TEST(lengths_have_their_own_times_or_a_process);
-    TEST(any_table_of_requests_can_be_named);
-    TEST(burstgpt_failures_are_a_choice);
-    TEST(tables_may_name_classes);
-    TEST(names_of_classes_are_names);
-    TEST(logs_and_public_traces_have_classes);
-    TEST(mooncake_lines_become_requests_with_blocks);
-    TEST(philly_rows_are_sorted);
-    TEST(acme_and_helios_logs_become_jobs);
-    TEST(alibaba_tables_become_jobs_with_shares);
-    TEST(swf_lines_become_jobs);
-    TEST(any_table_of_jobs_can_be_named);
-    TEST(formats_have_one_open_function_and_unique_names);
 }

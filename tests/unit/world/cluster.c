@@ -12,7 +12,7 @@ static struct cluster *make(int64_t nodes, int64_t gpus_per_node)
     return cluster;
 }
 
-static void groups_go_to_the_fullest_node_that_has_room(void)
+TEST(groups_go_to_the_fullest_node_that_has_room)
 {
     struct cluster *cluster = make(3, 8);
     CHECK_EQ_INT(cluster_take_group(cluster, 0, 4), 0);
@@ -31,7 +31,7 @@ static void groups_go_to_the_fullest_node_that_has_room(void)
 }
 
 /* What a service gives back on a node that is away comes back with the node; so do CPU and memory. */
-static void what_is_released_on_a_node_that_is_away_stays_away(void)
+TEST(what_is_released_on_a_node_that_is_away_stays_away)
 {
     for (int has_stock = 0; has_stock < 2; has_stock++) {
         struct cluster *cluster = NULL;
@@ -61,7 +61,7 @@ static int keep_max(void *context, const struct metric_row *row)
 }
 
 /* Six GPUs of one node type, later seven of the other with one of the first: never more than eight. */
-static void the_most_gpus_in_use_are_so_at_one_time(void)
+TEST(the_most_gpus_in_use_are_so_at_one_time)
 {
     struct node_type_config more = {.name = "more", .nodes = 1, .gpus_per_node = 8, .gpu = "b"};
     const struct cluster_config config = {.nodes = 1, .gpus_per_node = 8, .gpu = "a", .node_types = {1, &more}};
@@ -77,7 +77,7 @@ static void the_most_gpus_in_use_are_so_at_one_time(void)
     cluster_destroy(cluster);
 }
 
-static void counted_gpus_leave_groups_no_room(void)
+TEST(counted_gpus_leave_groups_no_room)
 {
     struct cluster *cluster = make(2, 4);
     struct allocation *none;
@@ -91,7 +91,7 @@ static void counted_gpus_leave_groups_no_room(void)
     cluster_destroy(cluster);
 }
 
-static void wrong_placements_take_nothing(void)
+TEST(wrong_placements_take_nothing)
 {
     struct cluster *cluster = make(2, 4);
     static const struct {
@@ -112,7 +112,7 @@ static void wrong_placements_take_nothing(void)
     cluster_destroy(cluster);
 }
 
-static void the_same_gpus_can_be_taken_again(void)
+TEST(the_same_gpus_can_be_taken_again)
 {
     struct cluster *cluster = make(3, 4);
     int32_t nodes[] = {0, 2}, gpus[] = {3, 2};
@@ -134,7 +134,7 @@ static void the_same_gpus_can_be_taken_again(void)
     cluster_destroy(cluster);
 }
 
-static void nodes_are_found_by_their_free_gpus(void)
+TEST(nodes_are_found_by_their_free_gpus)
 {
     struct cluster *cluster = make(130, 2);
     for (int i = 0; i < 129; i++) cluster_take_group(cluster, 0, 2);
@@ -146,7 +146,7 @@ static void nodes_are_found_by_their_free_gpus(void)
     cluster_destroy(cluster);
 }
 
-static void unlimited_clusters_only_count(void)
+TEST(unlimited_clusters_only_count)
 {
     struct cluster *cluster = NULL;
     struct allocation *none;
@@ -156,16 +156,4 @@ static void unlimited_clusters_only_count(void)
     cluster_release(cluster, 2 * SIM_NS_PER_S, (INT64_C(1) << 40) * GPU_MICRO, none);
     CHECK(level_integral_s_in(&cluster->ugpus_in_use, 5 * SIM_NS_PER_S, GPU_MICRO) == 0x1p41);
     cluster_destroy(cluster);
-}
-
-TEST_SUITE(cluster)
-{
-    TEST(groups_go_to_the_fullest_node_that_has_room);
-    TEST(what_is_released_on_a_node_that_is_away_stays_away);
-    TEST(the_most_gpus_in_use_are_so_at_one_time);
-    TEST(counted_gpus_leave_groups_no_room);
-    TEST(wrong_placements_take_nothing);
-    TEST(the_same_gpus_can_be_taken_again);
-    TEST(nodes_are_found_by_their_free_gpus);
-    TEST(unlimited_clusters_only_count);
 }

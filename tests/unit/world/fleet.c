@@ -23,7 +23,7 @@ static struct bed_rows *run(const char *service, const struct bed_options *optio
     return bed_run(scenario, options);
 }
 
-static void one_mixed_pool_is_no_pool(void)
+TEST(one_mixed_pool_is_no_pool)
 {
     struct bed_rows *plain = run("", NULL), *pool = run("\"pools\": {\"all\": {}},", NULL);
     CHECK_EQ_INT(pool->code, 0);
@@ -33,7 +33,7 @@ static void one_mixed_pool_is_no_pool(void)
     bed_free(pool);
 }
 
-static void pools_have_gpus_and_costs_of_their_own(void)
+TEST(pools_have_gpus_and_costs_of_their_own)
 {
     static const char pools[] =
         "\"pools\": {\"old\": {\"replicas\": 3}, \"new\": {\"gpu\": \"h100-sxm\", \"replicas\": 2,"
@@ -65,7 +65,7 @@ static void check_refused(const char *service, const char *text)
     bed_free(rows);
 }
 
-static void what_is_wrong_is_named(void)
+TEST(what_is_wrong_is_named)
 {
     check_refused("\"pools\": {\"old\": {\"gpu\": \"h200-sxm\"}},",
                   "the cluster has no nodes with the GPU 'h200-sxm' of pool 'old' of service 'chat'");
@@ -75,11 +75,4 @@ static void what_is_wrong_is_named(void)
     check_refused("\"pools\": {\"new\": {\"gpu\": \"h100-sxm\", \"tensor_parallel\": 16}},",
                   "service 'chat' splits each layer over 16 GPUs, of which a node has");
     check_refused("\"pools\": {\"new\": {\"rolle\": \"mixed\"}},", "rolle");
-}
-
-TEST_SUITE(fleet)
-{
-    TEST(one_mixed_pool_is_no_pool);
-    TEST(pools_have_gpus_and_costs_of_their_own);
-    TEST(what_is_wrong_is_named);
 }

@@ -53,7 +53,7 @@ static struct holder_risk ear_risk(const struct watcher *watcher, const struct h
 static const struct watcher_ops deaf, hears = {.given = ear_given, .taken = ear_taken, .unawaited = ear_unawaited},
                                       knows = {.given = ear_given, .taken = ear_taken, .risk = ear_risk};
 
-static void watchers_hear_in_the_order_in_which_they_joined(void)
+TEST(watchers_hear_in_the_order_in_which_they_joined)
 {
     struct holders holders = {0};
     struct ear first = {.watcher.ops = &hears, .name = 'a'}, second = {.watcher.ops = &knows, .name = 'b'};
@@ -69,7 +69,7 @@ static void watchers_hear_in_the_order_in_which_they_joined(void)
     CHECK_EQ_STR(heard, "abABa");
 }
 
-static void questions_go_to_the_first_who_can_answer(void)
+TEST(questions_go_to_the_first_who_can_answer)
 {
     struct holders holders = {0};
     struct ear dumb = {.watcher.ops = &deaf}, wise = {.watcher.ops = &knows};
@@ -98,7 +98,7 @@ static void tenant_changed(struct tenant *tenant, enum site_change change)
     note(tenant->ops->make_room != NULL ? 'j' : 's');
 }
 
-static void tenants_make_room_and_await_nodes(void)
+TEST(tenants_make_room_and_await_nodes)
 {
     static const struct tenant_ops service_ops = {.changed = tenant_changed},
                                    jobs_ops = {.make_room = yields, .changed = tenant_changed};
@@ -121,11 +121,4 @@ static void tenants_make_room_and_await_nodes(void)
     CHECK_EQ_STR(heard, "ssj");
     holders_end(&holders, &jobs);
     CHECK_EQ_STR(heard, "ssj.");
-}
-
-TEST_SUITE(holder)
-{
-    TEST(watchers_hear_in_the_order_in_which_they_joined);
-    TEST(questions_go_to_the_first_who_can_answer);
-    TEST(tenants_make_room_and_await_nodes);
 }

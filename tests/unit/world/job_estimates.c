@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static void factors_follow_their_law(void)
+TEST(factors_follow_their_law)
 {
     const struct estimates_config lognormal = {ESTIMATE_LOGNORMAL, 0.5, 0}, uniform = {ESTIMATE_UNIFORM, 0, 5};
     CHECK_NEAR(estimate_factor(&lognormal, 0.5), 1, 1e-12);
@@ -15,7 +15,7 @@ static void factors_follow_their_law(void)
     CHECK(estimate_factor(&(struct estimates_config){.law = ESTIMATE_EXACT}, 0.9) == 1);
 }
 
-static void the_trace_is_believed_unless_told_otherwise(void)
+TEST(the_trace_is_believed_unless_told_otherwise)
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "jobs.estimates", 0);
@@ -44,18 +44,11 @@ static double mean_jct_s(const char *estimates)
 }
 
 /* M/M/1 under first come, first served: 10 s; shortest first is faster, the less the worse it is told. */
-static void the_worse_the_estimates_the_longer_it_takes(void)
+TEST(the_worse_the_estimates_the_longer_it_takes)
 {
     const double exact_s = mean_jct_s("{\"law\": \"exact\"}"),
                  good_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 0.5}");
     const double bad_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 4}");
     CHECK(exact_s < good_s && good_s < bad_s && bad_s < 10.0);
     CHECK(mean_jct_s("{\"law\": \"traced\"}") == exact_s);
-}
-
-TEST_SUITE(job_estimates)
-{
-    TEST(factors_follow_their_law);
-    TEST(the_trace_is_believed_unless_told_otherwise);
-    TEST(the_worse_the_estimates_the_longer_it_takes);
 }

@@ -79,7 +79,7 @@ static int init_first_moves(void *state, const void *params, struct diag *diag)
     return take_script(state, &first_moves);
 }
 
-static void jobs_run_on_further_node_types_at_their_speed(void)
+TEST(jobs_run_on_further_node_types_at_their_speed)
 {
     struct gpu_speed speeds[] = {{"slow", 0.25}};
     struct job_type type = {.name = "default", .speeds = {1, speeds}};
@@ -101,7 +101,7 @@ static void jobs_run_on_further_node_types_at_their_speed(void)
 }
 
 /* At 10 s the first job leaves the fast GPUs to the second one: 8 s later it goes on, four times as slow. */
-static void jobs_move_to_further_node_types(void)
+TEST(jobs_move_to_further_node_types)
 {
     const struct restart_config restart = {.resume_multi_node_ns = -1, .migrate_ns = 8 * SIM_NS_PER_S};
     struct gpu_speed speeds[] = {{"slow", 0.25}};
@@ -126,7 +126,7 @@ static void jobs_move_to_further_node_types(void)
 }
 
 /* s(k) = sqrt(k): on 1.5 of 1 GPUs asked for. From t = 10 on job 0 has 2.5 of the 4. */
-static void shares_of_counted_gpus_change_while_a_job_runs(void)
+TEST(shares_of_counted_gpus_change_while_a_job_runs)
 {
     struct job_type type = {.name = "default", .speedup = {.law = SPEEDUP_POWER, .exponent = 0.5}};
     struct job_record records[] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 10, 10, 1)};
@@ -147,7 +147,7 @@ static void shares_of_counted_gpus_change_while_a_job_runs(void)
 
 /* Two jobs of all GPUs, the shorter one preempts: SRTF. It waits 3 s before it works, the longer one 7 s when it comes
  * back. */
-static void a_preempted_job_waits_before_it_works_again(void)
+TEST(a_preempted_job_waits_before_it_works_again)
 {
     const struct restart_config restart = {.start_ns = 3 * SIM_NS_PER_S, .resume_ns = 5 * SIM_NS_PER_S,
                                            .resume_multi_node_ns = 7 * SIM_NS_PER_S};
@@ -183,7 +183,7 @@ static int fickle_decide(void *state, const struct cluster_view *view, struct jo
 
 /* The other node type has GPUs enough, and too few CPUs. Where a job was is forgotten when it is offered another place:
  * it starts anew. */
-static void a_preempted_job_that_found_no_other_place_starts_anew(void)
+TEST(a_preempted_job_that_found_no_other_place_starts_anew)
 {
     const struct restart_config restart = {.resume_ns = 5 * SIM_NS_PER_S};
     struct node_type_config other = {.name = "old", .nodes = 1, .gpus_per_node = 4, .gpu = "slow", .cpus_per_node = 1};
@@ -222,7 +222,7 @@ static int pausing_decide(void *state, const struct cluster_view *view, struct j
 }
 
 /* Four GPUs are two nodes of the first type, and one of the other: it waits as a job of one node does. */
-static void a_job_waits_by_the_nodes_of_its_own_type(void)
+TEST(a_job_waits_by_the_nodes_of_its_own_type)
 {
     const struct restart_config restart = {.resume_ns = 5 * SIM_NS_PER_S, .resume_multi_node_ns = 50 * SIM_NS_PER_S};
     struct node_type_config other = {.name = "large", .nodes = 1, .gpus_per_node = 4, .gpu = "b"};
@@ -239,7 +239,7 @@ static void a_job_waits_by_the_nodes_of_its_own_type(void)
     jobrun_fini(&run);
 }
 
-static void decisions_wait_for_the_end_of_a_round(void)
+TEST(decisions_wait_for_the_end_of_a_round)
 {
     struct job_record records[] = {jobrun_record(0, 0, 25, 1), jobrun_record(1, 1, 10, 1), jobrun_record(2, 60, 5, 1)};
     struct jobrun run;
@@ -251,15 +251,4 @@ static void decisions_wait_for_the_end_of_a_round(void)
     CHECK(run.jobs[1].start_s == 60);
     CHECK(run.jobs[2].start_s == 120);
     jobrun_fini(&run);
-}
-
-TEST_SUITE(job_grants)
-{
-    TEST(jobs_run_on_further_node_types_at_their_speed);
-    TEST(jobs_move_to_further_node_types);
-    TEST(shares_of_counted_gpus_change_while_a_job_runs);
-    TEST(a_preempted_job_waits_before_it_works_again);
-    TEST(a_preempted_job_that_found_no_other_place_starts_anew);
-    TEST(a_job_waits_by_the_nodes_of_its_own_type);
-    TEST(decisions_wait_for_the_end_of_a_round);
 }

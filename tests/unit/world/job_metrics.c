@@ -21,7 +21,7 @@ static void check(const struct jobrun *run, const char *name, double expected)
 }
 
 /* On four GPUs: 3 GPUs from 0 to 10, then 4 from 10 to 20; the second waits from 2 on beside one idle GPU. */
-static void idle_gpus_beside_a_waiting_job_are_counted(void)
+TEST(idle_gpus_beside_a_waiting_job_are_counted)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
     struct jobrun run;
@@ -34,7 +34,7 @@ static void idle_gpus_beside_a_waiting_job_are_counted(void)
 
 /* The first job has 2 s alone and 8 s beside the other: 1.8 jobs in the mean, 4 / 1.8 GPUs for each; on these it would
  * take 10 * 3 / (4 / 1.8) = 13.5 s. The second is there for 18 s, 8 s beside the first: 26/18 jobs, 10 * 26/18 s. */
-static void finish_time_fairness_is_that_of_the_mean_share(void)
+TEST(finish_time_fairness_is_that_of_the_mean_share)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
     struct jobrun run;
@@ -45,7 +45,7 @@ static void finish_time_fairness_is_that_of_the_mean_share(void)
 }
 
 /* Slowdowns 1 and 1.8. */
-static void jain_index_is_that_of_the_slowdowns(void)
+TEST(jain_index_is_that_of_the_slowdowns)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
     struct jobrun run;
@@ -55,7 +55,7 @@ static void jain_index_is_that_of_the_slowdowns(void)
 }
 
 /* A job that nobody shares with, or that is smaller than its share, is treated fairly when it never waits. */
-static void jobs_that_never_wait_are_not_wronged(void)
+TEST(jobs_that_never_wait_are_not_wronged)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 4), jobrun_record(1, 20, 10, 2),
                                          jobrun_record(2, 20, 10, 2)};
@@ -68,7 +68,7 @@ static void jobs_that_never_wait_are_not_wronged(void)
 }
 
 /* Restart delays are held and not useful: on 4 GPUs, 12 s from its start, of which 2 s wait. */
-static void waits_lower_goodput(void)
+TEST(waits_lower_goodput)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 4)};
     const struct restart_config restart = {.start_ns = 2 * SIM_NS_PER_S, .resume_multi_node_ns = -1};
@@ -85,7 +85,7 @@ static void waits_lower_goodput(void)
     jobrun_fini(&run);
 }
 
-static void fates_are_told_by_rows_and_counts(void)
+TEST(fates_are_told_by_rows_and_counts)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 20, 2), jobrun_record(2, 0, 30, 1)};
     struct jobrun run;
@@ -104,7 +104,7 @@ static void fates_are_told_by_rows_and_counts(void)
 }
 
 /* One GPU: 0 and 10 s; four GPUs: 20 s. */
-static void queueing_is_told_by_size_and_type(void)
+TEST(queueing_is_told_by_size_and_type)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 4), jobrun_record(1, 0, 10, 1), jobrun_record(2, 0, 10, 4)};
     struct jobrun run;
@@ -122,23 +122,11 @@ static void queueing_is_told_by_size_and_type(void)
 }
 
 /* All of one size and of no type: there is nothing to tell apart. */
-static void alike_jobs_have_no_classes(void)
+TEST(alike_jobs_have_no_classes)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 10, 1)};
     struct jobrun run;
     run_jobs(&run, records, 2, "fifo");
     CHECK(isnan(jobrun_metric(&run, "job.queue_s.mean[1 GPU]")));
     jobrun_fini(&run);
-}
-
-TEST_SUITE(job_metrics)
-{
-    TEST(idle_gpus_beside_a_waiting_job_are_counted);
-    TEST(finish_time_fairness_is_that_of_the_mean_share);
-    TEST(jain_index_is_that_of_the_slowdowns);
-    TEST(jobs_that_never_wait_are_not_wronged);
-    TEST(waits_lower_goodput);
-    TEST(fates_are_told_by_rows_and_counts);
-    TEST(queueing_is_told_by_size_and_type);
-    TEST(alike_jobs_have_no_classes);
 }

@@ -68,28 +68,21 @@ static void check_warnings(const struct scheduler *scheduler, int code, size_t n
     jobrun_fini(&run);
 }
 
-static void warnings_of_a_code_are_one_row(void)
+TEST(warnings_of_a_code_are_one_row)
 {
     const struct scheduler scheduler = warner_with(warns_of_two);
     check_warnings(&scheduler, 0, 2);
 }
 
-static void more_codes_than_there_is_room_for_are_a_fault(void)
+TEST(more_codes_than_there_is_room_for_are_a_fault)
 {
     const struct scheduler scheduler = warner_with(warns_of_nine);
     check_warnings(&scheduler, SIM_E_POLICY, 0);
 }
 
-static void a_scheduler_may_refuse_a_cluster(void)
+TEST(a_scheduler_may_refuse_a_cluster)
 {
     struct scheduler scheduler = warner_with(warns_of_two);
     scheduler.prepare = does_not_like_the_cluster;
     check_warnings(&scheduler, SIM_E_CONFIG, 0);
-}
-
-TEST_SUITE(job_warnings)
-{
-    TEST(warnings_of_a_code_are_one_row);
-    TEST(more_codes_than_there_is_room_for_are_a_fault);
-    TEST(a_scheduler_may_refuse_a_cluster);
 }

@@ -134,7 +134,7 @@ static void expect_fault(int (*decide)(void *, const struct cluster_view *, stru
     jobrun_fini(&run);
 }
 
-static void impossible_actions_are_policy_faults(void)
+TEST(impossible_actions_are_policy_faults)
 {
     expect_fault(start_twice, "policy 'script' starts job 0, which is running (reason: once more), at 1.5 s");
     expect_fault(preempt_pending, "policy 'script' preempts job 0, which is pending (reason: no reason), at 1.5 s");
@@ -155,7 +155,7 @@ static int place_too_many(void *state, const struct cluster_view *view, const st
     return 1;
 }
 
-static void wrong_placements_are_policy_faults(void)
+TEST(wrong_placements_are_policy_faults)
 {
     const struct placer placer = {
         .policy = {.abi = POLICY_ABI, .size = sizeof(struct placer), .family = POLICY_PLACEMENT, .name = "greedy"},
@@ -172,7 +172,7 @@ static void wrong_placements_are_policy_faults(void)
     jobrun_fini(&run);
 }
 
-static void schedulers_are_woken_when_they_wish(void)
+TEST(schedulers_are_woken_when_they_wish)
 {
     struct jobrun run;
     run_script(&run, start_on_the_clock, 3, SIM_E_INTERRUPTED);
@@ -183,7 +183,7 @@ static void schedulers_are_woken_when_they_wish(void)
     jobrun_fini(&run);
 }
 
-static void a_job_put_back_in_the_same_plan_was_never_preempted(void)
+TEST(a_job_put_back_in_the_same_plan_was_never_preempted)
 {
     struct jobrun run;
     run_script(&run, change_its_mind, 1, 0);
@@ -197,7 +197,7 @@ static void a_job_put_back_in_the_same_plan_was_never_preempted(void)
 
 /* --- Runs with the listed policies --- */
 
-static void the_end_finds_jobs_unfinished(void)
+TEST(the_end_finds_jobs_unfinished)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 100, 2), jobrun_record(1, 1, 5, 8),
                                          jobrun_record(2, 70, 5, 1)};
@@ -222,7 +222,7 @@ static void the_end_finds_jobs_unfinished(void)
     jobrun_fini(&run);
 }
 
-static void warm_up_counts_in_no_distribution(void)
+TEST(warm_up_counts_in_no_distribution)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 9.5, 50, 1),
                                          jobrun_record(2, 10, 20, 1)};
@@ -240,7 +240,7 @@ static void warm_up_counts_in_no_distribution(void)
     jobrun_fini(&run);
 }
 
-static void jobs_get_what_services_leave(void)
+TEST(jobs_get_what_services_leave)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 6), jobrun_record(1, 0, 10, 5),
                                          jobrun_record(2, 0, 10, 1)};
@@ -261,7 +261,7 @@ static void jobs_get_what_services_leave(void)
 }
 
 /* A job that comes when another one goes finds its GPUs, and one decision sees both. */
-static void one_decision_per_moment(void)
+TEST(one_decision_per_moment)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 5, 8), jobrun_record(1, 5, 1, 3),
                                          jobrun_record(2, 5, 1, 6)};
@@ -272,7 +272,7 @@ static void one_decision_per_moment(void)
     jobrun_fini(&run);
 }
 
-static void a_broken_trace_ends_the_run(void)
+TEST(a_broken_trace_ends_the_run)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 5, 8), jobrun_record(1, 5, 1, 3)};
     for (size_t row = 1; row <= 2; row++) {
@@ -287,7 +287,7 @@ static void a_broken_trace_ends_the_run(void)
 }
 
 /* Every allocation fails once: the run ends with SIM_E_NOMEM, and nothing is lost or touched after it was freed. */
-static void memory_may_run_out_anywhere(void)
+TEST(memory_may_run_out_anywhere)
 {
     static const char *const schedulers[] = {"fifo", "easy", "conservative", "sjf", "srsf", "tiresias", "lucid-tiresias"};
     enum { N = 80 };
@@ -310,18 +310,4 @@ static void memory_may_run_out_anywhere(void)
             if (!CHECK(code == 0 || code == SIM_E_NOMEM) || !CHECK(n < 2000)) return;
         }
     }
-}
-
-TEST_SUITE(jobs)
-{
-    TEST(impossible_actions_are_policy_faults);
-    TEST(wrong_placements_are_policy_faults);
-    TEST(schedulers_are_woken_when_they_wish);
-    TEST(a_job_put_back_in_the_same_plan_was_never_preempted);
-    TEST(the_end_finds_jobs_unfinished);
-    TEST(warm_up_counts_in_no_distribution);
-    TEST(jobs_get_what_services_leave);
-    TEST(one_decision_per_moment);
-    TEST(a_broken_trace_ends_the_run);
-    TEST(memory_may_run_out_anywhere);
 }

@@ -35,7 +35,7 @@ static struct bed_rows *serve(const char *kv, const char *more, const struct bed
     "\"csd\": {\"device\": \"instcsd\"}}, "
 
 /* Placements of every kind, in both modes of stepping: the same, and with all bytes accounted for. */
-static void stepping_changes_nothing(void)
+TEST(stepping_changes_nothing)
 {
     static const char *const placements[] = {
         "\"zero-inference\"",
@@ -66,7 +66,7 @@ static void stepping_changes_nothing(void)
 }
 
 /* Every iteration streams the same bytes: 6 GB, of 13.3 GB. */
-static void streamed_bytes_are_counted(void)
+TEST(streamed_bytes_are_counted)
 {
     struct bed_rows *rows = serve(TIERS "\"offload\": {\"policy\": \"vllm-cpu\", \"cpu_offload\": \"6GB\"}", "",
                                   &(struct bed_options){0});
@@ -76,7 +76,7 @@ static void streamed_bytes_are_counted(void)
 }
 
 /* vLLM's CPU offload frees memory for the cache: what was preempted without it is not with it. */
-static void offloaded_weights_make_room(void)
+TEST(offloaded_weights_make_room)
 {
     struct bed_rows *plain = serve("\"usable_frac\": 0.65", "", &(struct bed_options){0});
     struct bed_rows *away = serve(TIERS "\"usable_frac\": 0.65, \"offload\": \"vllm-cpu\"", "",
@@ -88,7 +88,7 @@ static void offloaded_weights_make_room(void)
 }
 
 /* The policy that swaps is the batcher's own way of swapping. */
-static void swapping_policy(void)
+TEST(swapping_policy)
 {
     struct bed_rows *policy = serve("\"blocks\": 60, \"offload\": \"swap\"", "", &(struct bed_options){.check = true});
     struct bed_rows *own = serve("\"blocks\": 60", "", &(struct bed_options){
@@ -102,7 +102,7 @@ static void swapping_policy(void)
     bed_free(none);
 }
 
-static void out_of_memory(void)
+TEST(out_of_memory)
 {
     struct bed_rows *rows = serve(TIERS
                                   "\"workload\": {\"sequences\": 4096, \"prompt\": 2048, \"output\": 64}, \"offload\": "
@@ -129,7 +129,7 @@ static void finding(const char *kv, const char *text)
     finding_with(kv, NULL, text);
 }
 
-static void findings(void)
+TEST(findings)
 {
     finding(TIERS
             "\"offload\": {\"policy\": \"flexgen\", \"gpu_batch\": 1, \"weights_gpu\": 0.9, \"weights_host\": 0.2}",
@@ -145,7 +145,7 @@ static void findings(void)
 }
 
 /* Tiers that a policy cannot do without, stages, and what two policies say of preempted sequences. */
-static void findings_of_a_pool(void)
+TEST(findings_of_a_pool)
 {
     static const char *const hosts[] = {"zero-inference", "select-n", "vllm-cpu", "flexgen-slo"};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
@@ -158,7 +158,7 @@ static void findings_of_a_pool(void)
                  "places the layers of one stage, not of 2");
 }
 
-static void findings_of_preemption(void)
+TEST(findings_of_preemption)
 {
     static const char *const others[] = {"vllm-v1", "sarathi", "orca", "fastertransformer", "splitwise"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -192,7 +192,7 @@ static double streaming_bytes_per_s(const char *const *sets)
 }
 
 /* Two replicas below one switch of 10 GB/s read from the host no faster than it, together. */
-static void replicas_share_a_switch(void)
+TEST(replicas_share_a_switch)
 {
     const char *const alone[] = {"cluster.pcie_switch={\"gpus\": 2, \"bandwidth\": \"10GB/s\"}", NULL};
     const char *const both[] = {alone[0], "services.s.replicas=2", NULL};
@@ -202,7 +202,7 @@ static void replicas_share_a_switch(void)
 }
 
 /* The memory of a host that just holds one replica's weights does not hold those of two. */
-static void replicas_share_their_host(void)
+TEST(replicas_share_their_host)
 {
 #define HALF "\"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\", \"capacity\": \"20GB\"}}, "
     for (int replicas = 1; replicas <= 2; replicas++) {
@@ -221,7 +221,7 @@ static void replicas_share_their_host(void)
 /* --- The policies' own searches --- */
 
 /* FlexGen's linear program against a grid of placements: nothing on the grid is faster, by more than rounding. */
-static void flexgen_beats_a_grid(void)
+TEST(flexgen_beats_a_grid)
 {
     const double none = (double)INFINITY, gib = 0x1p30;
     struct offload_view view = {
@@ -270,7 +270,7 @@ static void flexgen_beats_a_grid(void)
 }
 
 /* Two kinds of GPUs on a bus: all of it is used, none is late, and a bus too slow for anything hands back. */
-static void bus_of_two_kinds(void)
+TEST(bus_of_two_kinds)
 {
     const struct select_n_member members[] = {{1, 40, 4, 40, 0.6e9, 0.1}, {1, 32, 2, 32, 0.4e9, 0.1}};
     int64_t intervals[2];
@@ -283,20 +283,4 @@ static void bus_of_two_kinds(void)
     CHECK(!select_n_coordinate(members, 2, 9e9, intervals));
     const struct select_n_member late = {1, 40, 41, 40, 0.6e9, 0.1};
     CHECK(!select_n_coordinate(&late, 1, 100e9, intervals));
-}
-
-TEST_SUITE(kv_offload)
-{
-    TEST(stepping_changes_nothing);
-    TEST(streamed_bytes_are_counted);
-    TEST(offloaded_weights_make_room);
-    TEST(swapping_policy);
-    TEST(out_of_memory);
-    TEST(findings);
-    TEST(findings_of_a_pool);
-    TEST(findings_of_preemption);
-    TEST(replicas_share_a_switch);
-    TEST(replicas_share_their_host);
-    TEST(flexgen_beats_a_grid);
-    TEST(bus_of_two_kinds);
 }

@@ -9,7 +9,7 @@ static const int64_t S = SIM_NS_PER_S, H = 3600 * SIM_NS_PER_S;
 #define BILLING(uusd, quantum, minimum)                                                                                \
     {.uusd_per_gpu_h = uusd, .quantum_ns = quantum, .minimum_ns = minimum}
 
-static void billed_time(void)
+TEST(billed_time)
 {
     const struct billing by_second = BILLING(0, S, 0), by_hour = BILLING(0, H, 0),
                          at_least_a_minute = BILLING(0, S, 60 * S);
@@ -24,7 +24,7 @@ static void billed_time(void)
     CHECK_EQ_INT(price_billed_ns(&by_hour, INT64_MAX), INT64_MAX);
 }
 
-static void known_bills(void)
+TEST(known_bills)
 {
     const struct billing h100 = BILLING(price_uusd_from_usd(2.49), S, 0),
                          by_hour = BILLING(price_uusd_from_usd(2.49), H, 0);
@@ -40,7 +40,7 @@ static void known_bills(void)
 }
 
 /* At $0.0018/h a second costs half a micro-dollar. */
-static void half_a_micro_dollar_goes_to_the_even_one(void)
+TEST(half_a_micro_dollar_goes_to_the_even_one)
 {
     const struct billing billing = BILLING(1800, S, 0);
     CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 1 * S), 0);
@@ -60,7 +60,7 @@ static int64_t naive_uusd(const struct billing *billing, int64_t gpus, int64_t s
 }
 
 /* Prices per hour are multiples of 3600, and a quantum is a second: nothing is rounded. */
-static void prices_that_change(void)
+TEST(prices_that_change)
 {
     static const struct price_change changes[] = {{0, 7200}, {INT64_C(10000000000), 36000}, {INT64_C(15500000000), 3600}};
     struct billing billing = {.uusd_per_gpu_h = 1, .quantum_ns = S, .n_changes = 3, .changes = changes};
@@ -115,7 +115,7 @@ static void check_books(const struct ledger *ledger, const struct mirror *open, 
     CHECK_EQ_INT(ledger->micro_gpus.value, micro_gpus);
 }
 
-static void the_bill_is_the_sum_of_its_leases(void)
+TEST(the_bill_is_the_sum_of_its_leases)
 {
     struct ledger ledger;
     struct mirror open[MOST_OPEN];
@@ -145,13 +145,4 @@ static void the_bill_is_the_sum_of_its_leases(void)
     }
     CHECK(closed_uusd > INT64_C(1000000000));
     ledger_fini(&ledger);
-}
-
-TEST_SUITE(ledger)
-{
-    TEST(billed_time);
-    TEST(known_bills);
-    TEST(half_a_micro_dollar_goes_to_the_even_one);
-    TEST(prices_that_change);
-    TEST(the_bill_is_the_sum_of_its_leases);
 }

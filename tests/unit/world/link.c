@@ -153,7 +153,7 @@ static void run(struct link_bed *bed)
 
 /* --- Flows --- */
 
-static void two_flows_halve_a_pipe(void)
+TEST(two_flows_halve_a_pipe)
 {
     struct link_bed *bed = bed_create(1, (double[]){1e9});
     start(bed, 0, PATH(bed, 0), 1000000000, HUGE_VAL);
@@ -171,7 +171,7 @@ static void two_flows_halve_a_pipe(void)
 }
 
 /* The narrowest link first; what its flows leave on the others goes to those that can use it. */
-static void shares_are_max_min_fair(void)
+TEST(shares_are_max_min_fair)
 {
     struct link_bed *bed = bed_create(3, (double[]){10e9, 4e9, 8e9});
     start(bed, 0, PATH(bed, 0), 1000000000, HUGE_VAL);
@@ -190,7 +190,7 @@ static void shares_are_max_min_fair(void)
 }
 
 /* And the short ones get what it leaves, until another long one comes. */
-static void a_flow_over_all_links_takes_the_least_share(void)
+TEST(a_flow_over_all_links_takes_the_least_share)
 {
     struct link_bed *bed = bed_create(3, (double[]){3e9, 3e9, 3e9});
     start(bed, 0, PATH(bed, 0, 1, 2), 3000000000, HUGE_VAL);
@@ -205,7 +205,7 @@ static void a_flow_over_all_links_takes_the_least_share(void)
     bed_destroy(bed);
 }
 
-static void ceilings_leave_their_rest_to_others(void)
+TEST(ceilings_leave_their_rest_to_others)
 {
     struct link_bed *bed = bed_create(1, (double[]){9e9});
     start(bed, 0, PATH(bed, 0), 1000000000, 1e9);
@@ -220,7 +220,7 @@ static void ceilings_leave_their_rest_to_others(void)
     bed_destroy(bed);
 }
 
-static void ends_round_half_to_even(void)
+TEST(ends_round_half_to_even)
 {
     const int64_t bytes[] = {1, 3, 5, 7, 1000000001}, ends_ns[] = {0, 2, 2, 4, 500000000};
     for (int i = 0; i < 5; i++) {
@@ -233,7 +233,7 @@ static void ends_round_half_to_even(void)
     }
 }
 
-static void a_path_may_cross_a_link_twice(void)
+TEST(a_path_may_cross_a_link_twice)
 {
     struct link_bed *bed = bed_create(2, (double[]){3e9, 9e9});
     start(bed, 0, PATH(bed, 0, 1, 0), 1000000000, HUGE_VAL);
@@ -247,7 +247,7 @@ static void a_path_may_cross_a_link_twice(void)
     bed_destroy(bed);
 }
 
-static void latency_comes_before_the_bytes(void)
+TEST(latency_comes_before_the_bytes)
 {
     struct link_bed *bed = bed_create(1, (double[]){1e9});
     struct link *far = link_net_add(bed->net, "far", 2e9, 5000), *near = link_net_add(bed->net, "near", 2e9, 700);
@@ -269,7 +269,7 @@ static void latency_comes_before_the_bytes(void)
     bed_destroy(bed);
 }
 
-static void a_cancelled_flow_leaves_what_it_moved(void)
+TEST(a_cancelled_flow_leaves_what_it_moved)
 {
     struct link_bed *bed = bed_create(1, (double[]){1e9});
     start(bed, 0, PATH(bed, 0), 1000, HUGE_VAL);
@@ -286,7 +286,7 @@ static void a_cancelled_flow_leaves_what_it_moved(void)
     bed_destroy(bed);
 }
 
-static void a_latent_flow_can_be_cancelled(void)
+TEST(a_latent_flow_can_be_cancelled)
 {
     struct link_bed *bed = bed_create(1, (double[]){1e9});
     bed->links[1] = link_net_add(bed->net, "far", 1e9, 1000);
@@ -299,7 +299,7 @@ static void a_latent_flow_can_be_cancelled(void)
 }
 
 /* What ends at a moment has ended by it, even if somebody else begins first in that moment. */
-static void a_beginning_does_not_delay_an_end_of_its_moment(void)
+TEST(a_beginning_does_not_delay_an_end_of_its_moment)
 {
     for (int first = 0; first < 2; first++) {
         struct link_bed *bed = bed_create(1, (double[]){3e9});
@@ -317,7 +317,7 @@ static void a_beginning_does_not_delay_an_end_of_its_moment(void)
 
 /* --- Claims --- */
 
-static void claims_learn_what_they_are_granted(void)
+TEST(claims_learn_what_they_are_granted)
 {
     struct link_bed *bed = bed_create(1, (double[]){10e9});
     CHECK(claim(bed, 0, PATH(bed, 0), 6e9) == 6e9);
@@ -337,7 +337,7 @@ static void claims_learn_what_they_are_granted(void)
     bed_destroy(bed);
 }
 
-static void a_claim_is_told_once_for_all_that_a_moment_brings(void)
+TEST(a_claim_is_told_once_for_all_that_a_moment_brings)
 {
     struct link_bed *bed = bed_create(1, (double[]){12e9});
     CHECK(claim(bed, 0, PATH(bed, 0), 12e9) == 12e9);
@@ -350,7 +350,7 @@ static void a_claim_is_told_once_for_all_that_a_moment_brings(void)
     bed_destroy(bed);
 }
 
-static void a_new_claim_sees_those_of_the_same_moment(void)
+TEST(a_new_claim_sees_those_of_the_same_moment)
 {
     struct link_bed *bed = bed_create(1, (double[]){12e9});
     CHECK(claim(bed, 0, PATH(bed, 0), 9e9) == 9e9);
@@ -373,7 +373,7 @@ static void end_other(struct link_net *net, struct link_flow *claim, sim_ns now)
     link_flow_cancel(&only_bed->moves[1].flow);
 }
 
-static void a_claim_may_end_another_that_is_about_to_be_told(void)
+TEST(a_claim_may_end_another_that_is_about_to_be_told)
 {
     struct link_bed *bed = bed_create(1, (double[]){10e9});
     struct link_path path = PATH(bed, 0);
@@ -391,7 +391,7 @@ static void a_claim_may_end_another_that_is_about_to_be_told(void)
 
 /* --- Statistics and our own work --- */
 
-static void links_count_bytes_and_time(void)
+TEST(links_count_bytes_and_time)
 {
     struct link_bed *bed = bed_create(1, (double[]){2e9});
     start(bed, 0, PATH(bed, 0), 1000, HUGE_VAL);
@@ -412,7 +412,7 @@ static void links_count_bytes_and_time(void)
 }
 
 /* A switch that all nodes share, and that they cannot fill, costs nothing; one that they can ties them together. */
-static void only_short_links_tie_flows_together(void)
+TEST(only_short_links_tie_flows_together)
 {
     enum { N = 2000 };
     static struct link_flow flows[N];
@@ -457,7 +457,7 @@ static int run_short_of_memory(long n)
     return code;
 }
 
-static void running_out_of_memory_is_told(void)
+TEST(running_out_of_memory_is_told)
 {
     only_bed = NULL; /* nobody asks for the order */
     int n = 0, code = SIM_E_NOMEM;
@@ -467,25 +467,4 @@ static void running_out_of_memory_is_told(void)
     }
     CHECK_EQ_INT(code, 0);
     CHECK(n > 10);
-}
-
-TEST_SUITE(link)
-{
-    TEST(two_flows_halve_a_pipe);
-    TEST(shares_are_max_min_fair);
-    TEST(a_flow_over_all_links_takes_the_least_share);
-    TEST(ceilings_leave_their_rest_to_others);
-    TEST(ends_round_half_to_even);
-    TEST(a_path_may_cross_a_link_twice);
-    TEST(latency_comes_before_the_bytes);
-    TEST(a_cancelled_flow_leaves_what_it_moved);
-    TEST(a_latent_flow_can_be_cancelled);
-    TEST(a_beginning_does_not_delay_an_end_of_its_moment);
-    TEST(claims_learn_what_they_are_granted);
-    TEST(a_claim_is_told_once_for_all_that_a_moment_brings);
-    TEST(a_new_claim_sees_those_of_the_same_moment);
-    TEST(a_claim_may_end_another_that_is_about_to_be_told);
-    TEST(links_count_bytes_and_time);
-    TEST(only_short_links_tie_flows_together);
-    TEST(running_out_of_memory_is_told);
 }

@@ -62,7 +62,7 @@ static void check_one_job(const char *scenario, int64_t uusd, double jct_s)
     bed_free(rows);
 }
 
-static void terms_of_a_lease(void)
+TEST(terms_of_a_lease)
 {
     check_one_job(SCENARIO("", JOB("5s", "100s", 2)), 200000, 100);
     check_one_job(SCENARIO(", \"start_up\": \"60s\"", JOB("5s", "100s", 2)), 320000, 160);
@@ -76,7 +76,7 @@ static void terms_of_a_lease(void)
  * follow. */
 #define CHANGES "\"price_changes\": [{\"at\": \"50s\", \"price\": \"$7.2/h\"}, {\"at\": \"120s\", \"price\": \"$0/h\"}]"
 
-static void prices_that_change(void)
+TEST(prices_that_change)
 {
     check_one_job(SCENARIO(", " CHANGES, JOB("5s", "100s", 2)), 200000, 100);
     check_one_job(SCENARIO(", " CHANGES, JOB("50s", "100s", 2)), 400000, 100);
@@ -88,7 +88,7 @@ static void prices_that_change(void)
 }
 
 /* At an offer of three GPUs the second job waits for the first, and the third for its turn. */
-static void lines_where_supply_lacks(void)
+TEST(lines_where_supply_lacks)
 {
     struct bed_rows *rows = run(
         SCENARIO(", \"limit\": 3", JOB("0s", "100s", 2) ", " JOB("1s", "100s", 2) ", " JOB("2s", "10s", 1)));
@@ -112,7 +112,7 @@ static const char *write_ticks(const char *data)
 }
 
 /* Four GPUs, from 20 s to 40 s one, then four again. The youngest lease goes first; jobs go on where they were. */
-static void spot_gpus_come_and_go(void)
+TEST(spot_gpus_come_and_go)
 {
     char scenario[1024], offer[640];
     snprintf(offer, sizeof offer, ", \"kind\": \"spot\", \"spot\": {\"availability\": \"%s\"}",
@@ -130,7 +130,7 @@ static void spot_gpus_come_and_go(void)
 }
 
 /* GPUs that are taken away while they start up were of no use; the job gets others. */
-static void interrupted_before_the_start(void)
+TEST(interrupted_before_the_start)
 {
     char scenario[1024], offer[640];
     snprintf(offer, sizeof offer, ", \"kind\": \"spot\", \"start_up\": \"30s\", \"spot\": {\"availability\": \"%s\"}",
@@ -146,7 +146,7 @@ static void interrupted_before_the_start(void)
 
 /* Lives of the given mean: as many interruptions per hour of use as they say, whatever their law; work and bill are
  * conserved. */
-static void spot_lives_at_random(void)
+TEST(spot_lives_at_random)
 {
     static const char *const laws[] = {"\"law\": \"exponential\"", "\"law\": \"weibull\", \"shape\": 1"};
     for (int i = 0; i < 2; i++) {
@@ -170,7 +170,7 @@ static void spot_lives_at_random(void)
 }
 
 /* A cluster that is rented as a whole is paid for until the run ends, used or not. */
-static void a_fixed_fleet(void)
+TEST(a_fixed_fleet)
 {
     static const char scenario[] =
         "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4}, \"market\": {\"offers\": {\"own\": {\"price\": \"$3.6/h\", \"kind\":"
@@ -184,7 +184,7 @@ static void a_fixed_fleet(void)
 }
 
 /* What services and jobs share of one bill. */
-static void one_bill_for_services_and_jobs(void)
+TEST(one_bill_for_services_and_jobs)
 {
     static const char scenario[] =
         "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
@@ -216,7 +216,7 @@ static void one_bill_for_services_and_jobs(void)
     "\"tokens\": 100}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 10}}}}}"
 
 /* What is leased and idle is part of the price of what came of the rest: with closed forms, in dollars. */
-static void idle_gpus_are_in_the_price(void)
+TEST(idle_gpus_are_in_the_price)
 {
     /* all eight GPUs, of which six have nothing to do, and two have it for a hundredth of the time */
     struct bed_rows *alone = run(SERVICE("fixed-fleet", ""));
@@ -263,7 +263,7 @@ static void idle_gpus_are_in_the_price(void)
     "\"prompt\": {\"distribution\": \"fixed\", \"tokens\": 100}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 10}}}}}"
 
 /* The fleet of Mélange's example, and the one of A100s alone; all that it has is paid for until the run ends. */
-static void a_planned_fleet(void)
+TEST(a_planned_fleet)
 {
     struct bed_rows *mixed = run(FLEET("melange", "")), *single = run(FLEET("cheapest-single-type", ""));
     CHECK_NEAR(bed_metric(mixed, "rental.gpus.mean"), 4, 1e-9);
@@ -287,7 +287,7 @@ static void check_refused(const char *scenario, const char *set, int code, const
     bed_free(rows);
 }
 
-static void what_cannot_be_is_told(void)
+TEST(what_cannot_be_is_told)
 {
     check_refused(SCENARIO(", \"limit\": 1", JOB("0s", "1s", 2)), NULL, SIM_E_POLICY, "never has so many");
     check_refused(SCENARIO(", \"gpu\": \"t4\"", JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "of which the site has no nodes");
@@ -300,19 +300,4 @@ static void what_cannot_be_is_told(void)
     check_refused(SCENARIO(", \"price_changes\": [{\"at\": \"9s\", \"price\": \"$1/h\"}, {\"at\": \"9s\", \"price\": \"$2/h\"}]",
                            JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "not after the one before it");
     check_refused(FLEET("melange", ""), "market.renting.service=caht", SIM_E_CONFIG, "which does not exist");
-}
-
-TEST_SUITE(market)
-{
-    TEST(terms_of_a_lease);
-    TEST(prices_that_change);
-    TEST(lines_where_supply_lacks);
-    TEST(spot_gpus_come_and_go);
-    TEST(interrupted_before_the_start);
-    TEST(spot_lives_at_random);
-    TEST(a_fixed_fleet);
-    TEST(one_bill_for_services_and_jobs);
-    TEST(idle_gpus_are_in_the_price);
-    TEST(a_planned_fleet);
-    TEST(what_cannot_be_is_told);
 }

@@ -38,7 +38,7 @@ static int64_t bill(const struct bed_rows *rows)
 /* --- Jobs without GPUs --- */
 
 /* They run at once where a node has CPU, whatever waits for GPUs, and cost nothing: GPUs are what is rented. */
-static void jobs_without_gpus_rent_nothing(void)
+TEST(jobs_without_gpus_rent_nothing)
 {
     static const char *const renters[] = {
         "'as-asked'", "{'policy': 'fixed-width', 'classes': {'t': {'rate': '1/s', 'size': '1s', 'width': 2}}}"};
@@ -67,7 +67,7 @@ static void jobs_without_gpus_rent_nothing(void)
 /* --- Nodes that are not there --- */
 
 /* Both nodes fail after 100 s and are back after 50 more: until then no lease begins, since nobody could use it. */
-static void no_lease_of_failed_nodes(void)
+TEST(no_lease_of_failed_nodes)
 {
     struct bed_rows *rows = run_well("{'cluster': {'nodes': 2, 'gpus_per_node': 4}, " MARKET(
         "", "'as-asked'") ", 'failures': {'causes': {'crash': {"
@@ -82,7 +82,7 @@ static void no_lease_of_failed_nodes(void)
 
 /* Two GPUs are free, one on each node: a job for two, which its nodes cannot have apart, leases them when it starts,
  * not before. Those that have to start up are leased by their number, and it waits on its lease. */
-static void no_lease_without_a_place(void)
+TEST(no_lease_without_a_place)
 {
     for (int start_up_s = 0; start_up_s <= 10; start_up_s += 10) {
         struct bed_rows *rows = run(
@@ -116,7 +116,7 @@ static void check_told(struct bed_rows *rows, int code, const char *says, const 
     JOBS("{'duration': '10s', 'type': 't', 'cpus': 1}") "}}"
 
 /* A job that rents more than there will ever be would wait for ever, and all behind it. */
-static void more_than_there_will_ever_be(void)
+TEST(more_than_there_will_ever_be)
 {
     check_told(run(true, "%s", WIDE("'nodes': 2, 'gpus_per_node': 4", "")), SIM_E_POLICY,
                "rents 9 GPUs of offer 0 for job 0, which never has so many", "more nodes");
@@ -127,7 +127,7 @@ static void more_than_there_will_ever_be(void)
 }
 
 /* As-asked goes by what there is: of two offers the one with enough nodes, though it is dearer. */
-static void offers_are_as_large_as_their_nodes(void)
+TEST(offers_are_as_large_as_their_nodes)
 {
     struct bed_rows *rows = run_well(
         "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 't4', 'node_types': {'big': {'nodes': 2, 'gpus_per_node': 8,"
@@ -139,7 +139,7 @@ static void offers_are_as_large_as_their_nodes(void)
     bed_free(rows);
 }
 
-static void two_types_of_nodes_with_one_gpu(void)
+TEST(two_types_of_nodes_with_one_gpu)
 {
     check_told(
         run(true,
@@ -150,7 +150,7 @@ static void two_types_of_nodes_with_one_gpu(void)
 }
 
 /* A budget in dollars is that of the first prices: a scenario is told so where they change, and only there. */
-static void a_budget_while_prices_change(void)
+TEST(a_budget_while_prices_change)
 {
     static const struct {
         const char *budget, *at;
@@ -174,7 +174,7 @@ static void a_budget_while_prices_change(void)
     }
 }
 
-static void a_scheduler_that_would_not_be_asked(void)
+TEST(a_scheduler_that_would_not_be_asked)
 {
     check_told(run(true, "{'cluster': {'unlimited': true}, " MARKET(
                              "", "'as-asked'") ", 'jobs': {'scheduler': 'tiresias', " JOBS("{'duration': '10s'}") "}}"),
@@ -212,7 +212,7 @@ static void check_spot(const char *checkpoint, const char *notice, double end_s,
     bed_free(rows);
 }
 
-static void interruptions_leave_what_is_saved(void)
+TEST(interruptions_leave_what_is_saved)
 {
 #define EVERY_25_S                                                                                                     \
     "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '25s'}, 'bytes': '2GB', 'write': '1GB/s'}"
@@ -222,17 +222,4 @@ static void interruptions_leave_what_is_saved(void)
     check_spot(EVERY_25_S, "2s", 118, 4 * 2.0);     /* 46 s are left */
     check_spot(EVERY_25_S, "2min", 118, 4 * 2.0);
 #undef EVERY_25_S
-}
-
-TEST_SUITE(market_site)
-{
-    TEST(jobs_without_gpus_rent_nothing);
-    TEST(no_lease_of_failed_nodes);
-    TEST(no_lease_without_a_place);
-    TEST(more_than_there_will_ever_be);
-    TEST(offers_are_as_large_as_their_nodes);
-    TEST(two_types_of_nodes_with_one_gpu);
-    TEST(a_budget_while_prices_change);
-    TEST(a_scheduler_that_would_not_be_asked);
-    TEST(interruptions_leave_what_is_saved);
 }

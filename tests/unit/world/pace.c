@@ -52,7 +52,7 @@ static struct iteration_work random_work(struct rng *rng)
     return work;
 }
 
-static void locks_and_caps(void)
+TEST(locks_and_caps)
 {
     struct bench bench;
     struct rng rng;
@@ -83,7 +83,7 @@ static void locks_and_caps(void)
 }
 
 /* A run of decode iterations in closed form, at a lower clock, is the sum of its iterations. */
-static void runs_at_a_lower_clock(void)
+TEST(runs_at_a_lower_clock)
 {
     struct bench bench;
     struct rng rng;
@@ -110,10 +110,4 @@ static void runs_at_a_lower_clock(void)
         CHECK_NEAR(work_run_j(&of, &run, whole_s) / sum_j, 1.0, 1e-9);
     }
     arena_fini(&bench.arena);
-}
-
-TEST_SUITE(pace)
-{
-    TEST(locks_and_caps);
-    TEST(runs_at_a_lower_clock);
 }

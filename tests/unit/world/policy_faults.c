@@ -90,7 +90,7 @@ static int evicts_nobody(void *state, const struct replica_view *view, struct ba
 }
 
 /* Of a batcher that takes sequences back, the offloading policy is asked about evictions: only of those that can be. */
-static void evictions_of_nobody(void)
+TEST(evictions_of_nobody)
 {
     struct batcher batcher = faulty_batcher;
     batcher.takes_back = true;
@@ -187,7 +187,7 @@ static int sees_the_future(void *state, const struct replica_view *view, struct 
     return 0;
 }
 
-static void batchers_that_ask_for_the_impossible(void)
+TEST(batchers_that_ask_for_the_impossible)
 {
     check_batcher(holds_too_little, SIM_E_POLICY, "but it would not hold the KV blocks of these tokens");
     check_batcher(evicts_what_it_prefills, SIM_E_POLICY, "but it has named it already");
@@ -210,7 +210,7 @@ static void batchers_that_ask_for_the_impossible(void)
     check_batcher(decodes_without_blocks, SIM_E_POLICY, "but there are too few free KV blocks");
 }
 
-static void a_batcher_that_admits_beyond_the_cache(void)
+TEST(a_batcher_that_admits_beyond_the_cache)
 {
     struct batcher batcher = faulty_batcher;
     char full[1024];
@@ -223,12 +223,12 @@ static void a_batcher_that_admits_beyond_the_cache(void)
     bed_free(rows);
 }
 
-static void a_batcher_that_never_takes_anybody_is_found_out(void)
+TEST(a_batcher_that_never_takes_anybody_is_found_out)
 {
     check_batcher(never_takes_anybody, SIM_E_STALLED, "10 requests of service 'chat' wait forever");
 }
 
-static void a_batcher_that_fails_ends_the_run(void)
+TEST(a_batcher_that_fails_ends_the_run)
 {
     struct batcher batcher = faulty_batcher;
     char full[1024];
@@ -257,7 +257,7 @@ static int routes_below_zero(void *state, const struct fleet_view *view, const s
     return -1;
 }
 
-static void routers_that_leave_the_fleet(void)
+TEST(routers_that_leave_the_fleet)
 {
     struct router router = {.policy = {.abi = POLICY_ABI, .size = sizeof router, .family = POLICY_ROUTING,
                                        .name = "faulty", .summary = "", .source = ""}};
@@ -267,7 +267,7 @@ static void routers_that_leave_the_fleet(void)
     check_fault(&router.policy, SIM_E_POLICY, "routing policy 'faulty' sent request 0 to replica -1 of 2");
 }
 
-static void a_policy_of_another_abi_is_refused(void)
+TEST(a_policy_of_another_abi_is_refused)
 {
     struct router router = {.policy = {.abi = POLICY_ABI + 1, .size = sizeof router, .family = POLICY_ROUTING,
                                        .name = "foreign", .summary = "", .source = ""},
@@ -276,15 +276,4 @@ static void a_policy_of_another_abi_is_refused(void)
     router.policy.abi = POLICY_ABI;
     router.policy.size = 1;
     check_fault(&router.policy, SIM_E_POLICY, "policy 'foreign' does not fit as a routing policy");
-}
-
-TEST_SUITE(policy_faults)
-{
-    TEST(evictions_of_nobody);
-    TEST(a_policy_of_another_abi_is_refused);
-    TEST(batchers_that_ask_for_the_impossible);
-    TEST(a_batcher_that_admits_beyond_the_cache);
-    TEST(a_batcher_that_never_takes_anybody_is_found_out);
-    TEST(a_batcher_that_fails_ends_the_run);
-    TEST(routers_that_leave_the_fleet);
 }

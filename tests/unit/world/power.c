@@ -19,13 +19,13 @@ static double step(int i)
     return (double)i / STEPS;
 }
 
-static void idle_gpus_draw_their_idle_power(void)
+TEST(idle_gpus_draw_their_idle_power)
 {
     const struct power_load none = {0};
     for (int i = 0; i < N_LAWS; i++) CHECK_NEAR(power_draw_w(&laws[i], &none), laws[i].context_w, 0.0);
 }
 
-static void power_grows_with_what_is_achieved_up_to_the_limit(void)
+TEST(power_grows_with_what_is_achieved_up_to_the_limit)
 {
     for (int i = 0; i < N_LAWS; i++) {
         double before[3] = {0};
@@ -41,7 +41,7 @@ static void power_grows_with_what_is_achieved_up_to_the_limit(void)
     }
 }
 
-static void voltage_falls_with_the_clock_to_its_floor(void)
+TEST(voltage_falls_with_the_clock_to_its_floor)
 {
     for (int i = 0; i < N_LAWS; i++) {
         double before = 0.0;
@@ -56,7 +56,7 @@ static void voltage_falls_with_the_clock_to_its_floor(void)
 }
 
 /* At the highest clock nothing is lost; below it work that waits for the core is slower, and all work draws less. */
-static void clocks_slow_down_what_waits_for_the_core(void)
+TEST(clocks_slow_down_what_waits_for_the_core)
 {
     const struct power_load load = {1, 0.2, 0.4};
     for (int i = 0; i < N_LAWS; i++) {
@@ -73,7 +73,7 @@ static void clocks_slow_down_what_waits_for_the_core(void)
     }
 }
 
-static void caps_hold_where_a_clock_can_hold_them(void)
+TEST(caps_hold_where_a_clock_can_hold_them)
 {
     const struct power_load load = {1, 0.2, 0.4};
     for (int i = 0; i < N_LAWS; i++) {
@@ -93,7 +93,7 @@ static void caps_hold_where_a_clock_can_hold_them(void)
 }
 
 /* Without a cap a job draws its mean, whatever its share of idling; under one it never gains. */
-static void jobs_draw_their_mean_without_a_cap(void)
+TEST(jobs_draw_their_mean_without_a_cap)
 {
     for (int i = 0; i < N_LAWS; i++) {
         for (int k = 0; k <= STEPS; k++) {
@@ -115,7 +115,7 @@ static int power_of(struct session *session, const char *name, struct gpu_spec *
     return code == 0 ? catalog_gpu_power(&catalog, gpu, &session->arena, power, &session->diag) : code;
 }
 
-static void the_catalog_tells_what_was_measured(void)
+TEST(the_catalog_tells_what_was_measured)
 {
     struct session session;
     struct gpu_spec gpu, other;
@@ -134,15 +134,4 @@ static void the_catalog_tells_what_was_measured(void)
     CHECK_EQ_INT(power_of(&session, "l4", &gpu, &power), 0);
     CHECK(power.from == NULL && isnan(power.law.active_w) && isnan(power.law.voltage_floor));
     session_end(&session);
-}
-
-TEST_SUITE(power)
-{
-    TEST(idle_gpus_draw_their_idle_power);
-    TEST(power_grows_with_what_is_achieved_up_to_the_limit);
-    TEST(voltage_falls_with_the_clock_to_its_floor);
-    TEST(clocks_slow_down_what_waits_for_the_core);
-    TEST(caps_hold_where_a_clock_can_hold_them);
-    TEST(jobs_draw_their_mean_without_a_cap);
-    TEST(the_catalog_tells_what_was_measured);
 }

@@ -62,7 +62,7 @@ static void finish(struct prefix_chain *chain)
     prefix_chain_free(chain);
 }
 
-static void requests_share_what_they_begin_with(void)
+TEST(requests_share_what_they_begin_with)
 {
     struct bench bench;
     open_lru(&bench, 8);
@@ -85,7 +85,7 @@ static void requests_share_what_they_begin_with(void)
 }
 
 /* Both compute block 1; the second to publish keeps its own. */
-static void twins_keep_a_block_of_their_own(void)
+TEST(twins_keep_a_block_of_their_own)
 {
     struct bench bench;
     open_lru(&bench, 8);
@@ -101,7 +101,7 @@ static void twins_keep_a_block_of_their_own(void)
     close_bench(&bench);
 }
 
-static void the_end_of_a_prefix_goes_first(void)
+TEST(the_end_of_a_prefix_goes_first)
 {
     struct bench bench;
     open_lru(&bench, 4);
@@ -122,7 +122,7 @@ static void the_end_of_a_prefix_goes_first(void)
 }
 
 /* A request that is preempted finds its own blocks again, but for what was evicted. */
-static void chains_are_acquired_again(void)
+TEST(chains_are_acquired_again)
 {
     struct bench bench;
     open_lru(&bench, 8);
@@ -138,7 +138,7 @@ static void chains_are_acquired_again(void)
     close_bench(&bench);
 }
 
-static void without_room_blocks_stay_the_requests_own(void)
+TEST(without_room_blocks_stay_the_requests_own)
 {
     struct bench bench;
     open_lru(&bench, 2);
@@ -151,7 +151,7 @@ static void without_room_blocks_stay_the_requests_own(void)
     close_bench(&bench);
 }
 
-static void only_full_blocks_are_shared(void)
+TEST(only_full_blocks_are_shared)
 {
     CHECK_EQ_INT(prefix_blocks_full(1023, 512, 2), 1);
     CHECK_EQ_INT(prefix_blocks_full(1024, 512, 2), 2);
@@ -162,7 +162,7 @@ static void only_full_blocks_are_shared(void)
     CHECK_EQ_INT(prefix_blocks_usable(1, 512, 1), 0);
 }
 
-static void chains_of_all_lengths(void)
+TEST(chains_of_all_lengths)
 {
     struct prefix_pool pool;
     uint64_t keys[1000];
@@ -251,7 +251,7 @@ static void check_fault(struct evictor evictor, const char *text)
     close_bench(&bench);
 }
 
-static void faults_of_evictors_are_named(void)
+TEST(faults_of_evictors_are_named)
 {
     check_fault(evictor_with(notify_nothing, victim_zero),
                 "eviction policy 'bent' names item 0 as the victim, which is in use");
@@ -273,7 +273,7 @@ static void faults_of_evictors_are_named(void)
     close_bench(&bench);
 }
 
-static void the_future_must_be_known(void)
+TEST(the_future_must_be_known)
 {
     struct bench bench;
     struct evictor evictor = evictor_with(notify_nothing, victim_zero);
@@ -287,17 +287,4 @@ static void the_future_must_be_known(void)
     evictor.policy.oracle = 0;
     CHECK_EQ_INT(open_with(&bench, &evictor.policy, 2), SIM_E_POLICY);
     close_bench(&bench);
-}
-
-TEST_SUITE(prefix_cache)
-{
-    TEST(requests_share_what_they_begin_with);
-    TEST(twins_keep_a_block_of_their_own);
-    TEST(the_end_of_a_prefix_goes_first);
-    TEST(chains_are_acquired_again);
-    TEST(without_room_blocks_stay_the_requests_own);
-    TEST(only_full_blocks_are_shared);
-    TEST(chains_of_all_lengths);
-    TEST(faults_of_evictors_are_named);
-    TEST(the_future_must_be_known);
 }

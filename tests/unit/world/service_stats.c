@@ -21,19 +21,19 @@ static struct service_stats merged(sim_ns busy_ns, sim_ns extrapolated_ns, bool 
     return all;
 }
 
-static void the_extrapolated_share_is_that_of_all_busy_time(void)
+TEST(the_extrapolated_share_is_that_of_all_busy_time)
 {
     struct service_stats all = merged(100, 40, false);
     CHECK_NEAR(service_stats_extrapolated_frac(&all), 0.25, 0);
 }
 
-static void an_uncalibrated_model_makes_the_share_unknown(void)
+TEST(an_uncalibrated_model_makes_the_share_unknown)
 {
     struct service_stats all = merged(100, 0, true);
     CHECK(isnan(service_stats_extrapolated_frac(&all)));
 }
 
-static void busy_time_saturates(void)
+TEST(busy_time_saturates)
 {
     struct service_stats all = merged(SIM_NS_MAX - 5, SIM_NS_MAX - 10, false);
     CHECK_EQ_INT(all.work.busy_ns, SIM_NS_MAX);
@@ -49,7 +49,7 @@ static bool is_fixed(const char *name)
     return false;
 }
 
-static void every_metric_says_its_unit_and_what_it_covers(void)
+TEST(every_metric_says_its_unit_and_what_it_covers)
 {
     const char *missing = NULL;
     for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++) {
@@ -59,12 +59,4 @@ static void every_metric_says_its_unit_and_what_it_covers(void)
         if (def->unit[0] == 0 || (!says && !is_fixed(def->name))) missing = def->name;
     }
     CHECK_EQ_STR(missing != NULL ? missing : "none", "none");
-}
-
-TEST_SUITE(service_stats)
-{
-    TEST(the_extrapolated_share_is_that_of_all_busy_time);
-    TEST(an_uncalibrated_model_makes_the_share_unknown);
-    TEST(every_metric_says_its_unit_and_what_it_covers);
-    TEST(busy_time_saturates);
 }

@@ -15,7 +15,7 @@ static struct stock *make(void)
     return stock;
 }
 
-static void shares_add_up_to_a_gpu_and_no_more(void)
+TEST(shares_add_up_to_a_gpu_and_no_more)
 {
     struct stock *stock = make();
     struct holding a = {.node = 0, .gpus = 1, .gpu_milli = 600, .gpu = 1, .cpu_milli = 1000};
@@ -37,7 +37,7 @@ static void shares_add_up_to_a_gpu_and_no_more(void)
     stock_destroy(stock);
 }
 
-static void whole_gpus_are_the_lowest_free_ones(void)
+TEST(whole_gpus_are_the_lowest_free_ones)
 {
     struct stock *stock = make();
     struct holding share = {.node = 1, .gpus = 1, .gpu_milli = 1, .gpu = 0};
@@ -53,7 +53,7 @@ static void whole_gpus_are_the_lowest_free_ones(void)
     stock_destroy(stock);
 }
 
-static void cpu_and_memory_are_limits(void)
+TEST(cpu_and_memory_are_limits)
 {
     struct stock *stock = make();
     struct holding cpu = {.node = 2, .gpu_milli = 1000, .cpu_milli = 4001}, memory = {.node = 2, .gpu_milli = 1000};
@@ -67,7 +67,7 @@ static void cpu_and_memory_are_limits(void)
     stock_destroy(stock);
 }
 
-static void holdings_that_cannot_be_take_nothing(void)
+TEST(holdings_that_cannot_be_take_nothing)
 {
     static const struct holding wrong[] = {{.node = 3, .gpus = 1, .gpu_milli = 1000},
                                            {.node = -1, .gpus = 1, .gpu_milli = 1000},
@@ -86,7 +86,7 @@ static void holdings_that_cannot_be_take_nothing(void)
     stock_destroy(stock);
 }
 
-static void services_hold_whole_gpus(void)
+TEST(services_hold_whole_gpus)
 {
     struct stock *stock = make();
     stock_take_group(stock, 1, 3);
@@ -99,7 +99,7 @@ static void services_hold_whole_gpus(void)
     stock_destroy(stock);
 }
 
-static void models_have_bits(void)
+TEST(models_have_bits)
 {
     struct stock *stock = make();
     const uint64_t t4 = UINT64_C(1) << stock->nodes[0].gpu_model, a10 = UINT64_C(1) << stock->nodes[1].gpu_model;
@@ -107,14 +107,4 @@ static void models_have_bits(void)
     CHECK(gpu_models_of(&models, "T4") == t4 && gpu_models_of(&models, "H100|T4|A10|T4") == (t4 | a10));
     CHECK(gpu_models_of(&models, "T") == 0 && gpu_models_of(&models, "H100") == 0);
     stock_destroy(stock);
-}
-
-TEST_SUITE(stock)
-{
-    TEST(shares_add_up_to_a_gpu_and_no_more);
-    TEST(whole_gpus_are_the_lowest_free_ones);
-    TEST(cpu_and_memory_are_limits);
-    TEST(holdings_that_cannot_be_take_nothing);
-    TEST(services_hold_whole_gpus);
-    TEST(models_have_bits);
 }

@@ -125,7 +125,7 @@ static double rate_of(struct site *site, struct topology_end from, struct topolo
 
 /* --- Rates --- */
 
-static void gpus_have_pcie_links_of_their_own(void)
+TEST(gpus_have_pcie_links_of_their_own)
 {
     struct site *site = good_site("\"gpu\": \"a100-80-sxm\"");
     sit(site, 0, 0, 1);
@@ -142,7 +142,7 @@ static void gpus_have_pcie_links_of_their_own(void)
     site_destroy(site);
 }
 
-static void a_switch_is_shared_by_its_gpus(void)
+TEST(a_switch_is_shared_by_its_gpus)
 {
     struct site *site = good_site("\"gpu\": \"a10\", \"pcie\": \"24GB/s\", "
                                   "\"pcie_switch\": {\"gpus\": 2, \"bandwidth\": \"24GB/s\"}");
@@ -164,7 +164,7 @@ static void a_switch_is_shared_by_its_gpus(void)
 }
 
 /* Eight GPUs at 24 GB/s ask for more than eight channels of memory sustain. */
-static void host_memory_is_shared_by_the_node(void)
+TEST(host_memory_is_shared_by_the_node)
 {
     struct site *site = good_site(
         "\"gpu\": \"a100-80-sxm\", \"nodes\": 2, \"host\": {\"device\": \"host-dram-pcie4\"}");
@@ -181,7 +181,7 @@ static void host_memory_is_shared_by_the_node(void)
 }
 
 /* What InstInfer saw: a second drive below FlexGen's way through the file system gives nothing. */
-static void a_file_systems_ceiling_is_shared_by_all_drives(void)
+TEST(a_file_systems_ceiling_is_shared_by_all_drives)
 {
     double rates[2][2];
     for (int two = 0; two < 2; two++) {
@@ -205,7 +205,7 @@ static void a_file_systems_ceiling_is_shared_by_all_drives(void)
     CHECK_RATE(rates[1][1], 1.1e9);
 }
 
-static void computational_drives_have_an_inside_and_an_outside(void)
+TEST(computational_drives_have_an_inside_and_an_outside)
 {
     struct site *site = good_site("\"gpu\": \"a6000\", \"storage\": {\"kv\": {\"device\": \"instcsd\", \"count\": 2}}");
     sit(site, 0, 0, 1);
@@ -217,7 +217,7 @@ static void computational_drives_have_an_inside_and_an_outside(void)
     site_destroy(site);
 }
 
-static void nvlink_joins_what_the_fabric_joins(void)
+TEST(nvlink_joins_what_the_fabric_joins)
 {
     struct site *site = good_site("\"gpu\": \"h100-sxm\"");
     for (int i = 0; i < 4; i++) sit(site, i, 0, 1);
@@ -234,7 +234,7 @@ static void nvlink_joins_what_the_fabric_joins(void)
     site_destroy(site);
 }
 
-static void nodes_reach_each_other_over_their_nics(void)
+TEST(nodes_reach_each_other_over_their_nics)
 {
     struct site *site = good_site("\"gpu\": \"h100-sxm\", \"nodes\": 3, \"network\": {\"bandwidth\": \"50GB/s\", "
                                   "\"fabric\": \"120GB/s\", \"latency\": \"7us\"}");
@@ -255,7 +255,7 @@ static void nodes_reach_each_other_over_their_nics(void)
     site_destroy(site);
 }
 
-static void remote_memory_is_shared_by_the_site(void)
+TEST(remote_memory_is_shared_by_the_site)
 {
     struct site *site = good_site("\"gpu\": \"h100-sxm\", \"nodes\": 2, \"network\": {\"bandwidth\": \"100GB/s\"}, "
                                   "\"storage\": {\"pool\": {\"device\": \"rdma-h800\", \"capacity\": \"1TB\"}}");
@@ -273,7 +273,7 @@ static void remote_memory_is_shared_by_the_site(void)
 
 /* --- Groups --- */
 
-static void a_group_moves_its_shards_side_by_side(void)
+TEST(a_group_moves_its_shards_side_by_side)
 {
     struct site *site = good_site("\"gpu\": \"h100-sxm\", \"nodes\": 2, \"pcie\": \"50GB/s\", "
                                   "\"network\": {\"bandwidth\": \"25GB/s\"}");
@@ -287,7 +287,7 @@ static void a_group_moves_its_shards_side_by_side(void)
     site_destroy(site);
 }
 
-static void links_carry_whole_granules(void)
+TEST(links_carry_whole_granules)
 {
     struct site *site = good_site("\"gpu\": \"a6000\", \"storage\": {\"kv\": {\"device\": \"samsung-980-pro\", "
                                   "\"way\": \"direct\"}}");
@@ -298,7 +298,7 @@ static void links_carry_whole_granules(void)
     site_destroy(site);
 }
 
-static void claims_of_two_groups_share_a_switch(void)
+TEST(claims_of_two_groups_share_a_switch)
 {
     struct site *site = good_site("\"gpu\": \"a10\", \"pcie\": \"24GB/s\", "
                                   "\"pcie_switch\": {\"gpus\": 4, \"bandwidth\": \"24GB/s\"}");
@@ -323,7 +323,7 @@ static void claims_of_two_groups_share_a_switch(void)
     site_destroy(site);
 }
 
-static void a_cancelled_transfer_ends_all_its_shards(void)
+TEST(a_cancelled_transfer_ends_all_its_shards)
 {
     struct site *site = good_site("\"gpu\": \"a10\", \"pcie\": \"24GB/s\"");
     sit(site, 0, 0, 4);
@@ -340,7 +340,7 @@ static void a_cancelled_transfer_ends_all_its_shards(void)
 
 /* --- Tiers and findings --- */
 
-static void tiers_hold_what_they_can(void)
+TEST(tiers_hold_what_they_can)
 {
     struct site *site = good_site("\"gpu\": \"a10\", \"host\": {\"memory\": \"1000B\"}, \"storage\": {"
                                   "\"a\": {\"device\": \"samsung-980-pro\", \"count\": 3}, "
@@ -375,7 +375,7 @@ static void check_finding(const char *cluster, const char *where, const char *te
     site_destroy(site);
 }
 
-static void what_cannot_be_is_told(void)
+TEST(what_cannot_be_is_told)
 {
     check_finding("\"storage\": {\"kv\": {\"device\": \"pm9a3\", \"software\": \"flexgen\"}}", "site.json:1:64",
                   "storage device 'pm9a3' has no software 'flexgen'");
@@ -390,7 +390,7 @@ static void what_cannot_be_is_told(void)
     check_finding("\"network\": {\"per\": \"gpu\"}", "site.json:1:25", "missing 'bandwidth' in 'cluster.network'");
 }
 
-static void ways_that_are_not_there_are_told(void)
+TEST(ways_that_are_not_there_are_told)
 {
     struct site *site = good_site("\"gpu\": \"a10\", \"nodes\": 2, \"storage\": {\"kv\": {\"device\": \"pm9a3\"}}");
     sit(site, 0, 0, 1);
@@ -408,7 +408,7 @@ static void ways_that_are_not_there_are_told(void)
     site_destroy(site);
 }
 
-static void replicas_of_an_unlimited_cluster_have_nodes_of_their_own(void)
+TEST(replicas_of_an_unlimited_cluster_have_nodes_of_their_own)
 {
     struct site *site = good_site(
         "\"gpu\": \"h100-sxm\", \"unlimited\": true, \"network\": {\"bandwidth\": \"25GB/s\"}");
@@ -438,7 +438,7 @@ static int note_metric(void *context, const struct metric_row *row)
     return 0;
 }
 
-static void metrics_are_by_kind_of_link(void)
+TEST(metrics_are_by_kind_of_link)
 {
     struct site *site = good_site("\"gpu\": \"a6000\", \"host\": {\"device\": \"host-dram-pcie4\"}, \"storage\": {"
                                   "\"kv\": {\"device\": \"samsung-980-pro\", \"software\": \"flexgen\"}}");
@@ -469,7 +469,7 @@ static void see(struct engine *engine, struct owner *owner, sim_ns now)
     topology_sample(((struct site *)engine_context(engine))->topology, seen);
 }
 
-static void series_are_of_kinds_and_of_few_links(void)
+TEST(series_are_of_kinds_and_of_few_links)
 {
     const char *cluster = "\"gpu\": \"h100-sxm\", \"nodes\": 2, \"network\": {\"bandwidth\": \"50GB/s\"}";
     for (int many = 0; many < 2; many++) {
@@ -505,7 +505,7 @@ static void series_are_of_kinds_and_of_few_links(void)
 /* --- Laws --- */
 
 /* Random transfers between random ends: each ends or is cancelled, and links carry what transfers move. */
-static void links_carry_what_transfers_move(void)
+TEST(links_carry_what_transfers_move)
 {
     static const char cluster[] =
         "\"gpu\": \"a40\", \"nodes\": 3, \"gpus_per_node\": 4, \"host\": {\"device\": \"host-dram-pcie4\"}, "
@@ -560,7 +560,7 @@ static int use_short_of_memory(long n)
     return code;
 }
 
-static void running_out_of_memory_is_told(void)
+TEST(running_out_of_memory_is_told)
 {
     int n = 0, code = SIM_E_NOMEM;
     for (; code != 0 && n < 3000; n++) {
@@ -569,28 +569,4 @@ static void running_out_of_memory_is_told(void)
     }
     CHECK_EQ_INT(code, 0);
     CHECK(n > 50);
-}
-
-TEST_SUITE(topology)
-{
-    TEST(gpus_have_pcie_links_of_their_own);
-    TEST(a_switch_is_shared_by_its_gpus);
-    TEST(host_memory_is_shared_by_the_node);
-    TEST(a_file_systems_ceiling_is_shared_by_all_drives);
-    TEST(computational_drives_have_an_inside_and_an_outside);
-    TEST(nvlink_joins_what_the_fabric_joins);
-    TEST(nodes_reach_each_other_over_their_nics);
-    TEST(remote_memory_is_shared_by_the_site);
-    TEST(a_group_moves_its_shards_side_by_side);
-    TEST(links_carry_whole_granules);
-    TEST(claims_of_two_groups_share_a_switch);
-    TEST(a_cancelled_transfer_ends_all_its_shards);
-    TEST(tiers_hold_what_they_can);
-    TEST(what_cannot_be_is_told);
-    TEST(ways_that_are_not_there_are_told);
-    TEST(replicas_of_an_unlimited_cluster_have_nodes_of_their_own);
-    TEST(metrics_are_by_kind_of_link);
-    TEST(series_are_of_kinds_and_of_few_links);
-    TEST(links_carry_what_transfers_move);
-    TEST(running_out_of_memory_is_told);
 }

@@ -103,7 +103,7 @@ static void random_run(struct bench *bench, struct rng *rng)
     kv_growth_fini(&growth);
 }
 
-static void runs_equal_their_iterations(void)
+TEST(runs_equal_their_iterations)
 {
     struct bench bench;
     struct rng rng;
@@ -114,7 +114,7 @@ static void runs_equal_their_iterations(void)
 }
 
 /* A prompt of n tokens in one piece or in chunks, then decoding, costs the FLOP of its tokens one by one. */
-static void flop_of_a_request(void)
+TEST(flop_of_a_request)
 {
     enum { PROMPT = 100, OUTPUT = 20 };
     struct bench bench;
@@ -171,7 +171,7 @@ static void check_caught(const struct caught *caught, const char *name, double v
     test_check(false, name, __FILE__, __LINE__);
 }
 
-static void objectives(void)
+TEST(objectives)
 {
     const double none = (double)NAN;
     const double unset[SLO_LIMITS] = {none, none, none, none}, slo[SLO_LIMITS] = {1.0, 0.1, none, none};
@@ -201,17 +201,9 @@ static void objectives(void)
     check_caught(&caught, "slo.attained_frac[chat]", 2.0 / 5.0);
 }
 
-static void names_of_entities(void)
+TEST(names_of_entities)
 {
     CHECK(metric_find("slo.attained_frac[chat]") == metric_find("slo.attained_frac"));
     CHECK(metric_find("slo.attained_frac") != NULL);
     CHECK(metric_find("slo.attained[chat]") == NULL && metric_find("") == NULL && metric_find("[x]") == NULL);
-}
-
-TEST_SUITE(work)
-{
-    TEST(runs_equal_their_iterations);
-    TEST(flop_of_a_request);
-    TEST(objectives);
-    TEST(names_of_entities);
 }
