@@ -30,7 +30,7 @@
 #ifndef ORRERY_MODELS_OFFLOAD_H
 #define ORRERY_MODELS_OFFLOAD_H
 
-#include "models/csd.h"
+#include "models/storage.h"
 #include "models/iteration.h"
 #include "models/piece.h"
 #include "models/transformer.h"

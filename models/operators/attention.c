@@ -1,6 +1,6 @@
 #include "models/operators/attention.h"
 
-#include "models/smooth.h"
+#include "models/operators/kernel_time.h"
 
 #include <math.h>
 

@@ -3,12 +3,12 @@
  *
  *     t = law(call) r,   r = measured / law, interpolated between the points around the call
  *
- * linearly in log(1 + x) of what runs (kernel_shape.h): along one member, or along both sides of a cell of two and then
+ * linearly in log(1 + x) of what runs (kernel.h): along one member, or along both sides of a cell of two and then
  * across. All fixed members have to be those of the points. Outside what was measured the table is silent. */
 #ifndef ORRERY_MODELS_OPERATORS_KERNEL_TABLE_H
 #define ORRERY_MODELS_OPERATORS_KERNEL_TABLE_H
 
-#include "models/operators/kernel_shape.h"
+#include "models/kernel.h"
 
 /* One measurement. */
 struct kernel_point {

@@ -19,7 +19,6 @@
 #define ORRERY_MODELS_OPERATORS_MOE_H
 
 #include "models/hardware.h"
-#include "models/operators/expert_load.h"
 #include "models/operators/kernel_time.h"
 
 #include <stdbool.h>
@@ -41,11 +40,39 @@ struct moe_shape {
     double held;                  /* experts on this GPU */
     double matrices;              /* 3 with a gate, else 2 */
     double skew;                  /* how unevenly experts are chosen, and whether they */
-    bool in_turn;                 /* are chosen one after another: expert_load.h */
+    bool in_turn;                 /* are chosen one after another: see below */
     bool dispatched;              /* only choices of held experts are on this GPU */
     enum number_format weights, compute;
 };
 
 struct kernel_time moe_time(const struct moe_params *params, const struct gpu_spec *gpu, const struct moe_shape *shape);
+
+/* How the tokens of a batch spread over the experts of one GPU: how many experts are touched, by how many rows, in how
+ * many tiles of rows. Of several GPUs that hold the experts, the one with the most work, which all others wait for.
+ *
+ * Without skew every token picks its experts at random, and all GPUs are taken to be equally busy; `in_turn`, tokens
+ * are dealt to the experts one after another, as benchmarks do.
+ *
+ * With skew the rows of an expert follow a power law with that exponent between 1 and 0.8 tokens (0.01 and 2 as long as
+ * there are fewer choices than experts), scaled to the sum of choices, rounded, none above `tokens`; what rounding
+ * leaves goes to untouched experts of the busiest GPU (as aiconfigurator's benchmarks draw loads:
+ * ai-dynamo/aiconfigurator @ 095f58a5). Expected values: quantiles of the law stand for the experts, and the busiest
+ * GPU holds those of an upper share of the law whose mean is that of the largest of so many sums (gamma distributed, by
+ * Wilson and Hilferty 1931). / */
+struct expert_load_shape {
+    double tokens;
+    double chosen, experts; /* of each token; in all */
+    double held;            /* experts of the GPU */
+    double skew;            /* exponent of the power law, 1.2 is strong; 0: none */
+    bool in_turn;
+};
+
+struct expert_load {
+    double touched; /* experts with at least one row */
+    double rows;    /* of all of them */
+    double tiles;   /* of `tile_rows` rows, each of one expert */
+};
+
+struct expert_load expert_load_of(const struct expert_load_shape *shape, double tile_rows);
 
 #endif

@@ -1,5 +1,12 @@
 #include "models/operators/operators.h"
 
+#include "models/operators/kernel_table.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- Cost by tables --- */
+
 static struct operators_time add(struct operators_time a, struct operators_time b)
 {
     return (struct operators_time){a.seconds + b.seconds, a.outside_s + b.outside_s};
@@ -148,4 +155,321 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
         .until = work->prefill_tokens > 0 ? 1 : all.until,
         .extrapolated_frac = share(steady.outside_s + decode_outside_s, gpu.now),
     };
+}
+
+/* --- The tables: where their knots lie, and what the kernels take there --- */
+
+void knots_add(struct knots *knots, int64_t at)
+{
+    size_t place = knots->n;
+    while (place > 0 && knots->at[place - 1] > at) place--;
+    const int is_known = place > 0 && knots->at[place - 1] == at;
+    if (at < 1 || is_known || knots->n == KNOTS_MAX) return;
+    for (size_t i = knots->n++; i > place; i--) knots->at[i] = knots->at[i - 1];
+    knots->at[place] = at;
+}
+
+/* Up to `last`, every row of `rows` tokens has a knot at both ends: a matrix product steps from one to the next. Long
+ * batches hardly feel one row of tiles. */
+struct stride {
+    int64_t last, rows;
+};
+
+enum { LAST_TOKENS = 1 << 20, LAST_SEQUENCES = 1 << 16, BLOCK_TOKENS = 128 };
+
+static void add_token_knots(struct knots *knots)
+{
+    /* Experts take other tiles for more tokens than there are experts on the GPU: 8, 16, 32 or as many as rows. */
+    static const int64_t first_row[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 16, 17, 20, 24, 28, 32, 33, 40, 48, 56, 64};
+    static const struct stride strides[] = {{256, 16}, {2048, 64}, {4096, 128}, {16384, 256}};
+    int64_t done = 64;
+    for (size_t i = 0; i < sizeof first_row / sizeof *first_row; i++) knots_add(knots, first_row[i]);
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
+        for (; done < strides[i].last; done += strides[i].rows) {
+            knots_add(knots, done + 1);
+            knots_add(knots, done + strides[i].rows);
+        }
+    }
+    for (; done <= LAST_TOKENS; done *= 2) knots_add(knots, done);
+}
+
+/* Small batches one by one: every sequence is another few blocks of threads. In larger ones the SMs are given one KV
+ * head after another, whole or halved, so that knots enclose what fills them half, once, one and a half times ... */
+static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, const struct operators_uses *attention)
+{
+    enum { HALF_WAVES = 32 };
+    static const struct stride strides[] = {{128, 1}, {256, 2}, {512, 4}, {1024, 32}};
+    int64_t at = 0;
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
+        while (at < strides[i].last) knots_add(knots, at += strides[i].rows);
+    for (; at <= LAST_SEQUENCES; at *= 2) knots_add(knots, at);
+    for (int64_t half = 1; half <= HALF_WAVES && attention->n > 0; half++) {
+        const double full = 0.5 * (double)(half * gpu->sm_count) / attention->uses[0].call.shape.decode.kv_heads;
+        knots_add(knots, (int64_t)full);
+        knots_add(knots, (int64_t)full + 1);
+    }
+}
+
+/* The middles of blocks, two per octave from the fourth on, as far as the LLM reaches; and where a window is full. */
+static void add_context_knots(struct knots *knots, const struct operators_uses *attention, int64_t max_context)
+{
+    knots_add(knots, 1);
+    for (int64_t block = 0; block < 4; block++) knots_add(knots, block * BLOCK_TOKENS + BLOCK_TOKENS / 2);
+    for (int64_t block = 4; block * BLOCK_TOKENS <= 2 * max_context; block *= 2) {
+        knots_add(knots, block * BLOCK_TOKENS + BLOCK_TOKENS / 2);
+        knots_add(knots, block * 3 / 2 * BLOCK_TOKENS + BLOCK_TOKENS / 2);
+    }
+    for (size_t i = 0; i < attention->n; i++) knots_add(knots, (int64_t)attention->uses[i].call.shape.decode.window);
+}
+
+/* Knots on both sides of where a call enters and leaves its range; it grows evenly, from `one` at 1 to `two` at 2. */
+static void add_range_knots(struct knots *knots, const struct kernel_set *set, const struct kernel_call *one,
+                            const struct kernel_call *two)
+{
+    const struct kernel_range *range = &set->ranges[one->class];
+    double start[KERNEL_MAX_AXES] = {0.0}, next[KERNEL_MAX_AXES] = {0.0};
+    if (!range->fitted) return;
+    kernel_call_axes(one, start);
+    kernel_call_axes(two, next);
+    for (size_t i = 0; i < KERNEL_MAX_AXES; i++) {
+        const double growth = next[i] - start[i], nudge = 1e-6;
+        if (growth <= 0.0) continue;
+        const double enters = ceil(1.0 + (range->low[i] - start[i]) / growth - nudge);
+        const double leaves = floor(1.0 + (range->high[i] - start[i]) / growth + nudge);
+        const double places[] = {enters - 1.0, enters, leaves, leaves + 1.0};
+        for (size_t j = 0; j < sizeof places / sizeof *places; j++)
+            if (places[j] > 0.0 && places[j] < LAST_TOKENS) knots_add(knots, (int64_t)places[j]);
+    }
+}
+
+/* A running member of calls that grow evenly, from `start` at 1 by `growth`, and the knots of what they grow with. */
+struct table_axis {
+    struct knots *knots;
+    size_t limit; /* of knots */
+    double start, growth;
+};
+
+/* Knots on both sides of where the member has a value, and `beyond` of them. */
+static void add_table_knot(const struct table_axis *axis, double at, int64_t beyond)
+{
+    const double x = 1.0 + (at - axis->start) / axis->growth, nudge = 1e-6;
+    if (!(x >= 1.0 && x < LAST_TOKENS)) return;
+    const int64_t places[] = {(int64_t)floor(x + nudge) + beyond, (int64_t)ceil(x - nudge) + beyond};
+    for (size_t i = 0; i < sizeof places / sizeof *places && axis->knots->n < axis->limit; i++)
+        knots_add(axis->knots, places[i]);
+}
+
+static void add_node_knots(const struct table_axis *axis, const struct kernel_table_node *nodes, size_t n)
+{
+    add_table_knot(axis, nodes[0].at, -1);
+    add_table_knot(axis, nodes[n - 1].at, 1);
+    for (size_t i = 0; i < n; i++) add_table_knot(axis, nodes[i].at, 0);
+}
+
+/* Knots where a call was measured, and next to where its table ends, as far as `limit` of them allows; the call grows
+ * evenly, from `one` at 1 to `two` at 2. */
+static void add_table_knots(struct knots *knots, size_t limit, const struct kernel_set *set,
+                            const struct kernel_call *one, const struct kernel_call *two)
+{
+    const struct kernel_table *table = set->tables[one->class];
+    const struct kernel_table_shape *shape = table ? kernel_table_find(table, one) : NULL;
+    struct kernel_place start, next;
+    if (!shape) return;
+    kernel_call_place(one, &start);
+    kernel_call_place(two, &next);
+    for (size_t i = 0; i < KERNEL_MAX_RUNNING; i++) {
+        const struct table_axis axis = {knots, limit, start.running[i], next.running[i] - start.running[i]};
+        if (axis.growth <= 0.0) continue;
+        if (i < table->inner) add_node_knots(&axis, &table->lines[shape->first], shape->n);
+        for (size_t j = 0; i == table->inner && j < shape->n; j++) {
+            const struct kernel_table_node *line = &table->lines[shape->first + j];
+            add_node_knots(&axis, &table->points[line->first], line->n);
+        }
+    }
+}
+
+static bool is_attention(const struct kernel_use *use)
+{
+    return use->call.class == KERNEL_PREFILL_ATTENTION || use->call.class == KERNEL_DECODE_ATTENTION;
+}
+
+/* The kernels of one driver when it stands at x, attention or all the others. */
+static void list_kernels(const struct operators_parts *parts, enum kernel_driver driver, int64_t x, bool attention,
+                         struct operators_uses *list)
+{
+    const struct iteration_work prompt = {.prefill_sequences = 1, .prefill_tokens = x};
+    const struct iteration_work decoding = {.decode_sequences = x, .decode_context_tokens = x};
+    operators_list(parts, driver, driver == BY_PREFILL ? &prompt : &decoding, list);
+    size_t kept = 0;
+    for (size_t i = 0; i < list->n; i++)
+        if (is_attention(&list->uses[i]) == attention) list->uses[kept++] = list->uses[i];
+    list->n = kept;
+}
+
+static struct operators_time time_at(const struct operators_parts *parts, enum kernel_driver driver, int64_t x)
+{
+    struct operators_uses list;
+    list_kernels(parts, driver, x, false, &list);
+    return operators_sum(parts, &list);
+}
+
+/* Cuts the segment after knot i in two where its middle is off the chord: a kernel has a step inside. */
+static bool refine(struct operators_curve *curve, size_t i, const struct operators_parts *parts,
+                   enum kernel_driver driver)
+{
+    static const double tolerance = 0.01;
+    struct operators_time *times = &curve->times[i];
+    const int64_t begin = curve->knots.at[i], end = curve->knots.at[i + 1], middle = begin + (end - begin) / 2;
+    if (middle == begin || curve->knots.n == KNOTS_MAX) return false;
+    const struct operators_time found = time_at(parts, driver, middle);
+    const double weight = (double)(middle - begin) / (double)(end - begin);
+    const double chord_s = times[0].seconds + weight * (times[1].seconds - times[0].seconds);
+    if (fabs(found.seconds - chord_s) <= tolerance * found.seconds) return false;
+    memmove(times + 2, times + 1, (curve->knots.n - i - 1) * sizeof *times);
+    times[1] = found;
+    knots_add(&curve->knots, middle);
+    return true;
+}
+
+static void init_curve(struct operators_curve *curve, const struct operators_parts *parts, enum kernel_driver driver)
+{
+    struct operators_uses one, two;
+    list_kernels(parts, driver, 1, false, &one);
+    list_kernels(parts, driver, 2, false, &two);
+    curve->knots.n = 0;
+    if (one.n == 0) return;
+    add_token_knots(&curve->knots);
+    for (size_t i = 0; i < one.n; i++)
+        add_range_knots(&curve->knots, parts->kernels, &one.uses[i].call, &two.uses[i].call);
+    for (size_t i = 0; i < one.n; i++)
+        add_table_knots(&curve->knots, KNOTS_MAX, parts->kernels, &one.uses[i].call, &two.uses[i].call);
+    for (size_t i = 0; i < curve->knots.n; i++) curve->times[i] = time_at(parts, driver, curve->knots.at[i]);
+    for (size_t i = 0; i + 1 < curve->knots.n;) i += refine(curve, i, parts, driver) ? 0 : 1;
+}
+
+static size_t at_most(size_t n, size_t limit)
+{
+    return n < limit ? n : limit;
+}
+
+/* Knots of ranges and tables, along which attention grows from its first batch to the `grown` one. */
+static void add_grown_knots(struct knots *knots, size_t limit, const struct operators_parts *parts,
+                            const struct operators_uses *attention, const struct iteration_work *grown)
+{
+    struct operators_uses two = *attention;
+    for (size_t i = 0; i < two.n; i++) {
+        kernel_use_rebatch(&two.uses[i], grown);
+        add_range_knots(knots, parts->kernels, &attention->uses[i].call, &two.uses[i].call);
+    }
+    for (size_t i = 0; i < two.n; i++)
+        add_table_knots(knots, limit, parts->kernels, &attention->uses[i].call, &two.uses[i].call);
+    knots->n = at_most(knots->n, limit);
+}
+
+static void init_grid_knots(struct operators_grid *grid, const struct operators_parts *parts,
+                            const struct operators_uses *attention)
+{
+    static const struct iteration_work wider = {.decode_sequences = 2, .decode_context_tokens = 2};
+    static const struct iteration_work longer = {.decode_sequences = 1, .decode_context_tokens = 2};
+    grid->sequences.n = grid->contexts.n = 0;
+    add_sequence_knots(&grid->sequences, parts->gpu, attention);
+    add_context_knots(&grid->contexts, attention, parts->llm->max_context);
+    add_grown_knots(&grid->sequences, OPERATORS_GRID_SEQUENCES, parts, attention, &wider);
+    add_grown_knots(&grid->contexts, OPERATORS_GRID_CONTEXTS, parts, attention, &longer);
+}
+
+static void init_grid(struct operators_grid *grid, const struct operators_parts *parts)
+{
+    struct operators_uses attention;
+    list_kernels(parts, BY_DECODE, 1, true, &attention);
+    init_grid_knots(grid, parts, &attention);
+    for (size_t i = 0; i < grid->sequences.n; i++) {
+        for (size_t j = 0; j < grid->contexts.n; j++) {
+            const int64_t n = grid->sequences.at[i];
+            const struct iteration_work work = {.decode_sequences = n,
+                                                .decode_context_tokens = n * grid->contexts.at[j]};
+            for (size_t k = 0; k < attention.n; k++) kernel_use_rebatch(&attention.uses[k], &work);
+            grid->times[i][j] = operators_sum(parts, &attention);
+        }
+    }
+}
+
+void operators_init(struct operators *operators, const struct operators_parts *parts)
+{
+    operators->parts = *parts;
+    operators->layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
+    init_curve(&operators->by_tokens, parts, BY_TOKENS);
+    init_curve(&operators->by_sequences, parts, BY_SEQUENCES);
+    init_curve(&operators->by_keys, parts, BY_PREFILL);
+    init_curve(&operators->by_decoding, parts, BY_DECODE);
+    init_grid(&operators->decode, parts);
+    list_kernels(parts, BY_PREFILL, 1, true, &operators->prefill);
+    list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
+    for (int64_t n = 0; n < OPERATORS_STEADY; n++)
+        operators->steady[n] = operators_steady(operators, &(struct iteration_work){.decode_sequences = n});
+}
+
+/* --- One iteration taken apart --- */
+
+/* What one GPU sends at full speed: over its link inside a node, and its part of a node's over the network. */
+static double ideal_network_s(const struct collective_shape *shape, double link_bytes)
+{
+    const double per_node = shape->gpus / shape->nodes;
+    const double link_s = per_node > 1.0 ? link_bytes / shape->link_bytes_per_s : 0.0;
+    const double network_s = shape->nodes > 1.0 ? link_bytes / per_node / shape->network_bytes_per_s : 0.0;
+    return larger_of(link_s, network_s);
+}
+
+/* Seconds of a call's least work, with every part at its peak. */
+static double ideal_s(const struct gpu_spec *gpu, const struct kernel_call *call, const struct kernel_time *time)
+{
+    const double compute_s = time->flop / gpu_peak_flop_per_s(gpu, kernel_call_compute(call));
+    const double busy_s = larger_of(compute_s, time->bytes / gpu->memory_bytes_per_s);
+    if (time->link_bytes <= 0.0) return busy_s;
+    return larger_of(busy_s, ideal_network_s(&call->shape.collective, time->link_bytes));
+}
+
+static void add_time(struct kernel_time *sum, double count, const struct kernel_time *time)
+{
+    sum->seconds += count * time->seconds;
+    sum->compute_s += count * time->compute_s;
+    sum->memory_s += count * time->memory_s;
+    sum->network_s += count * time->network_s;
+    sum->overhead_s += count * time->overhead_s;
+    sum->flop += count * time->flop;
+    sum->bytes += count * time->bytes;
+    sum->link_bytes += count * time->link_bytes;
+}
+
+static void add_use(struct operator_share *share, const struct operators_parts *parts, const struct kernel_use *use)
+{
+    const struct kernel_call *call = &use->call;
+    enum kernel_basis basis;
+    const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, call, &basis);
+    share->class = call->class;
+    share->launches += use->count;
+    share->ideal_s += use->count * ideal_s(parts->gpu, call, &time);
+    if (basis == KERNEL_EXTRAPOLATED) share->outside_s += use->count * time.seconds;
+    if (basis == KERNEL_MEASURED) share->measured_s += use->count * time.seconds;
+    add_time(&share->time, use->count, &time);
+}
+
+void iteration_breakdown(const struct operators_parts *parts, const struct iteration_work *work,
+                         struct iteration_breakdown *breakdown)
+{
+    struct kernel_use uses[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, work, uses);
+    const double layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
+    *breakdown = (struct iteration_breakdown){.n = 0};
+    for (enum llm_operator op = 0; op < LLM_OPERATOR_COUNT; op++) {
+        struct operator_share share = {.op = op, .launches = 0.0};
+        for (size_t i = 0; i < n; i++)
+            if (uses[i].op == op) add_use(&share, parts, &uses[i]);
+        if (share.launches <= 0.0) continue;
+        breakdown->operators[breakdown->n++] = share;
+        breakdown->gpu_s += share.time.seconds;
+        breakdown->outside_s += share.outside_s;
+    }
+    const struct piece gpu = piece_line(breakdown->gpu_s, 0.0);
+    breakdown->host_s = engine_iteration(&parts->engine, layers, work, gpu).now - breakdown->gpu_s;
 }

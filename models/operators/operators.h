@@ -18,8 +18,42 @@
 #define ORRERY_MODELS_OPERATORS_OPERATORS_H
 
 #include "models/engine.h"
-#include "models/operators/knots.h"
 #include "models/operators/layer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whole numbers in rising order, at which a function is known: between two of them it lies on their chord. */
+enum { KNOTS_MAX = 768 };
+
+struct knots {
+    size_t n;
+    int64_t at[KNOTS_MAX];
+};
+
+/* Takes `at` as one more knot, unless it is there, below 1, or there is no room: then it is left out. */
+void knots_add(struct knots *knots, int64_t at);
+
+/* Index of the left one of the two neighbours between which x / scale lies, the right one included; or of the outer
+ * pair next to it. There are at least two knots; scale > 0. */
+static inline size_t knots_find(const struct knots *knots, int64_t scale, int64_t x)
+{
+    size_t first = 0;
+    for (size_t left = knots->n - 1; left > 1;) {
+        const size_t half = left / 2;
+        first = scale * knots->at[first + half] < x ? first + half : first; /* branch-free: unpredictable */
+        left -= half;
+    }
+    return first;
+}
+
+/* The same for a whole number x >= 1, at once where the knots up to it are 1, 2, 3 ... */
+static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
+{
+    const size_t place = (size_t)x - 1;
+    if (place >= knots->n || knots->at[place] != x) return knots_find(knots, 1, x);
+    return place > 0 ? place - 1 : 0;
+}
 
 enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
 
@@ -85,5 +119,27 @@ struct operators_time operators_steady(const struct operators *operators, const 
 /* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
  * time, at the first iteration of a run. */
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
+
+/* One iteration taken apart: what each operator of an LLM does and takes, kernel by kernel, and what the engine's host
+ * adds. The tables of operators.h stand for the same sum. */
+/* All launches of one operator together. */
+struct operator_share {
+    enum llm_operator op;
+    enum kernel_class class; /* whose parameters it has */
+    double launches;
+    struct kernel_time time; /* sums */
+    double ideal_s;          /* the least work at the peaks of the data sheet, whichever of them takes longest */
+    double outside_s;        /* of the seconds: by calls outside the range that their class was fitted on, */
+    double measured_s;       /* and by calls that a table holds */
+};
+
+struct iteration_breakdown {
+    size_t n;
+    struct operator_share operators[LLM_OPERATOR_COUNT]; /* in the order of the enum */
+    double gpu_s, outside_s, host_s; /* all operators; what the iteration takes beyond them */
+};
+
+void iteration_breakdown(const struct operators_parts *parts, const struct iteration_work *work,
+                         struct iteration_breakdown *breakdown);
 
 #endif

@@ -27,7 +27,7 @@
  * measured together with writing the cache.
  *
  * "table" is optional: `orrery calibrate --table` writes it, the files of configs/calibration have none. The members of
- * a shape are those of models/operators/kernel_shape.h by name. Running members, and those that follow from the call
+ * a shape are those of models/kernel.h by name. Running members, and those that follow from the call
  * ("pairs" of prompts, links of a collective), are lists as long as "seconds". Absent flags are false. Times near the
  * points are interpolated (models/operators/kernel_table.h), with the kernel model on the GPU that the file names. */
 #ifndef ORRERY_CATALOG_CALIBRATION_H

@@ -1,6 +1,6 @@
 #include "sim/catalog/cost_kind.h"
 
-#include "models/affine.h"
+#include "models/stated.h"
 
 /* What a scenario states; the pipeline stages come from the service. */
 struct affine_params {

@@ -1,6 +1,6 @@
 #include "sim/catalog/cost_kind.h"
 
-#include "models/operators/table.h"
+#include "models/stated.h"
 #include "sim/core/csv.h"
 #include "sim/core/mem.h"
 #include "sim/core/number.h"

@@ -9,7 +9,6 @@
 #ifndef ORRERY_CATALOG_STORAGE_H
 #define ORRERY_CATALOG_STORAGE_H
 
-#include "models/csd.h"
 #include "models/storage.h"
 #include "sim/catalog/catalog.h"
 

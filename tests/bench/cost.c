@@ -1,7 +1,6 @@
 /* Measures the cost models: nanoseconds per call, over batches of changing size, and milliseconds to build a model.
  * A serving run calls its model a few times per request. One JSON line per model and kind of batch. */
-#include "models/affine.h"
-#include "models/operators/table.h"
+#include "models/stated.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/cost.h"
 #include "tests/bench/bench.h"

@@ -2,7 +2,7 @@
  * that the peer gave it. */
 #include "tests/support/harness.h"
 
-#include "models/affine.h"
+#include "models/stated.h"
 #include "tests/support/cost_fixture.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * against a search through all points; the tables of a whole model against its kernels one by one. */
 #include "tests/support/harness.h"
 
-#include "models/operators/breakdown.h"
+#include "models/operators/operators.h"
 #include "sim/core/rng.h"
 #include "tests/support/table_fixture.h"
 

@@ -1,6 +1,6 @@
 #include "analysis/calibrate/profile/profile_format.h"
 
-#include "models/operators/kernel_shape.h"
+#include "models/kernel.h"
 #include "sim/core/text.h"
 
 #include <ctype.h>

@@ -3,14 +3,14 @@
  *     kernel,m,n,k,weights,compute,time_us,group
  *     gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b
  *
- * `kernel` is a class of models/kernel.h. The other columns are members of its shape by name (models/operators/gemm.h
+ * `kernel` is a class of models/kernel.h. The other columns are members of its shape by name (models/operators/dense.h
  * and its neighbours), and the time as `time_s` or `time_us`. Columns of other classes stay empty. Optional members
  * have the defaults below. `group` names rows that are held out together, by default those of one shape. `operator`
  * names the operator of a layer, `set` the parameter set of the file, "isolated" by default; `source` and `tflops` are
  * remarks. Any other column is an error. */
 #include "analysis/calibrate/profile/profile_format.h"
 
-#include "models/operators/kernel_shape.h"
+#include "models/kernel.h"
 #include "sim/core/text.h"
 
 #include <math.h>

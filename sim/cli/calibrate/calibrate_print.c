@@ -1,7 +1,7 @@
 #include "sim/cli/calibrate/calibrate_print.h"
 
 #include "analysis/calibrate/write.h"
-#include "models/operators/kernel_shape.h"
+#include "models/kernel.h"
 #include "sim/cli/answer.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "sim/cli/explain/explain_cost.h"
 
-#include "models/operators/breakdown.h"
+#include "models/operators/operators.h"
 #include "sim/catalog/cost.h"
 #include "sim/catalog/cost_operators.h"
 #include "sim/cli/answer.h"

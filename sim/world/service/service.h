@@ -3,7 +3,6 @@
 #define ORRERY_WORLD_SERVICE_SERVICE_H
 
 #include "models/hardware.h"
-#include "models/kvcapacity.h"
 #include "models/transformer.h"
 #include "sim/catalog/catalog.h"
 #include "sim/core/config/config.h"

@@ -1,6 +1,5 @@
 #include "tests/support/harness.h"
 
-#include "models/csd.h"
 #include "models/storage.h"
 
 #include <math.h>

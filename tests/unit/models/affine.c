@@ -1,6 +1,6 @@
 #include "tests/support/harness.h"
 
-#include "models/affine.h"
+#include "models/stated.h"
 
 #include <math.h>
 

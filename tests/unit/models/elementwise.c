@@ -1,7 +1,7 @@
 /* Laws of an element-wise pass's time: its limits, its waves of rows, and the cache. */
 #include "tests/support/harness.h"
 
-#include "models/operators/elementwise.h"
+#include "models/kernel.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Loads of experts: nothing is lost, and expected values are those of drawing at random. */
 #include "tests/support/harness.h"
 
-#include "models/operators/expert_load.h"
+#include "models/operators/moe.h"
 #include "sim/core/rng.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "tests/support/harness.h"
 
 #include "models/kernel.h"
-#include "models/operators/gemm.h"
+#include "models/operators/dense.h"
 #include "sim/core/rng.h"
 
 #include <math.h>

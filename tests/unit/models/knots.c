@@ -1,6 +1,6 @@
 #include "tests/support/harness.h"
 
-#include "models/operators/knots.h"
+#include "models/operators/operators.h"
 #include "sim/core/rng.h"
 
 TEST(knots_rise_without_repetition)

@@ -1,6 +1,6 @@
 #include "tests/support/harness.h"
 
-#include "models/operators/table.h"
+#include "models/stated.h"
 
 #include "sim/core/rng.h"
 

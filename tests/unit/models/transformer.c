@@ -1,6 +1,5 @@
 #include "tests/support/harness.h"
 
-#include "models/kvcapacity.h"
 #include "models/transformer.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
-#include "models/operators/gemm.h"
+#include "models/operators/dense.h"
 
-#include "models/smooth.h"
+#include "models/operators/kernel_time.h"
+
+/* --- Matrix products --- */
 
 static const struct {
     double a, b;
@@ -73,5 +75,30 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
     best_tiles(params, shape, sms, sm_flop_per_s, compute_s);
     const double reduce_s = params->split_cost * 8.0 * m * n / gpu->memory_bytes_per_s;
     time.seconds = time.overhead_s + best_split_s(params, compute_s, reduce_s, &time);
+    return time;
+}
+
+/* --- Element-wise operators --- */
+
+/* Share of the operands that lies in the L2 cache. */
+static double cached_frac(double bytes, double l2_bytes)
+{
+    if (!(l2_bytes > 0.0)) return 0.0;
+    const double frac = 1.5 - bytes / l2_bytes;
+    return frac > 1.0 ? 1.0 : frac < 0.0 ? 0.0 : frac;
+}
+
+struct kernel_time elementwise_time(const struct elementwise_params *params, const struct gpu_spec *gpu,
+                                    const struct elementwise_shape *shape)
+{
+    const double waves = shape->tokens / (params->rows_per_sm * (double)gpu->sm_count);
+    const double wave = params->wave_frac * round_up(waves) + (1.0 - params->wave_frac) * (waves > 1.0 ? waves : 1.0);
+    const double walk_s = wave * (params->row_cycles + shape->width * params->number_cycles) / gpu->boost_hz;
+    struct kernel_time time = {.overhead_s = params->start_s + walk_s,
+                               .bytes = shape->tokens * shape->width * shape->number_bytes};
+    const double cached = cached_frac(time.bytes, gpu->l2_bytes);
+    time.memory_s = time.bytes / gpu->memory_bytes_per_s *
+                    (cached / params->cache_frac + (1.0 - cached) / params->bandwidth_frac);
+    time.seconds = params->start_s + soft_max(walk_s, time.memory_s, params->softness);
     return time;
 }
