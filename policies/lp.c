@@ -1,49 +1,139 @@
 #include "policies/lp.h"
 
-#include "policies/glpk.h"
 #include "sim/core/mem.h"
 
 #include <glpk.h>
+#include <limits.h>
 #include <math.h>
-#include <stdbool.h>
+#include <setjmp.h>
+#include <stddef.h>
 #include <string.h>
 
-enum { ITERATIONS = 10000 };
+enum { ITERATIONS = 10000, MOST_ROWS = 256 };
 
 /* How far from the least cost the choice among optima may go. */
 static const double TIE_FRAC = 1e-9;
 
-/* GLPK counts rows and columns from 1. */
-static void fill(glp_prob *problem, const struct lp *lp)
+/* One call. indices and values [rows + 2] hold one column, counted from 1 as GLPK does. */
+struct solving {
+    const struct lp *lp;
+    double *x;
+    int *indices;
+    double *values;
+    unsigned char *column_states, *row_states; /* lp_solve_from */
+    int64_t most_nodes;                        /* lp_solve_integer */
+    enum lp_outcome outcome;
+};
+
+/* --- GLPK's environment --- */
+
+/* GLPK calls this where it would abort. */
+static void leave(void *where)
 {
+    longjmp(*(jmp_buf *)where, 1);
+}
+
+/* Silences errors too, which GLPK prints even with its terminal off. */
+static int say_nothing(void *context, const char *text)
+{
+    (void)context, (void)text;
+    return 1;
+}
+
+/* Calls `work` in an environment that ends with it, with every problem made there. `work` owns nothing that must be
+ * freed. LP_FAILED: GLPK gave up, for want of memory or of a sound problem. */
+static enum lp_outcome in_glpk(void (*work)(struct solving *solving), struct solving *solving)
+{
+    jmp_buf here;
+    volatile bool is_done = false;
+    glp_term_out(GLP_OFF);
+    glp_term_hook(say_nothing, NULL);
+    glp_error_hook(leave, &here);
+    if (setjmp(here) == 0) {
+        work(solving);
+        is_done = true;
+    }
+    glp_error_hook(NULL, NULL);
+    glp_free_env(); /* with the problems */
+    return is_done ? solving->outcome : LP_FAILED;
+}
+
+static enum lp_outcome in_glpk_with_room(void (*work)(struct solving *solving), struct solving *solving)
+{
+    const size_t n = (size_t)solving->lp->rows + 2;
+    solving->indices = mem_zalloc(n, sizeof *solving->indices);
+    solving->values = mem_zalloc(n, sizeof *solving->values);
+    const bool has_room = solving->indices != NULL && solving->values != NULL;
+    const enum lp_outcome outcome = has_room ? in_glpk(work, solving) : LP_FAILED;
+    mem_free(solving->indices);
+    mem_free(solving->values);
+    return outcome;
+}
+
+/* --- The problem --- */
+
+static int bound_kind(double lower, double upper)
+{
+    if (lower == upper) return GLP_FX;
+    if (isinf(lower)) return isinf(upper) ? GLP_FR : GLP_UP;
+    return isinf(upper) ? GLP_LO : GLP_DB;
+}
+
+static int add_value(const struct solving *solving, int n, int row, double value)
+{
+    if (value == 0.0) return n;
+    solving->indices[++n] = row + 1;
+    solving->values[n] = value;
+    return n;
+}
+
+/* Gathers the nonzero coefficients of one column. Returns their number. */
+static int gather_column(const struct solving *solving, int column)
+{
+    const struct lp *lp = solving->lp;
+    int n = 0;
+    for (int i = 0; lp->matrix != NULL && i < lp->rows; i++)
+        n = add_value(solving, n, i, lp->matrix[i * lp->columns + column]);
+    for (int k = lp->matrix == NULL ? lp->starts[column] : 0; lp->matrix == NULL && k < lp->starts[column + 1]; k++)
+        n = add_value(solving, n, lp->row_of[k], lp->values[k]);
+    return n;
+}
+
+/* With cost_row a last, free row holds the costs. */
+static glp_prob *create_problem(const struct solving *solving, bool cost_row)
+{
+    const struct lp *lp = solving->lp;
+    glp_prob *problem = glp_create_prob();
     glp_set_obj_dir(problem, GLP_MIN);
     glp_add_cols(problem, lp->columns);
-    glp_add_rows(problem, lp->rows + 1); /* the last one holds the cost, once it is known */
-    for (int j = 0; j < lp->columns; j++) {
-        glp_set_col_bnds(problem, j + 1, glpk_bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
-        glp_set_obj_coef(problem, j + 1, lp->cost[j]);
-    }
+    glp_add_rows(problem, lp->rows + cost_row);
     for (int i = 0; i < lp->rows; i++)
-        glp_set_row_bnds(problem, i + 1, glpk_bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
+        glp_set_row_bnds(problem, i + 1, bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
                          lp->row_upper[i]);
-    glp_set_row_bnds(problem, lp->rows + 1, GLP_FR, 0, 0);
-}
-
-/* The coefficients of one column, those that are not zero; indices and values have room for all rows. */
-static void fill_column(glp_prob *problem, const struct lp *lp, int column, int *indices, double *values)
-{
-    int n = 0;
-    for (int i = 0; i <= lp->rows; i++) {
-        const double value = i < lp->rows ? lp->matrix[i * lp->columns + column] : lp->cost[column];
-        if (value == 0.0) continue;
-        indices[++n] = i + 1;
-        values[n] = value;
+    if (cost_row) glp_set_row_bnds(problem, lp->rows + 1, GLP_FR, 0, 0);
+    for (int j = 0; j < lp->columns; j++) {
+        int n = gather_column(solving, j);
+        if (cost_row) n = add_value(solving, n, lp->rows, lp->cost[j]);
+        glp_set_col_bnds(problem, j + 1, bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
+        glp_set_obj_coef(problem, j + 1, lp->cost[j]);
+        glp_set_mat_col(problem, j + 1, n, solving->indices, solving->values);
     }
-    glp_set_mat_col(problem, column + 1, n, indices, values);
+    return problem;
 }
 
-static enum lp_outcome outcome_of(glp_prob *problem, int code)
+static void read_optimum(glp_prob *problem, const struct solving *solving)
 {
+    for (int j = 0; j < solving->lp->columns; j++) solving->x[j] = glp_get_col_prim(problem, j + 1);
+}
+
+static enum lp_outcome run_simplex(glp_prob *problem, int method, int iterations)
+{
+    glp_smcp how;
+    glp_init_smcp(&how);
+    how.msg_lev = GLP_MSG_OFF;
+    how.it_lim = iterations;
+    how.meth = method;
+    const int code = glp_simplex(problem, &how);
     if (code == GLP_ENOPFS) return LP_INFEASIBLE;
     if (code == GLP_ENODFS) return LP_UNBOUNDED;
     if (code != 0) return LP_GAVE_UP;
@@ -56,166 +146,141 @@ static enum lp_outcome outcome_of(glp_prob *problem, int code)
     }
 }
 
-static enum lp_outcome run(glp_prob *problem, int method)
-{
-    glp_smcp how;
-    glp_init_smcp(&how);
-    how.msg_lev = GLP_MSG_OFF;
-    how.it_lim = ITERATIONS;
-    how.meth = method;
-    return outcome_of(problem, glp_simplex(problem, &how));
-}
+/* --- With the tie rule --- */
 
-/* Among all optima: keeps the cost and takes as little as possible of what comes late. */
-static enum lp_outcome choose(glp_prob *problem, const struct lp *lp)
+/* Among all optima: bounds the cost and minimises the sum of (j + 1) x_j. */
+static enum lp_outcome choose_among_optima(glp_prob *problem, const struct lp *lp)
 {
     const double cost = glp_get_obj_val(problem);
     glp_set_row_bnds(problem, lp->rows + 1, GLP_UP, 0, cost + TIE_FRAC * fmax(fabs(cost), 1.0));
     for (int j = 0; j < lp->columns; j++) glp_set_obj_coef(problem, j + 1, j + 1.0);
-    return run(problem, GLP_PRIMAL);
+    return run_simplex(problem, GLP_PRIMAL, ITERATIONS);
 }
 
-static enum lp_outcome solve(const struct lp *lp, double *x, int *indices, double *values)
+static void solve_with_ties(struct solving *solving)
 {
-    glp_prob *problem = glp_create_prob();
-    fill(problem, lp);
-    for (int j = 0; j < lp->columns; j++) fill_column(problem, lp, j, indices, values);
-    enum lp_outcome outcome = run(problem, GLP_PRIMAL);
-    if (outcome == LP_OPTIMAL) {
-        for (int j = 0; j < lp->columns; j++) x[j] = glp_get_col_prim(problem, j + 1);
-        if (choose(problem, lp) == LP_OPTIMAL)
-            for (int j = 0; j < lp->columns; j++) x[j] = glp_get_col_prim(problem, j + 1);
-    }
-    return outcome;
-}
-
-enum { MOST_ROWS = 256 };
-
-struct dense {
-    const struct lp *lp;
-    double *x;
-    int indices[MOST_ROWS + 2];
-    double values[MOST_ROWS + 2];
-    enum lp_outcome outcome;
-};
-
-static void solve_dense(void *context)
-{
-    struct dense *dense = context;
-    dense->outcome = solve(dense->lp, dense->x, dense->indices, dense->values);
+    glp_prob *problem = create_problem(solving, true);
+    solving->outcome = run_simplex(problem, GLP_PRIMAL, ITERATIONS);
+    if (solving->outcome != LP_OPTIMAL) return;
+    read_optimum(problem, solving);
+    if (choose_among_optima(problem, solving->lp) == LP_OPTIMAL) read_optimum(problem, solving);
 }
 
 enum lp_outcome lp_solve(const struct lp *lp, double *x)
 {
-    if (lp->rows > MOST_ROWS) return LP_FAILED;
-    struct dense dense = {.lp = lp, .x = x};
-    return glpk_run(solve_dense, &dense) ? dense.outcome : LP_FAILED;
+    int indices[MOST_ROWS + 2];
+    double values[MOST_ROWS + 2];
+    struct solving solving = {.lp = lp, .x = x, .indices = indices, .values = values};
+    return lp->rows > MOST_ROWS ? LP_FAILED : in_glpk(solve_with_ties, &solving);
 }
 
-struct warm {
-    const struct lp_sparse *lp;
-    unsigned char *column_states, *row_states;
-    double *x;
-    int *indices;   /* [rows + 1]: of one column */
-    double *values;
-    enum lp_outcome outcome;
-};
+/* --- From a basis --- */
 
-static void fill_sparse(glp_prob *problem, const struct warm *warm)
+/* New rows are basic. New columns stand at their bound of lesser cost, where the dual method can start. */
+static void complete_basis(const struct solving *solving)
 {
-    const struct lp_sparse *lp = warm->lp;
-    glp_add_cols(problem, lp->columns);
-    glp_add_rows(problem, lp->rows);
+    const struct lp *lp = solving->lp;
     for (int i = 0; i < lp->rows; i++)
-        glp_set_row_bnds(problem, i + 1, glpk_bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
-                         lp->row_upper[i]);
-    for (int j = 0; j < lp->columns; j++) {
-        glp_set_col_bnds(problem, j + 1, glpk_bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
-        glp_set_obj_coef(problem, j + 1, lp->cost[j]);
-        const int n = lp->starts[j + 1] - lp->starts[j];
-        for (int k = 0; k < n; k++) {
-            warm->indices[k + 1] = lp->row_of[lp->starts[j] + k] + 1;
-            warm->values[k + 1] = lp->values[lp->starts[j] + k];
-        }
-        glp_set_mat_col(problem, j + 1, n, warm->indices, warm->values);
-    }
-}
-
-/* New rows are basic; new columns wait at their bound of the lesser cost, where the dual method can start. */
-static void complete_basis(const struct warm *warm)
-{
-    const struct lp_sparse *lp = warm->lp;
-    for (int i = 0; i < lp->rows; i++)
-        if (warm->row_states[i] == LP_NEW) warm->row_states[i] = LP_BASIC;
+        if (solving->row_states[i] == LP_NEW) solving->row_states[i] = LP_BASIC;
     for (int j = 0; j < lp->columns; j++)
-        if (warm->column_states[j] == LP_NEW)
-            warm->column_states[j] = lp->cost[j] < 0 && isfinite(lp->upper[j]) ? LP_AT_UPPER : LP_AT_LOWER;
+        if (solving->column_states[j] == LP_NEW)
+            solving->column_states[j] = lp->cost[j] < 0 && isfinite(lp->upper[j]) ? LP_AT_UPPER : LP_AT_LOWER;
 }
 
-/* A basis has as many members as there are rows: the last rows enter or leave where columns or rows have gone. */
-static void mend_basis(const struct warm *warm)
+/* A basis has as many members as the program has rows: the last rows enter or leave where rows or columns have gone. */
+static void repair_basis(const struct solving *solving)
 {
-    int excess = -warm->lp->rows;
-    for (int i = 0; i < warm->lp->rows; i++) excess += warm->row_states[i] == LP_BASIC;
-    for (int j = 0; j < warm->lp->columns; j++) excess += warm->column_states[j] == LP_BASIC;
-    for (int i = warm->lp->rows - 1; i >= 0 && excess != 0; i--) {
-        const bool basic = warm->row_states[i] == LP_BASIC;
+    const struct lp *lp = solving->lp;
+    int excess = -lp->rows;
+    for (int i = 0; i < lp->rows; i++) excess += solving->row_states[i] == LP_BASIC;
+    for (int j = 0; j < lp->columns; j++) excess += solving->column_states[j] == LP_BASIC;
+    for (int i = lp->rows - 1; i >= 0 && excess != 0; i--) {
+        const bool basic = solving->row_states[i] == LP_BASIC;
         if (basic != (excess > 0)) continue;
-        warm->row_states[i] = basic ? LP_AT_UPPER : LP_BASIC;
+        solving->row_states[i] = basic ? LP_AT_UPPER : LP_BASIC;
         excess += basic ? -1 : 1;
     }
 }
 
-/* GLPK says by itself at which bound a row or column is that has one only. */
-static void set_basis(glp_prob *problem, const struct warm *warm)
+/* GLPK itself corrects the bound of a row or a column that has only one. */
+static void set_basis(glp_prob *problem, const struct solving *solving)
 {
-    for (int i = 0; i < warm->lp->rows; i++) glp_set_row_stat(problem, i + 1, warm->row_states[i]);
-    for (int j = 0; j < warm->lp->columns; j++) glp_set_col_stat(problem, j + 1, warm->column_states[j]);
+    for (int i = 0; i < solving->lp->rows; i++) glp_set_row_stat(problem, i + 1, solving->row_states[i]);
+    for (int j = 0; j < solving->lp->columns; j++) glp_set_col_stat(problem, j + 1, solving->column_states[j]);
 }
 
-static void start_anew(glp_prob *problem, const struct warm *warm)
+static void drop_basis(glp_prob *problem, const struct solving *solving)
 {
-    memset(warm->row_states, LP_NEW, (size_t)warm->lp->rows);
-    memset(warm->column_states, LP_NEW, (size_t)warm->lp->columns);
-    complete_basis(warm);
-    set_basis(problem, warm);
+    memset(solving->row_states, LP_NEW, (size_t)solving->lp->rows);
+    memset(solving->column_states, LP_NEW, (size_t)solving->lp->columns);
+    complete_basis(solving);
+    set_basis(problem, solving);
 }
 
-static enum lp_outcome solve_from(const struct warm *warm)
+static void solve_from(struct solving *solving)
 {
-    glp_prob *problem = glp_create_prob();
-    glp_set_obj_dir(problem, GLP_MIN);
-    fill_sparse(problem, warm);
-    complete_basis(warm);
-    mend_basis(warm);
-    set_basis(problem, warm);
-    if (glp_factorize(problem) != 0) start_anew(problem, warm);
-    enum lp_outcome outcome = run(problem, GLP_DUALP);
-    if (outcome != LP_OPTIMAL) return outcome;
-    for (int i = 0; i < warm->lp->rows; i++) warm->row_states[i] = (unsigned char)glp_get_row_stat(problem, i + 1);
-    for (int j = 0; j < warm->lp->columns; j++) {
-        warm->column_states[j] = (unsigned char)glp_get_col_stat(problem, j + 1);
-        warm->x[j] = glp_get_col_prim(problem, j + 1);
+    glp_prob *problem = create_problem(solving, false);
+    complete_basis(solving);
+    repair_basis(solving);
+    set_basis(problem, solving);
+    if (glp_factorize(problem) != 0) drop_basis(problem, solving);
+    solving->outcome = run_simplex(problem, GLP_DUALP, ITERATIONS);
+    if (solving->outcome != LP_OPTIMAL) return;
+    read_optimum(problem, solving);
+    for (int i = 0; i < solving->lp->rows; i++)
+        solving->row_states[i] = (unsigned char)glp_get_row_stat(problem, i + 1);
+    for (int j = 0; j < solving->lp->columns; j++)
+        solving->column_states[j] = (unsigned char)glp_get_col_stat(problem, j + 1);
+}
+
+enum lp_outcome lp_solve_from(const struct lp *lp, unsigned char *column_states, unsigned char *row_states, double *x)
+{
+    struct solving solving = {.lp = lp, .x = x, .column_states = column_states, .row_states = row_states};
+    return in_glpk_with_room(solve_from, &solving);
+}
+
+/* --- Whole numbers --- */
+
+static void stop_at_limit(glp_tree *tree, void *most_nodes)
+{
+    int active, current, total;
+    glp_ios_tree_size(tree, &active, &current, &total);
+    if (total > *(const int64_t *)most_nodes) glp_ios_terminate(tree);
+}
+
+static enum lp_outcome branch(glp_prob *problem, int64_t most_nodes)
+{
+    glp_iocp how;
+    glp_init_iocp(&how);
+    how.msg_lev = GLP_MSG_OFF;
+    how.cb_func = stop_at_limit;
+    how.cb_info = &most_nodes;
+    how.gmi_cuts = how.mir_cuts = GLP_ON;
+    (void)glp_intopt(problem, &how);
+    switch (glp_mip_status(problem)) {
+    case GLP_OPT: return LP_OPTIMAL;
+    case GLP_FEAS: return LP_FEASIBLE;
+    case GLP_NOFEAS: return LP_INFEASIBLE;
+    default: return LP_GAVE_UP;
     }
-    return LP_OPTIMAL;
 }
 
-static void solve_warm(void *context)
+static void solve_integer(struct solving *solving)
 {
-    struct warm *warm = context;
-    warm->outcome = solve_from(warm);
+    const struct lp *lp = solving->lp;
+    glp_prob *problem = create_problem(solving, false);
+    for (int j = 0; j < lp->columns; j++) glp_set_col_kind(problem, j + 1, lp->integer[j] ? GLP_IV : GLP_CV);
+    solving->outcome = run_simplex(problem, GLP_PRIMAL, INT_MAX);
+    if (solving->outcome == LP_OPTIMAL) solving->outcome = branch(problem, solving->most_nodes);
+    if (solving->outcome != LP_OPTIMAL && solving->outcome != LP_FEASIBLE) return;
+    for (int j = 0; j < lp->columns; j++) {
+        const double value = glp_mip_col_val(problem, j + 1);
+        solving->x[j] = lp->integer[j] ? nearbyint(value) : value;
+    }
 }
 
-enum lp_outcome lp_solve_from(const struct lp_sparse *lp, unsigned char *column_states, unsigned char *row_states,
-                              double *x)
+enum lp_outcome lp_solve_integer(const struct lp *lp, int64_t most_nodes, double *x)
 {
-    const size_t n = (size_t)lp->rows + 1;
-    struct warm warm = {.lp = lp, .column_states = column_states, .row_states = row_states, .x = x};
-    warm.indices = mem_zalloc(n, sizeof *warm.indices);
-    warm.values = mem_zalloc(n, sizeof *warm.values);
-    const bool has_room = warm.indices != NULL && warm.values != NULL;
-    const bool is_done = has_room && glpk_run(solve_warm, &warm);
-    mem_free(warm.indices);
-    mem_free(warm.values);
-    return is_done ? warm.outcome : LP_FAILED;
+    struct solving solving = {.lp = lp, .x = x, .most_nodes = most_nodes};
+    return in_glpk_with_room(solve_integer, &solving);
 }

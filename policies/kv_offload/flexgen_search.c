@@ -167,8 +167,9 @@ bool flexgen_best_shares(const struct flexgen_search *search, struct offload_pla
     add_branches(&program, &tokens, DECODE_S, unit_s, &zero.decode, decode);
     add_memory(&program, search, zero.memory.prefill, prefill_bytes);
     add_memory(&program, search, zero.memory.decode, decode_bytes);
-    const struct lp lp = {COLUMNS,       program.rows,      program.cost,      program.lower,
-                          program.upper, program.matrix[0], program.row_lower, program.row_upper};
+    const struct lp lp = {.columns = COLUMNS, .rows = program.rows, .cost = program.cost, .lower = program.lower,
+                          .upper = program.upper, .matrix = program.matrix[0], .row_lower = program.row_lower,
+                          .row_upper = program.row_upper};
     if (lp_solve(&lp, shares) != LP_OPTIMAL) return false;
     for (int thing = 0; thing < SHARES / PLACES; thing++) { /* the solver's rounding goes */
         double *of = shares + PLACES * thing, sum = 0.0;

@@ -9,23 +9,6 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
     return (int32_t)((1 - scored_rest_frac(state, &view->nodes[node], part)) * 100);
 }
 
-static int best_fit_place(void *state, const struct cluster_view *view, const struct job_view *job,
-                          struct placement *placement)
-{
-    return scored_place(state, score, view, job, placement);
-}
-
-const struct placer placement_best_fit = {
-    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
-               .name = "best-fit",
-               .summary = "the node with the least CPU and GPUs left after it, in steps of 1 %",
-               .source = "Weng et al., FGD (USENIX ATC 2023), BestFit",
-               .params = scored_params,
-               .params_bytes = sizeof(struct scored_params),
-               .state_bytes = sizeof(struct scored),
-               .init = scored_init,
-               .fini = scored_fini},
-    .by_node = true,
-    .possible = scored_possible,
-    .place = best_fit_place,
-};
+SCORED_PLACER(placement_best_fit, score, .name = "best-fit",
+              .summary = "the node with the least CPU and GPUs left after it, in steps of 1 %",
+              .source = "Weng et al., FGD (USENIX ATC 2023), BestFit");

@@ -17,23 +17,6 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
     return full + (of->n_kinds == 0 ? STEP : 0);
 }
 
-static int clustering_place(void *state, const struct cluster_view *view, const struct job_view *job,
-                            struct placement *placement)
-{
-    return scored_place(state, score, view, job, placement);
-}
-
-const struct placer placement_clustering = {
-    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
-               .name = "clustering",
-               .summary = "jobs of equally many GPUs together",
-               .source = "Xiao et al., Gandiva (OSDI 2018); Weng et al., FGD (USENIX ATC 2023), GpuClustering",
-               .params = scored_params,
-               .params_bytes = sizeof(struct scored_params),
-               .state_bytes = sizeof(struct scored),
-               .init = scored_init,
-               .fini = scored_fini},
-    .by_node = true,
-    .possible = scored_possible,
-    .place = clustering_place,
-};
+SCORED_PLACER(placement_clustering, score, .name = "clustering",
+              .summary = "jobs of equally many GPUs together",
+              .source = "Xiao et al., Gandiva (OSDI 2018); Weng et al., FGD (USENIX ATC 2023), GpuClustering");

@@ -25,8 +25,7 @@ static int place_parts(const struct cluster_view *view, const struct job_view *j
 
 static bool consolidated_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
-    (void)state;
-    if (view->nodes != NULL) return parts_possible(view, &view->demands[job->demand]);
+    if (view->nodes != NULL) return parts_possible(state, view, job);
     struct parts parts = cut(view, job);
     return parts_n(&parts) <= view->n_nodes;
 }

@@ -16,23 +16,6 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
     return (int32_t)(100 * (1 - (of_cpu + of_gpus) / 2));
 }
 
-static int dot_product_place(void *state, const struct cluster_view *view, const struct job_view *job,
-                             struct placement *placement)
-{
-    return scored_place(state, score, view, job, placement);
-}
-
-const struct placer placement_dot_product = {
-    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
-               .name = "dot-product",
-               .summary = "the node whose remaining CPU and GPUs point least where the job does",
-               .source = "Grandl et al., Tetris (SIGCOMM 2014); Weng et al., FGD (USENIX ATC 2023), DotProd",
-               .params = scored_params,
-               .params_bytes = sizeof(struct scored_params),
-               .state_bytes = sizeof(struct scored),
-               .init = scored_init,
-               .fini = scored_fini},
-    .by_node = true,
-    .possible = scored_possible,
-    .place = dot_product_place,
-};
+SCORED_PLACER(placement_dot_product, score, .name = "dot-product",
+              .summary = "the node whose remaining CPU and GPUs point least where the job does",
+              .source = "Grandl et al., Tetris (SIGCOMM 2014); Weng et al., FGD (USENIX ATC 2023), DotProd");

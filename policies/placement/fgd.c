@@ -26,18 +26,22 @@ struct fgd {
 
 enum { MOST_LEFT = 64 };
 
+#define ROW_OF struct fgd_params
 static const struct config_field params[] = {
-    SCORED_PARAMS(struct fgd_params, scored),
-    {.name = "exact", .kind = CONFIG_BOOL, .offset = offsetof(struct fgd_params, exact), .value = "false",
-     .help = "go by the fragmentation itself, in 1e-6 GPUs; else by its logistic function in steps of 1 %, as released"},
+    SCORED_ROW_TIES(scored.ties),
+    ROW_BOOL("exact", exact, DEFAULT("false"),
+             "go by the fragmentation itself, in 1e-6 GPUs; else by its logistic function in steps of 1 %, as released"),
     {0}};
+#undef ROW_OF
 
 static int fgd_init(void *state, const void *given, struct diag *diag)
 {
+    (void)diag;
     struct fgd *fgd = state;
     const struct fgd_params *own = given;
-    if (own != NULL) fgd->exact = own->exact;
-    return scored_init(state, own != NULL ? &own->scored : NULL, diag);
+    fgd->scored.params = own->scored;
+    fgd->exact = own->exact;
+    return 0;
 }
 
 static void fgd_fini(void *state)
@@ -126,6 +130,6 @@ const struct placer placement_fgd = {
                .fini = fgd_fini},
     .by_node = true,
     .wants_tasks = true,
-    .possible = scored_possible,
+    .possible = parts_possible,
     .place = fgd_place,
 };

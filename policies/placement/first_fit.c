@@ -19,8 +19,7 @@ static int place_parts(const struct cluster_view *view, const struct job_view *j
 
 static bool first_fit_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
-    (void)state;
-    return view->nodes == NULL || parts_possible(view, &view->demands[job->demand]);
+    return view->nodes == NULL || parts_possible(state, view, job);
 }
 
 static int first_fit_place(void *state, const struct cluster_view *view, const struct job_view *job,

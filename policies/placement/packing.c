@@ -22,23 +22,6 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
     return at_least(SHARED - left_milli / 10 / 10, OCCUPIED);
 }
 
-static int packing_place(void *state, const struct cluster_view *view, const struct job_view *job,
-                         struct placement *placement)
-{
-    return scored_place(state, score, view, job, placement);
-}
-
-const struct placer placement_packing = {
-    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
-               .name = "packing",
-               .summary = "shared GPUs first, then nodes in use, then idle nodes",
-               .source = "Weng et al., MLaaS in the Wild (NSDI 2022); Weng et al., FGD (USENIX ATC 2023), GpuPacking",
-               .params = scored_params,
-               .params_bytes = sizeof(struct scored_params),
-               .state_bytes = sizeof(struct scored),
-               .init = scored_init,
-               .fini = scored_fini},
-    .by_node = true,
-    .possible = scored_possible,
-    .place = packing_place,
-};
+SCORED_PLACER(placement_packing, score, .name = "packing",
+              .summary = "shared GPUs first, then nodes in use, then idle nodes",
+              .source = "Weng et al., MLaaS in the Wild (NSDI 2022); Weng et al., FGD (USENIX ATC 2023), GpuPacking");

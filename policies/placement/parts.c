@@ -83,9 +83,10 @@ void part_put(const struct cluster_view *view, int32_t node, const struct part *
     if (part_is_share(part)) placement->gpu = part_best_gpu(&view->nodes[node], part);
 }
 
-bool parts_possible(const struct cluster_view *view, const struct job_demand *demand)
+bool parts_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
-    const struct parts parts = parts_of(view, demand);
+    (void)state;
+    const struct parts parts = parts_of(view, &view->demands[job->demand]);
     const struct part large = parts_get(&parts, 0), small = parts_get(&parts, parts_n(&parts) - 1);
     int32_t n_large = 0, n_small = 0;
     for (int32_t i = 0; i < view->n_nodes && n_large < parts_n(&parts); i++) {

@@ -56,6 +56,6 @@ int32_t part_best_node(const struct cluster_view *view, const struct part *part,
 void part_put(const struct cluster_view *view, int32_t node, const struct part *part, struct placement *placement);
 
 /* Whether the job's parts fit on different nodes of the empty cluster: for `possible`. */
-bool parts_possible(const struct cluster_view *view, const struct job_demand *demand);
+bool parts_possible(void *state, const struct cluster_view *view, const struct job_view *job);
 
 #endif

@@ -24,12 +24,6 @@ static int32_t draw_gpu(const struct cluster_view *view, const struct node_view 
     return g;
 }
 
-static bool random_possible(void *state, const struct cluster_view *view, const struct job_view *job)
-{
-    (void)state;
-    return parts_possible(view, &view->demands[job->demand]);
-}
-
 static int random_place(void *state, const struct cluster_view *view, const struct job_view *job,
                         struct placement *placement)
 {
@@ -51,6 +45,6 @@ const struct placer placement_random = {
                .summary = "a node drawn from those that have room",
                .source = "Tiresias (NSDI 2019) simulator, scheme random; Weng et al., FGD (USENIX ATC 2023), Random"},
     .by_node = true,
-    .possible = random_possible,
+    .possible = parts_possible,
     .place = random_place,
 };

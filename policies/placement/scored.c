@@ -2,22 +2,13 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-
-#include <string.h>
+#include "sim/core/vec.h"
 
 const char *const scored_ties_names[] = {"listed", "shuffled", NULL};
 
-const struct config_field scored_params[] = {SCORED_PARAMS(
-                                                 struct { struct scored_params p; }, p),
-                                             {0}};
-
-int scored_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    struct scored *scored = state;
-    if (params != NULL) scored->params = *(const struct scored_params *)params;
-    return 0;
-}
+#define ROW_OF struct scored_params
+const struct config_field scored_params[] = {SCORED_ROW_TIES(ties), {0}};
+#undef ROW_OF
 
 void scored_fini(void *state)
 {
@@ -57,14 +48,8 @@ int scored_begin(struct scored *scored, const struct cluster_view *view)
 
 static struct scored_table *table_of(struct scored *scored, const struct cluster_view *view, int32_t demand)
 {
-    if (demand >= scored->n_tables) {
-        const int32_t n = 2 * demand + 16;
-        struct scored_table *tables = mem_realloc(scored->tables, (size_t)n * sizeof *tables);
-        if (tables == NULL) return NULL;
-        memset(tables + scored->n_tables, 0, (size_t)(n - scored->n_tables) * sizeof *tables);
-        scored->tables = tables;
-        scored->n_tables = n;
-    }
+    if (vec_reserve(&scored->tables, &scored->tables_capacity, demand + 1) != 0) return NULL;
+    while (scored->n_tables <= demand) scored->tables[scored->n_tables++] = (struct scored_table){0};
     struct scored_table *table = &scored->tables[demand];
     const size_t n_nodes = (size_t)view->n_nodes;
     if (table->scores == NULL) table->scores = mem_zalloc(n_nodes, sizeof *table->scores);
@@ -145,12 +130,6 @@ int scored_place(struct scored *scored, scored_fn score, const struct cluster_vi
         if (table != NULL) placement->gpu = table->gpus[node];
     }
     return 1;
-}
-
-bool scored_possible(void *state, const struct cluster_view *view, const struct job_view *job)
-{
-    (void)state;
-    return parts_possible(view, &view->demands[job->demand]);
 }
 
 double scored_rest_frac(const struct scored *scored, const struct node_view *node, const struct part *part)

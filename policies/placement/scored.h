@@ -19,12 +19,9 @@ struct scored_params {
 extern const struct config_field scored_params[];
 extern const char *const scored_ties_names[];
 
-#define SCORED_PARAMS(type, member)                                                                                    \
-    {                                                                                                                  \
-        .name = "ties", .kind = CONFIG_CHOICE, .offset = offsetof(type, member.ties), .value = "listed",               \
-        .choices = scored_ties_names, .help = "of nodes that do equally well the first one as listed, or in an order " \
-                                              "drawn once per run"                                                     \
-    }
+#define SCORED_ROW_TIES(member)                                                                                        \
+    ROW_CHOICE("ties", member, DEFAULT("listed"), scored_ties_names,                                                   \
+               "the first of equally good nodes: as listed, or in an order drawn once per run")
 
 struct scored_table {
     int32_t *scores; /* [n_nodes]: -1: the job does not fit there */
@@ -36,7 +33,7 @@ struct scored_table {
 struct scored {
     struct scored_params params;
     struct scored_table *tables; /* [n_tables], by demand */
-    int32_t n_tables;
+    int32_t n_tables, tables_capacity;
     int32_t *order;              /* [n_nodes], of ties; NULL: as listed */
     int32_t most_gpus;           /* of any node; 0: nothing known yet */
     int64_t most_cpu_milli;      /* 0: CPU is not counted */
@@ -47,8 +44,6 @@ struct scored {
 typedef int32_t (*scored_fn)(void *state, const struct cluster_view *view, int32_t node, const struct part *part,
                              int32_t *gpu);
 
-/* for policies whose params are struct scored_params */
-int scored_init(void *state, const void *params, struct diag *diag);
 void scored_fini(void *state);
 
 /* Puts each part of the job on the best node: for `place`. */
@@ -62,9 +57,19 @@ const struct scored_table *scored_table(struct scored *scored, scored_fn score, 
 /* Takes notice of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
 int scored_begin(struct scored *scored, const struct cluster_view *view);
 
-bool scored_possible(void *state, const struct cluster_view *view, const struct job_view *job);
-
 /* What would be left on the node, as shares of the largest node: the mean over GPUs and, where it is counted, CPU. */
 double scored_rest_frac(const struct scored *scored, const struct node_view *node, const struct part *part);
+
+/* Defines a placer by its score alone: its name, summary and source follow. */
+#define SCORED_PLACER(symbol, score, ...)                                                                              \
+    static int symbol##_place(void *state, const struct cluster_view *view, const struct job_view *job,                \
+                              struct placement *placement)                                                             \
+    {                                                                                                                  \
+        return scored_place(state, score, view, job, placement);                                                       \
+    }                                                                                                                  \
+    const struct placer symbol = {.policy = {POLICY_HEAD(placer, POLICY_PLACEMENT), .params = scored_params,           \
+                                             .params_bytes = sizeof(struct scored_params),                             \
+                                             .state_bytes = sizeof(struct scored), .fini = scored_fini, __VA_ARGS__},  \
+                                  .by_node = true, .possible = parts_possible, .place = symbol##_place}
 
 #endif

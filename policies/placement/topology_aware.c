@@ -46,12 +46,6 @@ static struct rack best_rack(const struct cluster_view *view, const struct part 
     return best;
 }
 
-static bool topology_aware_possible(void *state, const struct cluster_view *view, const struct job_view *job)
-{
-    (void)state;
-    return parts_possible(view, &view->demands[job->demand]);
-}
-
 static int topology_aware_place(void *state, const struct cluster_view *view, const struct job_view *job,
                                 struct placement *placement)
 {
@@ -77,6 +71,6 @@ const struct placer placement_topology_aware = {
                .summary = "one node, else one rack, else as few racks as possible; best fit",
                .source = "Amaral et al. (SC 2017); Tiresias (NSDI 2019), scheme yarn with switches"},
     .by_node = true,
-    .possible = topology_aware_possible,
+    .possible = parts_possible,
     .place = topology_aware_place,
 };

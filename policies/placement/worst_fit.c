@@ -11,23 +11,6 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
     return (int32_t)(scored_rest_frac(state, of, part) * 100);
 }
 
-static int worst_fit_place(void *state, const struct cluster_view *view, const struct job_view *job,
-                           struct placement *placement)
-{
-    return scored_place(state, score, view, job, placement);
-}
-
-const struct placer placement_worst_fit = {
-    .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
-               .name = "worst-fit",
-               .summary = "the node with the most CPU and GPUs left after it, in steps of 1 %",
-               .source = "folklore",
-               .params = scored_params,
-               .params_bytes = sizeof(struct scored_params),
-               .state_bytes = sizeof(struct scored),
-               .init = scored_init,
-               .fini = scored_fini},
-    .by_node = true,
-    .possible = scored_possible,
-    .place = worst_fit_place,
-};
+SCORED_PLACER(placement_worst_fit, score, .name = "worst-fit",
+              .summary = "the node with the most CPU and GPUs left after it, in steps of 1 %",
+              .source = "folklore");

@@ -6,7 +6,9 @@ struct brake {
     struct braking braking;
 };
 
-static const struct config_field brake_fields[] = {BRAKING_FIELDS(brake), {0}};
+#define ROW_OF struct brake
+static const struct config_field brake_fields[] = {BRAKING_ROWS, {0}};
+#undef ROW_OF
 
 static int brake_decide(void *state, const struct power_view *view, struct power_plan *plan)
 {

@@ -9,11 +9,12 @@ struct braking {
     double on_frac, off_frac;
 };
 
-#define BRAKING_FIELDS(type)                                                                                           \
-    {.name = "brake_on", .kind = CONFIG_REAL, .offset = offsetof(struct type, braking.on_frac), .value = "1",           \
-     .min = 0.01, .max = 1e3, .help = "power over budget above which the brake goes on"},                              \
-    {.name = "brake_off", .kind = CONFIG_REAL, .offset = offsetof(struct type, braking.off_frac), .value = "0.84",      \
-     .min = 0, .max = 1e3, .help = "power over budget below which it goes off again"}
+/* Rows of a struct with a member `braking`. */
+#define BRAKING_ROWS                                                                                                   \
+    ROW_REAL("brake_on", braking.on_frac, DEFAULT("1"), WITHIN(0.01, 1e3),                                             \
+             "power over budget above which the brake engages"),                                                       \
+        ROW_REAL("brake_off", braking.off_frac, DEFAULT("0.84"), WITHIN(0, 1e3),                                       \
+                 "power over budget below which the brake releases")
 
 /* The reading over the budget. */
 static inline double power_used_frac(const struct power_view *view)

@@ -28,24 +28,21 @@ struct polca {
     enum polca_level level;
 };
 
-#define FIELD(name) offsetof(struct polca_params, name)
-#define CLOCK(text, member, hertz, what)                                                                               \
-    {.name = text, .kind = CONFIG_QUANTITY, .dim = UNIT_FREQUENCY, .offset = FIELD(member), .value = hertz, .min = 1e6, \
-     .max = 0, .help = what}
+#define ROW_OF struct polca_params
+#define CLOCK(key, member, hertz, help_)                                                                               \
+    ROW_QUANTITY(key, member, UNIT_FREQUENCY, DEFAULT(hertz), AT_LEAST(1e6), help_)
 static const struct config_field polca_fields[] = {
-    {.name = "t1", .kind = CONFIG_REAL, .offset = FIELD(t1_frac), .value = "0.8", .min = 0.01, .max = 10,
-     .help = "first threshold of power over budget"},
-    {.name = "t2", .kind = CONFIG_REAL, .offset = FIELD(t2_frac), .value = "0.89", .min = 0.01, .max = 10,
-     .help = "second threshold"},
-    {.name = "hysteresis", .kind = CONFIG_REAL, .offset = FIELD(hysteresis_frac), .value = "0.05", .min = 0, .max = 10,
-     .help = "how far below a threshold power must be for its locks to be lifted"},
+    ROW_REAL("t1", t1_frac, DEFAULT("0.8"), WITHIN(0.01, 10), "first threshold of power over budget"),
+    ROW_REAL("t2", t2_frac, DEFAULT("0.89"), WITHIN(0.01, 10), "second threshold of power over budget"),
+    ROW_REAL("hysteresis", hysteresis_frac, DEFAULT("0.05"), WITHIN(0, 10),
+             "how far below a threshold power must be for its locks to be lifted"),
     CLOCK("low_t1", low_t1_hz, "1275MHz", "clock of low priority above the first threshold"),
-    CLOCK("low_t2", low_t2_hz, "1110MHz", "clock of low priority above the second one"),
-    CLOCK("high_t2", high_t2_hz, "1305MHz", "clock of high priority, when that was not enough"),
-    BRAKING_FIELDS(polca_params),
+    CLOCK("low_t2", low_t2_hz, "1110MHz", "clock of low priority above the second threshold"),
+    CLOCK("high_t2", high_t2_hz, "1305MHz", "clock of high priority if power stays above the second threshold"),
+    BRAKING_ROWS,
     {0}};
 #undef CLOCK
-#undef FIELD
+#undef ROW_OF
 
 static int polca_init(void *state, const void *params, struct diag *diag)
 {

@@ -11,19 +11,17 @@ struct single_threshold {
 
 static const char *const single_threshold_groups[] = {"low", "all", NULL};
 
-#define FIELD(name) offsetof(struct single_threshold, name)
+#define ROW_OF struct single_threshold
 static const struct config_field single_threshold_fields[] = {
-    {.name = "threshold", .kind = CONFIG_REAL, .offset = FIELD(threshold_frac), .value = "0.89", .min = 0.01, .max = 10,
-     .help = "power over budget above which the lock is set"},
-    {.name = "hysteresis", .kind = CONFIG_REAL, .offset = FIELD(hysteresis_frac), .value = "0.05", .min = 0, .max = 10,
-     .help = "how far below the threshold power must be for the lock to be lifted"},
-    {.name = "clock", .kind = CONFIG_QUANTITY, .dim = UNIT_FREQUENCY, .offset = FIELD(clock_hz), .value = "1110MHz",
-     .min = 1e6, .max = 0, .help = "of the lock"},
-    {.name = "on", .kind = CONFIG_CHOICE, .offset = FIELD(on), .value = "low", .choices = single_threshold_groups,
-     .help = "GPUs of low priority, or of all work"},
-    BRAKING_FIELDS(single_threshold),
+    ROW_REAL("threshold", threshold_frac, DEFAULT("0.89"), WITHIN(0.01, 10),
+             "power over budget above which the clock is locked"),
+    ROW_REAL("hysteresis", hysteresis_frac, DEFAULT("0.05"), WITHIN(0, 10),
+             "how far below the threshold power must be for the lock to be lifted"),
+    ROW_QUANTITY("clock", clock_hz, UNIT_FREQUENCY, DEFAULT("1110MHz"), AT_LEAST(1e6), "locked SM clock"),
+    ROW_CHOICE("on", on, DEFAULT("low"), single_threshold_groups, "GPUs of low priority, or of all work"),
+    BRAKING_ROWS,
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static void set(const struct power_view *view, struct power_plan *plan, enum power_group group, double clock_hz,
                 const char *reason)

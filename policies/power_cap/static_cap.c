@@ -9,12 +9,12 @@ struct static_cap {
 
 static const char *const static_cap_groups[] = {"all", "low", NULL};
 
+#define ROW_OF struct static_cap
 static const struct config_field static_cap_fields[] = {
-    {.name = "cap", .kind = CONFIG_QUANTITY, .dim = UNIT_POWER, .offset = offsetof(struct static_cap, cap_w),
-     .value = "325W", .min = 1, .max = 0, .help = "of each GPU"},
-    {.name = "on", .kind = CONFIG_CHOICE, .offset = offsetof(struct static_cap, on), .value = "all",
-     .choices = static_cap_groups, .help = "GPUs of all work, or of low priority only"},
+    ROW_QUANTITY("cap", cap_w, UNIT_POWER, DEFAULT("325W"), AT_LEAST(1), "power limit of each GPU"),
+    ROW_CHOICE("on", on, DEFAULT("all"), static_cap_groups, "GPUs of all work, or of low priority only"),
     {0}};
+#undef ROW_OF
 
 static int static_cap_setup(void *state, const struct power_view *view, struct power_plan *plan)
 {

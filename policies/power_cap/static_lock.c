@@ -9,12 +9,12 @@ struct static_lock {
 
 static const char *const static_lock_groups[] = {"all", "low", NULL};
 
+#define ROW_OF struct static_lock
 static const struct config_field static_lock_fields[] = {
-    {.name = "clock", .kind = CONFIG_QUANTITY, .dim = UNIT_FREQUENCY, .offset = offsetof(struct static_lock, clock_hz),
-     .value = "1275MHz", .min = 1e6, .max = 0, .help = "SM clock of each GPU"},
-    {.name = "on", .kind = CONFIG_CHOICE, .offset = offsetof(struct static_lock, on), .value = "all",
-     .choices = static_lock_groups, .help = "GPUs of all work, or of low priority only"},
+    ROW_QUANTITY("clock", clock_hz, UNIT_FREQUENCY, DEFAULT("1275MHz"), AT_LEAST(1e6), "SM clock of each GPU"),
+    ROW_CHOICE("on", on, DEFAULT("all"), static_lock_groups, "GPUs of all work, or of low priority only"),
     {0}};
+#undef ROW_OF
 
 static int static_lock_setup(void *state, const struct power_view *view, struct power_plan *plan)
 {

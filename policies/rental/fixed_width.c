@@ -31,20 +31,13 @@ struct params {
 };
 
 struct state {
-    const struct params *params;
+    struct params params; /* first */
     int n;                        /* types of jobs */
     struct width_class *classes;  /* [n] */
     struct width_option *options; /* [n][offers] */
     int32_t *offers;              /* ...: which offer an option is */
     struct width_choice *choices; /* [n]; width 0: what the job asks for */
 };
-
-static int init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct state *)state)->params = params;
-    return 0;
-}
 
 static void fini(void *state)
 {
@@ -97,7 +90,7 @@ static int fill_options(struct state *own, const struct market_view *view, int t
         own->options[first + n++] =
             (struct width_option){.speedup = view->job_types[type].speedup,
                                   .speed = speed,
-                                  .price = isnan(own->params->budget_usd_per_h) ? 1.0 : offer->usd_per_h,
+                                  .price = isnan(own->params.budget_usd_per_h) ? 1.0 : offer->usd_per_h,
                                   .start_up_s = sim_s_from_ns(offer->start_up_ns),
                                   .pays_start_up = offer->pays_start_up};
     }
@@ -106,11 +99,11 @@ static int fill_options(struct state *own, const struct market_view *view, int t
 
 static void fill_class(struct state *own, const struct market_view *view, int type)
 {
-    const struct class_params *of = class_of(own->params, view->job_types[type].name);
+    const struct class_params *of = class_of(&own->params, view->job_types[type].name);
     own->classes[type] = (struct width_class){.rate_per_s = of != NULL ? of->rate_per_s : 0.0,
                                               .size = of != NULL ? of->size_s : 1.0,
                                               .weight = of != NULL ? of->weight : 1.0,
-                                              .most_gpus = own->params->most_gpus,
+                                              .most_gpus = own->params.most_gpus,
                                               .n_options = fill_options(own, view, type),
                                               .options = &own->options[type * view->n_offers]};
 }
@@ -164,9 +157,9 @@ static int check_classes(const struct params *params, const struct market_view *
 
 static int solve(struct state *own, struct diag *diag)
 {
-    const bool by_gpus = isnan(own->params->budget_usd_per_h);
-    const struct widths_problem problem = {.n = own->n, .classes = own->classes, .whole = own->params->whole,
-                                           .budget = by_gpus ? own->params->budget_gpus : own->params->budget_usd_per_h};
+    const bool by_gpus = isnan(own->params.budget_usd_per_h);
+    const struct widths_problem problem = {.n = own->n, .classes = own->classes, .whole = own->params.whole,
+                                           .budget = by_gpus ? own->params.budget_gpus : own->params.budget_usd_per_h};
     struct widths_plan plan;
     if (widths_solve(&problem, own->choices, &plan)) return 0;
     return diag_error(diag, SIM_E_CONFIG, "market.renting", NULL,
@@ -178,7 +171,7 @@ static int solve(struct state *own, struct diag *diag)
 static void override(struct state *own, const struct market_view *view)
 {
     for (int i = 0; i < own->n; i++) {
-        const struct class_params *of = class_of(own->params, view->job_types[i].name);
+        const struct class_params *of = class_of(&own->params, view->job_types[i].name);
         if (of == NULL || isnan(of->width)) continue;
         own->choices[i].low.gpus = of->width;
         own->choices[i].high_frac = 0.0;
@@ -188,12 +181,12 @@ static void override(struct state *own, const struct market_view *view)
 static int prepare(void *state, const struct market_view *view, struct diag *diag)
 {
     struct state *own = state;
-    int code = check_classes(own->params, view, diag);
-    if (code == 0) warn_of_changes(own->params, view, diag);
+    int code = check_classes(&own->params, view, diag);
+    if (code == 0) warn_of_changes(&own->params, view, diag);
     if (code == 0) code = alloc(own, view);
-    if (code != 0 || own->params->classes.n == 0) return code;
+    if (code != 0 || own->params.classes.n == 0) return code;
     for (int i = 0; i < own->n; i++) fill_class(own, view, i);
-    if (needs_optimum(own->params, view)) code = solve(own, diag);
+    if (needs_optimum(&own->params, view)) code = solve(own, diag);
     if (code == 0) override(own, view);
     return code;
 }
@@ -215,33 +208,26 @@ static int rent(void *state, const struct market_view *view, const struct job_vi
     return 0;
 }
 
-#define FIELD(name) offsetof(struct class_params, name)
+#define ROW_OF struct class_params
 static const struct config_field class_fields[] = {
-    {.name = "rate", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_RATE, .offset = FIELD(rate_per_s), .min = 0,
-     .max = 1e9, .help = "jobs of this type that arrive"},
-    {.name = "size", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_TIME, .offset = FIELD(size_s),
-     .min = DBL_MIN, .max = 0, .help = "mean run time on one GPU of speed 1"},
-    {.name = "weight", .kind = CONFIG_REAL, .offset = FIELD(weight), .value = "1", .min = DBL_MIN, .max = 0,
-     .help = "of its jobs' time in the mean that is minimised"},
-    {.name = "width", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(width), .min = 1e-6, .max = 1e9,
-     .help = "GPUs that each job rents, instead of the optimum"},
+    ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, REQUIRED, WITHIN(0, 1e9), "arrivals of jobs of this type"),
+    ROW_QUANTITY("size", size_s, UNIT_TIME, REQUIRED, POSITIVE, "mean run time on one GPU of speed 1"),
+    ROW_REAL("weight", weight, DEFAULT("1"), POSITIVE, "weight of its jobs' response time in the mean to minimise"),
+    ROW_REAL("width", width, OPTIONAL, WITHIN(1e-6, 1e9), "GPUs that each job rents, instead of the optimum"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct params, name)
+#define ROW_OF struct params
 static const struct config_field fields[] = {
-    {.name = "budget_gpus", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(budget_gpus), .min = DBL_MIN,
-     .max = 0, .help = "GPUs that are rented on average"},
-    {.name = "budget", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
-     .offset = FIELD(budget_usd_per_h), .min = DBL_MIN, .max = 0, .help = "or the bill on average: \"$100/h\""},
-    {.name = "most_gpus", .kind = CONFIG_REAL, .offset = FIELD(most_gpus), .value = "1000000", .min = 1, .max = 1e9,
-     .help = "no job rents more"},
-    {.name = "whole", .kind = CONFIG_BOOL, .offset = FIELD(whole), .value = "false",
-     .help = "whole GPUs only: jobs of at most one type get one of two widths, by the flip of a coin"},
-    {.name = "classes", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(classes), .fields = class_fields,
-     .elem_bytes = sizeof(struct class_params), .help = "how many jobs of each type come and how large they are"},
+    ROW_REAL("budget_gpus", budget_gpus, OPTIONAL, POSITIVE, "mean number of rented GPUs"),
+    ROW_QUANTITY("budget", budget_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, POSITIVE, "or the mean bill: \"$100/h\""),
+    ROW_REAL("most_gpus", most_gpus, DEFAULT("1000000"), WITHIN(1, 1e9), "most GPUs that a job rents"),
+    ROW_BOOL("whole", whole, DEFAULT("false"),
+             "whole GPUs only: jobs of at most one type get one of two widths, by the flip of a coin"),
+    ROW_MAP("classes", classes, OPTIONAL, ANY, struct class_params, class_fields,
+            "arrival rate and mean size of the jobs of each type"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 const struct renter rental_fixed_width = {
     .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
@@ -251,7 +237,6 @@ const struct renter rental_fixed_width = {
                .params = fields,
                .params_bytes = sizeof(struct params),
                .state_bytes = sizeof(struct state),
-               .init = init,
                .fini = fini},
     .prepare = prepare,
     .rent = rent,

@@ -11,39 +11,27 @@ static const struct config_field share_item[] = {
 static const struct config_field rate_item[] = {
     {.kind = CONFIG_QUANTITY, .dim = UNIT_RATE, .min = 0, .max = 1e9, .help = "requests per second"}, {0}};
 
-#define FIELD(name) offsetof(struct fleet_kind, name)
+#define ROW_OF struct fleet_kind
 static const struct config_field kind_fields[] = {
-    {.name = "offer", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(offer),
-     .help = "offer of the market that its GPUs are rented on; else the one of the pool's name"},
-    {.name = "gpus", .kind = CONFIG_INT, .offset = FIELD(gpus), .value = "1", .min = 1, .max = 1000000,
-     .help = "GPUs of each replica"},
-    {.name = "max_throughput", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, .offset = FIELD(max_per_s),
-     .fields = rate_item, .elem_bytes = sizeof(double), .min = 1, .max = 1000,
-     .help = "requests of each bucket that a replica takes within the SLO, when it serves nothing else; 0: it cannot"},
+    ROW_TEXT("offer", offer, OPTIONAL, ANY, "offer of the market for its GPUs; else the offer named like the pool"),
+    ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(1, 1000000), "GPUs of each replica"),
+    ROW_LIST("max_throughput", max_per_s, REQUIRED, WITHIN(1, 1000), double, rate_item,
+             "rate of each bucket that a replica serves within the SLO when it serves nothing else; 0: none"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct fleet_params, name)
+#define ROW_OF struct fleet_params
 const struct config_field fleet_params_fields[] = {
-    {.name = "service", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(service),
-     .help = "service whose pools the fleet is for"},
-    {.name = "rate", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_RATE, .offset = FIELD(rate_per_s),
-     .min = DBL_MIN, .max = 0, .help = "requests of all buckets"},
-    {.name = "slices", .kind = CONFIG_INT, .offset = FIELD(slices), .value = "8", .min = 1, .max = 1000,
-     .help = "equal parts of each bucket that may go to GPUs of different kinds"},
-    {.name = "buckets", .kind = CONFIG_LIST, .flags = CONFIG_OPTIONAL, .offset = FIELD(buckets), .fields = share_item,
-     .elem_bytes = sizeof(double), .min = 0, .max = 1000, .help = "share of the requests in each bucket of lengths"},
-    {.name = "kinds", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(kinds), .fields = kind_fields,
-     .elem_bytes = sizeof(struct fleet_kind), .min = 0, .max = 64, .help = "pools of the service, and what a replica of each can take"},
+    ROW_TEXT("service", service, OPTIONAL, ANY, "service whose pools the fleet is for"),
+    ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, OPTIONAL, POSITIVE, "requests of all buckets"),
+    ROW_INT("slices", slices, DEFAULT("8"), WITHIN(1, 1000),
+            "equal parts of each bucket that may go to GPUs of different kinds"),
+    ROW_LIST("buckets", buckets, OPTIONAL, WITHIN(0, 1000), double, share_item,
+             "share of the requests in each bucket of lengths"),
+    ROW_MAP("kinds", kinds, OPTIONAL, WITHIN(0, 64), struct fleet_kind, kind_fields,
+            "pools of the service, and the throughput of a replica of each"),
     {0}};
-#undef FIELD
-
-int fleet_params_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct fleet_state *)state)->params = params;
-    return 0;
-}
+#undef ROW_OF
 
 static int check(const struct fleet_params *params, struct diag *diag)
 {
@@ -111,20 +99,20 @@ static int apply(const struct fleet_params *params, const struct arrays *arrays,
     return code;
 }
 
-static int judge(enum ilp_outcome outcome, struct diag *diag)
+static int judge(enum lp_outcome outcome, struct diag *diag)
 {
     switch (outcome) {
-    case ILP_OPTIMAL: return 0;
-    case ILP_FEASIBLE:
+    case LP_OPTIMAL: return 0;
+    case LP_FEASIBLE:
         diag_warning(diag, "market.renting", "fewer 'slices' are faster",
                      "the cheapest fleet that was found may not be the cheapest");
         return 0;
-    case ILP_FAILED: return SIM_E_NOMEM;
-    case ILP_GAVE_UP:
+    case LP_FAILED: return SIM_E_NOMEM;
+    case LP_GAVE_UP:
         return diag_error(diag, SIM_E_CONFIG, "market.renting", "take fewer 'slices', 'buckets' or 'kinds'",
                           "no fleet was found before the search for one ended; there may be one");
-    case ILP_INFEASIBLE:
-    case ILP_UNBOUNDED: break;
+    case LP_INFEASIBLE:
+    case LP_UNBOUNDED: break;
     }
     return diag_error(diag, SIM_E_CONFIG, "market.renting",
                       "raise 'limit' of the offers, the nodes that have their GPUs, or 'max_throughput'",

@@ -25,14 +25,7 @@ struct fleet_params {
 
 extern const struct config_field fleet_params_fields[];
 
-/* The state of these policies. */
-struct fleet_state {
-    const struct fleet_params *params;
-};
-
-int fleet_params_init(void *state, const void *params, struct diag *diag);
-
-typedef enum ilp_outcome fleet_solver(const struct melange_problem *problem, struct melange_fleet *fleet);
+typedef enum lp_outcome fleet_solver(const struct melange_problem *problem, struct melange_fleet *fleet);
 
 /* Lets `solve` plan, and sets the replicas of each pool. Returns 0 or a negative code with findings. */
 int fleet_params_plan(const struct fleet_params *params, const struct market_view *view, struct fleet_plan *plan,

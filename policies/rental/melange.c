@@ -6,7 +6,7 @@
 
 static int fleet(void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag)
 {
-    return fleet_params_plan(((struct fleet_state *)state)->params, view, plan, melange_solve, diag);
+    return fleet_params_plan(state, view, plan, melange_solve, diag);
 }
 
 const struct renter rental_melange = {
@@ -16,7 +16,6 @@ const struct renter rental_melange = {
                .source = "Mélange, arXiv 2404.14527",
                .params = fleet_params_fields,
                .params_bytes = sizeof(struct fleet_params),
-               .state_bytes = sizeof(struct fleet_state),
-               .init = fleet_params_init},
+               .state_bytes = sizeof(struct fleet_params)},
     .fleet = fleet,
 };

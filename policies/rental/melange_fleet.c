@@ -10,13 +10,12 @@
 static const int64_t MOST_NODES = 20000;
 
 /* Columns: the GPUs of each kind, then the slices of each bucket on each kind. Rows: no kind is overloaded; all
- * slices go somewhere. */
+ * slices of a bucket are served. */
 struct program {
-    struct ilp ilp;
-    double *columns, *rows; /* memory of bounds and costs */
-    struct ilp_entry *entries;
+    struct lp lp;
+    double *cost, *lower, *upper, *x, *row_lower, *row_upper, *values;
+    int *starts, *row_of;
     bool *integer;
-    double *x;
 };
 
 static int slices_column(const struct melange_problem *problem, int bucket, int kind)
@@ -24,68 +23,74 @@ static int slices_column(const struct melange_problem *problem, int bucket, int 
     return problem->kinds + bucket * problem->kinds + kind;
 }
 
+/* One block of each sort of number. */
 static bool program_alloc(struct program *program, const struct melange_problem *problem)
 {
     const size_t kinds = (size_t)problem->kinds, buckets = (size_t)problem->buckets;
-    const size_t columns = kinds + kinds * buckets, rows = kinds + buckets;
-    program->columns = mem_zalloc(4 * columns, sizeof(double));
-    program->rows = mem_zalloc(2 * rows, sizeof(double));
-    program->entries = mem_zalloc(kinds + 2 * kinds * buckets, sizeof *program->entries);
-    program->integer = mem_zalloc(columns, sizeof *program->integer);
-    program->ilp = (struct ilp){.columns = (int)columns, .rows = (int)rows, .most_nodes = MOST_NODES,
-                                .matrix = program->entries, .integer = program->integer};
-    return program->columns != NULL && program->rows != NULL && program->entries != NULL && program->integer != NULL;
+    const size_t columns = kinds + kinds * buckets, rows = kinds + buckets, entries = kinds + 2 * kinds * buckets;
+    program->cost = mem_zalloc(4 * columns + 2 * rows + entries, sizeof(double));
+    program->starts = mem_zalloc(columns + 1 + entries, sizeof(int));
+    program->integer = mem_zalloc(columns, sizeof(bool));
+    if (program->cost == NULL || program->starts == NULL || program->integer == NULL) return false;
+    program->lower = program->cost + columns;
+    program->upper = program->lower + columns;
+    program->x = program->upper + columns;
+    program->row_lower = program->x + columns;
+    program->row_upper = program->row_lower + rows;
+    program->values = program->row_upper + rows;
+    program->row_of = program->starts + columns + 1;
+    program->lp = (struct lp){.columns = (int)columns, .rows = (int)rows, .cost = program->cost,
+                              .lower = program->lower, .upper = program->upper, .row_lower = program->row_lower,
+                              .row_upper = program->row_upper, .starts = program->starts, .row_of = program->row_of,
+                              .values = program->values, .integer = program->integer};
+    return true;
 }
 
 static void program_free(struct program *program)
 {
-    mem_free(program->columns);
-    mem_free(program->rows);
-    mem_free(program->entries);
+    mem_free(program->cost);
+    mem_free(program->starts);
     mem_free(program->integer);
 }
 
-static void add_entry(struct program *program, int row, int column, double value)
+static void add_entry(struct program *program, int column, int row, double value)
 {
-    program->entries[program->ilp.entries++] = (struct ilp_entry){row, column, value};
+    const int at = program->starts[column + 1]++;
+    program->row_of[at] = row;
+    program->values[at] = value;
 }
 
-/* Of one bucket on one kind: as many slices as there are, or none where the kind cannot serve them. */
-static void add_slices(struct program *program, const struct melange_problem *problem, int bucket, int kind,
-                       double *upper)
+static void begin_column(struct program *program, int column, double upper)
+{
+    program->starts[column + 1] = program->starts[column];
+    program->integer[column] = true;
+    program->upper[column] = upper;
+}
+
+/* A kind takes at most `slices` slices of a bucket, and none of a bucket that it cannot serve. */
+static void add_slices(struct program *program, const struct melange_problem *problem, int bucket, int kind)
 {
     const int column = slices_column(problem, bucket, kind);
     const double max_per_s = problem->max_per_s[kind * problem->buckets + bucket];
     const double slice_per_s = problem->rate_per_s[bucket] / (double)problem->slices;
-    program->integer[column] = true;
-    add_entry(program, problem->kinds + bucket, column, 1.0);
-    if (!(max_per_s > 0.0)) return;
-    upper[column] = (double)problem->slices;
-    add_entry(program, kind, column, slice_per_s / max_per_s);
+    begin_column(program, column, max_per_s > 0.0 ? (double)problem->slices : 0.0);
+    if (max_per_s > 0.0) add_entry(program, column, kind, slice_per_s / max_per_s);
+    add_entry(program, column, problem->kinds + bucket, 1.0);
 }
 
 static void program_fill(struct program *program, const struct melange_problem *problem)
 {
-    const int columns = program->ilp.columns, rows = program->ilp.rows;
-    double *cost = program->columns, *lower = cost + columns, *upper = lower + columns;
-    double *row_lower = program->rows, *row_upper = row_lower + rows;
     for (int j = 0; j < problem->kinds; j++) {
-        cost[j] = problem->usd_per_h[j];
-        upper[j] = problem->most_gpus[j];
-        program->integer[j] = true;
+        begin_column(program, j, problem->most_gpus[j]);
+        program->cost[j] = problem->usd_per_h[j];
+        program->row_lower[j] = -(double)INFINITY;
         add_entry(program, j, j, -1.0);
-        row_lower[j] = -(double)INFINITY;
     }
     for (int i = 0; i < problem->buckets; i++) {
-        row_lower[problem->kinds + i] = row_upper[problem->kinds + i] = (double)problem->slices;
-        for (int j = 0; j < problem->kinds; j++) add_slices(program, problem, i, j, upper);
+        const int row = problem->kinds + i;
+        program->row_lower[row] = program->row_upper[row] = (double)problem->slices;
+        for (int j = 0; j < problem->kinds; j++) add_slices(program, problem, i, j);
     }
-    program->ilp.cost = cost;
-    program->ilp.lower = lower;
-    program->ilp.upper = upper;
-    program->ilp.row_lower = row_lower;
-    program->ilp.row_upper = row_upper;
-    program->x = upper + columns;
 }
 
 static void read_fleet(const struct program *program, const struct melange_problem *problem,
@@ -101,14 +106,14 @@ static void read_fleet(const struct program *program, const struct melange_probl
             fleet->shares[i * problem->kinds + j] = program->x[slices_column(problem, i, j)] / (double)problem->slices;
 }
 
-enum ilp_outcome melange_solve(const struct melange_problem *problem, struct melange_fleet *fleet)
+enum lp_outcome melange_solve(const struct melange_problem *problem, struct melange_fleet *fleet)
 {
     struct program program = {0};
-    enum ilp_outcome outcome = ILP_FAILED;
+    enum lp_outcome outcome = LP_FAILED;
     if (program_alloc(&program, problem)) {
         program_fill(&program, problem);
-        outcome = ilp_solve(&program.ilp, program.x);
-        if (outcome == ILP_OPTIMAL || outcome == ILP_FEASIBLE) read_fleet(&program, problem, fleet);
+        outcome = lp_solve_integer(&program.lp, MOST_NODES, program.x);
+        if (outcome == LP_OPTIMAL || outcome == LP_FEASIBLE) read_fleet(&program, problem, fleet);
     }
     program_free(&program);
     return outcome;
@@ -125,7 +130,7 @@ static double gpus_of_kind(const struct melange_problem *problem, int kind)
     return gpus > problem->most_gpus[kind] ? (double)INFINITY : gpus;
 }
 
-enum ilp_outcome melange_single_kind(const struct melange_problem *problem, struct melange_fleet *fleet)
+enum lp_outcome melange_single_kind(const struct melange_problem *problem, struct melange_fleet *fleet)
 {
     int best = -1;
     fleet->usd_per_h = (double)INFINITY;
@@ -136,9 +141,9 @@ enum ilp_outcome melange_single_kind(const struct melange_problem *problem, stru
         best = j;
         fleet->usd_per_h = usd_per_h;
     }
-    if (best < 0) return ILP_INFEASIBLE;
+    if (best < 0) return LP_INFEASIBLE;
     fleet->gpus[best] = (int64_t)gpus_of_kind(problem, best);
     for (int i = 0; fleet->shares != NULL && i < problem->buckets; i++)
         for (int j = 0; j < problem->kinds; j++) fleet->shares[i * problem->kinds + j] = j == best ? 1.0 : 0.0;
-    return ILP_OPTIMAL;
+    return LP_OPTIMAL;
 }

@@ -8,7 +8,7 @@
 #ifndef ORRERY_POLICIES_RENTAL_MELANGE_FLEET_H
 #define ORRERY_POLICIES_RENTAL_MELANGE_FLEET_H
 
-#include "policies/ilp.h"
+#include "policies/lp.h"
 
 #include <stdint.h>
 
@@ -28,8 +28,8 @@ struct melange_fleet {
 };
 
 /* The cheapest fleet of all kinds, and of the one kind that serves everything at the least cost: the first of equals.
- * ILP_FEASIBLE: the cheapest that was found within the limit of nodes. ILP_FAILED: out of memory. */
-enum ilp_outcome melange_solve(const struct melange_problem *problem, struct melange_fleet *fleet);
-enum ilp_outcome melange_single_kind(const struct melange_problem *problem, struct melange_fleet *fleet);
+ * LP_FEASIBLE: the cheapest that was found within the limit of nodes. LP_FAILED: out of memory. */
+enum lp_outcome melange_solve(const struct melange_problem *problem, struct melange_fleet *fleet);
+enum lp_outcome melange_single_kind(const struct melange_problem *problem, struct melange_fleet *fleet);
 
 #endif

@@ -57,16 +57,6 @@ static void easy_notify(void *state, const struct cluster_view *view, const stru
         let_run(easy, view, ranked);
 }
 
-static const struct job_view *first_of_queue(const struct pending *pending)
-{
-    const struct ranked *first = NULL;
-    for (size_t i = 0; i < pending->n; i++) {
-        const struct ranked *candidate = pending->classes[i]->jobs.first;
-        if (candidate != NULL && (first == NULL || rank_before(&candidate->rank, &first->rank))) first = candidate;
-    }
-    return first == NULL ? NULL : first->job;
-}
-
 static struct reservation reserve(const struct easy *easy, const struct cluster_view *view, const struct job_view *job)
 {
     int64_t spare = view->free_gpus - job->gpus;
@@ -113,13 +103,14 @@ static int easy_decide(void *state, const struct cluster_view *view, struct job_
 {
     struct easy *easy = state;
     struct pending *pending = &easy->pending;
-    const struct job_view *first;
+    const struct ranked *first;
     pending->round++;
-    while ((first = first_of_queue(pending)) != NULL && job_plan_start(plan, first, "head of the queue")) {
+    while ((first = pending_first(pending, INT64_MAX)) != NULL &&
+           job_plan_start(plan, first->job, "head of the queue")) {
     }
     if (first == NULL || view->free_gpus == 0) return easy->code;
-    pending_class_of(pending, first)->refused_in = pending->round;
-    struct reservation promise = reserve(easy, view, first);
+    pending_class_of(pending, first->job)->refused_in = pending->round;
+    struct reservation promise = reserve(easy, view, first->job);
     backfill(easy, view, plan, &promise);
     return easy->code;
 }

@@ -4,12 +4,6 @@
 #include "policies/scheduler/preemptive.h"
 #include "sim/world/policy/scheduler.h"
 
-static int fewest_gpus_init(void *state, const void *params, struct diag *diag)
-{
-    (void)params, (void)diag;
-    return preemptive_init(state, BY_LEVEL);
-}
-
 static void fewest_gpus_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct preemptive_job *job = job_view_slot(note->job);
@@ -23,7 +17,6 @@ const struct scheduler scheduler_fewest_gpus = {
                .summary = "fewest GPUs first, then oldest; preemptive",
                .source = "Tiresias (NSDI 2019) simulator, sjf",
                .state_bytes = sizeof(struct preemptive),
-               .init = fewest_gpus_init,
                .fini = preemptive_fini},
     .job_bytes = sizeof(struct preemptive_job),
     .notify = fewest_gpus_notify,

@@ -25,10 +25,11 @@ struct migrate {
     uint64_t looked_in; /* round of `skipping`: since then no GPUs have come back */
 };
 
+#define ROW_OF struct migrate_params
 static const struct config_field migrate_fields[] = {
-    {.name = "gain", .kind = CONFIG_REAL, .offset = offsetof(struct migrate_params, gain_frac), .value = "0.05", .min = 1e-6,
-     .max = 1e3, .help = "share of its speed by which a job must get faster to be moved"},
+    ROW_REAL("gain", gain_frac, DEFAULT("0.05"), WITHIN(1e-6, 1e3), "least relative gain in speed for which a job moves"),
     {0}};
+#undef ROW_OF
 
 static int migrate_init(void *state, const void *params, struct diag *diag)
 {

@@ -1,7 +1,7 @@
 #include "policies/scheduler/fluid.h"
 
-#include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,15 +15,9 @@ void fluid_fini(void *state)
 
 static void add(struct fluid *fluid, const struct job_view *job)
 {
-    if (fluid->n_all == fluid->capacity) {
-        size_t capacity = fluid->capacity * 2 + 16;
-        struct fluid_job *jobs = mem_realloc(fluid->jobs, capacity * sizeof *jobs);
-        if (jobs == NULL) {
-            fluid->code = SIM_E_NOMEM;
-            return;
-        }
-        fluid->jobs = jobs;
-        fluid->capacity = capacity;
+    if (vec_reserve(&fluid->jobs, &fluid->capacity, fluid->n_all + 1) != 0) {
+        fluid->code = SIM_E_NOMEM;
+        return;
     }
     const size_t at = job->gpus > 0 ? fluid->n++ : fluid->n_all;
     fluid->jobs[fluid->n_all++] = fluid->jobs[at];

@@ -12,10 +12,6 @@
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 
-struct gandiva {
-    struct gavel_rounds rounds;
-};
-
 /* What both do together relative to each alone, on the node type where that is most. */
 static double gain(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
 {
@@ -129,23 +125,16 @@ static int gandiva_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-static void gandiva_fini(void *state)
-{
-    gavel_rounds_fini(state);
-}
-
-static const struct config_field gandiva_params[] = {GAVEL_PARAMS("true"), {0}};
-
 const struct scheduler scheduler_gandiva = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gandiva",
                .summary = "in rounds, equal parts for all; when they ask for too much, pairs of jobs share GPUs by trial and error",
                .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva",
-               .params = gandiva_params,
+               .params = gavel_rounds_fields,
                .params_bytes = sizeof(struct gavel_params),
-               .state_bytes = sizeof(struct gandiva),
+               .state_bytes = sizeof(struct gavel_rounds),
                .init = gandiva_init,
-               .fini = gandiva_fini},
+               .fini = gavel_rounds_fini},
     .job_bytes = sizeof(struct gavel_job),
     .notify = gavel_notify,
     .decide = gavel_decide,

@@ -343,28 +343,26 @@ static void gavel_fini(void *state)
     gavel_rounds_fini(state);
 }
 
-#define FIELD(name) offsetof(struct lp_params, name)
 static const char *const objectives[] = {"las", "makespan", "ftf", "fifo", "cost", NULL};
 static const struct config_field price_fields[] = {
     {.kind = CONFIG_QUANTITY, .offset = offsetof(struct gpu_price, usd_per_h), .dim = UNIT_MONEY_PER_H, .min = 1e-9, .max = -1,
-     .help = "of one GPU"},
+     .help = "price of one GPU"},
     {0}};
 static const struct config_field weight_fields[] = {
     {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .min = 1e-3, .max = 1e3, .help = "above 0"}, {0}};
+#define ROW_OF struct lp_params
 static const struct config_field gavel_fields[] = {
-    GAVEL_PARAMS("false"),
-    {.name = "objective", .kind = CONFIG_CHOICE, .offset = FIELD(objective), .value = "las", .choices = objectives,
-     .help = "fair rates; least makespan; fair finish times; first in, first out; work per dollar"},
-    {.name = "aware", .kind = CONFIG_BOOL, .offset = FIELD(aware), .value = "true",
-     .help = "goes by the jobs' speeds on each type of GPU; false: as if all were alike"},
-    {.name = "slo", .kind = CONFIG_REAL, .offset = FIELD(slo), .value = "0", .min = 0, .max = 1e9,
-     .help = "for cost: a job should be done within so many times its estimated run time; 0: whenever"},
-    {.name = "prices", .kind = CONFIG_MAP, .offset = FIELD(prices), .fields = price_fields,
-     .elem_bytes = sizeof(struct gpu_price), .help = "for cost: of a GPU, by its type"},
-    {.name = "weights", .kind = CONFIG_MAP, .offset = FIELD(weights), .fields = weight_fields,
-     .elem_bytes = sizeof(struct type_weight), .help = "for las: a job's share relative to others, by its type; 1 where not named"},
+    GAVEL_ROWS(rounds., "false"),
+    ROW_CHOICE("objective", objective, DEFAULT("las"), objectives,
+               "fair rates; least makespan; fair finish times; first in, first out; work per dollar"),
+    ROW_BOOL("aware", aware, DEFAULT("true"), "uses the jobs' speeds on each type of GPU; false: takes all as equal"),
+    ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
+             "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),
+    ROW_MAP("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
+    ROW_MAP("weights", weights, FILLED, ANY, struct type_weight, weight_fields,
+            "for las: a job's share relative to others, by its type; 1 where not named"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 const struct scheduler scheduler_gavel = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),

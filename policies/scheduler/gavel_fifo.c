@@ -13,6 +13,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,13 +53,7 @@ static bool has_place(const struct fifo *fifo, const struct gavel_job *job)
 
 static int give_place(struct fifo *fifo, struct gavel_job *job, int type)
 {
-    if (fifo->n_places == fifo->places_capacity) {
-        const size_t capacity = fifo->places_capacity * 2 + 16;
-        struct place *places = mem_realloc(fifo->places, capacity * sizeof *places);
-        if (places == NULL) return SIM_E_NOMEM;
-        fifo->places = places;
-        fifo->places_capacity = capacity;
-    }
+    if (vec_reserve(&fifo->places, &fifo->places_capacity, fifo->n_places + 1) != 0) return SIM_E_NOMEM;
     const size_t at = place_of(fifo, job->view->sequence);
     memmove(&fifo->places[at + 1], &fifo->places[at], (fifo->n_places++ - at) * sizeof *fifo->places);
     fifo->places[at] = (struct place){.sequence = job->view->sequence, .job = job, .type = type};
@@ -183,14 +178,12 @@ static void fifo_notify(void *state, const struct cluster_view *view, const stru
     gavel_notify(state, view, note);
 }
 
-static const struct config_field fifo_params[] = {GAVEL_PARAMS("true"), {0}};
-
 const struct scheduler scheduler_gavel_fifo = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-fifo",
                .summary = "in rounds, first in, first out on a random node type with room",
                .source = "Gavel (OSDI 2020) simulator, fifo",
-               .params = fifo_params,
+               .params = gavel_rounds_fields,
                .params_bytes = sizeof(struct gavel_params),
                .state_bytes = sizeof(struct fifo),
                .init = fifo_init,
@@ -206,7 +199,7 @@ const struct scheduler scheduler_gavel_fifo_perf = {
                .name = "gavel-fifo-perf",
                .summary = "in rounds, first in, first out, each on the fastest node type that older ones leave",
                .source = "Gavel (OSDI 2020) simulator, fifo_perf",
-               .params = fifo_params,
+               .params = gavel_rounds_fields,
                .params_bytes = sizeof(struct gavel_params),
                .state_bytes = sizeof(struct fifo),
                .init = perf_init,

@@ -22,23 +22,16 @@ static int isolated_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-static void isolated_fini(void *state)
-{
-    gavel_rounds_fini(state);
-}
-
-static const struct config_field isolated_params[] = {GAVEL_PARAMS("true"), {0}};
-
 const struct scheduler scheduler_gavel_isolated = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-isolated",
                .summary = "in rounds, each of n jobs on the nth part of every node type",
                .source = "Gavel (OSDI 2020) simulator, isolated",
-               .params = isolated_params,
+               .params = gavel_rounds_fields,
                .params_bytes = sizeof(struct gavel_params),
                .state_bytes = sizeof(struct gavel_rounds),
                .init = isolated_init,
-               .fini = isolated_fini},
+               .fini = gavel_rounds_fini},
     .job_bytes = sizeof(struct gavel_job),
     .notify = gavel_notify,
     .decide = gavel_decide,

@@ -30,7 +30,7 @@ struct objective {
 struct build {
     const struct gavel_jobs *jobs;
     const struct objective *objective;
-    struct lp_sparse lp;
+    struct lp lp;
     double *cost, *lower, *upper, *values, *row_lower, *row_upper, *x;
     int *starts, *row_of;
     unsigned char *column_states, *row_states;
@@ -62,7 +62,7 @@ static bool build_init(struct build *build, const struct gavel_jobs *jobs, const
     build->values = build->row_upper + rows;
     build->row_of = build->starts + columns + 1;
     build->row_states = build->column_states + columns;
-    build->lp = (struct lp_sparse){.columns = columns, .rows = rows, .cost = build->cost, .lower = build->lower,
+    build->lp = (struct lp){.columns = columns, .rows = rows, .cost = build->cost, .lower = build->lower,
                                    .upper = build->upper, .starts = build->starts, .row_of = build->row_of,
                                    .values = build->values, .row_lower = build->row_lower, .row_upper = build->row_upper};
     return true;

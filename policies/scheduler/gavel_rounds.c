@@ -1,6 +1,7 @@
 #include "policies/scheduler/gavel_rounds.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,10 @@ struct gavel_candidate {
     size_t order;
 };
 
+#define ROW_OF struct gavel_params
+const struct config_field gavel_rounds_fields[] = {GAVEL_ROWS(, "true"), {0}};
+#undef ROW_OF
+
 void gavel_rounds_init(struct gavel_rounds *rounds, const struct gavel_rule *rule, const void *params)
 {
     rounds->rule = rule;
@@ -20,8 +25,9 @@ void gavel_rounds_init(struct gavel_rounds *rounds, const struct gavel_rule *rul
     rounds->allocated_ns = -1;
 }
 
-void gavel_rounds_fini(struct gavel_rounds *rounds)
+void gavel_rounds_fini(void *state)
 {
+    struct gavel_rounds *rounds = state;
     mem_free(rounds->jobs);
     mem_free(rounds->candidates);
 }
@@ -40,22 +46,15 @@ void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, d
 
 /* --- Jobs that come and go --- */
 
-static int grow(struct gavel_rounds *rounds)
+static int reserve(struct gavel_rounds *rounds, size_t n)
 {
-    const size_t capacity = rounds->capacity * 2 + 16;
-    struct gavel_job **jobs = mem_realloc(rounds->jobs, capacity * sizeof(struct gavel_job *));
-    if (jobs == NULL) return SIM_E_NOMEM;
-    rounds->jobs = jobs;
-    struct gavel_candidate *candidates = mem_realloc(rounds->candidates, 2 * capacity * sizeof *candidates);
-    if (candidates == NULL) return SIM_E_NOMEM;
-    rounds->candidates = candidates;
-    rounds->capacity = capacity;
-    return 0;
+    const int code = vec_reserve(&rounds->candidates, &rounds->candidates_capacity, 2 * n);
+    return code != 0 ? code : vec_reserve(&rounds->jobs, &rounds->capacity, n);
 }
 
 static void enter(struct gavel_rounds *rounds, const struct job_view *view)
 {
-    if (rounds->n == rounds->capacity && rounds->code == 0) rounds->code = grow(rounds);
+    if (rounds->code == 0) rounds->code = reserve(rounds, rounds->n + 1);
     if (rounds->code < 0) return;
     struct gavel_job *job = job_view_slot(view);
     *job = (struct gavel_job){.view = view, .ran_on = -1, .next_on = -1};

@@ -29,13 +29,12 @@ struct gavel_params {
     bool idle_waits;
 };
 
-#define GAVEL_PARAMS(waits)                                                                                            \
-    {.name = "round", .kind = CONFIG_TIME, .offset = offsetof(struct gavel_params, round_ns), .value = "6min",         \
-     .min = 1e-9, .max = -1, .help = "length of a round"},                                                             \
-    {.name = "reallocation", .kind = CONFIG_TIME, .offset = offsetof(struct gavel_params, reallocation_ns),            \
-     .value = "32min", .min = 0, .max = -1, .help = "least time between two allocations"},                             \
-    {.name = "idle_waits", .kind = CONFIG_BOOL, .offset = offsetof(struct gavel_params, idle_waits), .value = waits,   \
-     .help = "jobs await their allocation also while nothing runs, as in the simulator of the authors"}
+/* Their rows, in a struct whose member `rounds` or which itself is a struct gavel_params. */
+#define GAVEL_ROWS(at, waits)                                                                                          \
+    ROW_TIME("round", at round_ns, DEFAULT("6min"), AT_LEAST(1e-9), "length of a round"),                              \
+        ROW_TIME("reallocation", at reallocation_ns, DEFAULT("32min"), AT_LEAST(0), "least time between allocations"), \
+        ROW_BOOL("idle_waits", at idle_waits, DEFAULT(waits),                                                          \
+                 "jobs wait for an allocation even while nothing runs, as in the authors' simulator")
 
 /* What a job, or a pair of jobs, is to have and has had of each node type. */
 struct gavel_claim {
@@ -72,7 +71,7 @@ struct gavel_rounds {
     struct gavel_params params;
     struct gavel_job **jobs; /* [n] that are not done, by age */
     struct gavel_candidate *candidates;
-    size_t n, capacity;
+    size_t n, capacity, candidates_capacity;
     int types;
     double gpus[GAVEL_TYPES]; /* that there are, in this round */
     const struct cluster_view *views[GAVEL_TYPES];
@@ -84,8 +83,11 @@ struct gavel_rounds {
     int code;                 /* the first failure */
 };
 
+/* The parameters of policies that have no others; jobs wait also while nothing runs. */
+extern const struct config_field gavel_rounds_fields[];
+
 void gavel_rounds_init(struct gavel_rounds *rounds, const struct gavel_rule *rule, const void *params);
-void gavel_rounds_fini(struct gavel_rounds *rounds);
+void gavel_rounds_fini(void *state);
 
 /* As struct scheduler has them; the state begins with struct gavel_rounds, a job's slot is a struct gavel_job. */
 void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note);

@@ -18,10 +18,11 @@ struct hesrpt {
     struct hesrpt_params params;
 };
 
+#define ROW_OF struct hesrpt_params
 static const struct config_field hesrpt_fields[] = {
-    {.name = "exponent", .kind = CONFIG_REAL, .offset = offsetof(struct hesrpt_params, exponent), .value = "0.5",
-     .min = 0, .max = 0.999, .help = "p of the speedup k^p that is taken to be that of all jobs"},
+    ROW_REAL("exponent", exponent, DEFAULT("0.5"), WITHIN(0, 0.999), "p of the speedup k^p, taken to hold for all jobs"),
     {0}};
+#undef ROW_OF
 
 static int hesrpt_init(void *state, const void *params, struct diag *diag)
 {

@@ -22,18 +22,20 @@ struct lucid {
     struct pending clocks; /* by class */
 };
 
+#define ROW_OF struct lucid_params
 static const struct config_field lucid_fields[] = {
-    {.name = "threshold", .kind = CONFIG_REAL, .offset = offsetof(struct lucid_params, threshold), .value = "18000",
-     .min = DBL_MIN, .max = 1e12, .help = "GPU-seconds that a job may attain before it goes behind the others"},
+    ROW_REAL("threshold", threshold, DEFAULT("18000"), WITHIN(DBL_MIN, 1e12),
+             "GPU-seconds that a job may attain before it goes behind the others"),
     {0}};
+#undef ROW_OF
 
 static int lucid_init(void *state, const void *params, struct diag *diag)
 {
     (void)diag;
     struct lucid *lucid = state;
     lucid->params = *(const struct lucid_params *)params;
-    lucid->preemptive.keeps_turn = true;
-    return preemptive_init(&lucid->preemptive, BY_LEVEL);
+    lucid->preemptive.params.keeps_turn = true;
+    return 0;
 }
 
 static void lucid_fini(void *state)

@@ -1,7 +1,7 @@
 #include "policies/scheduler/pending.h"
 
-#include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <string.h>
 
@@ -34,13 +34,7 @@ static size_t find(const struct pending *pending, const struct job_view *job)
 
 static struct pending_class *add_class(struct pending *pending, size_t at, const struct job_view *job)
 {
-    if (pending->n == pending->capacity) {
-        size_t capacity = pending->capacity * 2 + 8;
-        struct pending_class **classes = mem_realloc(pending->classes, capacity * sizeof *classes);
-        if (classes == NULL) return NULL;
-        pending->classes = classes;
-        pending->capacity = capacity;
-    }
+    if (vec_reserve(&pending->classes, &pending->capacity, pending->n + 1) != 0) return NULL;
     struct pending_class *class = mem_zalloc(1, sizeof *class);
     if (class == NULL) return NULL;
     class->gpus = job->gpus;
@@ -72,4 +66,15 @@ int pending_add(struct pending *pending, struct ranked *ranked)
 void pending_remove(struct pending *pending, struct ranked *ranked)
 {
     ranking_remove(&pending_class_of(pending, ranked->job)->jobs, ranked);
+}
+
+struct ranked *pending_first(const struct pending *pending, int64_t gpus)
+{
+    struct ranked *first = NULL;
+    for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= gpus; i++) {
+        const struct pending_class *class = pending->classes[i];
+        if (!pending_class_is_open(pending, class)) continue;
+        if (first == NULL || rank_before(&class->jobs.first->rank, &first->rank)) first = class->jobs.first;
+    }
+    return first;
 }

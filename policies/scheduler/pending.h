@@ -33,6 +33,9 @@ struct pending_class *pending_class_of(struct pending *pending, const struct job
 int pending_add(struct pending *pending, struct ranked *ranked);
 void pending_remove(struct pending *pending, struct ranked *ranked);
 
+/* The first in rank of the open classes with at most `gpus` GPUs: its first job; NULL: no class is open. */
+struct ranked *pending_first(const struct pending *pending, int64_t gpus);
+
 /* Whether the class has jobs that the placer did not refuse in this round. */
 static inline bool pending_class_is_open(const struct pending *pending, const struct pending_class *class)
 {

@@ -1,22 +1,18 @@
 #include "policies/scheduler/preemptive.h"
 
-#include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <string.h>
 
 __extension__ typedef __int128 gpu_time; /* GPUs * ns do not fit into 64 bits */
 
+#define ROW_OF struct preemptive_params
 const struct config_field preemptive_fields[] = {
-    {.name = "keeps_turn", .kind = CONFIG_BOOL, .offset = offsetof(struct preemptive_params, keeps_turn), .value = "false",
-     .help = "a job whose turn it is, but that finds no place, keeps its GPUs from those behind it, as in Lucid's simulator"},
+    ROW_BOOL("keeps_turn", keeps_turn, DEFAULT("false"),
+             "a job in its turn that finds no place keeps its GPUs from those behind it, as in Lucid's simulator"),
     {0}};
-
-int preemptive_init(void *state, enum preemptive_order order)
-{
-    ((struct preemptive *)state)->order = order;
-    return 0;
-}
+#undef ROW_OF
 
 void preemptive_fini(void *state)
 {
@@ -161,13 +157,7 @@ static int64_t running_gpus_before(const struct preemptive *preemptive, const st
 
 static struct running_group *add_group(struct preemptive *preemptive, size_t at, int32_t gpus)
 {
-    if (preemptive->n_groups == preemptive->groups_capacity) {
-        size_t capacity = preemptive->groups_capacity * 2 + 8;
-        struct running_group *groups = mem_realloc(preemptive->groups, capacity * sizeof *groups);
-        if (groups == NULL) return NULL;
-        preemptive->groups = groups;
-        preemptive->groups_capacity = capacity;
-    }
+    if (vec_reserve(&preemptive->groups, &preemptive->groups_capacity, preemptive->n_groups + 1) != 0) return NULL;
     struct running_group *group = &preemptive->groups[at];
     memmove(group + 1, group, (preemptive->n_groups++ - at) * sizeof *group);
     *group = (struct running_group){.gpus = gpus};
@@ -414,8 +404,8 @@ static bool carry_out(struct preemptive *preemptive, struct job_plan *plan)
     for (size_t i = 0; i < starts->n; i++) {
         struct ranked *ranked = starts->items[i];
         if (!refused && job_plan_start(plan, ranked->job, "fits in its turn")) continue;
-        if (!refused && !preemptive->keeps_turn) close_class(preemptive, ranked);
-        refused = !preemptive->keeps_turn;
+        if (!refused && !preemptive->params.keeps_turn) close_class(preemptive, ranked);
+        refused = !preemptive->params.keeps_turn;
         add_to_pending(preemptive, slot_of(ranked));
     }
     return !refused;
@@ -462,7 +452,7 @@ int preemptive_decide(void *state, const struct cluster_view *view, struct job_p
         choose(preemptive, view);
         if (preemptive->code == 0) done = carry_out(preemptive, plan);
     }
-    if (preemptive->code == 0 && !preemptive->keeps_turn) offer_rest(preemptive, view, plan);
+    if (preemptive->code == 0 && !preemptive->params.keeps_turn) offer_rest(preemptive, view, plan);
     if (preemptive->code == 0) rank_preempted(preemptive, view);
     preemptive->deciding = false;
     return preemptive->code;

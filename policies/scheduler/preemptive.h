@@ -43,9 +43,14 @@ struct running_group {
     struct ranked *last; /* of the jobs that a walk from the end has not passed */
 };
 
+/* Of schedulers that take whether a refused job keeps its turn from the scenario. */
+struct preemptive_params {
+    bool keeps_turn;
+};
+
 struct preemptive {
     enum preemptive_order order;
-    bool keeps_turn;
+    struct preemptive_params params;
     bool deciding; /* preemptions that the world tells of are our own */
     struct pending pending;
     size_t n_groups, groups_capacity;
@@ -64,11 +69,6 @@ struct preemptive {
     int code;                     /* SIM_E_NOMEM once something could not be kept */
 };
 
-/* Of schedulers that take whether a refused job keeps its turn from the scenario. */
-struct preemptive_params {
-    bool keeps_turn;
-};
-
 extern const struct config_field preemptive_fields[];
 
 /* Moves a running job to another level. */
@@ -76,7 +76,6 @@ void preemptive_set_level(struct preemptive *preemptive, struct preemptive_job *
 
 /* For policies that hear the pace and whose state is a struct preemptive and whose state per job begins with a struct
  * preemptive_job. */
-int preemptive_init(void *state, enum preemptive_order order);
 void preemptive_fini(void *state);
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note);
 int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan);

@@ -136,21 +136,10 @@ static int64_t walk_running(struct queues *queues, struct queue *queue, int64_t 
     return room - ranking_gpus(&queue->running);
 }
 
-static struct ranked *first_that_fits(const struct pending *pending, int64_t room)
-{
-    struct ranked *first = NULL;
-    for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= room; i++) {
-        const struct pending_class *class = pending->classes[i];
-        if (!pending_class_is_open(pending, class)) continue;
-        if (first == NULL || rank_before(&class->jobs.first->rank, &first->rank)) first = class->jobs.first;
-    }
-    return first;
-}
-
 static int64_t walk_pending(struct queues *queues, struct queue *queue, int64_t room)
 {
     struct ranked *fits;
-    while (queues->code == 0 && (fits = first_that_fits(&queue->pending, room)) != NULL) {
+    while (queues->code == 0 && (fits = pending_first(&queue->pending, room)) != NULL) {
         choose_start(queues, queued_of(fits));
         room -= fits->gpus;
     }

@@ -1,21 +1,13 @@
 #include "policies/scheduler/ranking.h"
 
-#include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <stdlib.h>
 
 int ranked_list_add(struct ranked_list *list, struct ranked *ranked)
 {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity * 2 + 16;
-        struct ranked **items = mem_realloc(list->items, capacity * sizeof(struct ranked *));
-        if (items == NULL) return SIM_E_NOMEM;
-        list->items = items;
-        list->capacity = capacity;
-    }
-    list->items[list->n++] = ranked;
-    return 0;
+    return vec_push(&list->items, &list->n, &list->capacity, ranked);
 }
 
 void ranked_list_fini(struct ranked_list *list)

@@ -4,21 +4,10 @@
 #include "policies/scheduler/skipping.h"
 #include "sim/world/policy/scheduler.h"
 
-struct sjf_params {
-    bool strict;
-};
-
+#define ROW_OF struct skipping_params
 static const struct config_field sjf_fields[] = {
-    {.name = "strict", .kind = CONFIG_BOOL, .offset = offsetof(struct sjf_params, strict), .value = "false",
-     .help = "the shortest job, when it does not fit, holds all others up"},
-    {0}};
-
-static int sjf_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct skipping *)state)->strict = ((const struct sjf_params *)params)->strict;
-    return 0;
-}
+    ROW_BOOL("strict", strict, DEFAULT("false"), "a shortest job that does not fit stops all behind it"), {0}};
+#undef ROW_OF
 
 static void sjf_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
@@ -37,9 +26,8 @@ const struct scheduler scheduler_sjf = {
                .summary = "shortest estimated run time first, skipping what does not fit; no preemption",
                .source = "Conway, Maxwell and Miller, Theory of Scheduling (1967)",
                .params = sjf_fields,
-               .params_bytes = sizeof(struct sjf_params),
+               .params_bytes = sizeof(struct skipping_params),
                .state_bytes = sizeof(struct skipping),
-               .init = sjf_init,
                .fini = skipping_fini},
     .job_bytes = sizeof(struct ranked),
     .notify = sjf_notify,

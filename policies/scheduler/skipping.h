@@ -6,9 +6,13 @@
 #include "policies/scheduler/pending.h"
 #include "sim/world/policy/scheduler.h"
 
-struct skipping {
-    struct pending pending;
+struct skipping_params {
     bool strict; /* the first that does not fit stops all behind it instead */
+};
+
+struct skipping {
+    struct skipping_params params; /* first */
+    struct pending pending;
     uint64_t capacity_epoch; /* of the latest decision: what was refused since GPUs last came back stays refused */
     int code; /* SIM_E_NOMEM once a job could not be kept */
 };

@@ -7,9 +7,8 @@
 static int srtf_init(void *state, const void *params, struct diag *diag)
 {
     (void)diag;
-    struct preemptive *preemptive = state;
-    preemptive->keeps_turn = ((const struct preemptive_params *)params)->keeps_turn;
-    return preemptive_init(state, BY_TIME_LEFT);
+    *(struct preemptive *)state = (struct preemptive){.order = BY_TIME_LEFT, .params = *(const struct preemptive_params *)params};
+    return 0;
 }
 
 const struct scheduler scheduler_srtf = {

@@ -44,22 +44,21 @@ struct las {
     struct ranked_list due; /* jobs that change their queue now */
 };
 
-#define FIELD(name) offsetof(struct las_params, name)
 static const char *const services[] = {"gpu-time", "time", NULL}, *const looks[] = {"exact", "released", NULL};
 static const struct config_field limit_item[] = {
     {.kind = CONFIG_REAL, .min = DBL_MIN, .max = 1e9, .help = "service at which a job leaves the queue"}, {0}};
+#define ROW_OF struct las_params
 static const struct config_field las_fields[] = {
-    {.name = "service", .kind = CONFIG_CHOICE, .offset = FIELD(service), .value = "gpu-time", .choices = services,
-     .help = "what counts: time on GPUs times their number, or time alone"},
-    {.name = "limits", .kind = CONFIG_LIST, .offset = FIELD(limits), .value = "[3250, 7200]", .min = 1, .max = 64,
-     .fields = limit_item, .elem_bytes = sizeof(double),
-     .help = "of all queues but the last, in GPU-seconds or seconds; increasing"},
-    {.name = "looks", .kind = CONFIG_CHOICE, .offset = FIELD(looks), .value = "exact", .choices = looks,
-     .help = "when a reached limit is noticed: at once, or as the paper's released simulator plans it"},
-    {.name = "promote_knob", .kind = CONFIG_REAL, .offset = FIELD(promote_knob), .value = "0", .min = 0, .max = 1e9,
-     .help = "who has waited so many times what it has executed begins anew in the first queue; 0: nobody"},
+    ROW_CHOICE("service", service, DEFAULT("gpu-time"), services,
+               "attained service: time on GPUs times their number, or time alone"),
+    ROW_LIST("limits", limits, DEFAULT("[3250, 7200]"), WITHIN(1, 64), double, limit_item,
+             "limits of all queues but the last, in GPU-seconds or seconds; increasing"),
+    ROW_CHOICE("looks", looks, DEFAULT("exact"), looks,
+               "when a reached limit is noticed: at once, or as the paper's released simulator plans it"),
+    ROW_REAL("promote_knob", promote_knob, DEFAULT("0"), WITHIN(0, 1e9),
+             "a job that has waited this multiple of its executed time returns to the first queue; 0: never"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static double limit_of(const struct las *las, int32_t queue)
 {

@@ -58,23 +58,23 @@ struct scheduling {
     int64_t n_unlike; /* jobs done that held other GPU-time than their size, and not warned of yet */
 };
 
-#define FIELD(name) offsetof(struct gittins_params, name)
 static const char *const variants[] = {"published", "released", NULL};
 static const struct config_field limit_item[] = {
     {.kind = CONFIG_REAL, .min = DBL_MIN, .max = 1e12, .help = "GPU-seconds at which a job leaves the queue"}, {0}};
+#define ROW_OF struct gittins_params
 static const struct config_field gittins_fields[] = {
-    {.name = "history", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, .offset = FIELD(history),
-     .help = "CSV file with a column gpu_s: GPU-seconds that jobs took; without it the jobs of the trace are known"},
-    {.name = "quantum", .kind = CONFIG_REAL, .offset = FIELD(quantum), .value = "3250", .min = 0, .max = 1e12,
-     .help = "GPU-seconds within which a job may end; 0: those with which the index is highest (Gittins)"},
-    {.name = "limits", .kind = CONFIG_LIST, .offset = FIELD(limits), .value = "[3250, 7200]", .min = 0, .max = 64,
-     .fields = limit_item, .elem_bytes = sizeof(double), .help = "of all queues but the last; increasing; []: one queue"},
-    {.name = "steps", .kind = CONFIG_INT, .offset = FIELD(steps), .value = "100", .min = 1, .max = 1e6,
-     .help = "quantiles of the sizes at which the index of a running job is taken anew"},
-    {.name = "variant", .kind = CONFIG_CHOICE, .offset = FIELD(variant), .value = "published", .choices = variants,
-     .help = "as in the paper, or with the index and the looks of its released simulator"},
+    ROW_PATH("history", history, OPTIONAL,
+             "CSV file with a column gpu_s, the GPU-seconds of past jobs; without it the jobs of the trace are known"),
+    ROW_REAL("quantum", quantum, DEFAULT("3250"), WITHIN(0, 1e12),
+             "GPU-seconds within which a job may end; 0: those with the highest index (Gittins)"),
+    ROW_LIST("limits", limits, DEFAULT("[3250, 7200]"), WITHIN(0, 64), double, limit_item,
+             "limits of all queues but the last, in GPU-seconds; increasing; []: one queue"),
+    ROW_INT("steps", steps, DEFAULT("100"), WITHIN(1, 1e6),
+            "quantiles of the sizes at which the index of a running job is updated"),
+    ROW_CHOICE("variant", variant, DEFAULT("published"), variants,
+               "as in the paper, or with the index and the update times of its released simulator"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static double limit_of(const struct scheduling *of, int32_t queue)
 {
@@ -94,7 +94,7 @@ static int gittins_init(void *state, const void *params, struct diag *diag)
                               "limit %g of queue %d is not above that of the queue before it", limit_of(of, i), i);
     const int code = of->params.history == NULL ? 0 : sizes_file_read(of->params.history, &of->sizes, diag);
     if (code < 0) real_list_fini(&of->sizes);
-    return code < 0 ? code : preemptive_init(&of->preemptive, BY_LEVEL);
+    return code;
 }
 
 static void gittins_fini(void *state)

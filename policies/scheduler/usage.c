@@ -1,7 +1,7 @@
 #include "policies/scheduler/usage.h"
 
-#include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <string.h>
 
@@ -22,17 +22,6 @@ static size_t behind(const struct usage *usage, sim_ns time_ns)
             high = middle;
     }
     return low;
-}
-
-static int reserve(struct usage *usage, size_t n)
-{
-    if (n <= usage->capacity) return 0;
-    size_t capacity = 2 * n + 16;
-    struct usage_point *points = mem_realloc(usage->points, capacity * sizeof *points);
-    if (points == NULL) return SIM_E_NOMEM;
-    usage->points = points;
-    usage->capacity = capacity;
-    return 0;
 }
 
 /* The index of the point at this time, made when there is none. There must be room for one. */
@@ -62,8 +51,7 @@ static void drop_idle(struct usage *usage, size_t at)
 int usage_add(struct usage *usage, sim_ns from_ns, sim_ns to_ns, int64_t gpus)
 {
     if (from_ns >= to_ns) return 0;
-    int code = reserve(usage, usage->n + 2);
-    if (code < 0) return code;
+    if (vec_reserve(&usage->points, &usage->capacity, usage->n + 2) != 0) return SIM_E_NOMEM;
     size_t first = point_at(usage, from_ns), last = point_at(usage, to_ns);
     for (size_t i = first; i < last; i++) usage->points[i].gpus += gpus;
     drop_idle(usage, last);

@@ -94,7 +94,8 @@ static double linear_optimum(const struct bed *bed)
     for (int row = 0; row < CLASSES; row++) row_lower[row] = row_upper[row] = 1.0;
     row_lower[CLASSES] = -(double)INFINITY;
     row_upper[CLASSES] = 1.0;
-    const struct lp lp = {COLUMNS, CLASSES + 1, cost, lower, upper, matrix, row_lower, row_upper};
+    const struct lp lp = {.columns = COLUMNS, .rows = CLASSES + 1, .cost = cost, .lower = lower, .upper = upper,
+                          .matrix = matrix, .row_lower = row_lower, .row_upper = row_upper};
     if (!CHECK(lp_solve(&lp, x) == LP_OPTIMAL)) return (double)NAN;
     double sum = 0.0;
     for (int c = 0; c < COLUMNS; c++) sum += cost[c] * x[c];

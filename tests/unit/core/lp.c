@@ -14,7 +14,8 @@ TEST(known_optimum)
 {
     static const double cost[] = {-3, -5}, matrix[] = {1, 0, 0, 2, 3, 2}, bound[] = {4, 12, 18};
     const double lower[] = {0, 0}, upper[] = {none, none}, low[] = {-none, -none, -none};
-    const struct lp lp = {2, 3, cost, lower, upper, matrix, low, bound};
+    const struct lp lp = {.columns = 2, .rows = 3, .cost = cost, .lower = lower, .upper = upper, .matrix = matrix,
+                          .row_lower = low, .row_upper = bound};
     double x[2];
     MUST(lp_solve(&lp, x) == LP_OPTIMAL);
     CHECK_NEAR(x[0], 2, 1e-6);
@@ -25,7 +26,8 @@ TEST(known_optimum)
 TEST(ties_go_to_the_first)
 {
     static const double cost[] = {1, 1, 1}, matrix[] = {1, 1, 1}, one[] = {1}, lower[] = {0, 0, 0}, upper[] = {1, 1, 1};
-    const struct lp lp = {3, 1, cost, lower, upper, matrix, one, one};
+    const struct lp lp = {.columns = 3, .rows = 1, .cost = cost, .lower = lower, .upper = upper, .matrix = matrix,
+                          .row_lower = one, .row_upper = one};
     double x[3];
     MUST(lp_solve(&lp, x) == LP_OPTIMAL);
     CHECK_NEAR(x[0], 1, 1e-6);
@@ -37,9 +39,12 @@ TEST(without_optimum)
     static const double down[] = {-1}, coefficient[] = {1}, lower[] = {0}, two[] = {2};
     const double upper[] = {none}, no[] = {-none}, limit[] = {none}, one[] = {1};
     double x[1];
-    const struct lp unbounded = {1, 1, down, lower, upper, coefficient, no, limit};
+    const struct lp unbounded = {.columns = 1, .rows = 1, .cost = down, .lower = lower, .upper = upper,
+                                 .matrix = coefficient, .row_lower = no, .row_upper = limit};
     CHECK_EQ_INT(lp_solve(&unbounded, x), LP_UNBOUNDED);
-    const struct lp infeasible = {1, 1, down, lower, one, coefficient, two, limit};
+    struct lp infeasible = unbounded;
+    infeasible.upper = one;
+    infeasible.row_lower = two;
     CHECK_EQ_INT(lp_solve(&infeasible, x), LP_INFEASIBLE);
 }
 
@@ -59,7 +64,8 @@ TEST(without_memory)
     for (int i = 0; i < ROWS * COLUMNS; i++) matrix[i] = 1 + i % 7;
     for (int i = 0; i < COLUMNS; i++) ones[i] = 1;
     for (int columns = COLUMNS; columns > 200; columns /= 2) {
-        const struct lp lp = {columns, ROWS, ones, zeros, ones, matrix, zeros, ones};
+        const struct lp lp = {.columns = columns, .rows = ROWS, .cost = ones, .lower = zeros, .upper = ones,
+                              .matrix = matrix, .row_lower = zeros, .row_upper = ones};
         glp_mem_limit(1);
         CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
     }

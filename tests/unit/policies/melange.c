@@ -19,12 +19,12 @@ TEST(example_of_the_repository)
     double shares[8];
     const struct melange_problem problem = {2, 4, 1, usd_per_h, most, rate_per_s, max_per_s};
     struct melange_fleet fleet = {.gpus = gpus, .shares = shares};
-    CHECK_EQ_INT(melange_solve(&problem, &fleet), ILP_OPTIMAL);
+    CHECK_EQ_INT(melange_solve(&problem, &fleet), LP_OPTIMAL);
     CHECK_EQ_INT(gpus[0], 3);
     CHECK_EQ_INT(gpus[1], 1);
     CHECK_NEAR(fleet.usd_per_h, 6.70, 1e-9);
     for (int i = 0; i < 4; i++) CHECK_NEAR(shares[2 * i] + shares[2 * i + 1], 1.0, 1e-12);
-    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), ILP_OPTIMAL); /* 12 A10G cost 12.12, 2 A100 7.34 */
+    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), LP_OPTIMAL); /* 12 A10G cost 12.12, 2 A100 7.34 */
     CHECK_EQ_INT(gpus[0], 0);
     CHECK_EQ_INT(gpus[1], 2);
     CHECK_NEAR(fleet.usd_per_h, 7.34, 1e-9);
@@ -38,13 +38,13 @@ TEST(buckets_that_a_kind_cannot_serve)
     int64_t gpus[2];
     struct melange_problem problem = {2, 2, 4, usd_per_h, most, rate_per_s, some};
     struct melange_fleet fleet = {.gpus = gpus};
-    CHECK_EQ_INT(melange_solve(&problem, &fleet), ILP_OPTIMAL);
+    CHECK_EQ_INT(melange_solve(&problem, &fleet), LP_OPTIMAL);
     CHECK(gpus[0] == 0 && gpus[1] == 1);
-    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), ILP_OPTIMAL);
+    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), LP_OPTIMAL);
     CHECK(gpus[0] == 0 && gpus[1] == 1);
     problem.max_per_s = no_one;
-    CHECK_EQ_INT(melange_solve(&problem, &fleet), ILP_INFEASIBLE);
-    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), ILP_INFEASIBLE);
+    CHECK_EQ_INT(melange_solve(&problem, &fleet), LP_INFEASIBLE);
+    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), LP_INFEASIBLE);
 }
 
 /* No more is rented than there is. */
@@ -54,9 +54,9 @@ TEST(supply_is_limited)
     int64_t gpus[2];
     const struct melange_problem problem = {2, 1, 9, usd_per_h, most, rate_per_s, max_per_s};
     struct melange_fleet fleet = {.gpus = gpus};
-    CHECK_EQ_INT(melange_solve(&problem, &fleet), ILP_OPTIMAL);
+    CHECK_EQ_INT(melange_solve(&problem, &fleet), LP_OPTIMAL);
     CHECK(gpus[0] == 3 && gpus[1] == 1);
-    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), ILP_INFEASIBLE);
+    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), LP_INFEASIBLE);
 }
 
 enum { KINDS = 2, BUCKETS = 3, SLICES = 2 };
@@ -89,10 +89,10 @@ TEST(as_all_fleets)
         int64_t gpus[KINDS];
         const struct melange_problem problem = {KINDS, BUCKETS, SLICES, usd_per_h, most, rate_per_s, max_per_s};
         struct melange_fleet fleet = {.gpus = gpus};
-        MUST(melange_solve(&problem, &fleet) == ILP_OPTIMAL);
+        MUST(melange_solve(&problem, &fleet) == LP_OPTIMAL);
         CHECK_NEAR(fleet.usd_per_h, cheapest_of_all(&problem), 1e-9);
         const double mix_usd_per_h = fleet.usd_per_h;
-        MUST(melange_single_kind(&problem, &fleet) == ILP_OPTIMAL);
+        MUST(melange_single_kind(&problem, &fleet) == LP_OPTIMAL);
         CHECK(mix_usd_per_h <= fleet.usd_per_h + 1e-9);
     }
 }
@@ -117,22 +117,22 @@ TEST(size_of_the_paper)
     int64_t gpus[N_KINDS];
     const struct melange_problem problem = {N_KINDS, N_BUCKETS, 8, usd_per_h, most, rate_per_s, max_per_s};
     struct melange_fleet fleet = {.gpus = gpus};
-    const enum ilp_outcome outcome = melange_solve(&problem, &fleet);
-    CHECK(outcome == ILP_OPTIMAL || outcome == ILP_FEASIBLE);
+    const enum lp_outcome outcome = melange_solve(&problem, &fleet);
+    CHECK(outcome == LP_OPTIMAL || outcome == LP_FEASIBLE);
     CHECK(fleet.usd_per_h >= least - 1e-9);
     CHECK(fleet.usd_per_h <= least + 7.516);
 }
 
-static enum ilp_outcome gives_up(const struct melange_problem *problem, struct melange_fleet *fleet)
+static enum lp_outcome gives_up(const struct melange_problem *problem, struct melange_fleet *fleet)
 {
     (void)problem, (void)fleet;
-    return ILP_GAVE_UP;
+    return LP_GAVE_UP;
 }
 
-static enum ilp_outcome finds_none(const struct melange_problem *problem, struct melange_fleet *fleet)
+static enum lp_outcome finds_none(const struct melange_problem *problem, struct melange_fleet *fleet)
 {
     (void)problem, (void)fleet;
-    return ILP_INFEASIBLE;
+    return LP_INFEASIBLE;
 }
 
 static void check_told(fleet_solver *solve, const char *says)
