@@ -1,7 +1,7 @@
 #include "traces/registry.h"
 
 #include "traces/generate/arrival.h"
-#include "traces/generate/length.h"
+#include "traces/generate/distribution.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "sim/core/rng.h"
 #include "sim/core/vec.h"
 #include "traces/reader.h"
-#include "traces/record_buffer.h"
+#include "traces/stream.h"
 
 #include <float.h>
 #include <stdio.h>

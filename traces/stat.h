@@ -58,4 +58,15 @@ struct trace_stat {
 int trace_stat_requests(struct request_source *source, struct trace_stat *stat, struct diag *diag);
 int trace_stat_jobs(struct job_source *source, struct trace_stat *stat, struct diag *diag);
 
+/* Reads a trace to its end and reports everything that is wrong with it. */
+struct trace_check {
+    int64_t n_rows, n_records, n_bad_rows; /* of the file; that came out of it; reported as errors */
+    sim_ns first_ns, last_ns;              /* arrivals of the first and the last record */
+};
+
+/* All bad rows go to the diag, which keeps the first ones and counts the rest. Returns 0 when there was none, else the
+ * code of the first one. */
+int trace_check_requests(struct request_source *source, struct trace_check *check, struct diag *diag);
+int trace_check_jobs(struct job_source *source, struct trace_check *check, struct diag *diag);
+
 #endif

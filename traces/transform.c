@@ -2,7 +2,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "traces/record_buffer.h"
+#include "traces/stream.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 #include "traces/formats/file_trace.h"
 
 #include "sim/core/mem.h"
-#include "traces/record_buffer.h"
+#include "sim/core/vec.h"
+#include "traces/stream.h"
 
 #include <string.h>
 
@@ -148,6 +149,16 @@ enum row_result file_trace_job(struct reader *reader, struct job_record *job)
     return ROW_KEPT;
 }
 
+bool file_trace_names(struct reader *reader, int id, int group, int user, int type, struct job_record *job)
+{
+    int64_t number;
+    if (reader_number(reader, id, &number)) job->id = number;
+    job->group = reader_intern(reader, group);
+    job->user = reader_intern(reader, user);
+    job->type = reader_intern(reader, type);
+    return job->group != NULL && job->user != NULL && job->type != NULL;
+}
+
 enum job_fate file_trace_fate(struct reader *reader, int column, const struct fate_word *words)
 {
     if (!reader_has(reader, column)) return JOB_COMPLETES;
@@ -158,4 +169,30 @@ enum job_fate file_trace_fate(struct reader *reader, int column, const struct fa
     }
     reader_note(reader, "unknown-state", "jobs in a state that is not known taken for completed");
     return JOB_COMPLETES;
+}
+
+/* --- Prefix blocks --- */
+
+void *prefix_blocks_create(void)
+{
+    return mem_zalloc(1, sizeof(struct prefix_blocks));
+}
+
+void prefix_blocks_destroy(void *state)
+{
+    struct prefix_blocks *blocks = state;
+    if (blocks != NULL) mem_free(blocks->ids);
+    mem_free(blocks);
+}
+
+bool prefix_blocks_add(struct prefix_blocks *blocks, uint64_t id)
+{
+    return vec_push(&blocks->ids, &blocks->n, &blocks->capacity, id) == 0;
+}
+
+void prefix_blocks_give(const struct prefix_blocks *blocks, int64_t block_tokens, struct request_record *request)
+{
+    request->n_prefix_blocks = (int32_t)blocks->n;
+    request->prefix_block_tokens = (int32_t)block_tokens;
+    request->prefix_blocks = blocks->n > 0 ? blocks->ids : NULL;
 }

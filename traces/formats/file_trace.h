@@ -2,9 +2,14 @@
 #ifndef ORRERY_TRACES_FORMATS_FILE_TRACE_H
 #define ORRERY_TRACES_FORMATS_FILE_TRACE_H
 
+#include "sim/world/rows/source.h"
 #include "traces/reader.h"
 #include "traces/resample.h"
 #include "traces/transform.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* The first member of the parameters of every format of jobs. */
 struct job_file {
@@ -36,6 +41,10 @@ extern const struct config_field file_trace_job_params[], file_trace_unsorted_jo
  * GPU, the duration as estimate, empty names. */
 enum row_result file_trace_job(struct reader *reader, struct job_record *job);
 
+/* Sets id, group, user and type from the columns. The id stays as it is if the field is no whole number >= 0; a column
+ * that is absent gives "". Returns false when memory ran out, which it notes. */
+bool file_trace_names(struct reader *reader, int id, int group, int user, int type, struct job_record *job);
+
 /* A job status as a log spells it, by the beginning of the word. */
 struct fate_word {
     const char *beginning;
@@ -45,5 +54,24 @@ struct fate_word {
 /* The final status in the field: JOB_COMPLETES if it is empty or matches none of the words, which is counted. The last
  * word is NULL. */
 enum job_fate file_trace_fate(struct reader *reader, int column, const struct fate_word *words);
+
+/* --- Prefix blocks --- */
+
+/* Ids of the prompt blocks of the current row, and the block size of the trace. */
+struct prefix_blocks {
+    size_t n, capacity;
+    uint64_t *ids;
+};
+
+void *prefix_blocks_create(void); /* NULL when out of memory */
+void prefix_blocks_destroy(void *blocks);
+bool prefix_blocks_add(struct prefix_blocks *blocks, uint64_t id); /* false when out of memory */
+
+/* Lends the ids to a record, until the next row. */
+void prefix_blocks_give(const struct prefix_blocks *blocks, int64_t block_tokens, struct request_record *request);
+
+/* The parameter "block_tokens", of a struct ROW_OF with this member. */
+#define PREFIX_BLOCK_PARAM                                                                                             \
+    ROW_INT("block_tokens", block_tokens, DEFAULT("512"), WITHIN(1, 1e6), "tokens per prefix block")
 
 #endif

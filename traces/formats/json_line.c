@@ -136,3 +136,16 @@ bool json_line_skip(struct json_line *line)
     } while (depth > 0);
     return true;
 }
+
+int json_line_find(const char *const *names, int n, const char *key, size_t n_chars)
+{
+    int i = 0;
+    while (i < n && (strlen(names[i]) != n_chars || memcmp(key, names[i], n_chars) != 0)) i++;
+    return i;
+}
+
+bool json_line_bad(const struct json_line *line, struct reader *reader, const char *hint)
+{
+    reader_bad_at(reader, (size_t)(line->at - line->start), hint, "expected %s", line->error);
+    return false;
+}

@@ -3,6 +3,8 @@
 #ifndef ORRERY_TRACES_FORMATS_JSON_LINE_H
 #define ORRERY_TRACES_FORMATS_JSON_LINE_H
 
+#include "traces/reader.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +35,12 @@ bool json_line_null(struct json_line *line);
 /* Steps into an array and over its elements: `first` is set before the first call. True before each element, false past
  * the last one and on an error. */
 bool json_line_element(struct json_line *line, bool *first);
+
+/* The index of a key among `n` names, or n. */
+int json_line_find(const char *const *names, int n, const char *key, size_t n_chars);
+
+/* Notes what the line lacks as a problem of the reader's row. Returns false. */
+bool json_line_bad(const struct json_line *line, struct reader *reader, const char *hint);
 
 /* Skips a value of any kind, nested at most 64 deep. */
 bool json_line_skip(struct json_line *line);

@@ -7,7 +7,6 @@
 #include "sim/core/number.h"
 #include "traces/formats/file_trace.h"
 #include "traces/formats/json_line.h"
-#include "traces/formats/prefix_blocks.h"
 #include "traces/registry.h"
 
 #include <string.h>
@@ -25,27 +24,12 @@ static const char *const member_names[N_MEMBERS] = {"timestamp", "input_length",
 
 static const char hint[] = "write {\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": []}";
 
-static enum row_result bad_json(struct reader *reader, const struct json_line *line)
-{
-    return reader_bad_at(reader, (size_t)(line->at - line->start), hint, "expected %s", line->error);
-}
-
-static enum member find_member(const char *key, size_t n_chars)
-{
-    int i = 0;
-    while (i < N_MEMBERS && (strlen(member_names[i]) != n_chars || memcmp(key, member_names[i], n_chars) != 0)) i++;
-    return (enum member)i;
-}
-
 /* A whole number from 0 to `max`. */
 static bool read_number(struct reader *reader, struct json_line *line, const char *name, int64_t max, int64_t *value)
 {
     const char *chars;
     size_t n_chars;
-    if (!json_line_number(line, &chars, &n_chars)) {
-        bad_json(reader, line);
-        return false;
-    }
+    if (!json_line_number(line, &chars, &n_chars)) return json_line_bad(line, reader, hint);
     if (number_i64(chars, n_chars, value) == NUMBER_OK && *value >= 0 && *value <= max) return true;
     reader_bad_at(reader, (size_t)(chars - line->start), hint, "'%s' must be a whole number from 0 to %lld, got '%.*s'",
                   name, (long long)max, (int)(n_chars < 40 ? n_chars : 40), chars);
@@ -61,8 +45,7 @@ static bool read_blocks(struct reader *reader, struct json_line *line)
         if (!read_number(reader, line, "hash_ids", INT64_MAX, &id)) return false;
         if (!prefix_blocks_add(blocks, (uint64_t)id)) return reader_no_memory(reader);
     }
-    if (line->error != NULL) bad_json(reader, line);
-    return line->error == NULL;
+    return line->error == NULL || json_line_bad(line, reader, hint);
 }
 
 static bool read_member(struct reader *reader, struct json_line *line, enum member member, int64_t *values)
@@ -72,8 +55,7 @@ static bool read_member(struct reader *reader, struct json_line *line, enum memb
         int64_t max = member == TIMESTAMP ? READER_MAX_NS / 1000000 : INT32_MAX;
         return read_number(reader, line, member_names[member], max, &values[member]);
     }
-    if (!json_line_skip(line)) bad_json(reader, line);
-    return line->error == NULL;
+    return json_line_skip(line) || json_line_bad(line, reader, hint);
 }
 
 static enum row_result read_row(struct reader *reader, union trace_record *record)
@@ -88,9 +70,13 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     blocks->n = 0;
     json_line_init(&line, text.chars, text.n_chars);
     while (json_line_member(&line, &key, &n_chars)) {
-        if (!read_member(reader, &line, find_member(key, n_chars), values)) return ROW_BAD;
+        if (!read_member(reader, &line, (enum member)json_line_find(member_names, N_MEMBERS, key, n_chars), values))
+            return ROW_BAD;
     }
-    if (line.error != NULL) return bad_json(reader, &line);
+    if (line.error != NULL) {
+        json_line_bad(&line, reader, hint);
+        return ROW_BAD;
+    }
     for (int i = 0; i < HASH_IDS; i++) {
         if (values[i] < 0) return reader_bad(reader, LINE, hint, "'%s' is missing", member_names[i]);
     }
@@ -115,11 +101,13 @@ static int open_requests(const void *params, const struct source_options *option
     return file_trace_requests(&rows, params, options, source, diag);
 }
 
+#define ROW_OF struct mooncake_params
 static const struct config_field mooncake_fields[] = {TRACE_TIME_PARAMS,
                                                       TRACE_LENGTH_PARAMS,
                                                       TRACE_FILE_PARAMS("false"),
-                                                      PREFIX_BLOCK_PARAM(struct mooncake_params),
+                                                      PREFIX_BLOCK_PARAM,
                                                       {0}};
+#undef ROW_OF
 
 const struct trace_format trace_mooncake = {
     .name = "mooncake",

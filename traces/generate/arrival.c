@@ -57,11 +57,7 @@ int arrivals_out_of_time(const char *where, struct diag *diag)
                       "the trace goes on past the 292 years that time covers");
 }
 
-#define RATE_PARAM(type)                                                                                               \
-    {                                                                                                                  \
-        .name = "rate", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .offset = offsetof(type, rate_per_s),       \
-        .dim = UNIT_RATE, .min = 1e-9, .max = 1e9, .help = "mean arrivals per time"                                    \
-    }
+#define RATE_PARAM ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, REQUIRED, WITHIN(1e-9, 1e9), "mean arrivals per time")
 
 /* --- poisson --- */
 
@@ -75,7 +71,9 @@ static sim_ns poisson_next(struct arrivals *arrivals)
     return arrivals_after(arrivals, rng_exponential(&arrivals->rng, 1 / params->rate_per_s));
 }
 
-static const struct config_field poisson_params[] = {RATE_PARAM(struct poisson_params), {0}};
+#define ROW_OF struct poisson_params
+static const struct config_field poisson_params[] = {RATE_PARAM, {0}};
+#undef ROW_OF
 
 static const struct arrival_process arrival_poisson = {.name = "poisson",
                                                 .summary = "independent arrivals of one rate",
@@ -99,7 +97,7 @@ static sim_ns gamma_next(struct arrivals *arrivals)
 
 #define ROW_OF struct gamma_params
 static const struct config_field gamma_params[] = {
-    RATE_PARAM(struct gamma_params),
+    RATE_PARAM,
     ROW_REAL("cv", cv, DEFAULT("1"), WITHIN(0.01, 100),
              "standard deviation of the gaps over their mean; above 1: bursty"),
     {0}};
@@ -183,3 +181,31 @@ static const struct arrival_process arrival_closed = {.name = "closed",
 const struct arrival_process *const arrival_processes[] = {
     &arrival_poisson,   &arrival_gamma,   &arrival_fixed,  &arrival_mmpp,
     &arrival_modulated, &arrival_diurnal, &arrival_closed, NULL};
+
+/* --- Where a generated trace ends --- */
+
+int generate_end_check(const struct generate_end *end, const char *where, struct diag *diag)
+{
+    if (end->count > 0 || end->duration_ns > 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, "write \"count\": 1000, or \"duration\": \"1h\"",
+                      "a generated trace needs an end");
+}
+
+bool generate_end_reached(const struct generate_end *end, int64_t n, sim_ns arrival_ns)
+{
+    if (end->count > 0 && n >= end->count) return true;
+    return end->duration_ns > 0 && arrival_ns >= end->duration_ns;
+}
+
+static double share(double done, double all)
+{
+    if (all <= 0) return 0;
+    return done < all ? done / all : 1;
+}
+
+struct source_place generate_end_place(const struct generate_end *end, int64_t n, sim_ns now_ns)
+{
+    double by_count = share((double)n, (double)end->count);
+    double by_time = share((double)now_ns, (double)end->duration_ns);
+    return (struct source_place){.row = n, .done_frac = by_count > by_time ? by_count : by_time};
+}

@@ -72,4 +72,24 @@ sim_ns arrivals_next(struct arrivals *arrivals);
 /* Reports that arrivals, or what they start, go on past the end of time. Returns SIM_E_CONFIG. */
 int arrivals_out_of_time(const char *where, struct diag *diag);
 
+/* --- Where a generated trace ends --- */
+
+struct generate_end {
+    int64_t count;      /* 0: no limit */
+    sim_ns duration_ns; /* no arrivals from then on; 0: no limit */
+};
+
+/* The parameters "count" and "duration", of a struct ROW_OF with this member `end`. */
+#define GENERATE_END_PARAMS                                                                                            \
+    ROW_INT("count", end.count, DEFAULT("0"), WITHIN(0, 1e15), "records; 0: no limit"),                                \
+        ROW_TIME("duration", end.duration_ns, DEFAULT("0s"), WITHIN(0, 9e9), "no arrivals from then on; 0s: no limit")
+
+/* SIM_E_CONFIG when there is neither a count nor a duration. */
+int generate_end_check(const struct generate_end *end, const char *where, struct diag *diag);
+
+/* Whether the record after `n` others, arriving at `arrival_ns`, is past the end. */
+bool generate_end_reached(const struct generate_end *end, int64_t n, sim_ns arrival_ns);
+
+struct source_place generate_end_place(const struct generate_end *end, int64_t n, sim_ns now_ns);
+
 #endif

@@ -3,10 +3,37 @@
 #define ORRERY_TRACES_GENERATE_JOB_MIX_H
 
 #include "traces/generate/arrival.h"
-#include "traces/generate/cdf.h"
-#include "traces/generate/job_kinds.h"
+#include "traces/generate/distribution.h"
 
 #include <stddef.h>
+
+/* --- Jobs of several kinds: evaluation, pretraining ... --- */
+
+enum { JOB_KINDS_MAX = 8, JOB_KIND_STEPS = 22 };
+
+struct job_kind {
+    const char *name;
+    double jobs_frac;                     /* of all jobs; those of all kinds need not quite add up to 1 */
+    double durations_pct[JOB_KIND_STEPS]; /* percentage of its jobs that run for at most 1, 2, 4 ... 2^21 s */
+    double gpus_tilt;                     /* above those of the others: its jobs are larger */
+};
+
+/* Within a kind, how much longer jobs with this number of GPUs run than others. */
+struct gpus_tilt {
+    double gpus, duration_tilt;
+};
+
+struct job_kinds {
+    size_t n;
+    const struct job_kind *kinds;
+    double longest_s;     /* no job of any kind runs longer */
+    double failure_gpu_s; /* mean GPU-seconds between failures, which few runs outlast */
+    size_t n_gpus, n_tilts;
+    const struct cdf_point *gpus;  /* of all jobs, CDF_STEPS */
+    const struct gpus_tilt *tilts; /* by rising GPUs, linear in log2 of them in between */
+};
+
+/* --- Mixes --- */
 
 /* Of a fate against completing: at_1 times (GPU-seconds that the job takes)^power. */
 struct fate_odds {

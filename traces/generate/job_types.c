@@ -2,7 +2,6 @@
  * Types draw from random streams of their own, so that none depends on another one. Of jobs that come at one moment
  * those of the type that is named first go first. */
 #include "traces/generate/arrival.h"
-#include "traces/generate/end.h"
 #include "traces/registry.h"
 #include "traces/transform.h"
 
@@ -179,7 +178,7 @@ static const struct config_field class_fields[] = {
 #define ROW_OF struct job_classes_params
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
-    GENERATE_END_PARAMS(struct job_classes_params),
+    GENERATE_END_PARAMS,
     ROW_MAP("types", types, REQUIRED, WITHIN(1, 1000), struct job_class_params, class_fields, "types of jobs, by name"),
     {0}};
 #undef ROW_OF

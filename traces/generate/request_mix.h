@@ -3,7 +3,7 @@
 #define ORRERY_TRACES_GENERATE_REQUEST_MIX_H
 
 #include "traces/generate/arrival.h"
-#include "traces/generate/length.h"
+#include "traces/generate/distribution.h"
 
 struct request_mix {
     const char *name;

@@ -3,16 +3,192 @@
  *
  * With classes each has lengths of its own, and arrivals of its own or a share of the common ones: each of these is of
  * a class drawn at random. Streams of a class are named after it, so they do not depend on the other classes. */
+#include "sim/core/mem.h"
+#include "sim/core/vec.h"
 #include "traces/generate/arrival.h"
-#include "traces/generate/end.h"
-#include "traces/generate/request_kind.h"
+#include "traces/generate/request_mix.h"
 #include "traces/registry.h"
+#include "traces/stream.h"
 #include "traces/transform.h"
 
-#include "sim/core/mem.h"
-
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
+
+/* --- Sessions --- */
+
+/* Prefix blocks of synthetic prompts: in a session of several turns each prompt contains the one before it.
+ *
+ * With a given probability a request continues a recent session whose last prompt is shorter than the new one.
+ * Otherwise it begins a session. Every prompt begins with the same system prompt. The rest of a prompt, the answer to
+ * the last turn included, is new text with new ids. */
+struct session_params {
+    double continue_frac; /* 0: requests have no prefix blocks */
+    int64_t block_tokens, system_blocks, max_sessions;
+};
+
+struct sessions {
+    const struct session_params *params;
+    struct rng rng; /* stream "NAME.sessions" */
+    struct session {
+        int64_t prompt_tokens; /* of its last turn */
+        size_t capacity;
+        uint64_t *ids;
+    } * ring; /* [max_sessions], the latest ones */
+    uint64_t n_begun, next_id;
+};
+
+enum { MAX_TRIES = 16 };
+
+#define ROW_OF struct session_params
+static const struct config_field session_fields[] = {
+    ROW_REAL("continue", continue_frac, DEFAULT("0"), WITHIN(0, 1),
+             "share of the requests that continue a session; 0: prompts have no prefix blocks"),
+    ROW_INT("block_tokens", block_tokens, DEFAULT("512"), WITHIN(1, 1e6), "tokens per block"),
+    ROW_INT("system_blocks", system_blocks, DEFAULT("1"), WITHIN(0, 1e6), "blocks with which every prompt begins"),
+    ROW_INT("max_sessions", max_sessions, DEFAULT("1000"), WITHIN(1, 1e6),
+            "number of recent sessions that may be continued"),
+    {0}};
+#undef ROW_OF
+
+static int sessions_init(struct sessions *sessions, const struct session_params *params,
+                         const struct source_options *options, struct diag *diag)
+{
+    char name[STREAM_NAME_CHARS];
+    snprintf(name, sizeof name, "%s.sessions", options->stream);
+    *sessions = (struct sessions){.params = params, .next_id = (uint64_t)params->system_blocks};
+    rng_init(&sessions->rng, options->seed, options->run, name, 0);
+    if (params->continue_frac == 0) return 0;
+    sessions->ring = mem_zalloc((size_t)params->max_sessions, sizeof *sessions->ring);
+    return sessions->ring != NULL ? 0 : diag_nomem(diag);
+}
+
+static void sessions_fini(struct sessions *sessions)
+{
+    for (int64_t i = 0; sessions->ring != NULL && i < sessions->params->max_sessions; i++) {
+        mem_free(sessions->ring[i].ids);
+    }
+    mem_free(sessions->ring);
+}
+
+/* A session for a prompt of this length, one of the latest drawn at random, or NULL. */
+static struct session *find_session(struct sessions *sessions, int64_t prompt_tokens)
+{
+    uint64_t most = (uint64_t)sessions->params->max_sessions;
+    uint64_t n = sessions->n_begun < most ? sessions->n_begun : most;
+    for (int i = 0; n > 0 && i < MAX_TRIES; i++) {
+        struct session *session = &sessions->ring[rng_below(&sessions->rng, n)];
+        if (session->prompt_tokens < prompt_tokens) return session;
+    }
+    return NULL;
+}
+
+static struct session *begin_session(struct sessions *sessions)
+{
+    struct session *session = &sessions->ring[sessions->n_begun++ % (uint64_t)sessions->params->max_sessions];
+    session->prompt_tokens = 0;
+    return session;
+}
+
+/* Gives the request its blocks, ceil(prompt / block) of them, valid until the next call. Returns 0 or SIM_E_NOMEM. */
+static int sessions_next(struct sessions *sessions, struct request_record *request, struct diag *diag)
+{
+    const struct session_params *params = sessions->params;
+    if (params->continue_frac == 0) return 0;
+    bool wanted = rng_uniform(&sessions->rng) < params->continue_frac;
+    struct session *session = wanted ? find_session(sessions, request->prompt_tokens) : NULL;
+    if (session == NULL) session = begin_session(sessions);
+    size_t n = (size_t)((request->prompt_tokens + params->block_tokens - 1) / params->block_tokens);
+    if (vec_reserve(&session->ids, &session->capacity, n) != 0) return diag_nomem(diag);
+    for (size_t i = (size_t)(session->prompt_tokens / params->block_tokens); i < n; i++) {
+        session->ids[i] = i < (size_t)params->system_blocks ? i : sessions->next_id++;
+    }
+    session->prompt_tokens = request->prompt_tokens;
+    request->n_prefix_blocks = (int32_t)n;
+    request->prefix_block_tokens = (int32_t)params->block_tokens;
+    request->prefix_blocks = session->ids;
+    return 0;
+}
+
+/* --- The requests of one class --- */
+
+/* A section of "classes". */
+struct request_class_params {
+    const char *name; /* its key */
+    double share;     /* weight of the class among the common arrivals; NAN: it has arrivals of its own */
+    int mix;          /* in request_class_mix_names */
+    struct config_variant arrival, prompt, output; /* no entry: the common ones, or those of the mix */
+};
+
+struct length_source {
+    const struct length_distribution *distribution;
+    const void *params;
+    struct rng rng;
+};
+
+struct request_kind {
+    const char *name; /* of its class; NULL: there are no classes */
+    struct length_source prompt, output;
+    struct sessions sessions;
+};
+
+enum { SESSION_ID_BITS = 32 }; /* of the block ids that a kind has for itself */
+
+static int init_length(const struct config_variant *given, const struct empirical_params *of_mix, const char *what,
+                       const struct source_options *options, struct length_source *length, struct diag *diag)
+{
+    char name[STREAM_NAME_CHARS];
+    snprintf(name, sizeof name, "%s.%s", options->stream, what);
+    *length = (struct length_source){.distribution = given->entry, .params = given->params};
+    if (given->entry == NULL) *length = (struct length_source){.distribution = &length_empirical, .params = of_mix};
+    rng_init(&length->rng, options->seed, options->run, name, 0);
+    int (*check)(const void *, const char *, struct diag *) = length->distribution->check;
+    return check != NULL ? check(length->params, options->where, diag) : 0;
+}
+
+/* Takes lengths from `prompt` and `output`, or from the mix where they have no entry. `options->stream` names the
+ * random streams of the kind, `index` keeps its block ids apart from those of other kinds. Returns 0, SIM_E_CONFIG or
+ * SIM_E_NOMEM. Call request_kind_fini also after failure. */
+static int request_kind_init(struct request_kind *kind, const struct config_variant *prompt,
+                             const struct config_variant *output, const struct request_mix *mix,
+                             const struct session_params *sessions, size_t index, const struct source_options *options,
+                             struct diag *diag)
+{
+    int code = init_length(prompt, &mix->prompt, "prompt", options, &kind->prompt, diag);
+    if (code == 0) code = init_length(output, &mix->output, "output", options, &kind->output, diag);
+    if (code == 0) code = sessions_init(&kind->sessions, sessions, options, diag);
+    kind->sessions.next_id += (uint64_t)index << SESSION_ID_BITS;
+    return code;
+}
+
+static void request_kind_fini(struct request_kind *kind)
+{
+    sessions_fini(&kind->sessions);
+}
+
+/* Fills all of a record except id and time. Returns 0 or SIM_E_NOMEM. */
+static int request_kind_draw(struct request_kind *kind, struct request_record *request, struct diag *diag)
+{
+    struct length_source *prompt = &kind->prompt, *output = &kind->output;
+    request->prompt_tokens = length_draw(prompt->distribution, prompt->params, &prompt->rng);
+    request->output_tokens = length_draw(output->distribution, output->params, &output->rng);
+    request->class_name = kind->name;
+    return sessions_next(&kind->sessions, request, diag);
+}
+
+#define ROW_OF struct request_class_params
+static const struct config_field request_class_fields[] = {
+    ROW_REAL("share", share, OPTIONAL, WITHIN(DBL_MIN, 1e9),
+             "weight of this class among the common arrivals"),
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "separate arrivals instead of a share"),
+    ROW_CHOICE("mix", mix, OPTIONAL, request_class_mix_names,
+               "public trace whose lengths are the defaults of this class; common: those of all classes"),
+    ROW_VARIANT("prompt", prompt, OPTIONAL, "length", "distribution", "prompt lengths"),
+    ROW_VARIANT("output", output, OPTIONAL, "length", "distribution", "output lengths"),
+    {0}};
+#undef ROW_OF
+
+/* --- The generator --- */
 
 struct generate_params {
     struct trace_transform transform;
@@ -261,22 +437,16 @@ static int open_requests(const void *params, const struct source_options *option
     return code != 0 ? code : stream_to_requests(stream, source, diag);
 }
 
-#define LENGTH_PARAM(member, help_)                                                                                    \
-    {                                                                                                                  \
-        .name = #member, .kind = CONFIG_VARIANT, .flags = CONFIG_OPTIONAL,                                             \
-        .offset = offsetof(struct generate_params, member), .family = "length", .tag = "distribution", .help = help_   \
-    }
-
 #define ROW_OF struct generate_params
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
     TRACE_LENGTH_PARAMS,
-    GENERATE_END_PARAMS(struct generate_params),
+    GENERATE_END_PARAMS,
     ROW_CHOICE("mix", mix, DEFAULT("azure-conversation"), request_mix_names,
                "public trace whose statistics are the defaults"),
     ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "when requests come"),
-    LENGTH_PARAM(prompt, "prompt lengths"),
-    LENGTH_PARAM(output, "output lengths"),
+    ROW_VARIANT("prompt", prompt, OPTIONAL, "length", "distribution", "prompt lengths"),
+    ROW_VARIANT("output", output, OPTIONAL, "length", "distribution", "output lengths"),
     ROW_SECTION("sessions", sessions, FILLED, session_fields, "prefixes that prompts share"),
     ROW_MAP("classes", classes, OPTIONAL, WITHIN(0, 256), struct request_class_params, request_class_fields,
             "classes of requests, by name; otherwise all requests are of one kind"),

@@ -10,7 +10,6 @@
 #include "sim/cli/trace/trace_replay.h"
 #include "sim/cli/trace/trace_report.h"
 #include "sim/core/number.h"
-#include "traces/check.h"
 #include "traces/convert.h"
 #include "traces/registry.h"
 #include "traces/stat.h"

@@ -3,7 +3,6 @@
 #define ORRERY_CLI_TRACE_TRACE_REPORT_H
 
 #include "sim/cli/trace/trace_cache.h"
-#include "traces/check.h"
 #include "traces/stat.h"
 
 #include <stdbool.h>

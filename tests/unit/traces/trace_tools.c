@@ -3,7 +3,6 @@
 
 #include "sim/core/output.h"
 #include "tests/support/trace_source.h"
-#include "traces/check.h"
 #include "traces/convert.h"
 #include "traces/stat.h"
 

@@ -1,6 +1,46 @@
-#include "traces/generate/length.h"
+#include "traces/generate/distribution.h"
 
 #include <math.h>
+
+/* --- Functions given by points --- */
+
+#define TWO_PI 6.283185307179586
+#define SQRT_2 1.4142135623730951
+
+size_t cdf_find(const struct cdf_point *points, size_t n, double frac)
+{
+    size_t first = 0;
+    for (size_t left = n - 1; left > 0;) {
+        const size_t half = (left + 1) / 2;
+        first = points[first + half - 1].cdf_frac < frac ? first + half : first; /* branch-free: unpredictable */
+        left -= half;
+    }
+    return first;
+}
+
+double cdf_quantile(const struct cdf_point *points, size_t n, enum cdf_shape shape, double frac)
+{
+    size_t i = cdf_find(points, n, frac);
+    const struct cdf_point *high = &points[i];
+    if (i == 0 || shape == CDF_STEPS) return high->value;
+    const struct cdf_point *low = high - 1;
+    double share = (frac - low->cdf_frac) / (high->cdf_frac - low->cdf_frac);
+    if (shape == CDF_LOG) return low->value * pow(high->value / low->value, share);
+    return low->value + share * (high->value - low->value);
+}
+
+double normal_draw(struct rng *rng)
+{
+    double u = rng_uniform(rng), v = rng_uniform(rng);
+    return sqrt(-2 * log(u)) * cos(TWO_PI * v);
+}
+
+double normal_cdf(double z)
+{
+    return erfc(-z / SQRT_2) / 2;
+}
+
+/* --- Lengths in tokens --- */
 
 int32_t length_draw(const struct length_distribution *distribution, const void *params, struct rng *rng)
 {
@@ -20,14 +60,10 @@ static double fixed_draw(const void *params, struct rng *rng)
     return (double)((const struct fixed_params *)params)->tokens;
 }
 
-#define TOKENS_FIELD(type, member, key, flags_, value_, help_)                                                         \
-    {                                                                                                                  \
-        .name = key, .kind = CONFIG_INT, .flags = flags_, .offset = offsetof(type, member), .value = value_, .min = 1, \
-        .max = INT32_MAX, .help = help_                                                                                \
-    }
-
+#define ROW_OF struct fixed_params
 static const struct config_field fixed_params[] = {
-    TOKENS_FIELD(struct fixed_params, tokens, "tokens", CONFIG_REQUIRED, NULL, "of every request"), {0}};
+    ROW_INT("tokens", tokens, REQUIRED, WITHIN(1, INT32_MAX), "of every request"), {0}};
+#undef ROW_OF
 
 static const struct length_distribution length_fixed = {.name = "fixed",
                                                  .summary = "always the same",
@@ -55,10 +91,12 @@ static int uniform_check(const void *params, const char *where, struct diag *dia
                       (long long)uniform->min, (long long)uniform->max);
 }
 
+#define ROW_OF struct uniform_params
 static const struct config_field uniform_params[] = {
-    TOKENS_FIELD(struct uniform_params, min, "min", CONFIG_REQUIRED, NULL, "shortest"),
-    TOKENS_FIELD(struct uniform_params, max, "max", CONFIG_REQUIRED, NULL, "longest"),
+    ROW_INT("min", min, REQUIRED, WITHIN(1, INT32_MAX), "shortest"),
+    ROW_INT("max", max, REQUIRED, WITHIN(1, INT32_MAX), "longest"),
     {0}};
+#undef ROW_OF
 
 static const struct length_distribution length_uniform = {.name = "uniform",
                                                    .summary = "every length from min to max equally likely",
@@ -94,8 +132,8 @@ static int lognormal_check(const void *params, const char *where, struct diag *d
 static const struct config_field lognormal_params[] = {
     ROW_REAL("mean", mean_tokens, REQUIRED, WITHIN(1, 1e9), "in tokens, before clipping"),
     ROW_REAL("cv", cv, DEFAULT("1"), WITHIN(0, 100), "standard deviation over the mean, before clipping"),
-    TOKENS_FIELD(struct lognormal_params, min, "min", 0, "1", "shorter lengths are raised to this"),
-    TOKENS_FIELD(struct lognormal_params, max, "max", 0, "2147483647", "longer lengths are reduced to this"),
+    ROW_INT("min", min, DEFAULT("1"), WITHIN(1, INT32_MAX), "shorter lengths are raised to this"),
+    ROW_INT("max", max, DEFAULT("2147483647"), WITHIN(1, INT32_MAX), "longer lengths are reduced to this"),
     {0}};
 #undef ROW_OF
 

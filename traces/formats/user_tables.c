@@ -1,0 +1,260 @@
+/* Tables whose columns the user names: "columns": {"arrival": "TIMESTAMP", ...}, or numbers ("1" is the first) when the
+ * file has no header. With the default names, csv and csv-jobs read what `orrery trace convert` writes.
+ *
+ * Numeric times count from the file's own zero, calendar times from the first record; "origin" changes that. */
+#include "traces/formats/file_trace.h"
+#include "traces/registry.h"
+
+#include "sim/core/number.h"
+
+#include <string.h>
+
+enum { ORIGIN_AUTO, ORIGIN_ZERO, ORIGIN_FIRST };
+enum { DELIMITER_COMMA, DELIMITER_SEMICOLON, DELIMITER_TAB, DELIMITER_BLANKS };
+
+static const char *const delimiter_names[] = {"comma", "semicolon", "tab", "blanks", NULL};
+static const char *const origin_names[] = {"auto", "zero", "first", NULL};
+
+struct user_table {
+    int time_unit; /* enum time_unit */
+    int delimiter; /* of delimiter_names */
+    int origin;
+    bool header;
+};
+
+#define USER_TABLE_PARAMS                                                                                              \
+    ROW_CHOICE("time_unit", table.time_unit, DEFAULT("s"), time_unit_names,                                            \
+               "unit of the time column; or calendar times"),                                                          \
+        ROW_CHOICE("delimiter", table.delimiter, DEFAULT("comma"), delimiter_names, "separator of columns"),           \
+        ROW_CHOICE("origin", table.origin, DEFAULT("auto"), origin_names,                                              \
+                   "time 0: the file's own zero, or the first record (auto: that for calendar times)"),                \
+        ROW_BOOL("header", table.header, DEFAULT("true"), "the first row names the columns")
+
+/* 0-based; -1 when the text is not the number of a column. */
+static int column_number(const char *text)
+{
+    int64_t number;
+    if (number_i64(text, strlen(text), &number) != NUMBER_OK || number < 1 || number > INT32_MAX) return -1;
+    return (int)(number - 1);
+}
+
+/* Sets `format` as the user chose, with its columns in the two arrays of `n`. In a file without header, an optional
+ * column that is not given as a number is absent. Returns 0 or SIM_E_CONFIG. */
+static int user_columns(const struct user_table *table, const char *const *names, const bool *optional, size_t n,
+                        const char *where, struct csv_column *columns, int *positions, struct row_format *format,
+                        struct diag *diag)
+{
+    static const char delimiters[] = {[DELIMITER_COMMA] = ',', [DELIMITER_SEMICOLON] = ';', [DELIMITER_TAB] = '\t'};
+    bool blanks = table->delimiter == DELIMITER_BLANKS;
+    format->csv = (struct csv_options){.dialect = blanks ? CSV_DIALECT_BLANKS : CSV_DIALECT_DELIMITED,
+                                       .delimiter = blanks ? 0 : delimiters[table->delimiter]};
+    format->no_header = !table->header;
+    format->positions = positions;
+    format->from_first = table->origin == ORIGIN_FIRST ||
+                         (table->origin == ORIGIN_AUTO && table->time_unit == TIME_CALENDAR);
+    for (size_t i = 0; i < n; i++) {
+        columns[i] = (struct csv_column){.name = names[i], .optional = optional[i]};
+        positions[i] = column_number(names[i]);
+        if (!table->header && positions[i] < 0 && !optional[i]) {
+            return diag_error(diag, SIM_E_CONFIG, where, "the first column is \"1\"",
+                              "without a header, columns are numbers, got '%s'", names[i]);
+        }
+    }
+    return 0;
+}
+
+/* --- csv --- */
+
+/* Any table of requests. By default: arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated
+ * by blanks) and class. Requests with 0 tokens on either side are left out and counted. */
+enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, CLASS, REQUEST_COLUMNS };
+
+struct csv_params {
+    struct trace_file file;
+    struct user_table table;
+    int64_t block_tokens;
+    const char *columns[REQUEST_COLUMNS]; /* CLASS: NULL when the user has not named it */
+};
+
+/* "17 4 250": the ids of the prompt's blocks. */
+static bool read_prefix(struct reader *reader, int64_t block_tokens, struct request_record *request)
+{
+    struct prefix_blocks *blocks = reader->format.state;
+    struct csv_field field = reader_text(reader, PREFIX);
+    const char *at = field.chars, *end = at + field.n_chars;
+    blocks->n = 0;
+    while (at < end) {
+        const char *blank = memchr(at, ' ', (size_t)(end - at));
+        size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
+        int64_t id;
+        if (number_i64(at, n_chars, &id) != NUMBER_OK || id < 0) {
+            reader_bad(reader, PREFIX, NULL, "'%s' must be block ids separated by blanks, got '%.*s'",
+                       reader->columns[PREFIX].name, (int)(n_chars < 60 ? n_chars : 60), at);
+            return false;
+        }
+        if (!prefix_blocks_add(blocks, (uint64_t)id)) return reader_no_memory(reader);
+        at += n_chars + (blank != NULL);
+    }
+    prefix_blocks_give(blocks, block_tokens, request);
+    return true;
+}
+
+static enum row_result read_request(struct reader *reader, union trace_record *record)
+{
+    const struct csv_params *params = (const struct csv_params *)reader->file;
+    sim_ns arrival_ns;
+    int64_t prompt, output;
+    if (!reader_time(reader, ARRIVAL, (enum time_unit)params->table.time_unit, &arrival_ns) ||
+        !reader_tokens(reader, PROMPT, &prompt) || !reader_tokens(reader, OUTPUT, &output)) {
+        return ROW_BAD;
+    }
+    enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
+    if (result != ROW_KEPT) return result;
+    if (!read_prefix(reader, params->block_tokens, &record->request) ||
+        !reader_class(reader, CLASS, &record->request.class_name))
+        return ROW_BAD;
+    return ROW_KEPT;
+}
+
+static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
+                         struct diag *diag)
+{
+    const struct csv_params *csv = params;
+    const bool names_class = csv->columns[CLASS] != NULL;
+    const bool optional[REQUEST_COLUMNS] = {[PREFIX] = true, [CLASS] = !names_class};
+    const char *names[REQUEST_COLUMNS];
+    struct csv_column columns[REQUEST_COLUMNS];
+    int positions[REQUEST_COLUMNS];
+    struct row_format rows = {.requests = true,
+                              .columns = columns,
+                              .n_columns = REQUEST_COLUMNS,
+                              .row = read_request,
+                              .destroy_state = prefix_blocks_destroy};
+    memcpy(names, csv->columns, sizeof names);
+    if (!names_class) names[CLASS] = "class";
+    int code = user_columns(&csv->table, names, optional, REQUEST_COLUMNS, options->where, columns, positions, &rows,
+                            diag);
+    if (code != 0) return code;
+    rows.state = prefix_blocks_create();
+    if (rows.state == NULL) return diag_nomem(diag);
+    return file_trace_requests(&rows, &csv->file, options, source, diag);
+}
+
+#define ROW_OF struct csv_params
+static const struct config_field request_columns[] = {
+    ROW_TEXT("arrival", columns[ARRIVAL], DEFAULT("arrival_s"), ANY, "time of arrival"),
+    ROW_TEXT("prompt", columns[PROMPT], DEFAULT("prompt_tokens"), ANY, "prompt length in tokens"),
+    ROW_TEXT("output", columns[OUTPUT], DEFAULT("output_tokens"), ANY, "output length in tokens"),
+    ROW_TEXT("prefix", columns[PREFIX], DEFAULT("prefix_blocks"), ANY, "ids of the prompt's blocks; may be absent"),
+    ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
+             "class of the request; default: the column \"class\", if present"),
+    {0}};
+
+static const struct config_field request_params[] = {
+    TRACE_TIME_PARAMS,
+    TRACE_LENGTH_PARAMS,
+    TRACE_FILE_PARAMS("false"),
+    USER_TABLE_PARAMS,
+    PREFIX_BLOCK_PARAM,
+    {.name = "columns", .kind = CONFIG_SECTION, .fields = request_columns, .help = "names or numbers of the columns"},
+    {0}};
+#undef ROW_OF
+
+const struct trace_format trace_csv = {.name = "csv",
+                                       .summary = "any table of requests, with your own column names",
+                                       .source = "",
+                                       .params = request_params,
+                                       .params_bytes = sizeof(struct csv_params),
+                                       .open_requests = open_requests};
+
+/* --- csv-jobs --- */
+
+/* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based row
+ * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
+ * (group, user, type), completed (fate; the other two are cancelled and failed). */
+enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, JOB_COLUMNS };
+
+static const struct fate_word fates[] = {
+    {"completed", JOB_COMPLETES}, {"cancelled", JOB_IS_CANCELLED}, {"failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
+
+struct csv_jobs_params {
+    struct job_file job_file;
+    struct user_table table;
+    int duration_unit; /* enum time_unit - 1: a duration is no calendar time */
+    const char *columns[JOB_COLUMNS];
+};
+
+static bool read_optional_i32(struct reader *reader, int column, int32_t max, int32_t *value)
+{
+    return !reader_has(reader, column) || reader_i32(reader, column, 0, max, value);
+}
+
+static bool read_optional(struct reader *reader, const struct csv_jobs_params *params, struct job_record *job)
+{
+    enum time_unit unit = (enum time_unit)(params->duration_unit + 1);
+    if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
+    if (!read_optional_i32(reader, NODES, INT32_MAX, &job->nodes)) return false;
+    if (!read_optional_i32(reader, GPU_MILLI, 1000, &job->gpu_milli)) return false;
+    job->fate = file_trace_fate(reader, FATE, fates);
+    return file_trace_names(reader, ID, GROUP, USER, TYPE, job);
+}
+
+static enum row_result read_job(struct reader *reader, union trace_record *record)
+{
+    const struct csv_jobs_params *params = (const struct csv_jobs_params *)reader->file;
+    struct job_record *job = &record->job;
+    *job = (struct job_record){.id = reader->row};
+    if (!reader_time(reader, SUBMIT, (enum time_unit)params->table.time_unit, &job->submit_ns) ||
+        !reader_duration(reader, DURATION, (enum time_unit)(params->duration_unit + 1), &job->duration_ns) ||
+        !reader_i32(reader, GPUS, 0, INT32_MAX, &job->gpus) || !read_optional(reader, params, job)) {
+        return ROW_BAD;
+    }
+    return file_trace_job(reader, job);
+}
+
+static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
+                     struct diag *diag)
+{
+    static const bool optional[JOB_COLUMNS] = {
+        [ID] = true, [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true, [USER] = true, [TYPE] = true, [FATE] = true};
+    const struct csv_jobs_params *jobs = params;
+    struct csv_column columns[JOB_COLUMNS];
+    int positions[JOB_COLUMNS];
+    struct row_format rows = {.columns = columns, .n_columns = JOB_COLUMNS, .row = read_job};
+    int code = user_columns(&jobs->table, jobs->columns, optional, JOB_COLUMNS, options->where, columns, positions,
+                            &rows, diag);
+    return code != 0 ? code : file_trace_jobs(&rows, &jobs->job_file, options, source, diag);
+}
+
+#define ROW_OF struct csv_jobs_params
+static const struct config_field job_columns[] = {
+    ROW_TEXT("submit", columns[SUBMIT], DEFAULT("submit_s"), ANY, "time of submission"),
+    ROW_TEXT("duration", columns[DURATION], DEFAULT("duration_s"), ANY, "run time on the GPUs asked for"),
+    ROW_TEXT("gpus", columns[GPUS], DEFAULT("gpus"), ANY, "GPUs asked for"),
+    ROW_TEXT("id", columns[ID], DEFAULT("job_id"), ANY, "number of the job"),
+    ROW_TEXT("nodes", columns[NODES], DEFAULT("nodes"), ANY, "nodes asked for"),
+    ROW_TEXT("gpu_milli", columns[GPU_MILLI], DEFAULT("gpu_milli"), ANY, "share of the one GPU, in 1/1000"),
+    ROW_TEXT("estimate", columns[ESTIMATE], DEFAULT("estimate_s"), ANY, "what the user said it would take"),
+    ROW_TEXT("group", columns[GROUP], DEFAULT("group"), ANY, "virtual cluster, partition or type"),
+    ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user who submitted the job"),
+    ROW_TEXT("type", columns[TYPE], DEFAULT("type"), ANY, "name of its entry under \"jobs.types\""),
+    ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "completed, cancelled or failed at the end of its run time"),
+    {0}};
+
+static const struct config_field job_params[] = {
+    TRACE_TIME_PARAMS,
+    TRACE_FILE_PARAMS("false"),
+    TRACE_JOB_PARAMS,
+    USER_TABLE_PARAMS,
+    ROW_CHOICE("duration_unit", duration_unit, DEFAULT("s"), time_unit_names + 1,
+               "unit of the duration and estimate columns"),
+    {.name = "columns", .kind = CONFIG_SECTION, .fields = job_columns, .help = "names or numbers of the columns"},
+    {0}};
+#undef ROW_OF
+
+const struct trace_format trace_csv_jobs = {.name = "csv-jobs",
+                                            .summary = "any table of jobs, with your own column names",
+                                            .source = "",
+                                            .params = job_params,
+                                            .params_bytes = sizeof(struct csv_jobs_params),
+                                            .open_jobs = open_jobs};
