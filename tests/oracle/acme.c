@@ -3,9 +3,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { N_JOBS = 200000 };
 
 struct vertex {
@@ -52,11 +49,10 @@ static void check_cluster(const char *mix, const char *cluster, int n_vertices)
     const char *path = test_shared("job_traces/five_clusters_duration_queue_size_cdfs.csv");
     if (path == NULL) return;
     struct job_record *jobs = calloc(N_JOBS, sizeof *jobs);
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     CHECK_EQ_INT(trace_source_jobs(&trace, 1, "{'format': 'generate-jobs', 'mix': '%s', 'count': %d}", mix, N_JOBS), 0);
     for (int i = 0; i < N_JOBS; i++) CHECK_EQ_INT(trace_source_job(&trace, &jobs[i]), 1);
     CHECK_EQ_INT(check_vertices(path, cluster, jobs), n_vertices);
-    trace_source_close(&trace);
     free(jobs);
 }
 

@@ -7,10 +7,6 @@
 #include "tests/support/class_fit.h"
 #include "tests/support/profile_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #define AICONFIGURATOR "gpu_profiles/aiconfigurator/"
 #define LLMSERVINGSIM "gpu_profiles/llmservingsim/"
 
@@ -27,7 +23,7 @@ static void check_held_out(const char *gpu, enum kernel_class class, const char 
 {
     const char *path = test_shared(path_below_data);
     if (path == NULL) return;
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct fold_report report;
     MUST(profile_fixture_init(&fixture, gpu) == 0 && profile_fixture_read(&fixture, path) == 0);
     thin(&fixture.files[0]);
@@ -36,7 +32,6 @@ static void check_held_out(const char *gpu, enum kernel_class class, const char 
     CHECK(error->rows > 1000);
     CHECK(error->median <= median && error->p90 <= p90);
     CHECK(error->median < 0.6 * roofline->median && error->p90 < 0.7 * roofline->p90);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(unseen_heads_of_an_a100)
@@ -78,11 +73,10 @@ TEST(chunks_and_sequences_of_one_llm)
     for (size_t i = 0; i < 2; i++) {
         const char *path = test_shared(files[i][1]);
         if (path == NULL) return;
-        struct profile_fixture fixture;
+        SCOPED(profile_fixture) fixture;
         MUST(profile_fixture_init(&fixture, files[i][0]) == 0 && profile_fixture_read(&fixture, path) == 0);
         check_fit(&fixture, KERNEL_PREFILL_ATTENTION, 0.08, 0.38);
         check_fit(&fixture, KERNEL_DECODE_ATTENTION, 0.02, 0.06);
-        profile_fixture_fini(&fixture);
     }
 }
 
@@ -99,7 +93,7 @@ static void check_mixed(const char *gpu, const char *path_below_data, double med
     enum { MOST = 32768 };
     const char *path = test_shared(path_below_data);
     if (path == NULL) return;
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibration calibration;
     double *one = mem_zalloc(2 * (size_t)MOST, sizeof *one), *two = one + MOST;
     char line[200];
@@ -135,7 +129,6 @@ static void check_mixed(const char *gpu, const char *path_below_data, double med
     const struct fit_error mixed = fit_error_of(one, n), sum = fit_error_of(two, n);
     CHECK(mixed.rows > 8000 && mixed.median < median && mixed.median < 0.3 * sum.median);
     mem_free(one);
-    profile_fixture_fini(&fixture);
 }
 
 /* The shipped decode parameters against rows of sequences that are alike, which are only a part of what they were
@@ -144,7 +137,7 @@ static void check_alike(const char *gpu, const char *path_below_data, double med
 {
     const char *path = test_shared(path_below_data);
     if (path == NULL) return;
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibration calibration;
     struct fit_error error;
     MUST(profile_fixture_init(&fixture, gpu) == 0 && profile_fixture_read(&fixture, path) == 0);
@@ -154,7 +147,6 @@ static void check_alike(const char *gpu, const char *path_below_data, double med
     MUST(fit_measure(KERNEL_DECODE_ATTENTION, profile->rows, profile->n, params, 0.0, (double)INFINITY, &error) == 0);
     CHECK(error.rows > 90 && error.median <= median);
     CHECK(params->decode.straggle_frac > 0.2 && params->decode.straggle_frac < 0.4);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(sequences_that_are_alike)
@@ -174,7 +166,7 @@ TEST(prompts_and_sequences_in_one_launch)
 TEST(flash_attention_2_forward)
 {
     static const double tflop_per_s[] = {122.0, 157.0, 200.0, 224.0, 222.0, 225.0};
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     MUST(profile_fixture_read(&fixture, "configs/calibration/measured/flash-attention-2.csv") == 0);
     const struct profile *points = &fixture.files[0];
@@ -189,5 +181,4 @@ TEST(flash_attention_2_forward)
         CHECK_NEAR(points->rows[i].measured_s * tflop_per_s[i] * 1e12 / time.flop, 1.0, 1e-4);
         CHECK_NEAR(time.flop / time.seconds / 1e12, tflop_per_s[i], 0.12 * tflop_per_s[i]);
     }
-    profile_fixture_fini(&fixture);
 }

@@ -41,31 +41,28 @@ static bool start(struct cost_fixture *fixture)
 /* YF-1, first part: 2 operations per parameter and token. */
 TEST(prompts_without_attention)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(start(&fixture));
     CHECK_NEAR(prompt_s(&fixture, 4096, 0.0), 0.89, 0.05 * 0.89);
     CHECK_NEAR(prompt_s(&fixture, 50000, 0.0), 10.9, 0.05 * 10.9);
-    cost_fixture_fini(&fixture);
 }
 
 /* YF-1: 14.1 s for 50K tokens is what half of causal attention takes; all of it takes 17.8 s. */
 TEST(long_prompts_by_both_counts)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(start(&fixture));
     CHECK_NEAR(prompt_s(&fixture, 50000, 0.25), 14.1, 0.05 * 14.1);
     CHECK_NEAR(prompt_s(&fixture, 50000, 0.5), 17.8, 0.02 * 17.8);
-    cost_fixture_fini(&fixture);
 }
 
 /* YF-2: 250 tokens, each of which reads all weights and the cache. */
 TEST(answers_at_the_memory_bandwidth)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(start(&fixture));
     CHECK_NEAR(answer_s(&fixture, 50000), 9.8, 0.05 * 9.8);
     CHECK_NEAR(answer_s(&fixture, 4096), 8.5, 0.05 * 8.5);
-    cost_fixture_fini(&fixture);
 }
 
 /* The kernels' laws at the same peaks are the closed forms: what tiles compute beyond the mask is little at 50K. */
@@ -73,7 +70,7 @@ TEST(kernels_at_the_peak_are_the_closed_forms)
 {
     static const union kernel_params prefill = {.prefill = {0.0, 1.0, 1.0, 0.0, 20.0, 1.0, 0.0, .flash3 = 0.0}};
     static const union kernel_params decode = {.decode = {0.0, 1.0, 1e3, 0.0, 0.0, 0.0, 0.0, .flash3 = 1.0}};
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(start(&fixture));
     const double n = 50000.0;
     const struct prefill_shape prompt = {.sequences = 1.0, .tokens = n, .pairs = n * n, .q_heads = 56.0,
@@ -87,5 +84,4 @@ TEST(kernels_at_the_peak_are_the_closed_forms)
     const double causal_s = 2.0 * n * n * 56.0 * 128.0 * layers / 312e12;
     CHECK_NEAR(layers * prompt_attention_s, causal_s, 0.01 * causal_s);
     CHECK_NEAR(layers * token_attention_s, 50000.0 * 245760.0 / 2.039e12, 1e-4);
-    cost_fixture_fini(&fixture);
 }

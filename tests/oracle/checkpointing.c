@@ -7,8 +7,6 @@
 #include "models/checkpoint.h"
 
 #include <gsl/gsl_multifit.h>
-#include <math.h>
-#include <stdio.h>
 
 static const struct checkpoint_cost cases[] = {
     {60, 0, 300, 10800}, {5, 0, 120, 10800}, {60, 0, 300, 86400}, {300, 0, 600, 10800}};

@@ -5,8 +5,6 @@
 #include "analysis/calibrate/folds.h"
 #include "tests/support/profile_fixture.h"
 
-#include <math.h>
-
 #define MIB 1048576.0
 
 static const double nccl_bar = 0.10, custom_bar = 0.05, vidur_bar = 0.10; /* held-out medians */
@@ -102,13 +100,12 @@ static void check_nccl(const char *gpu, const char *path, size_t step)
 {
     static const enum kernel_class classes[] = {KERNEL_ALL_REDUCE, KERNEL_ALL_GATHER, KERNEL_REDUCE_SCATTER,
                                                 KERNEL_ALL_TO_ALL};
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     if (read_shared(&fixture, gpu, path)) {
         thin_rows(&fixture.files[0], step);
         for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
             CHECK(held_out_median(&fixture, classes[i]) < nccl_bar);
     }
-    profile_fixture_fini(&fixture);
 }
 
 TEST(nccl_is_predicted)
@@ -119,14 +116,13 @@ TEST(nccl_is_predicted)
 
 static void check_custom(const char *gpu, const char *path)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct fold_report report = {0};
     if (read_shared(&fixture, gpu, path)) {
         run_folds(&fixture, KERNEL_DIRECT_ALL_REDUCE, &report);
         CHECK(report.held_out.cuts[CUT_ALL].median < custom_bar);
         check_network_is_not_fitted(&report.params);
     }
-    profile_fixture_fini(&fixture);
 }
 
 TEST(custom_all_reduces_are_predicted)
@@ -137,12 +133,11 @@ TEST(custom_all_reduces_are_predicted)
 
 static void check_vidur(const char *gpu, const char *path, enum kernel_class class)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     if (read_shared(&fixture, gpu, path)) {
         thin_rows(&fixture.files[0], fixture.files[0].n / 200);
         CHECK(held_out_median(&fixture, class) < vidur_bar);
     }
-    profile_fixture_fini(&fixture);
 }
 
 TEST(vidur_is_predicted)

@@ -7,10 +7,6 @@
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_linalg.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Lifetimes --- */
 
@@ -33,7 +29,6 @@ static size_t lives(const char *lifetime, double *lives_s, size_t most)
         lives_s[n++] = rows->decisions[i].t_s - before_s;
         before_s = rows->decisions[i].t_s;
     }
-    bed_free(rows);
     return n;
 }
 
@@ -130,7 +125,6 @@ static double simulated_availability(const struct group *group, int seed)
     struct bed_rows *rows = bed_run(text, &(struct bed_options){.no_detail = true});
     CHECK_EQ_INT(rows->code, 0);
     const double available = bed_metric(rows, "failure.available_frac[feed]");
-    bed_free(rows);
     return available;
 }
 
@@ -170,7 +164,6 @@ static double available(const char *failures, const char *until)
     struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
     CHECK_EQ_INT(rows->code, 0);
     const double frac = bed_metric(rows, "cluster.available_frac");
-    bed_free(rows);
     return frac;
 }
 
@@ -205,7 +198,6 @@ TEST(jobs_wait_for_repairs)
     CHECK_NEAR(bed_metric(rows, "job.wait_gpu_s.sum"), 8 * (5 + 70), 1e-9);
     CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[node]"), 8 * 495, 1e-9);
     CHECK_NEAR(rows->end_s, 2070, 1e-9);
-    bed_free(rows);
 }
 
 /* A job of CPUs alone goes down with its node, and starts again when that is back. */
@@ -223,7 +215,6 @@ TEST(jobs_of_cpus_alone_are_struck)
     CHECK_NEAR(bed_job(rows, 0)->end_s, 1300 + 700, 1e-9);
     CHECK_EQ_INT(bed_job(rows, 0)->restarts, 1);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 1310, 1e-9); /* nobody starts on a node that is away */
-    bed_free(rows);
 }
 
 /* A shock whose nodes fail one by one is one event, as when they fail at once: the same shocks. */
@@ -242,7 +233,6 @@ TEST(staggered_shocks_count_once)
         struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
         events[i] = bed_metric(rows, "failure.events[rack]");
         unseen[i] = bed_metric(rows, "failure.unseen[rack]");
-        bed_free(rows);
     }
     CHECK(events[0] > 150 && events[0] == events[1]);
     CHECK(unseen[0] == unseen[1]);
@@ -266,7 +256,6 @@ TEST(neighbours_need_not_stand_side_by_side)
         CHECK_EQ_INT(rows->code, 0);
         if (seed == 0) saves_s = bed_metric(rows, "job.checkpoint_gpu_s.sum");
         CHECK(saves_s > 0 && bed_metric(rows, "job.checkpoint_gpu_s.sum") == saves_s);
-        bed_free(rows);
     }
 }
 
@@ -289,7 +278,6 @@ TEST(unequal_nodes_are_missed_by_their_gpus)
     CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1 - 300 / 2000.0, 1e-12);
     CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 1);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 1900, 1e-9);
-    bed_free(rows);
 }
 
 /* The last job is rejected, when a repair is still to come: the run ends there. */
@@ -305,7 +293,6 @@ TEST(repairs_do_not_outlast_a_rejected_job)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_STR(bed_job(rows, 1)->status, "rejected");
     CHECK_NEAR(rows->end_s, 1200, 1e-9);
-    bed_free(rows);
 }
 
 static void check_refused(const char *cluster, const char *failures, const char *text)
@@ -318,7 +305,6 @@ static void check_refused(const char *cluster, const char *failures, const char 
     struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.quiet = true});
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, text) != NULL);
-    bed_free(rows);
 }
 
 TEST(spare_nodes_without_failing_nodes_are_refused)
@@ -359,7 +345,6 @@ TEST(sharers_copy_their_state_from_a_whole_gpu)
         struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
         CHECK_EQ_INT(rows->code, 0);
         stall_s[i] = rows->n_jobs == 1 ? rows->jobs[0].end_s - 1000 : 0;
-        bed_free(rows);
     }
     CHECK(stall_s[0] > 1);
     CHECK_NEAR(stall_s[0], stall_s[1], 1e-9);
@@ -385,7 +370,6 @@ TEST(preemptions_keep_what_they_are_told_to)
         CHECK_NEAR(job->lost_gpu_s, saved ? 4 * 40 : 0, 1e-9); /* two saves by 220 s, then 40 s of work */
         /* 240 s are done, or 200: the rest with a save after each 100 s but the last */
         CHECK_NEAR(job->end_s, saved ? 310 + 800 + 7 * 10 : 310 + 760 + 7 * 10, 1e-9);
-        bed_free(rows);
     }
 }
 
@@ -423,7 +407,4 @@ TEST(policies_meet_the_same_failures)
         CHECK(bed_metric(a, metrics[i]) == bed_metric(b, metrics[i]) && bed_metric(a, metrics[i]) > 0);
     CHECK(bed_metric(a, "failure.interrupts") > 0 && bed_metric(b, "failure.interrupts") > 0);
     CHECK(bed_equal(b, again));
-    bed_free(a);
-    bed_free(b);
-    bed_free(again);
 }

@@ -5,11 +5,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { POLICIES = 6, SEEDS = 10, FIRST_SEED = 42 };
 
 #ifdef __SANITIZE_ADDRESS__
@@ -53,11 +48,10 @@ static bool is_text(const struct csv_field *field, const char *text)
 static bool read_released(const char *file, const char *trace, int column, struct mean means[POLICIES])
 {
     const char *path = test_shared(file);
-    struct diag diag;
+    struct diag diag = {0};
     struct input *input;
     struct csv *csv;
     memset(means, 0, POLICIES * sizeof *means);
-    diag_init(&diag);
     if (path == NULL || !CHECK_EQ_INT(input_open(path, &input, &diag), 0)) return false;
     if (!CHECK_EQ_INT(csv_create(input, &(struct csv_options){0}, &csv, &diag), 0)) return false;
     while (csv_next(csv, &diag) == 1) {

@@ -5,9 +5,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum { JOBS = 60000, BATCHES = 30, BATCH = JOBS / BATCHES };
 
 static const double Z99 = 2.5758;

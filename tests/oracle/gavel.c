@@ -10,9 +10,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum { JOBS = 400 };
 
 #define FIXTURES "tests/fixtures/gavel/"
@@ -55,7 +52,7 @@ struct peer {
 static double compare(const struct peer *peer)
 {
     struct job_record records[JOBS] = {0};
-    struct jobrun run;
+    SCOPED(jobrun) run = {0};
     read_jobs(records);
     jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = JOBS, .cluster = {.nodes = 8, .gpus_per_node = 8},
                                             .scheduler = peer->scheduler, .types = packing()}, 0);
@@ -77,7 +74,6 @@ static double compare(const struct peer *peer)
     CHECK_NEAR(run.mean_jct_s, peer->mean_jct_s, 0.05 * peer->mean_jct_s);
     CHECK(same >= peer->same);
     const double mean_s = run.mean_jct_s;
-    jobrun_fini(&run);
     return mean_s;
 }
 
@@ -103,10 +99,9 @@ TEST(an_allocation_at_time_zero_counts_for_none)
         const double first_s = i * 5.0;
         struct job_record records[] = {jobrun_record(0, first_s, 100, 1), jobrun_record(1, first_s + 10, 100, 1),
                                        jobrun_record(2, first_s + 1925, 100, 1)};
-        struct jobrun run;
+        SCOPED(jobrun) run;
         jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = 3, .cluster = {.nodes = 1, .gpus_per_node = 1},
                                                 .scheduler = "gavel-fifo"}, 0);
         CHECK_NEAR(run.jobs[1].start_s, i == 0 ? 100 : first_s + 1925, 1e-9);
-        jobrun_fini(&run);
     }
 }

@@ -8,11 +8,6 @@
 #include "sim/core/csv.h"
 #include "tests/support/class_fit.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 enum { MAX_ITERATIONS = 32 };

@@ -5,8 +5,6 @@
 #include "sim/catalog/calibration.h"
 #include "tests/support/class_fit.h"
 
-#include <math.h>
-
 static const struct catalog catalog = {.root = "configs"};
 static const double low_tokens = 16.0, high_tokens = 256.0, all_tokens = 1e9; /* where the bands end */
 

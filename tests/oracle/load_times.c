@@ -5,10 +5,6 @@
 
 #include "tests/support/bed.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MAX_LOADS = 64 };
 
 static int compare(const void *a, const void *b)
@@ -55,7 +51,6 @@ static double simulated_load_s(const char *llm)
         if (strcmp(rows->decisions[i].action, "up") == 0) up_s = rows->decisions[i].t_s;
     }
     CHECK_EQ_INT(rows->code, 0);
-    bed_free(rows);
     return up_s - start_s;
 }
 

@@ -5,8 +5,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <stdio.h>
-
 enum { JOBS = 400 };
 
 static void read_jobs(struct job_record *records)
@@ -29,7 +27,7 @@ static void compare(const char *scheduler, const char *params, double start_s, d
         .start_ns = sim_ns_from_s(start_s), .resume_ns = 40 * SIM_NS_PER_S, .resume_multi_node_ns = 60 * SIM_NS_PER_S};
     struct job_record records[JOBS] = {0};
     read_jobs(records);
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records,
                                       .n = JOBS,
@@ -41,7 +39,6 @@ static void compare(const char *scheduler, const char *params, double start_s, d
                                       .round_ns = sim_ns_from_s(round_s)},
                 0);
     CHECK_NEAR(run.mean_jct_s, mean_jct_s, tolerance_s);
-    jobrun_fini(&run);
 }
 
 TEST(fifo_is_theirs)

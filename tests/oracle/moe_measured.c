@@ -30,18 +30,16 @@ static double held_out_median(struct profile_fixture *fixture, enum kernel_class
 
 TEST(an_a100_is_predicted)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     if (read_thinned(&fixture, "a100-80-sxm", "gpu_profiles/aiconfigurator/a100_sxm__vllm0.14.0__moe_perf.csv", 31))
         CHECK(held_out_median(&fixture, KERNEL_MOE) < bar);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(an_h100_is_predicted)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     if (read_thinned(&fixture, "h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__vllm0.14.0__moe_perf.csv", 75)) {
         CHECK(held_out_median(&fixture, KERNEL_MOE) < bar);
         CHECK(held_out_median(&fixture, KERNEL_MOE_FP8) < block_bar);
     }
-    profile_fixture_fini(&fixture);
 }

@@ -17,7 +17,7 @@ static const int64_t capacities[N_CAPACITIES] = {1000, 3000, 10000, 30000, 10000
 static bool read_log(struct block_log *log, struct cache_future *future)
 {
     const char *path = test_shared("request_traces/mooncake_fast25_conversation.jsonl");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     *log = (struct block_log){0};
     if (path == NULL) return false;
@@ -26,7 +26,6 @@ static bool read_log(struct block_log *log, struct cache_future *future)
     while ((code = trace.requests->next(trace.requests, &record, NULL)) == 1)
         CHECK_EQ_INT(block_log_add(log, record.prefix_blocks, record.n_prefix_blocks), 0);
     CHECK_EQ_INT(code, 0);
-    trace_source_close(&trace);
     CHECK_EQ_INT(log->n_blocks, N_BLOCKS);
     CHECK_EQ_INT(block_log_future(log, future), 0);
     return true;
@@ -37,10 +36,8 @@ static struct cache_stat run_with(const struct block_log *log, const struct cach
 {
     const struct policy *policy = policy_find(POLICY_EVICTION, name);
     struct cache_stat stat = {0};
-    struct arena arena;
-    struct diag diag;
-    arena_init(&arena);
-    diag_init(&diag);
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
     if (CHECK(policy != NULL))
         CHECK_EQ_INT(cache_stat_run(log, future,
                                     &(struct cache_stat_setting){.evictor = policy,
@@ -49,7 +46,6 @@ static struct cache_stat run_with(const struct block_log *log, const struct cach
                                                                  .seed = 1},
                                     &stat, &diag),
                      0);
-    arena_fini(&arena);
     return stat;
 }
 

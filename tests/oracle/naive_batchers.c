@@ -3,8 +3,6 @@
 
 #include "tests/support/harness.h"
 
-#include <stdlib.h>
-
 /* Stable: equal arrivals keep their order. */
 static void sort_by_arrival(const struct naive *naive, struct list *list)
 {

@@ -5,9 +5,6 @@
 
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 static int requests_at(const struct replica *replica)
 {
     return replica->waiting.n + replica->swapped.n + replica->remote.n + admitted(replica);

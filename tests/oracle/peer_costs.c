@@ -5,10 +5,6 @@
 #include "models/stated.h"
 #include "tests/support/cost_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum { MAX_REQUESTS = 1024, MAX_LINE = 1 << 16 };
@@ -189,7 +185,7 @@ TEST(splitwise_iterations)
              "{'cost': {'kind': 'table', 'file': {'path': '%s', 'where': ['hardware=h100-80gb', 'tensor_parallel=8'], "
              "'tokens': ['prompt_size', 'batch_size'], 'prefill_time': 'prompt_time', 'decode_time': 'token_time'}}}",
              path);
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(cost_fixture_init(&fixture, document, "h100-sxm", "llama-2-70b", 8, 1) == 0);
     static const struct {
         int64_t prompt, decoding;
@@ -210,5 +206,4 @@ TEST(splitwise_iterations)
         CHECK_NEAR(cost.first_s, known[i].end_s - known[i].start_s, 1e-14);
         CHECK(cost.extrapolated_frac == (known[i].extrapolated ? 1.0 : 0.0));
     }
-    cost_fixture_fini(&fixture);
 }

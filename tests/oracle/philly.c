@@ -4,8 +4,6 @@
 #include "tests/support/jobrun.h"
 #include "tests/support/trace_source.h"
 
-#include <stdlib.h>
-
 enum { JOBS = 70783 };
 
 static const double GPU_S = 2303146934;
@@ -16,7 +14,7 @@ static struct job_record *read_trace(void)
     const char *path = test_shared("job_traces/philly_2017_jobs__13_virtual_clusters.csv");
     if (path == NULL) return NULL;
     struct job_record *records = calloc(JOBS + 1, sizeof *records);
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     CHECK_EQ_INT(trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s'}", path), 0);
     int64_t n = 0;
     while (n <= JOBS && trace_source_job(&trace, &records[n]) == 1) {
@@ -24,7 +22,6 @@ static struct job_record *read_trace(void)
         records[n].group = records[n].user = "";
         n++;
     }
-    trace_source_close(&trace);
     if (CHECK_EQ_INT(n, JOBS)) return records;
     free(records);
     return NULL;
@@ -34,7 +31,7 @@ TEST(unlimited_cluster_uses_what_the_trace_says)
 {
     struct job_record *records = read_trace();
     if (records == NULL) return;
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){
                     .records = records, .n = JOBS, .cluster = {.unlimited = true}, .scheduler = "fifo"},
@@ -50,7 +47,6 @@ TEST(unlimited_cluster_uses_what_the_trace_says)
     CHECK(jobrun_metric(&run, "job.gpu_s.sum") == GPU_S);
     CHECK_NEAR(jobrun_metric(&run, "job.gpus_in_use.mean"), GPU_S / last_s, 1e-9);
     CHECK_NEAR(jobrun_metric(&run, "job.gpus_in_use.mean"), 244.79, 0.005);
-    jobrun_fini(&run);
     free(records);
 }
 
@@ -60,7 +56,7 @@ TEST(crowded_cluster_delivers_the_same_gpu_seconds)
     struct job_record *records = read_trace();
     if (records == NULL) return;
     for (size_t s = 0; s < sizeof schedulers / sizeof schedulers[0]; s++) {
-        struct jobrun run;
+        SCOPED(jobrun) run;
         jobrun_init(&run,
                     &(struct jobrun_spec){.records = records,
                                           .n = JOBS,
@@ -70,7 +66,6 @@ TEST(crowded_cluster_delivers_the_same_gpu_seconds)
                     0);
         CHECK(jobrun_metric(&run, "job.finished") == JOBS);
         CHECK(jobrun_metric(&run, "job.gpu_s.sum") == GPU_S);
-        jobrun_fini(&run);
     }
     free(records);
 }

@@ -6,10 +6,6 @@
 #include "analysis/calibrate/power/power_fit.h"
 #include "sim/catalog/power.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 enum { MAX_FILES = 2 };

@@ -9,9 +9,6 @@
 #include "tests/support/class_fit.h"
 #include "tests/support/profile_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-
 struct vidur_bars {
     const char *gpu, *prefix;
     const char *llms[6];
@@ -62,7 +59,7 @@ static bool run_folds(struct profile_fixture *fixture, enum kernel_class class, 
 
 static void check_vidur(const struct vidur_bars *bars)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct fold_report report;
     if (read_vidur(&fixture, bars)) thin(&fixture.joined, bars->keep_one_in);
     if (fixture.joined.n > 0 && run_folds(&fixture, KERNEL_GEMM, &report)) {
@@ -77,7 +74,6 @@ static void check_vidur(const struct vidur_bars *bars)
             CHECK(report.folds[i].errors.cuts[CUT_ALL].p90 <= llm_p90);
         }
     }
-    profile_fixture_fini(&fixture);
 }
 
 TEST(vidur_on_a100)
@@ -108,7 +104,7 @@ static const struct pass_bars passes[] = {
 /* The passes between the products, one LLM left out; times of few tokens are resolved to a fifth or a third only. */
 TEST(passes_on_a100)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct fold_report report;
     const bool have = read_vidur(&fixture, &vidur[0]);
     if (have) thin(&fixture.joined, 16);
@@ -117,7 +113,6 @@ TEST(passes_on_a100)
         CHECK(report.held_out.cuts[CUT_ALL].median <= passes[i].median);
         CHECK(report.held_out.cuts[CUT_ALL].p90 <= passes[i].p90);
     }
-    profile_fixture_fini(&fixture);
 }
 
 /* Adds one LLM's products, as measured on a GPU, to the fixture. */
@@ -134,7 +129,7 @@ static bool read_llm(struct profile_fixture *fixture, struct gpu_spec *gpu, cons
  * other GPUs have in common. */
 TEST(an_unseen_gpu_is_predicted_from_others)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct gpu_spec gpus[4];
     MUST(profile_fixture_init(&fixture, "a6000") == 0);
     if (read_llm(&fixture, &gpus[0], "a100-80-sxm", "gpu_profiles/vidur/a100__Llama-2-7b__dense_ops.csv") &&
@@ -152,7 +147,6 @@ TEST(an_unseen_gpu_is_predicted_from_others)
         CHECK(error.median <= 0.075);
         CHECK(error.p90 <= 0.18);
     }
-    profile_fixture_fini(&fixture);
 }
 
 struct isolated_bars {
@@ -169,7 +163,7 @@ static const struct isolated_bars isolated[] = {
 
 static void check_isolated(const struct isolated_bars *bars)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct fold_report report;
     char name[128];
     MUST(profile_fixture_init(&fixture, bars->gpu) == 0);
@@ -184,7 +178,6 @@ static void check_isolated(const struct isolated_bars *bars)
             CHECK(report.held_out.cuts[CUT_LARGE].p90 <= bars->large_p90);
         }
     }
-    profile_fixture_fini(&fixture);
 }
 
 TEST(isolated_on_a100)

@@ -16,8 +16,6 @@
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <string.h>
 
 enum { SEEDS = 8, REPLICATIONS = 10, MAX_MISSES = 3, WARMUP = 1000, CUSTOMERS = 21000 };
 enum { MAX_SERVERS = 4, RING = 4096 };
@@ -200,8 +198,7 @@ static double simulate(const struct model *model, uint64_t seed, uint32_t run, e
     struct engine *engine = engine_create(&(struct engine_options){.queue = queue, .context = &station});
     station.trajectory = hash_create();
     SIM_REQUIRE(engine != NULL && station.trajectory != NULL);
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     engine_schedule(engine, 0, 0, on_arrival, &station.source);
     CHECK_EQ_INT(engine_run(engine, &diag), 0);
     CHECK_EQ_INT(station.n_left, CUSTOMERS);

@@ -4,9 +4,6 @@
 
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum { MOST_CLASSES = 3 };
 
 static const struct speedup root = {.law = SPEEDUP_POWER, .exponent = 0.5};

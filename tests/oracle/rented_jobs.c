@@ -5,10 +5,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { JOBS = 60000 };
 
 static const double BUDGET = 3.0, THEORY_S = 0.246270; /* of Fig. 1 at b = 3 */
@@ -147,8 +143,6 @@ static void two_widths_take_longer(bool by_size, double high)
     CHECK_NEAR(bed_metric(rows, "rental.gpus.mean"), ROOT_BUDGET, within.gpus);
     CHECK(theory_s > ROOT_S);
     CHECK(bed_metric(rows, "job.jct_s.mean") > bed_metric(best, "job.jct_s.mean"));
-    bed_free(best);
-    bed_free(rows);
 }
 
 TEST(no_width_by_size)
@@ -172,6 +166,4 @@ TEST(no_queueing)
     CHECK(bed_metric(rows, "job.queue_s.mean") > 0);
     CHECK(bed_metric(rows, "job.jct_s.mean") > bed_metric(best, "job.jct_s.mean"));
     CHECK_NEAR(bed_metric(rows, "rental.gpus.max"), 36, 1e-9);
-    bed_free(best);
-    bed_free(rows);
 }

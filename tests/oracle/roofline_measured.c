@@ -9,10 +9,6 @@
 
 #include "tests/support/cost_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 /* A measured iteration: prompts of `tokens` each, or sequences that decode with a context of `tokens` each. */
@@ -38,10 +34,9 @@ static struct iteration_work work_of(const struct measured *row)
 static void check_rows(const char *document, const struct measured *rows, size_t n, double low, double high)
 {
     for (size_t i = 0; i < n; i++) {
-        struct cost_fixture fixture;
+        SCOPED(cost_fixture) fixture;
         MUST(cost_fixture_init(&fixture, document, rows[i].gpu, rows[i].llm, rows[i].tensor_parallel, 1) == 0);
         const double error = 1e3 * cost_fixture_s(&fixture, work_of(&rows[i])) / rows[i].ms - 1.0;
-        cost_fixture_fini(&fixture);
         CHECK_NEAR(error, 0.5 * (low + high), 0.5 * (high - low));
     }
 }
@@ -163,7 +158,7 @@ TEST(layers_of_llama_2_7b)
     gzFile file = gzopen(path, "r");
     MUST(file && gzgets(file, header, sizeof header));
     const int tokens_at = find_column(header, "num_tokens"), tp_at = find_column(header, "num_tensor_parallel_workers");
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture = {0};
     MUST(tokens_at > 0 && tp_at > 0);
     static const char document[] = "{'cost': {'kind': 'roofline', 'iteration_overhead': '0s', "
                                    "'sequence_overhead': '0s', 'layer_overhead': '33us'}}";
@@ -179,6 +174,5 @@ TEST(layers_of_llama_2_7b)
         n++;
     }
     gzclose(file);
-    cost_fixture_fini(&fixture);
     CHECK(n > 200);
 }

@@ -7,10 +7,7 @@
 #include "tests/oracle/naive_serving.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { MAX_CONTEXT = 4096, TOKEN_BYTES = 2 * 32 * 4096 * 2 }; /* of the LLM in the scenarios; the KV of a token */
 

@@ -6,9 +6,6 @@
 #include "sim/catalog/power.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 static const char scenario[] =
@@ -35,13 +32,11 @@ static struct bed_rows *run(const char *gpu, const char *more, bool single_step)
 /* The integral of one GPU's power over the run, iteration by iteration. */
 static double integral_j(double end_s)
 {
-    struct arena arena;
-    struct diag diag;
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
     struct llm_spec llm;
     struct gpu_spec gpu;
     struct gpu_power power;
-    arena_init(&arena);
-    diag_init(&diag);
     CHECK_EQ_INT(catalog_llm(&catalog, "llama-3.1-8b", NULL, &arena, &llm, &diag), 0);
     CHECK_EQ_INT(catalog_gpu(&catalog, "a100-80-sxm", NULL, &arena, &gpu, &diag), 0);
     CHECK_EQ_INT(catalog_gpu_power(&catalog, &gpu, &arena, &power, &diag), 0);
@@ -54,7 +49,6 @@ static double integral_j(double end_s)
         load = power_load_of(&gpu, &llm, 1, &work, 0.01);
         joules += 0.01 * power_draw_w(&power.law, &load);
     }
-    arena_fini(&arena);
     return REQUESTS * joules + (end_s - REQUESTS * 0.2) * gpu.context_w;
 }
 
@@ -71,8 +65,6 @@ TEST(energy_is_the_integral_of_power)
     CHECK_NEAR(bed_metric(rows, "energy.output_tokens_per_j"), REQUESTS * OUTPUT / joules, 1e-12);
     CHECK(bed_metric(rows, "power.replica_w.max") > bed_metric(rows, "power.gpus_w.mean"));
     CHECK_EQ_INT(rows->n_warnings, 0);
-    bed_free(rows);
-    bed_free(stepped);
 }
 
 /* Each replica's GPU is there from the beginning to the end of the run. */
@@ -86,7 +78,6 @@ TEST(parts_add_up)
                  tokens = bed_metric(rows, "energy.j[chat/tokens]");
     CHECK_NEAR((prompts + tokens) / bed_metric(rows, "energy.j"), 1.0, 1e-12);
     CHECK(prompts > 80.0 * bed_metric(rows, "sim.end_s") && tokens > 80.0 * bed_metric(rows, "sim.end_s"));
-    bed_free(rows);
 }
 
 TEST(nothing_is_guessed)
@@ -96,10 +87,8 @@ TEST(nothing_is_guessed)
     CHECK(isnan(bed_metric(rows, "energy.j")) && isnan(bed_metric(rows, "power.gpus_w.mean")));
     CHECK(isnan(bed_metric(rows, "power.replica_w.max")) && isnan(bed_metric(rows, "energy.output_tokens_per_j")));
     CHECK_EQ_INT(rows->n_warnings, 1);
-    bed_free(rows);
     rows = run("a100-40-sxm", "", false); /* by a GPU with the same chip */
     MUST(rows->code == 0);
     CHECK(bed_metric(rows, "energy.j") > 0.0);
     CHECK_EQ_INT(rows->n_warnings, 2); /* this, and that it has no price */
-    bed_free(rows);
 }

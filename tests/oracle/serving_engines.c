@@ -10,10 +10,6 @@
 #include "analysis/calibrate/engine/engine_calibrate.h"
 #include "tests/support/cost_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 /* The rows of an engine, as points, and its shipped preset. */
@@ -234,21 +230,18 @@ TEST(host_time_by_year)
     const struct iteration_work work = {.decode_sequences = 1, .decode_context_tokens = 576};
     const double weight_bytes = 138e9;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct cost_fixture fixture;
+        SCOPED(cost_fixture) fixture;
         MUST(cost_fixture_init(&fixture, "{'cost': {'kind': 'operators', 'engine': 'vllm-0.2'}}", rows[i].gpu,
                                "llama-2-70b", rows[i].tensor_parallel, 1) == 0);
         const double read_s = weight_bytes / (double)rows[i].tensor_parallel / rows[i].memory_bytes_per_s;
         CHECK_NEAR(1e3 * (cost_fixture_s(&fixture, work) - read_s), rows[i].residual_ms, 5.0);
-        cost_fixture_fini(&fixture);
     }
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct engine_preset preset;
     struct engine_params params;
-    arena_init(&arena);
     MUST(catalog_engine(&catalog, "vllm-0.12", "test", &arena, &preset, NULL) == 0);
     engine_preset_params(&preset, "h100-sxm", 8, &params);
     CHECK(params.iteration_s + 64.0 * params.sequence_s < 5e-3);
-    arena_fini(&arena);
 }
 
 /* An iteration of the whole model. */

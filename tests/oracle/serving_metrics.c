@@ -4,10 +4,6 @@
 
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const char scenario[] =
     "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"},"
     " \"services\": {\"chat\": {\"llm\": \"llama-3.1-8b\", \"kv\": {\"blocks\": 40},"
@@ -68,7 +64,6 @@ TEST(of_ten_lonely_requests)
     check_metric(rows, "model.extrapolated_frac", 0);
     check_metric(rows, "cluster.gpus_in_use.mean", 1);
     check_metric(rows, "cluster.gpu_util", 0.25);
-    bed_free(rows);
 }
 
 /* The warm-up leaves out who arrived before, but counts what comes out after it. */
@@ -83,7 +78,6 @@ TEST(after_a_warm_up)
     check_metric(rows, "service.requests_per_s", 6 / (9.2 - 4.15));
     check_metric(rows, "service.output_tokens_per_s", 66 / (9.2 - 4.15));
     CHECK_EQ_INT(rows->n_requests, 10); /* rows are of all */
-    bed_free(rows);
 }
 
 /* In the middle of the third prefill. */
@@ -101,7 +95,6 @@ TEST(cut_off_in_a_prefill)
     CHECK_EQ_STR(last->status, "unfinished");
     CHECK_EQ_INT(last->output_tokens, 0);
     CHECK(isnan(last->ttft_s) && isnan(last->e2e_s));
-    bed_free(rows);
 }
 
 /* Exactly on a boundary: that token has come. Half an iteration later: no other one. */
@@ -115,8 +108,6 @@ TEST(cut_off_in_a_decode)
     CHECK_NEAR(bed_request(b, 2)->ttft_s, 0.1, 1e-12);
     check_metric(a, "replica.busy_frac", (0.4 + 0.13) / 2.13);
     check_metric(b, "replica.busy_frac", (0.4 + 0.135) / 2.135);
-    bed_free(a);
-    bed_free(b);
 }
 
 /* A request that decodes, a crowd that no prefill can take, and one that can be served at once. */
@@ -138,7 +129,6 @@ TEST(a_crowd_that_is_rejected_delays_nobody)
     check_metric(rows, "request.rejected", 500);
     CHECK(bed_request(rows, 501)->queue_s < 0.1);
     CHECK_EQ_INT(rows->n_decisions, 500);
-    bed_free(rows);
 }
 
 /* Alone and larger than the cache allows to grow: it preempts itself and must come back by itself. */
@@ -157,5 +147,4 @@ TEST(one_that_preempts_itself_comes_back)
     check_metric(rows, "request.finished", 2);
     CHECK(bed_metric(rows, "request.preemptions.sum") >= 1);
     CHECK(bed_metric(rows, "request.max_gap_s.max") < 1);
-    bed_free(rows);
 }

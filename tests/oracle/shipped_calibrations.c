@@ -8,10 +8,6 @@
 #include "sim/catalog/calibration_file.h"
 #include "tests/support/class_fit.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 /* Errors are kept to 1e-5, and parameters to six digits. */

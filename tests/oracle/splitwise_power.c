@@ -17,10 +17,6 @@
 #include "sim/catalog/calibration.h"
 #include "sim/catalog/power.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 static const double telemetry_s = 0.1;

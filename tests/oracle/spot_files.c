@@ -3,9 +3,6 @@
 
 #include "tests/support/harness.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char *write_file(const char *name, const char *text)
 {
     static char path[512];
@@ -17,8 +14,7 @@ static const char *write_file(const char *name, const char *text)
 
 static bool read(struct availability *availability, const char *path, enum availability_format format)
 {
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     const bool ok = availability_read(path, format, availability, &diag) == 0;
     if (!ok) printf("%s: %s\n", diag.items[0].where, diag.items[0].text);
     return CHECK(ok);
@@ -58,8 +54,7 @@ static void check_finding(const char *text, enum availability_format format, int
                           const char *says)
 {
     struct availability availability;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(availability_read(write_file("spot", text), format, &availability, &diag), code);
     CHECK(diag.n_items == 1);
     CHECK(strstr(diag.items[0].where, where) != NULL && strstr(diag.items[0].text, says) != NULL);

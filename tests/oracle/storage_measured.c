@@ -8,8 +8,6 @@
 
 #include "sim/catalog/storage.h"
 
-#include <math.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 /* An entry of the catalog, and what reading it allocates. */
@@ -20,8 +18,7 @@ struct shelf_entry {
 
 static bool entry_open(struct shelf_entry *entry, const char *name)
 {
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     arena_init(&entry->arena);
     return CHECK(catalog_storage(&catalog, name, "test", &entry->arena, &entry->spec, &diag) == 0);
 }

@@ -8,8 +8,6 @@
 #include "tests/support/profile_fixture.h"
 #include "tests/support/table_fixture.h"
 
-#include <math.h>
-
 #define LLMSERVINGSIM "gpu_profiles/llmservingsim/"
 
 struct bench {

@@ -4,9 +4,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum { JOBS = 400 };
 
 #define FIXTURES "tests/fixtures/tiresias/jobs400"
@@ -74,7 +71,7 @@ static void run_jobs(const char *scheduler, const char *params, struct jobrun *r
 static void compare(const char *scheduler, const char *params, const char *peer, bool preemptive, double mean_jct_s,
                     double makespan_s, int64_t preemptions)
 {
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_jobs(scheduler, params, &run);
     FILE *file = open_output(peer);
     if (file != NULL) {
@@ -86,7 +83,6 @@ static void compare(const char *scheduler, const char *params, const char *peer,
     CHECK_NEAR(run.mean_jct_s, mean_jct_s, 1e-9);
     CHECK(run.makespan_s == makespan_s);
     CHECK(jobrun_metric(&run, "job.preemptions.sum") == (double)preemptions);
-    jobrun_fini(&run);
 }
 
 TEST(fifo_is_their_fifo)
@@ -142,9 +138,8 @@ static int other_ends(const struct jobrun *run, const char *peer)
 
 TEST(tiresias_that_looks_in_time_is_another_one)
 {
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_jobs("tiresias", NULL, &run);
     CHECK_NEAR(run.mean_jct_s, 2362.16, 1e-9);
     CHECK_EQ_INT(other_ends(&run, "dlas-gpu"), 31);
-    jobrun_fini(&run);
 }

@@ -7,11 +7,6 @@
 #include "tests/oracle/naive_serving.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define FIXTURES "tests/fixtures/vidur/"
 
 struct vidur_case {
@@ -194,7 +189,6 @@ static void check_run(const struct vidur_case *wanted, const struct vidur_row *e
         check_row(&expected[i], row->ttft_s, row->e2e_s, (int)row->preemptions);
         if (!isnan(expected[i].scheduled_s)) CHECK_NEAR(row->arrival_s + row->queue_s, expected[i].scheduled_s, 1e-6);
     }
-    bed_free(rows);
 }
 
 TEST(published_cases)
@@ -224,7 +218,6 @@ TEST(batches_are_as_many_as_vidurs)
 {
     struct bed_rows *rows = run_case(&published, NULL);
     CHECK_EQ_INT(bed_metric(rows, "replica.iterations.sum"), 8157); /* summary.json of the case */
-    bed_free(rows);
 }
 
 TEST(every_mode_gives_the_same_bytes)
@@ -235,7 +228,4 @@ TEST(every_mode_gives_the_same_bytes)
     CHECK(bed_equal(macro, single));
     CHECK(bed_equal(macro, checked));
     CHECK(macro->engine.fired * 4 < single->engine.fired);
-    bed_free(macro);
-    bed_free(single);
-    bed_free(checked);
 }

@@ -8,9 +8,6 @@
 #include "analysis/replay/errors.h"
 #include "sim/cli/trace/replay.h"
 
-#include <math.h>
-#include <stdio.h>
-
 #define RUNS "llm_end_to_end/vllm_runs/"
 
 static const double most_e2e = 0.03, most_tpot = 0.03, most_ttft = 0.10;

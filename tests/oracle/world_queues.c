@@ -10,9 +10,6 @@
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { REPLICATIONS = 24, CUSTOMERS = 8000 };
 

@@ -5,8 +5,6 @@
 #include "models/kernel.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-
 enum { CASES = 4000 };
 
 static const struct gpu_spec gpu = {

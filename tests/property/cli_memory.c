@@ -9,9 +9,6 @@
 #include "sim/core/mem.h"
 
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { MAX_WORDS = 16 };

@@ -6,8 +6,6 @@
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-
 /* A cost that is linear in what closed_loop_times counts. */
 struct linear {
     double iteration_s, sequence_s, prompt_s;

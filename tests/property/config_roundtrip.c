@@ -7,10 +7,6 @@
 #include "sim/core/json_write.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { N_DOCUMENTS = 600, MAX_ITEMS = 3 };
 
 struct generator {
@@ -55,25 +51,21 @@ static void generate_text(struct generator *generator, const struct config_field
 {
     static const char *const pieces[] = {
         "a", "Z", "0", " ", "\"", "\\", "/", "\n", "\x01", "\x7f", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     text_add(&text, "x");
     size_t n = field->max > 0 ? 0 : rng_below(&generator->rng, 20);
     for (; n > 0; n--) text_add(&text, pieces[rng_below(&generator->rng, sizeof pieces / sizeof *pieces)]);
     text_json_string(generator->writer.text, text.chars);
-    text_fini(&text);
 }
 
 static void generate_path(struct generator *generator)
 {
     static const char *const pieces[] = {"a", "..", ".", "", "b.csv", "...", "c d"};
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     text_add(&text, chance(generator, 20) ? "/" : "p");
     for (size_t n = rng_below(&generator->rng, 8); n > 0; n--)
         text_printf(&text, "/%s", pieces[rng_below(&generator->rng, sizeof pieces / sizeof *pieces)]);
     text_json_string(generator->writer.text, text.chars);
-    text_fini(&text);
 }
 
 static void generate_quantity(struct generator *generator, const struct config_field *field, enum unit_dim dim)
@@ -338,23 +330,21 @@ static void set_below(struct bound *bound, const char *path, const struct json_n
         }
         return;
     }
-    struct text setting;
+    SCOPED(text) setting = {0};
     struct json_writer writer;
     struct json_node value = *node;
-    text_init(&setting);
     text_printf(&setting, "%s=", path);
     json_writer_init(&writer, &setting);
     value.key = NULL;
     write_node(&value, &writer);
     if (!CHECK(config_set(bound->config, setting.chars, &bound->diag) == 0)) puts(setting.chars);
-    text_fini(&setting);
 }
 
 TEST(settings_bind_to_the_same_struct)
 {
     static const struct json_source source = {.name = "document", .directory = ".", .has_lines = true};
     for (uint64_t number = 0; number < N_DOCUMENTS; number++) {
-        struct text document;
+        SCOPED(text) document;
         struct bound whole, parts = {0};
         struct json_node *root;
         generate(number, &document);
@@ -366,6 +356,5 @@ TEST(settings_bind_to_the_same_struct)
             CHECK(same_members(site_fields, (const char *)&whole.site, (const char *)&parts.site));
         bound_fini(&whole);
         bound_fini(&parts);
-        text_fini(&document);
     }
 }

@@ -6,10 +6,6 @@
 #include "sim/world/policy/all.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 /* --- Listed policies --- */
@@ -26,10 +22,9 @@ static void run_listed(const struct policy *policy, bool large)
     for (size_t i = 0; i < n; i++) {
         struct conform_case wanted = cases[i];
         struct conform_result result;
-        struct diag diag;
+        struct diag diag = {0};
         if (wanted.large != large) continue;
         if (large) wanted.n = AT_LENGTH;
-        diag_init(&diag);
         conform_run(&suite, policy, &wanted, &result, &diag);
         if (!CHECK_EQ_INT(result.code, 0)) printf("\n  %s, %s: %s", policy->name, cases[i].name, result.text);
         for (int k = 0; k < CONFORM_N_CHECKS; k++) CHECK(result.verdicts[k] != CONFORM_FAILED);
@@ -85,8 +80,7 @@ static void check_caught(const struct policy *policy, const char *scenario, enum
     const struct conform_case *cases = conform_cases(policy->family, &n);
     while (i + 1 < n && strcmp(cases[i].name, scenario) != 0) i++;
     struct conform_result result;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(conform_run(&suite, policy, &cases[i], &result, &diag), code);
     CHECK_EQ_INT(diag.n_errors, 0);
     for (int k = 0; k < CONFORM_N_CHECKS; k++)
@@ -270,8 +264,7 @@ TEST(a_straight_scheduler_passes)
     const struct conform_case *cases = conform_cases(POLICY_SCHEDULER, &n);
     for (size_t i = 0; i < n && !cases[i].large; i++) {
         struct conform_result result;
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         CHECK_EQ_INT(conform_run(&suite, &scheduler.policy, &cases[i], &result, &diag), 0);
     }
 }

@@ -7,10 +7,7 @@
 #include "sim/core/text.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { TOKEN_BYTES = 2 * 32 * 1024 * 2 }; /* KV of a token of mistral-7b: K and V, 32 layers, 8 heads of 128, fp16 */
 
@@ -27,16 +24,14 @@ enum { TOKEN_BYTES = 2 * 32 * 1024 * 2 }; /* KV of a token of mistral-7b: K and 
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
                                                                   ...)
 {
-    struct text json;
+    SCOPED(text) json = {0};
     char service[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(service, sizeof service, format, arguments);
     va_end(arguments);
-    text_init(&json);
     text_printf(&json, "{" CLUSTER ", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", %s}}}", service);
     struct bed_rows *rows = bed_run(json.chars, options);
-    text_fini(&json);
     return rows;
 }
 
@@ -67,7 +62,6 @@ static double lonely_transfer_s(const char *mode, const char *prefill, double gb
         CHECK_NEAR(row->max_gap_s, mean_s + 0.001, 3e-9);
         CHECK_NEAR(row->e2e_s, row->ttft_s + mean_s + 8 * 0.001, 3e-9);
     }
-    bed_free(rows);
     return mean_s;
 }
 
@@ -103,8 +97,6 @@ TEST(transfers_share_links)
     CHECK_NEAR(bed_metric(both, "request.kv_transfer_s.max"), 2 * alone_s, 1e-6);
     CHECK_NEAR(bed_metric(both, "request.kv_transfer_s.mean"), 5 * alone_s / 3, 1e-6);
     CHECK_NEAR(bed_metric(both, "link.network.bytes"), 2 * 3 * bytes, 64); /* out of one NIC, into another */
-    bed_free(one);
-    bed_free(both);
 }
 
 /* DistServe, section 3.1: prompts of one length in a pool of their own wait as in M/D/1, whatever the decoding does:
@@ -124,8 +116,6 @@ TEST(prompts_of_their_own_are_md1)
     CHECK_NEAR(bed_metric(layers, "request.ttft_s.mean"), ttft_s, 1e-9 * ttft_s);
     CHECK(bed_metric(layers, "request.ttft_s.p99") == bed_metric(serial, "request.ttft_s.p99"));
     CHECK(bed_metric(layers, "request.kv_transfer_s.mean") < bed_metric(serial, "request.kv_transfer_s.mean"));
-    bed_free(serial);
-    bed_free(layers);
 }
 
 /* --- Conservation --- */
@@ -186,9 +176,8 @@ TEST(random_pools_lose_nothing)
     int64_t preempted = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct rng rng;
-        struct text text;
+        SCOPED(text) text = {0};
         rng_init(&rng, seed, 0, "random pools", 0);
-        text_init(&text);
         random_service(&rng, &text);
         struct bed_rows *macro = run(&(struct bed_options){.check = true}, "%s", text.chars);
         struct bed_rows *single = run(&(struct bed_options){.single_step = true, .queue = QUEUE_HEAP}, "%s", text.chars);
@@ -199,9 +188,6 @@ TEST(random_pools_lose_nothing)
         CHECK(bytes == (isnan(told) ? 0 : told));
         handed_bytes += bytes;
         preempted += (int64_t)bed_metric(macro, "request.preemptions.sum");
-        text_fini(&text);
-        bed_free(macro);
-        bed_free(single);
     }
     CHECK(handed_bytes > 1e9);
     CHECK(preempted > 10);
@@ -238,10 +224,6 @@ TEST(splitwise_lends_machines)
     for (size_t i = 0; i < full->n_requests; i++) at_home += full->requests[i].replica == 1;
     CHECK(at_home > 5);
     CHECK(at_home < 55); /* two full KV caches fill the token machine: others decode where their prompt was */
-    bed_free(calm);
-    bed_free(rush);
-    bed_free(patient);
-    bed_free(full);
 }
 
 /* --- What is wrong --- */
@@ -253,7 +235,6 @@ static void check_refused(const char *text, const char *service)
     CHECK(rows->code < 0);
     if (!CHECK(rows->diag.n_items > 0 && strstr(rows->diag.items[0].text, text) != NULL) && rows->diag.n_items > 0)
         printf("\n  %s", rows->diag.items[0].text);
-    bed_free(rows);
 }
 
 TEST(what_cannot_work_is_told)
@@ -276,9 +257,7 @@ TEST(nodes_need_a_network)
     struct bed_rows *rows = bed_run(lone_nodes, &(struct bed_options){.quiet = true});
     CHECK(rows->code < 0);
     CHECK(rows->diag.n_errors > 0);
-    bed_free(rows);
     static const char *const sets[] = {"services.chat.kv_transfer.bandwidth=1GB/s", NULL};
     rows = bed_run(lone_nodes, &(struct bed_options){.sets = sets});
     CHECK_EQ_INT(rows->code, 0);
-    bed_free(rows);
 }

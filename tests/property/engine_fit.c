@@ -5,9 +5,6 @@
 #include "analysis/calibrate/engine/engine_calibrate.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum { POINTS = 240 };
 
 static const struct engine_recipe everything = {
@@ -102,16 +99,14 @@ TEST(presets_survive_their_file)
     static struct made made;
     make(&made, 0.0);
     char path[512];
-    struct text json;
+    SCOPED(text) json = {0};
     struct engine_preset read;
-    text_init(&json);
     CHECK_EQ_INT(engine_preset_write(&made.truth, &json), 0);
     snprintf(path, sizeof path, "%s/made-up.json", test_tmpdir());
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
     fputs(json.chars, file);
     fclose(file);
-    text_fini(&json);
     const struct catalog catalog = {.root = "configs"};
     CHECK_EQ_INT(catalog_engine(&catalog, path, "test", &made.arena, &read, &made.diag), 0);
     check_presets(&read, 1e-9);
@@ -149,15 +144,12 @@ TEST(no_memory)
     fclose(file);
     for (long n = 0; code == SIM_E_NOMEM && n < 2000; n++) {
         struct engine_calibration calibration;
-        struct arena arena;
-        struct diag diag;
-        arena_init(&arena);
-        diag_init(&diag);
+        SCOPED(arena) arena = {0};
+        struct diag diag = {0};
         mem_fail_after(n);
         code = engine_calibrate(recipe, &catalog, paths, 1, 1, &arena, &calibration, &diag);
         mem_fail_never();
         if (code == 0) CHECK(n > 5 && calibration.preset.fit.n == 2);
-        arena_fini(&arena);
     }
     CHECK_EQ_INT(code, 0);
 }

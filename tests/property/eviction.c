@@ -9,9 +9,6 @@
 #include "sim/world/kv/cache.h"
 #include "tests/support/eviction_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* A cached page of the naive cache. */
 struct naive_page {
     uint64_t page;
@@ -169,10 +166,9 @@ static void storm(const struct policy *policy, uint64_t seed)
     static int64_t next_uses[PAGING_MAX];
     struct model model = {.capacity = 1 + (int64_t)(seed * 5 % 17)};
     struct cache_future future = {N, next_uses};
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct rng rng;
     rng_init(&rng, seed, 0, "storm", 0);
-    arena_init(&arena);
     diag_init(&model.diag);
     paging_local(&paging, seed, N, N_KEYS, 9);
     paging_next_uses(&paging, next_uses);
@@ -190,7 +186,6 @@ static void storm(const struct policy *policy, uint64_t seed)
         CHECK_EQ_INT(cache_find(&model.cache, key) != CACHE_NO_ITEM, model.is_cached[key]);
     CHECK_EQ_INT(model.diag.n_errors, 0);
     cache_fini(&model.cache);
-    arena_fini(&arena);
 }
 
 TEST(items_are_conserved_and_those_in_use_stay)
@@ -209,9 +204,8 @@ static bool fails_cleanly(const struct policy *policy, const void *params, const
 {
     struct cache_future future = {paging->n, next_uses};
     struct cache cache;
-    struct diag diag;
+    struct diag diag = {0};
     long blocks = mem_live_blocks();
-    diag_init(&diag);
     mem_fail_after(n);
     int code = cache_init(&cache, &(struct cache_options){.evictor = policy, .params = params, .capacity = 150,
                                                           .future = &future, .diag = &diag});
@@ -236,14 +230,12 @@ TEST(every_policy_survives_without_memory)
     paging_next_uses(&paging, next_uses);
     for (size_t i = 0; i < table.n; i++) {
         const struct policy *policy = table.policies[i];
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         long n = 0;
         if (policy->family != POLICY_EVICTION) continue;
-        arena_init(&arena);
         const void *params = policy_params(policy, NULL, &arena);
         while (fails_cleanly(policy, params, &paging, next_uses, n)) n++;
         CHECK(n >= 8);
-        arena_fini(&arena);
     }
 }
 
@@ -258,12 +250,10 @@ TEST(large_caches_are_fast)
     for (size_t i = 0; i < table.n; i++) {
         const struct policy *policy = table.policies[i];
         struct cache cache;
-        struct diag diag;
-        struct arena arena;
+        struct diag diag = {0};
+        SCOPED(arena) arena = {0};
         struct rng rng;
         if (policy->family != POLICY_EVICTION || policy->oracle != 0) continue;
-        diag_init(&diag);
-        arena_init(&arena);
         rng_init(&rng, 1, 0, "large", 0);
         int code = cache_init(&cache, &(struct cache_options){.evictor = policy,
                                                               .params = policy_params(policy, NULL, &arena),
@@ -276,6 +266,5 @@ TEST(large_caches_are_fast)
         CHECK(code >= 0);
         CHECK_EQ_INT(cache.view.size, ROOM);
         cache_fini(&cache);
-        arena_fini(&arena);
     }
 }

@@ -14,9 +14,6 @@
 #include "sim/world/kv/cache.h"
 #include "tests/support/eviction_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-
 static double harmonic(int k)
 {
     double sum = 0;
@@ -64,8 +61,7 @@ static void make_sequence(struct paging *paging, int kind, uint64_t seed, int n,
 static void paging_against(struct paging *paging, const struct policy *policy, int n, int k)
 {
     struct cache cache;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     paging->n = n;
     CHECK_EQ_INT(cache_init(&cache, &(struct cache_options){.evictor = policy, .capacity = k, .diag = &diag}), 0);
     for (int i = 0; i < n; i++) {
@@ -182,8 +178,7 @@ static void count_errors(const struct paging *paging, enum prediction_kind kind,
     int64_t next_uses[PAGING_MAX];
     struct cache_future future = {paging->n, next_uses};
     struct cache cache;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     paging_next_uses(paging, next_uses);
     *prediction = (struct prediction){0};
     struct cache_options options = {

@@ -9,9 +9,6 @@
 #include "sim/study/cache_stat.h"
 #include "tests/support/eviction_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { MAX_BLOCKS = 7, MAX_REQUESTS = 400, MAX_LENGTH = 12 };
 
 /* Requests as rows of block numbers. */
@@ -34,16 +31,13 @@ static struct cache_stat run(const struct prompts *prompts, const char *name, in
     struct block_log log;
     struct cache_future future;
     struct cache_stat stat;
-    struct arena arena;
-    struct diag diag;
-    arena_init(&arena);
-    diag_init(&diag);
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
     make_log(prompts, &log, &future);
     struct cache_stat_setting setting = {
         .evictor = policy, .params = policy_params(policy, NULL, &arena), .capacity_blocks = capacity, .seed = 1};
     CHECK_EQ_INT(cache_stat_run(&log, &future, &setting, &stat, &diag), 0);
     block_log_fini(&log);
-    arena_fini(&arena);
     return stat;
 }
 

@@ -6,10 +6,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { GPUS = 1000000 };
 
 static void run_fluid(struct jobrun *run, const char *scheduler, double exponent, int32_t gpus,
@@ -35,10 +31,9 @@ static double flow_s(const char *scheduler, double exponent, const double *sizes
     struct job_record records[64];
     double faster = pow(GPUS, exponent);
     for (size_t i = 0; i < n; i++) records[i] = jobrun_record((int64_t)i, 0, sizes_s[i] * 1e6, 1);
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_fluid(&run, scheduler, exponent, GPUS, records, n);
     double sum_s = run.mean_jct_s * (double)n * faster / 1e6;
-    jobrun_fini(&run);
     return sum_s;
 }
 
@@ -57,13 +52,12 @@ TEST(parts_of_three_jobs)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 3000, 1), jobrun_record(1, 0, 2000, 1),
                                          jobrun_record(2, 0, 1000, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_fluid(&run, "hesrpt", 0.5, 900, records, 3);
     double end_s = run.jobs[2].end_s;
     CHECK_NEAR(end_s, 1000 / sqrt(500), 1e-6);
     CHECK_NEAR(run.jobs[2].gpu_s, 500 * end_s, 1e-3);
     CHECK_NEAR(run.placements[0].end_s, end_s, 1e-9);
-    jobrun_fini(&run);
 }
 
 TEST(hesrpt_is_never_worse_than_equi)
@@ -114,7 +108,7 @@ TEST(equi_with_linear_speedup_is_processor_sharing)
             double size_s = law == 0 ? 1 : law == 1 ? rng_exponential(&rng, 1) : large ? 5.5 : 0.5;
             records[i] = jobrun_record(i, now_s, size_s, 10);
         }
-        struct jobrun run;
+        SCOPED(jobrun) run;
         run_fluid(&run, "equi", 1, 10, records, N);
         double sum = 0, squares = 0;
         for (int batch = 0; batch < BATCHES; batch++) {
@@ -127,7 +121,6 @@ TEST(equi_with_linear_speedup_is_processor_sharing)
         double mean_s = sum / BATCHES, error_s = sqrt((squares / BATCHES - mean_s * mean_s) / (BATCHES - 1));
         CHECK_NEAR(mean_s, 1 / (1 - load), 2.7 * error_s); /* 99 % of Student's t */
         CHECK(error_s < 0.1);
-        jobrun_fini(&run);
     }
 }
 

@@ -5,8 +5,6 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <string.h>
 
 bool fuzz_config(const uint8_t *data, size_t bytes);
 bool fuzz_csv(const uint8_t *data, size_t bytes);

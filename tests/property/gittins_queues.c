@@ -5,10 +5,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST = 32, TICK_S = 10, LIMITS = 2 };
 
 struct plain_job {
@@ -156,7 +152,7 @@ TEST(it_agrees_with_the_plain_one)
     for (uint64_t round = 0; round < 400; round++) {
         struct rng rng;
         struct plain plain;
-        struct jobrun run;
+        SCOPED(jobrun) run = {0};
         rng_init(&rng, 4, 0, "gittins", round);
         draw(&plain, &rng);
         run_real(&run, &plain);
@@ -168,7 +164,6 @@ TEST(it_agrees_with_the_plain_one)
                    CHECK_EQ_INT(run.jobs[i].preemptions, job->preemptions);
             preemptions += job->preemptions;
         }
-        jobrun_fini(&run);
         if (!CHECK(same)) break;
     }
     CHECK(preemptions > 1000);
@@ -177,14 +172,13 @@ TEST(it_agrees_with_the_plain_one)
 static void ends(const char *params, double a_s, double b_s)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 2, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records, .n = 2, .cluster = {.nodes = 1, .gpus_per_node = 1},
                                       .scheduler = "tiresias-gittins", .scheduler_params = params},
                 0);
     CHECK_NEAR(run.jobs[0].end_s, a_s, 0);
     CHECK_NEAR(run.jobs[1].end_s, b_s, 0);
-    jobrun_fini(&run);
 }
 
 /* Sizes of 2 and 10, one GPU. At 0 the best quantum is 2, index 1/4; who goes on then has 8 left, index 1/8: the other
@@ -202,13 +196,12 @@ TEST(who_holds_gpus_for_longer_is_warned_of)
     const struct job_record records[] = {jobrun_record(0, 0, 10, 2), jobrun_record(1, 0, 3, 1)};
     for (int start_s = 0; start_s < 2; start_s++) {
         const struct restart_config restart = {.start_ns = start_s * SIM_NS_PER_S};
-        struct jobrun run;
+        SCOPED(jobrun) run;
         jobrun_init(&run,
                     &(struct jobrun_spec){.records = records, .n = 2, .cluster = {.nodes = 1, .gpus_per_node = 2},
                                           .scheduler = "tiresias-gittins", .restart = &restart},
                     0);
         CHECK_EQ_INT(run.n_warnings, start_s);
-        jobrun_fini(&run);
     }
 }
 
@@ -240,8 +233,7 @@ TEST(a_bad_history_is_told_of)
     static const char *const places[] = {"history.csv:3:1", "history.csv:3:1", "history.csv", "history.csv"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct real_list sizes = {0};
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         CHECK_EQ_INT(sizes_file_read(history(texts[i]), &sizes, &diag), SIM_E_DATA);
         CHECK(diag.n_errors == 1 && strstr(diag.items[0].where, places[i]) != NULL);
         real_list_fini(&sizes);
@@ -255,11 +247,10 @@ TEST(released_takes_no_quantum_below_1)
                                          "{\"variant\": \"released\", \"quantum\": 1}"};
     const struct job_record record = jobrun_record(0, 0, 10, 1);
     for (int i = 0; i < 3; i++) {
-        struct jobrun run;
+        SCOPED(jobrun) run;
         jobrun_init(&run,
                     &(struct jobrun_spec){.records = &record, .n = 1, .cluster = {.nodes = 1, .gpus_per_node = 1},
                                           .scheduler = "tiresias-gittins", .scheduler_params = params[i]},
                     i < 2 ? SIM_E_CONFIG : 0);
-        jobrun_fini(&run);
     }
 }

@@ -5,9 +5,6 @@
 #include "sim/world/service/slo.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <string.h>
-
 static const char pools[] =
     "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 3,"
     " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"kv\": {\"blocks\": 400},"
@@ -44,8 +41,6 @@ TEST(every_batcher_that_says_so_takes_them)
             CHECK_EQ_INT(finished(rows), 60);
             CHECK(bed_metric(rows, "request.kv_transfer_bytes.sum") > 0);
             CHECK(bed_equal(rows, single));
-            bed_free(rows);
-            bed_free(single);
         }
 }
 
@@ -64,7 +59,6 @@ TEST(the_others_are_refused_before_the_run)
         CHECK(strstr(told, "vllm-v0") != NULL);
         CHECK(strstr(told, sets[i][1]) != NULL);
         CHECK_EQ_INT(rows->n_requests, 0);
-        bed_free(rows);
     }
 }
 
@@ -80,7 +74,6 @@ TEST(no_slots_are_reserved_for_output_elsewhere)
         struct bed_rows *rows = run(prompts[i], "services.chat.pools.prompts.kv={\"blocks\": 190}", false);
         CHECK_EQ_INT(rows->code, 0);
         CHECK_EQ_INT(finished(rows), 60);
-        bed_free(rows);
     }
 }
 
@@ -98,10 +91,6 @@ TEST(pools_have_stages_of_their_own)
     CHECK_EQ_INT(one->code, 0);
     CHECK(!bed_equal(one, both));
     CHECK(!bed_equal(one, none));
-    bed_free(both);
-    bed_free(one);
-    bed_free(same);
-    bed_free(none);
 }
 
 /* --- Requests that nobody takes --- */
@@ -136,7 +125,6 @@ TEST(reports_do_not_go_on_for_ever)
     CHECK(rows->code != 0);
     CHECK(strstr(told, "wait forever") != NULL);
     CHECK(rows->engine.fired < 5000);
-    bed_free(rows);
 }
 
 /* --- Limits that were missed before the end --- */
@@ -187,5 +175,4 @@ TEST(overload_is_not_hidden_by_the_end)
     }
     CHECK(unfinished > 100);
     CHECK_NEAR(bed_metric(rows, "slo.attained_frac"), attained / decided, 1e-12);
-    bed_free(rows);
 }

@@ -5,10 +5,6 @@
 #include "sim/core/rng.h"
 #include "sim/core/tally.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MAX_BUCKETS = 100 * 1024 + 1 };
 
 struct bucket {

@@ -4,8 +4,6 @@
 #include "sim/core/rng.h"
 #include "sim/world/jobs/job_progress.h"
 
-#include <math.h>
-
 /* Time at work is whole ns, and so is work: speeds of 1 and 2. */
 struct walker {
     struct job_saves saves;

@@ -6,9 +6,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/table_fixture.h"
 
-#include <math.h>
-#include <string.h>
-
 static const struct gpu_spec gpu = {
     .peak_flop_per_s = {[FORMAT_FP32] = 20e12, [FORMAT_FP16] = 300e12}, .memory_bytes_per_s = 2e12, .l2_bytes = 40e6,
     .sm_count = 108, .boost_hz = 1.41e9, .fabric = FABRIC_SWITCH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 300e9,
@@ -166,10 +163,9 @@ TEST(measured_points_come_back)
     for (size_t kind = 0; kind < N_CALLS; kind++) {
         struct kernel_point points[N_POINTS];
         struct kernel_set set;
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         struct rng rng;
         size_t n;
-        arena_init(&arena);
         rng_init(&rng, 31, 0, "points", kind);
         MUST(make_table(&rng, &calls[kind], &set, &arena, points, &n));
         CHECK(n > 20 && n <= N_POINTS);
@@ -179,7 +175,6 @@ TEST(measured_points_come_back)
             CHECK_NEAR(time.seconds / points[i].seconds, 1.0, 5e-16);
             CHECK_EQ_INT(basis, KERNEL_MEASURED);
         }
-        arena_fini(&arena);
     }
 }
 
@@ -190,10 +185,9 @@ TEST(tables_do_what_a_search_through_all_points_does)
         const struct kernel_call *start = &calls[n_tried % N_CALLS];
         struct kernel_point points[N_POINTS];
         struct kernel_set set;
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         struct rng rng;
         size_t n;
-        arena_init(&arena);
         rng_init(&rng, 32, 0, "naive", n_tried);
         MUST(make_table(&rng, start, &set, &arena, points, &n));
         for (int i = 0; i < 100; i++) {
@@ -208,7 +202,6 @@ TEST(tables_do_what_a_search_through_all_points_does)
             inside += found;
             outside += !found;
         }
-        arena_fini(&arena);
     }
     CHECK(inside > 3000 && outside > 500);
 }
@@ -217,8 +210,7 @@ TEST(tables_do_what_a_search_through_all_points_does)
 TEST(between_points_the_law_has_its_shape)
 {
     struct kernel_set set;
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     kernel_set_init(&set);
     struct kernel_point points[] = {{calls[0], 0.0}, {calls[0], 0.0}};
     points[0].call.shape.gemm.m = 1000.0;
@@ -241,7 +233,6 @@ TEST(between_points_the_law_has_its_shape)
         CHECK(time.flop == alone.flop && time.bytes == alone.bytes);
         last = ratio;
     }
-    arena_fini(&arena);
 }
 
 /* Another shape, or one step beyond the points. */
@@ -251,10 +242,9 @@ TEST(elsewhere_the_law_is_alone)
         const enum kernel_class class = calls[kind].class;
         struct kernel_point points[N_POINTS];
         struct kernel_set set;
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         struct rng rng;
         size_t n;
-        arena_init(&arena);
         rng_init(&rng, 33, 0, "elsewhere", kind);
         MUST(make_table(&rng, &calls[kind], &set, &arena, points, &n));
         for (int i = 0; i < 200; i++) {
@@ -272,7 +262,6 @@ TEST(elsewhere_the_law_is_alone)
             CHECK(memcmp(&time, &alone, sizeof time) == 0);
             CHECK_EQ_INT(basis, i % 4 < 2 ? KERNEL_FITTED : KERNEL_EXTRAPOLATED);
         }
-        arena_fini(&arena);
     }
 }
 
@@ -349,9 +338,8 @@ static double tabled_s(const struct operators *operators, const struct iteration
 TEST(a_model_holds_what_was_measured)
 {
     struct kernel_set set;
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct rng rng;
-    arena_init(&arena);
     rng_init(&rng, 34, 0, "model", 0);
     kernel_set_init(&set);
     const struct operators_parts parts = {
@@ -377,5 +365,4 @@ TEST(a_model_holds_what_was_measured)
         tabled_s(operators, &work, &outside_frac);
         CHECK_NEAR(outside_frac, batch <= 300 ? 0.0 : 1.0, 1e-12);
     }
-    arena_fini(&arena);
 }

@@ -10,9 +10,6 @@
 #include "sim/world/links/link.h"
 #include "sim/world/rows/priority.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { MAX_LINKS = 10, MAX_FLOWS = 40, MAX_HOPS = 4, N_NETS = 400 };
 
 /* One flow or claim of a random plan. */

@@ -5,10 +5,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* --- A scheduler that starts whoever fits, oldest first, and moves running jobs every few seconds --- */
 
 enum { MOST_JOBS = 128 };
@@ -143,8 +139,6 @@ TEST(moves_that_cost_nothing_change_no_end)
         n_moves += sum_of(b, "job.migrations.sum");
         CHECK_NEAR(sum_of(b, "job.migration_gpu_s.sum"), 0, 0);
         CHECK_NEAR(bed_metric(b, "job.checkpoint_gpu_s.sum"), bed_metric(a, "job.checkpoint_gpu_s.sum"), 1e-9);
-        bed_free(a);
-        bed_free(b);
     }
     CHECK(n_moves > 300);
 }
@@ -170,8 +164,6 @@ TEST(each_move_takes_its_time)
     CHECK(n_moves > 300);
     CHECK_NEAR(bed_metric(b, "job.migrations.sum"), n_moves, 0);
     CHECK_NEAR(bed_metric(b, "job.migration_gpu_s.sum"), gpu_s, 1e-6);
-    bed_free(a);
-    bed_free(b);
 }
 
 #define BREAKS                                                                                                         \
@@ -196,7 +188,6 @@ TEST(gpu_time_adds_up_by_cause)
             CHECK(bed_metric(rows, causes[i]) > 0);
         }
         CHECK_NEAR(sum, bed_metric(rows, "job.gpu_s.sum"), 1e-9 * sum);
-        bed_free(rows);
     }
 }
 
@@ -217,13 +208,11 @@ TEST(jobs_move_together_when_there_is_room)
     CHECK_NEAR(bed_job(rows, 1)->end_s, 10 + 5 + 95, 1e-9);
     CHECK_NEAR(bed_metric(rows, "job.migrations.sum"), 1, 0);
     CHECK_NEAR(bed_metric(rows, "job.migration_gpu_s.sum"), 2 * 5, 1e-9);
-    bed_free(rows);
     rows = run_jobs(2, APART,
                     "\"scheduler\": {\"policy\": \"fifo-migrate\", \"gain\": 1.1}, \"placement\": \"first-fit\","
                     " \"network_penalty\": {\"nodes\": 0.5}",
                     "", &unused);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 200, 1e-9);
-    bed_free(rows);
 }
 
 /* Without a penalty nobody gains by a move. */
@@ -235,8 +224,6 @@ TEST(without_a_penalty_it_is_fifo_skip)
     struct bed_rows *b = run_jobs(6, trace, "\"scheduler\": \"fifo-migrate\"", "", &unused);
     for (int64_t i = 0; i < JOBS; i++) CHECK_NEAR(bed_job(a, i)->end_s, bed_job(b, i)->end_s, 0);
     CHECK(isnan(bed_metric(b, "job.migrations.sum")));
-    bed_free(a);
-    bed_free(b);
 }
 
 /* With one, and moves that cost nothing, the mean completion time is shorter. */
@@ -253,7 +240,6 @@ TEST(moves_pay_where_distance_costs)
                      i == 0 ? "fifo-skip" : "fifo-migrate");
             struct bed_rows *rows = run_jobs(6, random_jobs(round, 7), more, "", &unused);
             jct_s[i] += bed_metric(rows, "job.jct_s.mean") / 20;
-            bed_free(rows);
         }
     }
     CHECK(jct_s[1] < 0.97 * jct_s[0]);

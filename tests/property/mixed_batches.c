@@ -5,11 +5,7 @@
 #include "sim/core/rng.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char scenario[] =
     "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"},"
@@ -48,7 +44,6 @@ TEST(equals_vidur_sarathi)
     CHECK_EQ_INT(bed_metric(rows, "replica.iterations.sum"), 8144); /* summary.json of the case */
     CHECK(bed_decisions(rows, "chunk", -1) > 100); /* prompts that are processed in pieces say so */
     fclose(file);
-    bed_free(rows);
 }
 
 /* Returns the time of the last arrival. */
@@ -133,8 +128,6 @@ static double check_modes(const char *path, const struct sets *sets)
     if (!CHECK(bed_equal(macro, single)))
         for (int i = 0; i < sets->n; i++) fprintf(stderr, "%s\n", sets->all[i]);
     check_gaps(macro);
-    bed_free(macro);
-    bed_free(single);
     return preemptions;
 }
 
@@ -190,6 +183,4 @@ TEST(halves_of_sarathi)
     CHECK_EQ_INT(bed_metric(in_turns, "replica.preemptions.sum"), 0);
     CHECK(bed_metric(in_turns, "request.max_gap_s.max") <= prompts_s + 2 * decoding_s);
     CHECK(bed_metric(in_turns, "request.max_gap_s.max") > prompts_s);
-    bed_free(uncut);
-    bed_free(in_turns);
 }

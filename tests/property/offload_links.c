@@ -5,20 +5,14 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* A site of `node` with services that are texts of the form of SERVICE; quotes are single. */
 static struct bed_rows *run(const char *node, const char *services, const struct bed_options *options)
 {
-    struct text json;
-    text_init(&json);
+    SCOPED(text) json = {0};
     text_printf(&json, "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a10'%s}, 'services': {%s}}", node,
                 services);
     bed_double_quotes(json.chars);
     struct bed_rows *rows = bed_run(json.chars, options);
-    text_fini(&json);
     return rows;
 }
 
@@ -50,8 +44,6 @@ TEST(twins_get_half_each)
     CHECK_EQ_INT(both->code, 0);
     for (int64_t id = 0; id < 2; id++) CHECK_NEAR(e2e_s(both, id), e2e_s(one, 0), 1e-7);
     CHECK(both->engine.fired < 40); /* runs of iterations stay runs */
-    bed_free(both);
-    bed_free(one);
 }
 
 /* An iteration that streams for T seconds alone meets another that begins T/2 later: processor sharing. The first ends
@@ -69,8 +61,6 @@ TEST(a_late_twin_slows_down_what_is_under_way)
     CHECK_NEAR(e2e_s(both, 0), apart_s + 2 * (alone_s - apart_s), 1e-7);
     CHECK_NEAR(e2e_s(both, 1), 2 * alone_s - apart_s, 1e-7);
     CHECK_NEAR(bed_metric(both, "link.pcie.used_frac.max") * bed_metric(both, "sim.end_s"), 2 * alone_s, 1e-3);
-    bed_free(one);
-    bed_free(both);
 }
 
 /* Who computes for longer than it moves asks for what it needs; the other one gets all that is left. */
@@ -94,9 +84,6 @@ TEST(a_small_demand_is_met)
         CHECK_NEAR(both->requests[first].e2e_s, a_s, 1e-7);
         CHECK_NEAR(both->requests[1 - first].e2e_s, streamed / (24e9 - demand), 1e-7);
     }
-    bed_free(a);
-    bed_free(b);
-    bed_free(both);
 }
 
 /* Replicas that read the node's drives share them; drives of their own they do not. */
@@ -118,9 +105,6 @@ TEST(drives_of_the_node_are_shared)
                  written = bed_metric(shared, "offload.disk_write_bytes.sum");
     CHECK_NEAR(bed_metric(shared, "link.storage.bytes"), 2 * (read + written), 100); /* media and port */
     CHECK(isnan(bed_metric(apart, "link.storage.bytes")));
-    bed_free(alone);
-    bed_free(shared);
-    bed_free(apart);
 }
 
 /* --- Random sites --- */
@@ -167,16 +151,14 @@ static void make_site(uint64_t number, struct site *site)
     static const char *const storages[] = {"", ", 'storage': {'scratch': {'device': 'samsung-980-pro', 'ceiling': '2GB/s'}}",
                                            ", 'storage': {'drives': {'device': 'instcsd', 'count': 2}}"};
     struct rng rng;
-    struct text services;
+    SCOPED(text) services = {0};
     rng_init(&rng, 7, 0, "site", number);
-    text_init(&services);
     site->switched = (int)rng_below(&rng, 2);
     site->tensor_parallel = 1 + (int)rng_below(&rng, 2);
     snprintf(site->node, sizeof site->node, "%s%s%s", site->switched ? SWITCH("9GB/s") : "", pick(&rng, hosts, 3),
              pick(&rng, storages, 3));
     for (char name = 'a'; name <= 'b'; name++) make_service(&rng, name, site->tensor_parallel, &services);
     snprintf(site->services, sizeof site->services, "%s", services.chars);
-    text_fini(&services);
 }
 
 /* Whatever shares what: links carry the bytes of the iterations, never more than they can, and stepping, queues and

@@ -10,10 +10,6 @@
 #include "tests/support/calibration_fixture.h"
 #include "tests/support/cost_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct subject {
     const char *gpu, *llm;
     int64_t tensor_parallel;
@@ -144,34 +140,29 @@ static void check_tables(const struct cost_fixture *fixture, uint32_t run, uint6
 TEST(tables_keep_to_the_kernels)
 {
     for (uint32_t s = 0; s < SUBJECTS; s++) {
-        struct cost_fixture fixture;
+        SCOPED(cost_fixture) fixture;
         MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
         check_tables(&fixture, s, 3000);
-        cost_fixture_fini(&fixture);
     }
 }
 
 static void check_shipped(const char *gpu, const char *llm)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(cost_fixture_init(&fixture, "{'cost': {'kind': 'operators', 'engine': 'none'}}", gpu, llm, 1, 1) == 0);
     check_tables(&fixture, SUBJECTS, 200);
-    cost_fixture_fini(&fixture);
 }
 
 TEST(so_they_do_for_all_of_the_catalog)
 {
     static const struct catalog catalog = {.root = "configs"};
-    struct arena arena;
-    struct diag diag;
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
     struct catalog_names names;
-    arena_init(&arena);
-    diag_init(&diag);
     MUST(catalog_list_gpus(&catalog, &arena, &names, &diag) == 0);
     for (size_t i = 0; i < names.n; i++) check_shipped(names.names[i], "llama-3.1-8b");
     MUST(catalog_list_llms(&catalog, &arena, &names, &diag) == 0);
     for (size_t i = 0; i < names.n; i++) check_shipped("h100-sxm", names.names[i]);
-    arena_fini(&arena);
 }
 
 /* What the clock of a run says of its first `steps` iterations, against one evaluation after another. The next run
@@ -196,7 +187,7 @@ TEST(runs_add_up_to_their_closed_form)
     enum { CASES = 100000 };
     int cut = 0;
     for (int s = 0; s < SUBJECTS; s++) {
-        struct cost_fixture fixture;
+        SCOPED(cost_fixture) fixture;
         MUST(make(&fixture, &subjects[s], 5000, "none") == 0);
         for (uint64_t n = 0; n < CASES / SUBJECTS + 1; n++) {
             struct rng rng;
@@ -206,7 +197,6 @@ TEST(runs_add_up_to_their_closed_form)
             check_run(&fixture, &work, 1 + (int64_t)rng_below(&rng, 40));
             cut += cost_after(&fixture, &work, 0).until < 40;
         }
-        cost_fixture_fini(&fixture);
     }
     CHECK(cut > CASES / 50);
 }
@@ -214,7 +204,7 @@ TEST(runs_add_up_to_their_closed_form)
 /* A host that is slower than the GPU sets the pace, until attention has grown past it. */
 TEST(a_run_ends_where_the_gpu_overtakes_the_host)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture = {0};
     char path[256];
     snprintf(path, sizeof path, "%s/slow.json", test_tmpdir());
     bed_write(path, "{\"summary\": \"slow\", \"launch\": [{\"gpu\": \"a40\", \"layer\": \"1.5ms\"}]}");
@@ -228,13 +218,12 @@ TEST(a_run_ends_where_the_gpu_overtakes_the_host)
         cost = cost_after(&fixture, &work, 0);
     }
     CHECK(segments > 1 && cost.slope_s > 0.0 && cost.first_s >= 32 * 1.5e-3);
-    cost_fixture_fini(&fixture);
 }
 
 TEST(longer_work_takes_no_less)
 {
     for (int s = 0; s < SUBJECTS; s++) {
-        struct cost_fixture fixture;
+        SCOPED(cost_fixture) fixture;
         MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
         for (uint64_t n = 0; n < 2000; n++) {
             struct rng rng;
@@ -249,7 +238,6 @@ TEST(longer_work_takes_no_less)
             more.prefill_pairs = (double)more.prefill_tokens * (double)more.prefill_tokens;
             CHECK(cost_after(&fixture, &more, 0).first_s >= cost_after(&fixture, &work, 0).first_s);
         }
-        cost_fixture_fini(&fixture);
     }
 }
 
@@ -274,7 +262,7 @@ TEST(inside_nothing_is_extrapolated_and_without_a_range_all)
 /* With every axis fitted up to 5000, batches lie inside for some of their kernels. */
 TEST(the_share_is_that_of_the_kernels_outside)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture = {0};
     int partly = 0;
     MUST(make(&fixture, &subjects[0], 5000, "none") == 0);
     for (uint64_t n = 0; n < 5000; n++) {
@@ -287,14 +275,13 @@ TEST(the_share_is_that_of_the_kernels_outside)
         partly += share > 0.01 && share < 0.99;
     }
     CHECK(partly > 1000);
-    cost_fixture_fini(&fixture);
 }
 
 /* One more token, one more sequence, one more token of context: the share jumps where the range ends. */
 TEST(ranges_end_exactly)
 {
     enum { END = 777 };
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(make(&fixture, &subjects[0], 1e9, "none") == 0);
     const struct operators *operators = fixture.model.model;
     struct kernel_set set = *operators->parts.kernels;
@@ -313,12 +300,11 @@ TEST(ranges_end_exactly)
         CHECK((cost_after(&fixture, &prompt, 0).extrapolated_frac > 0.0) == (past > 0));
         CHECK((cost_after(&fixture, &deep, 0).extrapolated_frac > 0.0) == (past > 0));
     }
-    cost_fixture_fini(&fixture);
 }
 
 TEST(a_cost_allocates_nothing)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture;
     MUST(make(&fixture, &subjects[5], 1e9, "none") == 0);
     for (uint64_t n = 0; n < 500; n++) {
         struct rng rng;
@@ -330,7 +316,6 @@ TEST(a_cost_allocates_nothing)
         mem_fail_never();
         CHECK(before.first_s == after.first_s && before.slope_s == after.slope_s && before.until == after.until);
     }
-    cost_fixture_fini(&fixture);
 }
 
 /* --- In a service --- */
@@ -358,7 +343,5 @@ TEST(single_steps_change_nothing)
         CHECK(bed_equal(macro, single));
         CHECK(macro->engine.fired < single->engine.fired);
         CHECK(ends[i] < 1e6 ? share > 0.0 && share < 1.0 : share == 0.0);
-        bed_free(macro);
-        bed_free(single);
     }
 }

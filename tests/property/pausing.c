@@ -3,10 +3,6 @@
 
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const char scenario[] =
     "{'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'llama-2-7b', 'replicas': 2, 'cost': 'roofline',"
     "'kv': {'blocks': 4000, 'block_tokens': 16}, 'pipeline_parallel': %d, 'batching': 'turns', 'trace': {"
@@ -59,8 +55,6 @@ TEST(stepping_and_queues_change_nothing)
         CHECK(bed_equal(macro, single));
         CHECK_EQ_INT(bed_metric(macro, "request.finished"), 200);
         CHECK(bed_decisions(macro, "pause", -1) > 200);
-        bed_free(macro);
-        bed_free(single);
     }
 }
 
@@ -93,7 +87,6 @@ TEST(rows_tell_of_every_pause)
     for (size_t i = 0; i < rows->n_requests; i++) n_paused += check_pauses(rows, &rows->requests[i]) > 0;
     CHECK(n_paused > 20);
     CHECK_EQ_INT(bed_decisions(rows, "pause", -1), bed_decisions(rows, "continue", -1));
-    bed_free(rows);
 }
 
 TEST(who_pauses_computes_nothing_again)
@@ -102,5 +95,4 @@ TEST(who_pauses_computes_nothing_again)
     CHECK_EQ_INT(bed_metric(rows, "replica.preemptions.sum"), 0);
     CHECK_EQ_INT(bed_metric(rows, "replica.recomputed_tokens.sum"), 0);
     CHECK_EQ_INT(bed_decisions(rows, "resume", -1) + bed_decisions(rows, "preempt", -1), 0);
-    bed_free(rows);
 }

@@ -6,10 +6,6 @@
 #include "sim/core/rng.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_POINTS = 900, MOST_SERIES = 4, MOST_CATEGORIES = 40, MOST_LINES = 3, DEPTH = 16 };
 
@@ -290,12 +286,11 @@ TEST(thinning_keeps_extremes)
     enum { N = 20000, COLUMNS = 100 };
     const struct px_rect all = {0.0, 0.0, COLUMNS, 1000.0};
     double low[COLUMNS], high[COLUMNS], drawn_low[COLUMNS], drawn_high[COLUMNS];
-    struct text svg;
+    SCOPED(text) svg = {0};
     struct pen pen;
     struct thinner thinner;
     struct rng rng;
     rng_init(&rng, 5, 0, "thinning", 0);
-    text_init(&svg);
     pen_init(&pen, &svg, &all);
     thinner_init(&thinner, &pen);
     for (int i = 0; i < COLUMNS; i++) low[i] = drawn_low[i] = 2000.0, high[i] = drawn_high[i] = -1.0;
@@ -323,16 +318,14 @@ TEST(thinning_keeps_extremes)
         CHECK_NEAR(drawn_low[i], low[i], 1e-9);
         CHECK_NEAR(drawn_high[i], high[i], 1e-9);
     }
-    text_fini(&svg);
 }
 
 /* A line that leaves the frame is cut where it crosses its border. */
 TEST(lines_are_cut_at_the_frame)
 {
     const struct px_rect clip = {0.0, 0.0, 10.0, 10.0};
-    struct text svg;
+    SCOPED(text) svg = {0};
     struct pen pen;
-    text_init(&svg);
     pen_init(&pen, &svg, &clip);
     pen_to(&pen, 5.0, 5.0);
     pen_to(&pen, 5.0, 25.0);
@@ -341,5 +334,4 @@ TEST(lines_are_cut_at_the_frame)
     pen_to(&pen, 12.0, 0.0);
     pen_to(&pen, 8.0, 4.0);
     CHECK_EQ_STR(svg.chars, "M5 5h0V10M7 10h0V0M10 2h0L8 4");
-    text_fini(&svg);
 }

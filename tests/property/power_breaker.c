@@ -3,9 +3,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-
 /* Two racks of two servers, of which jobs of 16 GPUs fill one: 2 (670 W + 1.67 x 8 x 380 W) = 11494 W there, and 2774.9
  * W bare. */
 static const char scenario[] =
@@ -49,7 +46,6 @@ TEST(overloads_trip_by_their_square)
         CHECK_NEAR(bed_metric(rows, "power.breaker_trips"), floor(800 / trip_s(after_s[i])), 0.0);
         CHECK_EQ_INT(rows->n_warnings, 1);
         CHECK(isnan(bed_metric(rows, "power.dark_s")));
-        bed_free(rows);
     }
 }
 
@@ -62,7 +58,6 @@ TEST(breakers_start_cold_after_the_warm_up)
         const double first_s = 2.0 * ceil(warmup_s[i] / 2.0), left_s = fmax(500.0 - first_s, 0.0);
         CHECK_EQ_INT(rows->code, 0);
         CHECK_NEAR(bed_metric(rows, "power.breaker_trips"), floor(left_s / trip_s(after_s)), 0.0);
-        bed_free(rows);
     }
 }
 
@@ -85,8 +80,6 @@ TEST(a_dark_domain_draws_nothing)
     CHECK_NEAR(bed_metric(rows, "failure.events[breaker]"), 1.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[breaker]"), 16 * again_s, 1e-6);
     CHECK_NEAR(bed_metric(rows, "energy.site_j"), (busy_w + bare_w) * rows->end_s - 30.0 * bare_w, 1.0);
-    bed_free(rows);
-    bed_free(heap);
 }
 
 /* A job on all four servers waits for the reset, to the moment. */
@@ -97,7 +90,6 @@ TEST(jobs_wait_for_the_reset)
     struct bed_rows *rows = run(&setting, false);
     CHECK_EQ_INT(rows->code, 0);
     if (CHECK_EQ_INT(rows->n_jobs, 3)) CHECK_NEAR(bed_job(rows, 2)->start_s, trip_s(50) + 200.0, 1e-9);
-    bed_free(rows);
 }
 
 /* Nodes that fail by themselves, too, are repaired in the dark and come with the light; energy has nothing of what was
@@ -120,8 +112,6 @@ TEST(failures_and_outages_go_together)
     CHECK_NEAR(bed_metric(rows, "energy.idle_j") /
                    (53.7 * (32 * rows->end_s - 16 * dark_s - bed_metric(rows, "job.gpu_s.sum"))),
                1.0, 1e-9);
-    bed_free(rows);
-    bed_free(heap);
 }
 
 /* Two replicas, a rack for each: one goes dark and comes back, and no request is lost. */
@@ -145,8 +135,6 @@ TEST(services_lose_replicas)
     CHECK(dark_s > 0 && bed_metric(rows, "failure.struck_replicas") == bed_metric(rows, "power.breaker_trips"));
     CHECK_NEAR(bed_metric(rows, "request.finished"), 600.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * (2 * rows->end_s - dark_s)), 1.0, 1e-9);
-    bed_free(rows);
-    bed_free(steps);
 }
 
 /* From 140 s on the site is dark. Until then a service whose only request leaves at once holds 8 of its 16 GPUs, and a
@@ -174,7 +162,6 @@ TEST(services_go_dark_when_their_last_request_has_left)
     CHECK_NEAR(bed_metric(rows, "energy.idle_j") / (53.7 * 8 * 100), 1.0, 1e-9);
     CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * 2 * (rows->end_s - dark_s)), 1.0, 1e-9);
     CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 0.0, 0.0);
-    bed_free(rows);
 }
 
 /* Replicas of two stages that come and go by an autoscaler, racks that go dark beneath them, a spare server, and
@@ -205,6 +192,4 @@ TEST(outages_spares_scaling_and_stages_go_together)
     CHECK(bed_metric(rows, "failure.struck_requests") > 0 && bed_metric(rows, "scaling.drains.sum") > 0);
     CHECK_NEAR(bed_metric(rows, "request.finished"), 150.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * (5 * rows->end_s - dark_s)), 1.0, 1e-9);
-    bed_free(rows);
-    bed_free(steps);
 }

@@ -3,9 +3,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum { NODES = 4, BARE_W = 670 };
 static const double idle_w = 53.7, context_w = 80.0, per_gpu = 0.67; /* of an A100, bare and with a process */
 
@@ -77,8 +74,6 @@ TEST(the_parts_make_up_the_site)
         struct bed_rows *heap = bed_run(scenarios[i], &(struct bed_options){.queue = QUEUE_HEAP, .check = true});
         check_parts(rows);
         CHECK(bed_equal(rows, heap));
-        bed_free(rows);
-        bed_free(heap);
     }
 }
 
@@ -95,7 +90,6 @@ TEST(a_share_draws_its_share)
                    1e-6);
         CHECK_NEAR(bed_metric(rows, "job.energy_j.max"), 12 * 380 * 50, 1e-6);
     }
-    bed_free(rows);
 }
 
 /* One node waits as a spare, others fail: they stay switched on, and their GPUs idle. */
@@ -107,7 +101,6 @@ TEST(nodes_out_of_service_idle)
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_metric(rows, "failure.events") > 0);
     CHECK_NEAR(bed_metric(rows, "energy.idle_j") / (idle_w * (NODES * 8 * rows->end_s - held_gpu_s)), 1.0, 1e-9);
-    bed_free(rows);
 }
 
 /* A type that says nothing of its power idles with a process; without a section "power" no row tells of energy. */
@@ -124,6 +117,4 @@ TEST(what_is_not_known_is_not_told)
         CHECK_NEAR(known->jobs[0].energy_j, 2 * context_w * 40, 1e-9);
         CHECK(isnan(unknown->jobs[0].energy_j) && isnan(bed_metric(unknown, "job.energy_j.mean")));
     }
-    bed_free(known);
-    bed_free(unknown);
 }

@@ -5,10 +5,6 @@
 #include "sim/world/power/power_config.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const char scenario[] =
     "{\"cluster\": {\"nodes\": 4, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
     " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
@@ -68,9 +64,6 @@ TEST(stepping_does_not_show)
         CHECK(bed_equal(whole, steps));
         CHECK(bed_equal(whole, heap));
         CHECK((bed_metric(whole, "power.commands") > 0) == (i > 0));
-        bed_free(whole);
-        bed_free(steps);
-        bed_free(heap);
     }
 }
 
@@ -84,7 +77,6 @@ TEST(the_site_is_the_sum_of_its_parts)
         CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 4 * 670 * end_s), 1.0, 1e-9);
         CHECK_NEAR(bed_metric(rows, "power.site_w.mean") * end_s / bed_metric(rows, "energy.site_j"), 1.0, 1e-12);
         CHECK(bed_metric(rows, "power.site_w.max") >= bed_metric(rows, "power.site_w.mean"));
-        bed_free(rows);
     }
 }
 
@@ -149,7 +141,6 @@ TEST(readings_tile_the_run_and_come_late)
         CHECK(left_s >= 0.0 && left_s <= 0.25 + delay * 1e-3);
         CHECK(probe.joules <= site_j && probe.joules >= site_j - left_s * 24000.0);
         CHECK_NEAR(bed_metric(rows, "power.held_s[high]"), rows->end_s - 1.25 - delay * 1e-3 - 4.0, 1e-9);
-        bed_free(rows);
     }
 }
 
@@ -190,7 +181,6 @@ TEST(a_lock_holds_from_the_next_boundary_on)
         n_between += slow && !slow_prompt;
     }
     CHECK(n_slow >= 1 && n_between == 1);
-    bed_free(rows);
 }
 
 /* --- Jobs --- */
@@ -225,8 +215,6 @@ static void check_jobs(const char *capping, double speed, double gpu_w)
     CHECK_NEAR(bed_metric(rows, "energy.site_j") /
                    (1.67 * (jobs_j + (16 * rows->end_s - gpu_s) * 53.7) + 2 * 670 * rows->end_s),
                1.0, 1e-9);
-    bed_free(rows);
-    bed_free(heap);
 }
 
 /* Half the highest clock: speed 2/3; the voltage is at its floor, that of V100: 80 W idle with a process, 300 W of
@@ -271,6 +259,5 @@ TEST(faults_name_policy_and_place)
         struct bed_rows *rows = run(&setting, &(struct bed_options){.policy = &capper.policy, .quiet = true});
         CHECK_EQ_INT(rows->code, SIM_E_POLICY);
         if (CHECK(rows->diag.n_errors > 0)) CHECK_EQ_STR(rows->diag.items[0].text, texts[i]);
-        bed_free(rows);
     }
 }

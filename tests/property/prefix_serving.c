@@ -8,10 +8,6 @@
 #include "sim/world/kv/prefix_cache.h"
 #include "tests/support/trace_source.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define SESSIONS "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl'"
 #define BLOCK_TOKENS 512
 
@@ -56,7 +52,7 @@ static int64_t cached_tokens(const struct bed_rows *rows)
 /* What a cache without limit finds of the full blocks of a trace, as 'trace stat --prefix-cache lru=inf' counts. */
 static int64_t hits_without_limit(const char *trace_text)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     struct block_log log = {0};
     struct cache_stat stat = {0};
@@ -68,7 +64,6 @@ static int64_t hits_without_limit(const char *trace_text)
         int32_t n = prefix_blocks_full(record.prompt_tokens, BLOCK_TOKENS, record.n_prefix_blocks);
         CHECK_EQ_INT(block_log_add(&log, record.prefix_blocks, n), 0);
     }
-    trace_source_close(&trace);
     const struct cache_stat_setting setting = {.evictor = policy_find(POLICY_EVICTION, "lru"), .capacity_blocks = INT64_MAX};
     CHECK_EQ_INT(cache_stat_run(&log, NULL, &setting, &stat, NULL), 0);
     CHECK_EQ_INT(stat.evictions, 0);
@@ -89,7 +84,6 @@ static void check_hits(const char *trace, int64_t at_least)
     CHECK_EQ_INT(bed_metric(rows, "prefix.evicted_blocks.sum"), 0);
     CHECK_NEAR(bed_metric(rows, "prefix.hit_frac") * bed_metric(rows, "request.prompt_tokens.sum"),
                (double)(hits * BLOCK_TOKENS), 1e-3);
-    bed_free(rows);
 }
 
 TEST(a_cache_without_limit_finds_all_there_is)
@@ -155,7 +149,7 @@ static void check_against_naive(const char *batching, int64_t total_blocks)
     static struct naive naive;
     const struct setup setup = {"'lru'", batching, "round-robin", trace_text, 1, total_blocks};
     struct bed_rows *rows = run(&setup, &plain);
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     int64_t n_hits = 0;
     naive.n = 0;
@@ -167,11 +161,9 @@ static void check_against_naive(const char *batching, int64_t total_blocks)
         n_hits += tokens > 0;
         CHECK(row != NULL && row->cached_tokens == tokens);
     }
-    trace_source_close(&trace);
     CHECK(n_hits > 10);
     CHECK(bed_metric(rows, "prefix.evicted_blocks.sum") > 0);
     CHECK_EQ_INT(bed_metric(rows, "prefix.cached_blocks.sum"), naive.n * PER_ITEM);
-    bed_free(rows);
 }
 
 TEST(small_caches_find_what_a_naive_one_does)
@@ -199,8 +191,6 @@ TEST(stepping_changes_nothing)
         CHECK(bed_metric(macro, "prefix.evicted_blocks.sum") > 0);
         CHECK(bed_metric(macro, "prefix.saved_tokens.sum") > 0);
         CHECK(bed_equal(macro, single));
-        bed_free(macro);
-        bed_free(single);
     }
 }
 
@@ -214,8 +204,6 @@ TEST(sequences_are_preempted_beside_a_cache)
         CHECK_EQ_INT(bed_metric(macro, "request.finished") + bed_metric(macro, "request.rejected"), 200);
         CHECK(strstr(batchers[i], "orca") != NULL || bed_metric(macro, "replica.preemptions.sum") > 0);
         CHECK(bed_equal(macro, single));
-        bed_free(macro);
-        bed_free(single);
     }
 }
 
@@ -241,7 +229,6 @@ TEST(rows_tell_of_every_hit)
     }
     CHECK_EQ_INT(all, bed_metric(rows, "prefix.saved_tokens.sum"));
     CHECK(again > 0 && all > again);
-    bed_free(rows);
 }
 
 /* --- Without prefixes, without a cache --- */
@@ -259,8 +246,6 @@ TEST(prompts_without_ids_are_served_as_without_a_cache)
         CHECK_EQ_INT(with->n_warnings, without->n_warnings + 1); /* that the cache has no effect */
         memcpy(with->others, without->others, sizeof with->others);
         CHECK(bed_equal(with, without));
-        bed_free(with);
-        bed_free(without);
     }
 }
 
@@ -279,9 +264,6 @@ TEST(preempted_sequences_find_their_own_blocks_again)
         CHECK(saved <= bed_metric(with, "replica.recomputed_tokens.sum"));
         CHECK_EQ_INT(cached_tokens(with), 0); /* on their first admission */
         CHECK(bed_metric(with, "request.e2e_s.mean") < bed_metric(without, "request.e2e_s.mean"));
-        bed_free(with);
-        bed_free(single);
-        bed_free(without);
     }
 }
 
@@ -292,7 +274,6 @@ TEST(without_a_cache_ids_mean_nothing)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(cached_tokens(rows), 0);
     CHECK(isnan(bed_metric(rows, "prefix.hit_frac")));
-    bed_free(rows);
 }
 
 /* --- What it is for --- */
@@ -310,8 +291,6 @@ TEST(hits_shorten_the_wait_for_the_first_token)
         CHECK(row->cached_tokens > 0 ? row->ttft_s < other->ttft_s : row->ttft_s <= other->ttft_s);
     }
     CHECK(n_hits > 50);
-    bed_free(with);
-    bed_free(without);
 }
 
 /* The second finds what the first left only where the first went. */
@@ -325,9 +304,6 @@ TEST(a_prefix_aware_router_finds_the_cached_prefix)
     struct bed_rows *one = run(&setup, &checked);
     CHECK_EQ_INT(cached_tokens(aware), cached_tokens(one));
     CHECK(2 * cached_tokens(blind) < cached_tokens(one));
-    bed_free(aware);
-    bed_free(blind);
-    bed_free(one);
 }
 
 TEST(a_load_that_weighs_more_spreads_requests)
@@ -339,8 +315,6 @@ TEST(a_load_that_weighs_more_spreads_requests)
     CHECK_EQ_INT(unweighed->code, 0);
     CHECK(cached_tokens(unweighed) >= cached_tokens(weighed));
     CHECK(bed_metric(unweighed, "request.ttft_s.mean") > bed_metric(weighed, "request.ttft_s.mean"));
-    bed_free(weighed);
-    bed_free(unweighed);
 }
 
 /* --- Pipelines, and prompts processed elsewhere --- */
@@ -363,8 +337,6 @@ static void check_steps_of(const char *services)
     CHECK(cached_tokens(macro) > 0);
     CHECK(bed_metric(macro, "prefix.evicted_blocks.sum") > 0);
     CHECK(bed_equal(macro, single));
-    bed_free(macro);
-    bed_free(single);
 }
 
 TEST(pipelines_and_prefill_pools_cache_prefixes)
@@ -385,7 +357,6 @@ static void check_error(const struct setup *setup, const char *set, int code, co
     CHECK_EQ_INT(rows->code, code);
     if (CHECK(rows->diag.n_items > 0) && !CHECK(strstr(rows->diag.items[0].text, says) != NULL))
         printf("%s\n", rows->diag.items[0].text);
-    bed_free(rows);
 }
 
 TEST(what_cannot_be_is_refused)
@@ -406,5 +377,4 @@ TEST(a_cache_smaller_than_a_block_caches_nothing)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(cached_tokens(rows), 0);
     CHECK_EQ_INT(bed_metric(rows, "request.finished"), 200);
-    bed_free(rows);
 }

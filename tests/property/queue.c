@@ -6,8 +6,6 @@
 #include "sim/core/mem.h"
 #include "tests/bench/increments.h"
 
-#include <string.h>
-
 enum { MAX_NAIVE = 600 };
 
 /* Both queues get the same events; the payload, in the owner's place, numbers them. */

@@ -4,9 +4,6 @@
 #include "sim/world/cluster/nodeset.h"
 #include "tests/support/harness.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static int32_t next_by_search(const bool *members, int32_t n, int32_t from)
 {
     for (int32_t id = from; id < n; id++) {

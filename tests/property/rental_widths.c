@@ -6,8 +6,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-
 enum { CLASSES = 3, OPTIONS = 2, POINTS = 6, COLUMNS = CLASSES * OPTIONS * POINTS };
 
 struct bed {

@@ -12,10 +12,6 @@
 #include "sim/world/replica/replica.h"
 #include "sim/world/rows/priority.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MAX_REQUESTS = 400, BLOCK_TOKENS = 4 };
 
 struct spec {

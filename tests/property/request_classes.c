@@ -4,10 +4,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define CLUSTER "'cluster': {'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}"
 #define CHAT "'llm': 'llama-2-7b', 'cost': 'roofline'"
 
@@ -66,8 +62,6 @@ TEST(classes_add_up_to_their_service)
         n_preempted += bed_metric(rows, "request.preemptions.sum");
         struct bed_rows *single = run(MIXED, rest, &stepped);
         CHECK(bed_equal(rows, single));
-        bed_free(rows);
-        bed_free(single);
     }
     CHECK(n_unfinished > 0 && n_rejected > 0 && n_preempted > 0);
 }
@@ -84,7 +78,6 @@ TEST(distributions_agree_with_those_of_all)
                1e-12);
     CHECK(fmax(of_class(rows, "request.e2e_s.max", "chat/interactive"),
                of_class(rows, "request.e2e_s.max", "chat/batch")) == bed_metric(rows, "request.e2e_s.max"));
-    bed_free(rows);
 }
 
 /* --- Naming classes changes nothing else --- */
@@ -133,8 +126,6 @@ TEST(naming_classes_changes_nothing_else)
     }
     CHECK_EQ_INT(with->n_metrics - n_of_classes, without->n_metrics);
     CHECK_EQ_STR(with->others, without->others);
-    bed_free(without);
-    bed_free(with);
 }
 
 /* --- Limits --- */
@@ -163,7 +154,6 @@ TEST(each_class_has_its_own_limits)
     CHECK(attained(rows, "interactive", 0.06, 1.2) < attained(rows, "interactive", 0.06, 0));
     const double whole = bed_metric(rows, "slo.attained_frac");
     CHECK(whole > 0 && whole < 1);
-    bed_free(rows);
 }
 
 /* Without limits for all, classes without any are not counted. */
@@ -172,7 +162,6 @@ TEST(a_class_without_limits_has_no_slo)
     struct bed_rows *rows = run_trace(true, "'slo': {'classes': {'batch': {'ttft': '20ms'}}},");
     CHECK(isnan(of_class(rows, "slo.attained_frac", "chat/interactive")));
     CHECK(bed_metric(rows, "slo.attained_frac") == of_class(rows, "slo.attained_frac", "chat/batch"));
-    bed_free(rows);
 }
 
 TEST(limits_of_a_class_that_never_comes_are_warned_of)
@@ -181,8 +170,6 @@ TEST(limits_of_a_class_that_never_comes_are_warned_of)
     struct bed_rows *absent = run_trace(true, "'slo': {'classes': {'bacth': {'ttft': '1s'}}},");
     CHECK_EQ_INT(absent->n_warnings, known->n_warnings + 1);
     CHECK_EQ_INT(of_class(absent, "request.arrived", "chat/bacth"), 0);
-    bed_free(known);
-    bed_free(absent);
 }
 
 TEST(too_many_classes_are_an_error)
@@ -196,13 +183,11 @@ TEST(too_many_classes_are_an_error)
     struct bed_rows *rows = run(service, ", 'until': '255s'", &(struct bed_options){.quiet = true, .no_rows = true});
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(of_class(rows, "request.arrived", "chat/user255"), 1);
-    bed_free(rows);
     rows = run(service, "", &(struct bed_options){.quiet = true, .no_rows = true});
     CHECK_EQ_INT(rows->code, SIM_E_DATA);
     MUST(rows->diag.n_items > 0);
     CHECK_EQ_STR(rows->diag.items[0].text,
                  "service 'chat' has more than 256 classes of requests; the next one is 'user256'");
-    bed_free(rows);
 }
 
 /* --- Views --- */
@@ -236,5 +221,4 @@ TEST(policies_see_the_class)
                                                 : strcmp(class, "batch") == 0     ? 1
                                                                                   : 2);
     }
-    bed_free(rows);
 }

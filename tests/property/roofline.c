@@ -3,8 +3,6 @@
 #include "models/roofline.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-
 enum { CASES = 20000 };
 
 static double between(struct rng *rng, double low, double high)

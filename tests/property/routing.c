@@ -5,10 +5,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const char *const routers[] = {"round-robin", "least-outstanding", "random", "power-of-two", "jsq-tokens",
                                       "{\"policy\": \"jsq-tokens\", \"running_weight\": 0.1}", "least-kv",
                                       "{\"policy\": \"least-outstanding\", \"count\": \"queued\"}"};
@@ -49,7 +45,6 @@ static double time_in_system_s(const char *routing, double load, double delay_s)
     struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true});
     CHECK_EQ_INT(rows->code, 0);
     double mean_s = bed_metric(rows, "request.e2e_s.mean");
-    bed_free(rows);
     return mean_s;
 }
 
@@ -127,7 +122,6 @@ TEST(random_is_uniform)
     CHECK(chi2 > 0.6);  /* 0.1 %: nor in turn */
     CHECK(pairs_chi2 < 103.4); /* 63 */
     CHECK(pairs_chi2 > 33);
-    bed_free(rows);
 }
 
 static bool same_replicas(const struct bed_rows *a, const struct bed_rows *b, int n)
@@ -160,9 +154,6 @@ TEST(chances_are_the_services_own)
     }
     for (int i = 0; i < 200 && n == 200; i++) CHECK_EQ_INT(theirs[i], bed_request(alone, i)->replica);
     CHECK(n > 190);
-    bed_free(alone);
-    bed_free(reseeded);
-    bed_free(beside);
 }
 
 /* --- What they choose --- */
@@ -189,7 +180,6 @@ static int beside_the_long_one(const char *routing)
     CHECK_EQ_INT(bed_request(rows, 0)->replica, 0);
     int beside = 0;
     for (int i = 1; i < 7; i++) beside += bed_request(rows, i)->replica == 0;
-    bed_free(rows);
     return beside;
 }
 
@@ -278,7 +268,6 @@ TEST(reports_tell_how_it_was)
         }
     }
     CHECK(busy > 100);
-    bed_free(rows);
 }
 
 TEST(delayed_runs_are_the_same_in_every_mode)
@@ -296,8 +285,6 @@ TEST(delayed_runs_are_the_same_in_every_mode)
             CHECK_EQ_INT(macro->code, 0);
             CHECK_EQ_INT(macro->n_requests, 150);
             CHECK(bed_equal(macro, single));
-            bed_free(macro);
-            bed_free(single);
         }
     }
 }
@@ -313,8 +300,6 @@ TEST(reports_disturb_nobody)
         CHECK(bed_equal(present, delayed));
         CHECK(present->end_s == delayed->end_s);
         CHECK(present->engine.fired < delayed->engine.fired);
-        bed_free(present);
-        bed_free(delayed);
     }
 }
 
@@ -326,6 +311,5 @@ TEST(without_news_everybody_goes_to_the_first)
         struct bed_rows *rows = run_seeded(2, "", looking[i], 60, 5, &(struct bed_options){.sets = sets});
         CHECK_EQ_INT(rows->code, 0);
         for (size_t k = 0; k < rows->n_requests; k++) CHECK_EQ_INT(rows->requests[k].replica, 0);
-        bed_free(rows);
     }
 }

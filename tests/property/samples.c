@@ -5,10 +5,6 @@
 #include "sim/world/rows/sampler.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* Two replicas with few blocks (so that some requests are preempted) or few places in the batch, beside jobs. */
 static const char site[] =
     "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 5,"
@@ -80,8 +76,6 @@ TEST(requests_are_where_their_rows_say)
         if (strcmp(sample->series, "service.running") == 0) CHECK_EQ_INT(sample->value, in_system - waiting);
     }
     CHECK(n > 100 && n_waiting > 100);
-    bed_free(scarce);
-    bed_free(ample);
 }
 
 TEST(jobs_and_gpus_are_where_their_rows_say)
@@ -110,7 +104,6 @@ TEST(jobs_and_gpus_are_where_their_rows_say)
     }
     CHECK(bed_metric(rows, "job.preemptions.sum") > 0);
     CHECK(n > SAMPLER_POINTS / 2 && n <= SAMPLER_POINTS);
-    bed_free(rows);
 }
 
 /* One request decodes alone: after k iterations of 10 ms it has processed its prompt and k tokens more. */
@@ -138,7 +131,6 @@ TEST(kv_blocks_grow_between_the_events)
     }
     CHECK(grown > 200);
     CHECK(rows->engine.fired < 10); /* the run of iterations was not ended by any look at it */
-    bed_free(rows);
 }
 
 /* A grid of one's own has other samples, and nothing else is different. */
@@ -152,8 +144,6 @@ TEST(looking_changes_nothing)
     CHECK(bed_equal(adaptive, fixed));
     fixed->n_samples = n;
     for (size_t i = 0; i < n; i++) CHECK(fmod(fixed->samples[i].t_s, 30) == 0 && fixed->samples[i].t_s <= fixed->end_s);
-    bed_free(adaptive);
-    bed_free(fixed);
 }
 
 /* As the run gets longer the grid gets coarser, by whole doublings, from time 0 to the end. */
@@ -169,7 +159,6 @@ TEST(the_grid_adapts)
         size_t n = (size_t)floor(until_s / step_s) + 1;
         MUST(rows->n_samples == 3 * n);
         for (size_t i = 0; i < rows->n_samples; i++) CHECK(rows->samples[i].t_s == step_s * (double)(i % n));
-        bed_free(rows);
     }
 }
 
@@ -209,7 +198,4 @@ TEST(batches_are_all_that_replicas_do)
     }
     CHECK_EQ_INT(tokens, prompt_tokens);
     CHECK_EQ_INT(steps, output_tokens);
-    bed_free(scarce);
-    bed_free(cut);
-    bed_free(ample);
 }

@@ -6,10 +6,7 @@
 #include "sim/core/text.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #define AFFINE                                                                                                         \
     "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
@@ -24,19 +21,17 @@
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
                                                                   ...)
 {
-    struct text json;
+    SCOPED(text) json = {0};
     char service[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(service, sizeof service, format, arguments);
     va_end(arguments);
-    text_init(&json);
     text_printf(&json,
                 "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\","
                 " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", %s}}}",
                 service);
     struct bed_rows *rows = bed_run(json.chars, options);
-    text_fini(&json);
     return rows;
 }
 
@@ -70,8 +65,6 @@ TEST(a_constant_number_is_no_scaling)
                 printf("\n  %s: %s", routers[i], plain->metrics[k].name);
         CHECK(bed_metric(scaling, "scaling.replicas.mean") == 3);
         CHECK(bed_metric(scaling, "scaling.starts.sum") == 0);
-        bed_free(plain);
-        bed_free(scaling);
     }
 }
 
@@ -98,7 +91,6 @@ TEST(the_first_request_waits_for_a_replica)
     }
     CHECK(bed_metric(rows, "scaling.held_requests.sum") == 3);
     CHECK(bed_metric(rows, "scaling.starts.sum") == 3);
-    bed_free(rows);
 }
 
 /* Without a stated delay a replica reads its weights: 2 bytes for each of Mistral 7B's 7.24 billion. */
@@ -112,7 +104,6 @@ TEST(weights_take_their_time)
     for (size_t i = 0; i < rows->n_decisions; i++)
         if (strcmp(rows->decisions[i].action, "up") == 0) up_s = rows->decisions[i].t_s;
     CHECK_NEAR(up_s, 20 + 2 * 7.2417e9 / 2e9, 0.001);
-    bed_free(rows);
 }
 
 /* Prompts of one length, at random to one of so many replicas: each is an M/D/1, before and after the step. Half of the
@@ -133,7 +124,6 @@ TEST(a_step_is_two_queues)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "request.ttft_s.mean"), expected_s, 0.02 * expected_s);
     CHECK_NEAR(bed_metric(rows, "scaling.replicas.mean"), 2.5, 0.001);
-    bed_free(rows);
 }
 
 /* A schedule of an hour, four times: replicas, and the GPUs they hold, at every sample. */
@@ -160,7 +150,6 @@ TEST(a_schedule_repeats)
     CHECK(n > 40);
     CHECK(bed_metric(rows, "scaling.starts.sum") == 8);
     CHECK_NEAR(bed_metric(rows, "scaling.replicas.mean"), 1 + 2 * 1710.0 / 3600, 0.002);
-    bed_free(rows);
 }
 
 /* --- Conservation --- */
@@ -269,9 +258,8 @@ TEST(random_scaling_loses_nothing)
     int64_t kept = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct rng rng;
-        struct text text;
+        SCOPED(text) text = {0};
         rng_init(&rng, seed, 0, "random scaling", 0);
-        text_init(&text);
         const struct shape shape = random_service(&rng, &text);
         struct bed_options options = {.check = true, .policy = &erratic.policy};
         struct bed_rows *macro = run(&options, "%s", text.chars);
@@ -285,9 +273,6 @@ TEST(random_scaling_loses_nothing)
         kept += lives.n_kept;
         held += bed_metric(macro, "scaling.held_requests.sum");
         preempted += bed_metric(macro, "request.preemptions.sum");
-        text_fini(&text);
-        bed_free(macro);
-        bed_free(single);
     }
     CHECK(held > 100);
     CHECK(kept > 30); /* draining ones that are wanted again */
@@ -297,8 +282,7 @@ TEST(random_scaling_loses_nothing)
 /* Three services that want more than there is: what one gives back another one takes, and nothing is held twice. */
 TEST(services_share_a_cluster)
 {
-    struct text json;
-    text_init(&json);
+    SCOPED(text) json = {0};
     text_printf(&json, "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}, \"services\": {");
     for (int i = 0; i < 3; i++)
         text_printf(
@@ -321,9 +305,6 @@ TEST(services_share_a_cluster)
     CHECK_NEAR(bed_metric(macro, "scaling.gpu_s.sum[s0]") + bed_metric(macro, "scaling.gpu_s.sum[s1]") +
                    bed_metric(macro, "scaling.gpu_s.sum[s2]"),
                bed_metric(macro, "cluster.gpus_in_use.mean") * macro->end_s, 1e-6);
-    text_fini(&json);
-    bed_free(macro);
-    bed_free(single);
 }
 
 /* After the last request only `min` are left, and no decision keeps the run going. */
@@ -337,7 +318,6 @@ TEST(a_service_ends_with_its_last_request)
         last_s = fmax(last_s, rows->requests[i].arrival_s + rows->requests[i].e2e_s);
     CHECK_NEAR(rows->end_s, last_s, 1e-9);
     CHECK_EQ_INT(bed_decisions(rows, "stop", -1), 3);
-    bed_free(rows);
 }
 
 /* --- What is wrong --- */
@@ -361,7 +341,6 @@ static void check_refused(const char *text, const char *service)
     CHECK(rows->code < 0);
     if (!CHECK(rows->diag.n_items > 0 && strstr(rows->diag.items[0].text, text) != NULL) && rows->diag.n_items > 0)
         printf("\n  %s", rows->diag.items[0].text);
-    bed_free(rows);
 }
 
 #define SCALING(more) "\"scaling\": {\"policy\": \"schedule\"" more "}"
@@ -399,8 +378,6 @@ TEST(utilisation_comes_to_its_target)
     CHECK_EQ_INT(loose->code, 0);
     CHECK_NEAR(bed_metric(loose, "scaling.replicas.mean"), 5, 0.05);
     CHECK_NEAR(bed_metric(tight, "scaling.replicas.mean"), 4, 0.05);
-    bed_free(loose);
-    bed_free(tight);
 }
 
 /* --- The watchdog --- */
@@ -422,5 +399,4 @@ TEST(decisions_alone_keep_no_run_going)
         "\"batching\": \"idle\", \"scaling\": {\"policy\": \"schedule\", \"max\": 2}, " AFFINE ", " TRACE(
             3, "1/s", FIXED(10), FIXED(10)));
     CHECK_EQ_INT(rows->code, SIM_E_STALLED);
-    bed_free(rows);
 }

@@ -4,10 +4,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct job_record random_job(int64_t id)
 {
     struct rng rng;
@@ -25,12 +21,11 @@ TEST(skipping_schedulers_leave_nobody_who_fits)
     struct job_record records[N];
     for (int i = 0; i < N; i++) records[i] = random_job(i);
     for (size_t s = 0; s < sizeof schedulers / sizeof schedulers[0]; s++) {
-        struct jobrun run;
+        SCOPED(jobrun) run = {0};
         struct jobrun_spec spec = {
             .records = records, .n = N, .cluster = {.nodes = 2, .gpus_per_node = 6}, .scheduler = schedulers[s]};
         spec.needs_no_waste = true;
         jobrun_init(&run, &spec, 0);
-        jobrun_fini(&run);
     }
 }
 
@@ -46,7 +41,7 @@ TEST(schedulers_bear_disturbances)
     for (size_t i = 0; i < 2 * table.n; i++) {
         const struct policy *policy = table.policies[i / 2];
         if (policy->family != POLICY_SCHEDULER) continue;
-        struct jobrun run;
+        SCOPED(jobrun) run = {0};
         struct jobrun_spec spec = {.records = records, .n = N, .cluster = {.nodes = 2, .gpus_per_node = 6}};
         spec.scheduler = policy->name;
         spec.placement = i % 2 == 0 ? "counted" : "consolidated";
@@ -57,7 +52,6 @@ TEST(schedulers_bear_disturbances)
         for (int k = 0; k < N; k++)
             finished += run.jobs[k].status != NULL && strcmp(run.jobs[k].status, "finished") == 0;
         if (!CHECK_EQ_INT(finished, N)) CHECK_EQ_STR(policy->name, "a scheduler that bears disturbances");
-        jobrun_fini(&run);
     }
 }
 

@@ -6,8 +6,6 @@
 #include "tests/support/naive_conservative.h"
 
 #include <limits.h>
-#include <math.h>
-#include <string.h>
 
 static int between(struct rng *rng, int low, int high)
 {
@@ -73,12 +71,11 @@ TEST(schedulers_agree_with_naive_ones)
         int total_gpus = between(&rng, 1, 12), n = between(&rng, 1, 40);
         draw_jobs(&rng, jobs, n, total_gpus, false, round % 2 == 0 ? 1 : 0);
         for (size_t s = 0; s < sizeof schedulers / sizeof schedulers[0]; s++) {
-            struct jobrun run;
+            SCOPED(jobrun) run = {0};
             run_naive(schedulers[s], jobs, n, total_gpus);
             run_same(&run, schedulers[s], jobs, n, total_gpus);
             bool same = true;
             for (int i = 0; i < n && same; i++) same = agrees(&run.jobs[i], &jobs[i]);
-            jobrun_fini(&run);
             if (!CHECK(same)) {
                 CU_FAIL("the naive scheduler differs");
                 return;
@@ -96,7 +93,7 @@ TEST(backfilling_keeps_its_promise_when_estimates_are_exact)
         rng_init(&rng, 2, 0, "scheduling", round / 2);
         struct naive_job jobs[NAIVE_MAX_JOBS];
         int n = draw_jobs(&rng, jobs, 40, 8, true, 1);
-        struct jobrun run;
+        SCOPED(jobrun) run = {0};
         run_naive(scheduler, jobs, n, 8);
         run_same(&run, scheduler, jobs, n, 8);
         for (int i = 0; i < n; i++) {
@@ -104,7 +101,6 @@ TEST(backfilling_keeps_its_promise_when_estimates_are_exact)
             n_promised++;
             CHECK(run.jobs[i].start_s <= jobs[i].promise);
         }
-        jobrun_fini(&run);
         if (round == 399) CHECK(n_promised > 2000);
     }
 }
@@ -126,14 +122,13 @@ TEST(fifo_of_single_gpu_jobs_is_list_scheduling)
         free_s[first] = expected_s[i] + sim_s_from_ns(records[i].duration_ns);
     }
     for (int i = 0; i < 2; i++) {
-        struct jobrun run;
+        SCOPED(jobrun) run = {0};
         struct jobrun_spec spec = {.records = records,
                                    .n = N,
                                    .cluster = {.nodes = SERVERS, .gpus_per_node = 1},
                                    .scheduler = i == 0 ? "fifo" : "fifo-skip"};
         jobrun_init(&run, &spec, 0);
         for (int k = 0; k < N; k++) CHECK(run.jobs[k].start_s == expected_s[k]);
-        jobrun_fini(&run);
     }
 }
 
@@ -170,10 +165,9 @@ TEST(srtf_on_one_gpu_is_optimal)
             submits += submit;
         }
         int best = least_sum(jobs, 4, left, 0) - submits;
-        struct jobrun run;
+        SCOPED(jobrun) run;
         run_same(&run, "srtf", jobs, 4, 1);
         CHECK(run.mean_jct_s * 4 == best);
-        jobrun_fini(&run);
     }
 }
 
@@ -191,7 +185,7 @@ TEST(five_jobs)
                                          jobrun_record(2, 2, 3, 1), jobrun_record(3, 2, 20, 1),
                                          jobrun_record(4, 3, 2, 2)};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct jobrun run;
+        SCOPED(jobrun) run;
         jobrun_init(&run,
                     &(struct jobrun_spec){.records = records,
                                           .n = 5,
@@ -199,7 +193,6 @@ TEST(five_jobs)
                                           .scheduler = cases[i].scheduler},
                     0);
         for (int k = 0; k < 5; k++) CHECK(run.jobs[k].jct_s == cases[i].jct_s[k]);
-        jobrun_fini(&run);
     }
 }
 
@@ -211,7 +204,7 @@ TEST(nobody_is_preempted_by_an_equal_in_the_moment_of_its_start)
     const struct job_record records[] = {jobrun_record(0, 0, 5, 3), jobrun_record(1, 1, 7, 2),
                                          jobrun_record(2, 1, 7, 2), jobrun_record(3, 5, 0, 1)};
     for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
-        struct jobrun run;
+        SCOPED(jobrun) run = {0};
         struct jobrun_spec spec = {.records = records, .n = 4, .scheduler = schedulers[i]};
         spec.cluster.nodes = 1, spec.cluster.gpus_per_node = 3;
         jobrun_init(&run, &spec, 0);
@@ -219,6 +212,5 @@ TEST(nobody_is_preempted_by_an_equal_in_the_moment_of_its_start)
         CHECK(run.jobs[1].start_s == 5 && run.jobs[1].end_s == 12);
         CHECK(run.jobs[2].start_s == 12 && run.jobs[2].end_s == 19);
         CHECK(jobrun_metric(&run, "job.preemptions.sum") == 0);
-        jobrun_fini(&run);
     }
 }

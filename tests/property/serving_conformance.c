@@ -5,17 +5,13 @@
 #include "sim/study/conform_cases.h"
 #include "tests/support/bed.h"
 
-#include <string.h>
-
 /* A scenario of the conformance suite with these policies. */
 static struct bed_rows *run(const struct conform_case *wanted, const char *batching, const char *routing,
                             const struct bed_options *options)
 {
-    struct text scenario;
-    text_init(&scenario);
+    SCOPED(text) scenario = {0};
     conform_case_json(wanted, POLICY_BATCHING, batching, routing, &scenario);
     struct bed_rows *rows = bed_run(scenario.chars, options);
-    text_fini(&scenario);
     return rows;
 }
 
@@ -38,7 +34,6 @@ TEST(scarce_blocks_do_preempt)
     struct bed_rows *rows = run_named("scarce blocks", "round-robin");
     CHECK(bed_metric(rows, "request.preemptions.sum") > 10);
     CHECK((double)rows->n_decisions >= bed_metric(rows, "request.preemptions.sum"));
-    bed_free(rows);
 }
 
 TEST(what_never_fits_is_rejected)
@@ -54,7 +49,6 @@ TEST(what_never_fits_is_rejected)
     CHECK(rejected > 0);
     CHECK_EQ_INT(bed_metric(rows, "request.rejected"), rejected);
     CHECK(rows->n_warnings >= 1);
-    bed_free(rows);
 }
 
 static void check_decision(const struct bed_decision *decision, const char *policy, const char *action,
@@ -78,7 +72,6 @@ TEST(decisions_explain_themselves)
                    "replica 0: 5 tokens generated; 1000 of 1000 KV blocks free now");
     CHECK(rows->decisions[1].t_s == rows->requests[0].queue_s);
     CHECK(rows->decisions[2].t_s == rows->requests[0].e2e_s);
-    bed_free(rows);
 }
 
 /* Asking what every request meets with changes nothing else. */
@@ -91,15 +84,12 @@ TEST(nobody_has_to_ask)
     CHECK_EQ_INT(asked->n_requests, quiet->n_requests);
     CHECK(memcmp(asked->requests, quiet->requests, asked->n_requests * sizeof *asked->requests) == 0);
     CHECK(memcmp(asked->metrics, quiet->metrics, asked->n_metrics * sizeof *asked->metrics) == 0);
-    bed_free(asked);
-    bed_free(quiet);
 }
 
 TEST(round_robin_is_even)
 {
     struct bed_rows *rows = run_named("all at once", "round-robin");
     for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_INT(rows->requests[i].replica, rows->requests[i].id % 3);
-    bed_free(rows);
 }
 
 /* With everything arriving before anything finishes, the fewest outstanding is the round in turn. */
@@ -107,7 +97,6 @@ TEST(least_outstanding_fills_evenly)
 {
     struct bed_rows *rows = run_named("all at once", "least-outstanding");
     for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_INT(rows->requests[i].replica, rows->requests[i].id % 3);
-    bed_free(rows);
 }
 
 TEST(an_end_in_the_middle_is_the_same_in_every_mode)
@@ -121,7 +110,5 @@ TEST(an_end_in_the_middle_is_the_same_in_every_mode)
                                       &(struct bed_options){.sets = sets, .single_step = true, .check = true});
         CHECK_EQ_INT(macro->code, 0);
         CHECK(bed_equal(macro, single));
-        bed_free(macro);
-        bed_free(single);
     }
 }

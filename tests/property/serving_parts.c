@@ -8,9 +8,6 @@
 #include "sim/world/replica/run_clock.h"
 #include "sim/world/replica/running_batch.h"
 
-#include <math.h>
-#include <string.h>
-
 /* --- KV blocks --- */
 
 enum { MAX_SEQUENCES = 12, HORIZON = 400 };

@@ -4,9 +4,6 @@
 #include "policies/registry.h"
 #include "tests/support/bed.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* Node 0 is away from 100 s on, and node 1, which was the spare one, has the job of 110 s. */
 static void check_stands_in(const char *placer)
 {
@@ -23,7 +20,6 @@ static void check_stands_in(const char *placer)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(rows->end_s, 160.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1.0, 0.0);
-    bed_free(rows);
 }
 
 TEST(every_placer_uses_a_spare_node)
@@ -62,7 +58,6 @@ TEST(a_spare_node_with_power_goes_first)
     struct bed_rows *rows = run_hot(5, "500s", "\"spare_nodes\": 2");
     CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "job.finished"), 1.0, 0.0);
-    bed_free(rows);
 }
 
 /* The only one is in the dark when the nodes of the other rack fail at 300 s, for good: it stands in for one of them
@@ -75,7 +70,6 @@ TEST(a_spare_node_stands_in_once_it_has_power)
         " \"constant\", \"mean\": \"300s\"}, \"repair\": {\"law\": \"constant\", \"mean\": \"9000s\"}}}");
     const double trip_s = 1.0 + bed_metric(rows, "failure.lost_gpu_s[breaker]") / 8, lit_s = trip_s + 600.0;
     CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1.0 - (600.0 + (lit_s - 300.0) + 400.0) / (3 * 700.0), 1e-9);
-    bed_free(rows);
 }
 
 TEST(spare_nodes_are_equal_to_the_others)
@@ -92,5 +86,4 @@ TEST(spare_nodes_are_equal_to_the_others)
     struct bed_rows *rows = bed_run(text, &(struct bed_options){.quiet = true});
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, "take the place of any other") != NULL);
-    bed_free(rows);
 }

@@ -9,7 +9,6 @@
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sort.h>
-#include <math.h>
 
 enum { EXPERIMENTS = 1000, RESAMPLES = 400, MAX_VALUES = 6000 };
 

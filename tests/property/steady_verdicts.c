@@ -7,8 +7,6 @@
 #include "analysis/compare/steady.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-
 enum { MEAN, P50, P90, P99, N_ESTIMATES, MOST_WAITS = 20000 };
 
 static const double quantiles[N_ESTIMATES] = {(double)NAN, 0.5, 0.9, 0.99};
@@ -44,8 +42,7 @@ static void judge(const struct series *all, struct arena *arena, struct tally ta
 /* Independent pairs of queues at two loads. */
 static void tally_pairs(int n_pairs, size_t n, const double loads[2], struct tally tallies[N_ESTIMATES])
 {
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     double *room = mem_alloc(4 * n * sizeof *room);
     const struct series all = {n, room, room + n, room + 2 * n, room + 3 * n};
     for (int pair = 1; room != NULL && pair <= n_pairs; pair++) {
@@ -59,7 +56,6 @@ static void tally_pairs(int n_pairs, size_t n, const double loads[2], struct tal
     }
     CHECK(room != NULL);
     mem_free(room);
-    arena_fini(&arena);
 }
 
 static const double load_80[] = {0.8, 0.8}, load_90[] = {0.9, 0.9}, from_70_to_80[] = {0.7, 0.8};

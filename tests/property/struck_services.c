@@ -7,10 +7,7 @@
 #include "sim/core/text.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #define AFFINE                                                                                                         \
     "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                      \
@@ -24,17 +21,15 @@
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
                                                                   ...)
 {
-    struct text json;
+    SCOPED(text) json = {0};
     char scenario[8192];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(scenario, sizeof scenario, format, arguments);
     va_end(arguments);
     bed_double_quotes(scenario);
-    text_init(&json);
     text_printf(&json, "{%s}", scenario);
     struct bed_rows *rows = bed_run(json.chars, options);
-    text_fini(&json);
     return rows;
 }
 
@@ -87,7 +82,6 @@ TEST(only_what_is_lost_is_repeated)
         CHECK_NEAR(bed_metric(rows, "failure.lost_kv_tokens"), lost_tokens, 0);
         CHECK_NEAR(bed_metric(rows, "failure.struck_requests"), floor(end_s / lives_s[i]), 0);
         CHECK_NEAR(rows->end_s, end_s, 1e-7);
-        bed_free(rows);
     }
 }
 
@@ -120,7 +114,6 @@ TEST(services_are_down_until_they_have_started_again)
         if (row->arrival_s < 99.0 || row->arrival_s > 151.0) CHECK(row->e2e_s < 0.1);
     }
     CHECK_NEAR(rows->end_s, 160, 1.5);
-    bed_free(rows);
 }
 
 /* With a spare node that is there after 5 s: two replicas are up after 25 s, the others with their own node's
@@ -132,7 +125,6 @@ TEST(spare_nodes_stand_in_for_services)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 25, 1e-6);
     CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 2 * 25 + 2 * 50, 1e-6);
-    bed_free(rows);
 }
 
 /* The other node is free; nothing is repaired while the run lasts. */
@@ -148,7 +140,6 @@ TEST(replicas_start_again_where_there_is_room)
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_metric(rows, "failure.struck_replicas") >= 1);
     CHECK(bed_decisions(rows, "start", -1) >= 1);
-    bed_free(rows);
 }
 
 /* From 1000 s on there is one node for two services. The first one takes it, and gives it back at 1300 s: the other is
@@ -168,7 +159,6 @@ TEST(replicas_start_again_where_another_service_leaves)
         " 'generate', 'duration': '1500s', 'arrival': {'process': 'fixed', 'rate': '0.1/s'}, " SMALL "}}}");
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "failure.replica_down_s[fixed]"), 301, 1e-6);
-    bed_free(rows);
 }
 
 /* --- Conservation --- */
@@ -220,8 +210,6 @@ static void check_storm(const struct site *site)
     CHECK(bed_equal(rows, again));
     if (CU_get_number_of_failures() > before)
         printf("\n  %s, %d by %d GPUs%s", site->batching, site->tensor_parallel, site->pipeline_parallel, site->more);
-    bed_free(rows);
-    bed_free(again);
 }
 
 TEST(requests_are_served_once_under_every_batcher)
@@ -287,9 +275,6 @@ TEST(shared_prefixes_are_lost)
         n_first++;
     }
     CHECK(n_first > 10);
-    bed_free(rows);
-    bed_free(steps);
-    bed_free(plain);
 }
 
 /* --- Beside an autoscaler --- */
@@ -327,7 +312,6 @@ TEST(what_has_never_been_up_is_not_down)
             seed);
         CHECK_EQ_INT(rows->code, 0);
         CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), down_by_rows_s(rows), 1e-6);
-        bed_free(rows);
     }
 }
 
@@ -354,10 +338,6 @@ TEST(restarts_that_nobody_reads_are_told_of)
     CHECK_EQ_INT(idle->code, 0);
     CHECK_EQ_INT(idle->diag.n_items, plain->diag.n_items + 1);
     CHECK_EQ_INT(spared->code, 0);
-    bed_free(both);
-    bed_free(idle);
-    bed_free(plain);
-    bed_free(spared);
 }
 
 /* Twelve GPUs of which one is held, and replicas of two stages on four each: the second one takes nothing. */
@@ -374,7 +354,6 @@ TEST(part_of_a_replica_takes_no_gpus)
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") > 40);
     CHECK_EQ_INT(bed_metric(rows, "cluster.gpus_in_use.max"), 9);
-    bed_free(rows);
 }
 
 /* --- Beside jobs --- */
@@ -392,7 +371,6 @@ TEST(jobs_of_cpus_alone_do_not_fail)
             placements[i]);
         CHECK_EQ_INT(rows->code, 0);
         CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 0);
-        bed_free(rows);
     }
 }
 
@@ -401,10 +379,9 @@ enum { N_JOBS = 60 };
 /* Beside jobs that yield, and beside an autoscaler that wants another number each time. */
 static struct bed_rows *mixed(const char *more, const struct bed_options *options)
 {
-    struct text jobs;
+    SCOPED(text) jobs = {0};
     struct rng rng;
     rng_init(&rng, 3, 0, "struck jobs", 0);
-    text_init(&jobs);
     for (int i = 0; i < N_JOBS; i++)
         text_printf(&jobs, "%s{'submit': '%d.5s', 'duration': '%dms', 'gpus': %d}", i > 0 ? ", " : "", 2 * i,
                     500 + (int)rng_below(&rng, 9000), 1 + (int)rng_below(&rng, 2));
@@ -418,7 +395,6 @@ static struct bed_rows *mixed(const char *more, const struct bed_options *option
         "}}}, 'jobs': {'scheduler': 'srtf', 'placement': 'first-fit',"
         " 'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}",
         more, N_REQUESTS, jobs.chars);
-    text_fini(&jobs);
     return rows;
 }
 
@@ -440,8 +416,6 @@ static void check_mixed(const char *more)
     CHECK(bed_metric(rows, "failure.interrupts") > 0);
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == count_yields(rows) && count_yields(rows) > 0);
     CHECK(bed_equal(rows, again));
-    bed_free(rows);
-    bed_free(again);
 }
 
 TEST(services_and_jobs_bear_failures_together)
@@ -466,8 +440,6 @@ TEST(a_service_that_is_spared_is_told_of)
     CHECK_EQ_INT(struck->n_warnings, plain->n_warnings + 1);
     CHECK(bed_metric(struck, "failure.events") > 0);
     CHECK(bed_metric(struck, "request.e2e_s.mean") == bed_metric(plain, "request.e2e_s.mean"));
-    bed_free(struck);
-    bed_free(plain);
 }
 
 TEST(services_hold_no_spare_nodes)
@@ -479,5 +451,4 @@ TEST(services_hold_no_spare_nodes)
         ", 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, " SMALL "}}}");
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, "node 1 is a spare node") != NULL);
-    bed_free(rows);
 }

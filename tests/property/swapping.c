@@ -3,10 +3,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define CLUSTER "{'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'host': {'device': 'host-dram-pcie4'%s}%s}"
 #define SERVICE                                                                                                        \
     "'llm': 'llama-2-7b', 'replicas': 4, 'tensor_parallel': %d, 'kv': {'blocks': %d},"                                 \
@@ -43,7 +39,6 @@ TEST(every_byte_goes_there_and_back)
     CHECK(bed_metric(rows, "tier.dram.used_bytes.max") < bytes / 2);
     CHECK_EQ_INT(bed_metric(rows, "request.finished"), 200);
     CHECK(isnan(bed_metric(rows, "link.nvlink.bytes")));
-    bed_free(rows);
 }
 
 TEST(stepping_and_queues_change_nothing)
@@ -53,8 +48,6 @@ TEST(stepping_and_queues_change_nothing)
     CHECK_EQ_INT(macro->code, 0);
     CHECK(bed_metric(macro, "link.pcie.bytes") > 0);
     CHECK(bed_equal(macro, single));
-    bed_free(macro);
-    bed_free(single);
 }
 
 /* Four replicas below one switch of 3 GB/s, or with 24 GB/s each. */
@@ -65,8 +58,6 @@ TEST(a_shared_switch_makes_swapping_slower)
     struct bed_rows *fast = run(&own, &checked), *slow = run(&shared, &checked);
     CHECK(bed_metric(slow, "request.tpot_s.mean") > 1.05 * bed_metric(fast, "request.tpot_s.mean"));
     CHECK(bed_metric(slow, "link.pcie.busy_frac.max") > 4 * bed_metric(fast, "link.pcie.busy_frac.max"));
-    bed_free(fast);
-    bed_free(slow);
 }
 
 TEST(recomputing_moves_nothing)
@@ -76,7 +67,6 @@ TEST(recomputing_moves_nothing)
     CHECK(bed_metric(rows, "replica.preemptions.sum") > 0);
     CHECK(isnan(bed_metric(rows, "link.pcie.bytes")));
     CHECK(isnan(bed_metric(rows, "tier.dram.used_bytes.max")));
-    bed_free(rows);
 }
 
 /* What the host has no room for is computed again, and told of. */
@@ -95,8 +85,6 @@ TEST(a_full_host_makes_the_others_compute_again)
     CHECK(bed_metric(roomy, "replica.swaps.sum") == bed_metric(roomy, "replica.preemptions.sum"));
     CHECK(bed_metric(rows[0], "tier.dram.used_bytes.max") <= 500e6);
     CHECK_EQ_INT(rows[0]->n_warnings, roomy->n_warnings + 1);
-    for (int i = 0; i < 2; i++) bed_free(rows[i]);
-    bed_free(roomy);
 }
 
 /* Rows tell of every sequence that leaves and comes back. */
@@ -109,5 +97,4 @@ TEST(every_swap_is_told_of)
     CHECK_EQ_INT(bed_decisions(rows, "preempt", -1), swaps);
     CHECK_EQ_INT(bed_decisions(rows, "swap-out", -1), swaps);
     CHECK_EQ_INT(bed_decisions(rows, "swap-in", -1), swaps);
-    bed_free(rows);
 }

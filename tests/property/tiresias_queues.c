@@ -5,8 +5,6 @@
 #include "tests/support/jobrun.h"
 #include "tests/support/naive_tiresias.h"
 
-#include <stdio.h>
-
 enum { MAX_GPUS = 6, UNIT_S = 60 }; /* 60: a multiple of all numbers of GPUs */
 
 static int between(struct rng *rng, int low, int high)
@@ -73,12 +71,11 @@ static int compare(bool released, bool promotes, uint64_t rounds)
         struct naive_tiresias params = draw_params(&rng, unit_s, released, promotes);
         draw_jobs(&rng, jobs, n, total_gpus, unit_s, round % 2 == 0 ? 1 : 0);
         naive_tiresias_run(&params, jobs, n, total_gpus);
-        struct jobrun run;
+        SCOPED(jobrun) run;
         run_real(&run, &params, jobs, n, total_gpus);
         bool same = true;
         for (int i = 0; i < n && same; i++) same = agrees(&run.jobs[i], &jobs[i]);
         for (int i = 0; i < n; i++) preemptions += jobs[i].preemptions;
-        jobrun_fini(&run);
         if (!CHECK(same)) break;
     }
     return preemptions;

@@ -5,10 +5,6 @@
 #include "tests/support/trace_source.h"
 #include "traces/stat.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { N_SEEDS = 4 };
 
 #define SIGMAS 4.5 /* as in trace_generators.c */
@@ -25,7 +21,7 @@ static const struct trace_class_stat *class_of(const struct trace_stat *stat, co
 TEST(classes_have_their_shares_and_lengths)
 {
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
-        struct trace_source trace;
+        SCOPED(trace_source) trace = {0};
         struct trace_stat stat = {0};
         MUST(trace_source_requests(
                  &trace, seed,
@@ -47,14 +43,13 @@ TEST(classes_have_their_shares_and_lengths)
         CHECK(a->prompt_tokens_sum == 7 * a->n && a->output_tokens_sum == 2 * a->n);
         CHECK(b->prompt_tokens_sum == 100 * b->n && b->output_tokens_sum == 2 * b->n);
         CHECK(c->prompt_tokens_sum == 7 * c->n && c->output_tokens_sum == 50 * c->n);
-        trace_source_close(&trace);
     }
 }
 
 /* Times and lengths of the class "own" in the first 300 s, as a sum that order and values enter. */
 static double digest_of_own(const char *others)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     double digest = 0;
     sim_ns last_ns = 0;
@@ -71,7 +66,6 @@ static double digest_of_own(const char *others)
     }
     CHECK(ordered);
     CHECK_EQ_STR(trace.message, "");
-    trace_source_close(&trace);
     return digest;
 }
 
@@ -87,7 +81,7 @@ TEST(a_class_of_its_own_does_not_depend_on_the_others)
 /* Only the system prompt is the same in both. */
 TEST(sessions_stay_within_a_class)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     bool ok = true;
     int64_t n_blocks[2] = {0, 0};
@@ -104,12 +98,11 @@ TEST(sessions_stay_within_a_class)
         n_blocks[class] += r.n_prefix_blocks;
     }
     CHECK(ok && n_blocks[0] > 1000 && n_blocks[1] > 1000);
-    trace_source_close(&trace);
 }
 
 TEST(users_of_a_closed_loop_send_all_classes)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     int64_t n[2] = {0, 0};
     MUST(trace_source_requests(&trace, 1,
@@ -121,7 +114,6 @@ TEST(users_of_a_closed_loop_send_all_classes)
         n[r.class_name[0] == 'b']++;
     CHECK_EQ_INT(n[0] + n[1], 4000);
     CHECK_NEAR((double)n[1] / 4000, 0.75, SIGMAS * sqrt(0.75 * 0.25 / 4000));
-    trace_source_close(&trace);
 }
 
 TEST(contradictions_are_refused)
@@ -144,10 +136,9 @@ TEST(contradictions_are_refused)
         {"'classes': {'a b': {'share': 1}}", "the name 'a b' may hold only letters, digits, '_', '.' and '-'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct trace_source trace;
+        SCOPED(trace_source) trace;
         CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, %s}", bad[i].params),
                      SIM_E_CONFIG);
         if (strstr(trace.message, bad[i].text) == NULL) CHECK_EQ_STR(trace.message, bad[i].text);
-        trace_source_close(&trace);
     }
 }

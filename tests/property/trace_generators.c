@@ -5,22 +5,16 @@
 #include "tests/support/trace_source.h"
 #include "traces/stat.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { N_SEEDS = 4 };
 
 #define SIGMAS 4.5
 
 static struct trace_stat stat_of(uint64_t seed, const char *json)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_stat stat = {0};
     if (trace_source_requests(&trace, seed, "%s", json) == 0) trace_stat_requests(trace.requests, &stat, &trace.diag);
     CHECK_EQ_STR(trace.message, "");
-    trace_source_close(&trace);
     return stat;
 }
 
@@ -79,7 +73,7 @@ TEST(gamma_arrivals)
 
 TEST(fixed_arrivals_are_exact)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     MUST(trace_source_requests(&trace, 1, ARRIVALS("1000s", "{'process': 'fixed', 'rate': '3/s'}")) == 0);
     for (int64_t i = 0; i < 3000; i++) {
@@ -87,7 +81,6 @@ TEST(fixed_arrivals_are_exact)
         CHECK_EQ_INT(record.arrival_ns, (i * SIM_NS_PER_S + (i % 3 == 2)) / 3); /* rounded to the nearest */
     }
     CHECK_EQ_INT(trace_source_request(&trace, &record), 0);
-    trace_source_close(&trace);
 }
 
 /* Two states (Heffes and Lucantoni, IEEE JSAC 1986, eq. 12): leaving them at s1, s2, with rates r1, r2,
@@ -129,7 +122,7 @@ TEST(modulated_arrivals)
 /* The share of the arrivals in each of the 24 hours, over whole weeks. */
 static void check_hours(const char *json, const double *hours)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     int64_t n = 0, counts[24] = {0};
     double sum = 0;
@@ -138,7 +131,6 @@ static void check_hours(const char *json, const double *hours)
     for (int i = 0; i < 24; i++) sum += hours[i];
     for (int i = 0; i < 24; i++) check_share(counts[i], n, hours[i] / sum, "hour of the day");
     CHECK_NEAR((double)n, 14 * 86400 * 0.2, SIGMAS * sqrt(14 * 86400 * 0.2));
-    trace_source_close(&trace);
 }
 
 TEST(diurnal_arrivals_follow_the_hours)
@@ -157,7 +149,7 @@ TEST(diurnal_arrivals_follow_the_hours)
 
 TEST(diurnal_arrivals_follow_the_week)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     int64_t n = 0, counts[7] = {0};
     MUST(trace_source_requests(&trace, 7,
@@ -166,7 +158,6 @@ TEST(diurnal_arrivals_follow_the_week)
     for (; trace_source_request(&trace, &record) == 1; n++) counts[record.arrival_ns / (86400 * SIM_NS_PER_S) % 7]++;
     static const double from_friday[] = {3, 4, 1, 0, 2, 0, 0};
     for (int i = 0; i < 7; i++) check_share(counts[i], n, from_friday[i] / 10, "day of the week");
-    trace_source_close(&trace);
 }
 
 /* --- closed loop --- */
@@ -180,7 +171,7 @@ struct user_end {
  * time R and think time Z, the throughput is U / (R + Z). */
 static void check_closed_loop(const char *distribution, int users, double think_s, double service_s)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     struct user_end *ends = calloc((size_t)users, sizeof *ends);
     int n_active = 0;
@@ -219,7 +210,6 @@ static void check_closed_loop(const char *distribution, int users, double think_
     CHECK_EQ_INT(n + n_more, 20000);
     double cycles = 20000.0 / users, cycle_s = think_s + service_s;
     CHECK_NEAR(sim_s_from_ns(last_ns), cycles * cycle_s, cycle_s * 2 + SIGMAS * think_s * sqrt(cycles));
-    trace_source_close(&trace);
     free(ends);
 }
 
@@ -237,7 +227,7 @@ static void check_lengths(const char *distribution, size_t n_points, const doubl
 {
     enum { COUNT = 100000 };
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
-        struct trace_source trace;
+        SCOPED(trace_source) trace = {0};
         struct request_record record;
         int64_t hits[16] = {0};
         MUST(trace_source_requests(&trace, seed,
@@ -248,7 +238,6 @@ static void check_lengths(const char *distribution, size_t n_points, const doubl
             for (size_t i = 0; i < n_points; i++) hits[i] += record.prompt_tokens <= tokens[i];
         }
         for (size_t i = 0; i < n_points; i++) check_share(hits[i], COUNT, cdf_frac[i], distribution);
-        trace_source_close(&trace);
     }
 }
 
@@ -288,7 +277,7 @@ struct known_lengths {
 /* Lines between points follow the trace's distribution function to 0.005; the rest is sampling. */
 static void check_known(const char *json, uint64_t seed, bool output, const struct known_lengths *known)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     int64_t n = 0, at_most[TRACE_STAT_QUANTILES] = {0}, below[TRACE_STAT_QUANTILES] = {0};
     double sum = 0, squares = 0;
@@ -302,7 +291,6 @@ static void check_known(const char *json, uint64_t seed, bool output, const stru
         sum += tokens;
         squares += (double)tokens * tokens;
     }
-    trace_source_close(&trace);
     for (int i = 0; i < TRACE_STAT_QUANTILES; i++) {
         double p = trace_stat_quantile_frac[i], error = 0.005 + SIGMAS * sqrt(p * (1 - p) / (double)n);
         CHECK((double)at_most[i] / (double)n >= p - error && (double)below[i] / (double)n <= p + error);
@@ -353,7 +341,7 @@ TEST(the_azure_mix_is_close_to_the_file)
     enum { MOST = 16384, COUNT = 100000 };
     static double file_cdf[2][MOST], made_cdf[2][MOST];
     for (int made = 0; made < 2; made++) {
-        struct trace_source trace;
+        SCOPED(trace_source) trace = {0};
         struct request_record record;
         double(*cdf)[MOST] = made ? made_cdf : file_cdf, n = 0;
         if (made) MUST(trace_source_requests(&trace, 8, "{'format': 'generate', 'count': %d}", COUNT) == 0);
@@ -365,7 +353,6 @@ TEST(the_azure_mix_is_close_to_the_file)
         for (int kind = 0; kind < 2; kind++) {
             for (int i = 0; i < MOST; i++) cdf[kind][i] = cdf[kind][i] / n + (i > 0 ? cdf[kind][i - 1] : 0);
         }
-        trace_source_close(&trace);
     }
     for (int kind = 0; kind < 2; kind++) {
         double distance = 0;
@@ -389,9 +376,9 @@ TEST(streams_do_not_disturb_each_other)
         different += x.arrival_ns != z.arrival_ns && x.prompt_tokens != z.prompt_tokens;
     }
     CHECK(different > 450);
-    trace_source_close(&a);
-    trace_source_close(&b);
-    trace_source_close(&c);
+    trace_source_fini(&a);
+    trace_source_fini(&b);
+    trace_source_fini(&c);
 }
 
 /* --- sessions --- */
@@ -400,7 +387,7 @@ TEST(streams_do_not_disturb_each_other)
 TEST(prompts_share_prefixes_of_earlier_ones)
 {
     enum { COUNT = 4000, SYSTEM = 2 };
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     uint64_t next_id = SYSTEM;
     int64_t n_shared = 0;
@@ -427,16 +414,15 @@ TEST(prompts_share_prefixes_of_earlier_ones)
     CHECK(ok);
     CHECK(n_shared * 3 > COUNT && n_shared * 100 < COUNT * 62);
     free(after);
-    trace_source_close(&trace);
 }
 
 TEST(generated_traces_need_an_end_and_sound_parameters)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate'}"), SIM_E_CONFIG);
     CHECK_EQ_STR(trace.message, "services.chat.trace: error: a generated trace needs an end; write \"count\": 1000, or "
                                 "\"duration\": \"1h\"");
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     static const char *const bad[] = {
         "'prompt': {'distribution': 'uniform', 'min': 5, 'max': 4}",
         "'prompt': {'distribution': 'empirical', 'points': [{'tokens': 5, 'cdf': 0.5}]}",
@@ -452,6 +438,6 @@ TEST(generated_traces_need_an_end_and_sound_parameters)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, %s}", bad[i]), SIM_E_CONFIG);
         CHECK(trace.message[0] != 0);
-        trace_source_close(&trace);
+        trace_source_fini(&trace);
     }
 }

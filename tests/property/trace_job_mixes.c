@@ -6,7 +6,6 @@
 #include "traces/stat.h"
 
 #include <gsl/gsl_cdf.h>
-#include <math.h>
 
 enum { N_SEEDS = 4 };
 
@@ -82,7 +81,7 @@ static void check_percent(int64_t hits, int64_t n, double percent)
 static void check_job_mix(const struct known_mix *mix, uint64_t seed)
 {
     enum { COUNT = 100000 };
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     int64_t run_hits[9] = {0}, gpu_hits[11] = {0};
     MUST(trace_source_jobs(&trace, seed, "{'format': 'generate-jobs', 'mix': '%s', 'count': %d}", mix->name, COUNT) ==
@@ -94,7 +93,6 @@ static void check_job_mix(const struct known_mix *mix, uint64_t seed)
     }
     for (int i = 0; i < 9; i++) check_percent(run_hits[i], COUNT, mix->run_cdf[i]);
     for (int i = 0; i < 11; i++) check_percent(gpu_hits[i], COUNT, mix->gpus_cdf[i]);
-    trace_source_close(&trace);
 }
 
 TEST(job_mixes_have_the_published_distributions)
@@ -111,7 +109,7 @@ TEST(job_mixes_have_the_published_load)
     enum { COUNT = 1000000 };
     for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
         const struct known_mix *mix = &known_mixes[i];
-        struct trace_source trace;
+        SCOPED(trace_source) trace = {0};
         struct job_record job;
         double run_s = 0, gpus = 0, gpu_s = 0, squares = 0;
         MUST(trace_source_jobs(&trace, 11, "{'format': 'generate-jobs', 'mix': '%s', 'count': %d}", mix->name, COUNT) ==
@@ -127,7 +125,6 @@ TEST(job_mixes_have_the_published_load)
         CHECK_NEAR(gpus / COUNT, mix->mean_gpus, 0.003 * mix->max_gpus);
         double error = SIGMAS * sqrt(squares) / COUNT;
         if (mix->gpu_s > 0) CHECK_NEAR(gpu_s / COUNT, mix->gpu_s, error + 0.01 * mix->gpu_s);
-        trace_source_close(&trace);
     }
 }
 
@@ -140,7 +137,7 @@ struct shares {
 
 static struct shares sum_shares(const char *mix, uint64_t seed, int count)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     struct shares sums = {0};
     trace_source_jobs(&trace, seed, "{'format': 'generate-jobs', 'mix': '%s', 'count': %d}", mix, count);
@@ -154,7 +151,6 @@ static struct shares sum_shares(const char *mix, uint64_t seed, int count)
         sums.by_fate[0][job.fate]++;
         sums.by_fate[1][job.fate] += gpu_s;
     }
-    trace_source_close(&trace);
     return sums;
 }
 
@@ -228,7 +224,7 @@ TEST(jobs_of_unknown_fate_complete)
 TEST(job_mixes_have_the_published_rates)
 {
     for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
-        struct trace_source trace;
+        SCOPED(trace_source) trace = {0};
         struct trace_stat stat;
         MUST(trace_source_jobs(&trace, 5, "{'format': 'generate-jobs', 'mix': '%s', 'duration': '28d'}",
                                known_mixes[i].name) == 0);
@@ -236,6 +232,5 @@ TEST(job_mixes_have_the_published_rates)
         double expected = known_mixes[i].rate_per_h * 28 * 24;
         CHECK_NEAR((double)stat.n, expected, SIGMAS * sqrt(expected));
         CHECK(known_mixes[i].gpu_time_cdf[0] > 0 || stat.rank_correlation > 0.02);
-        trace_source_close(&trace);
     }
 }

@@ -4,11 +4,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/trace_source.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { N = 20000 };
 
 struct requests {
@@ -20,12 +15,11 @@ struct requests {
 static struct requests read_all(uint64_t seed, const char *parameters)
 {
     struct requests all = {.items = malloc((N + 1) * sizeof *all.items)};
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     trace_source_requests(&trace, seed, "{'format': 'generate', 'count': %d%s}", N, parameters);
     CHECK_EQ_STR(trace.message, "");
     while (trace.code == 0 && all.n <= N && trace_source_request(&trace, &all.items[all.n]) == 1) all.n++;
     CHECK_EQ_STR(trace.message, "");
-    trace_source_close(&trace);
     return all;
 }
 
@@ -133,9 +127,9 @@ TEST(jitter_spreads_the_arrivals_of_one_stamp_in_order)
     CHECK(repeatable);
     CHECK_NEAR(sum / N, 0.5, 4.5 * sqrt(1.0 / 12 / N) + 0.001);
     CHECK_NEAR(squares / N, 1.0 / 3, 4.5 * sqrt(4.0 / 45 / N) + 0.001);
-    trace_source_close(&plain);
-    trace_source_close(&moved);
-    trace_source_close(&again);
+    trace_source_fini(&plain);
+    trace_source_fini(&moved);
+    trace_source_fini(&again);
 }
 
 TEST(jitter_never_moves_past_the_next_arrival)
@@ -194,19 +188,18 @@ TEST(a_limit_keeps_the_first_ones)
 
 TEST(what_was_clipped_is_counted)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     MUST(trace_source_requests(&trace, 3,
                                "{'format': 'generate', 'count': 10, 'max_output_tokens': 7,"
                                " 'output': {'distribution': 'fixed', 'tokens': 8}}") == 0);
     while (trace_source_request(&trace, &record) == 1) CHECK_EQ_INT(record.output_tokens, 7);
     CHECK_EQ_INT(trace_source_note(&trace, "clipped"), 10);
-    trace_source_close(&trace);
 }
 
 TEST(clipped_prompts_keep_the_blocks_that_they_fill)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     MUST(trace_source_requests(&trace, 3,
                                "{'format': 'generate', 'mix': 'mooncake-conversation', 'count': 1000,"
@@ -215,37 +208,35 @@ TEST(clipped_prompts_keep_the_blocks_that_they_fill)
         CHECK_EQ_INT(record.n_prefix_blocks, (record.prompt_tokens + 99) / 100);
         CHECK_EQ_INT(record.prefix_block_tokens, 100);
     }
-    trace_source_close(&trace);
 }
 
 TEST(impossible_transforms_are_refused)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, 'window': ['2s', '1s']}"),
                  SIM_E_CONFIG);
     CHECK_EQ_STR(trace.message, "services.chat.trace: error: \"window\" must end after it begins; "
                                 "write \"window\": [\"0s\", \"1h\"]");
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, 'window': ['2s']}"),
                  SIM_E_CONFIG);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, 'rate_scale': 0}"), SIM_E_CONFIG);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     MUST(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, 'window': ['9d', '10d']}") == 0);
     CHECK_EQ_INT(trace_source_request(&trace, &record), SIM_E_CONFIG);
     CHECK_EQ_STR(trace.message,
                  "services.chat.trace: error: nothing is left of the trace after \"window\" and \"thin\"; "
                  "widen \"window\", or raise \"thin\"");
     CHECK_EQ_INT(trace_source_request(&trace, &record), 0);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     CHECK_EQ_INT(trace_source_requests(&trace, 1,
                                        "{'format': 'generate', 'count': 5, 'thin': 0.5,"
                                        " 'arrival': {'process': 'closed', 'users': 3}}"),
                  SIM_E_CONFIG);
     CHECK_EQ_STR(trace.message, "services.chat.trace: error: a closed loop does not support window, rate_scale, thin, "
                                 "jitter or limit; set the number of users, their think time or \"count\"");
-    trace_source_close(&trace);
 }
 
 /* Vidur's rule on the trace that peers were measured with: the outputs stay, prompts give way. */
@@ -253,7 +244,7 @@ TEST(azure_conversation_clipped_to_4096)
 {
     const char *path = test_shared("request_traces/azure_llm_2023_conversation.csv");
     if (path == NULL) return;
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     int64_t prompt = 0, output = 0, n = 0;
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s', 'max_total_tokens': 4096}", path) ==
@@ -267,7 +258,6 @@ TEST(azure_conversation_clipped_to_4096)
     CHECK_EQ_INT(output, 4088665);
     CHECK_EQ_INT(prompt, 22083063);
     CHECK_EQ_INT(trace_source_note(&trace, "clipped"), 1612);
-    trace_source_close(&trace);
 }
 
 TEST(mooncake_jitter_spreads_its_three_second_stamps)
@@ -295,6 +285,6 @@ TEST(mooncake_jitter_spreads_its_three_second_stamps)
     CHECK_EQ_INT(n, 12031);
     CHECK_EQ_INT(blocks, 288500);
     CHECK(distinct > 12000);
-    trace_source_close(&plain);
-    trace_source_close(&moved);
+    trace_source_fini(&plain);
+    trace_source_fini(&moved);
 }

@@ -7,10 +7,6 @@
 #include "sim/core/text.h"
 #include "tests/support/bed.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define AFFINE                                                                                                         \
     "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
     " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
@@ -66,15 +62,13 @@ static void add_jobs(struct text *json, const char *scheduler, const char *place
 
 static struct bed_rows *run(const char *scheduler, const char *placer, int parallel, bool other_way)
 {
-    struct text json;
-    text_init(&json);
+    SCOPED(text) json = {0};
     add_service(&json, parallel);
     add_jobs(&json, scheduler, placer);
     struct bed_options options = {.check = true, .policy = &erratic.policy, .no_detail = true};
     if (other_way) options = (struct bed_options){.single_step = true, .queue = QUEUE_HEAP, .policy = &erratic.policy,
                                                   .no_detail = true};
     struct bed_rows *rows = bed_run(json.chars, &options);
-    text_fini(&json);
     return rows;
 }
 
@@ -108,8 +102,6 @@ static double every_scheduler_gets_by_under(const char *placer)
         CHECK(bed_equal(rows, again));
         yielded += bed_metric(rows, "scaling.yielded_jobs.sum");
         if (CU_get_number_of_failures() > before) printf("\n  %s, %s", policy->name, placer);
-        bed_free(rows);
-        bed_free(again);
     }
     return yielded;
 }
@@ -128,8 +120,7 @@ TEST(every_scheduler_and_placer_gets_by)
  * "jobs". */
 static struct bed_rows *run_four(const char *more)
 {
-    struct text json;
-    text_init(&json);
+    SCOPED(text) json = {0};
     text_printf(
         &json,
         "{" CLUSTER
@@ -146,7 +137,6 @@ static struct bed_rows *run_four(const char *more)
     struct bed_rows *rows = bed_run(json.chars, &(struct bed_options){.check = true});
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(rows->n_jobs, 4);
-    text_fini(&json);
     return rows;
 }
 
@@ -161,7 +151,6 @@ TEST(the_latest_yields_and_comes_back)
         CHECK_NEAR(job->end_s, id == 3 ? 200 + 30 + (300 - 96) : job->submit_s + 300, 1e-6);
     }
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 1);
-    bed_free(rows);
 }
 
 /* Of what they have spent on their GPUs, the single one has the least, but its node has then only one free. */
@@ -170,7 +159,6 @@ TEST(who_has_done_least_yields_where_it_helps)
     struct bed_rows *rows = run_four("\"preemptible\": true, \"yield\": \"least-work\",");
     CHECK_EQ_INT(bed_job(rows, 3)->preemptions, 1);
     CHECK_EQ_INT(bed_job(rows, 2)->preemptions, 0);
-    bed_free(rows);
 }
 
 /* Then a replica waits until one of them ends. */
@@ -180,7 +168,6 @@ TEST(firm_jobs_do_not_yield)
     for (int64_t id = 0; id < 4; id++) CHECK_EQ_INT(bed_job(rows, id)->preemptions, 0);
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), 100, 1e-9);
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 0);
-    bed_free(rows);
 }
 
 /* --- All that a replica needs --- */
@@ -188,8 +175,7 @@ TEST(firm_jobs_do_not_yield)
 /* Eight jobs of one GPU fill two nodes of four, when a replica with two stages comes. */
 static void check_room_for_stages(const char *cluster, const char *scheduler, int tensor_parallel, int yielded)
 {
-    struct text json;
-    text_init(&json);
+    SCOPED(text) json = {0};
     text_printf(
         &json,
         "{%s, \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": %d,"
@@ -206,8 +192,6 @@ static void check_room_for_stages(const char *cluster, const char *scheduler, in
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == yielded);
     CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") == 0);
-    bed_free(rows);
-    text_fini(&json);
 }
 
 TEST(jobs_make_room_for_all_stages)
@@ -255,6 +239,4 @@ TEST(sharers_of_a_gpu_yield_together_or_not_at_all)
     CHECK(bed_metric(one, "scaling.yielded_jobs.sum") == 1);
     CHECK_NEAR(bed_metric(one, "scaling.missing_replica_s.sum"), 200, 1e-9);
     CHECK_EQ_INT(bed_job(one, 0)->preemptions, 0);
-    bed_free(both);
-    bed_free(one);
 }

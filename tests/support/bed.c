@@ -3,11 +3,7 @@
 #include "sim/cli/families.h"
 #include "sim/core/config/config.h"
 #include "sim/world/world.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/harness.h"
 
 /* Makes room for one more element of an array whose capacity is always a power of two. */
 static void *grow(void *array, size_t n, size_t bytes_each)
@@ -194,11 +190,26 @@ static int run_world(const struct config *config, const struct bed_options *opti
     return code;
 }
 
+static void free_rows(void *memory)
+{
+    struct bed_rows *rows = memory;
+    free(rows->requests);
+    free(rows->jobs);
+    free(rows->metrics);
+    free(rows->decisions);
+    free(rows->placements);
+    free(rows->leases);
+    free(rows->batches);
+    free(rows->samples);
+    free(rows);
+}
+
 struct bed_rows *bed_run(const char *scenario, const struct bed_options *options)
 {
     static const struct bed_options defaults;
     struct bed_rows *rows = calloc(1, sizeof *rows);
     if (rows == NULL || (rows->hash = hash_create()) == NULL) abort();
+    test_own(rows, free_rows);
     if (options == NULL) options = &defaults;
     diag_init(&rows->diag);
     struct arena arena;
@@ -222,15 +233,7 @@ struct bed_rows *bed_run(const char *scenario, const struct bed_options *options
 
 void bed_free(struct bed_rows *rows)
 {
-    free(rows->requests);
-    free(rows->jobs);
-    free(rows->metrics);
-    free(rows->decisions);
-    free(rows->placements);
-    free(rows->leases);
-    free(rows->batches);
-    free(rows->samples);
-    free(rows);
+    test_release(rows);
 }
 
 void bed_double_quotes(char *text)

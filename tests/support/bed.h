@@ -71,7 +71,8 @@ void bed_double_quotes(char *text);
 /* A file for a scenario to read. */
 void bed_write(const char *path, const char *text);
 
-/* Runs; paths in the text are relative to the repository. A failure of any kind is in rows->code and rows->diag. */
+/* Runs; paths in the text are relative to the repository. A failure of any kind is in rows->code and rows->diag. The
+ * rows live until the test ends; a test that runs very many scenarios calls bed_free before. */
 struct bed_rows *bed_run(const char *scenario, const struct bed_options *options);
 void bed_free(struct bed_rows *rows);
 

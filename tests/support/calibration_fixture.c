@@ -2,8 +2,6 @@
 
 #include "tests/support/harness.h"
 
-#include <stdio.h>
-
 static void write_parameters(FILE *file, const struct kernel_class_info *info, double start_s)
 {
     for (size_t i = 0; i < info->n_params; i++) {

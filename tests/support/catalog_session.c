@@ -1,12 +1,6 @@
 #include "tests/support/catalog_session.h"
 
-void session_begin(struct session *session)
-{
-    arena_init(&session->arena);
-    diag_init(&session->diag);
-}
-
-void session_end(struct session *session)
+void session_fini(struct session *session)
 {
     arena_fini(&session->arena);
 }

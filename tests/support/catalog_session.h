@@ -1,4 +1,4 @@
-/* What a test of the catalog allocates and finds. */
+/* What a test of the catalog allocates and finds: SCOPED(session) session = {0}. */
 #ifndef ORRERY_TESTS_SUPPORT_CATALOG_SESSION_H
 #define ORRERY_TESTS_SUPPORT_CATALOG_SESSION_H
 
@@ -11,8 +11,7 @@ struct session {
     char message[1024]; /* the first finding */
 };
 
-void session_begin(struct session *session);
-void session_end(struct session *session);
+void session_fini(struct session *session);
 
 /* The first finding as it is printed, empty without one; lives as long as the session. */
 const char *session_message(struct session *session);

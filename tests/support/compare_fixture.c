@@ -3,9 +3,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/store_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 static const struct compare_metric dictionary[] = {{"request.ttft_s.mean", COMPARE_LOWER},
@@ -80,8 +77,7 @@ static int put_run(struct results *results, const struct made_run *run, struct d
 bool compare_make(const char *path, const struct made_run *runs, size_t n)
 {
     struct results *results;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     int code = results_open(path, &(struct results_options){0}, &results, &diag);
     for (size_t i = 0; code == 0 && i < n; i++) code = put_run(results, &runs[i], &diag);
     if (results != NULL) results_close(results);

@@ -7,8 +7,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/policy_params.h"
 
-#include <string.h>
-
 void paging_uniform(struct paging *paging, uint64_t seed, int n, int n_pages)
 {
     struct rng rng;
@@ -54,14 +52,12 @@ void paging_run(const struct paging *paging, const char *policy, const char *par
     const struct policy *found = policy_find(POLICY_EVICTION, policy);
     int64_t next_uses[PAGING_MAX];
     struct cache_future future = {paging->n, next_uses};
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct cache cache;
-    struct diag diag;
+    struct diag diag = {0};
     run->misses = run->n_victims = 0;
     if (found == NULL) CHECK_EQ_STR(policy, none);
     if (found == NULL) return;
-    arena_init(&arena);
-    diag_init(&diag);
     paging_next_uses(paging, next_uses);
     int code = cache_init(&cache, &(struct cache_options){.evictor = found,
                                                           .params = policy_params(found, params, &arena),
@@ -78,7 +74,6 @@ void paging_run(const struct paging *paging, const char *policy, const char *par
     }
     if (!CHECK(code >= 0)) printf("\n  %s: %s\n", policy, diag.items[0].text);
     cache_fini(&cache);
-    arena_fini(&arena);
 }
 
 int paging_misses(const struct paging *paging, const char *policy, const char *params, int64_t capacity, uint64_t seed)

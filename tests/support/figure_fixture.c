@@ -3,7 +3,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/store_fixture.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 static const char template[] =
@@ -35,9 +34,8 @@ const char *figure_database(void)
 {
     static char path[512];
     struct results_options options = {0};
-    struct diag diag;
+    struct diag diag = {0};
     snprintf(path, sizeof path, "%s/figure.db", test_tmpdir());
-    diag_init(&diag);
     if (access(path, R_OK) != 0) CHECK_EQ_INT(store_write_run(path, &options, 0, 1, NULL, &diag), 0);
     return path;
 }

@@ -15,9 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <gsl/gsl_errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -46,6 +43,11 @@ static struct {
     int n_texts;
     char tmp_root[64];
     int n_tmp;
+    struct owned {
+        void *memory;
+        void (*release)(void *);
+    } *owned; /* by the running test */
+    size_t n_owned, owned_capacity;
 } run;
 
 static char *keep(const char *text)
@@ -87,6 +89,28 @@ static void run_if_mine(void)
     run.skipped = false;
     run.began_s = cpu_s();
     if (run.mine) run.tests[test].function();
+    while (run.n_owned > 0) test_release(run.owned[run.n_owned - 1].memory);
+}
+
+void *test_own(void *memory, void (*release)(void *))
+{
+    if (run.n_owned == run.owned_capacity) {
+        run.owned_capacity = 2 * run.owned_capacity + 8;
+        run.owned = realloc(run.owned, run.owned_capacity * sizeof *run.owned);
+        if (run.owned == NULL) abort();
+    }
+    run.owned[run.n_owned++] = (struct owned){memory, release};
+    return memory;
+}
+
+void test_release(void *memory)
+{
+    size_t at = run.n_owned;
+    while (at > 0 && run.owned[at - 1].memory != memory) at--;
+    if (at == 0) abort();
+    void (*release)(void *) = run.owned[at - 1].release;
+    memmove(run.owned + at - 1, run.owned + at, (run.n_owned-- - at) * sizeof *run.owned);
+    release(memory);
 }
 
 static void add_test(const char *name, void (*function)(void))
@@ -264,6 +288,7 @@ static void forget(void)
 {
     CU_cleanup_registry();
     for (int i = 0; i < run.n_texts; i++) free(run.texts[i]);
+    free(run.owned);
 }
 
 /* Large experiments, which the program of OPTIMISED repeats (tests/cli/experiments.sh). */

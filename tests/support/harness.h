@@ -1,12 +1,16 @@
-/* What every suite includes: CUnit, checks that print both values, and skipping by name.
+/* What every suite includes: CUnit, the usual headers of C, checks that print both values, and skipping by name.
  *
  * A suite is one file, tests/{unit,property,oracle}/NAME.c; its tests are what the file defines with TEST(). */
 #ifndef ORRERY_TESTS_SUPPORT_HARNESS_H
 #define ORRERY_TESTS_SUPPORT_HARNESS_H
 
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct test {
     const char *name, *file;
@@ -20,6 +24,13 @@ struct test {
     static const struct test test_##what                                                                               \
         __attribute__((used, section("tests"), aligned(sizeof(void *)))) = {#what, __FILE__, __LINE__, what};          \
     static void what(void)
+
+/* A struct whose NAME_fini is called when the block ends: SCOPED(arena) arena = {0}; */
+#define SCOPED(name) __attribute__((cleanup(name##_fini))) struct name
+
+/* Calls release(memory) when the running test ends, or earlier by test_release(memory). Returns `memory`. */
+void *test_own(void *memory, void (*release)(void *));
+void test_release(void *memory);
 
 /* Leaves the running test as skipped, with the reason; it is counted and named at the end. Use as
  * `if (!have) { test_skip("..."); return; }`. */

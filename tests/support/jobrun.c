@@ -10,10 +10,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/policy_params.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct job_record jobrun_record(int64_t id, double submit_s, double duration_s, int32_t gpus)
 {
     sim_ns duration_ns = sim_ns_from_s(duration_s);
@@ -412,8 +408,7 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     if (!CHECK(inner != NULL) || !CHECK(placer != NULL)) return;
     const struct scheduler checker = checker_of(inner);
     bool listed = spec->own_scheduler == NULL && spec->own_placer == NULL;
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     bool parts = false;
     struct checker_params params = {.inner = inner,
                                     .n = spec->n,
@@ -436,7 +431,6 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     if (spec->fail_after > 0) mem_fail_after(spec->fail_after);
     run->code = simulate(run, spec, &config, &sink);
     mem_fail_never();
-    arena_fini(&arena);
     if (spec->fail_after == 0) CHECK_EQ_INT(run->code, expected);
     if (run->code == 0) check_placements(run, spec, parts);
     sum_up(run, spec->n);

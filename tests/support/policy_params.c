@@ -3,15 +3,12 @@
 #include "sim/cli/families.h"
 #include "tests/support/harness.h"
 
-#include <string.h>
-
 const void *policy_params(const struct policy *policy, const char *json, struct arena *arena)
 {
     if (policy->params == NULL) return NULL;
     struct config_families families = cli_families(NULL);
     struct config *config = NULL;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     if (json == NULL) json = "{}";
     void *params = arena_alloc(arena, policy->params_bytes);
     int code = config_parse("params", ".", json, strlen(json), &config, &diag);

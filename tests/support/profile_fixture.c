@@ -2,9 +2,6 @@
 
 #include "tests/support/harness.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static int note(struct profile_fixture *fixture, int code)
 {
     if (code != 0 && fixture->diag.n_items > 0)

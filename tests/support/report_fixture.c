@@ -4,11 +4,7 @@
 #include "sim/world/rows/metric.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char small_scenario[] =
     "{\"name\": \"small\", \"cluster\": {\"nodes\": 3, \"gpus_per_node\": 8}, \"warmup\": \"10s\"}";

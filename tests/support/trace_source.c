@@ -4,10 +4,6 @@
 
 #include "traces/registry.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const struct config_families families = {.alternative = trace_alternative};
 
 static const struct config_field request_fields[] = {
@@ -71,7 +67,7 @@ int trace_source_jobs(struct trace_source *trace, uint64_t seed, const char *for
     return trace->code;
 }
 
-void trace_source_close(struct trace_source *trace)
+void trace_source_fini(struct trace_source *trace)
 {
     if (trace->requests != NULL) trace->requests->close(trace->requests);
     if (trace->jobs != NULL) trace->jobs->close(trace->jobs);

@@ -27,7 +27,7 @@ int trace_source_requests(struct trace_source *trace, uint64_t seed, const char 
     __attribute__((format(printf, 3, 4)));
 int trace_source_jobs(struct trace_source *trace, uint64_t seed, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void trace_source_close(struct trace_source *trace);
+void trace_source_fini(struct trace_source *trace);
 
 /* The next record: 1, 0, or a code with the message set. */
 int trace_source_request(struct trace_source *trace, struct request_record *record);

@@ -8,10 +8,6 @@
 #include "sim/core/text.h"
 #include "tests/support/profile_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* A profile of 90 rows in three groups, exactly as the law says with its initial parameters. */
 static void make_profile(const struct profile_fixture *fixture, const char *const *kernels, struct text *csv)
 {
@@ -30,11 +26,9 @@ static void make_profile(const struct profile_fixture *fixture, const char *cons
 static int calibrate(struct profile_fixture *fixture, const char *name, const char *const *kernels,
                      struct calibrated_set *set)
 {
-    struct text csv;
-    text_init(&csv);
+    SCOPED(text) csv = {0};
     make_profile(fixture, kernels, &csv);
     int code = profile_fixture_text(fixture, "norm.csv", csv.chars);
-    text_fini(&csv);
     if (code == 0)
         code = calibrate_set(name, &fixture->files[fixture->n_files - 1], 1, false, &fixture->arena, set,
                              &fixture->diag);
@@ -49,15 +43,13 @@ static const char *file_path(struct profile_fixture *fixture)
 /* Lays a set over a file. */
 static int save(struct profile_fixture *fixture, const char *gpu, const struct calibrated_set *set, const char *path)
 {
-    struct text json;
-    text_init(&json);
+    SCOPED(text) json = {0};
     int code = calibration_write(gpu, set, 1, path, &json, &fixture->diag);
     if (code == 0) {
         FILE *file = fopen(path, "w");
         code = file != NULL && fputs(json.chars, file) >= 0 ? 0 : SIM_E_IO;
         if (file != NULL) fclose(file);
     }
-    text_fini(&json);
     return code;
 }
 
@@ -66,7 +58,7 @@ static const char *const norms[] = {"norm", "norm"};
 
 TEST(what_is_written_reads_back)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibrated_set set;
     struct calibration read;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -90,12 +82,11 @@ TEST(what_is_written_reads_back)
               info->stored == NULL);
     }
     CHECK(set.classes[KERNEL_NORM] != NULL && set.classes[KERNEL_RESIDUAL] != NULL && set.classes[KERNEL_GEMM] == NULL);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(the_errors_read_back)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibrated_set set;
     struct calibration_file file;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -116,13 +107,12 @@ TEST(the_errors_read_back)
     const struct calibration_profile *profile = norm->profiles.items;
     CHECK_EQ_STR(profile->file, "norm.csv");
     CHECK_EQ_STR(profile->hash, fixture.files[0].hash);
-    profile_fixture_fini(&fixture);
 }
 
 /* A parameter at a bound is named in the file, and no other. */
 TEST(what_a_bound_has_set_reads_back)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibrated_set set;
     struct calibration_file file;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -138,13 +128,12 @@ TEST(what_a_bound_has_set_reads_back)
     const struct calibration_set *found = calibration_file_set(&file, "mine");
     MUST(CHECK(found != NULL) && CHECK_EQ_INT(found->classes[KERNEL_NORM].at_bound.n, 1));
     CHECK_EQ_STR(*(const char *const *)found->classes[KERNEL_NORM].at_bound.items, "softness");
-    profile_fixture_fini(&fixture);
 }
 
 /* With a table every row comes back, to the digits that a file keeps; a class fitted anew without one loses it. */
 TEST(the_table_reads_back)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibrated_set set;
     struct calibration read;
     struct prediction prediction;
@@ -164,12 +153,11 @@ TEST(the_table_reads_back)
     MUST(CHECK_EQ_INT(save(&fixture, "a100-80-sxm", &set, path), 0));
     MUST(CHECK_EQ_INT(calibration_load(&fixture.catalog, path, "mine", &fixture.arena, &read, &fixture.diag), 0));
     CHECK(read.kernels.tables[KERNEL_NORM] == NULL);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(sets_and_classes_are_merged)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibrated_set first, second, third;
     struct calibration_file file;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
@@ -188,12 +176,11 @@ TEST(sets_and_classes_are_merged)
     CHECK_EQ_INT(two->classes[KERNEL_NORM].rows, 90);
     CHECK_EQ_INT(two->classes[KERNEL_RESIDUAL].rows, 0);
     CHECK_EQ_INT(save(&fixture, "h100-sxm", &first, path), SIM_E_CONFIG);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(a_model_predicts_its_own_rows)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     struct calibrated_set set;
     struct calibration read;
     struct prediction prediction;
@@ -213,5 +200,4 @@ TEST(a_model_predicts_its_own_rows)
     CHECK_EQ_INT(in_bands, 90);
     const struct profile none = {.path = "none.csv"};
     CHECK_EQ_INT(predict_profile(&read, "mine", &none, &prediction, &fixture.diag), SIM_E_DATA);
-    profile_fixture_fini(&fixture);
 }

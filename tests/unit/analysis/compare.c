@@ -5,11 +5,6 @@
 
 #include "sim/cli/cli.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static double steady_ttft_s(int64_t id)
 {
     return 1 + 0.5 * sin(12.9898 * (double)id);
@@ -132,7 +127,7 @@ TEST(what_pairs_is_told_from_what_does_not)
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 90, .ttft_s = steady_ttft_s, .scenario = "{\"warmup\": \"9s\"}"},
                                     {.n_requests = 92, .ttft_s = two_thirds_ttft_s, .first_id = 3, .trace_hash = "other"}};
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     MUST(compare_make(path, runs, 2));
     CHECK_EQ_INT(compare_1_with_2(path, &compare_defaults, &comparison, &diag), 0);
@@ -144,7 +139,6 @@ TEST(what_pairs_is_told_from_what_does_not)
     CHECK(compare_says(&comparison, "27 requests in the base, 0 in the new run"));
     CHECK(compare_says(&comparison, "the input files differ"));
     CHECK_EQ_INT(diag.n_warnings, 1);
-    comparison_fini(&comparison);
 }
 
 TEST(worst_regressions_come_first)
@@ -152,7 +146,7 @@ TEST(worst_regressions_come_first)
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 100, .ttft_s = steady_ttft_s},
                                     {.n_requests = 100, .ttft_s = hiccup_ttft_s}};
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     MUST(compare_make(path, runs, 2));
     CHECK_EQ_INT(compare_1_with_2(path, &compare_defaults, &comparison, &diag), 0);
@@ -162,7 +156,6 @@ TEST(worst_regressions_come_first)
         const struct compare_regression *a = &comparison.worst[i - 1], *b = &comparison.worst[i];
         CHECK(a->changed - a->base >= b->changed - b->base);
     }
-    comparison_fini(&comparison);
 }
 
 /* Of the maximum one run has one value: no interval, and no claim. */
@@ -171,7 +164,7 @@ TEST(single_values_earn_no_verdict)
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 30, .ttft_s = steady_ttft_s},
                                     {.n_requests = 30, .ttft_s = slower_ttft_s}};
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     MUST(compare_make(path, runs, 2));
     CHECK_EQ_INT(compare_1_with_2(path, &compare_defaults, &comparison, &diag), 0);
@@ -182,7 +175,6 @@ TEST(single_values_earn_no_verdict)
     CHECK(max->method == COMPARE_SINGLE && max->verdict == COMPARE_UNCLEAR && isnan(max->delta.low) && isnan(max->p));
     CHECK(p50->verdict == COMPARE_UNCLEAR && strcmp(p50->note, "too few pairs beyond this percentile") == 0);
     CHECK(gpus->verdict == COMPARE_SAME);
-    comparison_fini(&comparison);
 }
 
 TEST(steady_state_leaves_the_warm_up_out)
@@ -208,7 +200,7 @@ TEST(columns_agree)
     MUST(compare_make(path, runs, 2));
     for (int steady = 0; steady < 2; steady++) {
         static const char *const metrics[] = {"request.ttft_s.mean", "request.ttft_s.p50"};
-        struct comparison comparison;
+        SCOPED(comparison) comparison = {0};
         struct diag diag;
         options.steady = steady == 1;
         CHECK_EQ_INT(compare_1_with_2(path, &options, &comparison, &diag), 0);
@@ -221,7 +213,6 @@ TEST(columns_agree)
         }
         /* the fixture's p50 is half of the maximum, and no median */
         CHECK(compare_says(&comparison, "most apart is request.ttft_s.p50, which for the whole runs is 0.75 and"));
-        comparison_fini(&comparison);
     }
 }
 
@@ -272,7 +263,7 @@ TEST(groups_pair_by_seed_and_point)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     MUST(compare_make(path, runs, make_study(runs)));
     CHECK_EQ_INT(compare_study(path, "routing=random", "services.chat.routing=jsq", &comparison, &diag), 0);
@@ -290,14 +281,13 @@ TEST(groups_pair_by_seed_and_point)
     CHECK(all->verdict == COMPARE_BETTER && two->verdict == COMPARE_BETTER && all->worse_frac == 0);
     CHECK_NEAR(all->base, 2.9, 1e-12);
     CHECK(compare_find(&comparison, "cluster.gpus", NULL)->verdict == COMPARE_SAME);
-    comparison_fini(&comparison);
 }
 
 TEST(selections_narrow_the_study)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     MUST(compare_make(path, runs, make_study(runs)));
     CHECK_EQ_INT(compare_study(path, "routing=random,replicas=4", "routing=random,replicas=2.0", &comparison, &diag),
@@ -309,14 +299,13 @@ TEST(selections_narrow_the_study)
     /* one run each: what it was is a pair of runs */
     CHECK_EQ_INT(compare_study(path, "seed=1,routing=random,replicas=2", "run=2", &comparison, &diag), 0);
     CHECK(comparison.n_pairs == 1);
-    comparison_fini(&comparison);
 }
 
 TEST(what_did_not_end_is_left_out)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     const size_t n = make_study(runs);
     runs[0].status = "interrupted";
@@ -337,7 +326,6 @@ TEST(what_did_not_end_is_left_out)
     CHECK_EQ_INT(diag.n_warnings, 1);
     comparison_fini(&comparison);
     CHECK_EQ_INT(compare_runs(&failed, &done, &compare_defaults, &comparison, &diag), SIM_E_DATA);
-    comparison_fini(&comparison);
 }
 
 /* At one seed there is nothing that was repeated, be it at ever so many points that all say the same. */
@@ -346,7 +334,7 @@ TEST(one_seed_earns_no_verdict)
     const char *path = compare_path();
     static const char *const replicas[] = {"1", "2", "3", "4", "5", "6"};
     struct made_run runs[12];
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     for (int i = 0; i < 12; i++)
         runs[i] = (struct made_run){.seed = 1,
@@ -363,14 +351,13 @@ TEST(one_seed_earns_no_verdict)
     CHECK(row->n == 6 && row->worse_frac == 1);
     CHECK(compare_find(&comparison, "cluster.gpus", NULL)->verdict == COMPARE_SAME);
     CHECK(compare_says(&comparison, "6 pairs of runs, 1 seed at 6 points: there are no intervals"));
-    comparison_fini(&comparison);
 }
 
 TEST(what_did_not_end_is_counted_when_nothing_pairs)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     const size_t n = make_study(runs);
     for (size_t i = 0; i < n; i++) runs[i].status = "failed";
@@ -378,7 +365,6 @@ TEST(what_did_not_end_is_counted_when_nothing_pairs)
     CHECK_EQ_INT(compare_study(path, "routing=random", "routing=jsq", &comparison, &diag), SIM_E_DATA);
     CHECK(strstr(diag.items[0].text, "nothing pairs: 0 runs of 'routing=random', 0 runs of 'routing=jsq'; left out: 20 "
                                      "runs that did not end") != NULL);
-    comparison_fini(&comparison);
 }
 
 /* Seeds that change nothing are one case, however often it is repeated. */
@@ -386,7 +372,7 @@ TEST(copies_count_once)
 {
     const char *path = compare_path();
     struct made_run runs[2 * SEEDS];
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     for (int i = 0; i < 2 * SEEDS; i++)
         runs[i] = (struct made_run){.seed = i / 2, .routing = i % 2 ? "jsq" : "random", .metric = 1 + i % 2};
@@ -395,7 +381,6 @@ TEST(copies_count_once)
     const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
     CHECK(row->n == 1 && row->verdict == COMPARE_UNCLEAR && isnan(row->p));
     CHECK(compare_says(&comparison, "4 pairs of runs count once"));
-    comparison_fini(&comparison);
 }
 
 /* No seed is in both groups: Welch, over the runs as they are. */
@@ -404,7 +389,7 @@ TEST(what_does_not_pair_is_compared_by_welch)
     static const double base[] = {1, 2, 3}, changed[] = {2, 5, 8};
     const char *path = compare_path();
     struct made_run runs[6];
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     for (int i = 0; i < 6; i++)
         runs[i] = (struct made_run){
@@ -417,13 +402,12 @@ TEST(what_does_not_pair_is_compared_by_welch)
     CHECK_EQ_STR(row->note, "no difference seen at n=3");
     CHECK(row->delta.low == expected.low && row->delta.high == expected.high);
     CHECK(compare_says(&comparison, "Welch"));
-    comparison_fini(&comparison);
 }
 
 TEST(wrong_questions_are_told)
 {
     const char *path = compare_path();
-    struct comparison comparison;
+    SCOPED(comparison) comparison = {0};
     struct diag diag;
     const struct made_run runs[] = {{.seed = 1, .routing = "random", .metric = 1, .replicas = "1"},
                                     {.seed = 1, .routing = "jsq", .metric = 2, .replicas = "2"},
@@ -454,23 +438,20 @@ TEST(wrong_questions_are_told)
     CHECK_EQ_INT(compare_runs(&first, &none, &compare_defaults, &comparison, &diag), SIM_E_STORE);
     comparison_fini(&comparison);
     CHECK_EQ_INT(compare_runs(&first, &first, &options, &comparison, &diag), SIM_E_USAGE);
-    comparison_fini(&comparison);
 }
 
 TEST(only_some_metrics_are_tested)
 {
     const char *path = compare_path();
     struct made_run runs[4 * SEEDS];
-    struct comparison comparison;
-    struct diag diag;
+    SCOPED(comparison) comparison = {0};
+    struct diag diag = {0};
     const char *const only[] = {"ttft_s", NULL};
     struct compare_options options = compare_defaults;
     options.only = only;
     MUST(compare_make(path, runs, make_study(runs)));
-    diag_init(&diag);
     CHECK_EQ_INT(compare_groups(path, "routing=random", path, "routing=jsq", &options, &comparison, &diag), 0);
     CHECK(comparison.n_rows == 9 && compare_find(&comparison, "cluster.gpus", NULL) == NULL); /* all, two points */
-    comparison_fini(&comparison);
 }
 
 /* Five differences with t = 3.3 at four degrees: p = 0.03. Alone that is enough; as one of two tests it is not. */
@@ -486,10 +467,9 @@ TEST(many_tests_ask_for_more)
                                     .metric = 10 + (i % 2 ? differences[i / 2] : 0)};
     MUST(compare_make(path, runs, 2 * SEEDS));
     for (int alone = 0; alone < 2; alone++) {
-        struct comparison comparison;
-        struct diag diag;
+        SCOPED(comparison) comparison = {0};
+        struct diag diag = {0};
         struct compare_options options = compare_defaults;
-        diag_init(&diag);
         options.only = alone ? only : NULL;
         CHECK_EQ_INT(compare_groups(path, "routing=random", path, "routing=jsq", &options, &comparison, &diag), 0);
         const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
@@ -498,7 +478,6 @@ TEST(many_tests_ask_for_more)
         CHECK_NEAR(row->p, (alone ? 1 : 2) * stats_paired_t_p(differences, SEEDS), 1e-9);
         CHECK(row->verdict == (alone ? COMPARE_WORSE : COMPARE_UNCLEAR));
         if (!alone) CHECK_EQ_STR(row->note, "not significant after correction");
-        comparison_fini(&comparison);
     }
 }
 

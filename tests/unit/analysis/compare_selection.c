@@ -2,9 +2,6 @@
 #include "tests/support/compare_fixture.h"
 #include "tests/support/harness.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static int compare_study(const char *path, const char *base, const char *changed, struct comparison *comparison,
                          struct diag *diag)
 {
@@ -28,11 +25,10 @@ TEST(selections_reach_into_the_scenario)
                                           {"name=a", "name=chat"}};
     MUST(compare_make(path, runs, 2));
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct comparison comparison;
+        SCOPED(comparison) comparison = {0};
         struct diag diag;
         CHECK_EQ_INT(compare_study(path, ways[i][0], ways[i][1], &comparison, &diag), 0);
         CHECK(comparison.n_rows > 0 && comparison.rows[0].base == 2 && comparison.rows[0].changed == 1);
-        comparison_fini(&comparison);
     }
 }
 
@@ -51,12 +47,11 @@ TEST(short_keys_mean_one_thing)
     const struct made_run runs[] = {{.scenario = scenario, .metric = 1}};
     MUST(compare_make(path, runs, 1));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct comparison comparison;
+        SCOPED(comparison) comparison = {0};
         struct diag diag;
         const int code = compare_study(path, cases[i].selection, "run=1", &comparison, &diag);
         CHECK_EQ_INT(code, cases[i].text == NULL ? 0 : SIM_E_USAGE);
         if (cases[i].text != NULL && CHECK(diag.n_items > 0)) CHECK(strstr(diag.items[0].text, cases[i].text) != NULL);
-        comparison_fini(&comparison);
     }
 }
 
@@ -70,11 +65,10 @@ TEST(policies_are_chosen_by_their_whole_name)
     MUST(compare_make(path, runs, 1));
     for (size_t i = 0; i < sizeof found / sizeof *found + sizeof missing / sizeof *missing; i++) {
         const bool is_found = i < sizeof found / sizeof *found;
-        struct comparison comparison;
+        SCOPED(comparison) comparison = {0};
         struct diag diag;
         snprintf(selection, sizeof selection, "policies=%s",
                  is_found ? found[i] : missing[i - sizeof found / sizeof *found]);
         CHECK_EQ_INT(compare_study(path, selection, "run=1", &comparison, &diag), is_found ? 0 : SIM_E_USAGE);
-        comparison_fini(&comparison);
     }
 }

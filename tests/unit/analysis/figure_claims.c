@@ -3,10 +3,6 @@
 #include "tests/support/figure_fixture.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* A claim on the figure of the fixture, evaluated. */
 static struct claim_result judge(struct figure_case *test, const char *head, const char *kind)
 {
@@ -19,7 +15,7 @@ static struct claim_result judge(struct figure_case *test, const char *head, con
 
 static void expect(const char *head, const char *kind, enum claim_verdict verdict, double ours, double deviation)
 {
-    struct figure_case test;
+    SCOPED(figure_case) test;
     struct claim_result result = judge(&test, head, kind);
     if (!CHECK_EQ_STR(claim_verdict_name(result.verdict), claim_verdict_name(verdict)))
         printf("  of %s, %s\n", head, kind);
@@ -27,7 +23,6 @@ static void expect(const char *head, const char *kind, enum claim_verdict verdic
     CHECK(isnan(deviation) ? isnan(result.outcome.deviation) : fabs(result.outcome.deviation - deviation) < 1e-12);
     CHECK_EQ_INT(test.results.counts.n, 1);
     CHECK_EQ_INT(test.results.counts.of[verdict], 1);
-    figure_case_fini(&test);
 }
 
 #define HEAD(value, tolerance) "\"tag\": \"src\", \"value\": " value ", \"tolerance\": " tolerance
@@ -59,10 +54,9 @@ TEST(orders)
     expect("\"tag\": \"src\"", "\"order\", \"values\": [" UP("1") ", " UP("3") ", " UP("2") "]", CLAIM_FAIL, none,
            none);
     expect("\"tag\": \"src\"", "\"order\", \"values\": [" UP("2") ", " UP("2") "]", CLAIM_FAIL, none, none);
-    struct figure_case test;
+    SCOPED(figure_case) test;
     struct claim_result result = judge(&test, "\"tag\": \"src\"", "\"order\", \"values\": [" UP("3") ", " UP("2") "]");
     CHECK_EQ_STR(result.ours, "9 > 4");
-    figure_case_fini(&test);
 }
 
 /* "up" meets "down" between 2 (4, 8) and 3 (9, 7): 2 + 4 / 6. It reaches 6.5 at 2.5; "down" never does 100. */
@@ -88,12 +82,11 @@ TEST(curves)
            0.18);
     expect("\"tag\": \"src\", \"tolerance\": 0.11", "\"curve\", \"series\": [\"up\"], \"from\": 4, \"to\": 4",
            CLAIM_FAIL, none, 0.2);
-    struct figure_case test;
+    SCOPED(figure_case) test;
     struct claim_result result = judge(&test, "\"tag\": \"src\", \"tolerance\": 0", "\"curve\", \"series\": [\"up\"]");
     CHECK_EQ_STR(result.ours, "median 0.0 %, worst 20.0 % of 4");
     CHECK_EQ_STR(result.tolerance, "0 % at p90");
     CHECK_EQ_STR(result.deviation, "14.0 %");
-    figure_case_fini(&test);
 }
 
 /* Of "noisy", x = 1 has the paper's mean; x = 2 has 20.33 +- 0.88 where the paper has 30: t = 10.96 with two degrees of
@@ -129,25 +122,23 @@ TEST(reported_claims_have_no_verdict)
         expect(heads[i], "\"order\", \"values\": [" UP("2") ", " UP("1") "]", CLAIM_REPORTED, (double)NAN, (double)NAN);
         expect(heads[i], "\"interval\", \"series\": [\"noisy\"]", CLAIM_REPORTED, (double)NAN, (double)NAN);
     }
-    struct figure_case test;
+    SCOPED(figure_case) test;
     struct claim_result result = judge(&test, "\"tag\": \"src\", \"up_to\": true, \"value\": 4, \"unit\": \"x\"",
                                        "\"level\", \"of\": " UP("2"));
     CHECK_EQ_STR(result.paper, "up to 4 x");
     CHECK_EQ_STR(result.because, "the paper says 'up to'");
     CHECK_EQ_STR(result.word, "reported");
     CHECK_EQ_STR(result.tolerance, "");
-    figure_case_fini(&test);
 }
 
 static void word_is(const char *head, const char *kind, const char *word, bool is_outside)
 {
-    struct figure_case test;
+    SCOPED(figure_case) test;
     struct claim_result result = judge(&test, head, kind);
     CHECK_EQ_INT(result.verdict, CLAIM_REPORTED);
     CHECK_EQ_STR(result.word, word);
     CHECK_EQ_STR(result.because, "of the weather");
     CHECK_EQ_INT(test.results.counts.n_outside, is_outside);
-    figure_case_fini(&test);
 }
 
 /* What would miss does not hide behind the word "reported". */
@@ -171,19 +162,17 @@ TEST(known_failures_are_told_apart)
 #define KNOWN ", \"known_to_fail\": \"it does\""
     expect(HEAD("10", "0.09") KNOWN, "\"level\", \"of\": " UP("3"), CLAIM_KNOWN_TO_FAIL, 9, -0.1);
     expect(HEAD("10", "0.1") KNOWN, "\"level\", \"of\": " UP("3"), CLAIM_NO_LONGER, 9, -0.1);
-    struct figure_case test;
+    SCOPED(figure_case) test;
     struct claim_result result = judge(&test, HEAD("10", "0.09") KNOWN, "\"level\", \"of\": " UP("3"));
     CHECK_EQ_STR(result.word, "known to fail");
     CHECK_EQ_STR(result.because, "it does");
     CHECK_EQ_STR(result.tolerance, "9 %");
-    figure_case_fini(&test);
 }
 
 TEST(counts_are_summed_up)
 {
     struct claim_counts sum = {0}, one = {.n = 6, .of = {1, 1, 1, 1, 2}, .n_outside = 2};
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     claim_counts_add(&sum, &one);
     claim_counts_add(&sum, &one);
     claim_counts_text(&sum, &text);
@@ -193,7 +182,6 @@ TEST(counts_are_summed_up)
     text_init(&text);
     claim_counts_text(&(struct claim_counts){.n = 1, .of = {1}}, &text);
     CHECK_EQ_STR(text.chars, "1 claim: 1 pass");
-    text_fini(&text);
 }
 
 /* The fixture with a part of it replaced. */
@@ -208,13 +196,12 @@ static const char *changed(const char *json, const char *old, const char *new)
 
 static void verdict_on_memory_is(const char *claim, enum claim_verdict verdict)
 {
-    struct figure_case test;
+    SCOPED(figure_case) test = {0};
     const char *json = changed(figure_json(claim, ""), "\"paper\": {\"tag\": \"src\"",
                                "\"paper\": {\"tag\": \"memory\"");
     MUST(figure_case_init(&test, json) == 0);
     if (!CHECK_EQ_INT(test.results.items[0].verdict, verdict)) printf("  of %s\n", claim);
     if (verdict == CLAIM_REPORTED) CHECK_EQ_STR(test.results.items[0].because, "the paper's points are from memory");
-    figure_case_fini(&test);
 }
 
 /* A tag of its own does not help a claim whose points, those of "up" here, are from memory. */
@@ -243,25 +230,23 @@ TEST(what_lies_between_fitted_points_is_fitted)
     } cases[] = {{"{\"series\": \"up\", \"from\": 2, \"to\": 3.2}", "fitted"},
                  {"{\"series\": \"up\", \"from\": 3.1, \"to\": 3.2}", "predicted"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct figure_case test;
+        SCOPED(figure_case) test = {0};
         char fit[256];
         snprintf(fit, sizeof fit, "{\"parameter\": \"p\", \"value\": \"1\", \"why\": \"w\", \"points\": [%s]}",
                  cases[i].span);
         const char *json = figure_json(CLAIM(", \"value\": 9, \"tolerance\": 0", "\"level\", \"of\": " UP("3")), fit);
         MUST(figure_case_init(&test, changed(json, "{\"x\": 3, ", "{\"x\": 3.5, ")) == 0);
         CHECK_EQ_STR(claim_basis_name(&test.results.items[0]), cases[i].basis);
-        figure_case_fini(&test);
     }
 }
 
 TEST(what_is_not_covered_is_reported)
 {
-    struct figure_case test;
+    SCOPED(figure_case) test = {0};
     const char *claim = "{\"says\": \"s\", \"tag\": \"src\", \"value\": 3, \"reported_because\": \"no such thing\"}";
     MUST(figure_case_init(&test, figure_json(claim, "")) == 0);
     CHECK_EQ_STR(test.results.items[0].ours, "not covered");
     CHECK_EQ_INT(test.results.items[0].verdict, CLAIM_REPORTED);
-    figure_case_fini(&test);
 }
 
 static void basis_is(const char *claim_test, const char *rest, const char *points, const char *basis)
@@ -272,10 +257,9 @@ static void basis_is(const char *claim_test, const char *rest, const char *point
              "{\"says\": \"s\", \"tag\": \"src\", %s \"tolerance\": 1%s, \"test\": {\"kind\": %s}}",
              has_value ? "\"value\": 4," : "", rest, claim_test);
     snprintf(fit, sizeof fit, "{\"parameter\": \"p\", \"value\": \"1\", \"why\": \"w\", \"points\": [%s]}", points);
-    struct figure_case test;
+    SCOPED(figure_case) test;
     MUST(figure_case_init(&test, figure_json(claim, fit)) == 0);
     if (!CHECK_EQ_STR(claim_basis_name(&test.results.items[0]), basis)) printf("  of %s on %s\n", claim_test, points);
-    figure_case_fini(&test);
 }
 
 /* A claim is fitted when it reaches into a range that a parameter was fitted on. */
@@ -304,11 +288,10 @@ TEST(wrong_queries_are_told)
                  {"\"level\", \"of\": " UP("1.5"), "series 'up' has no point at x = 1.5"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char claim[512];
-        struct figure_case test;
+        SCOPED(figure_case) test = {0};
         snprintf(claim, sizeof claim, "{\"says\": \"s\", " HEAD("4", "1") ", \"test\": {\"kind\": %s}}", cases[i].kind);
         CHECK(figure_case_init(&test, figure_json(claim, "")) < 0);
         if (CHECK(test.diag.n_items > 0)) CHECK(strstr(test.diag.items[0].text, cases[i].text) != NULL);
-        figure_case_fini(&test);
     }
 }
 
@@ -316,7 +299,7 @@ TEST(wrong_queries_are_told)
 TEST(documents_show_known_failures)
 {
     struct text markdown, html;
-    struct figure_case test;
+    SCOPED(figure_case) test = {0};
     text_init(&markdown);
     text_init(&html);
     judge(&test, HEAD("10", "0.09") ", \"known_to_fail\": \"so <it> goes\"", "\"level\", \"of\": " UP("3"));
@@ -330,7 +313,6 @@ TEST(documents_show_known_failures)
     CHECK(strstr(html.chars, "1 claim: 1 known to fail.") != NULL);
     text_fini(&markdown);
     text_fini(&html);
-    figure_case_fini(&test);
 }
 
 /* Documents are the same bytes each time, and hold what they should. */
@@ -339,7 +321,7 @@ TEST(documents_are_stable)
     struct text texts[2][4];
     struct figure_link link = {"data & more", "one.db"};
     for (int i = 0; i < 2; i++) {
-        struct figure_case test;
+        SCOPED(figure_case) test;
         MUST(figure_case_init(&test,
                               figure_json("{\"says\": \"a < b | c\", " HEAD(
                                               "10", "0.1") ", \"test\": {\"kind\": \"level\", \"of\": " UP("3") "}}",
@@ -350,7 +332,6 @@ TEST(documents_are_stable)
         CHECK_EQ_INT(figure_chart_gnuplot(&test.data, 1, "n.dat", &texts[i][1], &texts[i][1]), 0);
         figure_markdown(&entry, &texts[i][2]);
         CHECK_EQ_INT(figure_gallery(&entry, 1, &texts[i][3]), 0);
-        figure_case_fini(&test);
     }
     for (int k = 0; k < 4; k++) CHECK_EQ_STR(texts[0][k].chars, texts[1][k].chars);
     CHECK(strstr(texts[0][0].chars, "<svg") != NULL);

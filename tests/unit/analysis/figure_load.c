@@ -2,10 +2,6 @@
 #include "tests/support/figure_fixture.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define LEVEL(rest)                                                                                                    \
     "{\"says\": \"s\", \"tag\": \"src\", " rest                                                                        \
     ", \"test\": {\"kind\": \"level\", \"of\": {\"series\": \"up\", \"x\": 2}}}"
@@ -13,18 +9,15 @@
 /* Parses, and checks the first finding, that of the wrong line. */
 static void expect(const char *json, const char *place, const char *text)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct figure figure;
-    struct diag diag;
+    struct diag diag = {0};
     char line[DIAG_LINE_CHARS];
-    arena_init(&arena);
-    diag_init(&diag);
     CHECK_EQ_INT(figure_parse("fig.json", ".", json, &arena, &figure, &diag), SIM_E_CONFIG);
     if (CHECK(diag.n_items > 0)) {
         diag_format(&diag.items[0], line, sizeof line);
         if (!CHECK(strncmp(line, place, strlen(place)) == 0 && strstr(line, text) != NULL)) printf("  got: %s\n", line);
     }
-    arena_fini(&arena);
 }
 
 static void expect_claim(const char *claim, const char *text)
@@ -45,7 +38,7 @@ static const char *changed(const char *old, const char *new)
 
 TEST(right_figures_are_read)
 {
-    struct figure_case test;
+    SCOPED(figure_case) test;
     MUST(figure_case_init(&test, figure_json(LEVEL("\"value\": 4, \"tolerance\": 0.1"), "")) == 0);
     CHECK_EQ_STR(test.figure.id, "test/one");
     CHECK_EQ_INT(test.figure.charts.n, 2);
@@ -57,7 +50,6 @@ TEST(right_figures_are_read)
     CHECK_NEAR(claim->tolerance_frac, 0.1, 0);
     CHECK(figure_claim_gates(&test.figure, claim));
     CHECK(figure_claim_unjudged(&test.figure, claim) == NULL);
-    figure_case_fini(&test);
 }
 
 TEST(lists_must_be_present)
@@ -181,24 +173,20 @@ TEST(queries_say_what_they_rest_on)
     const char *claim = "{\"says\": \"s\", \"value\": 4, \"tolerance\": 0.1, \"tag\": \"src\", \"test\": {\"kind\": "
                         "\"level\", \"of\": {\"sql\": \"select 4\"}}}";
     const char *fit = "{\"parameter\": \"p\", \"value\": \"1\", \"why\": \"w\", \"points\": [{\"series\": \"up\"}]}";
-    struct figure_case test;
+    SCOPED(figure_case) test;
     CHECK_EQ_INT(figure_case_init(&test, figure_json(claim, "")), 0);
-    figure_case_fini(&test);
     expect(figure_json(claim, fit), "fig.json:14:", "a query does not tell on which of the points it rests");
 }
 
 TEST(every_finding_is_told)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct figure figure;
-    struct diag diag;
-    arena_init(&arena);
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(figure_parse("fig.json", ".", figure_json(LEVEL("\"tolerance\": 0.1") ", " LEVEL("\"value\": 4"), ""),
                               &arena, &figure, &diag),
                  SIM_E_CONFIG);
     CHECK_EQ_INT(diag.n_errors, 2);
-    arena_fini(&arena);
 }
 
 TEST(memory_may_run_out)

@@ -5,9 +5,6 @@
 #include "tests/support/class_fit.h"
 #include "tests/support/profile_fixture.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { ROWS = 400 };
 
 struct synthetic {

@@ -5,8 +5,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/profile_fixture.h"
 
-#include <stdio.h>
-
 enum { ROWS = 300 };
 
 static const char *const few[] = {"a", "b", "c"};
@@ -116,7 +114,7 @@ TEST(many_groups_are_hashed)
 TEST(a_gpu_is_predicted_from_the_others)
 {
     struct made made;
-    struct profile_fixture other;
+    SCOPED(profile_fixture) other = {0};
     const char *groups[] = {few[0]};
     MUST(make(&made, groups, 1, 1.0) == 0);
     MUST(profile_fixture_init(&other, "h100-sxm") == 0);
@@ -132,7 +130,6 @@ TEST(a_gpu_is_predicted_from_the_others)
     CHECK_EQ_INT(made.report.n_folds, 0);
     CHECK_EQ_INT(made.report.held_out.cuts[CUT_ALL].rows, 0);
     CHECK_EQ_INT(made.report.fit.cuts[CUT_ALL].rows, ROWS);
-    profile_fixture_fini(&other);
     profile_fixture_fini(&made.fixture);
 }
 

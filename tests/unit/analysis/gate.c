@@ -5,9 +5,6 @@
 #include "sim/core/hash.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* --- Logs --- */
@@ -40,9 +37,8 @@ static struct divergence compare(const struct text *before, const struct text *n
 
 TEST(a_row_is_a_line_whatever_its_texts)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct text before = {0}, now = {0};
-    arena_init(&arena);
     add_decision(&before, 0.1, "p", -7, "a, \"b\"\nc\x01");
     CHECK_EQ_STR(before.chars, "\"a scenario, \"\"quoted\"\"\",0.1,,p,admit,-7,\"a, \"\"b\"\" c \"\n");
     CHECK_EQ_INT(all_lines(&before).n, 1);
@@ -56,7 +52,6 @@ TEST(a_row_is_a_line_whatever_its_texts)
     CHECK_EQ_STR(divergence.first.now.t_s, "0.1");
     text_fini(&before);
     text_fini(&now);
-    arena_fini(&arena);
 }
 
 /* One field of one row of a log is another: that row is found, with the rows before it. */
@@ -65,9 +60,8 @@ TEST(the_first_difference_is_found_wherever_it_is)
     struct rng rng;
     rng_init(&rng, 5, 0, "gate", 0);
     for (int round = 0; round < 200; round++) {
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         struct text before = {0}, now = {0};
-        arena_init(&arena);
         size_t n = 1 + rng_below(&rng, 30), at = rng_below(&rng, (uint32_t)n), later = at + rng_below(&rng, 10) + 1;
         int field = (int)rng_below(&rng, 4);
         for (size_t i = 0; i < n; i++) {
@@ -90,15 +84,13 @@ TEST(the_first_difference_is_found_wherever_it_is)
         CHECK(!compare(&before, &before, &arena).first.found);
         text_fini(&before);
         text_fini(&now);
-        arena_fini(&arena);
     }
 }
 
 TEST(a_log_that_ends_early_differs_there)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct text before = {0}, now = {0};
-    arena_init(&arena);
     CHECK(!compare(&before, &now, &arena).first.found);
     add_decision(&before, 1, "p", 1, "why");
     struct divergence gone = compare(&before, &now, &arena), new = compare(&now, &before, &arena);
@@ -110,7 +102,6 @@ TEST(a_log_that_ends_early_differs_there)
     CHECK_EQ_INT(decision_log_compare(&damaged, &damaged, &arena, &divergence, NULL), SIM_E_DATA);
     text_fini(&before);
     text_fini(&now);
-    arena_fini(&arena);
 }
 
 /* --- Verdicts --- */
@@ -376,11 +367,9 @@ static const char *saved_baseline(struct arena *arena)
 
 TEST(a_baseline_comes_back_as_it_was_written)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct baseline read;
-    struct diag diag;
-    arena_init(&arena);
-    diag_init(&diag);
+    struct diag diag = {0};
     const char *path = saved_baseline(&arena);
     CHECK_EQ_INT(baseline_load(&read, path, false, &arena, &diag), 0);
     CHECK_EQ_INT(read.n_entries, 2);
@@ -398,16 +387,14 @@ TEST(a_baseline_comes_back_as_it_was_written)
     struct divergence divergence;
     CHECK_EQ_INT(decision_log_compare(&read.entries[1].decisions, &entry->decisions, &arena, &divergence, &diag), 0);
     CHECK_EQ_STR(divergence.first.now.reason, "why, \"so\"");
-    arena_fini(&arena);
 }
 
 /* When one of two entries is written anew by another program, each keeps its maker; once both are, the file has one. */
 TEST(entries_keep_their_makers)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct baseline read;
     static const struct maker other = {"2", "d", "there"};
-    arena_init(&arena);
     const char *path = saved_baseline(&arena);
     CHECK_EQ_INT(baseline_load(&read, path, false, &arena, NULL), 0);
     CHECK_EQ_STR(read.entries[1].maker.platform, "here");
@@ -423,16 +410,14 @@ TEST(entries_keep_their_makers)
         CHECK_EQ_STR(read.entries[0].scenario_hash, "");
         read.entries[0].maker = other;
     }
-    arena_fini(&arena);
 }
 
 /* Both makers of a mixed baseline are told, each with what it made. */
 TEST(moves_are_told_with_their_makers)
 {
     struct bench bench;
-    struct text text;
+    SCOPED(text) text = {0};
     bench_init(&bench);
-    text_init(&text);
     struct baseline_entry two = bench.entry;
     bench.baseline.maker = bench.entry.maker = (struct maker){"1", "c", "here"};
     two.name = "b";
@@ -452,7 +437,6 @@ TEST(moves_are_told_with_their_makers)
                  "the platform differs, so the last digits may: the baseline of 'b' was made on there, this is here\n"
                  "the baseline of 'b' was made by orrery 0 (b), this is 1 (c)\n");
     CHECK(gate_platform_differs(&report));
-    text_fini(&text);
     arena_fini(&bench.arena);
 }
 
@@ -460,13 +444,12 @@ TEST(moves_are_told_with_their_makers)
 TEST(patterns_that_fit_nothing_are_told)
 {
     struct bench bench;
-    struct diag diag;
+    struct diag diag = {0};
     struct gate_result result;
     struct tolerance all[] = {{.pattern = "request.ttft.*", .where = "b.json:2:3"}, {.pattern = "request.*"},
                               {.pattern = "brand.new"}};
     struct tolerance own[] = {{.pattern = "sim.end"}, {.pattern = "sim.end_s"}};
     bench_init(&bench);
-    diag_init(&diag);
     bench.now[0].name = "brand.new";
     bench.baseline.tolerances = (struct tolerance_list){3, all};
     bench.entry.tolerances = (struct tolerance_list){2, own};
@@ -491,12 +474,10 @@ TEST(a_log_with_other_columns_is_refused)
 {
     static const char old[] =
         "scenario,t_s,policy,action,subject,reason\none,0.1,p,admit,1,why\ntwo,0.2,p,admit,2,why\n";
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct baseline read;
-    struct diag diag;
+    struct diag diag = {0};
     char hash[HASH_HEX_CHARS], text[8192] = "";
-    arena_init(&arena);
-    diag_init(&diag);
     const char *path = saved_baseline(&arena);
     CHECK_EQ_INT(baseline_load(&read, path, false, &arena, &diag), 0);
     FILE *file = fopen(read.log_path, "w"); /* zlib reads plain files, too */
@@ -515,31 +496,25 @@ TEST(a_log_with_other_columns_is_refused)
     CHECK_EQ_INT(baseline_load(&read, path, false, &arena, &diag), SIM_E_DATA);
     CHECK(strstr(diag.items[0].text, "other columns") != NULL);
     CHECK_EQ_INT(baseline_load(&read, path, true, &arena, &diag), 0);
-    arena_fini(&arena);
 }
 
 /* Whichever allocation fails, it is told, and nothing is taken for a success. */
 TEST(memory_may_run_out)
 {
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     const char *path = saved_baseline(&arena);
     int code = SIM_E_NOMEM;
     long n = 0;
     for (; code == SIM_E_NOMEM && n < 10000; n++) {
-        struct arena own;
+        SCOPED(arena) own = {0};
         struct baseline read;
-        struct diag diag;
-        arena_init(&own);
-        diag_init(&diag);
+        struct diag diag = {0};
         mem_fail_after(n);
         code = baseline_load(&read, path, false, &own, &diag);
         if (code == 0) code = baseline_save(&read, &diag);
         mem_fail_never();
         CHECK(code == 0 || code == SIM_E_NOMEM);
-        arena_fini(&own);
     }
     CHECK_EQ_INT(code, 0);
     CHECK(n > 10);
-    arena_fini(&arena);
 }

@@ -3,9 +3,6 @@
 
 #include "analysis/calibrate/engine/measured.h"
 
-#include <stdio.h>
-#include <string.h>
-
 struct session {
     struct arena arena;
     struct diag diag;

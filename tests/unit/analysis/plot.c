@@ -5,30 +5,22 @@
 #include "sim/core/mem.h"
 #include "tests/support/plot_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static void compare_with_file(const char *path, const struct text *svg)
 {
-    struct text expected;
+    SCOPED(text) expected = {0};
     char chunk[4096];
     FILE *file = fopen(path, "rb");
-    text_init(&expected);
     for (size_t n; file != NULL && (n = fread(chunk, 1, sizeof chunk, file)) > 0;) text_add_bytes(&expected, chunk, n);
     if (file != NULL) fclose(file);
     const bool same = expected.length == svg->length && memcmp(expected.chars, svg->chars, svg->length) == 0;
     if (!test_check(same, path, __FILE__, __LINE__)) fprintf(stderr, "%s: the drawing has moved\n", path);
-    text_fini(&expected);
 }
 
 static void draw_golden(const char *name, const struct plot_chart *chart, void *context)
 {
     (void)context;
     char path[256];
-    struct text svg;
-    text_init(&svg);
+    SCOPED(text) svg = {0};
     plot_svg(chart, &svg);
     snprintf(path, sizeof path, "tests/golden/plots/%s.svg", name);
     CHECK(!svg.failed);
@@ -39,7 +31,6 @@ static void draw_golden(const char *name, const struct plot_chart *chart, void *
         fclose(file);
     }
     compare_with_file(path, &svg);
-    text_fini(&svg);
 }
 
 TEST(every_kind_has_its_bytes)
@@ -52,13 +43,11 @@ static void draw_without_memory(const char *name, const struct plot_chart *chart
     (void)name;
     bool *has_failed = context;
     for (long n = 0;; n++) {
-        struct text svg;
-        text_init(&svg);
+        SCOPED(text) svg = {0};
         mem_fail_after(n);
         plot_svg(chart, &svg);
         mem_fail_never();
         const bool failed = svg.failed;
-        text_fini(&svg);
         *has_failed |= failed;
         if (!failed) break;
     }

@@ -6,10 +6,6 @@
 #include "analysis/plot/ticks.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 TEST(ends_of_an_axis_lie_at_its_pixels)
 {
     const struct scale linear = {PLOT_LINEAR, 0, 2, 140, 40}, logarithmic = {PLOT_LOG, 1, 100, 50, 150};

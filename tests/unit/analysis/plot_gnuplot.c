@@ -4,10 +4,6 @@
 #include "sim/core/mem.h"
 #include "tests/support/plot_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static void write_file(const char *path, const struct text *text)

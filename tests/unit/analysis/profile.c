@@ -3,9 +3,6 @@
 
 #include "tests/support/profile_fixture.h"
 
-#include <math.h>
-#include <string.h>
-
 #define GEMM_HEADER "kernel_source,gemm_dtype,m,n,k,latency"
 
 static const struct profile_row *row_of(const struct profile *profile, enum llm_operator op, size_t nth)
@@ -41,7 +38,7 @@ static const char vidur_text[] =
 
 TEST(vidur_shapes_follow_the_columns)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     CHECK_EQ_INT(profile_fixture_text(&fixture, "a100__Some-LLM__dense_ops.csv", vidur_text), 0);
     const struct profile *profile = &fixture.files[0];
@@ -66,12 +63,11 @@ TEST(vidur_shapes_follow_the_columns)
     CHECK_NEAR(row_of(profile, OP_RESIDUAL, 1)->measured_s, 2.5e-5, 1e-12); /* one of two sums */
     CHECK_EQ_INT(profile->n_dropped, 1); /* the second LLM has one norm */
     CHECK_EQ_STR(profile->dropped[0].reason, "no time");
-    profile_fixture_fini(&fixture);
 }
 
 TEST(products_of_other_types_are_left_out)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     const char *text = GEMM_HEADER "\r\n"
                                    "v,bfloat16,16,4096,512,0.01\r\n"
@@ -95,12 +91,11 @@ TEST(products_of_other_types_are_left_out)
     MUST(profile->n_dropped == 3);
     CHECK_EQ_STR(profile->dropped[1].reason, "faster than the peak");
     CHECK_EQ_STR(profile->dropped[2].reason, "no shape");
-    profile_fixture_fini(&fixture);
 }
 
 TEST(findings_name_their_place)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     CHECK_EQ_INT(profile_fixture_text(&fixture, "a.csv", GEMM_HEADER "\nv,bfloat16,16,4o96,512,0.01\n"), SIM_E_DATA);
     CHECK(strstr(fixture.message, "a.csv:2:15: error: 'n' must be a number of at least 1, got '4o96'") != NULL);
@@ -108,12 +103,11 @@ TEST(findings_name_their_place)
     CHECK(strstr(fixture.diag.items[1].where, "b.csv:1:1") != NULL);
     CHECK_EQ_INT(profile_fixture_text(&fixture, "c.csv", ""), SIM_E_DATA);
     CHECK_EQ_INT(profile_fixture_read(&fixture, "/nowhere/at/all.csv"), SIM_E_IO);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(joining_merges_groups_and_reasons)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     MUST(profile_fixture_text(&fixture, "a.csv", GEMM_HEADER "\nv,bfloat16,1,64,64,0.01\nv,int8,1,64,64,0.01\n") == 0);
     MUST(profile_fixture_text(&fixture, "b.csv",
@@ -126,7 +120,6 @@ TEST(joining_merges_groups_and_reasons)
     CHECK(joined->rows[0].group == joined->rows[2].group && joined->rows[1].group == 1);
     CHECK_EQ_INT(joined->dropped[0].rows, 2);
     CHECK(strcmp(fixture.files[0].hash, fixture.files[1].hash) != 0);
-    profile_fixture_fini(&fixture);
 }
 
 /* Whatever allocation fails, reading says so and leaks nothing. */
@@ -134,7 +127,7 @@ TEST(running_out_of_memory_is_an_error)
 {
     bool done = false;
     for (long n = 0; !done && n < 200; n++) {
-        struct profile_fixture fixture;
+        SCOPED(profile_fixture) fixture;
         MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
         MUST(profile_fixture_text(&fixture, "x__y__z.csv", vidur_text) == 0);
         struct profile profile;
@@ -143,7 +136,6 @@ TEST(running_out_of_memory_is_an_error)
         mem_fail_never();
         CHECK(code == 0 || code == SIM_E_NOMEM);
         done = code == 0;
-        profile_fixture_fini(&fixture);
     }
     CHECK(done);
 }

@@ -36,7 +36,7 @@ static const struct profile *read_text(struct profile_fixture *fixture, const ch
 
 TEST(aiconfigurator_decodes_rows_of_one_token)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     const struct profile *profile = read_text(
         &fixture, "a100-80-sxm", "generation.csv",
         "kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,attn_dtype,kv_cache_dtype,step,latency\r\n"
@@ -62,7 +62,6 @@ TEST(aiconfigurator_decodes_rows_of_one_token)
     CHECK_EQ_STR(profile->groups[0], "64/8 heads");
     CHECK_EQ_INT(dropped(profile, 0, "a prompt of less than 16 tokens"), 2);
     CHECK_EQ_INT(dropped(profile, 1, "type of numbers not read"), 1);
-    profile_fixture_fini(&fixture);
 }
 
 #define VIDUR_COLUMNS                                                                                                  \
@@ -71,7 +70,7 @@ TEST(aiconfigurator_decodes_rows_of_one_token)
 
 TEST(vidur_counts_what_came_before)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     const struct profile *profile = read_text(
         &fixture, "a100-80-sxm", "attention.csv",
         "time_stats.attn_input_reshape.median," VIDUR_COLUMNS ",attention_backend\n"
@@ -87,13 +86,12 @@ TEST(vidur_counts_what_came_before)
     CHECK(decode->sequences == 16.0 && decode->context == 993.0);
     CHECK_NEAR(profile->rows[0].measured_s, 73e-6, 1e-12);
     CHECK_NEAR(profile->rows[1].measured_s, 62e-6, 1e-12);
-    profile_fixture_fini(&fixture);
 }
 
 /* 64 sequences of 2049 tokens hold 537 MB of keys and values; 768 GB/s take 0.7 ms to read them. */
 TEST(llmservingsim_counted_the_chunk_and_shared_blocks)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     const struct profile *profile = read_text(&fixture, "a6000", "attention.csv",
                                               VIDUR_COLUMNS "\n0.0558,,4096,32,8,1,1,512,512,True\n"
                                                             ",0.0552,4096,32,8,1,64,0,2048,False\n"
@@ -104,12 +102,11 @@ TEST(llmservingsim_counted_the_chunk_and_shared_blocks)
     CHECK(!prefill_of(profile, 0)->full);
     CHECK(decode_of(profile, 1)->context == 2049.0);
     CHECK_EQ_INT(dropped(profile, 0, "faster than the memory"), 1);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(most_decodes_too_fast_discredit_the_others)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     const struct profile *profile = read_text(&fixture, "a6000", "attention.csv",
                                               VIDUR_COLUMNS "\n,0.0552,4096,32,8,1,64,0,2048,False\n"
                                                             "0.0558,,4096,32,8,1,1,512,512,True\n"
@@ -119,23 +116,21 @@ TEST(most_decodes_too_fast_discredit_the_others)
     CHECK(prefill_of(profile, 0)->tokens == 512.0);
     CHECK_EQ_INT(dropped(profile, 0, "faster than the memory"), 2);
     CHECK_EQ_INT(dropped(profile, 1, "decodes beside too many that are faster than the memory"), 1);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(a_chunk_is_no_longer_than_its_context)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a6000") == 0);
     CHECK_EQ_INT(profile_fixture_text(&fixture, "attention.csv", VIDUR_COLUMNS "\n0.05,,4096,32,8,1,1,512,256,True\n"),
                  SIM_E_DATA);
     CHECK(fixture.message[0] != '\0');
-    profile_fixture_fini(&fixture);
 }
 
 /* Three launches, of 15 sequences with 1024 tokens and one with 4096, alone and beside a chunk. */
 TEST(llmservingsim_has_sequences_of_two_lengths)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     const struct profile *profile = read_text(
         &fixture, "rtx-4090", "RTX4090__Llama-3.1-8B__bf16_tp1__skew.csv",
         "regime,n,nb,ratio,skew,pc,kp,kvs,kv_big,kv_mean,t_mean_us,t_max_us,t_skew_us,alpha\n"
@@ -149,12 +144,11 @@ TEST(llmservingsim_has_sequences_of_two_lengths)
     CHECK(mixed->decode_context == 1217.0 && mixed->decode_longest == 4097.0);
     CHECK_NEAR(profile->rows[0].measured_s, 110e-6, 1e-12);
     CHECK_NEAR(profile->rows[1].measured_s, 220e-6, 1e-12);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(llmservingsim_takes_heads_from_its_llm)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     const struct profile *profile = read_text(
         &fixture, "rtx-4090", "RTX4090__Llama-3.1-8B__bf16_tp2__attention.csv",
         "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\r\n"
@@ -171,5 +165,4 @@ TEST(llmservingsim_takes_heads_from_its_llm)
     CHECK(chunk->writes_kv && decode_of(profile, 1)->writes_kv);
     CHECK_NEAR(profile->rows[1].measured_s, 171.8e-6, 1e-12);
     CHECK_EQ_INT(dropped(profile, 0, "empty batch"), 1);
-    profile_fixture_fini(&fixture);
 }

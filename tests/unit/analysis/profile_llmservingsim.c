@@ -2,9 +2,6 @@
 
 #include "analysis/calibrate/profile/profile.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 /* One file of a test and what reading it gave. */

@@ -9,7 +9,7 @@
 
 TEST(splits_and_choices_follow_the_columns)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     const char *text = HEADER "vllm_fused_moe,bfloat16,64,7168,2048,8,256,32,1,power_law_1.2,0.237\r\n"
                               "vllm_fused_moe,fp8_block,64,7168,2048,8,256,1,16,balanced,0.305\r\n"
@@ -33,12 +33,11 @@ TEST(splits_and_choices_follow_the_columns)
     CHECK_EQ_INT(profile->rows[3].call.shape.moe.weights, FORMAT_INT4);
     CHECK_EQ_INT(profile->rows[3].call.shape.moe.compute, FORMAT_BF16);
     CHECK_NEAR(profile->rows[3].measured_s, 1.963e-3, 1e-12);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(what_is_not_known_is_left_out)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     const char *text = HEADER "v,nvfp4,64,7168,2048,8,256,1,1,balanced,0.3\r\n"
                               "v,bfloat16,64,7168,2048,8,256,1,1,uniform,5.3\r\n"
@@ -56,5 +55,4 @@ TEST(what_is_not_known_is_left_out)
     CHECK_EQ_STR(profile->dropped[3].reason, "faster than the peak");
     CHECK_EQ_INT(profile_fixture_text(&fixture, "bad.csv", HEADER "v,bfloat16,0,7168,2048,8,256,1,1,balanced,1\r\n"),
                  SIM_E_DATA);
-    profile_fixture_fini(&fixture);
 }

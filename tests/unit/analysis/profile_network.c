@@ -3,10 +3,7 @@
 
 #include "tests/support/profile_fixture.h"
 
-#include <string.h>
-
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #define VIDUR_HEADER                                                                                                   \
@@ -29,7 +26,7 @@ static const char between_nodes[] = "between nodes, whose network the file's nam
 
 TEST(nccl_counts_numbers)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     const char *text = "op_name,kernel_source,nccl_dtype,num_gpus,message_size,latency\r\n"
                        "all_reduce,NCCL,half,8,1024,0.0158\r\n"
@@ -50,12 +47,11 @@ TEST(nccl_counts_numbers)
     CHECK(shape_of(profile, 2)->gpus == 4.0 && shape_of(profile, 2)->link_bytes_per_s == 450e9);
     CHECK_EQ_INT(dropped(profile, "operation not read"), 1);
     CHECK_EQ_INT(dropped(profile, "no number of GPUs"), 1);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(only_graphs_time_the_custom_kernel)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     const char *text = "kernel_source,allreduce_dtype,num_gpus,message_size,latency,backend\r\n"
                        "vLLM_custom_graph,bfloat16,8,4096,0.0063,vllm_graph\r\n"
@@ -67,12 +63,11 @@ TEST(only_graphs_time_the_custom_kernel)
     CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_DIRECT_ALL_REDUCE);
     CHECK(shape_of(profile, 0)->bytes == 8192.0 && !shape_of(profile, 0)->switch_adds);
     CHECK_EQ_INT(dropped(profile, "launched by the host"), 2);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(messages_of_8_mib_leave_the_custom_kernel)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     const char *text = "kernel_source,allreduce_dtype,num_gpus,message_size,latency,backend\r\n"
                        "vLLM_custom_graph,bfloat16,8,2097152,0.0454,vllm_graph\r\n"
@@ -80,12 +75,11 @@ TEST(messages_of_8_mib_leave_the_custom_kernel)
     MUST(profile_fixture_text(&fixture, "custom.csv", text) == 0);
     CHECK_EQ_INT(fixture.files[0].n, 1);
     CHECK_EQ_INT(dropped(&fixture.files[0], "not done by the custom kernel"), 1);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(a_machine_with_a_switch_has_one_adapter)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
                                     "1,5.0,5.385,0,8,65536000,all_reduce,4,8\r\n"
@@ -100,12 +94,11 @@ TEST(a_machine_with_a_switch_has_one_adapter)
     CHECK_EQ_INT(profile->n_dropped, 2);
     CHECK_EQ_STR(profile->dropped[0].reason, "too few GPUs of a node to fill its adapter");
     CHECK_EQ_STR(profile->dropped[1].reason, "another rank of the same operation");
-    profile_fixture_fini(&fixture);
 }
 
 TEST(pairs_are_joined_by_pcie)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-pcie") == 0);
     const char *text = VIDUR_HEADER "0,0.4,0.424,0,2,65536000,all_reduce,2,4\r\n"
                                     "1,4.0,4.026,0,4,62914560,all_reduce,4,4\r\n"
@@ -116,24 +109,22 @@ TEST(pairs_are_joined_by_pcie)
     CHECK(shape_of(profile, 0)->link_bytes_per_s == 300e9);
     CHECK(shape_of(profile, 1)->link_bytes_per_s == 32e9 && shape_of(profile, 1)->nodes == 1.0);
     CHECK_EQ_INT(dropped(profile, between_nodes), 1);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(what_has_no_nodes_has_no_shape)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
                                     "1,0.6,0.662,0,8,65536000,all_reduce,,8\r\n";
     MUST(profile_fixture_text(&fixture, "network__a100_dgx__all_reduce.csv", text) == 0);
     CHECK_EQ_INT(fixture.files[0].n, 1);
     CHECK_EQ_INT(dropped(&fixture.files[0], "no shape"), 1);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(a_folder_tells_no_topology)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture = {0};
     char folder[PATH_MAX / 2], path[PATH_MAX];
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     snprintf(folder, sizeof folder, "%s/a100_dgx", test_tmpdir());
@@ -148,5 +139,4 @@ TEST(a_folder_tells_no_topology)
     MUST(profile_fixture_read(&fixture, path) == 0);
     CHECK_EQ_INT(fixture.files[0].n, 1);
     CHECK_EQ_INT(dropped(&fixture.files[0], between_nodes), 1);
-    profile_fixture_fini(&fixture);
 }

@@ -3,9 +3,6 @@
 
 #include "tests/support/profile_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char all_text[] =
     "kernel,operator,m,n,k,sequences,tokens,past,context,q_heads,kv_heads,key_dim,kv,compute,weights,window,shared_kv,"
     "full,width,number_bytes,hidden,inner,chosen,experts,held,bytes,gpus,nodes,time_us,group\n"
@@ -18,7 +15,7 @@ static const char all_text[] =
 
 TEST(every_class_is_read_by_its_members)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", all_text), 0));
     const struct profile *profile = &fixture.files[0];
@@ -43,12 +40,11 @@ TEST(every_class_is_read_by_its_members)
     CHECK(rows[4].call.shape.moe.held == 32 && rows[4].call.shape.moe.matrices == 3);
     CHECK(rows[5].call.shape.collective.gpus == 8 && rows[5].tokens == 0);
     CHECK_NEAR(rows[5].call.shape.collective.link_bytes_per_s, gpu_link_bytes_per_s(&fixture.gpu, 8), 1);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(without_groups_a_shape_is_one)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     const char *text = "time_s,kernel,m,n,k\n1e-4,gemm,16,4096,4096\n2e-4,gemm,16,4096,4096\n1e-4,gemm,32,4096,4096\n";
     MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
@@ -56,25 +52,23 @@ TEST(without_groups_a_shape_is_one)
     MUST(CHECK_EQ_INT(fixture.files[0].n_groups, 2));
     CHECK_EQ_STR(fixture.files[0].groups[0], "gemm m16 n4096 k4096");
     CHECK_NEAR(fixture.files[0].rows[1].measured_s, 2e-4, 1e-15);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(the_first_row_names_the_set)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     const char *text = "kernel,set,m,n,k,time_us\ngemm,mine,16,4096,4096,100\ngemm,,32,4096,4096,100\n";
     MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
     CHECK_EQ_STR(fixture.files[0].set, "mine");
     MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "other.csv", "kernel,m,n,k,time_us\ngemm,1,2,3,4\n"), 0));
     CHECK_EQ_STR(fixture.files[1].set, "isolated");
-    profile_fixture_fini(&fixture);
 }
 
 /* The finding about a file must begin with `place` and contain `text`. */
 static void check_finding(const char *file, const char *place, const char *text)
 {
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
     CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", file), SIM_E_DATA);
     MUST(CHECK(fixture.diag.n_items == 1));
@@ -82,7 +76,6 @@ static void check_finding(const char *file, const char *place, const char *text)
     const char *name = strstr(item->where, "own.csv:");
     CHECK_EQ_STR(name != NULL ? name : item->where, place);
     CHECK_EQ_STR(item->text, text);
-    profile_fixture_fini(&fixture);
 }
 
 TEST(wrong_fields_are_found)
@@ -125,7 +118,7 @@ TEST(formats_are_those_of_the_class)
                   "'gemm_fp8' has no 'weights' in 'fp16'");
     check_finding("kernel,m,n,k,weights,time_us\ngemm,1,64,64,int4,4\n", "own.csv:2:14",
                   "'gemm' has no 'weights' in 'int4'");
-    struct profile_fixture fixture;
+    SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     const char *text = "kernel,m,n,k,time_us\ngemm,16,64,64,9\ngemm_fp8,16,64,64,9\ngemm_int4,16,64,64,9\n";
     MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
@@ -136,7 +129,6 @@ TEST(formats_are_those_of_the_class)
         CHECK_EQ_INT(fixture.files[0].rows[i].call.shape.gemm.weights, weights[i]);
         CHECK_EQ_INT(fixture.files[0].rows[i].call.shape.gemm.compute, compute[i]);
     }
-    profile_fixture_fini(&fixture);
 }
 
 TEST(members_do_not_contradict_each_other)
@@ -158,7 +150,7 @@ TEST(every_class_has_an_operator)
         "kernel,m,n,k,sequences,tokens,context,q_heads,kv_heads,width,hidden,inner,chosen,experts,bytes,gpus,time_us\n";
     for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
         const char *name = kernel_class_info((enum kernel_class) class)->name;
-        struct profile_fixture fixture;
+        SCOPED(profile_fixture) fixture = {0};
         char text[512];
         MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
         snprintf(text, sizeof text, "%s%s,16,64,64,2,16,64,8,8,64,64,64,2,8,1e6,8,1000\n", header, name);
@@ -170,6 +162,5 @@ TEST(every_class_has_an_operator)
             CHECK_EQ_STR(operator, is_gemm ? "qkv" : "experts");
         else
             CHECK(strstr(name, operator) != NULL);
-        profile_fixture_fini(&fixture);
     }
 }

@@ -4,11 +4,6 @@
 
 #include "sim/core/mem.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char *fresh_path(void)
 {
     static char path[256];
@@ -25,8 +20,7 @@ static void check_no_errors(const struct diag *diag)
 static void make_page(const struct fixture_run *run, struct text *html)
 {
     const char *path = fresh_path();
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(fixture_write_run(path, run, &diag), 0);
     CHECK_EQ_INT(fixture_report(path, 0, html, &diag), 0);
     check_no_errors(&diag);
@@ -35,7 +29,7 @@ static void make_page(const struct fixture_run *run, struct text *html)
 
 TEST(a_mixed_site_has_every_section)
 {
-    struct text html;
+    SCOPED(text) html;
     make_page(&(struct fixture_run){.name = "site", .status = "done", .requests = true, .jobs = true, .seed = 7}, &html);
     static const char *const expected[] = {
         "<h1>site</h1>", "seed 7, done", "All 400 requests finished.", "All 60 jobs finished.", "id=\"metrics\"",
@@ -44,32 +38,29 @@ TEST(a_mixed_site_has_every_section)
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (!CHECK(fixture_has(&html, expected[i]))) printf("missing: %s\n", expected[i]);
     CHECK(html.length < 400 * 1024);
-    text_fini(&html);
 }
 
 TEST(a_service_alone_has_no_gantt)
 {
-    struct text html;
+    SCOPED(text) html;
     make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
     CHECK(fixture_has(&html, "Time per output token"));
     CHECK(!fixture_has(&html, "id=\"nodes\""));
     CHECK(!fixture_has(&html, "Job completion time"));
-    text_fini(&html);
 }
 
 TEST(jobs_alone_have_no_latencies)
 {
-    struct text html;
+    SCOPED(text) html;
     make_page(&(struct fixture_run){.name = "jobs", .status = "done", .jobs = true}, &html);
     CHECK(!fixture_has(&html, "Time to first token"));
     CHECK(fixture_has(&html, "Slowdown"));
     CHECK(fixture_has(&html, "node 2"));
-    text_fini(&html);
 }
 
 TEST(sections_without_rows_say_so)
 {
-    struct text html;
+    SCOPED(text) html;
     make_page(&(struct fixture_run){.name = "sums", .status = "done", .requests = true, .jobs = true, .no_rows = true}, &html);
     CHECK(fixture_has(&html, "All 400 requests finished."));
     CHECK(fixture_has(&html, "The run kept no time series"));
@@ -79,12 +70,11 @@ TEST(sections_without_rows_say_so)
     make_page(&(struct fixture_run){.name = "nothing", .status = "failed"}, &html);
     CHECK(fixture_has(&html, "The run has status &#39;failed&#39; and no result"));
     CHECK(fixture_has(&html, "class=\"grave\"><strong>incomplete"));
-    text_fini(&html);
 }
 
 TEST(names_are_escaped_wherever_they_stand)
 {
-    struct text html;
+    SCOPED(text) html;
     make_page(&(struct fixture_run){.name = "<script>alert('x')</script> & \xe6\x97\xa5\xe6\x9c\xac", .status = "done",
                                     .requests = true, .scenario = "{\"a\": \"</pre><b>\"}"},
               &html);
@@ -92,7 +82,6 @@ TEST(names_are_escaped_wherever_they_stand)
     CHECK(!fixture_has(&html, "</pre><b>"));
     CHECK(fixture_has(&html,
                       "<title>&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; \xe6\x97\xa5\xe6\x9c\xac</title>"));
-    text_fini(&html);
 }
 
 /* The numbers of the curve under this title, as the script gets them. Returns how many. */
@@ -119,14 +108,13 @@ static size_t read_curve(const struct text *html, const char *title, const char 
  * 11, ..., 400 ms but for every tenth, a share of p is at most 10 + 390 p. */
 TEST(the_distribution_is_that_of_the_rows)
 {
-    struct text html;
+    SCOPED(text) html;
     double x[1000] = {0}, y[1000] = {0};
     make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
     const size_t n = read_curve(&html, "Time to first token", "x", x, 1000);
     MUST(n > 100 && read_curve(&html, "Time to first token", "y", y, 1000) == n);
     CHECK_NEAR(y[n - 1], 1, 0);
     for (size_t i = 0; i < n; i++) CHECK_NEAR(x[i], 0.010 + 0.390 * y[i], 0.0025);
-    text_fini(&html);
 }
 
 /* Where all values are the same there is a sentence in place of an empty chart; what a logarithmic axis leaves out is
@@ -134,9 +122,8 @@ TEST(the_distribution_is_that_of_the_rows)
 TEST(values_that_make_no_curve_are_told)
 {
     const char *path = fresh_path();
-    struct text html;
-    struct diag diag;
-    diag_init(&diag);
+    SCOPED(text) html;
+    struct diag diag = {0};
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
                            &diag) == 0);
     MUST(fixture_sql(path, "UPDATE job SET start_s = submit_s"));
@@ -148,15 +135,13 @@ TEST(values_that_make_no_curve_are_told)
     CHECK(fixture_has(&html, "\"title\":\"Time in the queue\""));
     CHECK(fixture_has(&html, "Left of this axis, 0 or nearly so: of a 27.6 %"));
     fixture_check_page(path, &html);
-    text_fini(&html);
 }
 
 TEST(waiting_that_grows_is_a_grave_warning)
 {
     const char *path = fresh_path();
-    struct text html;
-    struct diag diag;
-    diag_init(&diag);
+    SCOPED(text) html;
+    struct diag diag = {0};
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "late", .status = "done", .requests = true}, &diag) == 0);
     MUST(fixture_sql(path, "UPDATE request SET queue_s = arrival_s * 0.2"));
     MUST(fixture_sql(path, "INSERT INTO warning VALUES (1, 0, 'clipped', 'lengths <clipped>', 3),"
@@ -168,15 +153,13 @@ TEST(waiting_that_grows_is_a_grave_warning)
     CHECK(fixture_has(&html, "class=\"grave\"><strong>uncalibrated"));
     CHECK(fixture_has(&html, "<li><strong>clipped</strong> lengths &lt;clipped&gt; (3 times)"));
     fixture_check_page(path, &html);
-    text_fini(&html);
 }
 
 TEST(of_several_runs_it_is_the_last_or_the_one_asked_for)
 {
     const char *path = fresh_path();
-    struct text html;
-    struct diag diag;
-    diag_init(&diag);
+    SCOPED(text) html;
+    struct diag diag = {0};
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "first", .status = "done", .requests = true}, &diag) == 0);
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "second", .status = "done", .jobs = true}, &diag) == 0);
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
@@ -191,15 +174,13 @@ TEST(of_several_runs_it_is_the_last_or_the_one_asked_for)
     check_no_errors(&diag);
     CHECK_EQ_INT(fixture_report(path, 3, &html, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "no run 3");
-    text_fini(&html);
 }
 
 TEST(the_same_file_gives_the_same_bytes)
 {
     struct text html[2];
-    struct diag diag;
+    struct diag diag = {0};
     const char *path = fresh_path();
-    diag_init(&diag);
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
                            &diag) == 0);
     for (int i = 0; i < 2; i++) CHECK_EQ_INT(fixture_report(path, 0, &html[i], &diag), 0);
@@ -211,9 +192,8 @@ TEST(the_same_file_gives_the_same_bytes)
 TEST(random_rows_make_a_page)
 {
     struct text html;
-    struct diag diag;
+    struct diag diag = {0};
     const char *path = fresh_path();
-    diag_init(&diag);
     for (uint64_t seed = 1; seed <= 3; seed++)
         MUST(store_write_run(path, &(struct results_options){0}, 500, seed, NULL, &diag) == 0);
     for (int run = 1; run <= 3; run++) {
@@ -226,10 +206,9 @@ TEST(random_rows_make_a_page)
 
 TEST(what_is_no_results_file_is_refused)
 {
-    struct text html;
-    struct diag diag;
+    SCOPED(text) html;
+    struct diag diag = {0};
     const char *path = fresh_path();
-    diag_init(&diag);
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), SIM_E_STORE);
     CHECK(diag.n_errors == 1);
     text_fini(&html);
@@ -238,24 +217,21 @@ TEST(what_is_no_results_file_is_refused)
     diag_init(&diag);
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "no runs in it");
-    text_fini(&html);
 }
 
 TEST(memory_that_runs_out_is_an_error)
 {
     const char *path = fresh_path();
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
                            &diag) == 0);
     int code = SIM_E_NOMEM, n_failed = 0;
     for (long n = 0; code != 0 && n < 200000; n += 1 + n / 8) {
-        struct text html;
+        SCOPED(text) html;
         diag_init(&diag);
         mem_fail_after(n);
         code = fixture_report(path, 0, &html, &diag);
         mem_fail_never();
-        text_fini(&html);
         if (code != 0) {
             CHECK_EQ_INT(code, SIM_E_NOMEM);
             CHECK(diag.n_errors > 0);
@@ -272,8 +248,7 @@ TEST(memory_that_runs_out_is_an_error)
 static void write_study(const char *path)
 {
     static const char *const routers[] = {"jsq", "rr"}, *const rates[] = {"1/s", "2/s", "10/s"};
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 3; k++)
             for (int seed = 1; seed <= 2; seed++) {
@@ -289,9 +264,8 @@ static void write_study(const char *path)
 TEST(a_study_is_told_by_its_axes)
 {
     const char *path = fresh_path();
-    struct text html;
-    struct diag diag;
-    diag_init(&diag);
+    SCOPED(text) html;
+    struct diag diag = {0};
     write_study(path);
     MUST(fixture_sql(path, "INSERT INTO study VALUES ('routers', 'Which <router>?', '{\"axes\": []}', 'abc')"));
     MUST(fixture_sql(path, "INSERT INTO outcome VALUES ('{}', 'a.trace.rate', '7/s', 3, 'holds the SLO')"));
@@ -313,15 +287,13 @@ TEST(a_study_is_told_by_its_axes)
     text_fini(&html);
     CHECK_EQ_INT(fixture_report(path, 4, &html, &diag), 0);
     CHECK(fixture_has(&html, "Run 4 of the 12 in the file"));
-    text_fini(&html);
 }
 
 TEST(what_differs_by_chance_only_is_not_clear)
 {
     const char *path = fresh_path();
-    struct text html;
-    struct diag diag;
-    diag_init(&diag);
+    SCOPED(text) html;
+    struct diag diag = {0};
     write_study(path);
     MUST(fixture_sql(path, "UPDATE metric SET value = 1 + 0.001 * (run_id * 7 % 5) WHERE name = 'request.ttft_s.p99'"));
     MUST(fixture_sql(path, "UPDATE run SET status = 'failed' WHERE id = 12"));
@@ -330,7 +302,6 @@ TEST(what_differs_by_chance_only_is_not_clear)
     CHECK(fixture_has(&html, "1 of 12 runs did not come to their end"));
     CHECK(fixture_has(&html, ", clearly in 0"));
     fixture_check_page(path, &html);
-    text_fini(&html);
 }
 
 /* Differences of 1.00 and 1.10 under two seeds: the t-interval at 95 % leaves out zero (1.05 against 0.635), that at
@@ -338,9 +309,8 @@ TEST(what_differs_by_chance_only_is_not_clear)
 TEST(many_comparisons_ask_for_more)
 {
     const char *path = fresh_path();
-    struct text html;
-    struct diag diag;
-    diag_init(&diag);
+    SCOPED(text) html;
+    struct diag diag = {0};
     write_study(path);
     MUST(fixture_sql(path,
                      "UPDATE metric SET value = CASE WHEN run_id <= 6 THEN 1 WHEN run_id % 2 = 1 THEN 2 ELSE 2.1 END"
@@ -353,15 +323,13 @@ TEST(many_comparisons_ask_for_more)
                      " WHERE name = 'request.ttft_s.p99'"));
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
     CHECK(fixture_has(&html, "TTFT p99 is best with routing=jsq in 3, clearly in 3"));
-    text_fini(&html);
 }
 
 TEST(groups_are_judged_as_compare_does)
 {
     const char *path = fresh_path();
-    struct text html;
-    struct diag diag;
-    diag_init(&diag);
+    SCOPED(text) html;
+    struct diag diag = {0};
     write_study(path);
     CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsq", &html, &diag), 0);
     check_no_errors(&diag);
@@ -370,5 +338,4 @@ TEST(groups_are_judged_as_compare_does)
     fixture_check_page(path, &html);
     text_fini(&html);
     CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsp", &html, &diag), SIM_E_USAGE);
-    text_fini(&html);
 }

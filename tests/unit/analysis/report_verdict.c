@@ -3,9 +3,6 @@
 #include "analysis/report/figures.h"
 #include "analysis/report/verdict.h"
 
-#include <math.h>
-#include <string.h>
-
 /* --- Trends --- */
 
 /* A queue that gets one arrival per second, each of which waits `rate` seconds longer than the one before. */
@@ -115,13 +112,11 @@ static double made(const void *context, const char *name)
 
 static void check_verdict(const struct made_metric *metrics, struct verdict_facts facts, const char *expected)
 {
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     facts.metric = made;
     facts.context = metrics;
     verdict_run(&facts, &text);
     CHECK_EQ_STR(text.chars != NULL ? text.chars : "", expected);
-    text_fini(&text);
 }
 
 TEST(a_service_is_told_by_its_counts_and_latencies)
@@ -235,9 +230,8 @@ TEST(thinned_shares_keep_every_percentile)
 {
     enum { N = 100000 };
     static double x[N], y[N];
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct curve curve;
-    arena_init(&arena);
     for (int i = 0; i < N; i++) {
         x[i] = i;
         y[i] = (i + 1.0) / N;
@@ -252,16 +246,14 @@ TEST(thinned_shares_keep_every_percentile)
     size_t in_tail = 0;
     for (size_t i = 0; i < curve.n; i++) in_tail += curve.y[i] > 0.999;
     CHECK(in_tail >= 10);
-    arena_fini(&arena);
 }
 
 TEST(thinned_lines_keep_peaks_and_ends)
 {
     enum { N = 50000 };
     static double x[N], y[N];
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct curve curve;
-    arena_init(&arena);
     for (int i = 0; i < N; i++) {
         x[i] = i;
         y[i] = i == 31415 ? 1e6 : i == 27182 ? -1e6 : i % 7;
@@ -281,7 +273,6 @@ TEST(thinned_lines_keep_peaks_and_ends)
     CHECK_EQ_INT(curve.n, 5);
     MUST(curve_thin_extremes(x, y, 0, 1000, &arena, &curve) == 0);
     CHECK_EQ_INT(curve.n, 0);
-    arena_fini(&arena);
 }
 
 /* The mean of the bins, weighted by their widths, is the mean of the steps: nothing of the area is lost. */

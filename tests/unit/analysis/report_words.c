@@ -3,9 +3,6 @@
 #include "analysis/report/page.h"
 #include "analysis/report/words.h"
 
-#include <math.h>
-#include <string.h>
-
 static char buffer[WORDS_CHARS];
 
 TEST(numbers_have_four_digits_and_groups)
@@ -59,11 +56,9 @@ TEST(values_bring_their_unit)
 
 static void check_escape(const char *chars, const char *expected)
 {
-    struct text html;
-    text_init(&html);
+    SCOPED(text) html = {0};
     page_escape(&html, chars);
     CHECK_EQ_STR(html.chars != NULL ? html.chars : "", expected);
-    text_fini(&html);
 }
 
 TEST(escaping_leaves_nothing_that_html_reads)
@@ -88,8 +83,7 @@ TEST(data_cannot_end_its_element)
     const struct plot_chart chart = {.kind = PLOT_LINE, .title = "</script>", .x = {.title = "x"}, .y = {.title = "y"},
                                      .n_series = 1, .series = &series};
     const struct page_query query = {.sql = "SELECT '<'", .n_rows = 1};
-    struct text html;
-    text_init(&html);
+    SCOPED(text) html = {0};
     page_figure(&html, &(struct page_figure){.chart = &chart, .queries = &query, .n_queries = 1, .group = "g"});
     const char *data = strstr(html.chars, "application/json");
     MUST(data != NULL);
@@ -98,5 +92,4 @@ TEST(data_cannot_end_its_element)
     CHECK(strncmp(end, "</script>\n<figcaption>", 22) == 0);
     CHECK(strstr(data, "\"y\":[null,2]") != NULL);
     CHECK(strstr(html.chars, "<script>alert") == NULL);
-    text_fini(&html);
 }

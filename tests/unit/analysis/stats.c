@@ -9,8 +9,6 @@
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sort.h>
-#include <math.h>
-#include <string.h>
 
 enum { RESAMPLES = 4000 };
 

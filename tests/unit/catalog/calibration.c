@@ -4,9 +4,6 @@
 #include "sim/catalog/calibration_file.h"
 #include "tests/support/calibration_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -474,14 +471,12 @@ TEST(running_out_of_memory_is_told)
     calibration_fixture_write(bench.gpu_path, &part, 1);
     int failures = 0, code = SIM_E_NOMEM;
     for (long n = 0; code == SIM_E_NOMEM && n < 10000; n++) {
-        struct arena arena;
-        arena_init(&arena);
+        SCOPED(arena) arena = {0};
         diag_init(&bench.diag);
         mem_fail_after(n);
         code = calibration_load(&bench.catalog, "mine", "in-model", &arena, &bench.calibration, &bench.diag);
         mem_fail_never();
         failures += code == SIM_E_NOMEM;
-        arena_fini(&arena);
     }
     CHECK_EQ_INT(code, 0);
     CHECK(failures > 3);

@@ -3,10 +3,6 @@
 
 #include "sim/catalog/catalog.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 typedef void (*gpu_fn)(const struct gpu_spec *gpu);
@@ -14,8 +10,7 @@ typedef void (*llm_fn)(const struct llm_spec *llm);
 
 static void for_each_gpu(gpu_fn visit)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct catalog_names names;
     MUST(catalog_list_gpus(&catalog, &session.arena, &names, &session.diag) == 0 && names.n >= 18);
     for (size_t i = 0; i < names.n; i++) {
@@ -25,13 +20,11 @@ static void for_each_gpu(gpu_fn visit)
         CHECK(i == 0 || strcmp(names.names[i - 1], names.names[i]) < 0);
         visit(&gpu);
     }
-    session_end(&session);
 }
 
 static void for_each_llm(llm_fn visit)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct catalog_names names;
     MUST(catalog_list_llms(&catalog, &session.arena, &names, &session.diag) == 0 && names.n >= 22);
     for (size_t i = 0; i < names.n; i++) {
@@ -40,7 +33,6 @@ static void for_each_llm(llm_fn visit)
         CHECK_EQ_STR(llm.name, names.names[i]);
         visit(&llm);
     }
-    session_end(&session);
 }
 
 /* Every quantity and count in a GPU's file stands beside its source and how sure it is. */
@@ -158,23 +150,19 @@ TEST(llm_values_are_in_order)
 /* Qwen3-30B-A3B: 3,353,032,704 of its parameters are active (model card: 3.3B). */
 TEST(active_parameters_of_a_mixture)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct llm_spec llm;
     MUST(catalog_llm(&catalog, "qwen3-30b-a3b", "test", &session.arena, &llm, &session.diag) == 0);
     CHECK_EQ_INT(llm_active_parameters(&llm), INT64_C(3353032704));
-    session_end(&session);
 }
 
 static void check_gpu_message(const char *name, const char *expected)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct gpu_spec gpu;
     CHECK(catalog_gpu(&catalog, name, "exp.json:3:12", &session.arena, &gpu, &session.diag) != 0);
     CHECK_EQ_INT(session.diag.n_errors, 1);
     if (!strstr(session_message(&session), expected)) CHECK_EQ_STR(session.message, expected);
-    session_end(&session);
 }
 
 TEST(unknown_names_get_suggestions)
@@ -190,24 +178,20 @@ TEST(unknown_names_get_suggestions)
 TEST(a_missing_catalog_is_named)
 {
     const struct catalog nowhere = {.root = "no-such-directory"};
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct llm_spec llm;
     CHECK_EQ_INT(catalog_llm(&nowhere, "opt-13b", "t", &session.arena, &llm, &session.diag), SIM_E_IO);
     CHECK(strstr(session_message(&session), "no-such-directory/llms: error: cannot list the LLMs of the catalog"));
-    session_end(&session);
 }
 
 TEST(paths_are_read_as_they_are)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct gpu_spec gpu;
     MUST(catalog_gpu(&catalog, "configs/hardware/t4.json", "t", &session.arena, &gpu, &session.diag) == 0);
     CHECK_EQ_STR(gpu.name, "t4");
     CHECK(isnan(gpu.peak_flop_per_s[FORMAT_FP8]));
     CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 65e12);
-    session_end(&session);
 }
 
 /* A file with `text`, in which ' stands for ", is refused with this finding at its place. */
@@ -222,13 +206,11 @@ static void check_llm_file(const char *text, const char *expected)
     MUST(file);
     fputs(quoted, file);
     fclose(file);
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct llm_spec llm;
     CHECK_EQ_INT(catalog_llm(&catalog, path, "t", &session.arena, &llm, &session.diag), SIM_E_CONFIG);
     snprintf(message, sizeof message, "%s:%s", path, expected);
     if (strncmp(session_message(&session), message, strlen(message)) != 0) CHECK_EQ_STR(session.message, message);
-    session_end(&session);
 }
 
 #define LLAMA                                                                                                          \
@@ -259,8 +241,7 @@ TEST(running_out_of_memory_is_survived)
 {
     int successes = 0;
     for (long n = 0; n < 400 && successes == 0; n++) {
-        struct session session;
-        session_begin(&session);
+        SCOPED(session) session = {0};
         struct gpu_spec gpu;
         struct llm_spec llm;
         mem_fail_after(n);
@@ -270,7 +251,6 @@ TEST(running_out_of_memory_is_survived)
         mem_fail_never();
         CHECK(code == SIM_E_NOMEM || code == SIM_E_CONFIG);
         if (code == SIM_E_CONFIG) successes++;
-        session_end(&session);
     }
     CHECK_EQ_INT(successes, 1);
 }

@@ -3,10 +3,6 @@
 
 #include "sim/catalog/storage.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 /* Every quantity and count in a file stands beside its source and how sure it is. */
@@ -44,8 +40,7 @@ static void check_device(const struct storage_spec *spec)
 
 TEST(every_entry_is_whole_and_sourced)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct catalog_names names;
     MUST(catalog_list_storage(&catalog, &session.arena, &names, &session.diag) == 0 && names.n >= 12);
     for (size_t i = 0; i < names.n; i++) {
@@ -58,13 +53,11 @@ TEST(every_entry_is_whole_and_sourced)
         check_sources(spec.name);
         check_device(&spec);
     }
-    session_end(&session);
 }
 
 TEST(software_is_found_by_name)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct storage_spec spec;
     MUST(catalog_storage(&catalog, "flexgen-t4-nvme", "test", &session.arena, &spec, &session.diag) == 0);
     const struct storage_software *software = storage_spec_software(&spec, "flexgen");
@@ -74,7 +67,6 @@ TEST(software_is_found_by_name)
           storage_rate_bytes_per_s(&spec.device, NULL, STORAGE_READ));
     CHECK(storage_spec_software(&spec, "flexge") == NULL);
     CHECK(isnan(spec.csd.channels) && !spec.csd.dual_key);
-    session_end(&session);
 }
 
 /* A file with `text`, in which ' stands for ", is refused with this finding. */
@@ -89,12 +81,10 @@ static void check_refused(const char *text, const char *expected)
     MUST(file);
     fputs(quoted, file);
     fclose(file);
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct storage_spec spec;
     CHECK_EQ_INT(catalog_storage(&catalog, path, "t", &session.arena, &spec, &session.diag), SIM_E_CONFIG);
     if (!strstr(session_message(&session), expected)) CHECK_EQ_STR(session.message, expected);
-    session_end(&session);
 }
 
 #define HEAD "{'summary': 'a drive', 'granularity': '4KiB', 'queue_depth': 8,\n'link': {'bandwidth': '4GB/s', 'sustained': '3GB/s'},\n"
@@ -117,14 +107,12 @@ TEST(impossible_devices_are_refused)
 
 TEST(unknown_names_get_suggestions)
 {
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     struct storage_spec spec;
     CHECK_EQ_INT(catalog_storage(&catalog, "smartsdd", "exp.json:3:12", &session.arena, &spec, &session.diag),
                  SIM_E_CONFIG);
     CHECK_EQ_STR(session_message(&session), "exp.json:3:12: error: unknown storage device 'smartsdd'; did you mean "
                                             "'smartssd'? 'orrery list storage' shows all");
-    session_end(&session);
 }
 
 /* Wherever memory runs out, the reader says so and leaks nothing. */
@@ -132,15 +120,13 @@ TEST(running_out_of_memory_is_survived)
 {
     bool done = false;
     for (long n = 0; n < 400 && !done; n++) {
-        struct session session;
-        session_begin(&session);
+        SCOPED(session) session = {0};
         struct storage_spec spec;
         mem_fail_after(n);
         const int code = catalog_storage(&catalog, "instcsd", "t", &session.arena, &spec, &session.diag);
         mem_fail_never();
         CHECK(code == SIM_E_NOMEM || code == 0);
         done = code == 0;
-        session_end(&session);
     }
     CHECK(done);
 }

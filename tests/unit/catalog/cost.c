@@ -2,9 +2,6 @@
 
 #include "tests/support/cost_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static struct cost_fixture made;
 
 static int make(const char *document, int64_t tensor_parallel, int64_t pipeline_parallel)

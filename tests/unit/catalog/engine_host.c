@@ -4,10 +4,6 @@
 #include "sim/catalog/engine.h"
 #include "tests/support/cost_fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 static const struct engine_params eager = {
@@ -187,11 +183,10 @@ TEST(presets_of_the_catalog)
 /* A batch that a CUDA graph would cover, on GPUs that are much faster than launches. */
 static double small_batch_s(const char *document)
 {
-    struct cost_fixture fixture;
+    SCOPED(cost_fixture) fixture = {0};
     const struct iteration_work work = {.decode_sequences = 2, .decode_context_tokens = 200};
     if (!CHECK_EQ_INT(cost_fixture_init(&fixture, document, "h100-sxm", "llama-3.1-8b", 4, 1), 0)) return 0.0;
     const double seconds = cost_fixture_s(&fixture, work);
-    cost_fixture_fini(&fixture);
     return seconds;
 }
 

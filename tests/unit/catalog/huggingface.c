@@ -3,15 +3,11 @@
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/huggingface.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 static int read_llm(const char *name, struct arena *arena, struct llm_spec *llm)
 {
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     return catalog_llm(&catalog, name, "test", arena, llm, &diag);
 }
 
@@ -32,8 +28,7 @@ TEST(published_files_give_the_catalogs_shapes)
                                         "opt-13b",      "falcon-180b", "bloom-176b",       "phi-2",
                                         "internlm-20b", "deepseek-v3", "deepseek-v2-lite", "qwen3-235b-a22b"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct arena arena;
-        arena_init(&arena);
+        SCOPED(arena) arena = {0};
         struct llm_spec ours, published;
         char path[128];
         snprintf(path, sizeof path, "tests/fixtures/huggingface/%s.json", names[i]);
@@ -45,7 +40,6 @@ TEST(published_files_give_the_catalogs_shapes)
         CHECK_EQ_STR(b.chars, a.chars);
         text_fini(&a);
         text_fini(&b);
-        arena_fini(&arena);
     }
 }
 
@@ -60,20 +54,17 @@ TEST(checkpoints_are_named_after_their_directory)
           "\"intermediate_size\": 128, \"vocab_size\": 100, \"max_position_embeddings\": 512}",
           file);
     fclose(file);
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     struct llm_spec llm;
     MUST(read_llm(path, &arena, &llm) == 0);
     *strrchr(path, '/') = 0;
     CHECK_EQ_STR(llm.name, strrchr(path, '/') + 1);
-    arena_fini(&arena);
 }
 
 /* Counts of the checkpoints of shapes that the catalog lacks. */
 TEST(other_shapes_have_the_published_parameters)
 {
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     struct llm_spec llm;
     MUST(read_llm("tests/fixtures/huggingface/qwen2-7b.json", &arena, &llm) == 0);
     CHECK_EQ_INT(llm_parameters(&llm), INT64_C(7615616512));
@@ -81,7 +72,6 @@ TEST(other_shapes_have_the_published_parameters)
     MUST(read_llm("tests/fixtures/huggingface/falcon-7b.json", &arena, &llm) == 0);
     CHECK_EQ_INT(llm_parameters(&llm), INT64_C(7217189760));
     CHECK_EQ_INT(llm.kv_heads, 1);
-    arena_fini(&arena);
 }
 
 /* Reads a document in which ' stands for "; all findings, one per line, in `messages`. */
@@ -89,11 +79,9 @@ static int read_text(const char *quoted, struct llm_spec *llm, char *messages, s
 {
     static const struct json_source source = {.name = "config.json", .directory = ".", .has_lines = true};
     char text[1024];
-    struct arena arena;
-    struct diag diag;
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
     struct json_node *root;
-    arena_init(&arena);
-    diag_init(&diag);
     snprintf(text, sizeof text, "%s", quoted);
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
@@ -106,7 +94,6 @@ static int read_text(const char *quoted, struct llm_spec *llm, char *messages, s
         diag_format(&diag.items[i], line, sizeof line);
         snprintf(messages + used, bytes - used, "%s%s", i > 0 ? "\n" : "", line);
     }
-    arena_fini(&arena);
     return code;
 }
 

@@ -2,8 +2,6 @@
 
 #include "models/storage.h"
 
-#include <math.h>
-
 /* A drive of round numbers: 2 GB/s read, 1 GB/s write over a link of 4 GB/s, 4 KiB granules. */
 static struct storage_device make_drive(void)
 {

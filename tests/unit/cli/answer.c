@@ -4,9 +4,6 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
-#include <math.h>
-#include <string.h>
-
 static const struct table_column columns[] = {LEFT("name"), RIGHT("n"), LEFT("note"), JSON_ONLY("more"),
                                               RIGHT_SHOWN("error")};
 

@@ -3,10 +3,6 @@
 #include "sim/cli/options.h"
 #include "sim/core/mem.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* --- Options --- */
 
 struct values {
@@ -105,8 +101,7 @@ TEST(texts_have_an_end)
 
 TEST(help_has_the_groups_of_the_table)
 {
-    struct text help;
-    text_init(&help);
+    SCOPED(text) help = {0};
     options_help(table, &help);
     CHECK_EQ_STR(help.chars, "\nFirst:\n"
                              "  -s, --set K=V               a setting\n"
@@ -115,5 +110,4 @@ TEST(help_has_the_groups_of_the_table)
                              "      --queue Q               a queue\n"
                              "  -j, --json                  a flag\n"
                              "  -q, --quiet                 another flag\n");
-    text_fini(&help);
 }

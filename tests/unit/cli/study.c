@@ -5,11 +5,6 @@
 #include "sim/study/search.h"
 #include "sim/study/study.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct session {
     struct arena arena;
     struct study study;
@@ -37,13 +32,11 @@ static int run_at(const struct study *study, size_t i, struct arena *arena, stru
 static const char *values_at(struct session *session, size_t i)
 {
     struct study_run run;
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     if (!CHECK(run_at(&session->study, i, &session->arena, &run) == 0)) return "";
     for (size_t j = 0; j < run.n_params; j++)
         text_printf(&text, "%s%s=%s", j > 0 ? " " : "", run.params[j].key, run.params[j].value);
     const char *values = arena_strdup(&session->arena, text.chars != NULL ? text.chars : "");
-    text_fini(&text);
     return values;
 }
 

@@ -4,7 +4,6 @@
 #include "sim/core/check.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

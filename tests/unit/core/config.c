@@ -3,11 +3,6 @@
 
 #include "sim/core/config/config.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A document loaded from text, with its --set, and bound. */
 static struct {
     struct config *config;

@@ -4,9 +4,6 @@
 #include "sim/core/config/config.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* A directory of documents, and what loading one of them gave. */
@@ -262,12 +259,10 @@ static int load_set_bind(const char *path)
 
 static int write_all(void)
 {
-    struct text out;
-    text_init(&out);
+    SCOPED(text) out = {0};
     int code = config_dump(site_fields, &site_families, &loaded.site, &out);
     if (code == 0) code = config_explain(loaded.config, site_fields, &site_families, &loaded.site, &out);
     if (code == 0) code = config_schema(site_fields, &site_families, &out);
-    text_fini(&out);
     return code;
 }
 

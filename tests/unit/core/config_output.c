@@ -5,7 +5,6 @@
 #include "sim/core/json_write.h"
 
 #include <cjson/cJSON.h>
-#include <string.h>
 
 static const char document[] =
     "{\"memory\": {\"value\": \"40GB\", \"source\": \"sheet\", \"sure\": \"datasheet\"},\n"

@@ -4,9 +4,6 @@
 #include "sim/core/mem.h"
 #include "tests/support/trace_source.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum { MAX_TEXT = 4096 };
@@ -15,8 +12,7 @@ enum { MAX_TEXT = 4096 };
 static const char *rows_of(const struct csv_options *options, const char *bytes, size_t n_bytes)
 {
     static char out[MAX_TEXT];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     struct input *input;
     struct csv *csv;
     out[0] = 0;
@@ -211,8 +207,7 @@ TEST(a_row_without_end_is_given_up)
 static const char *header_finding(const char *text, const struct csv_column *columns, size_t n, int *positions)
 {
     static char out[1024];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     struct input *input;
     struct csv *csv;
     if (input_open_memory("t.csv", text, strlen(text), &input, &diag) != 0) return "no input";
@@ -248,8 +243,7 @@ TEST(columns_are_found_by_name)
 static const char *file_finding(const char *path)
 {
     static char out[1024];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     struct input *input;
     struct csv *csv;
     int code = input_open(path, &input, &diag);

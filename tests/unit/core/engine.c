@@ -4,8 +4,6 @@
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
 
-#include <stdio.h>
-
 enum { MAX_LOG = 4096, COUNTER_MAX = (1 << OWNER_COUNTER_BITS) - 1 };
 
 /* An entity that notes when it fires, and may act when it does. */

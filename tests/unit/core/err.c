@@ -2,12 +2,9 @@
 
 #include "sim/core/err.h"
 
-#include <string.h>
-
 TEST(errors_are_kept_in_order_and_counted)
 {
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     diag_warning(&diag, "a.json:1:1", NULL, "odd");
     CHECK_EQ_INT(diag_error(&diag, SIM_E_DATA, "t.csv:3:1", "fix it", "row %d is bad", 3), SIM_E_DATA);
     for (int i = 0; i < 50; i++) diag_error(&diag, SIM_E_CONFIG, NULL, NULL, "more");
@@ -23,9 +20,8 @@ TEST(errors_are_kept_in_order_and_counted)
 
 TEST(control_characters_are_shown_as_codes)
 {
-    struct diag diag;
+    struct diag diag = {0};
     char text[DIAG_LINE_CHARS];
-    diag_init(&diag);
     diag_error(&diag, SIM_E_CONFIG, "a\nb",
                "\xc2\x9b"
                "2J",
@@ -45,8 +41,7 @@ TEST(texts_that_are_cut_say_so)
 {
     char word[2 * DIAG_TEXT_CHARS] = "";
     for (size_t n = 0; n + 3 < sizeof word; n = strlen(word)) {
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         diag_error(&diag, SIM_E_DATA, NULL, word, "%s", word);
         const char *text = diag.items[0].text;
         if (n < DIAG_TEXT_CHARS) {
@@ -63,8 +58,7 @@ TEST(texts_that_are_cut_say_so)
 
 TEST(hints_are_added_where_there_are_none)
 {
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     diag_error(&diag, SIM_E_IO, NULL, NULL, "before");
     diag_error(&diag, SIM_E_IO, NULL, "its own", "first");
     diag_error(&diag, SIM_E_IO, NULL, NULL, "second");
@@ -107,8 +101,7 @@ TEST(codes_have_names_and_exit_statuses)
 
 TEST(out_of_memory_is_reported_in_one_way)
 {
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(diag_nomem(&diag), SIM_E_NOMEM);
     CHECK_EQ_INT(diag_nomem_at(&diag, "a.json"), SIM_E_NOMEM);
     CHECK_EQ_INT(diag_nomem(NULL), SIM_E_NOMEM);

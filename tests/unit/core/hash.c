@@ -3,9 +3,6 @@
 #include "sim/core/hash.h"
 #include "sim/core/mem.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { BUFFER_BYTES = 4160 };
 
 /* The sanity buffer of the xxHash project: the top bytes of successive products of two primes. */

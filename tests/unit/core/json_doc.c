@@ -3,17 +3,12 @@
 #include "sim/core/json_doc.h"
 #include "sim/core/json_scan.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const struct json_source source = {.name = "t.json", .directory = ".", .has_lines = true};
 
 static struct json_node *parse(struct arena *arena, const char *text)
 {
     struct json_node *root = NULL;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     arena_init(arena);
     CHECK_EQ_INT(json_parse(arena, &source, text, strlen(text), &root, &diag), 0);
     CHECK_EQ_INT(diag.n_errors, 0);
@@ -28,7 +23,7 @@ static void check_place(const struct json_node *node, const char *where)
 
 TEST(every_value_knows_its_place)
 {
-    struct arena arena;
+    SCOPED(arena) arena;
     char buffer[64];
     struct json_node *root = parse(&arena, "{ // a site\n"
                                            "  \"nodes\": 4,\n"
@@ -44,12 +39,11 @@ TEST(every_value_knows_its_place)
     check_place(json_member(list->last, "x"), "t.json:3:21");
     check_place(json_member(root, "end"), "t.json:3:37");
     CHECK_EQ_STR(json_key_where(json_member(root, "end"), buffer, sizeof buffer), "t.json:3:29");
-    arena_fini(&arena);
 }
 
 TEST(values_are_decoded)
 {
-    struct arena arena;
+    SCOPED(arena) arena;
     struct json_node *root = parse(&arena,
                                    "[-0, 1e3, 9007199254740993, \"a\\n\\u00e9\\ud83d\\ude00//\", false, null, \"\"]");
     MUST(root != NULL && root->n == 7);
@@ -67,19 +61,17 @@ TEST(values_are_decoded)
     item = item->next;
     CHECK(item->kind == JSON_NULL);
     CHECK_EQ_STR(item->next->text, "");
-    arena_fini(&arena);
 }
 
 TEST(a_byte_order_mark_takes_no_column)
 {
-    struct arena arena;
+    SCOPED(arena) arena;
     check_place(parse(&arena, "\xef\xbb\xbf{}"), "t.json:1:1");
-    arena_fini(&arena);
 }
 
 TEST(values_are_shown_short)
 {
-    struct arena arena;
+    SCOPED(arena) arena;
     char buffer[128];
     struct json_node *root = parse(&arena,
                                    "[{}, [], 8e1, \"a\", \"0123456789012345678901234567890123456789\xc3\xa9\"]");
@@ -89,23 +81,19 @@ TEST(values_are_shown_short)
     for (const struct json_node *item = root->first; item != NULL; item = item->next)
         CHECK_EQ_STR(json_show(item, buffer, sizeof buffer), shown[i++]);
     CHECK_EQ_INT(i, 5);
-    arena_fini(&arena);
 }
 
 static void check_error(const char *text, size_t bytes, const char *expected)
 {
-    struct arena arena;
-    struct diag diag;
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
     struct json_node *root;
     char message[1024];
-    arena_init(&arena);
-    diag_init(&diag);
     CHECK_EQ_INT(json_parse(&arena, &source, text, bytes, &root, &diag), SIM_E_CONFIG);
     if (CHECK(diag.n_errors >= 1)) {
         diag_format(&diag.items[0], message, sizeof message);
         CHECK_EQ_STR(message, expected);
     }
-    arena_fini(&arena);
 }
 
 TEST(what_breaks_the_grammar_is_placed)
@@ -164,14 +152,12 @@ TEST(every_truncation_is_an_error)
 {
     static const char text[] = "{\"a\": [1.5e3, \"x\\u00e9\\n\", true], \"b\": {\"c\": null, \"d\": -0.25}}";
     for (size_t n = 0; n < sizeof text - 1; n++) {
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         struct json_node *root;
         char *cut = malloc(n + 1); /* of the exact size, so that a read beyond it is seen */
         MUST(cut != NULL);
         memcpy(cut, text, n);
-        arena_init(&arena);
         CHECK_EQ_INT(json_parse(&arena, &source, cut, n, &root, NULL), SIM_E_CONFIG);
-        arena_fini(&arena);
         free(cut);
     }
 }
@@ -179,7 +165,7 @@ TEST(every_truncation_is_an_error)
 TEST(nesting_has_a_limit)
 {
     char text[4 * JSON_MAX_DEPTH];
-    struct arena arena;
+    SCOPED(arena) arena;
     memset(text, '[', JSON_MAX_DEPTH);
     memset(text + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
     text[2 * JSON_MAX_DEPTH] = 0;
@@ -189,33 +175,29 @@ TEST(nesting_has_a_limit)
     memcpy(text + strlen(text) - 1, "]", 2);
     struct json_node *siblings = parse(&arena, text);
     CHECK(siblings != NULL && siblings->n > JSON_MAX_DEPTH);
-    arena_fini(&arena);
     memset(text, '[', sizeof text);
     check_error(text, sizeof text, "t.json:1:65: error: nested more than 64 levels deep");
 }
 
 TEST(all_duplicates_are_reported)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct json_node *root;
-    struct diag diag;
-    arena_init(&arena);
-    diag_init(&diag);
+    struct diag diag = {0};
     const char *text = "{\"a\":1,\"b\":{\"c\":1,\"c\":2},\"a\":2,\"a\":3}";
     CHECK_EQ_INT(json_parse(&arena, &source, text, strlen(text), &root, &diag), SIM_E_CONFIG);
     CHECK_EQ_INT(diag.n_errors, 3);
     CHECK_EQ_STR(diag.items[0].where, "t.json:1:19");
     CHECK_EQ_STR(diag.items[2].where, "t.json:1:32");
     CHECK_EQ_STR(diag.items[2].hint, "the one before is at t.json:1:26");
-    arena_fini(&arena);
 }
 
 TEST(files_are_read_whole)
 {
     char path[256], *text = NULL;
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct json_node *root;
-    struct diag diag;
+    struct diag diag = {0};
     snprintf(path, sizeof path, "%s/long.json", test_tmpdir());
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
@@ -228,8 +210,6 @@ TEST(files_are_read_whole)
     CHECK_EQ_INT(bytes, strlen(text));
     mem_free(text);
 
-    arena_init(&arena);
-    diag_init(&diag);
     MUST(json_load(&arena, path, &root, &diag) == 0);
     CHECK_EQ_INT(root->n, 20001);
     CHECK_EQ_INT(root->last->place.line, 20002);
@@ -239,7 +219,6 @@ TEST(files_are_read_whole)
     CHECK_EQ_STR(diag.items[0].text, "cannot read the file: No such file or directory");
     CHECK_EQ_INT(json_load(&arena, "tests", &root, &diag), SIM_E_IO);
     CHECK_EQ_STR(diag.items[1].text, "cannot read the file: Is a directory");
-    arena_fini(&arena);
 }
 
 TEST(memory_may_run_out_anywhere)
@@ -247,11 +226,9 @@ TEST(memory_may_run_out_anywhere)
     const char *text = "{\"a\": [1, 2, {\"b\": \"c\"}], \"d\": true}";
     int code = SIM_E_NOMEM;
     for (long n = 0; code != 0 && n < 100; n++) {
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         struct json_node *root;
-        struct diag diag;
-        arena_init(&arena);
-        diag_init(&diag);
+        struct diag diag = {0};
         mem_fail_after(n);
         code = json_parse(&arena, &source, text, strlen(text), &root, &diag);
         mem_fail_never();
@@ -260,7 +237,6 @@ TEST(memory_may_run_out_anywhere)
             CHECK_EQ_INT(diag.n_errors, 1);
             CHECK(n < 50);
         }
-        arena_fini(&arena);
     }
     CHECK_EQ_INT(code, 0);
 }

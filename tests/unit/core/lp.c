@@ -5,8 +5,6 @@
 
 #include "tests/support/harness.h"
 
-#include <math.h>
-
 static const double none = (double)INFINITY;
 
 /* Minimise -3x - 5y with x <= 4, 2y <= 12, 3x + 2y <= 18: x 2, y 6 (Hillier and Lieberman's Wyndor example). */

@@ -2,8 +2,6 @@
 
 #include "sim/core/mem.h"
 
-#include <string.h>
-
 TEST(pool_reuses_records)
 {
     struct pool pool;
@@ -22,8 +20,7 @@ TEST(pool_reuses_records)
 
 TEST(arena_blocks_are_zeroed_and_apart)
 {
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     char *blocks[100];
     for (int i = 0; i < 100; i++) {
         blocks[i] = arena_alloc(&arena, (size_t)(i * 37 + 1));
@@ -34,14 +31,12 @@ TEST(arena_blocks_are_zeroed_and_apart)
     for (int i = 0; i < 100; i++) CHECK(blocks[i][i * 37] == i + 1);
     CHECK_EQ_STR(arena_printf(&arena, "%s-%d", "gpu", 7), "gpu-7");
     CHECK_EQ_STR(arena_strdup(&arena, "h100"), "h100");
-    arena_fini(&arena);
 }
 
 TEST(injected_faults_come_back_as_null)
 {
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct pool pool;
-    arena_init(&arena);
     pool_init(&pool, 64);
     mem_fail_after(1);
     CHECK(arena_alloc(&arena, 100000) != NULL);
@@ -50,6 +45,5 @@ TEST(injected_faults_come_back_as_null)
     CHECK(mem_strdup("x") == NULL);
     mem_fail_never();
     CHECK(pool_take(&pool) != NULL);
-    arena_fini(&arena);
     pool_fini(&pool);
 }

@@ -2,11 +2,6 @@
 
 #include "sim/core/number.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/core/rng.h"
 
 static enum number_status i64(const char *text, int64_t *value)

@@ -25,20 +25,17 @@ static const struct {
 
 TEST(paths_are_normalised_lexically)
 {
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_EQ_STR(path_normalise(&arena, cases[i].path), cases[i].normal);
         CHECK_EQ_STR(path_normalise(&arena, cases[i].normal), cases[i].normal);
         CHECK_EQ_STR(path_join(&arena, ".", cases[i].path), cases[i].normal);
     }
-    arena_fini(&arena);
 }
 
 TEST(paths_are_joined_to_directories)
 {
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     CHECK_EQ_STR(path_join(&arena, "configs/scenarios", "../llms/a.json"), "configs/llms/a.json");
     CHECK_EQ_STR(path_join(&arena, "/data", "a"), "/data/a");
     CHECK_EQ_STR(path_join(&arena, "/", "a"), "/a");
@@ -47,7 +44,6 @@ TEST(paths_are_joined_to_directories)
     CHECK_EQ_STR(path_directory(&arena, "configs/a.json"), "configs");
     CHECK_EQ_STR(path_directory(&arena, "a.json"), ".");
     CHECK_EQ_STR(path_directory(&arena, "/a.json"), "/");
-    arena_fini(&arena);
 }
 
 TEST(json_files_are_known_by_their_ending)

@@ -4,7 +4,6 @@
 #include "sim/core/tally.h"
 
 #include <gsl/gsl_statistics_double.h>
-#include <math.h>
 
 enum { VALUES = 3000 };
 

@@ -4,14 +4,10 @@
 #include "sim/core/text.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 TEST(text_grows_and_stays_terminated)
 {
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     CHECK(text.chars == NULL);
     for (int i = 0; i < 1000; i++) text_printf(&text, "%d,", i % 10);
     text_add(&text, "end");
@@ -26,8 +22,7 @@ TEST(text_grows_and_stays_terminated)
 
 TEST(text_fails_once_and_for_all)
 {
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     text_add(&text, "kept");
     mem_fail_after(0);
     for (int i = 0; i < 100; i++) text_add(&text, "0123456789");
@@ -37,16 +32,13 @@ TEST(text_fails_once_and_for_all)
     CHECK(text.failed);
     CHECK_EQ_INT(text.length, length);
     CHECK_EQ_INT(strlen(text.chars), length);
-    text_fini(&text);
 }
 
 static void check_string(const char *chars, const char *expected)
 {
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     text_json_string(&text, chars);
     CHECK_EQ_STR(text.chars, expected);
-    text_fini(&text);
 }
 
 TEST(strings_are_escaped)
@@ -80,12 +72,10 @@ TEST(utf8_lengths_follow_the_standard)
 
 static void check_number(double value, const char *expected)
 {
-    struct text text;
-    text_init(&text);
+    SCOPED(text) text = {0};
     text_json_number(&text, value);
     CHECK_EQ_STR(text.chars, expected);
     if (isfinite(value)) CHECK(strtod(text.chars, NULL) == value);
-    text_fini(&text);
 }
 
 TEST(numbers_are_shortest_and_read_back)

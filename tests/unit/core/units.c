@@ -4,9 +4,6 @@
 #include "sim/core/rng.h"
 #include "sim/core/units.h"
 
-#include <math.h>
-#include <string.h>
-
 TEST(seconds_round_half_to_even)
 {
     static const struct {

@@ -2,8 +2,6 @@
 
 #include "models/stated.h"
 
-#include <math.h>
-
 /* The closed form of the Vidur cases: t_us = 5000 + 50 T + 20 R + 0.1 C + 0.002 P over the whole batch. */
 static const struct affine vidur = {
     .prefill.small = {.fixed_s = 5000e-6, .token_s = 50e-6, .sequence_s = 20e-6, .pair_s = 0.002e-6},

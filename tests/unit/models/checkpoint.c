@@ -3,8 +3,6 @@
 
 #include "models/checkpoint.h"
 
-#include <math.h>
-
 static const struct {
     struct checkpoint_cost cost;
     double young_s, daly_s, optimum_s, best, at_1800;

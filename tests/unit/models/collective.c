@@ -4,8 +4,6 @@
 
 #include "models/kernel.h"
 
-#include <math.h>
-
 static const enum collective_op ops[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER,        COLLECTIVE_REDUCE_SCATTER,
                                          COLLECTIVE_ALL_TO_ALL, COLLECTIVE_DIRECT_ALL_REDUCE, COLLECTIVE_SEND};
 

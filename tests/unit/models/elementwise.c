@@ -3,8 +3,6 @@
 
 #include "models/kernel.h"
 
-#include <math.h>
-
 static const struct gpu_spec gpu = {.memory_bytes_per_s = 2e12, .l2_bytes = 40e6, .sm_count = 100, .boost_hz = 1.5e9};
 
 static const struct elementwise_params params = {.start_s = 1e-6,

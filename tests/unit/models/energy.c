@@ -5,8 +5,6 @@
 #include "sim/core/rng.h"
 #include "sim/world/replica/work.h"
 
-#include <math.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 static const struct power_law law = {80, 400, 33, 881, 283, 1.0, 0.0};

@@ -4,9 +4,6 @@
 #include "models/operators/moe.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { MAX_EXPERTS = 256, DRAWS = 200 };
 
 static const struct expert_load_shape deepseek = {.chosen = 8.0, .experts = 256.0, .held = 256.0};

@@ -5,7 +5,6 @@
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_integration.h>
-#include <math.h>
 
 static const struct lifetime laws[] = {
     {LIFETIME_EXPONENTIAL, 100.0, 0.0}, {LIFETIME_WEIBULL, 100.0, 0.6},   {LIFETIME_WEIBULL, 100.0, 1.0},

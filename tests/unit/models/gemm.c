@@ -5,8 +5,6 @@
 #include "models/operators/dense.h"
 #include "sim/core/rng.h"
 
-#include <math.h>
-
 static const struct gpu_spec gpu = {
     .peak_flop_per_s = {[FORMAT_FP16] = 312e12, [FORMAT_FP8] = 624e12}, .memory_bytes_per_s = 2e12, .sm_count = 108};
 

@@ -5,9 +5,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum { MOST = 40 };
 
 struct list {

@@ -3,8 +3,6 @@
 
 #include "models/operators/moe.h"
 
-#include <math.h>
-
 static const struct gpu_spec gpu = {.name = "any",
                                     .peak_flop_per_s = {[FORMAT_FP32] = 2e13, [FORMAT_BF16] = 3e14},
                                     .memory_bytes_per_s = 2e12,

@@ -5,9 +5,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 static const double gib = 0x1p30;
@@ -27,13 +24,10 @@ static struct offload_rates t4_rates(double disk_gib_per_s)
 
 static struct llm_spec llm_of(const char *name)
 {
-    struct arena arena;
-    struct diag diag;
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
     struct llm_spec llm;
-    arena_init(&arena);
-    diag_init(&diag);
     CHECK(catalog_llm(&catalog, name, "test", &arena, &llm, &diag) == 0);
-    arena_fini(&arena);
     return llm;
 }
 

@@ -4,8 +4,6 @@
 
 #include "sim/core/rng.h"
 
-#include <math.h>
-
 TEST(duplicates_become_their_median)
 {
     struct table_point points[] = {{512, 3.0}, {128, 1.5}, {512, 1.0}, {512, 2.0}, {128, 0.5}, {64, 7.0}};

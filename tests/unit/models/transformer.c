@@ -2,8 +2,6 @@
 
 #include "models/transformer.h"
 
-#include <string.h>
-
 static const struct llm_spec llama_2_7b = {
     .layers = 32, .hidden = 4096, .q_heads = 32, .kv_heads = 32, .head_dim = 128, .ffn = 11008, .vocab = 32000,
     .max_context = 4096, .gated_ffn = true, .layer_norms = 2,

@@ -7,8 +7,6 @@
 #include "sim/world/kv/cache.h"
 #include "tests/support/eviction_fixture.h"
 
-#include <string.h>
-
 static struct paging letters(const char *text)
 {
     struct paging paging = {.n = (int)strlen(text)};
@@ -98,8 +96,7 @@ static void predict(const struct paging *paging, enum prediction_kind kind, doub
     int64_t next_uses[PAGING_MAX];
     struct cache_future future = {paging->n, next_uses};
     struct cache cache;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     paging_next_uses(paging, next_uses);
     *prediction = (struct prediction){0};
     CHECK_EQ_INT(cache_init(&cache, &(struct cache_options){.evictor = &eviction_belady.policy,

@@ -5,9 +5,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { MOST_KINDS = 24, MOST_TYPES = 3, MOST_X = MOST_KINDS * MOST_TYPES };
 
 struct fixture {

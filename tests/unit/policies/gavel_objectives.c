@@ -4,9 +4,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { MOST_JOBS = 4 };
 
 static const double UNIT_S = 360e3;
@@ -47,11 +44,10 @@ static void field_run(struct field *field)
                                .scheduler = "gavel", .scheduler_params = field->params,
                                .cluster = {.nodes = 1, .gpus_per_node = 1, .gpu = "fast", .node_types = {1, &slow}}};
     if (field->gpus > 0) spec.cluster = (struct cluster_config){.nodes = 1, .gpus_per_node = field->gpus};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run, &spec, field->code);
     for (int i = 0; i < field->n; i++) field->end[i] = field->code == 0 ? run.jobs[i].end_s / UNIT_S : (double)NAN;
     field->n_warnings = run.n_warnings;
-    jobrun_fini(&run);
 }
 
 static void check_ends(struct field *field, const double *expected)

@@ -4,9 +4,6 @@
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <string.h>
-
 static const double none = (double)INFINITY;
 
 /* example.json: kinds A10G and A100, four buckets, 30 requests per second, one slice: 3 A10G and 1 A100. */
@@ -143,8 +140,7 @@ static void check_told(fleet_solver *solve, const char *says)
                                         .buckets = {.n = 1, .items = &share}, .kinds = {.n = 1, .items = &kind}};
     const struct market_offer offer = {.name = "small", .usd_per_h = 1.0, .limit_gpus = none};
     const struct market_view view = {.n_offers = 1, .offers = &offer};
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(fleet_params_plan(&params, &view, NULL, solve, &diag), SIM_E_CONFIG);
     CHECK(strstr(diag.items[0].text, says) != NULL);
 }

@@ -3,8 +3,6 @@
 #include "sim/world/cluster/cluster.h"
 #include "tests/support/harness.h"
 
-#include <string.h>
-
 enum { NODES = 5, PER_NODE = 8 };
 
 /* Free GPUs per node, the job, and the GPUs it must get on each node; all zero: no room. */

@@ -2,10 +2,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static struct bed_rows *run(const char *cluster, const char *jobs, const char *list)
 {
     char scenario[4000];
@@ -40,7 +36,6 @@ TEST(fgd_does_as_in_figure_8)
     CHECK(bed_metric(rows, "cluster.gpus_in_use.max") == 2);
     /* the empty node 0 for a second, then as worked out by hand: 1/6 for two seconds, and 0 from the third second on */
     CHECK_NEAR(bed_metric(rows, "cluster.frag_gpus.mean"), 2.0 / 6 / 100, 1e-6);
-    bed_free(rows);
 }
 
 TEST(jobs_hold_shares_cpu_and_memory)
@@ -63,7 +58,6 @@ TEST(jobs_hold_shares_cpu_and_memory)
         for (int64_t id = 0; id < 7; id++)
             if (!CHECK(start_s(rows, id) == starts[id])) printf("\n  %s: job %d", placers[i], (int)id);
         CHECK_NEAR(bed_metric(rows, "job.gpu_s.sum"), 6 + 6 + 4 + 4, 1e-9);
-        bed_free(rows);
     }
 }
 
@@ -82,7 +76,6 @@ TEST(the_network_slows_jobs_that_are_spread)
                                     "{'duration': '10s', 'gpus': 2}");
         CHECK_NEAR(bed_job(rows, 1)->end_s, cases[i].wide_end_s, 1e-9);
         CHECK_NEAR(bed_job(rows, 2)->end_s, 10, 1e-9);
-        bed_free(rows);
     }
 }
 
@@ -104,7 +97,6 @@ TEST(models_are_those_of_all_node_types)
         CHECK_EQ_STR(bed_job(rows, 2)->status, "rejected");
         for (size_t p = 0; p < rows->n_placements; p++)
             CHECK_EQ_INT(rows->placements[p].node, rows->placements[p].job == 0);
-        bed_free(rows);
     }
 }
 
@@ -119,7 +111,6 @@ TEST(jobs_without_gpus_are_given_none)
                                     "{'duration': '10s', 'gpus': 2}, {'duration': '10s', 'gpus': 0, 'cpus': 4}");
         CHECK_NEAR(bed_job(rows, 1)->end_s, 10, 1e-9);
         CHECK_NEAR(bed_job(rows, 1)->gpu_s, 0, 0);
-        bed_free(rows);
     }
 }
 
@@ -140,10 +131,8 @@ TEST(more_models_than_can_be_told_apart)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     CHECK_EQ_STR(rows->diag.items[0].text, "nodes have GPUs of more than 64 models; 'model-64' is one too many");
     CHECK(strstr(rows->diag.items[0].where, ":1:") != NULL && strstr(rows->diag.items[0].hint, "one name") != NULL);
-    bed_free(rows);
     rows = bed_run("{\"cluster\": {\"gpus_per_node\": 65, \"cpus_per_node\": 8}, \"jobs\": {\"trace\": {\"format\":"
                    "\"inline-jobs\", \"jobs\": []}}}", &(struct bed_options){.quiet = true});
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
-    bed_free(rows);
 }

@@ -9,11 +9,6 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { PERIOD_S = 2, LATENCY_S = 40, BRAKE_S = 5, MAX_LOG = 512 };
 
 static const double budget_w = 1000.0;
@@ -37,8 +32,7 @@ static bool rig_open(struct rig *rig, const char *name, const char *param, doubl
     struct {
         double values[32];
     } params = {{0}};
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     for (const struct config_field *field = rig->capper->policy.params; field->name != NULL; field++) {
         double number = 0;
         if (field->kind == CONFIG_REAL) number = strtod(field->value, NULL);

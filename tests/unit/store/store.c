@@ -4,11 +4,7 @@
 #include "sim/store/readback.h"
 #include "sim/store/schema.h"
 
-#include <math.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const struct results_options inline_writer = {0};
@@ -55,14 +51,13 @@ TEST(request_rows_come_back_bit_by_bit)
 {
     enum { N = 3000 };
     const char *path = fresh_path();
-    struct diag diag;
+    struct diag diag = {0};
     struct results *results;
     struct rng rng;
     int64_t run_id;
     char hash[HASH_HEX_CHARS];
     sqlite3 *db;
     sqlite3_stmt *query;
-    diag_init(&diag);
     MUST(results_open(path, &inline_writer, &results, &diag) == 0);
     MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
     struct sink sink = results_sink(results);
@@ -106,8 +101,7 @@ TEST(writer_thread_writes_the_same_file)
     static const int sizes[] = {0, 1, 50, 401, 20000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char path[256], thread_path[256], hash[HASH_HEX_CHARS] = "", thread_hash[HASH_HEX_CHARS] = "";
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         snprintf(path, sizeof path, "%s", fresh_path());
         snprintf(thread_path, sizeof thread_path, "%s", fresh_path());
         CHECK_EQ_INT(store_write_run(path, &inline_writer, sizes[i], 5, hash, &diag), 0);
@@ -151,10 +145,9 @@ static int drop_metric(void *context, const struct metric_row *row)
 
 static void hash_of(const struct kept_rows *kept, int first, int step, char hash[HASH_HEX_CHARS])
 {
-    struct diag diag;
+    struct diag diag = {0};
     struct results *results;
     int64_t run_id;
-    diag_init(&diag);
     MUST(results_open(fresh_path(), &inline_writer, &results, &diag) == 0);
     MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
     struct sink sink = results_sink(results);
@@ -196,10 +189,9 @@ TEST(result_hash_is_of_the_set_of_rows)
 TEST(the_order_in_the_file_does_not_matter)
 {
     const char *path = fresh_path();
-    struct diag diag;
+    struct diag diag = {0};
     char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS], sql[256];
     sqlite3 *db;
-    diag_init(&diag);
     MUST(store_write_run(path, &inline_writer, 300, 4, hash, &diag) == 0);
     MUST(sqlite3_open(path, &db) == SQLITE_OK);
     for (int i = 0; i < TABLE_COUNT; i++) {
@@ -222,8 +214,7 @@ TEST(runs_are_appended_and_repeat_their_hash)
 {
     const char *path = fresh_path();
     char first[HASH_HEX_CHARS], second[HASH_HEX_CHARS], third[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(store_write_run(path, &inline_writer, 700, 1, first, &diag), 0);
     CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"), "0");
     CHECK_EQ_INT(store_write_run(path, &writer_thread, 700, 1, second, &diag), 0);
@@ -246,10 +237,9 @@ TEST(runs_are_appended_and_repeat_their_hash)
 TEST(several_runs_go_through_one_opening)
 {
     const char *path = fresh_path();
-    struct diag diag;
+    struct diag diag = {0};
     struct results *results;
     char hash[HASH_HEX_CHARS];
-    diag_init(&diag);
     MUST(results_open(path, &writer_thread, &results, &diag) == 0);
     for (int i = 1; i <= 5; i++) {
         int64_t run_id = 0;
@@ -285,8 +275,7 @@ TEST(tampering_changes_the_rehash)
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         const char *path = fresh_path();
         char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         MUST(store_write_run(path, &inline_writer, 400, 1, hash, &diag) == 0);
         CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
         CHECK_EQ_STR(again, hash);
@@ -301,13 +290,12 @@ TEST(tampering_changes_the_rehash)
 static void check_kept(enum results_keep keep, const char *small, const char *large)
 {
     const char *path = fresh_path();
-    struct diag diag;
+    struct diag diag = {0};
     struct results *results;
     struct run_info info = store_run_info;
     int64_t run_id;
     char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
     info.keep = keep;
-    diag_init(&diag);
     MUST(results_open(path, &inline_writer, &results, &diag) == 0);
     MUST(results_begin_run(results, &info, &run_id, &diag) == 0);
     struct sink sink = results_sink(results);
@@ -343,13 +331,12 @@ TEST(details_are_decisions_for_those_who_keep_them)
     } cases[] = {{KEEP_ROWS, "14"}, {KEEP_DECISIONS, "24"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = fresh_path();
-        struct diag diag;
+        struct diag diag = {0};
         struct results *results;
         struct run_info info = store_run_info;
         int64_t run_id;
         char hash[HASH_HEX_CHARS];
         info.keep = cases[i].keep;
-        diag_init(&diag);
         MUST(results_open(path, &inline_writer, &results, &diag) == 0);
         MUST(results_begin_run(results, &info, &run_id, &diag) == 0);
         struct sink sink = results_sink(results);
@@ -365,7 +352,7 @@ TEST(texts_longer_than_a_block_are_stored)
 {
     enum { LONG_CHARS = 300000 };
     const char *path = fresh_path();
-    struct diag diag;
+    struct diag diag = {0};
     struct results *results;
     int64_t run_id;
     char hash[HASH_HEX_CHARS];
@@ -373,7 +360,6 @@ TEST(texts_longer_than_a_block_are_stored)
     MUST(reason != NULL);
     memset(reason, 'x', LONG_CHARS);
     reason[LONG_CHARS] = 0;
-    diag_init(&diag);
     MUST(results_open(path, &inline_writer, &results, &diag) == 0);
     MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
     struct sink sink = results_sink(results);
@@ -460,8 +446,7 @@ TEST(names_of_runs_are_taken_apart)
     } cases[] = {{"results.db:3", "results.db", 3}, {"results.db", "results.db", 0}, {"a:b/c.db", "a:b/c.db", 0},
                  {"c:7/x.db:12", "c:7/x.db", 12},   {"x.db:", "x.db:", 0},           {"x.db:1a", "x.db:1a", 0},
                  {"x:99999999999999999999", "x:99999999999999999999", 0}};
-    struct arena arena;
-    arena_init(&arena);
+    SCOPED(arena) arena = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path;
         int64_t run_id;
@@ -469,18 +454,15 @@ TEST(names_of_runs_are_taken_apart)
         CHECK_EQ_STR(path, cases[i].path);
         CHECK_EQ_INT(run_id, cases[i].run_id);
     }
-    arena_fini(&arena);
 }
 
 TEST(provenance_reads_back)
 {
     const char *path = fresh_path();
-    struct diag diag;
-    struct arena arena;
+    struct diag diag = {0};
+    SCOPED(arena) arena = {0};
     struct run_record run;
     char hash[HASH_HEX_CHARS];
-    diag_init(&diag);
-    arena_init(&arena);
     MUST(store_write_run(path, &inline_writer, 70, 1, hash, &diag) == 0);
     MUST(results_read_run(path, 0, &arena, &run, &diag) == 0);
     CHECK_EQ_INT(run.id, 1);
@@ -504,5 +486,4 @@ TEST(provenance_reads_back)
     check_no_errors(&diag);
     CHECK_EQ_INT(results_read_run(path, 7, &arena, &run, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "no run 7");
-    arena_fini(&arena);
 }

@@ -9,9 +9,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,9 +40,8 @@ static void write_file(const char *path, const char *text)
 /* Opening fails, with this text (or the start of it) and a hint, and says which file. */
 static void check_refused(const char *path, const char *text)
 {
-    struct diag diag;
+    struct diag diag = {0};
     struct results *results;
-    diag_init(&diag);
     CHECK_EQ_INT(results_open(path, &writers[0], &results, &diag), SIM_E_STORE);
     CHECK(results == NULL);
     MUST(diag.n_errors == 1);
@@ -72,9 +68,8 @@ TEST(permission_is_needed)
     pid_t child = fork();
     MUST(child >= 0);
     if (child == 0) {
-        struct diag diag;
+        struct diag diag = {0};
         struct results *results;
-        diag_init(&diag);
         if (geteuid() == 0 && setuid(NOBODY) != 0) _exit(1);
         int code = results_open("/results.db", &writers[0], &results, &diag);
         _exit(code == SIM_E_STORE && strstr(diag.items[0].text, "ermission") != NULL ? OPEN_FAILED_AS_EXPECTED : 1);
@@ -134,8 +129,7 @@ TEST(a_locked_file_is_refused)
 {
     char path[256];
     struct results *results;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     make_path(path);
     MUST(store_write_run(path, &writers[0], 10, 1, NULL, &diag) == 0);
     MUST(results_open(path, &writers[0], &results, &diag) == 0);
@@ -150,9 +144,8 @@ TEST(a_run_that_is_not_ended_leaves_nothing)
     for (int i = 0; i < N_WRITERS; i++) {
         char path[256];
         struct results *results;
-        struct diag diag;
+        struct diag diag = {0};
         int64_t run_id;
-        diag_init(&diag);
         make_path(path);
         MUST(results_open(path, &writers[i], &results, &diag) == 0);
         results_close(results);
@@ -174,11 +167,9 @@ TEST(a_run_that_is_not_ended_leaves_nothing)
 TEST(missing_runs_and_files_are_named_on_reading)
 {
     char path[256], hex[HASH_HEX_CHARS];
-    struct diag diag;
-    struct arena arena;
+    struct diag diag = {0};
+    SCOPED(arena) arena = {0};
     struct run_record run;
-    arena_init(&arena);
-    diag_init(&diag);
     make_path(path);
     CHECK_EQ_INT(results_read_run(path, 1, &arena, &run, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "cannot open results: No such file or directory");
@@ -186,7 +177,6 @@ TEST(missing_runs_and_files_are_named_on_reading)
     write_file(path, "");
     CHECK_EQ_INT(results_rehash(path, 1, hex, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[1].text, "not a results database: this file belongs to another program");
-    arena_fini(&arena);
 }
 
 /* A child writes one whole run, begins another one, writes rows, and is killed. */
@@ -204,14 +194,12 @@ static void die_in_the_second_run(const char *path, const struct results_options
 
 static void check_after_kill(const char *path)
 {
-    struct diag diag;
+    struct diag diag = {0};
     struct results *results;
     struct results_options resume = {.resume = true};
-    struct arena arena;
+    SCOPED(arena) arena = {0};
     struct run_record run;
     char hex[HASH_HEX_CHARS];
-    diag_init(&diag);
-    arena_init(&arena);
     CHECK_EQ_STR(store_query(path, "SELECT group_concat(id || status, ' ') FROM run"), "1done 2open");
     CHECK_EQ_STR(store_query(path, "SELECT count(*) || ' ' || max(run_id) FROM request"), "100 1");
     CHECK_EQ_STR(store_query(path, "PRAGMA integrity_check"), "ok");
@@ -225,7 +213,6 @@ static void check_after_kill(const char *path)
     CHECK_EQ_INT(results_end_run(results, &store_run_end, hex, &diag), 0);
     results_close(results);
     CHECK_EQ_STR(store_query(path, "SELECT group_concat(id || status, ' ') FROM run"), "1done 2done");
-    arena_fini(&arena);
 }
 
 TEST(kill_loses_only_the_open_run)
@@ -311,9 +298,8 @@ TEST(a_full_disk_is_reported_and_cleaned_up)
     for (int i = 0; i < N_WRITERS; i++) {
         char path[256], hash[HASH_HEX_CHARS];
         struct results *results;
-        struct diag diag;
+        struct diag diag = {0};
         int64_t run_id;
-        diag_init(&diag);
         make_path(path);
         MUST(results_open(path, &writers[i], &results, &diag) == 0);
         MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
@@ -360,8 +346,7 @@ TEST(a_mended_disk_is_written_again)
 static void check_file_after(const char *path, int code, bool was_there)
 {
     char hex[HASH_HEX_CHARS], other[HASH_HEX_CHARS];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     if (!was_there && code != 0) {
         CHECK(!exists(path));
         return;
@@ -383,8 +368,7 @@ static void fail_every_call(bool was_there, int n_failures, int error)
     bool failed = true;
     for (long n = 0; failed; n++) {
         char path[256];
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         make_path(path);
         if (was_there) MUST(store_write_run(path, &writers[0], 10, 1, NULL, &diag) == 0);
         break_disk(n, n_failures, error);
@@ -416,8 +400,7 @@ TEST(no_failing_allocation_leaves_half_a_database)
             int code = SIM_E_NOMEM;
             for (long n = 0; code != 0; n++) {
                 char path[256];
-                struct diag diag;
-                diag_init(&diag);
+                struct diag diag = {0};
                 make_path(path);
                 if (was_there) MUST(store_write_run(path, &writers[0], 10, 1, NULL, &diag) == 0);
                 mem_fail_after(n);
@@ -438,9 +421,8 @@ TEST(a_row_that_cannot_be_taken_fails_the_run)
     for (int i = 0; i < N_WRITERS; i++) {
         char path[256], hash[HASH_HEX_CHARS], *reason = malloc(200000);
         struct results *results;
-        struct diag diag;
+        struct diag diag = {0};
         int64_t run_id;
-        diag_init(&diag);
         make_path(path);
         MUST(reason != NULL && results_open(path, &writers[i], &results, &diag) == 0);
         MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
@@ -469,8 +451,7 @@ TEST(sqlite_without_memory_is_reported)
     int code = 0;
     make_path(path);
     for (int64_t room = 0; room < 4000000 && (!failed || code != 0); room += 50000) {
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         sqlite3_hard_heap_limit64(sqlite3_memory_used() + room + 1);
         code = store_write_run(path, &writers[0], 3000, 2, NULL, &diag);
         sqlite3_hard_heap_limit64(0);
@@ -486,21 +467,18 @@ TEST(sqlite_without_memory_is_reported)
 TEST(reading_without_memory_is_reported)
 {
     char path[256], hex[HASH_HEX_CHARS];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     make_path(path);
     MUST(store_write_run(path, &writers[0], 100, 1, NULL, &diag) == 0);
     int code = SIM_E_NOMEM;
     for (long n = 0; code != 0 && n < 1000; n++) {
-        struct arena arena;
+        SCOPED(arena) arena = {0};
         struct run_record run;
-        arena_init(&arena);
         mem_fail_after(n);
         code = results_read_run(path, 1, &arena, &run, &diag);
         if (code == 0) code = results_rehash(path, 1, hex, &diag);
         mem_fail_never();
         CHECK(code == 0 || code == SIM_E_NOMEM);
-        arena_fini(&arena);
     }
     CHECK_EQ_INT(code, 0);
     CHECK(diag.n_errors > 0);

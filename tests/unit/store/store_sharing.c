@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -175,8 +173,7 @@ TEST(who_creates_a_file_and_never_gets_it_leaves_it)
     pid_t child = fork_other();
     MUST(child >= 0);
     if (child == 0) {
-        struct diag diag;
-        diag_init(&diag);
+        struct diag diag = {0};
         hook("open", &hooks.open, (sqlite3_syscall_ptr)yielding_open);
         int code = store_write_run(path, &hasty, 10, 1, NULL, &diag);
         _exit(code == SIM_E_STORE && strstr(diag.items[0].text, "database is locked") != NULL ? 0 : 1);
@@ -245,9 +242,8 @@ TEST(a_file_that_is_taken_away_is_reported_as_that)
 {
     char path[256], hash[HASH_HEX_CHARS];
     struct results *results;
-    struct diag diag;
+    struct diag diag = {0};
     int64_t run_id;
-    diag_init(&diag);
     make_path(path);
     MUST(results_open(path, &hasty, &results, &diag) == 0);
     unlink(path);
@@ -265,8 +261,7 @@ TEST(a_file_that_is_taken_away_is_reported_as_that)
 TEST(run_ids_that_are_used_up_are_reported)
 {
     char path[256];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     make_path(path);
     MUST(store_write_run(path, &hasty, 10, 1, NULL, &diag) == 0);
     store_query(path, "UPDATE run SET id = 9223372036854775807");
@@ -280,9 +275,8 @@ TEST(run_ids_that_are_used_up_are_reported)
 /* Writing to and reading from such a path fails with this text, a hint, and a place. */
 static void check_both_refused(const char *path, const char *where_written, const char *where_read, const char *text)
 {
-    struct diag diag;
+    struct diag diag = {0};
     char hex[HASH_HEX_CHARS];
-    diag_init(&diag);
     CHECK_EQ_INT(store_write_run(path, &hasty, 10, 1, NULL, &diag), SIM_E_STORE);
     CHECK_EQ_INT(results_rehash(path, 1, hex, &diag), SIM_E_STORE);
     MUST(diag.n_errors == 2);
@@ -308,8 +302,7 @@ TEST(links_to_nothing_and_empty_paths_are_named)
 TEST(a_path_too_long_for_sqlite_is_named)
 {
     char path[1024], text[] = "cannot open results: the full path is longer than 504 bytes";
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     int length = snprintf(path, sizeof path, "%s", test_tmpdir());
     while (length < 500) {
         length += snprintf(path + length, sizeof path - (size_t)length, "/a-directory-among-many");
@@ -326,8 +319,7 @@ TEST(a_path_too_long_for_sqlite_is_named)
 TEST(hints_for_reading_are_about_reading)
 {
     char path[256], hex[HASH_HEX_CHARS];
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     make_path(path);
     CHECK_EQ_INT(results_rehash(path, 1, hex, &diag), SIM_E_STORE);
     FILE *file = fopen(path, "w");

@@ -5,10 +5,6 @@
 #include "tests/support/trace_source.h"
 #include "traces/engine_log.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* A log that was read from text, or the finding. */
 struct read_log {
     struct arena arena;
@@ -138,8 +134,7 @@ TEST(bad_rows)
 TEST(formats_are_recognised)
 {
     const char *format = NULL;
-    struct diag diag;
-    diag_init(&diag);
+    struct diag diag = {0};
     CHECK_EQ_INT(engine_log_guess(trace_source_file("a", "\n  {\"a\": 1}\n"), &format, &diag), 0);
     CHECK_EQ_STR(format, "vllm-log");
     CHECK_EQ_INT(engine_log_guess(trace_source_file("b", HEAD), &format, &diag), 0);
@@ -154,7 +149,7 @@ TEST(logs_are_traces)
 {
     const char *path = trace_source_file("log", LINE("b", "101.5", "101.5", "101.75", "102.5", "104.5")
                                                     LINE("a", "100.25", "100.5", "100.75", "101", "103"));
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     trace_source_requests(&trace, 1, "{'format': 'vllm-log', 'path': '%s'}", path);
     MUST(trace_source_request(&trace, &record) == 1);
@@ -166,7 +161,6 @@ TEST(logs_are_traces)
     CHECK_EQ_INT(record.id, 0);
     CHECK_EQ_INT(record.arrival_ns, 1250000000);
     CHECK_EQ_INT(trace_source_request(&trace, &record), 0);
-    trace_source_close(&trace);
 }
 
 /* Whichever allocation fails, nothing is left behind. */
@@ -177,14 +171,11 @@ TEST(memory_runs_out)
     int code = SIM_E_NOMEM;
     for (long n = 0; code == SIM_E_NOMEM && n < 100; n++) {
         struct engine_log log;
-        struct arena arena;
-        struct diag diag;
-        arena_init(&arena);
-        diag_init(&diag);
+        SCOPED(arena) arena = {0};
+        struct diag diag = {0};
         mem_fail_after(n);
         code = engine_log_read(path, "vllm-log", 0, &arena, &log, &diag);
         mem_fail_never();
-        arena_fini(&arena);
         CHECK_EQ_INT(mem_live_blocks(), live);
     }
     CHECK_EQ_INT(code, 0);

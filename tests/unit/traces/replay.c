@@ -6,8 +6,6 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
-#include <math.h>
-
 TEST(errors_by_hand)
 {
     const double nan_s = (double)NAN;

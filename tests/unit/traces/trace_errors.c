@@ -5,9 +5,6 @@
 #include "tests/support/trace_source.h"
 #include "traces/registry.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define AZURE_HEAD "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 /* The first finding of reading an Azure file with these rows. */
@@ -16,7 +13,7 @@ static void check_azure(const char *rows, int expected_code, const char *expecte
     char text[1024], message[1024];
     snprintf(text, sizeof text, "%s%s", AZURE_HEAD, rows);
     const char *path = trace_source_file("azure.csv", text);
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_totals totals = {0};
     if (trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0) {
         totals = trace_source_totals(&trace);
@@ -24,7 +21,6 @@ static void check_azure(const char *rows, int expected_code, const char *expecte
     }
     snprintf(message, sizeof message, "%s%s", path, expected);
     CHECK_EQ_STR(trace.message, message);
-    trace_source_close(&trace);
 }
 
 #define FIX "; correct the row, or let \"allow_bad_rows\" leave such rows out"
@@ -58,12 +54,11 @@ static void check_mooncake(const char *line, const char *expected)
 {
     char message[1024];
     const char *path = trace_source_file("m.jsonl", line);
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_totals(&trace).code, SIM_E_DATA);
     snprintf(message, sizeof message, "%s%s", path, expected);
     CHECK_EQ_STR(trace.message, message);
-    trace_source_close(&trace);
 }
 
 #define FIX_JSON "; write {\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": []}"
@@ -89,17 +84,16 @@ TEST(bad_json_lines_say_where_and_what_was_expected)
 
 TEST(missing_files_and_columns_say_so)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': 'no/trace.csv'}"), SIM_E_IO);
     CHECK_EQ_STR(trace.message, "no/trace.csv: error: cannot open: No such file or directory");
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     const char *path = trace_source_file("azure.csv", "TIMESTAMP,ContextToken,GeneratedTokens\n");
     char expected[1024];
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path), SIM_E_DATA);
     snprintf(expected, sizeof expected,
              "%s:1:1: error: no column 'ContextTokens' in the header; did you mean 'ContextToken'?", path);
     CHECK_EQ_STR(trace.message, expected);
-    trace_source_close(&trace);
 }
 
 TEST(bad_rows_can_be_left_out_up_to_a_number)
@@ -108,18 +102,17 @@ TEST(bad_rows_can_be_left_out_up_to_a_number)
                                          AZURE_HEAD "2023-11-16 18:15:46.5,1,1\n2023-11-16 18:15:47.5,x,1\n"
                                                     "2023-11-16 18:15:48.5,\"1,1\n\"2023-11-16 18:15:49.5,2,1\n"
                                                     "2023-11-16 18:15:40.5,3,1\n2023-11-16 18:15:50.5,4,1\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s', 'allow_bad_rows': 4}", path) == 0);
     struct trace_totals totals = trace_source_totals(&trace);
     CHECK_EQ_INT(totals.code, 0);
     CHECK_EQ_INT(totals.n, 2);
     CHECK_EQ_INT(totals.prompt_tokens, 5);
     CHECK_EQ_INT(trace_source_note(&trace, "bad-row"), 4);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s', 'allow_bad_rows': 3}", path) == 0);
     CHECK_EQ_INT(trace_source_totals(&trace).code, SIM_E_DATA);
     CHECK_EQ_INT(trace_source_totals(&trace).n, 1);
-    trace_source_close(&trace);
 }
 
 /* Two stray quotes make one row of all that is between them: it counts as the lines that it has. */
@@ -135,38 +128,37 @@ TEST(a_bad_row_of_many_lines_counts_as_many)
         CHECK_EQ_INT(totals.code, allowed < 3 ? SIM_E_DATA : 0);
         CHECK_EQ_INT(totals.n, allowed < 3 ? 1 : 2);
         CHECK_EQ_INT(trace_source_note(&trace, "bad-row"), allowed < 3 ? 0 : 3);
-        trace_source_close(&trace);
+        trace_source_fini(&trace);
     }
 }
 
 /* The longest that a file may say, added up, is within the range of time; a little more is refused. */
 TEST(times_and_durations_have_limits)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     const char *path = trace_source_file("j.csv",
                                          "submit_s,duration_s,gpus,estimate_s\n2305843009,2305843009,1,2305843009\n");
     MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.submit_ns <= SIM_NS_MAX - job.duration_ns && job.duration_ns == job.submit_ns);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     path = trace_source_file("j.csv", "submit_s,duration_s,gpus\n0,2305843010,1\n");
     MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), SIM_E_DATA);
     CHECK(strstr(trace.message, ":2:3: error: 'duration_s' must be a number of seconds within 73 years") != NULL);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     path = trace_source_file("j.csv", "submit_s,duration_s,gpus\n0,1,1\n2e9,1,1\n");
     MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'rate_scale': 0.1}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK_EQ_INT(trace_source_job(&trace, &job), SIM_E_CONFIG);
     CHECK(strstr(trace.message, "services.chat.trace: error: \"rate_scale\" stretches the trace") != NULL);
-    trace_source_close(&trace);
 }
 
 /* What is asked for is more than fits into time. */
 static void check_out_of_time(const char *trace_text)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     const char *text = "the trace goes on past the 292 years that time covers";
     int code;
@@ -179,7 +171,6 @@ static void check_out_of_time(const char *trace_text)
     }
     CHECK_EQ_INT(code, SIM_E_CONFIG);
     CHECK(strstr(trace.message, text) != NULL);
-    trace_source_close(&trace);
 }
 
 TEST(a_trace_that_outlasts_time_is_an_error)
@@ -207,12 +198,11 @@ TEST(a_trace_that_outlasts_time_is_an_error)
                  processes[i]);
         check_out_of_time(text);
     }
-    struct trace_source trace;
+    SCOPED(trace_source) trace;
     MUST(trace_source_requests(&trace, 1,
                                "{'format': 'generate', 'count': 1000, 'duration': '9e9s',"
                                " 'arrival': {'process': 'fixed', 'rate': '1e-9/s'}}") == 0);
     CHECK_EQ_INT(trace_source_totals(&trace).code, 0);
-    trace_source_close(&trace);
 }
 
 TEST(all_bad_rows_can_be_reported_in_one_pass)
@@ -220,7 +210,7 @@ TEST(all_bad_rows_can_be_reported_in_one_pass)
     const char *path = trace_source_file("azure.csv",
                                          AZURE_HEAD "2023-11-16 18:15:46.5,1,x\n2023-11-16 18:15:47.5,x,1\n"
                                                     "2023-11-16 18:15:48.5,5,1\nx,1,1\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record record;
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_request(&trace, &record), SIM_E_DATA);
@@ -230,7 +220,6 @@ TEST(all_bad_rows_can_be_reported_in_one_pass)
     CHECK_EQ_INT(trace_source_request(&trace, &record), SIM_E_DATA);
     CHECK_EQ_INT(trace_source_request(&trace, &record), 0);
     CHECK_EQ_INT(trace.diag.n_errors, 3);
-    trace_source_close(&trace);
 }
 
 /* Opens the trace and reads all of it. Returns 0, or the code of what went wrong. */
@@ -273,7 +262,7 @@ static void check_memory(struct trace_source *trace)
         CHECK_EQ_INT(diag.code, code);
     }
     CHECK_EQ_INT(code, 0);
-    trace_source_close(trace);
+    trace_source_fini(trace);
 }
 
 TEST(memory_failures_are_reported_at_every_allocation)

@@ -4,10 +4,6 @@
 #include "tests/support/trace_source.h"
 #include "traces/convert.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MAX_BYTES = 1 << 20 };
 
 static char *read_file(const char *path, size_t *n)
@@ -30,7 +26,7 @@ static void check_sample(struct trace_source *trace, const char *name, const cha
     CHECK_EQ_INT(trace->requests != NULL ? trace_convert_requests(trace->requests, writer, made, &n, &trace->diag)
                                          : trace_convert_jobs(trace->jobs, writer, made, &n, &trace->diag),
                  0);
-    trace_source_close(trace);
+    trace_source_fini(trace);
     size_t n_made, n_kept;
     char *a = read_file(made, &n_made), *b = read_file(kept, &n_kept);
     CHECK_EQ_INT(n_made, n_kept);

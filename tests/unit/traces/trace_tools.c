@@ -7,10 +7,6 @@
 #include "traces/stat.h"
 
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,23 +28,21 @@ TEST(a_check_reports_every_bad_row)
                                          "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,1,1\n"
                                          "2023-11-16 18:15:47,x,1\n2023-11-16 18:15:48,1,1\n"
                                          "2023-11-16 18:15:40,1,1\n2023-11-16 18:15:58,1,1\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_check check;
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_check_requests(trace.requests, &check, &trace.diag), SIM_E_DATA);
     CHECK(check.n_rows == 5 && check.n_records == 3 && check.n_bad_rows == 2 && trace.diag.n_errors == 2);
     CHECK(check.first_ns == 0 && check.last_ns == 12 * SIM_NS_PER_S);
-    trace_source_close(&trace);
 }
 
 TEST(a_check_of_a_sound_trace_is_quiet)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_check check;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'generate-jobs', 'mix': 'kalos', 'count': 500}") == 0);
     CHECK_EQ_INT(trace_check_jobs(trace.jobs, &check, &trace.diag), 0);
     CHECK(check.n_records == 500 && check.n_bad_rows == 0 && trace.diag.n_items == 0);
-    trace_source_close(&trace);
 }
 
 /* --- stat --- */
@@ -58,7 +52,7 @@ TEST(statistics_of_a_small_trace)
     const char *path = trace_source_file("t.csv",
                                          "arrival_s,prompt_tokens,output_tokens\n0.5,10,4\n1.5,20,3\n1.75,30,2\n"
                                          "4.5,40,1\n25.5,50,1\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_stat stat;
     MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_stat_requests(trace.requests, &stat, &trace.diag), 0);
@@ -79,13 +73,12 @@ TEST(statistics_of_a_small_trace)
     CHECK(stat.prompt_tokens_sum == 150 && stat.output_tokens_sum == 11);
     /* ranks 0 1 2 3 4 against 4 3 2 .5 .5 */
     CHECK_NEAR(stat.rank_correlation, -9.5 / sqrt(10 * 9.5), 1e-12);
-    trace_source_close(&trace);
 }
 
 TEST(statistics_of_jobs_count_shares_and_gpu_time)
 {
     const char *path = trace_source_file("j.csv", "submit_s,duration_s,gpus,gpu_milli\n0,10,1,500\n1,20,4,\n2,30,0,\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_stat stat;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_stat_jobs(trace.jobs, &stat, &trace.diag), 0);
@@ -93,12 +86,11 @@ TEST(statistics_of_jobs_count_shares_and_gpu_time)
     CHECK_NEAR(stat.gpus.mean, 1.5, 1e-12);
     CHECK_EQ_INT(stat.n_cpu_jobs, 1);
     CHECK_NEAR(stat.duration_s.quantiles[2], 20, 0);
-    trace_source_close(&trace);
 }
 
 TEST(a_trace_beyond_the_sample_has_the_same_statistics)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_stat stat;
     enum { COUNT = 400000 };
     MUST(trace_source_requests(&trace, 1,
@@ -116,7 +108,6 @@ TEST(a_trace_beyond_the_sample_has_the_same_statistics)
         CHECK_NEAR(stat.idc[i], 1, 4.5 * sqrt(2 * trace_stat_window_s[i] / stat.span_s));
     }
     CHECK_NEAR(stat.rank_correlation, 0, 4.5 / sqrt(TRACE_STAT_SAMPLE));
-    trace_source_close(&trace);
 }
 
 TEST(azure_statistics_are_the_known_ones)
@@ -126,7 +117,7 @@ TEST(azure_statistics_are_the_known_ones)
     static const double idc[] = {1.39, 3.86, 16.1, 56.1};
     const char *path = test_shared("request_traces/azure_llm_2023_conversation.csv");
     if (path == NULL) return;
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct trace_stat stat;
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_stat_requests(trace.requests, &stat, &trace.diag), 0);
@@ -141,7 +132,6 @@ TEST(azure_statistics_are_the_known_ones)
     CHECK_NEAR(stat.prompt_tokens.cv, 0.96, 0.005);
     CHECK_NEAR(stat.output_tokens.cv, 0.77, 0.005);
     CHECK_NEAR(stat.rank_correlation, 0.07, 0.005);
-    trace_source_close(&trace);
 }
 
 /* --- convert --- */
@@ -168,13 +158,12 @@ TEST(records_are_written_in_every_form)
     char to[512];
     snprintf(to, sizeof to, "%s/out.csv", test_tmpdir());
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct trace_source trace;
+        SCOPED(trace_source) trace = {0};
         int64_t n = 0;
         MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
         CHECK_EQ_INT(convert_requests(&trace, cases[i].writer, to, &n), 0);
         CHECK_EQ_INT(n, 2);
         CHECK_EQ_STR(read_file(to), cases[i].text);
-        trace_source_close(&trace);
     }
 }
 
@@ -193,12 +182,11 @@ TEST(jobs_are_written_in_every_form)
     char to[512];
     snprintf(to, sizeof to, "%s/out.csv", test_tmpdir());
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct trace_source trace;
+        SCOPED(trace_source) trace = {0};
         int64_t n = 0;
         MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
         CHECK_EQ_INT(trace_convert_jobs(trace.jobs, trace_writer_find(cases[i].writer), to, &n, &trace.diag), 0);
         CHECK_EQ_STR(read_file(to), cases[i].text);
-        trace_source_close(&trace);
     }
 }
 
@@ -224,15 +212,15 @@ TEST(what_was_written_reads_back_the_same)
                                " 'sessions': {'continue': 0.4}}";
             MUST(trace_source_requests(&made, seed, "%s", what) == 0);
             CHECK_EQ_INT(convert_requests(&made, "csv", path, &n), 0);
-            trace_source_close(&made);
+            trace_source_fini(&made);
             MUST(trace_source_requests(&made, seed, "%s", what) == 0);
             MUST(trace_source_requests(&read, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
             bool same = n == 3000;
             while (trace_source_request(&made, &a) == 1)
                 same &= trace_source_request(&read, &b) == 1 && same_request(&a, &b);
             CHECK(same && trace_source_request(&read, &b) == 0);
-            trace_source_close(&made);
-            trace_source_close(&read);
+            trace_source_fini(&made);
+            trace_source_fini(&read);
         }
     }
 }
@@ -248,7 +236,7 @@ TEST(jobs_read_back_the_same)
         snprintf(path, sizeof path, "%s/jobs.csv.gz", test_tmpdir());
         MUST(trace_source_jobs(&made, i, "{'format': 'generate-jobs', 'mix': '%s', 'count': 2000}", mixes[i]) == 0);
         CHECK_EQ_INT(trace_convert_jobs(made.jobs, trace_writer_find("csv-jobs"), path, &n, &made.diag), 0);
-        trace_source_close(&made);
+        trace_source_fini(&made);
         MUST(trace_source_jobs(&made, i, "{'format': 'generate-jobs', 'mix': '%s', 'count': 2000}", mixes[i]) == 0);
         MUST(trace_source_jobs(&read, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
         bool same = true;
@@ -259,8 +247,8 @@ TEST(jobs_read_back_the_same)
                     strcmp(a.user, b.user) == 0 && strcmp(a.type, b.type) == 0 && a.fate == b.fate;
         }
         CHECK(same && trace_source_job(&read, &b) == 0);
-        trace_source_close(&made);
-        trace_source_close(&read);
+        trace_source_fini(&made);
+        trace_source_fini(&read);
     }
 }
 
@@ -268,25 +256,24 @@ TEST(a_file_that_cannot_be_finished_is_not_left_behind)
 {
     const char *bad = trace_source_file("t.csv", "arrival_s,prompt_tokens,output_tokens\n1,1,1\nx,1,1\n");
     char to[512], from[512], expected[600];
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     int64_t n;
     snprintf(from, sizeof from, "%s", bad);
     snprintf(to, sizeof to, "%s/out.csv", test_tmpdir());
     MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'}", from) == 0);
     CHECK_EQ_INT(convert_requests(&trace, "csv", to, &n), SIM_E_DATA);
     CHECK(access(to, F_OK) != 0);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     MUST(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5}") == 0);
     CHECK_EQ_INT(convert_requests(&trace, "csv", "no/such/place.csv", &n), SIM_E_IO);
     diag_format(&trace.diag.items[0], expected, sizeof expected);
     CHECK_EQ_STR(expected, "no/such/place.csv: error: cannot write: No such file or directory");
-    trace_source_close(&trace);
 }
 
 /* What has a name before stays as it is until there is something to replace it. */
 TEST(a_failed_conversion_leaves_the_old_file)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     int64_t n;
     char path[512], part[600];
     const char *old = "arrival_s,prompt_tokens,output_tokens\n1,1,1\nx,1,1\n";
@@ -294,18 +281,17 @@ TEST(a_failed_conversion_leaves_the_old_file)
     MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(convert_requests(&trace, "csv", path, &n), SIM_E_DATA);
     CHECK_EQ_STR(read_file(path), old);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s', 'allow_bad_rows': 1}", path) == 0);
     CHECK_EQ_INT(convert_requests(&trace, "csv", path, &n), 0);
     CHECK_EQ_STR(read_file(path), "arrival_s,prompt_tokens,output_tokens,prefix_blocks\n1,1,1,\n");
-    trace_source_close(&trace);
     snprintf(part, sizeof part, "%s.0.part", path);
     CHECK(access(part, F_OK) != 0);
 }
 
 TEST(a_link_is_followed_and_permissions_stay)
 {
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct stat status;
     int64_t n;
     char path[512], link[512];
@@ -314,7 +300,6 @@ TEST(a_link_is_followed_and_permissions_stay)
     MUST(chmod(path, 0640) == 0 && symlink(path, link) == 0);
     MUST(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 1}") == 0);
     CHECK_EQ_INT(convert_requests(&trace, "csv", link, &n), 0);
-    trace_source_close(&trace);
     CHECK(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
     CHECK(lstat(path, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 0777) == 0640);
     CHECK(strncmp(read_file(path), "arrival_s,", 10) == 0);
@@ -345,7 +330,7 @@ TEST(pipes_are_written_as_they_are)
 TEST(a_full_disk_is_reported)
 {
     char link[512], text[600];
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     int64_t n;
     snprintf(link, sizeof link, "%s/full.csv", test_tmpdir());
     if (access("/dev/full", W_OK) != 0 || symlink("/dev/full", link) != 0) {
@@ -357,7 +342,6 @@ TEST(a_full_disk_is_reported)
     diag_format(&trace.diag.items[0], text, sizeof text);
     CHECK(strstr(text, "full.csv: error: cannot write: No space left on device") != NULL);
     CHECK(access(link, W_OK) == 0);
-    trace_source_close(&trace);
 }
 
 TEST(writers_are_listed)

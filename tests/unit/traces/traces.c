@@ -3,9 +3,6 @@
 #include "tests/support/trace_source.h"
 #include "traces/registry.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define AZURE_HEAD "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 /* --- request formats --- */
@@ -16,7 +13,7 @@ TEST(azure_rows_become_requests)
                                                                  "2023-11-16 18:15:50.9951690,396,109\r\n"
                                                                  "2023-11-16 18:15:51.0000000,396,0\r\n"
                                                                  "2023-11-16 18:15:51.2224670,879,55");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
@@ -31,20 +28,19 @@ TEST(azure_rows_become_requests)
     CHECK_EQ_INT(trace_source_note(&trace, "no-output"), 1);
     CHECK_EQ_INT(trace.requests->place(trace.requests).row, 4);
     CHECK_NEAR(trace.requests->place(trace.requests).done_frac, 1, 0);
-    trace_source_close(&trace);
 }
 
 TEST(lengths_have_their_own_times_or_a_process)
 {
     const char *timed =
         "request_id,arrived_at,num_prefill_tokens,num_decode_tokens\n0,0.209966,314,84\n1,0.5,563,280\n";
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     MUST(trace_source_requests(&trace, 1, "{'format': 'lengths', 'path': '%s'}", trace_source_file("r.csv", timed)) ==
          0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
     CHECK(r.arrival_ns == 209966000 && r.prompt_tokens == 314 && r.output_tokens == 84);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
 
     const char *untimed =
         "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n3772,54,3826,69.8\n9,2,11,4.5\n"
@@ -57,7 +53,7 @@ TEST(lengths_have_their_own_times_or_a_process)
              "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio",
              path);
     CHECK_EQ_STR(trace.message, expected);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     MUST(trace_source_requests(&trace, 1,
                                "{'format': 'lengths', 'path': '%s', 'arrival': {'process': 'fixed', 'rate': '4/s'}}",
                                path) == 0);
@@ -65,13 +61,12 @@ TEST(lengths_have_their_own_times_or_a_process)
     CHECK_EQ_INT(totals.n, 3);
     CHECK_EQ_INT(totals.last_ns, 500000000);
     CHECK_EQ_INT(totals.prompt_tokens, 3788);
-    trace_source_close(&trace);
 }
 
 TEST(any_table_of_requests_can_be_named)
 {
     const char *path = trace_source_file("mine.tsv", "5\t100\t17\tx\t1 2 3\n7.5\t101\t18\ty\t\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     MUST(trace_source_requests(&trace, 1,
                                "{'format': 'csv', 'path': '%s', 'header': false, 'delimiter': 'tab', 'time_unit': 'ms',"
@@ -82,13 +77,12 @@ TEST(any_table_of_requests_can_be_named)
     CHECK(r.prefix_blocks[0] == 1 && r.prefix_blocks[2] == 3);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
     CHECK(r.arrival_ns == 7500000 && r.n_prefix_blocks == 0 && r.prefix_blocks == NULL);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
 
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s', 'header': false}", path),
                  SIM_E_CONFIG);
     CHECK_EQ_STR(trace.message, "services.chat.trace: error: without a header, columns are numbers, got 'arrival_s'; "
                                 "the first column is \"1\"");
-    trace_source_close(&trace);
 }
 
 TEST(burstgpt_failures_are_a_choice)
@@ -98,7 +92,7 @@ TEST(burstgpt_failures_are_a_choice)
                                          "Log Type\n5,,ChatGPT,472,18,490,Conversation log\n"
                                          "45,,GPT-4,1087,0,1087,API log\n1106.0,,ChatGPT,0,0,0,API log\n"
                                          "1129,,GPT-4,417,276,693,API log\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     MUST(trace_source_requests(&trace, 1, "{'format': 'burstgpt', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
@@ -108,7 +102,7 @@ TEST(burstgpt_failures_are_a_choice)
     CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "failed-request"), 1);
     CHECK_EQ_INT(trace_source_note(&trace, "no-prompt"), 1);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     MUST(trace_source_requests(&trace, 1, "{'format': 'burstgpt', 'path': '%s', 'failed': 'prefill', 'model': 'GPT-4'}",
                                path) == 0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
@@ -116,7 +110,6 @@ TEST(burstgpt_failures_are_a_choice)
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "not-chosen"), 2);
-    trace_source_close(&trace);
 }
 
 /* --- classes --- */
@@ -125,7 +118,7 @@ TEST(burstgpt_failures_are_a_choice)
 static const char *classes_of(const char *format, const char *path)
 {
     static char text[256];
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     size_t length = 0;
     text[0] = 0;
@@ -134,7 +127,6 @@ static const char *classes_of(const char *format, const char *path)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s ",
                                    r.class_name != NULL ? r.class_name : "-");
     if (trace.message[0] != 0) snprintf(text, sizeof text, "%s", strstr(trace.message, "error: "));
-    trace_source_close(&trace);
     return text;
 }
 
@@ -196,7 +188,7 @@ TEST(mooncake_lines_become_requests_with_blocks)
         "{\"extra\":{\"a\":[1,{}],\"b\":\"}\\\"\"}, \"output_length\":5,\"hash_ids\":[],\"x\":[ ],\"n\":null,"
         "\"input_length\":7,\"timestamp\":3000}\r\n"
         "{\"timestamp\":3000,\"input_length\":8,\"output_length\":6,\"hash_ids\":[9223372036854775807]}");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct request_record r;
     MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
@@ -208,7 +200,6 @@ TEST(mooncake_lines_become_requests_with_blocks)
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
     CHECK(r.n_prefix_blocks == 1 && r.prefix_blocks[0] == (uint64_t)INT64_MAX);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
-    trace_source_close(&trace);
 }
 
 /* --- job formats --- */
@@ -226,7 +217,7 @@ TEST(acme_and_helios_logs_become_jobs)
         "10,u2,1,8,8,Debug,CANCELLED by 1007,2023-03-01 00:20:00+08:00,,,9,,\n"
         "11,u2,1,8,8,Debug,NODE_FAIL,2023-03-01 00:20:01+08:00,,,9,,\n"
         "12,u2,1,8,8,Debug,HELD,2023-03-01 00:20:02+08:00,,,9,,\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'acme', 'path': '%s'}", acme) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
@@ -247,7 +238,7 @@ TEST(acme_and_helios_logs_become_jobs)
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
     CHECK_EQ_INT(trace_source_note(&trace, "unknown-state"), 1);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
 
     const char *helios = trace_source_file(
         "earth.csv", "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
@@ -260,7 +251,6 @@ TEST(acme_and_helios_logs_become_jobs)
     CHECK_EQ_INT(job.fate, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
-    trace_source_close(&trace);
 }
 
 TEST(alibaba_tables_become_jobs_with_shares)
@@ -270,7 +260,7 @@ TEST(alibaba_tables_become_jobs_with_shares)
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
         "p1,1,1,1,460,,LS,Running,427061,427100,427062\np0,1,1,8,1000,T4,BE,Pending,100,130,\n"
         "p2,1,1,0,0,,BE,Failed,500000,500001.0,500000\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'openb', 'path': '%s', 'cpu_jobs': false}", openb) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
@@ -282,7 +272,7 @@ TEST(alibaba_tables_become_jobs_with_shares)
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "never-scheduled"), 1);
     CHECK_EQ_INT(trace_source_note(&trace, "cpu-job"), 1);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
 
     const char *pai = trace_source_file("pai_task_table.csv",
                                         "j1,worker,4.0,Terminated,494935.0,495000.0,600.0,29.2,25.0,T4\n"
@@ -304,7 +294,6 @@ TEST(alibaba_tables_become_jobs_with_shares)
     CHECK(job.id == 4 && job.gpus == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
-    trace_source_close(&trace);
 }
 
 TEST(swf_lines_become_jobs)
@@ -314,7 +303,7 @@ TEST(swf_lines_become_jobs)
                                                    "  2   20  -1    -1  16  -1 -1  16   60 -1 5 10 1 -1 3 -1 -1 -1\n"
                                                    "  3   30   5    10   4  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n"
                                                    "  4   30   5    10  -1  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'swf', 'path': '%s'}", swf) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
@@ -329,7 +318,6 @@ TEST(swf_lines_become_jobs)
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
     CHECK_EQ_INT(trace_source_note(&trace, "no-processors"), 1);
-    trace_source_close(&trace);
 }
 
 TEST(philly_rows_are_sorted)
@@ -338,7 +326,7 @@ TEST(philly_rows_are_sorted)
                                                        "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n"
                                                        "2017-10-09 06:13:03,2951.0,8,2951.0,6214e9\n"
                                                        "2017-10-09 06:13:03,2759.5,0,2759.0,6214e9\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record a, b, c;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &a), 1);
@@ -351,27 +339,26 @@ TEST(philly_rows_are_sorted)
     CHECK(b.id == 2 && b.submit_ns == 0 && b.duration_ns == 2759500000000 && b.gpus == 0 && b.group == a.group);
     CHECK(c.id == 0 && c.submit_ns == 2932 * SIM_NS_PER_S);
     CHECK_EQ_INT(trace_source_job(&trace, &a), 0);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
     MUST(trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s', 'cpu_jobs': false}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &a), 1);
     CHECK_EQ_INT(trace_source_job(&trace, &c), 1);
     CHECK_EQ_INT(trace_source_job(&trace, &b), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "cpu-job"), 1);
-    trace_source_close(&trace);
 }
 
 TEST(any_table_of_jobs_can_be_named)
 {
     const char *tiresias = trace_source_file("jobs.csv",
                                              "job_id,submit_s,num_gpus,duration_s\n40,13,8,1197\n41,54,4,706\n");
-    struct trace_source trace;
+    SCOPED(trace_source) trace = {0};
     struct job_record job;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {'gpus': 'num_gpus'}}",
                            tiresias) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 40 && job.submit_ns == 13 * SIM_NS_PER_S && job.gpus == 8 &&
           job.duration_ns == 1197 * SIM_NS_PER_S && job.estimate_ns == job.duration_ns);
-    trace_source_close(&trace);
+    trace_source_fini(&trace);
 
     const char *full = trace_source_file("full.csv",
                                          "submit_s,duration_s,gpus,job_id,nodes,gpu_milli,estimate_s,group,user\n"
@@ -386,7 +373,6 @@ TEST(any_table_of_jobs_can_be_named)
     CHECK(second.id == 9 && second.nodes == 0 && second.gpu_milli == 1000 && second.estimate_ns == second.duration_ns);
     CHECK_EQ_STR(second.group, "b");
     CHECK(second.user == job.user);
-    trace_source_close(&trace);
 }
 
 /* --- registry --- */

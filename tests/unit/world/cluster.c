@@ -3,8 +3,6 @@
 #include "sim/core/err.h"
 #include "tests/support/harness.h"
 
-#include <string.h>
-
 static struct cluster *make(int64_t nodes, int64_t gpus_per_node)
 {
     struct cluster *cluster = NULL;

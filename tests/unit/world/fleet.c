@@ -3,9 +3,6 @@
 
 #include "tests/support/bed.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* A site of A100s and one node of H100s; %s: the pools, and what else the service has. */
 static const char site[] =
     "{\"cluster\": {\"nodes\": 1, \"gpu\": \"a100-80-sxm\", \"node_types\": {\"new\": {\"gpu\": \"h100-sxm\","
@@ -29,8 +26,6 @@ TEST(one_mixed_pool_is_no_pool)
     CHECK_EQ_INT(pool->code, 0);
     CHECK_EQ_INT(plain->n_requests, 60);
     CHECK(bed_equal(plain, pool));
-    bed_free(plain);
-    bed_free(pool);
 }
 
 TEST(pools_have_gpus_and_costs_of_their_own)
@@ -52,7 +47,6 @@ TEST(pools_have_gpus_and_costs_of_their_own)
         if (row->replica >= 3) CHECK_NEAR(row->tpot_s, 0.001, 0.0005);
         if (row->replica < 3) CHECK(row->tpot_s >= 0.01);
     }
-    bed_free(rows);
 }
 
 static void check_refused(const char *service, const char *text)
@@ -62,7 +56,6 @@ static void check_refused(const char *service, const char *text)
     CHECK(rows->diag.n_errors == 1);
     if (!CHECK(rows->diag.n_items > 0 && strstr(rows->diag.items[0].text, text) != NULL) && rows->diag.n_items > 0)
         printf("\n  %s", rows->diag.items[0].text);
-    bed_free(rows);
 }
 
 TEST(what_is_wrong_is_named)

@@ -4,9 +4,6 @@
 #include "sim/core/err.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <string.h>
-
 static char heard[64]; /* one letter for each call */
 
 static void note(char what)

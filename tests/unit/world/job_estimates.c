@@ -3,9 +3,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-
 TEST(factors_follow_their_law)
 {
     const struct estimates_config lognormal = {ESTIMATE_LOGNORMAL, 0.5, 0}, uniform = {ESTIMATE_UNIFORM, 0, 5};
@@ -39,7 +36,6 @@ static double mean_jct_s(const char *estimates)
     struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true});
     CHECK_EQ_INT(rows->code, 0);
     const double mean_s = bed_metric(rows, "job.jct_s.mean");
-    bed_free(rows);
     return mean_s;
 }
 

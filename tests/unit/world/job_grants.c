@@ -3,8 +3,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-
 /* A scheduler for these tests: starts jobs in the order of submission with the grant that `script` names, and gives the
  * first one other GPUs when the second one starts, or moves it. */
 struct script {
@@ -87,7 +85,7 @@ TEST(jobs_run_on_further_node_types_at_their_speed)
     struct job_record records[] = {jobrun_record(0, 0, 100, 2), jobrun_record(1, 10, 10, 2), jobrun_record(2, 20, 10, 2)};
     struct scheduler scheduler = scripted;
     scheduler.policy.init = init_second_type;
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records, .n = 3, .types = {1, &type}, .own_scheduler = &scheduler,
                                       .placement = "consolidated",
@@ -97,7 +95,6 @@ TEST(jobs_run_on_further_node_types_at_their_speed)
     CHECK(run.jobs[1].start_s == 10 && run.jobs[1].end_s == 50);
     CHECK(run.jobs[2].start_s == 50 && run.jobs[2].end_s == 90);  /* four GPUs hold two of them */
     CHECK(run.jobs[0].gpu_s == 800);
-    jobrun_fini(&run);
 }
 
 /* At 10 s the first job leaves the fast GPUs to the second one: 8 s later it goes on, four times as slow. */
@@ -111,7 +108,7 @@ TEST(jobs_move_to_further_node_types)
     struct scheduler scheduler = scripted;
     scheduler.policy.init = init_first_moves;
     for (int i = 0; i < 2; i++) {
-        struct jobrun run;
+        SCOPED(jobrun) run;
         jobrun_init(&run,
                     &(struct jobrun_spec){.records = records, .n = 2, .types = {1, &type}, .own_scheduler = &scheduler,
                                           .placement = i == 0 ? "consolidated" : "counted", .restart = &restart,
@@ -121,7 +118,6 @@ TEST(jobs_move_to_further_node_types)
         CHECK(run.jobs[1].start_s == 10 && run.jobs[1].end_s == 20);
         CHECK(run.jobs[0].gpu_s == 2 * 378 && run.jobs[0].preemptions == 0);
         CHECK(jobrun_metric(&run, "job.migrations.sum") == 1 && jobrun_metric(&run, "job.migration_gpu_s.sum") == 16);
-        jobrun_fini(&run);
     }
 }
 
@@ -132,7 +128,7 @@ TEST(shares_of_counted_gpus_change_while_a_job_runs)
     struct job_record records[] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 10, 10, 1)};
     struct scheduler scheduler = scripted;
     scheduler.policy.init = init_shares;
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records, .n = 2, .types = {1, &type}, .own_scheduler = &scheduler,
                                       .cluster = {.nodes = 1, .gpus_per_node = 4}},
@@ -142,7 +138,6 @@ TEST(shares_of_counted_gpus_change_while_a_job_runs)
     CHECK_NEAR(run.jobs[1].end_s, 10 + 10 / sqrt(1.5), 1e-8);
     CHECK_NEAR(run.jobs[0].gpu_s, 15 + 2.5 * (end_s - 10), 1e-7);
     CHECK_NEAR(jobrun_metric(&run, "job.gpus_in_use.max"), 4, 1e-12);
-    jobrun_fini(&run);
 }
 
 /* Two jobs of all GPUs, the shorter one preempts: SRTF. It waits 3 s before it works, the longer one 7 s when it comes
@@ -152,7 +147,7 @@ TEST(a_preempted_job_waits_before_it_works_again)
     const struct restart_config restart = {.start_ns = 3 * SIM_NS_PER_S, .resume_ns = 5 * SIM_NS_PER_S,
                                            .resume_multi_node_ns = 7 * SIM_NS_PER_S};
     struct job_record records[] = {jobrun_record(0, 0, 100, 4), jobrun_record(1, 20, 10, 4)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records, .n = 2, .restart = &restart, .scheduler = "srtf",
                                       .cluster = {.nodes = 2, .gpus_per_node = 2}},
@@ -160,7 +155,6 @@ TEST(a_preempted_job_waits_before_it_works_again)
     CHECK(run.jobs[1].start_s == 20 && run.jobs[1].end_s == 33);
     CHECK(run.jobs[0].start_s == 0 && run.jobs[0].end_s == 33 + 7 + 83); /* 17 s of its work were done */
     CHECK(run.jobs[0].gpu_s == 4 * (20 + 90));
-    jobrun_fini(&run);
 }
 
 /* Preempts the first job when the second one comes, finds it no room on the other node type, and has it go on. */
@@ -189,7 +183,7 @@ TEST(a_preempted_job_that_found_no_other_place_starts_anew)
     struct node_type_config other = {.name = "old", .nodes = 1, .gpus_per_node = 4, .gpu = "slow", .cpus_per_node = 1};
     struct job_record records[] = {jobrun_record(0, 0, 100, 2), jobrun_record(1, 10, 10, 2)};
     struct scheduler scheduler = scripted;
-    struct jobrun run;
+    SCOPED(jobrun) run = {0};
     records[0].cpu_milli = 8000;
     scheduler.decide = fickle_decide;
     jobrun_init(&run,
@@ -201,7 +195,6 @@ TEST(a_preempted_job_that_found_no_other_place_starts_anew)
     CHECK(run.jobs[0].preemptions == 1 && run.jobs[0].end_s == 105);
     CHECK(run.jobs[1].start_s == 10 && run.jobs[1].end_s == 20);
     CHECK_NEAR(jobrun_metric(&run, "job.gpus_in_use.max"), 4, 1e-12);
-    jobrun_fini(&run);
 }
 
 /* Starts the first job on the other node type, preempts it when the second one comes, and starts it again with the
@@ -228,7 +221,7 @@ TEST(a_job_waits_by_the_nodes_of_its_own_type)
     struct node_type_config other = {.name = "large", .nodes = 1, .gpus_per_node = 4, .gpu = "b"};
     struct job_record records[] = {jobrun_record(0, 0, 100, 4), jobrun_record(1, 10, 5, 1), jobrun_record(2, 20, 5, 1)};
     struct scheduler scheduler = scripted;
-    struct jobrun run;
+    SCOPED(jobrun) run = {0};
     scheduler.decide = pausing_decide;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records, .n = 3, .restart = &restart, .own_scheduler = &scheduler,
@@ -236,13 +229,12 @@ TEST(a_job_waits_by_the_nodes_of_its_own_type)
                                       .cluster = {.nodes = 3, .gpus_per_node = 2, .gpu = "a", .node_types = {1, &other}}},
                 0);
     CHECK(run.jobs[0].preemptions == 1 && run.jobs[0].end_s == 20 + 5 + 90);
-    jobrun_fini(&run);
 }
 
 TEST(decisions_wait_for_the_end_of_a_round)
 {
     struct job_record records[] = {jobrun_record(0, 0, 25, 1), jobrun_record(1, 1, 10, 1), jobrun_record(2, 60, 5, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records, .n = 3, .round_ns = 60 * SIM_NS_PER_S, .scheduler = "fifo",
                                       .cluster = {.nodes = 1, .gpus_per_node = 1}},
@@ -250,5 +242,4 @@ TEST(decisions_wait_for_the_end_of_a_round)
     CHECK(run.jobs[0].start_s == 0 && run.jobs[0].end_s == 25);
     CHECK(run.jobs[1].start_s == 60);
     CHECK(run.jobs[2].start_s == 120);
-    jobrun_fini(&run);
 }

@@ -2,8 +2,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-
 static void run_jobs(struct jobrun *run, const struct job_record *records, size_t n, const char *scheduler)
 {
     jobrun_init(run,
@@ -24,12 +22,11 @@ static void check(const struct jobrun *run, const char *name, double expected)
 TEST(idle_gpus_beside_a_waiting_job_are_counted)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_jobs(&run, records, 2, "fifo");
     check(&run, "cluster.idle_while_waiting_gpu_s", 8);
     check(&run, "job.useful_gpu_s.sum", 70);
     check(&run, "job.goodput_frac", 1);
-    jobrun_fini(&run);
 }
 
 /* The first job has 2 s alone and 8 s beside the other: 1.8 jobs in the mean, 4 / 1.8 GPUs for each; on these it would
@@ -37,21 +34,19 @@ TEST(idle_gpus_beside_a_waiting_job_are_counted)
 TEST(finish_time_fairness_is_that_of_the_mean_share)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_jobs(&run, records, 2, "fifo");
     check(&run, "job.finish_time_fairness.mean", (10 / 13.5 + 18 / (10 * 26 / 18.0)) / 2);
     check(&run, "job.finish_time_fairness.max", 18 / (10 * 26 / 18.0));
-    jobrun_fini(&run);
 }
 
 /* Slowdowns 1 and 1.8. */
 TEST(jain_index_is_that_of_the_slowdowns)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_jobs(&run, records, 2, "fifo");
     check(&run, "job.slowdown_jain", 2.8 * 2.8 / (2 * (1 + 1.8 * 1.8)));
-    jobrun_fini(&run);
 }
 
 /* A job that nobody shares with, or that is smaller than its share, is treated fairly when it never waits. */
@@ -59,12 +54,11 @@ TEST(jobs_that_never_wait_are_not_wronged)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 4), jobrun_record(1, 20, 10, 2),
                                          jobrun_record(2, 20, 10, 2)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_jobs(&run, records, 3, "fifo");
     check(&run, "job.finish_time_fairness.max", 1);
     check(&run, "job.slowdown_jain", 1);
     CHECK(jobrun_metric(&run, "cluster.idle_while_waiting_gpu_s") == 0);
-    jobrun_fini(&run);
 }
 
 /* Restart delays are held and not useful: on 4 GPUs, 12 s from its start, of which 2 s wait. */
@@ -72,7 +66,7 @@ TEST(waits_lower_goodput)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 4)};
     const struct restart_config restart = {.start_ns = 2 * SIM_NS_PER_S, .resume_multi_node_ns = -1};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records,
                                       .n = 1,
@@ -82,13 +76,12 @@ TEST(waits_lower_goodput)
                 0);
     check(&run, "job.useful_gpu_s.sum", 40);
     check(&run, "job.goodput_frac", 10 / 12.0);
-    jobrun_fini(&run);
 }
 
 TEST(fates_are_told_by_rows_and_counts)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 20, 2), jobrun_record(2, 0, 30, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run = {0};
     records[1].fate = JOB_IS_CANCELLED;
     records[2].fate = JOB_FAILS;
     run_jobs(&run, records, 3, "fifo");
@@ -100,14 +93,13 @@ TEST(fates_are_told_by_rows_and_counts)
     check(&run, "job.failed", 1);
     check(&run, "job.cancelled_gpu_s.sum", 40);
     check(&run, "job.failed_gpu_s.sum", 30);
-    jobrun_fini(&run);
 }
 
 /* One GPU: 0 and 10 s; four GPUs: 20 s. */
 TEST(queueing_is_told_by_size_and_type)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 4), jobrun_record(1, 0, 10, 1), jobrun_record(2, 0, 10, 4)};
-    struct jobrun run;
+    SCOPED(jobrun) run = {0};
     records[0].type = "train";
     records[1].type = "eval";
     records[2].type = "train";
@@ -118,15 +110,13 @@ TEST(queueing_is_told_by_size_and_type)
     check(&run, "job.jct_s.mean[train]", 20);
     check(&run, "job.jct_s.mean[eval]", 20);
     CHECK(isnan(jobrun_metric(&run, "job.queue_s.mean[9-64 GPUs]")));
-    jobrun_fini(&run);
 }
 
 /* All of one size and of no type: there is nothing to tell apart. */
 TEST(alike_jobs_have_no_classes)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 10, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_jobs(&run, records, 2, "fifo");
     CHECK(isnan(jobrun_metric(&run, "job.queue_s.mean[1 GPU]")));
-    jobrun_fini(&run);
 }

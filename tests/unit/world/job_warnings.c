@@ -60,12 +60,11 @@ static struct scheduler warner_with(int (*init)(void *, const void *, struct dia
 static void check_warnings(const struct scheduler *scheduler, int code, size_t n_warnings)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 5, 10, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = 2, .own_scheduler = scheduler,
                                             .cluster = {.nodes = 1, .gpus_per_node = 4}}, code);
     CHECK_EQ_INT(run.n_warnings, n_warnings);
     CHECK_EQ_INT(run.diag.n_errors, code != 0);
-    jobrun_fini(&run);
 }
 
 TEST(warnings_of_a_code_are_one_row)

@@ -5,9 +5,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
-#include <math.h>
-#include <string.h>
-
 /* --- A scheduler that does what the test says --- */
 
 struct script {
@@ -126,12 +123,11 @@ static void run_script(struct jobrun *run, int (*decide)(void *, const struct cl
 
 static void expect_fault(int (*decide)(void *, const struct cluster_view *, struct job_plan *), const char *text)
 {
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_script(&run, decide, 2, SIM_E_POLICY);
     CHECK_EQ_INT(run.diag.n_errors, 1);
     CHECK_EQ_STR(run.diag.items[0].where, "jobs.scheduler");
     CHECK_EQ_STR(run.diag.items[0].text, text);
-    jobrun_fini(&run);
 }
 
 TEST(impossible_actions_are_policy_faults)
@@ -161,7 +157,7 @@ TEST(wrong_placements_are_policy_faults)
         .policy = {.abi = POLICY_ABI, .size = sizeof(struct placer), .family = POLICY_PLACEMENT, .name = "greedy"},
         .place = place_too_many};
     const struct job_record record = jobrun_record(0, 1.5, 40, 1);
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){
                     .records = &record, .n = 1, .cluster = two_nodes, .scheduler = "fifo", .own_placer = &placer},
@@ -169,30 +165,27 @@ TEST(wrong_placements_are_policy_faults)
     CHECK_EQ_STR(run.diag.items[0].where, "jobs.placement");
     CHECK_EQ_STR(run.diag.items[0].text,
                  "policy 'greedy' puts job 0 on GPUs that are not free or not as many as it asked for, at 1.5 s");
-    jobrun_fini(&run);
 }
 
 TEST(schedulers_are_woken_when_they_wish)
 {
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_script(&run, start_on_the_clock, 3, SIM_E_INTERRUPTED);
     CHECK_EQ_INT(run.n_decisions, 3);
     CHECK(run.decisions[0].t_s == 10 && run.decisions[0].job == 0);
     CHECK(run.decisions[1].t_s == 20 && run.decisions[1].job == 1);
     CHECK(run.decisions[2].t_s == 30 && run.decisions[2].job == 2);
-    jobrun_fini(&run);
 }
 
 TEST(a_job_put_back_in_the_same_plan_was_never_preempted)
 {
-    struct jobrun run;
+    SCOPED(jobrun) run;
     run_script(&run, change_its_mind, 1, 0);
     CHECK_EQ_INT(run.n_decisions, 1);
     CHECK_EQ_STR(run.decisions[0].action, "start");
     CHECK_EQ_INT(run.jobs[0].preemptions, 0);
     CHECK(run.jobs[0].end_s == 41.5);
     CHECK(jobrun_metric(&run, "job.preemptions.sum") == 0);
-    jobrun_fini(&run);
 }
 
 /* --- Runs with the listed policies --- */
@@ -201,7 +194,7 @@ TEST(the_end_finds_jobs_unfinished)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 100, 2), jobrun_record(1, 1, 5, 8),
                                          jobrun_record(2, 70, 5, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records,
                                       .n = 3,
@@ -219,14 +212,13 @@ TEST(the_end_finds_jobs_unfinished)
     CHECK(jobrun_metric(&run, "job.gpu_s.sum") == 120);
     CHECK(jobrun_metric(&run, "job.gpus_in_use.mean") == 2);
     CHECK(jobrun_metric(&run, "cluster.gpu_util") == 0.25);
-    jobrun_fini(&run);
 }
 
 TEST(warm_up_counts_in_no_distribution)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 9.5, 50, 1),
                                          jobrun_record(2, 10, 20, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records,
                                       .n = 3,
@@ -237,14 +229,13 @@ TEST(warm_up_counts_in_no_distribution)
     CHECK(jobrun_metric(&run, "job.jct_s.mean") == 20);
     CHECK(jobrun_metric(&run, "job.finished") == 3);
     CHECK(jobrun_metric(&run, "job.makespan_s") == 100);
-    jobrun_fini(&run);
 }
 
 TEST(jobs_get_what_services_leave)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 6), jobrun_record(1, 0, 10, 5),
                                          jobrun_record(2, 0, 10, 1)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records,
                                       .n = 3,
@@ -257,7 +248,6 @@ TEST(jobs_get_what_services_leave)
     CHECK(run.jobs[1].end_s == 10 && run.jobs[2].end_s == 20);
     CHECK(jobrun_metric(&run, "cluster.gpus_in_use.max") == 8);
     CHECK(jobrun_metric(&run, "job.gpus_in_use.max") == 5);
-    jobrun_fini(&run);
 }
 
 /* A job that comes when another one goes finds its GPUs, and one decision sees both. */
@@ -265,24 +255,22 @@ TEST(one_decision_per_moment)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 5, 8), jobrun_record(1, 5, 1, 3),
                                          jobrun_record(2, 5, 1, 6)};
-    struct jobrun run;
+    SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records, .n = 3, .cluster = two_nodes, .scheduler = "srsf"}, 0);
     CHECK(run.jobs[1].start_s == 5 && run.jobs[2].start_s == 6);
-    jobrun_fini(&run);
 }
 
 TEST(a_broken_trace_ends_the_run)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 5, 8), jobrun_record(1, 5, 1, 3)};
     for (size_t row = 1; row <= 2; row++) {
-        struct jobrun run;
+        SCOPED(jobrun) run;
         jobrun_init(&run,
                     &(struct jobrun_spec){
                         .records = records, .n = 2, .cluster = two_nodes, .scheduler = "fifo", .bad_row = row},
                     SIM_E_DATA);
         CHECK_EQ_STR(run.diag.items[0].where, "jobs.csv:7:3");
-        jobrun_fini(&run);
     }
 }
 
@@ -296,7 +284,7 @@ TEST(memory_may_run_out_anywhere)
     for (size_t s = 0; s < sizeof schedulers / sizeof schedulers[0]; s++) {
         int code = SIM_E_NOMEM;
         for (long n = 1; code != 0; n++) {
-            struct jobrun run;
+            SCOPED(jobrun) run;
             jobrun_init(&run,
                         &(struct jobrun_spec){.records = records,
                                               .n = N,
@@ -306,7 +294,6 @@ TEST(memory_may_run_out_anywhere)
                                               .fail_after = n},
                         0);
             code = run.code;
-            jobrun_fini(&run);
             if (!CHECK(code == 0 || code == SIM_E_NOMEM) || !CHECK(n < 2000)) return;
         }
     }

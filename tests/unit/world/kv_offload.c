@@ -7,15 +7,10 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* Ten requests at once; `kv` are members of that section, `more` of the service. */
 static struct bed_rows *serve(const char *kv, const char *more, const struct bed_options *options)
 {
-    struct text json;
-    text_init(&json);
+    SCOPED(text) json = {0};
     text_printf(
         &json,
         "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 2, \"gpu\": \"a10\"}, \"services\": {\"s\": {"
@@ -26,7 +21,6 @@ static struct bed_rows *serve(const char *kv, const char *more, const struct bed
         "\"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 200}}}}}",
         more, kv);
     struct bed_rows *rows = bed_run(json.chars, options);
-    text_fini(&json);
     return rows;
 }
 
@@ -72,7 +66,6 @@ TEST(streamed_bytes_are_counted)
                                   &(struct bed_options){0});
     CHECK_NEAR(bed_metric(rows, "offload.to_gpu_bytes.sum") / (6e9 * bed_metric(rows, "replica.iterations.sum")), 1.0,
                1e-9);
-    bed_free(rows);
 }
 
 /* vLLM's CPU offload frees memory for the cache: what was preempted without it is not with it. */
@@ -83,8 +76,6 @@ TEST(offloaded_weights_make_room)
                                   &(struct bed_options){0});
     CHECK(bed_metric(plain, "request.preemptions.sum") > 0);
     CHECK_EQ_INT((int64_t)bed_metric(away, "request.preemptions.sum"), 0);
-    bed_free(plain);
-    bed_free(away);
 }
 
 /* The policy that swaps is the batcher's own way of swapping. */
@@ -97,9 +88,6 @@ TEST(swapping_policy)
     CHECK(bed_metric(policy, "request.preemptions.sum") > 0);
     CHECK_NEAR(bed_metric(policy, "request.e2e_s.mean"), bed_metric(own, "request.e2e_s.mean"), 0);
     CHECK(bed_metric(policy, "request.e2e_s.mean") != bed_metric(none, "request.e2e_s.mean"));
-    bed_free(policy);
-    bed_free(own);
-    bed_free(none);
 }
 
 TEST(out_of_memory)
@@ -111,7 +99,6 @@ TEST(out_of_memory)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "request.rejected"), 40);
     CHECK(rows->n_warnings >= 1);
-    bed_free(rows);
 }
 
 static void finding_with(const char *kv, const char *set, const char *text)
@@ -121,7 +108,6 @@ static void finding_with(const char *kv, const char *set, const char *text)
     bool found = false;
     for (int i = 0; i < rows->diag.n_items; i++) found = found || strstr(rows->diag.items[i].text, text) != NULL;
     if (!CHECK(found)) printf("\n  not found: %s", text);
-    bed_free(rows);
 }
 
 static void finding(const char *kv, const char *text)
@@ -187,7 +173,6 @@ static double streaming_bytes_per_s(const char *const *sets)
     CHECK_EQ_INT(rows->code, 0);
     const double bytes = bed_metric(rows, "offload.to_gpu_bytes.sum");
     const double seconds = bed_metric(rows, "sim.end_s");
-    bed_free(rows);
     return bytes / seconds;
 }
 

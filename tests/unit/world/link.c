@@ -5,8 +5,6 @@
 #include "sim/world/links/link.h"
 #include "sim/world/rows/priority.h"
 
-#include <math.h>
-
 enum { N_MOVES = 8, N_LINKS = 4, N_DEEDS = 8, N_TOLD = 8 };
 
 /* A flow or claim under test, and what came of it. */

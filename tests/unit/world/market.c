@@ -3,11 +3,6 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* GPUs at a tenth of a cent per second; jobs rent what they ask for. */
 #define SCENARIO(offer, jobs)                                                                                          \
     "{\"cluster\": {\"unlimited\": true}, \"market\": {\"offers\": {\"gpu\": {\"price\": \"$3.6/h\"" offer "}}, "             \
@@ -59,7 +54,6 @@ static void check_one_job(const char *scenario, int64_t uusd, double jct_s)
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_job"), (double)uusd / 1e6, 1e-12);
     CHECK_EQ_INT(bed_decisions(rows, "rent", 0), 1);
     CHECK_EQ_INT(bed_decisions(rows, "return", 0), 1);
-    bed_free(rows);
 }
 
 TEST(terms_of_a_lease)
@@ -97,7 +91,6 @@ TEST(lines_where_supply_lacks)
     CHECK_NEAR(bed_job(rows, 2)->start_s, 100, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpus.max"), 3, 1e-9);
     CHECK_EQ_INT(bill(rows), 410000);
-    bed_free(rows);
 }
 
 static const char *write_ticks(const char *data)
@@ -126,7 +119,6 @@ TEST(spot_gpus_come_and_go)
     CHECK_EQ_INT(bed_decisions(rows, "lose", 1), 1);
     CHECK_EQ_INT(bill(rows), 200000);
     CHECK_EQ_INT(sum_of_leases(rows), 200000);
-    bed_free(rows);
 }
 
 /* GPUs that are taken away while they start up were of no use; the job gets others. */
@@ -141,7 +133,6 @@ TEST(interrupted_before_the_start)
     CHECK_NEAR(bed_job(rows, 0)->end_s, 90, 1e-9);
     CHECK_EQ_INT(bill(rows), 20000 + 140000);
     CHECK_EQ_INT(bed_metric(rows, "rental.interruptions"), 1);
-    bed_free(rows);
 }
 
 /* Lives of the given mean: as many interruptions per hour of use as they say, whatever their law; work and bill are
@@ -165,7 +156,6 @@ TEST(spot_lives_at_random)
         CHECK_EQ_INT(bed_metric(rows, "rental.leases"), 2000 + interruptions);
         CHECK_NEAR(bed_metric(rows, "rental.gpu_s[gpu]"), 2000 * 2 * 1800.0, 1e-3);
         CHECK_EQ_INT(sum_of_leases(rows), bill(rows));
-        bed_free(rows);
     }
 }
 
@@ -180,7 +170,6 @@ TEST(a_fixed_fleet)
     CHECK_EQ_INT(bill(rows), 8 * 200000);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_job"), 0.8, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpus.mean"), 8, 1e-9);
-    bed_free(rows);
 }
 
 /* What services and jobs share of one bill. */
@@ -200,7 +189,6 @@ TEST(one_bill_for_services_and_jobs)
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_job"), 6 * 1.29, 1e-9);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token"), 2 * 1.29 / 1000, 1e-9);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_met_request"), 2 * 1.29 / 100, 1e-9);
-    bed_free(rows);
 }
 
 /* A service on two of eight GPUs: 100 requests of 10 tokens that all attain their SLO, the last of which comes at 990
@@ -237,7 +225,6 @@ TEST(idle_gpus_are_in_the_price)
         struct bed_rows *hour = run(coarse[i]);
         CHECK_NEAR(bed_metric(hour, "cost.usd"), 8 * 3.6, 1e-9);
         CHECK_NEAR(bed_metric(hour, "cost.usd_per_met_request"), 8 * 3.6 * after_frac / met, 1e-9);
-        bed_free(hour);
     }
     /* the service's two to the end, the job's four for 900 s; what nobody leased is free */
     struct bed_rows *both = run(SERVICE(
@@ -245,9 +232,6 @@ TEST(idle_gpus_are_in_the_price)
     CHECK_NEAR(bed_metric(both, "cost.usd"), 2 * 0.991 + 4 * 0.9, 1e-9);
     CHECK_NEAR(bed_metric(both, "cost.usd_per_job"), 4 * 0.9, 1e-9);
     CHECK_NEAR(bed_metric(both, "cost.usd_per_met_request"), 2 * 0.991 / 100, 1e-12);
-    bed_free(alone);
-    bed_free(warm);
-    bed_free(both);
 }
 
 #define FLEET(policy, more)                                                                                            \
@@ -272,8 +256,6 @@ TEST(a_planned_fleet)
     CHECK_NEAR(bed_metric(single, "cost.usd_per_h"), 7.34, 1e-9);
     const double seconds = ceil(bed_metric(mixed, "sim.end_s"));
     CHECK_NEAR(bed_metric(mixed, "cost.usd"), 6.70 * seconds / 3600, 2e-6);
-    bed_free(mixed);
-    bed_free(single);
 }
 
 static void check_refused(const char *scenario, const char *set, int code, const char *says)
@@ -284,7 +266,6 @@ static void check_refused(const char *scenario, const char *set, int code, const
     bool found = false;
     for (int i = 0; i < rows->diag.n_items; i++) found = found || strstr(rows->diag.items[i].text, says) != NULL;
     if (!CHECK(found)) printf("%s\n", rows->diag.items[0].text);
-    bed_free(rows);
 }
 
 TEST(what_cannot_be_is_told)

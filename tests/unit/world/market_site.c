@@ -3,10 +3,7 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /* A scenario in single quotes; the parts are GPUs at a tenth of a cent per second. */
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(bool quiet, const char *format, ...)
@@ -60,7 +57,6 @@ TEST(jobs_without_gpus_rent_nothing)
         CHECK_NEAR(bed_job(rows, 4)->end_s, 8, 1e-9);
         CHECK_EQ_INT(bill(rows), 2 * 100000 + 2 * 10000);
         CHECK_EQ_INT(bed_metric(rows, "rental.leases"), 2);
-        bed_free(rows);
     }
 }
 
@@ -77,7 +73,6 @@ TEST(no_lease_of_failed_nodes)
     CHECK_NEAR(bed_job(rows, 1)->start_s, 150, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[gpu]"), 1 + 80, 1e-9);
     CHECK_EQ_INT(bill(rows), 81000);
-    bed_free(rows);
 }
 
 /* Two GPUs are free, one on each node: a job for two, which its nodes cannot have apart, leases them when it starts,
@@ -95,7 +90,6 @@ TEST(no_lease_without_a_place)
         CHECK_EQ_INT(bill(rows), start_up_s == 0 ? 800000 : 6 * 110000 + 2 * 210000);
         for (size_t i = 0; i < rows->n_leases && start_up_s == 0; i++)
             CHECK_NEAR(rows->leases[i].start_s, bed_job(rows, rows->leases[i].job)->start_s, 1e-9);
-        bed_free(rows);
     }
 }
 
@@ -107,7 +101,6 @@ static void check_told(struct bed_rows *rows, int code, const char *says, const 
         found = found ||
                 (strstr(rows->diag.items[i].text, says) != NULL && strstr(rows->diag.items[i].hint, hint) != NULL);
     if (!CHECK(found)) printf("%s (%s)\n", rows->diag.items[0].text, rows->diag.items[0].hint);
-    bed_free(rows);
 }
 
 #define WIDE(cluster, offer)                                                                                           \
@@ -136,7 +129,6 @@ TEST(offers_are_as_large_as_their_nodes)
             "{'duration': '100s', 'gpus': 8}, {'duration': '100s', 'gpus': 2}") "}}");
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[many]"), 800, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[few]"), 200, 1e-9);
-    bed_free(rows);
 }
 
 TEST(two_types_of_nodes_with_one_gpu)
@@ -170,7 +162,6 @@ TEST(a_budget_while_prices_change)
             warnings += strstr(rows->diag.items[k].text, "the price of offer 'gpu' changes") != NULL;
         CHECK_EQ_INT(rows->code, 0);
         CHECK_EQ_INT(warnings, cases[i].warnings);
-        bed_free(rows);
     }
 }
 
@@ -209,7 +200,6 @@ static void check_spot(const char *checkpoint, const char *notice, double end_s,
     CHECK_NEAR(bed_job(rows, 0)->lost_gpu_s, lost_gpu_s, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.lost_gpu_s"), lost_gpu_s, 1e-9);
     CHECK_EQ_INT(bed_metric(rows, "rental.interruptions"), 1);
-    bed_free(rows);
 }
 
 TEST(interruptions_leave_what_is_saved)

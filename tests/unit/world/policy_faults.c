@@ -4,9 +4,6 @@
 
 #include "tests/support/bed.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char scenario[] =
     "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
     " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"kv\": {\"blocks\": 20},"
@@ -26,7 +23,6 @@ static void check_fault(const struct policy *policy, int code, const char *text)
         const char *found = rows->diag.items[0].text;
         if (strstr(found, text) == NULL) CHECK_EQ_STR(found, text);
     }
-    bed_free(rows);
 }
 
 /* --- Batchers --- */
@@ -220,7 +216,6 @@ TEST(a_batcher_that_admits_beyond_the_cache)
     struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = &batcher.policy, .quiet = true, .sets = sets});
     CHECK_EQ_INT(rows->code, SIM_E_POLICY);
     CHECK(strstr(rows->diag.items[0].text, "there are too few free KV blocks") != NULL);
-    bed_free(rows);
 }
 
 TEST(a_batcher_that_never_takes_anybody_is_found_out)
@@ -237,7 +232,6 @@ TEST(a_batcher_that_fails_ends_the_run)
     struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = &batcher.policy, .quiet = true});
     CHECK_EQ_INT(rows->code, SIM_E_POLICY);
     CHECK_EQ_STR(rows->diag.items[0].text, "batching policy 'faulty' failed with -7 (policy fault) at 0.000000000 s");
-    bed_free(rows);
 }
 
 /* --- Routers --- */

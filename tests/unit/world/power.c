@@ -5,9 +5,6 @@
 #include "sim/catalog/power.h"
 #include "tests/support/catalog_session.h"
 
-#include <math.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 static const struct power_law laws[] = {
@@ -117,10 +114,9 @@ static int power_of(struct session *session, const char *name, struct gpu_spec *
 
 TEST(the_catalog_tells_what_was_measured)
 {
-    struct session session;
+    SCOPED(session) session = {0};
     struct gpu_spec gpu, other;
     struct gpu_power power, alike;
-    session_begin(&session);
     CHECK_EQ_INT(power_of(&session, "a100-80-sxm", &gpu, &power), 0);
     CHECK(power.is_measured && power.from != NULL && power.law.limit_w == gpu.tdp_w && power.law.context_w == 80.0);
     CHECK_EQ_INT(power_of(&session, "a100-40-sxm", &other, &alike), 0);
@@ -133,5 +129,4 @@ TEST(the_catalog_tells_what_was_measured)
     CHECK(strstr(power.problem, "sweeps") != NULL || strstr(power.problem, "context_power") != NULL);
     CHECK_EQ_INT(power_of(&session, "l4", &gpu, &power), 0);
     CHECK(power.from == NULL && isnan(power.law.active_w) && isnan(power.law.voltage_floor));
-    session_end(&session);
 }

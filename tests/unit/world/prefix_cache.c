@@ -5,8 +5,6 @@
 #include "policies/registry.h"
 #include "sim/world/kv/prefix_cache.h"
 
-#include <string.h>
-
 /* A cache, its chains, and what it has evicted. */
 struct bench {
     struct cache cache;

@@ -4,9 +4,6 @@
 #include "sim/world/rows/metric.h"
 #include "sim/world/service/service_stats.h"
 
-#include <math.h>
-#include <string.h>
-
 static struct service_stats merged(sim_ns busy_ns, sim_ns extrapolated_ns, bool uncalibrated)
 {
     struct service_stats all, one;

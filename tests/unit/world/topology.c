@@ -5,9 +5,6 @@
 #include "sim/world/links/topology.h"
 #include "sim/world/rows/metric.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { N_MOVES = 16, N_SEATS = 16 };
 
 struct move {

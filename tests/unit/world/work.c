@@ -7,10 +7,6 @@
 #include "sim/world/rows/metric.h"
 #include "sim/world/service/slo.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct catalog catalog = {.root = "configs"};
 
 struct bench {
