@@ -8,14 +8,14 @@ struct lifetime lifetime_lognormal(double mean_s, double median_s)
     return (struct lifetime){.kind = LIFETIME_LOGNORMAL, .mean_s = mean_s, .shape = shape};
 }
 
-static double weibull_scale_s(const struct lifetime *law)
+static double weibull_scale_s(const struct lifetime *lifetime)
 {
-    return law->mean_s / tgamma(1.0 + 1.0 / law->shape);
+    return lifetime->mean_s / tgamma(1.0 + 1.0 / lifetime->shape);
 }
 
-static double lognormal_median_s(const struct lifetime *law)
+static double lognormal_median_s(const struct lifetime *lifetime)
 {
-    return law->mean_s * exp(-0.5 * law->shape * law->shape);
+    return lifetime->mean_s * exp(-0.5 * lifetime->shape * lifetime->shape);
 }
 
 static double normal_cdf(double z)
@@ -59,28 +59,28 @@ static double normal_quantile(double p)
     return z - step / (1.0 + 0.5 * z * step);
 }
 
-double lifetime_cdf(const struct lifetime *law, double t_s)
+double lifetime_cdf(const struct lifetime *lifetime, double t_s)
 {
-    switch (law->kind) {
-    case LIFETIME_EXPONENTIAL: return -expm1(-t_s / law->mean_s);
-    case LIFETIME_WEIBULL: return -expm1(-pow(t_s / weibull_scale_s(law), law->shape));
+    switch (lifetime->kind) {
+    case LIFETIME_EXPONENTIAL: return -expm1(-t_s / lifetime->mean_s);
+    case LIFETIME_WEIBULL: return -expm1(-pow(t_s / weibull_scale_s(lifetime), lifetime->shape));
     case LIFETIME_LOGNORMAL:
-        if (law->shape > 0.0) return normal_cdf(log(t_s / lognormal_median_s(law)) / law->shape);
+        if (lifetime->shape > 0.0) return normal_cdf(log(t_s / lognormal_median_s(lifetime)) / lifetime->shape);
         break;
     case LIFETIME_CONSTANT: break;
     }
-    return t_s >= law->mean_s ? 1.0 : 0.0;
+    return t_s >= lifetime->mean_s ? 1.0 : 0.0;
 }
 
-double lifetime_quantile_s(const struct lifetime *law, double frac)
+double lifetime_quantile_s(const struct lifetime *lifetime, double frac)
 {
-    switch (law->kind) {
-    case LIFETIME_EXPONENTIAL: return -law->mean_s * log1p(-frac);
-    case LIFETIME_WEIBULL: return weibull_scale_s(law) * pow(-log1p(-frac), 1.0 / law->shape);
-    case LIFETIME_LOGNORMAL: return lognormal_median_s(law) * exp(law->shape * normal_quantile(frac));
+    switch (lifetime->kind) {
+    case LIFETIME_EXPONENTIAL: return -lifetime->mean_s * log1p(-frac);
+    case LIFETIME_WEIBULL: return weibull_scale_s(lifetime) * pow(-log1p(-frac), 1.0 / lifetime->shape);
+    case LIFETIME_LOGNORMAL: return lognormal_median_s(lifetime) * exp(lifetime->shape * normal_quantile(frac));
     case LIFETIME_CONSTANT: break;
     }
-    return law->mean_s;
+    return lifetime->mean_s;
 }
 
 static double binomial(int n, int k, double p)

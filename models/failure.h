@@ -28,8 +28,8 @@ struct lifetime {
 struct lifetime lifetime_lognormal(double mean_s, double median_s);
 
 /* Probability of failing within `t_s` >= 0, and the time by which a share 0 < frac < 1 has failed. */
-double lifetime_cdf(const struct lifetime *law, double t_s);
-double lifetime_quantile_s(const struct lifetime *law, double frac);
+double lifetime_cdf(const struct lifetime *lifetime, double t_s);
+double lifetime_quantile_s(const struct lifetime *lifetime, double frac);
 
 /* Rates per second. */
 struct common_cause {

@@ -4,57 +4,58 @@
 
 enum { BISECTIONS = 40 };
 
-double power_demand_w(const struct power_law *law, const struct power_load *load)
+double power_demand_w(const struct power_model *model, const struct power_load *load)
 {
-    return law->context_w + law->active_w * load->busy_frac + law->compute_w * load->compute_frac +
-           law->memory_w * load->memory_frac;
+    return model->context_w + model->active_w * load->busy_frac + model->compute_w * load->compute_frac +
+           model->memory_w * load->memory_frac;
 }
 
-double power_draw_w(const struct power_law *law, const struct power_load *load)
+double power_draw_w(const struct power_model *model, const struct power_load *load)
 {
-    return fmin(power_demand_w(law, load), law->limit_w);
+    return fmin(power_demand_w(model, load), model->limit_w);
 }
 
-double power_voltage_frac(const struct power_law *law, double clock_frac)
+double power_voltage_frac(const struct power_model *model, double clock_frac)
 {
-    const double above = fmax(0.0, (clock_frac - law->voltage_knee) / (1.0 - law->voltage_knee));
-    return law->voltage_floor + (1.0 - law->voltage_floor) * above;
+    const double above = fmax(0.0, (clock_frac - model->voltage_knee) / (1.0 - model->voltage_knee));
+    return model->voltage_floor + (1.0 - model->voltage_floor) * above;
 }
 
-struct power_state power_at_clock(const struct power_law *law, const struct power_load *load, double clock_share,
+struct power_state power_at_clock(const struct power_model *model, const struct power_load *load, double clock_share,
                                   double clock_frac)
 {
-    const double v = power_voltage_frac(law, clock_frac);
+    const double v = power_voltage_frac(model, clock_frac);
     const double speed = 1.0 / (1.0 - clock_share + clock_share / clock_frac);
-    const double core_w = law->active_w * load->busy_frac * clock_frac + law->compute_w * load->compute_frac * speed;
+    const double core_w = model->active_w * load->busy_frac * clock_frac +
+                          model->compute_w * load->compute_frac * speed;
     return (struct power_state){clock_frac, speed,
-                                law->context_w + v * v * core_w + law->memory_w * load->memory_frac * speed};
+                                model->context_w + v * v * core_w + model->memory_w * load->memory_frac * speed};
 }
 
-struct power_state power_under_cap(const struct power_law *law, const struct power_load *load, double clock_share,
+struct power_state power_under_cap(const struct power_model *model, const struct power_load *load, double clock_share,
                                    double cap_w)
 {
     double low = POWER_LEAST_CLOCK_FRAC, high = 1.0;
-    cap_w = fmin(cap_w, law->limit_w);
-    struct power_state state = power_at_clock(law, load, clock_share, high);
+    cap_w = fmin(cap_w, model->limit_w);
+    struct power_state state = power_at_clock(model, load, clock_share, high);
     if (state.power_w <= cap_w) return state;
     for (int i = 0; i < BISECTIONS; i++) {
         const double middle = 0.5 * (low + high);
-        if (power_at_clock(law, load, clock_share, middle).power_w <= cap_w)
+        if (power_at_clock(model, load, clock_share, middle).power_w <= cap_w)
             low = middle;
         else
             high = middle;
     }
-    return power_at_clock(law, load, clock_share, low);
+    return power_at_clock(model, load, clock_share, low);
 }
 
-struct power_state power_job_under_cap(const struct power_law *law, double clock_share, double mean_w, double cap_w)
+struct power_state power_job_under_cap(const struct power_model *model, double clock_share, double mean_w, double cap_w)
 {
-    const double above_w = fmax(mean_w - law->context_w, 0.0), kernels_w = law->active_w + law->memory_w;
+    const double above_w = fmax(mean_w - model->context_w, 0.0), kernels_w = model->active_w + model->memory_w;
     const double more = fmax(1.0, above_w / kernels_w), busy_frac = above_w / (more * kernels_w);
     const struct power_load kernels = {more, 0.0, more};
-    const struct power_state state = power_under_cap(law, &kernels, clock_share, cap_w);
+    const struct power_state state = power_under_cap(model, &kernels, clock_share, cap_w);
     const double busy_time = busy_frac / state.speed_frac, time = 1.0 - busy_frac + busy_time;
-    const double energy = law->context_w * (1.0 - busy_frac) + state.power_w * busy_time;
+    const double energy = model->context_w * (1.0 - busy_frac) + state.power_w * busy_time;
     return (struct power_state){state.clock_frac, 1.0 / time, energy / time};
 }

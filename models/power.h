@@ -25,7 +25,7 @@
 #define ORRERY_MODELS_POWER_H
 
 /* Watts of one GPU at its highest clock. NAN where nothing is known. */
-struct power_law {
+struct power_model {
     double context_w; /* with a process and idle */
     double limit_w;   /* the board's */
     double active_w;  /* beside context_w, kernels running */
@@ -48,27 +48,28 @@ struct power_state {
 #define POWER_LEAST_CLOCK_FRAC 0.15
 
 /* Watts at the highest clock without power limit. */
-double power_demand_w(const struct power_law *law, const struct power_load *load);
+double power_demand_w(const struct power_model *model, const struct power_load *load);
 
 /* Watts at the highest clock, at most the limit. */
-double power_draw_w(const struct power_law *law, const struct power_load *load);
+double power_draw_w(const struct power_model *model, const struct power_load *load);
 
 /* v(f). */
-double power_voltage_frac(const struct power_law *law, double clock_frac);
+double power_voltage_frac(const struct power_model *model, double clock_frac);
 
 /* At a clock of 0 < clock_frac <= 1, no limit in the way. `load` is that at the highest clock, of work of which
  * `clock_share` of the time waits for the core. */
-struct power_state power_at_clock(const struct power_law *law, const struct power_load *load, double clock_share,
+struct power_state power_at_clock(const struct power_model *model, const struct power_load *load, double clock_share,
                                   double clock_frac);
 
 /* At the highest clock under which the power stays within `cap_w`, and within the limit; where none does, at the
  * slowest one, above the cap. */
-struct power_state power_under_cap(const struct power_law *law, const struct power_load *load, double clock_share,
+struct power_state power_under_cap(const struct power_model *model, const struct power_load *load, double clock_share,
                                    double cap_w);
 
 /* A job that alternates between kernels, which draw context_w + active_w + memory_w, and idling, and so draws `mean_w`
  * in the long run without a cap (at most the kernels' power; a job that draws more has kernels that draw more): under a
  * cap the kernels run at a lower clock, the idling lasts as long. speed_frac and power_w are of the whole job. */
-struct power_state power_job_under_cap(const struct power_law *law, double clock_share, double mean_w, double cap_w);
+struct power_state power_job_under_cap(const struct power_model *model, double clock_share, double mean_w,
+                                       double cap_w);
 
 #endif

@@ -86,7 +86,7 @@ static void add_mooncake(struct text *text, const struct request_record *r)
 
 static void add_csv_job(struct text *text, const struct job_record *r)
 {
-    static const char *const fates[] = {
+    static const char *const statuses[] = {
         [JOB_COMPLETES] = "completed", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
     text_printf(text, "%" PRId64 ",", r->id);
     add_seconds(text, r->submit_ns);
@@ -100,7 +100,7 @@ static void add_csv_job(struct text *text, const struct job_record *r)
     add_field(text, r->user);
     text_add(text, ",");
     add_field(text, r->type);
-    text_printf(text, ",%s\n", fates[r->fate]);
+    text_printf(text, ",%s\n", statuses[r->status]);
 }
 
 /* --- philly --- */

@@ -201,8 +201,8 @@ int trace_stat_jobs(struct job_source *source, struct trace_stat *stat, struct d
         collect(&collector, r.submit_ns, duration_s, gpus);
         stat->gpu_s += duration_s * gpus;
         stat->n_cpu_jobs += r.gpus == 0;
-        stat->fates[r.fate].n++;
-        stat->fates[r.fate].gpu_s += duration_s * gpus;
+        stat->statuses[r.status].n++;
+        stat->statuses[r.status].gpu_s += duration_s * gpus;
         if (r.type != NULL && *r.type != 0) count_type(stat, r.type, duration_s * gpus);
     }
     finish(&collector, stat, &stat->duration_s, &stat->gpus);

@@ -42,10 +42,10 @@ struct trace_stat {
     struct trace_quantity duration_s, gpus;             /* jobs; a share of a GPU counts as such */
     double gpu_s;                                       /* jobs: sum of duration times GPUs */
     int64_t n_cpu_jobs;
-    struct trace_fate_stat {
+    struct trace_status_stat {
         int64_t n;
         double gpu_s;
-    } fates[JOB_FAILS + 1]; /* by enum job_fate */
+    } statuses[JOB_FAILS + 1]; /* by enum job_status */
     int64_t prompt_tokens_sum, output_tokens_sum; /* requests */
     double rank_correlation; /* Spearman's, of prompt and output or of duration and GPUs; NAN when one is constant */
     size_t n_types;          /* of jobs; 0: they are of none */

@@ -46,12 +46,12 @@ static void admit_prompts(const struct distserve_params *params, const struct re
 static bool let_in(const struct replica_view *view, int64_t *free_blocks, struct batch_plan *plan)
 {
     bool is_longer = false;
-    for (const struct request_view *r = view->away; r != NULL && !batch_plan_full(plan); r = r->next) {
+    for (const struct request_view *r = view->nonresident; r != NULL && !batch_plan_full(plan); r = r->next) {
         const int64_t needed = blocks_for_tokens(view, replica_view_context_tokens(view, r));
         if (*free_blocks - needed < view->growing) break;
         *free_blocks -= needed;
         batch_plan_resume(plan, r, false);
-        is_longer |= replica_view_is_here(view, r);
+        is_longer |= replica_view_kv_is_pushed(view, r);
     }
     return is_longer;
 }
@@ -84,14 +84,14 @@ static int distserve_compose(void *state, const struct replica_view *view, struc
 {
     const struct distserve_params *params = state;
     int64_t free_blocks = view->free_blocks;
-    if (view->n_away > 0 && let_in(view, &free_blocks, plan)) return 0;
+    if (view->n_nonresident > 0 && let_in(view, &free_blocks, plan)) return 0;
     admit_prompts(params, view, free_blocks, plan);
     if (plan->n_prefills == 0 && plan->n_rejections == 0) decode(params, view, plan);
     plan->recheck_on_arrival = true;
     return 0;
 }
 
-static int64_t distserve_pass(void *state, const struct replica_view *view)
+static int64_t distserve_compose_stage(void *state, const struct replica_view *view)
 {
     return count_within(state, view);
 }
@@ -105,7 +105,7 @@ const struct batcher batching_distserve = {
                .params_bytes = sizeof(struct distserve_params),
                .state_bytes = sizeof(struct distserve_params)},
     .compose = distserve_compose,
-    .takes_handed_over = true,
+    .accepts_remote = true,
     .order = BATCH_BY_LATEST_TOKEN,
-    .pass = distserve_pass,
+    .compose_stage = distserve_compose_stage,
 };

@@ -79,8 +79,8 @@ void take_back(const struct replica_view *view, struct batch_plan *plan, const s
                int64_t max_sequences, int64_t watermark, struct room *room)
 {
     if (plan->n_evictions > 0 || plan->decode_sequences < INT64_MAX) return;
-    for (const struct request_view *r = view->away; r != NULL; r = r->next) {
-        bool is_there = !replica_view_is_remote(view, r) || replica_view_is_here(view, r);
+    for (const struct request_view *r = view->nonresident; r != NULL; r = r->next) {
+        bool is_there = !replica_view_is_remote(view, r) || replica_view_kv_is_pushed(view, r);
         bool in_batch = is_there && !rules->prompts_only;
         if (batch_plan_full(plan)) plan->iterations = 1; /* the others are for the next plan */
         if (batch_plan_full(plan) || !has_room(view, r, room, watermark) || room->running >= max_sequences ||

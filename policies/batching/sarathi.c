@@ -104,12 +104,12 @@ static struct room room_of_prompts(const struct replica_view *view)
                          .running = replica_view_running(view)};
 }
 
-static void take_those_away(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
-                            struct room *room)
+static void resume_nonresident(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
+                               struct room *room)
 {
     const struct room_rules rules = rules_of(params, view);
     int64_t watermark = (int64_t)(params->watermark * (double)view->total_blocks);
-    if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, watermark, room);
+    if (view->n_nonresident > 0) take_back(view, plan, &rules, params->max_sequences, watermark, room);
 }
 
 static void compose_prompts(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
@@ -131,7 +131,7 @@ static void compose_in_turns(struct sarathi *params, const struct replica_view *
         struct room room = room_of_prompts(view);
         compose_prompts(params, view, plan, &room);
         params->prompts_were_last = plan->n_prefills > 0;
-        if (params->prompts_were_last || view->n_decoding + view->n_away == 0) return;
+        if (params->prompts_were_last || view->n_decoding + view->n_nonresident == 0) return;
     } else if (view->n_prefilling + view->n_waiting > 0) {
         plan->iterations = 1;
     } else {
@@ -139,7 +139,7 @@ static void compose_in_turns(struct sarathi *params, const struct replica_view *
     }
     params->prompts_were_last = false;
     struct room room = make_room(view, plan, &rules);
-    take_those_away(params, view, plan, &room);
+    resume_nonresident(params, view, plan, &room);
 }
 
 static int sarathi_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
@@ -156,7 +156,7 @@ static int sarathi_compose(void *state, const struct replica_view *view, struct 
         plan->decode_sequences = INT64_MAX;
         return 0;
     }
-    take_those_away(params, view, plan, &room);
+    resume_nonresident(params, view, plan, &room);
     compose_prompts(params, view, plan, &room);
     return 0;
 }
@@ -170,6 +170,6 @@ const struct batcher batching_sarathi = {
                .params_bytes = sizeof(struct sarathi),
                .state_bytes = sizeof(struct sarathi)},
     .compose = sarathi_compose,
-    .takes_handed_over = true,
-    .order = BATCH_LEFT_BY_ARRIVAL,
+    .accepts_remote = true,
+    .order = BATCH_SKIPPED_BY_ARRIVAL,
 };

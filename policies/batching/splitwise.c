@@ -113,5 +113,5 @@ const struct batcher batching_splitwise = {
                .params_bytes = sizeof(struct splitwise_params),
                .state_bytes = sizeof(struct splitwise)},
     .compose = splitwise_compose,
-    .takes_handed_over = true,
+    .accepts_remote = true,
 };

@@ -81,11 +81,11 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
     return false;
 }
 
-static bool someone_is_on_the_host(const struct replica_view *view)
+static bool any_is_swapped_out(const struct replica_view *view)
 {
-    const struct request_view *away = view->away;
-    while (away != NULL && replica_view_is_remote(view, away)) away = away->next;
-    return away != NULL;
+    const struct request_view *request = view->nonresident;
+    while (request != NULL && replica_view_is_remote(view, request)) request = request->next;
+    return request != NULL;
 }
 
 static int vllm_v0_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
@@ -93,11 +93,11 @@ static int vllm_v0_compose(void *state, const struct replica_view *view, struct 
     const struct vllm_v0_params *params = &((const struct vllm_v0 *)state)->params;
     const struct room_rules rules = {.spare_blocks = 1, .max_batch = sequences_per_batch(view, params->max_sequences),
                                      .swap = params->preemption == 1};
-    bool left_over = someone_is_on_the_host(view) || admit_from_head(params, view, plan);
+    bool left_over = any_is_swapped_out(view) || admit_from_head(params, view, plan);
     if (plan->n_prefills > 0) return 0;
     struct room room = make_room(view, plan, &rules);
     plan->recheck_on_arrival = !left_over;
-    if (view->n_away > 0)
+    if (view->n_nonresident > 0)
         take_back(view, plan, &rules, params->max_sequences, (int64_t)(params->watermark * (double)view->total_blocks),
                   &room);
     return 0;
@@ -112,7 +112,7 @@ const struct batcher batching_vllm_v0 = {
                .params_bytes = sizeof(struct vllm_v0_params),
                .state_bytes = sizeof(struct vllm_v0)},
     .compose = vllm_v0_compose,
-    .takes_handed_over = true,
+    .accepts_remote = true,
     .order = BATCH_BY_ARRIVAL,
-    .takes_back = true,
+    .resumes_swapped = true,
 };

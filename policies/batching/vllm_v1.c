@@ -158,7 +158,7 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     int64_t decoding = walk.room.decoding;
     const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens};
     if (walk.waits) return 0;
-    if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, 0, &walk.room);
+    if (view->n_nonresident > 0) take_back(view, plan, &rules, params->max_sequences, 0, &walk.room);
     walk.budget.tokens -= walk.room.decoding - decoding;
     walk.budget.free_blocks = walk.room.free_blocks;
     if (plan->n_evictions == 0)
@@ -176,6 +176,6 @@ const struct batcher batching_vllm_v1 = {
                .state_bytes = sizeof(struct vllm_v1),
                .init = vllm_v1_init},
     .compose = vllm_v1_compose,
-    .takes_handed_over = true,
+    .accepts_remote = true,
     .order = BATCH_BY_ADMISSION,
 };

@@ -8,12 +8,12 @@
 
 static struct parts cut(const struct cluster_view *view, const struct job_view *job)
 {
-    return parts_of(view, &(struct job_demand){.gpus = job->gpus, .nodes = job->nodes});
+    return parts_of(view, &(struct resource_request){.gpus = job->gpus, .nodes = job->nodes});
 }
 
 static int place_parts(const struct cluster_view *view, const struct job_view *job, struct placement *placement)
 {
-    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    const struct parts parts = parts_of(view, &view->requests[job->request]);
     for (int32_t i = 0; i < parts_n(&parts); i++) {
         const struct part part = parts_get(&parts, i);
         const int32_t node = part_best_node(view, &part, 0, view->n_nodes, placement);

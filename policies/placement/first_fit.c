@@ -6,7 +6,7 @@
 
 static int place_parts(const struct cluster_view *view, const struct job_view *job, struct placement *placement)
 {
-    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    const struct parts parts = parts_of(view, &view->requests[job->request]);
     for (int32_t i = 0; i < parts_n(&parts); i++) {
         const struct part part = parts_get(&parts, i);
         int32_t node = 0;

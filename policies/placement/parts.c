@@ -1,24 +1,24 @@
 #include "policies/placement/parts.h"
 
-struct parts parts_of(const struct cluster_view *view, const struct job_demand *demand)
+struct parts parts_of(const struct cluster_view *view, const struct resource_request *request)
 {
-    const int32_t gpus = demand->gpus, most = view->gpus_per_node;
-    if (gpus == 0) return (struct parts){1, 0, 0, 0, demand};
+    const int32_t gpus = request->gpus, most = view->gpus_per_node;
+    if (gpus == 0) return (struct parts){1, 0, 0, 0, request};
     const int32_t whole = gpus / most, rest = gpus % most;
-    if (demand->nodes <= whole + (rest > 0)) return (struct parts){whole, most, rest > 0, rest, demand};
-    const int32_t nodes = demand->nodes < gpus ? demand->nodes : gpus;
-    return (struct parts){gpus % nodes, gpus / nodes + 1, nodes - gpus % nodes, gpus / nodes, demand};
+    if (request->nodes <= whole + (rest > 0)) return (struct parts){whole, most, rest > 0, rest, request};
+    const int32_t nodes = request->nodes < gpus ? request->nodes : gpus;
+    return (struct parts){gpus % nodes, gpus / nodes + 1, nodes - gpus % nodes, gpus / nodes, request};
 }
 
 struct part parts_get(const struct parts *parts, int32_t index)
 {
-    const struct job_demand *demand = parts->demand;
+    const struct resource_request *request = parts->request;
     const int32_t gpus = index < parts->n_large ? parts->large : parts->small;
     return (struct part){.gpus = gpus,
-                         .gpu_milli = demand->gpu_milli,
-                         .cpu_milli = job_demand_share(demand->cpu_milli, gpus, demand->gpus),
-                         .memory_bytes = job_demand_share(demand->memory_bytes, gpus, demand->gpus),
-                         .gpu_models = demand->gpu_models};
+                         .gpu_milli = request->gpu_milli,
+                         .cpu_milli = resource_request_share(request->cpu_milli, gpus, request->gpus),
+                         .memory_bytes = resource_request_share(request->memory_bytes, gpus, request->gpus),
+                         .gpu_models = request->gpu_models};
 }
 
 int32_t part_gpus_on(const struct node_view *node, const struct part *part)
@@ -86,7 +86,7 @@ void part_put(const struct cluster_view *view, int32_t node, const struct part *
 bool parts_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
     (void)state;
-    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    const struct parts parts = parts_of(view, &view->requests[job->request]);
     const struct part large = parts_get(&parts, 0), small = parts_get(&parts, parts_n(&parts) - 1);
     int32_t n_large = 0, n_small = 0;
     for (int32_t i = 0; i < view->n_nodes && n_large < parts_n(&parts); i++) {

@@ -17,10 +17,10 @@ struct part {
 /* Parts of a job: n_large of `large` GPUs, then n_small of `small`. */
 struct parts {
     int32_t n_large, large, n_small, small;
-    const struct job_demand *demand;
+    const struct resource_request *request;
 };
 
-struct parts parts_of(const struct cluster_view *view, const struct job_demand *demand);
+struct parts parts_of(const struct cluster_view *view, const struct resource_request *request);
 struct part parts_get(const struct parts *parts, int32_t index);
 
 static inline int32_t parts_n(const struct parts *parts)

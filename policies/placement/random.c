@@ -28,7 +28,7 @@ static int random_place(void *state, const struct cluster_view *view, const stru
                         struct placement *placement)
 {
     (void)state;
-    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    const struct parts parts = parts_of(view, &view->requests[job->request]);
     for (int32_t i = 0; i < parts_n(&parts); i++) {
         const struct part part = parts_get(&parts, i);
         const int32_t node = draw_node(view, &part, placement);

@@ -46,11 +46,11 @@ int scored_begin(struct scored *scored, const struct cluster_view *view)
     return scored->params.ties == SCORED_SHUFFLED ? draw_order(scored, view) : 0;
 }
 
-static struct scored_table *table_of(struct scored *scored, const struct cluster_view *view, int32_t demand)
+static struct scored_table *table_of(struct scored *scored, const struct cluster_view *view, int32_t request)
 {
-    if (vec_reserve(&scored->tables, &scored->tables_capacity, demand + 1) != 0) return NULL;
-    while (scored->n_tables <= demand) scored->tables[scored->n_tables++] = (struct scored_table){0};
-    struct scored_table *table = &scored->tables[demand];
+    if (vec_reserve(&scored->tables, &scored->tables_capacity, request + 1) != 0) return NULL;
+    while (scored->n_tables <= request) scored->tables[scored->n_tables++] = (struct scored_table){0};
+    struct scored_table *table = &scored->tables[request];
     const size_t n_nodes = (size_t)view->n_nodes;
     if (table->scores == NULL) table->scores = mem_zalloc(n_nodes, sizeof *table->scores);
     if (table->seen == NULL) table->seen = mem_zalloc(n_nodes, sizeof *table->seen);
@@ -71,7 +71,7 @@ static int32_t score_node(struct scored *scored, scored_fn score, const struct c
 const struct scored_table *scored_table(struct scored *scored, scored_fn score, const struct cluster_view *view,
                                         const struct job_view *job, const struct part *part)
 {
-    struct scored_table *table = table_of(scored, view, job->demand);
+    struct scored_table *table = table_of(scored, view, job->request);
     if (table == NULL) return NULL;
     for (int32_t i = 0; i < view->n_nodes; i++) {
         if (table->seen[i] == view->nodes[i].changes) continue;
@@ -115,7 +115,7 @@ static int32_t best_beside(struct scored *scored, scored_fn score, const struct 
 int scored_place(struct scored *scored, scored_fn score, const struct cluster_view *view, const struct job_view *job,
                  struct placement *placement)
 {
-    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    const struct parts parts = parts_of(view, &view->requests[job->request]);
     const int code = scored_begin(scored, view);
     if (code < 0) return code;
     const int32_t n = parts_n(&parts);

@@ -50,7 +50,7 @@ static int topology_aware_place(void *state, const struct cluster_view *view, co
                                 struct placement *placement)
 {
     (void)state;
-    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    const struct parts parts = parts_of(view, &view->requests[job->request]);
     const int32_t n = parts_n(&parts);
     struct rack rack = {.first = 0};
     for (int32_t i = 0; i < n; i++) {

@@ -204,5 +204,5 @@ const struct scheduler scheduler_conservative = {
     .job_bytes = sizeof(struct reserved),
     .notify = conservative_notify,
     .decide = conservative_decide,
-    .hears_pace = true,
+    .wants_speed_events = true,
 };

@@ -125,5 +125,5 @@ const struct scheduler scheduler_easy = {
     .job_bytes = sizeof(struct ranked),
     .notify = easy_notify,
     .decide = easy_decide,
-    .hears_pace = true,
+    .wants_speed_events = true,
 };

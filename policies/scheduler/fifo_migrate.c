@@ -95,5 +95,5 @@ const struct scheduler scheduler_fifo_migrate = {
     .job_bytes = sizeof(struct migrate_job),
     .notify = migrate_notify,
     .decide = migrate_decide,
-    .hears_pace = true,
+    .wants_speed_events = true,
 };

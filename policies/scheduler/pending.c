@@ -15,7 +15,7 @@ void pending_fini(struct pending *pending)
 static bool is_before(const struct pending_class *class, const struct job_view *job)
 {
     if (class->gpus != job->gpus) return class->gpus < job->gpus;
-    return class->nodes != job->nodes ? class->nodes < job->nodes : class->demand < job->demand;
+    return class->nodes != job->nodes ? class->nodes < job->nodes : class->request < job->request;
 }
 
 /* The index of the first class that is not before the job's. */
@@ -39,7 +39,7 @@ static struct pending_class *add_class(struct pending *pending, size_t at, const
     if (class == NULL) return NULL;
     class->gpus = job->gpus;
     class->nodes = job->nodes;
-    class->demand = job->demand;
+    class->request = job->request;
     memmove(&pending->classes[at + 1], &pending->classes[at], (pending->n - at) * sizeof *pending->classes);
     pending->classes[at] = class;
     pending->n++;
@@ -51,7 +51,7 @@ struct pending_class *pending_class_of(struct pending *pending, const struct job
     size_t at = find(pending, job);
     struct pending_class *class = at < pending->n ? pending->classes[at] : NULL;
     bool found = class != NULL && class->gpus == job->gpus && class->nodes == job->nodes &&
-                 class->demand == job->demand;
+                 class->request == job->request;
     return found ? class : add_class(pending, at, job);
 }
 

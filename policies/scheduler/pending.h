@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct pending_class {
-    int32_t gpus, nodes, demand;
+    int32_t gpus, nodes, request;
     struct ranking jobs;
     uint64_t refused_in;   /* the last round in which the placer had no room for this class */
     int64_t closed_until;  /* for the scheduler's own use */

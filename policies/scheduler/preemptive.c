@@ -233,7 +233,7 @@ static void lose(struct preemptive *preemptive, struct preemptive_job *slot, sim
     let_wait(preemptive, slot);
 }
 
-static void change_pace(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+static void change_speed(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
 {
     if (preemptive->order == BY_LEVEL) return;
     take_from_running(preemptive, slot);
@@ -280,7 +280,7 @@ void preemptive_notify(void *state, const struct cluster_view *view, const struc
     else if (note->event == JOB_EVENT_PREEMPT)
         lose(preemptive, slot, view->now_ns);
     else
-        change_pace(preemptive, slot, view->now_ns);
+        change_speed(preemptive, slot, view->now_ns);
 }
 
 /* --- Deciding --- */

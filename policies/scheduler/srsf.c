@@ -24,5 +24,5 @@ const struct scheduler scheduler_srsf = {
     .job_bytes = sizeof(struct preemptive_job),
     .notify = preemptive_notify,
     .decide = preemptive_decide,
-    .hears_pace = true,
+    .wants_speed_events = true,
 };

@@ -25,5 +25,5 @@ const struct scheduler scheduler_srtf = {
     .job_bytes = sizeof(struct preemptive_job),
     .notify = preemptive_notify,
     .decide = preemptive_decide,
-    .hears_pace = true,
+    .wants_speed_events = true,
 };

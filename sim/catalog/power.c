@@ -98,11 +98,11 @@ static void take_activity(const struct power_file *file, const struct gpu_spec *
 {
     const double *compute = file->compute_range.items, *memory = file->memory_range.items;
     power->from = file->gpu;
-    power->law.context_w = gpu->context_w;
-    power->law.limit_w = gpu->tdp_w;
-    power->law.active_w = file->active_w;
-    power->law.compute_w = file->compute_w * compute_ratio;
-    power->law.memory_w = file->memory_w * memory_ratio;
+    power->model.context_w = gpu->context_w;
+    power->model.limit_w = gpu->tdp_w;
+    power->model.active_w = file->active_w;
+    power->model.compute_w = file->compute_w * compute_ratio;
+    power->model.memory_w = file->memory_w * memory_ratio;
     for (int i = 0; i < 2; i++) {
         power->compute_range[i] = compute[i];
         power->memory_range[i] = memory[i];
@@ -131,8 +131,8 @@ static int find_law(const struct catalog *catalog, const struct gpu_spec *gpu, c
     int code = 0;
     if (file == NULL) return 0;
     if (file->clock_part.rows > 0) {
-        power->law.voltage_floor = file->clock.voltage_floor;
-        power->law.voltage_knee = file->clock.voltage_knee;
+        power->model.voltage_floor = file->clock.voltage_floor;
+        power->model.voltage_knee = file->clock.voltage_knee;
     }
     if (isnan(gpu->context_w)) {
         power->problem = "its idle power with a process (context_power) is not known";
@@ -192,14 +192,14 @@ int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu,
     const double nan = (double)NAN;
     struct power_file file = {0};
     bool found = false;
-    *power = (struct gpu_power){.law = {nan, nan, nan, nan, nan, nan, nan}, .problem = "it was not measured"};
+    *power = (struct gpu_power){.model = {nan, nan, nan, nan, nan, nan, nan}, .problem = "it was not measured"};
     int code = read_own(catalog, gpu->name, arena, &file, &found, diag);
     if (code == 0) code = find_law(catalog, gpu, found ? &file : NULL, arena, power, diag);
     return code != 0 || power->from != NULL ? code : find_nearest(catalog, gpu, arena, power, diag);
 }
 
 int catalog_power_voltage(const struct catalog *catalog, const char *gpu, const char *where, struct arena *arena,
-                          struct power_law *law, struct diag *diag)
+                          struct power_model *model, struct diag *diag)
 {
     struct power_file file;
     bool found = false;
@@ -208,7 +208,7 @@ int catalog_power_voltage(const struct catalog *catalog, const char *gpu, const 
     if (!found || file.clock_part.rows == 0)
         return diag_error(diag, SIM_E_CONFIG, where, "take \"v100-32-pcie\", \"a40\" or \"p100\"",
                           "the power limit of '%s' was not swept, so its voltage by clock is not known", gpu);
-    law->voltage_floor = file.clock.voltage_floor;
-    law->voltage_knee = file.clock.voltage_knee;
+    model->voltage_floor = file.clock.voltage_floor;
+    model->voltage_knee = file.clock.voltage_knee;
     return 0;
 }

@@ -1,5 +1,5 @@
 /* The power of GPUs: configs/calibration/power/GPU.json, written by `orrery calibrate power`, read here into a
- * power_law.
+ * power_model.
  *
  *     { "gpu": "a100-80-sxm",
  *       "like": "...",                      // a GPU with the same chip, used for what is not measured here
@@ -35,16 +35,16 @@ struct power_file {
     double active_w, compute_w, memory_w; /* activity */
     struct config_list compute_range, memory_range; /* two doubles each */
     struct power_part activity;
-    struct power_law clock; /* of training jobs, no limit */
+    struct power_model clock; /* of training jobs, no limit */
     double clock_share;
     struct power_part clock_part;
 };
 
 /* The power of a GPU, as far as it is known. */
 struct gpu_power {
-    struct power_law law;   /* NAN where nothing is known: then `from` is NULL */
-    const char *from;       /* the GPU whose measurements the activity model was fitted to; NULL: none */
-    bool is_measured;       /* that is the GPU itself */
+    struct power_model model;   /* NAN where nothing is known: then `from` is NULL */
+    const char *from;           /* the GPU whose measurements the activity model was fitted to; NULL: none */
+    bool is_measured;           /* that is the GPU itself */
     double compute_range[2], memory_range[2]; /* of the shares that the law was fitted on */
     const char *problem;    /* `from` is NULL: why, as half a sentence */
     const char *nearest;    /* the same: a GPU that was measured, of the same architecture or else of the nearest TDP */
@@ -63,6 +63,6 @@ int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu,
 /* Takes the voltage of a law from the sweeps of another GPU. Returns 0, SIM_E_IO, SIM_E_NOMEM, or SIM_E_CONFIG with a
  * finding at `where`: it was not swept. */
 int catalog_power_voltage(const struct catalog *catalog, const char *gpu, const char *where, struct arena *arena,
-                          struct power_law *law, struct diag *diag);
+                          struct power_model *model, struct diag *diag);
 
 #endif

@@ -57,13 +57,13 @@ static void world_check(const struct world *world)
         if (part->is->check != NULL) part->is->check(part->self, now);
 }
 
-static void world_look(void *context, sim_ns now, uint64_t events)
+static void world_observe(void *context, sim_ns now, uint64_t events)
 {
     const struct world *world = context;
     if (world->options.check) world_check(world);
-    if (world->options.look == NULL) return;
+    if (world->options.progress == NULL) return;
     struct world_progress progress = {.now_ns = now, .events = events, .done_frac = world_done_frac(world)};
-    world->options.look(world->options.look_context, &progress);
+    world->options.progress(world->options.progress_context, &progress);
 }
 
 /* --- Building --- */
@@ -316,7 +316,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     };
     struct engine_options engine_options = {.queue = options->queue, .until = scenario->until_ns,
                                             .stall_events = options->stall_events,
-                                            .interrupt = options->interrupt, .context = world, .look = world_look,
+                                            .interrupt = options->interrupt, .context = world, .look = world_observe,
                                             .look_every = options->check ? 1 : 0};
     world->site.engine = engine_create(&engine_options);
     int code = world->site.engine != NULL ? cluster_create(&scenario->cluster.nodes, &world->cluster) : SIM_E_NOMEM;

@@ -21,7 +21,7 @@
  *             (topology_stats.c)
  *     INV-9   a tier holds at least nothing and at most its capacity (topology_stats.c)
  *     INV-10  a replica that is not up has no requests; it holds all GPUs it needs, or none while it is down
- *             (service_scaling_look.c, replica_check.c)
+ *             (service_scaling_view.c, replica_check.c)
  *     INV-11  the energy of the site is the integral of its power, to 1e-9: with `--check event`, in runs that visit
  *             every boundary or have no services (power.c)
  *     INV-12  leases add up: the leased GPUs and the bill are the sums over leases and over offers, to the micro-dollar
@@ -52,8 +52,8 @@ struct world_options {
     uint64_t stall_events;         /* watchdog, as in struct engine_options */
     bool check;                    /* check the invariants at every look and at the end */
     const volatile sig_atomic_t *interrupt;
-    void (*look)(void *context, const struct world_progress *progress); /* now and then; may be NULL */
-    void *look_context;
+    void (*progress)(void *context, const struct world_progress *progress); /* now and then; may be NULL */
+    void *progress_context;
 };
 
 struct world_result {

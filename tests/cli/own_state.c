@@ -126,7 +126,7 @@ static int64_t pass(void *state, const struct replica_view *view)
 }
 
 static const struct batcher own_batcher = {
-    .policy = OWN(batcher, POLICY_BATCHING, "own-batcher"), .compose = compose, .pass = pass};
+    .policy = OWN(batcher, POLICY_BATCHING, "own-batcher"), .compose = compose, .compose_stage = pass};
 
 /* --- Everything on the GPU --- */
 

@@ -43,11 +43,11 @@ static double integral_j(double end_s)
     const struct iteration_work prompt = {.prefill_sequences = 1, .prefill_tokens = PROMPT,
                                           .prefill_pairs = PROMPT * PROMPT};
     struct power_load load = power_load_of(&gpu, &llm, 1, &prompt, 0.1);
-    double joules = 0.1 * power_draw_w(&power.law, &load);
+    double joules = 0.1 * power_draw_w(&power.model, &load);
     for (int j = 1; j < OUTPUT; j++) {
         const struct iteration_work work = {.decode_sequences = 1, .decode_context_tokens = PROMPT + j};
         load = power_load_of(&gpu, &llm, 1, &work, 0.01);
-        joules += 0.01 * power_draw_w(&power.law, &load);
+        joules += 0.01 * power_draw_w(&power.model, &load);
     }
     return REQUESTS * joules + (end_s - REQUESTS * 0.2) * gpu.context_w;
 }

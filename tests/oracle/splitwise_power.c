@@ -43,7 +43,7 @@ struct row {
 static double share_at(const struct bench *bench, const struct iteration_work *work, int gpus, double seconds)
 {
     const struct power_load load = power_load_of(&bench->gpu, &bench->llm, gpus, work, seconds);
-    return power_draw_w(&bench->power.law, &load) / bench->gpu.tdp_w;
+    return power_draw_w(&bench->power.model, &load) / bench->gpu.tdp_w;
 }
 
 static double prompt_share(const struct bench *bench, const struct row *row)
@@ -82,7 +82,7 @@ static void check_mean(struct bench *bench, const struct row *row)
 static void check_peak(struct bench *bench, const struct row *row)
 {
     const struct power_load kernels = {1.0, bench->kernel_frac, 0.0};
-    const double peak = power_draw_w(&bench->power.law, &kernels) / bench->gpu.tdp_w;
+    const double peak = power_draw_w(&bench->power.model, &kernels) / bench->gpu.tdp_w;
     const bool is_short = row->prompt_s < 2.0 * telemetry_s;
     bench->peaks += !is_short;
     bench->short_peaks += is_short;

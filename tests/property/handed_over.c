@@ -112,7 +112,7 @@ static const struct batcher keeps_nobody = {.policy = {.abi = POLICY_ABI,
                                                        .summary = "says that it takes what is handed over, and does not",
                                                        .source = "-"},
                                             .compose = prompts_only,
-                                            .takes_handed_over = true};
+                                            .accepts_remote = true};
 
 TEST(reports_do_not_go_on_for_ever)
 {

@@ -17,7 +17,7 @@ struct known_mix {
     double run_cdf[9];   /* in %, at 8, 64, 256 ... 1048576 s */
     double gpus_cdf[11];     /* in %, at 1, 2, 4 ... 1024 GPUs */
     double gpu_time_cdf[11]; /* of the GPU time, the same; 0: not that of the mix */
-    double fates[2][3];      /* in %, of jobs and of GPU time, completed, cancelled, failed; 0: not known */
+    double statuses[2][3];   /* in %, of jobs and of GPU time, completed, cancelled, failed; 0: not known */
 };
 
 static const struct known_mix known_mixes[] = {{"seren",
@@ -130,9 +130,9 @@ TEST(job_mixes_have_the_published_load)
 
 /* What one trace has of a mix. */
 struct shares {
-    double jobs, gpu_s, squares;      /* sums; of the squares of the GPU-seconds */
-    double by_gpus[11];               /* GPU-seconds of jobs of at most 1, 2, 4 ... GPUs */
-    double by_fate[2][JOB_FAILS + 1]; /* jobs and GPU-seconds */
+    double jobs, gpu_s, squares;        /* sums; of the squares of the GPU-seconds */
+    double by_gpus[11];                 /* GPU-seconds of jobs of at most 1, 2, 4 ... GPUs */
+    double by_status[2][JOB_FAILS + 1]; /* jobs and GPU-seconds */
 };
 
 static struct shares sum_shares(const char *mix, uint64_t seed, int count)
@@ -148,8 +148,8 @@ static struct shares sum_shares(const char *mix, uint64_t seed, int count)
         sums.gpu_s += gpu_s;
         sums.squares += gpu_s * gpu_s;
         for (int i = 0; i < 11; i++) sums.by_gpus[i] += job.gpus <= 1 << i ? gpu_s : 0;
-        sums.by_fate[0][job.fate]++;
-        sums.by_fate[1][job.fate] += gpu_s;
+        sums.by_status[0][job.status]++;
+        sums.by_status[1][job.status] += gpu_s;
     }
     return sums;
 }
@@ -171,11 +171,11 @@ TEST(acme_mixes_have_the_published_gpu_time)
 static void check_fates(const struct known_mix *mix)
 {
     const struct shares sums = sum_shares(mix->name, 3, 600000);
-    for (int fate = 0; fate <= JOB_FAILS; fate++) {
-        const double jobs_frac = mix->fates[0][fate] / 100, p = mix->fates[1][fate] / 100;
+    for (int status = 0; status <= JOB_FAILS; status++) {
+        const double jobs_frac = mix->statuses[0][status] / 100, p = mix->statuses[1][status] / 100;
         const double error = SIGMAS * sqrt(sums.squares * p * (1 - p)) / sums.gpu_s;
-        CHECK_NEAR(sums.by_fate[0][fate] / sums.jobs, jobs_frac, 0.02);
-        CHECK_NEAR(sums.by_fate[1][fate] / sums.gpu_s, p, mix->gpu_time_cdf[0] > 0 ? 0.02 : error);
+        CHECK_NEAR(sums.by_status[0][status] / sums.jobs, jobs_frac, 0.02);
+        CHECK_NEAR(sums.by_status[1][status] / sums.gpu_s, p, mix->gpu_time_cdf[0] > 0 ? 0.02 : error);
     }
 }
 
@@ -192,16 +192,16 @@ TEST(shares_of_gpu_time_scatter_around_the_published_ones)
     double sum[JOB_FAILS + 1] = {0}, squares[JOB_FAILS + 1] = {0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         const struct shares sums = sum_shares("seren", seed, 200000);
-        for (int fate = 0; fate <= JOB_FAILS; fate++) {
-            const double frac = sums.by_fate[1][fate] / sums.gpu_s;
-            sum[fate] += frac;
-            squares[fate] += frac * frac;
+        for (int status = 0; status <= JOB_FAILS; status++) {
+            const double frac = sums.by_status[1][status] / sums.gpu_s;
+            sum[status] += frac;
+            squares[status] += frac * frac;
         }
     }
-    for (int fate = 0; fate <= JOB_FAILS; fate++) {
-        const double mean = sum[fate] / SEEDS, deviation = sqrt((squares[fate] - sum[fate] * mean) / (SEEDS - 1));
+    for (int status = 0; status <= JOB_FAILS; status++) {
+        const double mean = sum[status] / SEEDS, deviation = sqrt((squares[status] - sum[status] * mean) / (SEEDS - 1));
         CHECK(deviation < 0.025);
-        CHECK_NEAR(mean, known_mixes[0].fates[1][fate] / 100,
+        CHECK_NEAR(mean, known_mixes[0].statuses[1][status] / 100,
                    gsl_cdf_tdist_Pinv(0.995, SEEDS - 1) * deviation / sqrt(SEEDS) + 0.0005);
     }
 }
@@ -210,14 +210,14 @@ TEST(shares_of_gpu_time_scatter_around_the_published_ones)
 TEST(shares_of_gpu_time_are_met_by_many_jobs)
 {
     const struct shares sums = sum_shares("seren", 1, 600000);
-    for (int fate = 0; fate <= JOB_FAILS; fate++)
-        CHECK_NEAR(sums.by_fate[1][fate] / sums.gpu_s, known_mixes[0].fates[1][fate] / 100, 0.02);
+    for (int status = 0; status <= JOB_FAILS; status++)
+        CHECK_NEAR(sums.by_status[1][status] / sums.gpu_s, known_mixes[0].statuses[1][status] / 100, 0.02);
 }
 
 /* Nothing is published of PAI's. */
 TEST(jobs_of_unknown_fate_complete)
 {
-    CHECK(sum_shares("pai", 1, 1000).by_fate[0][JOB_COMPLETES] == 1000);
+    CHECK(sum_shares("pai", 1, 1000).by_status[0][JOB_COMPLETES] == 1000);
 }
 
 /* Hours and weekdays average out over whole weeks. */

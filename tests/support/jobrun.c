@@ -134,7 +134,7 @@ static void checker_notify(void *state, const struct cluster_view *view, const s
                    [JOB_EVENT_PREEMPT] = {JOB_PENDING, +1, -1},
                    [JOB_EVENT_FINISH] = {JOB_FINISHED, 0, -1},
                    [JOB_EVENT_RESIZE] = {JOB_RUNNING, 0, 0},
-                   [JOB_EVENT_PACE] = {JOB_RUNNING, 0, 0}};
+                   [JOB_EVENT_SPEED] = {JOB_RUNNING, 0, 0}};
     struct checker *checker = state;
     CHECK_EQ_INT(note->job->state, effects[note->event].state);
     checker->n_pending += effects[note->event].pending;
@@ -147,7 +147,7 @@ static void checker_notify(void *state, const struct cluster_view *view, const s
     checker->in_use += *held;
     if (note->job->held_gpus != floor(note->job->held_gpus)) *checker->params.parts = true;
     check_view(checker, view);
-    if (note->event < JOB_EVENT_RESIZE || checker->inner->hears_pace)
+    if (note->event < JOB_EVENT_RESIZE || checker->inner->wants_speed_events)
         checker->inner->notify(checker->inner_state, view, note);
 }
 
@@ -194,7 +194,7 @@ static struct scheduler checker_of(const struct scheduler *inner)
     checker.decide = checker_decide;
     checker.prepare = checker_prepare;
     if (inner->finish != NULL) checker.finish = checker_finish;
-    checker.hears_pace = true;
+    checker.wants_speed_events = true;
     if (inner->wants_sizes != NULL) checker.wants_sizes = checker_wants_sizes;
     return checker;
 }
@@ -344,7 +344,7 @@ static void on_disturb(struct engine *engine, struct owner *owner, sim_ns now)
         CHECK_EQ_INT(job_interrupt(job, now, 0, "a disturbance"), 0);
     } else if (job != NULL) {
         job->holder.speed_frac = disturber->n % 4 == 1 ? 0.5 : 1.25;
-        job->holder.ops->respeed(&job->holder, now);
+        job->holder.ops->speed_changed(&job->holder, now);
     }
     if (!jobs_done(disturber->jobs))
         engine_schedule(engine, now + disturber->every_ns, PRIORITY_JOB_FINISH, on_disturb, owner);

@@ -159,13 +159,13 @@ bool file_trace_names(struct reader *reader, int id, int group, int user, int ty
     return job->group != NULL && job->user != NULL && job->type != NULL;
 }
 
-enum job_fate file_trace_fate(struct reader *reader, int column, const struct fate_word *words)
+enum job_status file_trace_status(struct reader *reader, int column, const struct status_word *words)
 {
     if (!reader_has(reader, column)) return JOB_COMPLETES;
     const struct csv_field text = reader_text(reader, column);
     for (; words->beginning != NULL; words++) {
         const size_t length = strlen(words->beginning);
-        if (text.n_chars >= length && memcmp(text.chars, words->beginning, length) == 0) return words->fate;
+        if (text.n_chars >= length && memcmp(text.chars, words->beginning, length) == 0) return words->status;
     }
     reader_note(reader, "unknown-state", "jobs in a state that is not known taken for completed");
     return JOB_COMPLETES;

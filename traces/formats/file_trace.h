@@ -46,14 +46,14 @@ enum row_result file_trace_job(struct reader *reader, struct job_record *job);
 bool file_trace_names(struct reader *reader, int id, int group, int user, int type, struct job_record *job);
 
 /* A job status as a log spells it, by the beginning of the word. */
-struct fate_word {
+struct status_word {
     const char *beginning;
-    enum job_fate fate;
+    enum job_status status;
 };
 
 /* The final status in the field: JOB_COMPLETES if it is empty or matches none of the words, which is counted. The last
  * word is NULL. */
-enum job_fate file_trace_fate(struct reader *reader, int column, const struct fate_word *words);
+enum job_status file_trace_status(struct reader *reader, int column, const struct status_word *words);
 
 /* --- Prefix blocks --- */
 

@@ -87,7 +87,7 @@ enum {
     SLURM_COLUMNS
 };
 
-static const struct fate_word slurm_states[] = {
+static const struct status_word slurm_states[] = {
     {"COMPLETED", JOB_COMPLETES}, {"CANCELLED", JOB_IS_CANCELLED}, {"FAILED", JOB_FAILS},        {"TIMEOUT", JOB_FAILS},
     {"NODE_FAIL", JOB_FAILS},     {"BOOT_FAIL", JOB_FAILS},        {"OUT_OF_MEMORY", JOB_FAILS}, {NULL, JOB_COMPLETES}};
 
@@ -113,7 +113,7 @@ static enum row_result slurm_row(struct reader *reader, union trace_record *reco
         (reader_has(reader, SLURM_NODES) && !reader_i32(reader, SLURM_NODES, 0, INT32_MAX, &job->nodes)) ||
         !file_trace_names(reader, SLURM_ID, SLURM_GROUP, SLURM_USER, SLURM_TYPE, job))
         return ROW_BAD;
-    job->fate = file_trace_fate(reader, SLURM_STATE, slurm_states);
+    job->status = file_trace_status(reader, SLURM_STATE, slurm_states);
     const int ran = slurm_run_time(reader, &job->duration_ns);
     if (ran == 0) return reader_leave_out(reader, "never-started", "jobs that never started left out");
     return ran < 0 ? ROW_BAD : file_trace_job(reader, job);
@@ -239,7 +239,7 @@ static const struct csv_column pai_columns[PAI_COLUMNS] = {
     {.name = "status"}};
 static const int pai_positions[PAI_COLUMNS] = {4, 5, 2, 8, 9, 3};
 
-static const struct fate_word pai_states[] = {
+static const struct status_word pai_states[] = {
     {"Terminated", JOB_COMPLETES}, {"Failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
 
 static bool pai_gpus(struct reader *reader, struct job_record *job)
@@ -269,7 +269,7 @@ static enum row_result pai_row(struct reader *reader, union trace_record *record
         !read_run_time(reader, PAI_START, job->submit_ns, PAI_END, TIME_S, &job->duration_ns) ||
         !pai_gpus(reader, job) || (job->group = reader_intern(reader, PAI_GPU_TYPE)) == NULL)
         return ROW_BAD;
-    job->fate = file_trace_fate(reader, PAI_STATUS, pai_states);
+    job->status = file_trace_status(reader, PAI_STATUS, pai_states);
     return file_trace_job(reader, job);
 }
 
@@ -332,7 +332,7 @@ static enum row_result swf_row(struct reader *reader, union trace_record *record
     job->gpus = requested > 0 ? requested : allocated;
     if (job->gpus <= 0) return reader_leave_out(reader, "no-processors", "jobs without processors left out");
     if (job->estimate_ns < 0) job->estimate_ns = 0;
-    job->fate = status == SWF_FAILED ? JOB_FAILS : status == SWF_CANCELLED ? JOB_IS_CANCELLED : JOB_COMPLETES;
+    job->status = status == SWF_FAILED ? JOB_FAILS : status == SWF_CANCELLED ? JOB_IS_CANCELLED : JOB_COMPLETES;
     return file_trace_job(reader, job);
 }
 

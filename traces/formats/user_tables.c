@@ -174,7 +174,7 @@ const struct trace_format trace_csv = {.name = "csv",
  * (group, user, type), completed (fate; the other two are cancelled and failed). */
 enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, JOB_COLUMNS };
 
-static const struct fate_word fates[] = {
+static const struct status_word statuses[] = {
     {"completed", JOB_COMPLETES}, {"cancelled", JOB_IS_CANCELLED}, {"failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
 
 struct csv_jobs_params {
@@ -195,7 +195,7 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
     if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
     if (!read_optional_i32(reader, NODES, INT32_MAX, &job->nodes)) return false;
     if (!read_optional_i32(reader, GPU_MILLI, 1000, &job->gpu_milli)) return false;
-    job->fate = file_trace_fate(reader, FATE, fates);
+    job->status = file_trace_status(reader, FATE, statuses);
     return file_trace_names(reader, ID, GROUP, USER, TYPE, job);
 }
 

@@ -36,7 +36,7 @@ struct job_kinds {
 /* --- Mixes --- */
 
 /* Of a fate against completing: at_1 times (GPU-seconds that the job takes)^power. */
-struct fate_odds {
+struct status_odds {
     double at_1, power;
 };
 
@@ -50,7 +50,7 @@ struct job_mix {
     const struct cdf_point *gpus;      /* CDF_STEPS */
     const struct cdf_point *shares; /* of jobs of one GPU, in 1/1000 of it, CDF_STEPS; none: all take the whole GPU */
     double correlation;             /* of the normal scores of run time and GPUs */
-    struct fate_odds cancelled, failed;
+    struct status_odds cancelled, failed;
 };
 
 /* In the order of job_mix_names. */

@@ -234,10 +234,10 @@ struct generator {
     const struct job_mix *mix;
     const char *where;
     struct arrivals *arrivals;
-    struct job_law *law;                /* NULL: of no kinds */
-    struct deck deck;                   /* of sizes, with a law */
-    struct rng rng;                     /* stream "NAME.jobs" */
-    double fate_fracs[MAX_LOG2_GPU_S];  /* the latest, by log2 of the GPU-seconds; first of stream "NAME.fates" */
+    struct job_law *law;                  /* NULL: of no kinds */
+    struct deck deck;                     /* of sizes, with a law */
+    struct rng rng;                       /* stream "NAME.jobs" */
+    double status_fracs[MAX_LOG2_GPU_S];  /* the latest, by log2 of the GPU-seconds; first of stream "NAME.fates" */
     struct notes notes;
     int64_t n;
 };
@@ -268,20 +268,20 @@ static struct job_draw draw_of_law(struct generator *generator)
 
 /* Even over the jobs of about the same GPU time, of which the largest few decide what share of it is whose: the
  * fractions of multiples of the golden ratio, from a random one on. */
-static double fate_frac(struct generator *generator, double gpu_s)
+static double status_frac(struct generator *generator, double gpu_s)
 {
-    double *last = &generator->fate_fracs[ilogb(gpu_s)];
+    double *last = &generator->status_fracs[ilogb(gpu_s)];
     *last += GOLDEN_FRAC;
     if (*last >= 1) *last -= 1;
     return *last;
 }
 
-static enum job_fate draw_fate(struct generator *generator, double gpu_s)
+static enum job_status draw_status(struct generator *generator, double gpu_s)
 {
     const struct job_mix *mix = generator->mix;
     const double cancelled = mix->cancelled.at_1 * pow(gpu_s, mix->cancelled.power);
     const double failed = mix->failed.at_1 * pow(gpu_s, mix->failed.power);
-    const double drawn = fate_frac(generator, gpu_s) * (1 + cancelled + failed);
+    const double drawn = status_frac(generator, gpu_s) * (1 + cancelled + failed);
     if (drawn < cancelled) return JOB_IS_CANCELLED;
     return drawn < cancelled + failed ? JOB_FAILS : JOB_COMPLETES;
 }
@@ -297,7 +297,7 @@ static void draw_job(struct generator *generator, struct job_record *job)
     job->gpus = limit_gpus(generator, (int32_t)draw.gpus);
     job->gpu_milli = shared ? (int32_t)cdf_quantile(mix->shares, mix->n_shares, CDF_STEPS, share_frac) : 1000;
     job->duration_ns = job->estimate_ns = sim_ns_from_s(run_s);
-    job->fate = draw_fate(generator, run_s * draw.gpus);
+    job->status = draw_status(generator, run_s * draw.gpus);
 }
 
 static int generator_next(struct stream *stream, union trace_record *record, struct diag *diag)
@@ -366,8 +366,8 @@ static int generator_init(struct generator *generator, const struct generate_job
     generator->mix = &job_mixes[params->mix];
     generator->where = options->where;
     generator->rng = stream_of(options, "jobs");
-    struct rng fates = stream_of(options, "fates");
-    for (size_t i = 0; i < MAX_LOG2_GPU_S; i++) generator->fate_fracs[i] = rng_uniform(&fates);
+    struct rng statuses = stream_of(options, "fates");
+    for (size_t i = 0; i < MAX_LOG2_GPU_S; i++) generator->status_fracs[i] = rng_uniform(&statuses);
     deck_init(&generator->deck);
     int code = generate_end_check(&params->end, options->where, diag);
     if (code == 0) code = open_arrivals(params, options, &generator->arrivals, diag);

@@ -36,30 +36,30 @@ const struct power_class_info *power_class_info(enum power_class class)
 }
 
 /* The law that values of a class make on a GPU. */
-static struct power_law power_law_of(enum power_class class, const double *values, const struct gpu_spec *gpu)
+static struct power_model power_model_of(enum power_class class, const double *values, const struct gpu_spec *gpu)
 {
     if (class == POWER_ACTIVITY)
-        return (struct power_law){.context_w = gpu->context_w, .limit_w = gpu->tdp_w, .active_w = values[POWER_ACTIVE],
-                                  .compute_w = values[POWER_COMPUTE], .memory_w = values[POWER_MEMORY],
-                                  .voltage_floor = 1.0};
-    return (struct power_law){.context_w = values[CLOCK_CONTEXT], .limit_w = (double)INFINITY, .active_w = values[CLOCK_ACTIVE],
-                              .memory_w = values[CLOCK_MEMORY], .voltage_floor = values[CLOCK_FLOOR],
-                              .voltage_knee = values[CLOCK_KNEE]};
+        return (struct power_model){.context_w = gpu->context_w, .limit_w = gpu->tdp_w,
+                                    .active_w = values[POWER_ACTIVE], .compute_w = values[POWER_COMPUTE],
+                                    .memory_w = values[POWER_MEMORY], .voltage_floor = 1.0};
+    return (struct power_model){.context_w = values[CLOCK_CONTEXT], .limit_w = (double)INFINITY,
+                                .active_w = values[CLOCK_ACTIVE], .memory_w = values[CLOCK_MEMORY],
+                                .voltage_floor = values[CLOCK_FLOOR], .voltage_knee = values[CLOCK_KNEE]};
 }
 
 /* Watts of a row, by its phases. */
-static double power_row_w(const struct power_law *law, const struct power_row *row)
+static double power_row_w(const struct power_model *model, const struct power_row *row)
 {
     double watts = 0.0;
     for (size_t i = 0; i < row->n_phases; i++)
-        watts += row->phases[i].time_frac * power_draw_w(law, &row->phases[i].load);
+        watts += row->phases[i].time_frac * power_draw_w(model, &row->phases[i].load);
     return watts;
 }
 
 static struct power_state cap_state(const double *values, const struct power_cap_row *row, const struct gpu_spec *gpu)
 {
-    const struct power_law law = power_law_of(POWER_CLOCK, values, gpu);
-    return power_job_under_cap(&law, values[CLOCK_SHARE], row->uncapped_w, row->cap_w);
+    const struct power_model model = power_model_of(POWER_CLOCK, values, gpu);
+    return power_job_under_cap(&model, values[CLOCK_SHARE], row->uncapped_w, row->cap_w);
 }
 
 /* --- The minimum of a function of a few bounded parameters --- */
@@ -186,12 +186,12 @@ static double soft_square(double predicted, double measured)
 static double activity_loss(const void *context, const double *values)
 {
     const struct rows *all = context;
-    const struct power_law law = power_law_of(POWER_ACTIVITY, values, all->gpu);
+    const struct power_model model = power_model_of(POWER_ACTIVITY, values, all->gpu);
     double sum = 0.0;
     for (size_t i = 0; i < all->n_rows; i++) {
         const struct power_row *row = &all->rows[i];
         if (all->held_out != NULL && strcmp(row->group, all->held_out) == 0) continue;
-        sum += soft_square(power_row_w(&law, row), row->measured_w);
+        sum += soft_square(power_row_w(&model, row), row->measured_w);
     }
     return sum;
 }
@@ -226,13 +226,13 @@ static void add_error(struct power_errors *errors, const char *name, double *val
 static void add_activity_errors(const struct rows *all, const double *values, const char *group, const char *part,
                                 double *scratch, struct power_errors *errors)
 {
-    const struct power_law law = power_law_of(POWER_ACTIVITY, values, all->gpu);
+    const struct power_model model = power_model_of(POWER_ACTIVITY, values, all->gpu);
     size_t n = 0;
     for (size_t i = 0; i < all->n_rows; i++) {
         const struct power_row *row = &all->rows[i];
         if ((group != NULL && strcmp(row->group, group) != 0) || (part != NULL && strcmp(row->part, part) != 0))
             continue;
-        scratch[n++] = power_row_w(&law, row) / row->measured_w - 1.0;
+        scratch[n++] = power_row_w(&model, row) / row->measured_w - 1.0;
     }
     add_error(errors, group != NULL ? group : part != NULL ? part : "all", scratch, n);
 }
@@ -297,10 +297,10 @@ static int hold_out(struct rows *all, const struct search *search, double *scrat
         if (!is_first_group(all, i)) continue;
         all->held_out = all->rows[i].group;
         code = search_run(search, values);
-        const struct power_law law = power_law_of(POWER_ACTIVITY, values, all->gpu);
+        const struct power_model model = power_model_of(POWER_ACTIVITY, values, all->gpu);
         for (size_t k = i; k < all->n_rows; k++)
             if (strcmp(all->rows[k].group, all->held_out) == 0)
-                together[n++] = power_row_w(&law, &all->rows[k]) / all->rows[k].measured_w - 1.0;
+                together[n++] = power_row_w(&model, &all->rows[k]) / all->rows[k].measured_w - 1.0;
         if (code == 0) add_activity_errors(all, values, all->held_out, NULL, scratch, errors);
     }
     all->held_out = NULL;

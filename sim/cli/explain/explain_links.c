@@ -15,7 +15,7 @@ struct node_type {
     int32_t n_gpus;
     bool has_next;    /* a node of the same type, over the network */
     struct gpu_spec gpu;
-    struct topology_seat all, one, next_all, next, far_all, far;
+    struct topology_placement all, one, next_all, next, far_all, far;
 };
 
 struct ways {
@@ -100,8 +100,8 @@ static int add_tier(struct ways *ways, const struct node_type *type, struct tier
     return add_rates(ways, end, end, all_end, all_end);
 }
 
-static int add_gpus(struct ways *ways, const struct node_type *type, const struct topology_seat *seat,
-                    const struct topology_seat *all)
+static int add_gpus(struct ways *ways, const struct node_type *type, const struct topology_placement *seat,
+                    const struct topology_placement *all)
 {
     const struct topology_end from = {&type->one, NULL}, from_all = {&type->all, NULL};
     return add_rates(ways, from, (struct topology_end){seat, NULL}, from_all, (struct topology_end){all, NULL});
@@ -147,16 +147,16 @@ static int add_type(struct ways *ways, const struct node_type *type)
 static int sit(struct ways *ways, struct node_type *type)
 {
     const int32_t n = type->n_gpus, next = type->first < 0 ? -1 : type->first + 1;
-    int code = topology_sit(ways->topology, &type->all, type->first, n, &type->gpu);
-    if (code == 0 && type->has_next) code = topology_sit(ways->topology, &type->far_all, next, n, &type->gpu);
+    int code = topology_placement_add(ways->topology, &type->all, type->first, n, &type->gpu);
+    if (code == 0 && type->has_next) code = topology_placement_add(ways->topology, &type->far_all, next, n, &type->gpu);
     struct topology_gpu **turned = arena_alloc(ways->arena, (size_t)n * sizeof(*turned));
     if (turned == NULL) code = SIM_E_NOMEM;
     if (code != 0) return code;
     for (int32_t i = 0; i < n; i++) turned[i] = type->all.gpus[(i + 1) % n];
-    type->next_all = (struct topology_seat){ways->topology, n, turned};
-    type->next = (struct topology_seat){ways->topology, 1, turned};
-    type->one = (struct topology_seat){ways->topology, 1, type->all.gpus};
-    type->far = (struct topology_seat){ways->topology, 1, type->far_all.gpus};
+    type->next_all = (struct topology_placement){ways->topology, n, turned};
+    type->next = (struct topology_placement){ways->topology, 1, turned};
+    type->one = (struct topology_placement){ways->topology, 1, type->all.gpus};
+    type->far = (struct topology_placement){ways->topology, 1, type->far_all.gpus};
     return 0;
 }
 

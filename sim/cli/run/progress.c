@@ -23,7 +23,7 @@ static void print_clock(FILE *err, double seconds)
     fprintf(err, "%02" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
 }
 
-void progress_look(void *context, const struct world_progress *state)
+void progress_update(void *context, const struct world_progress *state)
 {
     struct progress *progress = context;
     if (!progress->is_shown) return;

@@ -18,7 +18,7 @@ struct progress {
 void progress_init(struct progress *progress, FILE *err, bool quiet, sim_ns until_ns);
 
 /* A progress callback of a world; `progress` is a struct progress. */
-void progress_look(void *progress, const struct world_progress *state);
+void progress_update(void *progress, const struct world_progress *state);
 
 /* Wipes the line. */
 void progress_end(struct progress *progress);

@@ -34,8 +34,8 @@ static int create_world(struct running *running)
         .strict_domain = running->options->strict_domain,
         .check = running->options->check_events,
         .interrupt = running->cli->interrupt,
-        .look = progress_look,
-        .look_context = &running->progress,
+        .progress = progress_update,
+        .progress_context = &running->progress,
     };
     return world_create(&running->setup->scenario, &options, &running->world, &running->cli->diag);
 }

@@ -158,12 +158,12 @@ int trace_caches_run(struct trace_caches *caches, struct block_log *log, struct 
     if (log->n_blocks == 0)
         return diag_error(diag, SIM_E_DATA, "--prefix-cache", "the format 'mooncake' has them",
                           "the trace does not name the blocks of its prompts");
-    bool foretold = false;
-    for (size_t i = 0; i < caches->n; i++) foretold |= (caches->items[i].setting.evictor->oracle & ORACLE_FUTURE) != 0;
-    int code = foretold ? block_log_future(log, &future) : 0;
+    bool predicted = false;
+    for (size_t i = 0; i < caches->n; i++) predicted |= (caches->items[i].setting.evictor->oracle & ORACLE_FUTURE) != 0;
+    int code = predicted ? block_log_future(log, &future) : 0;
     for (size_t i = 0; i < caches->n && code == 0; i++) {
         struct trace_cache *cache = &caches->items[i];
-        code = cache_stat_run(log, foretold ? &future : NULL, &cache->setting, &cache->found, diag);
+        code = cache_stat_run(log, predicted ? &future : NULL, &cache->setting, &cache->found, diag);
     }
     return code;
 }

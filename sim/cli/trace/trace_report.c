@@ -41,10 +41,10 @@ static void add_values(const struct trace_stat *stat, bool requests, struct answ
     } else {
         add_value(&table, "gpu_s", "GPU s", stat->gpu_s);
         add_value(&table, "cpu_jobs", NULL, (double)stat->n_cpu_jobs);
-        add_value(&table, "cancelled_jobs", NULL, (double)stat->fates[JOB_IS_CANCELLED].n);
-        add_value(&table, "cancelled_gpu_s", "GPU s", stat->fates[JOB_IS_CANCELLED].gpu_s);
-        add_value(&table, "failed_jobs", NULL, (double)stat->fates[JOB_FAILS].n);
-        add_value(&table, "failed_gpu_s", "GPU s", stat->fates[JOB_FAILS].gpu_s);
+        add_value(&table, "cancelled_jobs", NULL, (double)stat->statuses[JOB_IS_CANCELLED].n);
+        add_value(&table, "cancelled_gpu_s", "GPU s", stat->statuses[JOB_IS_CANCELLED].gpu_s);
+        add_value(&table, "failed_jobs", NULL, (double)stat->statuses[JOB_FAILS].n);
+        add_value(&table, "failed_gpu_s", "GPU s", stat->statuses[JOB_FAILS].gpu_s);
     }
     add_value(&table, "rank_correlation", NULL, stat->rank_correlation);
     answer_members(answer, &table);

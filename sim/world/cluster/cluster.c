@@ -31,7 +31,7 @@ static int make_nodes(struct cluster *cluster, const struct node_spec *list)
 }
 
 /* Creates a stock of equal nodes. */
-static int stock_equal_nodes(struct cluster *cluster, int64_t cpu_milli, int64_t memory_bytes)
+static int make_equal_resources(struct cluster *cluster, int64_t cpu_milli, int64_t memory_bytes)
 {
     struct node_spec *specs = mem_alloc((size_t)cluster->n_nodes * sizeof *specs);
     if (specs == NULL) return SIM_E_NOMEM;
@@ -39,18 +39,18 @@ static int stock_equal_nodes(struct cluster *cluster, int64_t cpu_milli, int64_t
         specs[i] = (struct node_spec){.gpus = cluster->gpus_per_node, .cpu_milli = cpu_milli,
                                       .memory_bytes = memory_bytes,
                                       .gpu_model = cluster->gpu != NULL ? cluster->gpu : ""};
-    const int code = stock_create(specs, cluster->n_nodes, cluster->models, &cluster->stock);
+    const int code = node_resources_create(specs, cluster->n_nodes, cluster->models, &cluster->resources);
     mem_free(specs);
     return code;
 }
 
-static int stock_nodes(struct cluster *cluster, const struct node_type_config *type, const struct node_spec *list)
+static int make_resources(struct cluster *cluster, const struct node_type_config *type, const struct node_spec *list)
 {
     const double cpus = type->cpus_per_node, memory_bytes = type->memory_per_node_bytes;
-    if (list != NULL) return stock_create(list, cluster->n_nodes, cluster->models, &cluster->stock);
+    if (list != NULL) return node_resources_create(list, cluster->n_nodes, cluster->models, &cluster->resources);
     if (!(cpus > 0) && !(memory_bytes > 0)) return 0;
-    return stock_equal_nodes(cluster, cpus > 0 ? (int64_t)(cpus * 1000 + 0.5) : INT64_MAX,
-                             memory_bytes > 0 ? (int64_t)memory_bytes : INT64_MAX);
+    return make_equal_resources(cluster, cpus > 0 ? (int64_t)(cpus * 1000 + 0.5) : INT64_MAX,
+                                memory_bytes > 0 ? (int64_t)memory_bytes : INT64_MAX);
 }
 
 static bool is_down(const struct cluster *cluster, int32_t node)
@@ -59,20 +59,21 @@ static bool is_down(const struct cluster *cluster, int32_t node)
 }
 
 /* Takes from a free stock what services already hold on a node. */
-static void fill_stock_from_counts(struct cluster *cluster, int32_t node)
+static void fill_resources_from_counts(struct cluster *cluster, int32_t node)
 {
-    const int32_t away = is_down(cluster, node) ? cluster->node_down_gpus[node] : 0;
-    stock_take_group(cluster->stock, node, cluster->gpus_per_node - cluster->node_free_gpus[node] - away);
-    if (is_down(cluster, node)) stock_remove_node(cluster->stock, node);
+    const int32_t n_withdrawn = is_down(cluster, node) ? cluster->node_down_gpus[node] : 0;
+    node_resources_take_group(cluster->resources, node,
+                              cluster->gpus_per_node - cluster->node_free_gpus[node] - n_withdrawn);
+    if (is_down(cluster, node)) node_resources_remove_node(cluster->resources, node);
 }
 
-int cluster_take_stock(struct cluster *cluster)
+int cluster_track_resources(struct cluster *cluster)
 {
     int code = 0;
     for (; code == 0 && cluster != NULL; cluster = cluster->next) {
-        if (cluster->stock != NULL || cluster->n_nodes == 0) continue;
-        code = stock_equal_nodes(cluster, INT64_MAX, INT64_MAX);
-        for (int32_t node = 0; code == 0 && node < cluster->n_nodes; node++) fill_stock_from_counts(cluster, node);
+        if (cluster->resources != NULL || cluster->n_nodes == 0) continue;
+        code = make_equal_resources(cluster, INT64_MAX, INT64_MAX);
+        for (int32_t node = 0; code == 0 && node < cluster->n_nodes; node++) fill_resources_from_counts(cluster, node);
     }
     return code;
 }
@@ -94,7 +95,7 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
     cluster->n_nodes = (int32_t)type->nodes;
     cluster->gpus_per_node = (int32_t)type->gpus_per_node;
     const int code = make_nodes(cluster, list);
-    return code < 0 ? code : stock_nodes(cluster, type, list);
+    return code < 0 ? code : make_resources(cluster, type, list);
 }
 
 int cluster_create(const struct cluster_config *config, struct cluster **out)
@@ -114,12 +115,12 @@ int cluster_create(const struct cluster_config *config, struct cluster **out)
         last->next->first_node = last->first_node + last->n_nodes;
         last = last->next;
     }
-    bool has_stock = false;
+    bool has_resources = false;
     for (last = *out; last != NULL; last = last->next) {
         last->nodes_per_rack = (int32_t)config->nodes_per_rack;
-        has_stock = has_stock || last->stock != NULL;
+        has_resources = has_resources || last->resources != NULL;
     }
-    if (code == 0 && has_stock) code = cluster_take_stock(*out);
+    if (code == 0 && has_resources) code = cluster_track_resources(*out);
     if (code == 0) return 0;
     cluster_destroy(*out);
     *out = NULL;
@@ -136,7 +137,7 @@ void cluster_destroy(struct cluster *cluster)
     mem_free(cluster->nodes_by_free);
     mem_free(cluster->node_free_gpus);
     mem_free(cluster->node_down_gpus);
-    stock_destroy(cluster->stock);
+    node_resources_destroy(cluster->resources);
     mem_free(cluster->fragmentation.milli);
     pool_fini(&cluster->allocations);
     mem_free(cluster);
@@ -157,7 +158,7 @@ static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
         level_set(&cluster->first->site_ugpus, now, cluster->first->site_ugpus.value + ugpus);
     if (cluster->node_free_gpus != NULL)
         cluster->free_gpus = cluster->total_gpus - cluster->down_gpus -
-                             (in_use + (cluster->stock == NULL ? GPU_MICRO - 1 : 0)) / GPU_MICRO;
+                             (in_use + (cluster->resources == NULL ? GPU_MICRO - 1 : 0)) / GPU_MICRO;
     if (cluster->fragmentation.tasks != NULL)
         level_set(&cluster->fragmentation.ugpus, now, llround(cluster->fragmentation.sum_milli * 1000));
     SIM_REQUIRE(in_use >= 0 && cluster->free_gpus >= 0 && cluster->free_gpus <= cluster->total_gpus);
@@ -175,7 +176,7 @@ static void take_on_node(struct cluster *cluster, int32_t node, int32_t gpus)
 static void measure_node(struct cluster *cluster, int32_t node)
 {
     struct fragmentation *fragmentation = &cluster->fragmentation;
-    const struct node_view *of = &cluster->stock->nodes[node];
+    const struct node_view *of = &cluster->resources->nodes[node];
     const struct frag_node left = {of->gpu_left_milli, of->gpus, of->gpu_model, of->cpu_left_milli};
     const double milli = fragmentation_milli(&left, fragmentation->tasks, fragmentation->n_tasks);
     fragmentation->sum_milli += milli - fragmentation->milli[node];
@@ -185,7 +186,7 @@ static void measure_node(struct cluster *cluster, int32_t node)
 int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task *tasks, int32_t n_tasks)
 {
     struct fragmentation *fragmentation = &cluster->fragmentation;
-    if (cluster->stock == NULL) return 0;
+    if (cluster->resources == NULL) return 0;
     fragmentation->milli = mem_zalloc((size_t)cluster->n_nodes, sizeof *fragmentation->milli);
     if (fragmentation->milli == NULL) return SIM_E_NOMEM;
     fragmentation->tasks = tasks;
@@ -196,9 +197,9 @@ int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task 
 }
 
 /* Updates the counts of a node from its stock. */
-static void update_counts_from_stock(struct cluster *cluster, int32_t node)
+static void update_counts_from_resources(struct cluster *cluster, int32_t node)
 {
-    const int32_t taken = cluster->node_free_gpus[node] - cluster->stock->nodes[node].free_gpus;
+    const int32_t taken = cluster->node_free_gpus[node] - cluster->resources->nodes[node].free_gpus;
     if (taken != 0) take_on_node(cluster, node, taken);
     if (cluster->fragmentation.tasks != NULL) measure_node(cluster, node);
 }
@@ -206,15 +207,15 @@ static void update_counts_from_stock(struct cluster *cluster, int32_t node)
 /* Updates the counts of a node: from its stock if there is one, else by `gpus`. */
 static void move_group(struct cluster *cluster, int32_t node, int32_t gpus)
 {
-    if (cluster->stock != NULL)
-        update_counts_from_stock(cluster, node);
+    if (cluster->resources != NULL)
+        update_counts_from_resources(cluster, node);
     else
         take_on_node(cluster, node, gpus);
 }
 
 int32_t cluster_node_gpus(const struct cluster *cluster, int32_t node)
 {
-    return cluster->stock != NULL ? cluster->stock->nodes[node].gpus : cluster->gpus_per_node;
+    return cluster->resources != NULL ? cluster->resources->nodes[node].gpus : cluster->gpus_per_node;
 }
 
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
@@ -223,7 +224,7 @@ int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
     for (int32_t free = gpus; free <= cluster->gpus_per_node; free++) {
         int32_t node = cluster_next_node(cluster, free, free, 0);
         if (node < 0) continue;
-        if (cluster->stock != NULL) stock_take_group(cluster->stock, node, gpus);
+        if (cluster->resources != NULL) node_resources_take_group(cluster->resources, node, gpus);
         move_group(cluster, node, gpus);
         count(cluster, now, (int64_t)gpus * GPU_MICRO);
         cluster->group_gpus += gpus;
@@ -296,7 +297,7 @@ double cluster_free_amount(const struct cluster *cluster)
 static void withdraw(struct cluster *cluster, int32_t node)
 {
     const int32_t gpus = cluster->node_free_gpus[node];
-    if (cluster->stock != NULL) stock_remove_node(cluster->stock, node);
+    if (cluster->resources != NULL) node_resources_remove_node(cluster->resources, node);
     move_group(cluster, node, gpus);
     cluster->node_down_gpus[node] += gpus;
     cluster->down_gpus += gpus;
@@ -313,7 +314,7 @@ void cluster_remove_node(struct cluster *cluster, int32_t node)
 void cluster_return_node(struct cluster *cluster, int32_t node)
 {
     const int32_t gpus = cluster->node_down_gpus[node];
-    if (cluster->stock != NULL) stock_return_node(cluster->stock, node);
+    if (cluster->resources != NULL) node_resources_return_node(cluster->resources, node);
     move_group(cluster, node, -gpus);
     cluster->node_down_gpus[node] = -1;
     cluster->down_gpus -= gpus;
@@ -323,7 +324,7 @@ void cluster_return_node(struct cluster *cluster, int32_t node)
 
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
 {
-    if (cluster->stock != NULL) stock_give_group(cluster->stock, node, gpus);
+    if (cluster->resources != NULL) node_resources_release_group(cluster->resources, node, gpus);
     move_group(cluster, node, -gpus);
     count(cluster, now, -(int64_t)gpus * GPU_MICRO);
     cluster->group_gpus -= gpus;
@@ -357,15 +358,15 @@ static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)
 /* Takes a part of an allocation. Returns whether it was free. */
 static bool hold(struct cluster *cluster, struct allocation *part)
 {
-    if (cluster->stock == NULL && !is_free(cluster, part->node, part->gpus)) return false;
-    if (cluster->stock != NULL && !stock_take(cluster->stock, &part->holding)) return false;
+    if (cluster->resources == NULL && !is_free(cluster, part->node, part->gpus)) return false;
+    if (cluster->resources != NULL && !node_resources_take(cluster->resources, &part->details)) return false;
     move_group(cluster, part->node, part->gpus);
     return true;
 }
 
 static void let_go(struct cluster *cluster, const struct allocation *part)
 {
-    if (cluster->stock != NULL) stock_give(cluster->stock, &part->holding);
+    if (cluster->resources != NULL) node_resources_release(cluster->resources, &part->details);
     move_group(cluster, part->node, -part->gpus);
 }
 
@@ -377,25 +378,27 @@ static void give_back(struct cluster *cluster, struct allocation *allocation)
 }
 
 /* The part of a placement on its i-th node. */
-static struct allocation portion_of(const struct job_demand *demand, const struct placement *placement, int32_t i)
+static struct allocation portion_of(const struct resource_request *request, const struct placement *placement,
+                                    int32_t i)
 {
     const int32_t node = placement->nodes[i], gpus = placement->gpus[i];
     return (struct allocation){.node = node,
                                .gpus = gpus,
-                               .holding = {.node = node, .gpus = gpus, .gpu_milli = demand->gpu_milli,
+                               .details = {.node = node, .gpus = gpus, .gpu_milli = request->gpu_milli,
                                            .gpu = placement->gpu,
-                                           .cpu_milli = job_demand_share(demand->cpu_milli, gpus, demand->gpus),
-                                           .memory_bytes = job_demand_share(demand->memory_bytes, gpus, demand->gpus)}};
+                                           .cpu_milli = resource_request_share(request->cpu_milli, gpus, request->gpus),
+                                           .memory_bytes = resource_request_share(request->memory_bytes, gpus,
+                                                                                  request->gpus)}};
 }
 
-static int take_parts(struct cluster *cluster, const struct job_demand *demand, const struct placement *placement,
-                      struct allocation **allocation)
+static int take_parts(struct cluster *cluster, const struct resource_request *request,
+                      const struct placement *placement, struct allocation **allocation)
 {
-    int64_t missing = demand->gpus;
+    int64_t missing = request->gpus;
     for (int32_t i = placement->n - 1; i >= 0; i--) {
         struct allocation *part = pool_take(&cluster->allocations);
         if (part == NULL) return SIM_E_NOMEM;
-        *part = portion_of(demand, placement, i);
+        *part = portion_of(request, placement, i);
         if (!hold(cluster, part)) {
             pool_give(&cluster->allocations, part);
             return SIM_E_POLICY;
@@ -404,17 +407,17 @@ static int take_parts(struct cluster *cluster, const struct job_demand *demand, 
         *allocation = part;
         missing -= part->gpus;
     }
-    const bool nowhere = placement->n == 0 && (demand->cpu_milli > 0 || demand->memory_bytes > 0);
+    const bool nowhere = placement->n == 0 && (request->cpu_milli > 0 || request->memory_bytes > 0);
     return missing == 0 && !nowhere ? 0 : SIM_E_POLICY;
 }
 
-int cluster_take_demand(struct cluster *cluster, sim_ns now, const struct job_demand *demand,
-                        const struct placement *placement, struct allocation **allocation)
+int cluster_take_request(struct cluster *cluster, sim_ns now, const struct resource_request *request,
+                         const struct placement *placement, struct allocation **allocation)
 {
-    const int64_t ugpus = (int64_t)demand->gpus * demand->gpu_milli * (GPU_MICRO / 1000);
+    const int64_t ugpus = (int64_t)request->gpus * request->gpu_milli * (GPU_MICRO / 1000);
     *allocation = NULL;
     if (!cluster_has_free(cluster, ugpus)) return SIM_E_POLICY;
-    const int code = take_parts(cluster, demand, placement, allocation);
+    const int code = take_parts(cluster, request, placement, allocation);
     if (code == 0) {
         count(cluster, now, ugpus);
     } else {
@@ -427,8 +430,8 @@ int cluster_take_demand(struct cluster *cluster, sim_ns now, const struct job_de
 int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
                  struct allocation **allocation)
 {
-    const struct job_demand whole = {.gpus = (int32_t)(ugpus / GPU_MICRO), .gpu_milli = 1000};
-    if (placement != NULL) return cluster_take_demand(cluster, now, &whole, placement, allocation);
+    const struct resource_request whole = {.gpus = (int32_t)(ugpus / GPU_MICRO), .gpu_milli = 1000};
+    if (placement != NULL) return cluster_take_request(cluster, now, &whole, placement, allocation);
     *allocation = NULL;
     if (!cluster_has_free(cluster, ugpus)) return SIM_E_POLICY;
     cluster->unplaced_ugpus += ugpus;
@@ -512,13 +515,13 @@ int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *s
 /* --- INV-6 --- */
 
 /* No GPU, CPU or memory is held twice, and the counts agree with the stock. */
-static void check_stock(const struct cluster *cluster)
+static void check_resources(const struct cluster *cluster)
 {
-    const char *fault = stock_fault(cluster->stock);
+    const char *fault = node_resources_fault(cluster->resources);
     if (fault != NULL) SIM_BUG("INV-6: %s", fault);
     int64_t left_milli = 0;
     for (int32_t i = 0; i < cluster->n_nodes; i++) {
-        const struct node_view *node = &cluster->stock->nodes[i];
+        const struct node_view *node = &cluster->resources->nodes[i];
         left_milli += node->left_milli;
         SIM_LAW("INV-6 (free GPUs of a node)", cluster->node_free_gpus[i], node->free_gpus);
     }
@@ -529,11 +532,11 @@ static void check_stock(const struct cluster *cluster)
 void cluster_check(const struct cluster *cluster)
 {
     if (cluster->total_gpus == INT64_MAX) return;
-    const int64_t ugpus = cluster->ugpus_in_use.value + (cluster->stock == NULL ? GPU_MICRO - 1 : 0);
+    const int64_t ugpus = cluster->ugpus_in_use.value + (cluster->resources == NULL ? GPU_MICRO - 1 : 0);
     SIM_LAW("INV-6 (GPUs are conserved)", cluster->free_gpus + cluster->down_gpus + ugpus / GPU_MICRO,
             cluster->total_gpus);
     if (cluster->is_placed) SIM_LAW("INV-6 (what is placed is on nodes)", cluster->unplaced_ugpus, 0);
-    if (cluster->stock != NULL) check_stock(cluster);
+    if (cluster->resources != NULL) check_resources(cluster);
     for (int32_t i = 0; cluster->node_free_gpus != NULL && i < cluster->n_nodes; i++) {
         int32_t free_gpus = cluster->node_free_gpus[i];
         if (free_gpus < 0 || free_gpus > cluster->gpus_per_node)

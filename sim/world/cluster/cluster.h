@@ -5,7 +5,7 @@
  * cluster has as many GPUs as anybody asks for and no nodes.
  *
  * If nodes differ (nodes_file), have CPU or memory that counts, or are chosen one by one by a placer, a stock behind
- * the counts has the free resources of each node (stock.h), and jobs hold shares of GPUs, CPU and memory.
+ * the counts has the free resources of each node (node_resources.h), and jobs hold shares of GPUs, CPU and memory.
  *
  * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for
  * services that want their GPUs; jobs run on the first one's nodes, unless their scheduler uses node types.
@@ -18,8 +18,8 @@
 #include "sim/core/tally.h"
 #include "sim/world/cluster/cluster_config.h"
 #include "sim/world/cluster/holder.h"
+#include "sim/world/cluster/node_resources.h"
 #include "sim/world/cluster/nodeset.h"
-#include "sim/world/cluster/stock.h"
 #include "sim/world/policy/placement.h"
 #include "sim/world/rows/sink.h"
 
@@ -43,7 +43,7 @@ static inline double gpus_of(int64_t ugpus)
 struct allocation {
     struct allocation *next;
     int32_t node, gpus;
-    struct holding holding; /* its details, if there is a stock */
+    struct node_allocation details; /* its details, if there is a stock */
 };
 
 /* Fragmentation of the GPUs of a cluster for given tasks (models/fragmentation.h), summed over its nodes. */
@@ -65,9 +65,9 @@ struct cluster {
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     int32_t *node_down_gpus;       /* [n_nodes] GPUs withdrawn while the node is down, also those released
                                     * meanwhile; -1: the node is up */
-    struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
-    struct stock *stock;           /* NULL: whole GPUs of equal nodes; all node types have one, or none has */
-    struct gpu_models *models;     /* of all node types: the first one's own */
+    struct nodeset *nodes_by_free;    /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
+    struct node_resources *resources; /* NULL: whole GPUs of equal nodes; all node types have one, or none has */
+    struct gpu_models *models;        /* of all node types: the first one's own */
     struct gpu_models own_models;
     struct fragmentation fragmentation;
     struct pool allocations;
@@ -92,7 +92,7 @@ void cluster_destroy(struct cluster *cluster);
 
 /* Gives the cluster and its further node types a stock if they have none: from now on each held GPU is known. Only
  * services may hold GPUs before. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: nodes have more than NODE_LIST_MAX_GPUS. */
-int cluster_take_stock(struct cluster *cluster);
+int cluster_track_resources(struct cluster *cluster);
 
 /* Measures fragmentation from now on, by `tasks`, which outlive the cluster. Returns 0 or SIM_E_NOMEM. */
 int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task *tasks, int32_t n_tasks);
@@ -144,8 +144,8 @@ int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struc
 
 /* cluster_take for a job's request with CPU and memory: each node gives them in proportion to the job's GPUs on it,
  * rounded up. */
-int cluster_take_demand(struct cluster *cluster, sim_ns now, const struct job_demand *demand,
-                        const struct placement *placement, struct allocation **allocation);
+int cluster_take_request(struct cluster *cluster, sim_ns now, const struct resource_request *request,
+                         const struct placement *placement, struct allocation **allocation);
 
 /* Releases the GPUs; the allocation still names them until cluster_forget. */
 void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);

@@ -3,7 +3,7 @@
 #include "sim/core/csv.h"
 #include "sim/core/err.h"
 #include "sim/core/number.h"
-#include "sim/world/cluster/stock.h"
+#include "sim/world/cluster/node_resources.h"
 
 #include <float.h>
 #include <string.h>

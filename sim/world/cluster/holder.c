@@ -30,7 +30,7 @@ void holders_end(struct holders *holders, struct tenant *tenant)
     if (!tenant->awaits_nodes) return;
     tenant->awaits_nodes = false;
     if (--holders->n_awaiting > 0) return;
-    EACH_WATCHER(watcher, holders, unawaited) watcher->ops->unawaited(watcher);
+    EACH_WATCHER(watcher, holders, none_awaited) watcher->ops->none_awaited(watcher);
 }
 
 int holders_join(struct holders *holders, struct holder *holder)

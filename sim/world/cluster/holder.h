@@ -17,7 +17,7 @@ struct allocation;
 struct cluster;
 struct holder;
 struct holder_strike;
-struct pace_order;
+struct clock_order;
 
 enum { HOLDER_WATCHERS = 2 };
 
@@ -29,7 +29,7 @@ struct holder_draw {
     double mean_w;      /* steady, at the highest clock; not above 0: unknown */
     double clock_share; /* steady: share of its time that waits for the SM clock */
     double idle_w, highest_hz, limit_w; /* others: of its GPU */
-    bool is_lumped;     /* others: its power changes between events, too */
+    bool varies_between_events;     /* others: its power changes between events, too */
 };
 
 /* NULL: not supported by the holder. */
@@ -39,9 +39,9 @@ struct holder_ops {
     /* Time for which it has held GPUs: the clock of failures of its own software. */
     sim_ns (*held_ns)(const struct holder *holder, sim_ns now);
     /* Steady: its speed_frac has changed while it holds GPUs. */
-    void (*respeed)(struct holder *holder, sim_ns now);
+    void (*speed_changed)(struct holder *holder, sim_ns now);
     /* Others: applies a clock or cap from its next boundary on; energy and power of its GPUs. */
-    void (*set_pace)(struct holder *holder, const struct pace_order *order, sim_ns now);
+    void (*set_clock)(struct holder *holder, const struct clock_order *order, sim_ns now);
     double (*drawn_j)(const struct holder *holder, sim_ns at);
     double (*draws_w)(const struct holder *holder, sim_ns at);
 };
@@ -57,8 +57,8 @@ struct holder {
     double speed_frac;              /* steady: speed at the present clock; a watcher of power sets it */
     double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */
     struct holder_draw draw;
-    void *kept[HOLDER_WATCHERS];    /* by slot of the watcher: its state of the holder */
-    struct holder *next;            /* in holders.first */
+    void *watcher_state[HOLDER_WATCHERS];    /* by slot of the watcher: its state of the holder */
+    struct holder *next;                     /* in holders.first */
 };
 
 struct holder_strike {
@@ -74,7 +74,7 @@ struct holder_risk {
     double mtbf_s, restart_s; /* mean time between failures; mean wait after one before it works again */
 };
 
-enum site_change { SITE_NODE_CAME, SITE_NODE_FAILED, SITE_JOBS_GAVE, SITE_SERVICE_MOVED };
+enum site_change { SITE_NODE_RETURNED, SITE_NODE_FAILED, SITE_JOBS_RELEASED, SITE_SERVICE_CHANGED };
 
 struct tenant {
     const struct tenant_ops {
@@ -93,7 +93,7 @@ struct watcher {
         int (*given)(struct watcher *watcher, struct holder *holder, sim_ns now);
         void (*taken)(struct watcher *watcher, struct holder *holder, sim_ns now);
         void (*leaves)(struct watcher *watcher, struct holder *holder, bool is_finished);
-        void (*unawaited)(struct watcher *watcher); /* no tenant awaits nodes any more */
+        void (*none_awaited)(struct watcher *watcher); /* no tenant awaits nodes any more */
         int (*black_out)(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
         struct holder_risk (*risk)(const struct watcher *watcher, const struct holder *holder);
         double (*drawn_j)(const struct watcher *watcher, const struct holder *holder, sim_ns now);

@@ -69,9 +69,9 @@ void failure_stream(const struct failures *failures, const struct failure_source
     rng_init(rng, failures->site->seed, failures->site->run, source->stream, component << 24 | n);
 }
 
-sim_ns failure_draw_ns(const struct lifetime *law, struct rng *rng)
+sim_ns failure_draw_ns(const struct lifetime *lifetime, struct rng *rng)
 {
-    return sim_ns_from_s(lifetime_quantile_s(law, rng_uniform(rng)));
+    return sim_ns_from_s(lifetime_quantile_s(lifetime, rng_uniform(rng)));
 }
 
 /* --- Sources --- */
@@ -92,9 +92,9 @@ static int add_source(struct failures *failures, const struct failure_source *so
     snprintf(added->stream, sizeof added->stream, "failure.%s.%s", kind, source->name);
     if (source->scope == FAILURE_JOB) added->job_index = failures->n_job_sources++;
     added->n_components = count_components(failures, added);
-    added->n_struck = mem_zalloc((size_t)added->n_components + 1, sizeof *added->n_struck);
+    added->n_failures = mem_zalloc((size_t)added->n_components + 1, sizeof *added->n_failures);
     added->n_held = mem_zalloc((size_t)added->n_components + 1, sizeof *added->n_held);
-    return added->n_struck == NULL || added->n_held == NULL ? SIM_E_NOMEM : 0;
+    return added->n_failures == NULL || added->n_held == NULL ? SIM_E_NOMEM : 0;
 }
 
 static int add_cause(struct failures *failures, const struct failure_cause_config *cause)
@@ -163,26 +163,26 @@ static int add_sources(struct failures *failures)
 static int begin_life(struct failures *failures, struct failure_source *source, int64_t component, sim_ns from_ns)
 {
     struct rng rng;
-    failure_stream(failures, source, (uint64_t)component, source->n_struck[component], &rng);
+    failure_stream(failures, source, (uint64_t)component, source->n_failures[component], &rng);
     const sim_ns at_ns = sim_ns_add(from_ns, failure_draw_ns(&source->lifetime, &rng));
     const struct failure_entry entry = {.time_ns = at_ns, .number = entry_number(failures, source, component)};
     return failure_queue_add(&failures->strikes, &entry);
 }
 
 /* A node fails. Returns 1 if it was up, 0 if not, or a negative code. */
-static int strike_node(struct failures *failures, const struct failure_blow *blow, int32_t node)
+static int strike_node(struct failures *failures, const struct failure_effect *effect, int32_t node)
 {
     if (failures->nodes[node].state != FAILURE_NODE_UP) return 0;
-    int code = failure_clear_node(failures, blow, node);
-    if (code == 0 && blow->repair_ns > 0) code = failure_node_leaves(failures, node, blow->repair_ns);
+    int code = failure_clear_node(failures, effect, node);
+    if (code == 0 && effect->repair_ns > 0) code = failure_node_goes_down(failures, node, effect->repair_ns);
     holders_changed(&failures->cluster->holders, SITE_NODE_FAILED);
     return code < 0 ? code : 1;
 }
 
-static void count_strike(struct failure_source *source, int struck)
+static void count_strike(struct failure_source *source, int failed)
 {
-    source->n_seen += struck > 0;
-    source->n_unseen += struck == 0;
+    source->n_seen += failed > 0;
+    source->n_unseen += failed == 0;
 }
 
 /* Nodes of a component, from *first on. Returns their number. */
@@ -196,44 +196,44 @@ static int32_t nodes_of(const struct failures *failures, const struct failure_so
 }
 
 /* A component fails with all its nodes. Returns how many were up, or a negative code. */
-static int strike_component(struct failures *failures, const struct failure_blow *blow, int64_t component)
+static int strike_component(struct failures *failures, const struct failure_effect *effect, int64_t component)
 {
-    int32_t first, n_struck = 0;
-    const int32_t n = nodes_of(failures, blow->source, component, &first);
+    int32_t first, n_failed = 0;
+    const int32_t n = nodes_of(failures, effect->source, component, &first);
     for (int32_t i = 0; i < n; i++) {
-        const int struck = strike_node(failures, blow, first + i);
-        if (struck < 0) return struck;
-        n_struck += struck;
+        const int failed = strike_node(failures, effect, first + i);
+        if (failed < 0) return failed;
+        n_failed += failed;
     }
-    return n_struck;
+    return n_failed;
 }
 
 /* A shock of a group: draws for every node whether and when it fails. Nodes that fail at once do so here. */
-static int shock_group(struct failures *failures, struct failure_blow *blow, int64_t group, struct rng *rng)
+static int shock_group(struct failures *failures, struct failure_effect *effect, int64_t group, struct rng *rng)
 {
-    const struct failure_source *source = blow->source;
+    const struct failure_source *source = effect->source;
     const sim_ns now = engine_now(failures->site->engine);
-    int32_t first, n_struck = 0;
+    int32_t first, n_failed = 0;
     const int32_t n = nodes_of(failures, source, group, &first);
     for (int32_t i = 0; i < n; i++) {
         const bool hits = rng_uniform(rng) < source->hit_frac;
         const sim_ns later_ns = sim_ns_from_s(rng_uniform(rng) * source->spread_s);
-        blow->repair_ns = failure_draw_ns(&source->repair, rng);
+        effect->repair_ns = failure_draw_ns(&source->repair, rng);
         if (!hits) continue;
-        int struck = failures->nodes[first + i].state == FAILURE_NODE_UP;
+        int failed = failures->nodes[first + i].state == FAILURE_NODE_UP;
         if (later_ns == 0) {
-            struck = strike_node(failures, blow, first + i);
+            failed = strike_node(failures, effect, first + i);
         } else {
             const int code = failure_queue_add(
                 &failures->strikes, &(struct failure_entry){sim_ns_add(now, later_ns),
                                                             STAGGERED | entry_number(failures, source, first + i),
-                                                            blow->repair_ns, blow->restart_ns});
+                                                            effect->repair_ns, effect->restart_ns});
             if (code < 0) return code;
         }
-        if (struck < 0) return struck;
-        n_struck += struck;
+        if (failed < 0) return failed;
+        n_failed += failed;
     }
-    return n_struck;
+    return n_failed;
 }
 
 /* The lifetime of a component ends. */
@@ -241,21 +241,21 @@ static int strike(struct failures *failures, struct failure_source *source, int6
 {
     const sim_ns now = engine_now(failures->site->engine);
     struct rng rng;
-    failure_stream(failures, source, (uint64_t)component, source->n_struck[component]++, &rng);
+    failure_stream(failures, source, (uint64_t)component, source->n_failures[component]++, &rng);
     rng_uniform(&rng); /* its lifetime */
     const bool is_visible = rng_uniform(&rng) < source->visible_frac;
-    struct failure_blow blow = {.source = source, .restart_ns = failure_draw_ns(&source->restart, &rng)};
-    int struck = 0;
+    struct failure_effect effect = {.source = source, .restart_ns = failure_draw_ns(&source->restart, &rng)};
+    int failed = 0;
     if (source->is_shock) {
-        struck = shock_group(failures, &blow, component, &rng);
+        failed = shock_group(failures, &effect, component, &rng);
     } else {
-        blow.repair_ns = failure_draw_ns(&source->repair, &rng);
-        if (is_visible) struck = strike_component(failures, &blow, component);
+        effect.repair_ns = failure_draw_ns(&source->repair, &rng);
+        if (is_visible) failed = strike_component(failures, &effect, component);
     }
-    const bool is_repaired = struck > 0 && !source->is_shock; /* an unseen failure needs no repair */
-    count_strike(source, struck);
-    return struck < 0 ? struck
-                      : begin_life(failures, source, component, sim_ns_add(now, is_repaired ? blow.repair_ns : 0));
+    const bool is_repaired = failed > 0 && !source->is_shock; /* an unseen failure needs no repair */
+    count_strike(source, failed);
+    return failed < 0 ? failed
+                      : begin_life(failures, source, component, sim_ns_add(now, is_repaired ? effect.repair_ns : 0));
 }
 
 static int strike_entry(struct failures *failures, const struct failure_entry *entry)
@@ -264,9 +264,9 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     struct failure_source *source = &failures->sources[number >> COMPONENT_BITS];
     const int64_t component = number & ((INT64_C(1) << COMPONENT_BITS) - 1);
     if (number == entry->number) return strike(failures, source, component);
-    const struct failure_blow blow = {source, entry->repair_ns, entry->restart_ns};
-    const int struck = strike_node(failures, &blow, (int32_t)component); /* counted with the shock */
-    return struck < 0 ? struck : 0;
+    const struct failure_effect effect = {source, entry->repair_ns, entry->restart_ns};
+    const int failed = strike_node(failures, &effect, (int32_t)component); /* counted with the shock */
+    return failed < 0 ? failed : 0;
 }
 
 /* Schedules the event of the next failure or return. */
@@ -278,14 +278,14 @@ int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_no
 {
     struct failures *failures = OWNER_ENTITY(watcher, struct failures, watcher);
     const sim_ns now = engine_now(failures->site->engine);
-    int code = 0, struck = 0;
+    int code = 0, failed = 0;
     for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
         const int64_t number = STAGGERED | entry_number(failures, failures->breaker, node);
-        struck += failures->nodes[node].state == FAILURE_NODE_UP;
-        failures->nodes[node].dark_until_ns = until_ns;
+        failed += failures->nodes[node].state == FAILURE_NODE_UP;
+        failures->nodes[node].no_power_until_ns = until_ns;
         code = failure_queue_add(&failures->strikes, &(struct failure_entry){now, number, until_ns - now, 0});
     }
-    count_strike(failures->breaker, struck);
+    count_strike(failures->breaker, failed);
     schedule_next(failures);
     return code;
 }
@@ -296,8 +296,8 @@ static int do_due(struct failures *failures, sim_ns now)
 {
     int code = 0;
     while (code == 0 && failure_queue_next_ns(&failures->returns) <= now) {
-        code = failure_node_comes(failures, (int32_t)failure_queue_take(&failures->returns).number);
-        holders_changed(&failures->cluster->holders, SITE_NODE_CAME);
+        code = failure_node_returns(failures, (int32_t)failure_queue_take(&failures->returns).number);
+        holders_changed(&failures->cluster->holders, SITE_NODE_RETURNED);
     }
     while (code == 0 && failure_queue_next_ns(&failures->strikes) <= now) {
         const struct failure_entry entry = failure_queue_take(&failures->strikes);
@@ -389,7 +389,7 @@ static void destroy(void *self)
 {
     struct failures *failures = self;
     for (int32_t i = 0; i < failures->n_sources; i++) {
-        mem_free(failures->sources[i].n_struck);
+        mem_free(failures->sources[i].n_failures);
         mem_free(failures->sources[i].n_held);
     }
     mem_free(failures->sources);
@@ -398,7 +398,7 @@ static void destroy(void *self)
     failure_queue_fini(&failures->returns);
     failure_nodes_fini(failures);
     pool_fini(&failures->exposures);
-    pool_fini(&failures->seats);
+    pool_fini(&failures->occupants);
     mem_free(failures);
 }
 
@@ -413,7 +413,7 @@ int failures_create(struct site_env *site, struct cluster *cluster, const struct
     failures->due_ns = SIM_NS_MAX;
     owner_init(&failures->due, site_env_owner_ids(site, 1));
     owner_init(&failures->awaited, site_env_owner_ids(site, 1));
-    pool_init(&failures->seats, sizeof(struct failure_seat));
+    pool_init(&failures->occupants, sizeof(struct failure_occupant));
     code = failure_nodes_init(failures);
     if (code == 0) code = list_gpus(failures);
     if (code == 0) code = check_nodes(failures, site->diag);
@@ -431,7 +431,7 @@ int failures_create(struct site_env *site, struct cluster *cluster, const struct
     return 0;
 }
 
-void failures_unawaited(struct watcher *watcher)
+void failures_none_awaited(struct watcher *watcher)
 {
     struct failures *failures = OWNER_ENTITY(watcher, struct failures, watcher);
     engine_disarm(failures->site->engine, &failures->awaited);

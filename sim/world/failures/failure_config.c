@@ -104,17 +104,17 @@ static int report(const struct checking *checking, const char *key, const char *
                       checking->name, text);
 }
 
-static int check_law(const struct checking *checking, const char *key, const struct lifetime_config *law)
+static int check_lifetime(const struct checking *checking, const char *key, const struct lifetime_config *lifetime)
 {
-    if (!(law->mean_s > 0.0)) return 0;
-    const bool has_shape = law->shape > 0.0, has_median = law->median_s > 0.0;
-    if (law->kind == LIFETIME_WEIBULL && !has_shape)
+    if (!(lifetime->mean_s > 0.0)) return 0;
+    const bool has_shape = lifetime->shape > 0.0, has_median = lifetime->median_s > 0.0;
+    if (lifetime->kind == LIFETIME_WEIBULL && !has_shape)
         return report(checking, key, "for example \"shape\": 0.7", "is weibull: it needs a 'shape'");
-    if (law->kind == LIFETIME_LOGNORMAL && has_shape == has_median)
+    if (lifetime->kind == LIFETIME_LOGNORMAL && has_shape == has_median)
         return report(checking, key, NULL, "is lognormal: it needs a 'shape' or a 'median', one of the two");
-    if (law->kind != LIFETIME_LOGNORMAL && has_median)
+    if (lifetime->kind != LIFETIME_LOGNORMAL && has_median)
         return report(checking, key, NULL, "has a 'median', which only lognormal laws take");
-    if ((law->kind == LIFETIME_EXPONENTIAL || law->kind == LIFETIME_CONSTANT) && has_shape)
+    if ((lifetime->kind == LIFETIME_EXPONENTIAL || lifetime->kind == LIFETIME_CONSTANT) && has_shape)
         return report(checking, key, NULL, "has a 'shape', which its law does not take");
     return 0;
 }
@@ -128,21 +128,21 @@ static int both(int a, int b)
 static int check_cause(const struct failure_cause_config *cause, const struct config *document, struct diag *diag)
 {
     const struct checking checking = {document, diag, "causes", cause->name};
-    int code = check_law(&checking, "lifetime", &cause->lifetime);
+    int code = check_lifetime(&checking, "lifetime", &cause->lifetime);
     if (!(cause->lifetime.mean_s > 0.0))
         code = report(&checking, "lifetime", NULL, "has a mean of 0: it would fail all the time");
     if (cause->scope == FAILURE_JOB && cause->repair.mean_s > 0.0)
         code = report(&checking, "repair", "use 'restart'", "has no effect: its scope is 'job', nodes stay");
-    code = both(code, check_law(&checking, "repair", &cause->repair));
-    return both(code, check_law(&checking, "restart", &cause->restart));
+    code = both(code, check_lifetime(&checking, "repair", &cause->repair));
+    return both(code, check_lifetime(&checking, "restart", &cause->restart));
 }
 
 static int check_domain(const struct failure_domain_config *domain, const struct config *document, struct diag *diag)
 {
     const struct checking checking = {document, diag, "domains", domain->name};
-    int code = check_law(&checking, "repair", &domain->repair);
+    int code = check_lifetime(&checking, "repair", &domain->repair);
     if (domain->needed > domain->nodes) code = report(&checking, "needed", NULL, "is more than the nodes of a group");
-    return both(code, check_law(&checking, "restart", &domain->restart));
+    return both(code, check_lifetime(&checking, "restart", &domain->restart));
 }
 
 /* Metrics tell of causes, domains and breakers by name alone. */

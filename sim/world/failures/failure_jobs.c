@@ -8,12 +8,12 @@
 /* --- Strikes --- */
 
 /* Takes a holder's GPUs because of a node; -1: because of its software. Returns 0 or a negative code. */
-static int strike(const struct failure_blow *blow, struct holder *holder, int32_t node, sim_ns now)
+static int strike(const struct failure_effect *effect, struct holder *holder, int32_t node, sim_ns now)
 {
-    struct holder_strike strike = {.cause = blow->source->name, .node = node, .restart_ns = blow->restart_ns};
+    struct holder_strike strike = {.cause = effect->source->name, .node = node, .restart_ns = effect->restart_ns};
     const int code = holder->ops->strike(holder, &strike, now);
-    blow->source->n_interrupts += strike.n_interrupts;
-    blow->source->lost_gpu_s += strike.lost_gpu_s;
+    effect->source->n_interrupts += strike.n_interrupts;
+    effect->source->lost_gpu_s += strike.lost_gpu_s;
     return code;
 }
 
@@ -24,15 +24,15 @@ static bool is_on(const struct holder *holder, int32_t node)
     return false;
 }
 
-int failure_clear_node(struct failures *failures, const struct failure_blow *blow, int32_t node)
+int failure_clear_node(struct failures *failures, const struct failure_effect *effect, int32_t node)
 {
     const sim_ns now = engine_now(failures->site->engine);
     struct holder *holder = failures->cluster->holders.first;
     int code = 0;
-    while (code == 0 && failures->nodes[node].seats != NULL)
-        code = strike(blow, failures->nodes[node].seats->exposure->holder, node, now);
+    while (code == 0 && failures->nodes[node].occupants != NULL)
+        code = strike(effect, failures->nodes[node].occupants->exposure->holder, node, now);
     for (; code == 0 && holder != NULL; holder = holder->next)
-        if (is_on(holder, node)) code = strike(blow, holder, node, now);
+        if (is_on(holder, node)) code = strike(effect, holder, node, now);
     return code;
 }
 
@@ -70,13 +70,13 @@ static void on_job_strike(struct engine *engine, struct owner *owner, sim_ns now
     failure_stream(exposure->failures, source, exposure->holder->number, next->n - 1, &rng);
     rng_uniform(&rng); /* its time */
     const bool is_visible = rng_uniform(&rng) < source->visible_frac;
-    const struct failure_blow blow = {.source = source, .restart_ns = failure_draw_ns(&source->restart, &rng)};
+    const struct failure_effect effect = {.source = source, .restart_ns = failure_draw_ns(&source->restart, &rng)};
     draw_next(exposure, source, next->at_ns, &rng);
     if (is_visible)
         source->n_seen++;
     else
         source->n_unseen++;
-    const int code = is_visible ? strike(&blow, exposure->holder, -1, now) : 0;
+    const int code = is_visible ? strike(&effect, exposure->holder, -1, now) : 0;
     if (!is_visible) arm(exposure, now);
     if (code < 0) engine_fail(engine, code);
 }
@@ -93,28 +93,29 @@ static void arm(struct failure_exposure *exposure, sim_ns now)
 
 /* --- Seats --- */
 
-static int sit_down(struct failure_exposure *exposure, int32_t index)
+static int occupy_node(struct failure_exposure *exposure, int32_t index)
 {
     struct failures *failures = exposure->failures;
     struct failure_node *node = &failures->nodes[index];
-    struct failure_seat *seat = pool_take(&failures->seats);
-    if (seat == NULL) return SIM_E_NOMEM;
-    *seat = (struct failure_seat){
-        .exposure = exposure, .node = index, .after = node->seats, .next = exposure->seats};
-    if (seat->after != NULL) seat->after->before = seat;
-    node->seats = exposure->seats = seat;
+    struct failure_occupant *occupant = pool_take(&failures->occupants);
+    if (occupant == NULL) return SIM_E_NOMEM;
+    *occupant = (struct failure_occupant){
+        .exposure = exposure, .node = index, .after = node->occupants, .next = exposure->occupants};
+    if (occupant->after != NULL) occupant->after->before = occupant;
+    node->occupants = exposure->occupants = occupant;
     return 0;
 }
 
-static void stand_up(struct failure_exposure *exposure)
+static void leave_nodes(struct failure_exposure *exposure)
 {
     struct failures *failures = exposure->failures;
-    while (exposure->seats != NULL) {
-        struct failure_seat *seat = exposure->seats;
-        exposure->seats = seat->next;
-        if (seat->after != NULL) seat->after->before = seat->before;
-        *(seat->before != NULL ? &seat->before->after : &failures->nodes[seat->node].seats) = seat->after;
-        pool_give(&failures->seats, seat);
+    while (exposure->occupants != NULL) {
+        struct failure_occupant *occupant = exposure->occupants;
+        exposure->occupants = occupant->next;
+        if (occupant->after != NULL) occupant->after->before = occupant->before;
+        *(occupant->before != NULL ? &occupant->before->after
+                                   : &failures->nodes[occupant->node].occupants) = occupant->after;
+        pool_give(&failures->occupants, occupant);
     }
 }
 
@@ -140,30 +141,31 @@ static struct failures *failures_of(const struct watcher *watcher)
 static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
     struct failures *failures = failures_of(watcher);
-    struct failure_exposure *exposure = holder->kept[watcher->slot];
+    struct failure_exposure *exposure = holder->watcher_state[watcher->slot];
     if (holder->ops->held_ns == NULL || (holder->ugpus == 0 && holder->held == NULL)) return 0;
-    if (exposure == NULL) exposure = holder->kept[watcher->slot] = create_exposure(failures, holder);
+    if (exposure == NULL) exposure = holder->watcher_state[watcher->slot] = create_exposure(failures, holder);
     if (exposure == NULL) return SIM_E_NOMEM;
     for (const struct allocation *part = holder->held; part != NULL; part = part->next)
-        if (sit_down(exposure, holder->cluster->first_node + part->node) != 0) return SIM_E_NOMEM;
+        if (occupy_node(exposure, holder->cluster->first_node + part->node) != 0) return SIM_E_NOMEM;
     if (holder->ugpus > 0) arm(exposure, now);
     return 0;
 }
 
 static void on_taken(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
-    struct failure_exposure *exposure = holder->kept[watcher->slot];
+    struct failure_exposure *exposure = holder->watcher_state[watcher->slot];
     (void)now;
     if (exposure == NULL) return;
-    stand_up(exposure);
+    leave_nodes(exposure);
     engine_disarm(exposure->failures->site->engine, &exposure->strike);
 }
 
 static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_finished)
 {
     (void)is_finished;
-    if (holder->kept[watcher->slot] != NULL) pool_give(&failures_of(watcher)->exposures, holder->kept[watcher->slot]);
-    holder->kept[watcher->slot] = NULL;
+    if (holder->watcher_state[watcher->slot] != NULL)
+        pool_give(&failures_of(watcher)->exposures, holder->watcher_state[watcher->slot]);
+    holder->watcher_state[watcher->slot] = NULL;
 }
 
 /* --- Expected failures --- */
@@ -214,5 +216,5 @@ static struct holder_risk risk(const struct watcher *watcher, const struct holde
 }
 
 const struct watcher_ops failure_watcher_ops = {.given = on_given, .taken = on_taken, .leaves = on_leaves,
-                                                .unawaited = failures_unawaited, .black_out = failures_black_out,
+                                                .none_awaited = failures_none_awaited, .black_out = failures_black_out,
                                                 .risk = risk};

@@ -117,7 +117,7 @@ static bool is_own(const struct failures *failures, int32_t node)
 static int32_t ready_spare(const struct failures *failures)
 {
     int32_t spare = nodeset_next(&failures->spares, 0);
-    while (spare >= 0 && failures->nodes[spare].dark_until_ns > engine_now(failures->site->engine))
+    while (spare >= 0 && failures->nodes[spare].no_power_until_ns > engine_now(failures->site->engine))
         spare = nodeset_next(&failures->spares, spare + 1);
     return spare;
 }
@@ -137,7 +137,7 @@ static int cover(struct failures *failures)
     return code;
 }
 
-int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_ns)
+int failure_node_goes_down(struct failures *failures, int32_t index, sim_ns repair_ns)
 {
     struct failure_node *node = &failures->nodes[index];
     const sim_ns back_ns = sim_ns_add(engine_now(failures->site->engine), repair_ns);
@@ -150,11 +150,11 @@ int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_
     return cover(failures);
 }
 
-int failure_node_comes(struct failures *failures, int32_t index)
+int failure_node_returns(struct failures *failures, int32_t index)
 {
     struct failure_node *node = &failures->nodes[index];
-    if (node->dark_until_ns > engine_now(failures->site->engine))
-        return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->dark_until_ns, .number = index});
+    if (node->no_power_until_ns > engine_now(failures->site->engine))
+        return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->no_power_until_ns, .number = index});
     SIM_REQUIRE(node->state == FAILURE_NODE_DOWN || node->state == FAILURE_NODE_STARTING);
     const bool is_repaired = node->state == FAILURE_NODE_DOWN;
     if (is_repaired) count_down(failures, index, -1);

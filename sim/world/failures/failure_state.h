@@ -32,20 +32,20 @@ struct failure_source {
     struct lifetime lifetime, repair, restart;
     double visible_frac, hit_frac, spread_s;
     int64_t n_components;
-    int32_t nodes_each;  /* nodes of a switch or a group */
-    uint32_t *n_struck;  /* [n_components]: failures so far */
-    int32_t *n_held;     /* [n_components]: scratch: nodes of the holder in rate_of; else 0 */
-    int32_t job_index;   /* among the sources of scope job */
+    int32_t nodes_each;    /* nodes of a switch or a group */
+    uint32_t *n_failures;  /* [n_components]: failures so far */
+    int32_t *n_held;       /* [n_components]: scratch: nodes of the holder in rate_of; else 0 */
+    int32_t job_index;     /* among the sources of scope job */
     int64_t n_seen, n_unseen, n_interrupts;
     double lost_gpu_s;
 };
 
 /* A holder on a node. */
-struct failure_seat {
+struct failure_occupant {
     struct failure_exposure *exposure;
     int32_t node;
-    struct failure_seat *before, *after; /* on the node */
-    struct failure_seat *next;           /* of the holder */
+    struct failure_occupant *before, *after; /* on the node */
+    struct failure_occupant *next;           /* of the holder */
 };
 
 /* The next failure of a job from one source. */
@@ -59,7 +59,7 @@ struct failure_exposure {
     struct owner strike;
     struct failures *failures;
     struct holder *holder;
-    struct failure_seat *seats;
+    struct failure_occupant *occupants;
     struct job_strike next[]; /* [n_job_sources] */
 };
 
@@ -69,8 +69,8 @@ struct failure_node {
     struct cluster *part; /* its node type */
     int32_t index;        /* in it */
     enum failure_node_state state;
-    sim_ns dark_until_ns; /* it has no power before */
-    struct failure_seat *seats;
+    sim_ns no_power_until_ns; /* it has no power before */
+    struct failure_occupant *occupants;
 };
 
 /* All GPUs of the node, free or not. */
@@ -108,35 +108,35 @@ struct failures {
     struct level missing_gpus;
     struct failure_quorum *quorums;
     size_t n_quorums;
-    struct pool exposures, seats;
+    struct pool exposures, occupants;
 };
 
 /* The random numbers of the n-th strike of a component or a job: its time first. */
 void failure_stream(const struct failures *failures, const struct failure_source *source, uint64_t component,
                     uint32_t n, struct rng *rng);
-sim_ns failure_draw_ns(const struct lifetime *law, struct rng *rng);
+sim_ns failure_draw_ns(const struct lifetime *lifetime, struct rng *rng);
 
 /* The effect of a strike. */
-struct failure_blow {
+struct failure_effect {
     struct failure_source *source;
     sim_ns repair_ns, restart_ns;
 };
 
 extern const struct watcher_ops failure_watcher_ops; /* failure_jobs.c */
 int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
-void failures_unawaited(struct watcher *watcher);
+void failures_none_awaited(struct watcher *watcher);
 
 /* Strikes all jobs and replicas on a node. Returns 0 or a negative code. */
-int failure_clear_node(struct failures *failures, const struct failure_blow *blow, int32_t node);
+int failure_clear_node(struct failures *failures, const struct failure_effect *effect, int32_t node);
 
 int failure_nodes_init(struct failures *failures); /* 0 or SIM_E_NOMEM */
 void failure_nodes_fini(struct failures *failures);
 void failure_set_spares_aside(struct failures *failures);
 
 /* A node in service goes down. Returns 0 or SIM_E_NOMEM. */
-int failure_node_leaves(struct failures *failures, int32_t node, sim_ns repair_ns);
+int failure_node_goes_down(struct failures *failures, int32_t node, sim_ns repair_ns);
 
 /* A node is repaired, or a spare node is ready to serve, as soon as it has power. Returns 0 or SIM_E_NOMEM. */
-int failure_node_comes(struct failures *failures, int32_t node);
+int failure_node_returns(struct failures *failures, int32_t node);
 
 #endif

@@ -7,7 +7,7 @@
 #include "sim/core/real_list.h"
 #include "sim/core/rng.h"
 #include "sim/world/cluster/cluster.h"
-#include "sim/world/cluster/demands.h"
+#include "sim/world/cluster/resource_requests.h"
 #include "sim/world/jobs/job_progress.h"
 #include "sim/world/jobs/job_stats.h"
 #include "sim/world/jobs/jobs.h"
@@ -28,7 +28,7 @@ struct job {
     sim_ns executed_ns;    /* time with GPUs before since_ns */
     sim_ns since_ns;       /* when it took the GPUs that it holds now */
     sim_ns first_start_ns; /* -1: never started */
-    enum job_fate fate;
+    enum job_status status;
     tally_int128 active_before_ns; /* integral of the active jobs when it was submitted */
     int32_t restarts;      /* after its GPUs were taken by force */
     bool falls_back;       /* after a preemption: its next start falls back to the saved work */
@@ -90,7 +90,7 @@ struct jobs {
     struct placement placement; /* buffer for the placer's answer */
     struct tenant tenant;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
-    struct demands demands;     /* of all jobs so far, where there is a stock */
+    struct resource_requests requests;     /* of all jobs so far, where there is a stock */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct rng estimates;       /* stream "jobs.estimates" */
     struct rng random;          /* stream "placement", for placers */
@@ -120,8 +120,8 @@ static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
 static inline int32_t job_gpu_milli(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
-    return jobs->placer != NULL && jobs->cluster->stock != NULL ? jobs->demands.items[job->view.demand].gpu_milli
-                                                                : 1000;
+    return jobs->placer != NULL && jobs->cluster->resources != NULL ? jobs->requests.items[job->view.request].gpu_milli
+                                                                    : 1000;
 }
 
 /* Converts a number of requested GPUs to 1e-6 GPUs, and back. */
@@ -140,9 +140,9 @@ static inline bool job_needs_node(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
     if (job->view.gpus > 0) return true;
-    if (jobs->placer == NULL || jobs->cluster->stock == NULL) return false;
-    const struct job_demand *demand = &jobs->demands.items[job->view.demand];
-    return demand->cpu_milli > 0 || demand->memory_bytes > 0;
+    if (jobs->placer == NULL || jobs->cluster->resources == NULL) return false;
+    const struct resource_request *request = &jobs->requests.items[job->view.request];
+    return request->cpu_milli > 0 || request->memory_bytes > 0;
 }
 
 /* Brings the views of the cluster up to date. */
@@ -151,7 +151,7 @@ void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job)
 void jobs_notify_forced(struct jobs *jobs, const struct job *job); /* a preemption from outside the plan */
 
 /* Puts a job that holds nothing on a node type. */
-void job_put_on(struct job *job, int32_t node_type);
+void job_set_node_type(struct job *job, int32_t node_type);
 
 /* The view of a node type, 0 .. n_node_types - 1, and its cluster. */
 struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type);
@@ -174,7 +174,7 @@ static inline tally_int128 job_held_ugpu_ns(const struct job *job, sim_ns now)
 void job_run(struct job *job, sim_ns now, sim_ns wait_ns);
 
 /* Resumes the job at the moment it stopped, as if it had not stopped. */
-void job_run_on(struct job *job, sim_ns now);
+void job_continue(struct job *job, sim_ns now);
 
 /* Ends the run: GPUs are released, the work done is kept. */
 void job_stop(struct job *job, sim_ns now);

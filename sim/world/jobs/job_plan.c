@@ -82,26 +82,26 @@ static int grow_placement(struct placement *placement, int32_t capacity)
 
 /* The job's request with `gpus` GPUs: CPU and memory in proportion. Returns the number of that request if there is a
  * stock, else 0; -1 when out of memory. */
-static int32_t demand_with(struct job *job, int32_t gpus, struct job_demand *demand)
+static int32_t request_with(struct job *job, int32_t gpus, struct resource_request *request)
 {
-    struct demands *demands = &job->jobs->demands;
-    *demand = (struct job_demand){.gpus = gpus, .gpu_milli = 1000};
-    if (job->jobs->cluster->stock == NULL) return 0;
-    *demand = demands->items[job->view.demand];
-    if (demand->gpus == gpus) return job->view.demand;
-    demand->cpu_milli = demand->cpu_milli * gpus / demand->gpus;
-    demand->memory_bytes = demand->memory_bytes / demand->gpus * gpus;
-    demand->gpus = gpus;
-    return demands_index(demands, demand);
+    struct resource_requests *requests = &job->jobs->requests;
+    *request = (struct resource_request){.gpus = gpus, .gpu_milli = 1000};
+    if (job->jobs->cluster->resources == NULL) return 0;
+    *request = requests->items[job->view.request];
+    if (request->gpus == gpus) return job->view.request;
+    request->cpu_milli = request->cpu_milli * gpus / request->gpus;
+    request->memory_bytes = request->memory_bytes / request->gpus * gpus;
+    request->gpus = gpus;
+    return resource_requests_index(requests, request);
 }
 
 /* Placers read the job's request: shows the job as if it had requested `gpus`. Returns the view to restore. */
-static struct job_view show_as(struct job *job, int32_t gpus, int32_t demand)
+static struct job_view show_as(struct job *job, int32_t gpus, int32_t request)
 {
     const struct job_view asked = job->view;
-    if (demand != asked.demand) jobs_refresh_view(job->jobs);
+    if (request != asked.request) jobs_refresh_view(job->jobs);
     job->view.gpus = gpus;
-    job->view.demand = demand;
+    job->view.request = request;
     return asked;
 }
 
@@ -110,12 +110,12 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     struct jobs *jobs = job->jobs;
     const struct cluster_view *view = jobs_view_of(jobs, node_type);
     const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
-    struct job_demand demand;
+    struct resource_request request;
     if (gpus - (double)cluster->returnable_gpus - (double)cluster_missing_gpus(cluster) > (double)view->total_gpus)
         return false;
     if (!(job_view_speed_on(view, &job->view, gpus) > 0)) return false;
     if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
-    const int32_t index = demand_with(job, (int32_t)gpus, &demand);
+    const int32_t index = request_with(job, (int32_t)gpus, &request);
     if (index < 0) return false;
     const struct job_view asked = show_as(job, (int32_t)gpus, index);
     const bool is_possible = jobs->placer->possible(jobs->placer_states[node_type], view, &job->view);
@@ -129,8 +129,8 @@ static int place(struct job *job, int32_t gpus)
 {
     struct jobs *jobs = job->jobs;
     struct placement *placement = &jobs->placement;
-    struct job_demand demand;
-    const int32_t index = demand_with(job, gpus, &demand);
+    struct resource_request request;
+    const int32_t index = request_with(job, gpus, &request);
     const struct cluster_view *view = jobs_view_of(jobs, job->view.node_type);
     int code = index < 0 ? SIM_E_NOMEM : grow_placement(placement, gpus < view->n_nodes ? gpus + 1 : view->n_nodes);
     if (code < 0) return code;
@@ -140,8 +140,8 @@ static int place(struct job *job, int32_t gpus)
     const int found = jobs->placer->place(jobs->placer_states[job->view.node_type], view, &job->view, placement);
     job->view = asked;
     if (found <= 0) return found;
-    code = cluster_take_demand(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &demand, placement,
-                               &job->holder.held);
+    code = cluster_take_request(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &request, placement,
+                                &job->holder.held);
     if (code == 0) job->place_speed = jobs_place_speed(jobs, job->holder.held);
     if (code == SIM_E_POLICY)
         fault(jobs, &jobs->placer->policy, "puts job %lld on GPUs that are not free or not as many as it asked for",
@@ -201,7 +201,7 @@ static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     job->holder.held = NULL;
     job->preempted_in = 0; /* it cannot return to its old GPUs */
-    job_put_on(job, grant->node_type);
+    job_set_node_type(job, grant->node_type);
     const int placed = emitted != 0 ? emitted : take(job, ugpus);
     if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
     if (placed <= 0) return false;
@@ -227,7 +227,7 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     job_stats_hold(&jobs->stats, now, ugpus);
     if (retaken) {
         undo_preemption(plan, job);
-        job_run_on(job, now);
+        job_continue(job, now);
     } else {
         add_action(plan, job, is_first ? "start" : "resume", reason);
         job_run(job, now, job_owed_wait_ns(job));
@@ -296,11 +296,11 @@ static int exchange(struct job *job, const struct exchange *exchange)
     cluster_release(cluster, now, job->holder.ugpus, before);
     jobs_refresh_view(jobs);
     job->holder.held = NULL;
-    job_put_on(job, exchange->node_type);
+    job_set_node_type(job, exchange->node_type);
     const int taken = take_wanted(job, exchange, before, type);
     struct allocation *after = job->holder.held;
     job->holder.held = before;
-    job_put_on(job, type);
+    job_set_node_type(job, type);
     if (taken <= 0) {
         SIM_REQUIRE(cluster_retake(cluster, now, job->holder.ugpus, before));
         jobs_refresh_view(jobs);
@@ -310,7 +310,7 @@ static int exchange(struct job *job, const struct exchange *exchange)
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     cluster_forget(cluster, before);
     job->holder.held = after;
-    job_put_on(job, exchange->node_type);
+    job_set_node_type(job, exchange->node_type);
     return emitted < 0 ? emitted : 1;
 }
 

@@ -55,7 +55,7 @@ static void report_given(struct job *job, sim_ns now)
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
-void job_run_on(struct job *job, sim_ns now)
+void job_continue(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
@@ -80,7 +80,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     job->restart_ns = 0;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
-    job_run_on(job, now);
+    job_continue(job, now);
 }
 
 /* Counts what the job held up to now. Its progress has been moved to now. */
@@ -113,7 +113,7 @@ void job_stop(struct job *job, sim_ns now)
     if (!job_needs_node(job)) return;
     cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->holder.ugpus, job->holder.held);
     job_stats_hold(&jobs->stats, now, -job->holder.ugpus);
-    holders_changed(&jobs->cluster->holders, SITE_JOBS_GAVE);
+    holders_changed(&jobs->cluster->holders, SITE_JOBS_RELEASED);
 }
 
 /* Sets the speed of the job from now on. */
@@ -248,15 +248,15 @@ static sim_ns held_ns(const struct holder *holder, sim_ns now)
     return job_executed_ns(OWNER_ENTITY(holder, const struct job, holder), now);
 }
 
-static void respeed(struct holder *holder, sim_ns now)
+static void speed_changed(struct holder *holder, sim_ns now)
 {
     struct job *job = OWNER_ENTITY(holder, struct job, holder);
     const double before = job->progress.speed;
     set_speed(job, now);
-    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_PACE, job);
+    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
 }
 
-const struct holder_ops job_holder_ops = {.strike = on_strike, .held_ns = held_ns, .respeed = respeed};
+const struct holder_ops job_holder_ops = {.strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed};
 
 struct holder_draw job_draw(const struct job_type *type)
 {

@@ -236,13 +236,13 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
     static const char *const status[] = {
         [JOB_COMPLETES] = "finished", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
     stats->n_finished++;
-    stats->n_cancelled += job->fate == JOB_IS_CANCELLED;
-    stats->n_failed += job->fate == JOB_FAILS;
+    stats->n_cancelled += job->status == JOB_IS_CANCELLED;
+    stats->n_failed += job->status == JOB_FAILS;
     stats->last_finish_ns = now;
-    stats->fate_gpu_s[job->fate] += gpu_seconds(job_held_ugpu_ns(job, now));
+    stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
     count_useful(stats, job, now);
     int code = job->view.submit_ns < stats->warmup_ns ? 0 : add_distributions(stats, job, now);
-    return code < 0 ? code : emit_row(stats, job, now, status[job->fate]);
+    return code < 0 ? code : emit_row(stats, job, now, status[job->status]);
 }
 
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
@@ -310,8 +310,8 @@ static int emit_service(const struct job_stats *stats, const struct jobs *jobs, 
     } metrics[] = {
         {"job.cancelled", (double)stats->n_cancelled},
         {"job.failed", (double)stats->n_failed},
-        {"job.cancelled_gpu_s.sum", stats->fate_gpu_s[JOB_IS_CANCELLED]},
-        {"job.failed_gpu_s.sum", stats->fate_gpu_s[JOB_FAILS]},
+        {"job.cancelled_gpu_s.sum", stats->status_gpu_s[JOB_IS_CANCELLED]},
+        {"job.failed_gpu_s.sum", stats->status_gpu_s[JOB_FAILS]},
         {"job.useful_gpu_s.sum", useful_gpu_s},
         {"job.goodput_frac", held_gpu_s > 0 ? useful_gpu_s / held_gpu_s : (double)NAN},
         {"job.slowdown_jain", jain_index(&stats->distributions[JOB_BOUNDED_SLOWDOWN].tally)},

@@ -15,7 +15,7 @@ struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type)
     return cluster;
 }
 
-void job_put_on(struct job *job, int32_t node_type)
+void job_set_node_type(struct job *job, int32_t node_type)
 {
     job->view.node_type = node_type;
     job->holder.cluster = jobs_cluster_of(job->jobs, node_type);
@@ -31,11 +31,11 @@ static void refresh(struct cluster_view *view, const struct cluster *cluster, si
     view->capacity_epoch = cluster->capacity_epoch;
 }
 
-static void refresh_demands(struct cluster_view *view, struct jobs *jobs)
+static void refresh_requests(struct cluster_view *view, struct jobs *jobs)
 {
     if (view->nodes == NULL) return;
-    view->demands = jobs->demands.items;
-    view->n_demands = jobs->demands.n;
+    view->requests = jobs->requests.items;
+    view->n_requests = jobs->requests.n;
 }
 
 void jobs_refresh_view(struct jobs *jobs)
@@ -43,12 +43,12 @@ void jobs_refresh_view(struct jobs *jobs)
     const sim_ns now = engine_now(jobs->site->engine);
     const struct cluster *cluster = jobs->cluster;
     refresh(&jobs->view, cluster, now);
-    refresh_demands(&jobs->view, jobs);
+    refresh_requests(&jobs->view, jobs);
     for (int32_t i = 1; i < jobs->n_node_types; i++) {
         struct cluster_view *view = jobs_view_of(jobs, i);
         cluster = cluster->next;
         refresh(view, cluster, now);
-        refresh_demands(view, jobs);
+        refresh_requests(view, jobs);
         view->n_pending = jobs->view.n_pending;
         view->n_running = jobs->view.n_running;
     }
@@ -62,7 +62,7 @@ static void describe(struct cluster_view *view, const struct cluster *cluster, b
     view->gpus_per_node = cluster->gpus_per_node;
     view->node_free_gpus = cluster->node_free_gpus;
     view->cluster = cluster;
-    if (cluster->stock != NULL) view->nodes = cluster->stock->nodes;
+    if (cluster->resources != NULL) view->nodes = cluster->resources->nodes;
 }
 
 int jobs_make_views(struct jobs *jobs)
@@ -109,8 +109,8 @@ sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const st
 /* Whether the node type has a GPU of a model that the job accepts. */
 static bool has_model(const struct cluster_view *view, const struct job *job)
 {
-    if (view->cluster == NULL || view->cluster->stock == NULL) return true;
-    return (job->jobs->demands.items[job->view.demand].gpu_models & view->cluster->stock->model_set) != 0;
+    if (view->cluster == NULL || view->cluster->resources == NULL) return true;
+    return (job->jobs->requests.items[job->view.request].gpu_models & view->cluster->resources->model_set) != 0;
 }
 
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus)

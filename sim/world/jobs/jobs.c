@@ -70,7 +70,7 @@ static void notify(struct jobs *jobs, const struct job_note *note)
 
 void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job)
 {
-    if (event >= JOB_EVENT_RESIZE && !jobs->scheduler->hears_pace) return;
+    if (event >= JOB_EVENT_RESIZE && !jobs->scheduler->wants_speed_events) return;
     notify(jobs, &(struct job_note){.event = event, .job = &job->view});
 }
 
@@ -154,11 +154,11 @@ static bool is_possible(struct jobs *jobs, struct job *job)
 }
 
 /* The number of the next record's request; 0 without a stock; -1 when out of memory. */
-static int32_t demand_index(struct jobs *jobs)
+static int32_t request_index(struct jobs *jobs)
 {
-    if (jobs->cluster->stock == NULL) return 0;
-    const struct job_demand demand = demand_of(&jobs->record, jobs->cluster->models);
-    return demands_index(&jobs->demands, &demand);
+    if (jobs->cluster->resources == NULL) return 0;
+    const struct resource_request request = resource_request_of(&jobs->record, jobs->cluster->models);
+    return resource_requests_index(&jobs->requests, &request);
 }
 
 /* The job of the next record, at the end of the list. */
@@ -178,7 +178,7 @@ static struct job *enter(struct jobs *jobs)
                                   .type = record->type != NULL ? record->type : "",
                                   .node_type = 0};
     job->jobs = jobs;
-    job->view.demand = demand_index(jobs);
+    job->view.request = request_index(jobs);
     job->type = job_type_find(&jobs->config->types, record->type);
     job->progress.work_ns = record->duration_ns;
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
@@ -187,7 +187,7 @@ static struct job *enter(struct jobs *jobs)
     job->place_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
     job->first_start_ns = -1;
-    job->fate = record->fate;
+    job->status = record->status;
     job->active_before_ns = jobs->active.job_ns;
     job->prev = jobs->youngest;
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
@@ -200,7 +200,7 @@ static int submit(struct jobs *jobs, sim_ns now)
     struct job *job = enter(jobs);
     if (job == NULL) return SIM_E_NOMEM;
     job_stats_submit(&jobs->stats, job);
-    if (job->view.demand < 0) return SIM_E_NOMEM;
+    if (job->view.request < 0) return SIM_E_NOMEM;
     if (!job_needs_node(job)) {
         job_run(job, now, 0);
     } else if (is_possible(jobs, job)) {
@@ -267,7 +267,7 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config, co
                                    jobs->site->diag);
     if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
     jobs->placer = placer;
-    if (placer->by_node) code = cluster_take_stock(jobs->cluster);
+    if (placer->by_node) code = cluster_track_resources(jobs->cluster);
     if (code == SIM_E_CONFIG)
         diag_error(jobs->site->diag, code, "jobs", "choose a placer that counts GPUs per node",
                    "placer '%s' looks at nodes one by one, but nodes have more than %d GPUs", placer->policy.name,
@@ -318,23 +318,24 @@ static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
 }
 
 /* Reads the whole trace for the requests of its jobs, if the fragmentation metric or the placer uses them. */
-static int learn_demands(struct jobs *jobs, const struct trace_format *format)
+static int learn_requests(struct jobs *jobs, const struct trace_format *format)
 {
     const struct jobs_config *config = jobs->config;
     struct job_source *source;
-    if (jobs->cluster->stock == NULL || jobs->placer == NULL) return 0;
+    if (jobs->cluster->resources == NULL || jobs->placer == NULL) return 0;
     if (!config->fragmentation.measure && !jobs->placer->wants_tasks) return 0;
     int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->site->diag);
     if (code < 0) return code;
-    struct demands *demands = &jobs->demands;
-    code = demands_learn(demands, source, jobs->cluster->models, config->fragmentation.cover_frac, jobs->site->diag);
+    struct resource_requests *requests = &jobs->requests;
+    code = resource_requests_learn(requests, source, jobs->cluster->models, config->fragmentation.cover_frac,
+                                   jobs->site->diag);
     source->close(source);
     struct cluster *cluster = jobs->cluster;
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++, cluster = cluster->next) {
         struct cluster_view *view = jobs_view_of(jobs, i);
-        view->tasks = demands->tasks;
-        view->n_tasks = demands->n_tasks;
-        code = cluster_measure(cluster, 0, demands->tasks, demands->n_tasks);
+        view->tasks = requests->tasks;
+        view->n_tasks = requests->n_tasks;
+        code = cluster_measure(cluster, 0, requests->tasks, requests->n_tasks);
     }
     return code;
 }
@@ -357,7 +358,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     jobs->config = config;
     jobs->tenant = (struct tenant){.ops = &jobs_tenant_ops, .awaits_nodes = true};
     holders_enter(&cluster->holders, &jobs->tenant);
-    demands_init(&jobs->demands);
+    resource_requests_init(&jobs->requests);
     rng_init(&jobs->random, site->seed, site->run, "placement", 0);
     rng_init(&jobs->estimates, site->seed, site->run, "jobs.estimates", 0);
     owner_init(&jobs->submit, site_env_owner_ids(site, 1));
@@ -373,7 +374,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
     if (code == 0) code = open_trace(jobs, config);
-    if (code == 0) code = learn_demands(jobs, config->trace.entry);
+    if (code == 0) code = learn_requests(jobs, config->trace.entry);
     if (code == 0) code = learn_sizes(jobs, config->trace.entry);
     if (code < 0) {
         jobs_destroy(jobs);
@@ -395,7 +396,7 @@ void jobs_destroy(struct jobs *jobs)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     job_checkpoints_destroy(jobs);
     mem_free(jobs->next_views);
-    demands_fini(&jobs->demands);
+    resource_requests_fini(&jobs->requests);
     real_list_fini(&jobs->sizes_gpu_s);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);

@@ -61,22 +61,22 @@ static void *copy(const void *items, size_t bytes)
     return copied != NULL ? memcpy(copied, items, bytes) : NULL;
 }
 
-static int64_t count_stock_gpus(const struct stock *stock)
+static int64_t count_node_gpus(const struct node_resources *resources)
 {
     int64_t n = 0;
-    for (int32_t i = 0; i < stock->n_nodes; i++) n += stock->nodes[i].gpus;
+    for (int32_t i = 0; i < resources->n_nodes; i++) n += resources->nodes[i].gpus;
     return n;
 }
 
 static int copy_nodes(struct yielders *yielders)
 {
     const struct cluster *cluster = yielders->cluster;
-    const struct stock *stock = cluster->stock;
+    const struct node_resources *resources = cluster->resources;
     yielders->free_gpus = copy(cluster->node_free_gpus, (size_t)cluster->n_nodes * sizeof *yielders->free_gpus);
-    if (stock != NULL)
-        yielders->left_milli = copy(stock->left_milli,
-                                    (size_t)(count_stock_gpus(stock) + 1) * sizeof *yielders->left_milli);
-    const bool short_of = yielders->free_gpus == NULL || (stock != NULL && yielders->left_milli == NULL);
+    if (resources != NULL)
+        yielders->left_milli = copy(resources->left_milli,
+                                    (size_t)(count_node_gpus(resources) + 1) * sizeof *yielders->left_milli);
+    const bool short_of = yielders->free_gpus == NULL || (resources != NULL && yielders->left_milli == NULL);
     return short_of ? SIM_E_NOMEM : 0;
 }
 
@@ -105,14 +105,14 @@ static int64_t free_groups(const struct cluster *cluster, int32_t gpus)
 /* Change in a node's wholly free GPUs when `part` is released (sign 1) or taken again (-1). */
 static int32_t whole_gpus(const struct yielders *yielders, const struct allocation *part, int32_t sign)
 {
-    const struct stock *stock = yielders->cluster->stock;
-    if (stock == NULL) return sign * part->gpus;
-    const int64_t first = stock->nodes[part->node].gpu_left_milli - stock->left_milli;
+    const struct node_resources *resources = yielders->cluster->resources;
+    if (resources == NULL) return sign * part->gpus;
+    const int64_t first = resources->nodes[part->node].gpu_left_milli - resources->left_milli;
     int32_t whole = 0;
-    for (uint64_t set = part->holding.gpu_set; set != 0; set &= set - 1) {
+    for (uint64_t set = part->details.gpu_set; set != 0; set &= set - 1) {
         int32_t *left = &yielders->left_milli[first + __builtin_ctzll(set)];
         whole -= *left == 1000;
-        *left += sign * part->holding.gpu_milli;
+        *left += sign * part->details.gpu_milli;
         whole += *left == 1000;
     }
     return whole;
@@ -281,8 +281,8 @@ static int on_make_room(struct tenant *tenant, const char *gpu, int32_t gpus, in
 static void on_changed(struct tenant *tenant, enum site_change change)
 {
     struct jobs *jobs = OWNER_ENTITY(tenant, struct jobs, tenant);
-    const bool of_nodes = change == SITE_NODE_CAME || change == SITE_NODE_FAILED;
-    const bool of_services = change == SITE_SERVICE_MOVED && jobs->view.n_pending + jobs->view.n_running > 0;
+    const bool of_nodes = change == SITE_NODE_RETURNED || change == SITE_NODE_FAILED;
+    const bool of_services = change == SITE_SERVICE_CHANGED && jobs->view.n_pending + jobs->view.n_running > 0;
     if (of_nodes || of_services) jobs_request_decision(jobs);
 }
 

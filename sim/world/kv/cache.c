@@ -93,7 +93,7 @@ static int check_call(const struct cache *cache, int code)
     return fault(cache, "failed with %d (%s) at access %" PRId64, code, sim_err_text(code), cache->view.access);
 }
 
-static int tell(struct cache *cache, int32_t item, enum cache_event event)
+static int notify(struct cache *cache, int32_t item, enum cache_event event)
 {
     return check_call(cache, cache->evictor->notify(cache->state, &cache->view, item, event));
 }
@@ -163,12 +163,12 @@ int cache_hit(struct cache *cache, int32_t item)
 {
     count_access(cache);
     note_access(cache, item);
-    return tell(cache, item, CACHE_HIT);
+    return notify(cache, item, CACHE_HIT);
 }
 
 static int forget(struct cache *cache, int32_t item)
 {
-    int code = tell(cache, item, CACHE_FORGET);
+    int code = notify(cache, item, CACHE_FORGET);
     key_map_remove(&cache->index, cache->items[item].key);
     give_place(cache, item);
     cache->view.size--;
@@ -216,7 +216,7 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
     note_access(cache, place);
     cache->view.size++;
     *item = place;
-    code = tell(cache, place, CACHE_INSERT);
+    code = notify(cache, place, CACHE_INSERT);
     return code == 0 ? 1 : code;
 }
 
@@ -225,7 +225,7 @@ int cache_acquire(struct cache *cache, int32_t item)
     SIM_REQUIRE(cache->items[item].holders >= 0);
     if (cache->items[item].holders++ > 0) return 0;
     cache->view.held++;
-    return tell(cache, item, CACHE_ACQUIRE);
+    return notify(cache, item, CACHE_ACQUIRE);
 }
 
 int cache_release(struct cache *cache, int32_t item)
@@ -233,5 +233,5 @@ int cache_release(struct cache *cache, int32_t item)
     SIM_REQUIRE(cache->items[item].holders > 0);
     if (--cache->items[item].holders > 0) return 0;
     cache->view.held--;
-    return tell(cache, item, CACHE_RELEASE);
+    return notify(cache, item, CACHE_RELEASE);
 }

@@ -306,7 +306,7 @@ static void share(struct link_net *net, sim_ns now)
     for (int32_t i = 0; i < net->n_filling; i++) {
         struct link_flow *flow = net->filling[i];
         if (flow->filled != flow->rate) set_rate(flow, flow->filled, now);
-        if (flow->endless && flow->rate != flow->told) note_change(net, flow);
+        if (flow->endless && flow->rate != flow->reported) note_change(net, flow);
     }
 }
 
@@ -369,7 +369,7 @@ static void close_ranks(struct link_net *net, int32_t from)
 
 /* Notifies claims, in order, whose grant differs from the last reported one. Their reactions take effect in another
  * event of this moment. */
-static void tell_changes(struct link_net *net, sim_ns now)
+static void notify_claims(struct link_net *net, sim_ns now)
 {
     close_ranks(net, 0);
     int32_t n = net->n_changed;
@@ -380,8 +380,8 @@ static void tell_changes(struct link_net *net, sim_ns now)
         if (claim == NULL) continue;
         claim->changed_at = -1;
         net->changed[i] = NULL;
-        if (claim->rate == claim->told) continue;
-        claim->told = claim->rate;
+        if (claim->rate == claim->reported) continue;
+        claim->reported = claim->rate;
         claim->notify(net, claim, now);
     }
     close_ranks(net, n);
@@ -392,7 +392,7 @@ static void link_settle(struct engine *engine, struct owner *owner, sim_ns now)
     struct link_net *net = OWNER_ENTITY(owner, struct link_net, settle);
     (void)engine;
     share(net, now);
-    tell_changes(net, now);
+    notify_claims(net, now);
     arm(net);
 }
 
@@ -404,7 +404,7 @@ static void prepare(struct link_net *net, struct link_flow *flow, const struct l
     flow->number = ++net->n_started;
     flow->cap_bytes_per_s = cap_bytes_per_s;
     flow->cap = flow->bound = cap_of(cap_bytes_per_s);
-    flow->rate = flow->told = 0;
+    flow->rate = flow->reported = 0;
     flow->counted = false;
     flow->moved = 0;
     flow->end_ns = SIM_NS_MAX;
@@ -478,7 +478,7 @@ sim_ns link_flow_end_ns(struct link_flow *flow)
 double link_claim_grant(struct link_flow *claim)
 {
     share_now(claim->net);
-    claim->told = claim->rate;
+    claim->reported = claim->rate;
     return bytes_per_s_of(claim);
 }
 

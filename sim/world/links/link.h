@@ -58,10 +58,10 @@ struct link_flow {
     struct link_net *net;
     uint64_t number;            /* order of the starts, and of ends at one moment */
     int64_t bytes; /* total; a claim: INT64_MAX */
-    double cap_bytes_per_s;     /* own ceiling, or the claim's demand */
-    int64_t cap, bound;         /* 2^-46 bytes per ns: the ceiling; the least of it and its links */
-    int64_t rate, told, filled; /* present; last reported to a claim; result of the filling */
-    tally_int128 moved;         /* 2^-46 bytes, up to the anchor */
+    double cap_bytes_per_s;         /* own ceiling, or the claim's demand */
+    int64_t cap, bound;             /* 2^-46 bytes per ns: the ceiling; the least of it and its links */
+    int64_t rate, reported, filled; /* present; last reported to a claim; result of the filling */
+    tally_int128 moved;             /* 2^-46 bytes, up to the anchor */
     sim_ns anchor_ns, end_ns;
     uint64_t mark;
     int32_t timer_at, changed_at, n_hops; /* indices in the network's lists; -1: none */

@@ -202,64 +202,65 @@ static struct topology_node *find_node(struct topology *topology, int32_t index,
     return topology->nodes[index];
 }
 
-int topology_sit(struct topology *topology, struct topology_seat *seat, int32_t node_index, int32_t n_gpus,
-                 const struct gpu_spec *gpu)
+int topology_placement_add(struct topology *topology, struct topology_placement *placement, int32_t node_index,
+                           int32_t n_gpus, const struct gpu_spec *gpu)
 {
     struct topology_node *node = find_node(topology, node_index, n_gpus);
-    struct topology_gpu **gpus = arena_alloc(&topology->arena, (size_t)(seat->n_gpus + n_gpus) * sizeof(*gpus));
+    struct topology_gpu **gpus = arena_alloc(&topology->arena, (size_t)(placement->n_gpus + n_gpus) * sizeof(*gpus));
     if (node == NULL || gpus == NULL) return SIM_E_NOMEM;
-    if (seat->n_gpus > 0) memcpy(gpus, seat->gpus, (size_t)seat->n_gpus * sizeof(*gpus));
+    if (placement->n_gpus > 0) memcpy(gpus, placement->gpus, (size_t)placement->n_gpus * sizeof(*gpus));
     int32_t n = 0;
     for (int32_t i = 0; i < node->n_gpus && n < n_gpus; i++) {
         if (node->gpus[i].taken) continue;
         node->gpus[i].taken = true;
         node->gpus[i].spec = gpu;
-        gpus[seat->n_gpus + n++] = &node->gpus[i];
-        if (topology->n_seated < TOPOLOGY_SAMPLED_GPUS) topology->seated[topology->n_seated] = &node->gpus[i];
-        topology->n_seated++;
+        gpus[placement->n_gpus + n++] = &node->gpus[i];
+        if (topology->n_placed_gpus < TOPOLOGY_SAMPLED_GPUS)
+            topology->placed_gpus[topology->n_placed_gpus] = &node->gpus[i];
+        topology->n_placed_gpus++;
     }
     SIM_REQUIRE(n == n_gpus);
-    *seat = (struct topology_seat){topology, seat->n_gpus + n, gpus};
+    *placement = (struct topology_placement){topology, placement->n_gpus + n, gpus};
     return 0;
 }
 
-void topology_rise(struct topology_seat *seat)
+void topology_placement_release(struct topology_placement *placement)
 {
-    for (int32_t i = 0; i < seat->n_gpus; i++) seat->gpus[i]->taken = false;
-    *seat = (struct topology_seat){0};
+    for (int32_t i = 0; i < placement->n_gpus; i++) placement->gpus[i]->taken = false;
+    *placement = (struct topology_placement){0};
 }
 
-bool topology_is_alone(const struct topology_seat *seat)
+bool topology_is_alone(const struct topology_placement *placement)
 {
     int32_t taken = 0;
-    for (int32_t i = 0; i < seat->n_gpus; i++) {
-        const struct topology_node *node = seat->gpus[i]->node;
-        if (i > 0 && node == seat->gpus[i - 1]->node) continue;
+    for (int32_t i = 0; i < placement->n_gpus; i++) {
+        const struct topology_node *node = placement->gpus[i]->node;
+        if (i > 0 && node == placement->gpus[i - 1]->node) continue;
         for (int32_t k = 0; k < node->n_gpus; k++) taken += node->gpus[k].taken;
     }
-    return taken == seat->n_gpus;
+    return taken == placement->n_gpus;
 }
 
 /* --- Tiers --- */
 
-static int tier_of_device(const struct topology_seat *seat, int32_t device, struct tier **tier)
+static int tier_of_device(const struct topology_placement *placement, int32_t device, struct tier **tier)
 {
-    return topology_make_tier(seat->topology, seat->gpus[0]->node, device, tier);
+    return topology_make_tier(placement->topology, placement->gpus[0]->node, device, tier);
 }
 
-int topology_tier(const struct topology_seat *seat, enum tier_kind kind, struct tier **tier)
+int topology_tier(const struct topology_placement *placement, enum tier_kind kind, struct tier **tier)
 {
     *tier = NULL;
-    for (int32_t i = 0; i < seat->topology->n_devices; i++)
-        if (seat->topology->devices[i].kind == kind) return tier_of_device(seat, i, tier);
+    for (int32_t i = 0; i < placement->topology->n_devices; i++)
+        if (placement->topology->devices[i].kind == kind) return tier_of_device(placement, i, tier);
     return 0;
 }
 
-int topology_tier_named(const struct topology_seat *seat, const char *name, struct tier **tier)
+int topology_tier_named(const struct topology_placement *placement, const char *name, struct tier **tier)
 {
     *tier = NULL;
-    if (strcmp(name, "host") == 0) return tier_of_device(seat, HOST, tier);
-    for (int32_t i = 1; i < seat->topology->n_devices; i++)
-        if (strcmp(seat->topology->devices[i].config->name, name) == 0) return tier_of_device(seat, i, tier);
+    if (strcmp(name, "host") == 0) return tier_of_device(placement, HOST, tier);
+    for (int32_t i = 1; i < placement->topology->n_devices; i++)
+        if (strcmp(placement->topology->devices[i].config->name, name) == 0) return tier_of_device(placement, i, tier);
     return 0;
 }

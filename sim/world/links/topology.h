@@ -38,7 +38,7 @@ struct topology_gpu;
 struct transfer;
 
 /* The placement of a replica: its GPUs. A zeroed one has none. */
-struct topology_seat {
+struct topology_placement {
     struct topology *topology;
     int32_t n_gpus;
     struct topology_gpu **gpus;
@@ -73,9 +73,11 @@ void topology_destroy(struct topology *topology);
 
 /* Adds n_gpus GPUs of a node, the lowest free ones, to a placement. node < 0: of a private node. May be called again
  * for stages on other nodes. `gpu` outlives the topology. Returns 0 or SIM_E_NOMEM. */
-int topology_sit(struct topology *topology, struct topology_seat *seat, int32_t node, int32_t n_gpus,
-                 const struct gpu_spec *gpu);
-void topology_rise(struct topology_seat *seat); /* frees the GPUs; no transfer of the placement is under way */
+int topology_placement_add(struct topology *topology, struct topology_placement *placement, int32_t node,
+                           int32_t n_gpus, const struct gpu_spec *gpu);
+
+/* Frees the GPUs. No transfer of the placement is under way. */
+void topology_placement_release(struct topology_placement *placement);
 
 /* The links as the scenario describes them. */
 const struct topology_config *topology_config(const struct topology *topology);
@@ -84,21 +86,21 @@ const struct topology_config *topology_config(const struct topology *topology);
 double topology_port_bytes_per_s(const struct topology *topology, const struct gpu_spec *gpu);
 
 /* Whether all taken GPUs on the placement's nodes are its own. */
-bool topology_is_alone(const struct topology_seat *seat);
+bool topology_is_alone(const struct topology_placement *placement);
 
 /* The tier that the placement's first GPU can reach: the first of a kind that the scenario lists, or by name. *tier is
  * NULL if there is none. Every placement has DRAM. Returns 0 or SIM_E_NOMEM. */
-int topology_tier(const struct topology_seat *seat, enum tier_kind kind, struct tier **tier);
-int topology_tier_named(const struct topology_seat *seat, const char *name, struct tier **tier);
+int topology_tier(const struct topology_placement *placement, enum tier_kind kind, struct tier **tier);
+int topology_tier_named(const struct topology_placement *placement, const char *name, struct tier **tier);
 
 /* Whether some GPU of one placement can reach some GPU of the other: on one node, or over the network. */
-bool topology_reaches(const struct topology_seat *from, const struct topology_seat *to);
+bool topology_reaches(const struct topology_placement *from, const struct topology_placement *to);
 
 /* One end of a path: the memory of a placement's GPUs (tier NULL), or a tier that they reach. If the stages of a
  * replica are on several nodes, each shard uses the tier of that name on its own node, but its bytes count in the given
  * tier. */
 struct topology_end {
-    const struct topology_seat *seat;
+    const struct topology_placement *placement;
     struct tier *tier; /* device < 0: of the placement alone, without links of its own */
 };
 

@@ -13,7 +13,7 @@ struct way {
     int code; /* the first that went wrong */
 };
 
-static void pass(struct way *way, struct link *link)
+static void add_link(struct way *way, struct link *link)
 {
     if (link == NULL || way->code != 0) return;
     SIM_REQUIRE(way->path->n < LINK_PATH_MAX);
@@ -64,7 +64,7 @@ static void pcie(struct way *way, struct topology_gpu *gpu, bool inwards)
         return;
     }
     make_pair(way, &gpu->pcie, LINK_PCIE, rate, gpu->node, gpu->index, "pcie");
-    pass(way, inwards ? gpu->pcie.in : gpu->pcie.out);
+    add_link(way, inwards ? gpu->pcie.in : gpu->pcie.out);
 }
 
 static int32_t switch_of(const struct way *way, const struct topology_gpu *gpu)
@@ -82,7 +82,7 @@ static void uplink(struct way *way, struct topology_gpu *gpu, bool inwards)
     char name[24];
     snprintf(name, sizeof name, "switch%d", at);
     make_pair(way, pair, LINK_PCIE, topology_config(way->topology)->pcie_switch.bytes_per_s, gpu->node, -1, name);
-    pass(way, inwards ? pair->in : pair->out);
+    add_link(way, inwards ? pair->in : pair->out);
 }
 
 /* Into host memory and out again. */
@@ -92,8 +92,8 @@ static void through_memory(struct way *way, const struct topology_gpu *gpu)
     if (way->code == 0) way->code = topology_make_tier(way->topology, gpu->node, 0, &host);
     if (way->code != 0) return;
     add_latency(way, host->latency_ns[STORAGE_READ]);
-    pass(way, host->media[STORAGE_WRITE]);
-    pass(way, host->media[STORAGE_READ]);
+    add_link(way, host->media[STORAGE_WRITE]);
+    add_link(way, host->media[STORAGE_READ]);
 }
 
 static void nic(struct way *way, struct topology_gpu *gpu, bool inwards)
@@ -102,7 +102,7 @@ static void nic(struct way *way, struct topology_gpu *gpu, bool inwards)
     bool each = network->per == NETWORK_PER_GPU;
     struct link_pair *pair = each ? &gpu->nic : &gpu->node->nic;
     make_pair(way, pair, LINK_NETWORK, network->bytes_per_s, gpu->node, each ? gpu->index : -1, "nic");
-    pass(way, inwards ? pair->in : pair->out);
+    add_link(way, inwards ? pair->in : pair->out);
 }
 
 static void fabric(struct way *way)
@@ -112,7 +112,7 @@ static void fabric(struct way *way)
     add_latency(way, network->latency_ns);
     if (!(network->fabric_bytes_per_s > 0) || way->code != 0) return;
     way->code = topology_link(topology, &topology->fabric, LINK_NETWORK, network->fabric_bytes_per_s, "fabric");
-    pass(way, topology->fabric);
+    add_link(way, topology->fabric);
 }
 
 static bool has_network(const struct way *way)
@@ -140,24 +140,24 @@ static void enter_node(struct way *way, struct topology_gpu *gpu, bool to_gpu)
 static void read_tier(struct way *way, const struct tier *tier)
 {
     add_latency(way, tier->latency_ns[STORAGE_READ]);
-    pass(way, tier->media[STORAGE_READ]);
-    pass(way, tier->port[STORAGE_READ]);
-    pass(way, tier->ceiling[STORAGE_READ]);
+    add_link(way, tier->media[STORAGE_READ]);
+    add_link(way, tier->port[STORAGE_READ]);
+    add_link(way, tier->ceiling[STORAGE_READ]);
 }
 
 /* Read for attention that is computed there. */
 static void read_inside(struct way *way, const struct tier *tier)
 {
     add_latency(way, tier->latency_ns[STORAGE_READ]);
-    pass(way, tier->media[STORAGE_READ]);
+    add_link(way, tier->media[STORAGE_READ]);
 }
 
 static void write_tier(struct way *way, const struct tier *tier)
 {
     add_latency(way, tier->latency_ns[STORAGE_WRITE]);
-    pass(way, tier->ceiling[STORAGE_WRITE]);
-    pass(way, tier->port[STORAGE_WRITE]);
-    pass(way, tier->media[STORAGE_WRITE]);
+    add_link(way, tier->ceiling[STORAGE_WRITE]);
+    add_link(way, tier->port[STORAGE_WRITE]);
+    add_link(way, tier->media[STORAGE_WRITE]);
 }
 
 /* --- Paths --- */
@@ -172,8 +172,8 @@ static void over_nvlink(struct way *way, struct topology_gpu *from, struct topol
 {
     make_pair(way, &from->nvlink, LINK_NVLINK, from->spec->nvlink_bytes_per_s, from->node, from->index, "nvlink");
     make_pair(way, &to->nvlink, LINK_NVLINK, to->spec->nvlink_bytes_per_s, to->node, to->index, "nvlink");
-    pass(way, from->nvlink.out);
-    pass(way, to->nvlink.in);
+    add_link(way, from->nvlink.out);
+    add_link(way, to->nvlink.in);
     way->cap_bytes_per_s = fmin(gpu_pair_bytes_per_s(from->spec, 2), gpu_pair_bytes_per_s(to->spec, 2));
 }
 
@@ -253,7 +253,7 @@ static void check_way(struct way *way, const struct topology_end *from, const st
              "data must go from node to node, and there is no network");
 }
 
-bool topology_reaches(const struct topology_seat *from, const struct topology_seat *to)
+bool topology_reaches(const struct topology_placement *from, const struct topology_placement *to)
 {
     if (topology_config(from->topology)->network.bytes_per_s > 0) return true;
     for (int32_t i = 0; i < from->n_gpus; i++)
@@ -264,12 +264,12 @@ bool topology_reaches(const struct topology_seat *from, const struct topology_se
 
 int32_t topology_shards(struct topology_end from, struct topology_end to)
 {
-    return from.seat->n_gpus > to.seat->n_gpus ? from.seat->n_gpus : to.seat->n_gpus;
+    return from.placement->n_gpus > to.placement->n_gpus ? from.placement->n_gpus : to.placement->n_gpus;
 }
 
-static struct topology_gpu *gpu_of_shard(const struct topology_seat *seat, int32_t shard, int32_t n)
+static struct topology_gpu *gpu_of_shard(const struct topology_placement *placement, int32_t shard, int32_t n)
 {
-    return seat->gpus[(int64_t)shard * seat->n_gpus / n];
+    return placement->gpus[(int64_t)shard * placement->n_gpus / n];
 }
 
 /* The tier of the same name that the shard's own GPU reaches: stages of a replica may be on several nodes. */
@@ -285,7 +285,8 @@ int topology_path(struct topology *topology, struct topology_end from, struct to
                   struct link_path *path, double *cap_bytes_per_s)
 {
     int32_t n = topology_shards(from, to);
-    struct topology_gpu *from_gpu = gpu_of_shard(from.seat, shard, n), *to_gpu = gpu_of_shard(to.seat, shard, n);
+    struct topology_gpu *from_gpu = gpu_of_shard(from.placement, shard, n),
+                        *to_gpu = gpu_of_shard(to.placement, shard, n);
     *path = (struct link_path){0};
     struct way way = {.topology = topology, .path = path, .cap_bytes_per_s = HUGE_VAL};
     from.tier = tier_beside(&way, from.tier, from_gpu);

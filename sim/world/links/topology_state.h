@@ -54,9 +54,9 @@ struct topology {
     int32_t n_tiers, tiers_capacity;
     int64_t moved_bytes[LINK_KIND_COUNT]; /* of ended shards, over each of their links: counted apart from these */
     struct transfer *moving;              /* transfers that move */
-    struct topology_gpu *seated[TOPOLOGY_SAMPLED_GPUS]; /* the first of those in seats */
-    int32_t n_seated;                                   /* all of them */
-    bool sampled[LINK_KIND_COUNT];                      /* kinds with a series */
+    struct topology_gpu *placed_gpus[TOPOLOGY_SAMPLED_GPUS]; /* the first of those in seats */
+    int32_t n_placed_gpus;                                   /* all of them */
+    bool sampled[LINK_KIND_COUNT];                           /* kinds with a series */
     int32_t n_sampled_links;
 };
 

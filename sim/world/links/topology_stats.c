@@ -70,15 +70,15 @@ int topology_emit(const struct topology *topology, sim_ns now, const struct sink
 /* The paths between placed GPUs and their tiers, in both directions, and between the GPUs. */
 static int make_ways(struct topology *topology, int32_t at)
 {
-    struct topology_gpu *gpu = topology->seated[at],
-                        *other = topology->seated[at > 0 ? at - 1 : topology->n_seated - 1];
-    const struct topology_seat seat = {topology, 1, &gpu}, beside = {topology, 1, &other};
-    const struct topology_end memory = {&seat, NULL}, neighbour = {&beside, NULL};
+    struct topology_gpu *gpu = topology->placed_gpus[at],
+                        *other = topology->placed_gpus[at > 0 ? at - 1 : topology->n_placed_gpus - 1];
+    const struct topology_placement placement = {topology, 1, &gpu}, beside = {topology, 1, &other};
+    const struct topology_end memory = {&placement, NULL}, neighbour = {&beside, NULL};
     struct link_path path;
     double cap;
     int code = 0;
     for (int32_t device = 0; device < topology->n_devices && code == 0; device++) {
-        struct topology_end end = {&seat, NULL};
+        struct topology_end end = {&placement, NULL};
         code = topology_make_tier(topology, gpu->node, device, &end.tier);
         if (code == 0) code = topology_path(topology, memory, end, 0, &path, &cap);
         if (code == 0) code = topology_path(topology, end, memory, 0, &path, &cap);
@@ -100,15 +100,15 @@ int topology_prepare_series(struct topology *topology)
 {
     static const enum link_kind kinds[TIER_KINDS] = {
         [TIER_DRAM] = LINK_HOST, [TIER_SSD] = LINK_STORAGE, [TIER_CSD] = LINK_CSD, [TIER_REMOTE] = LINK_NETWORK};
-    if (topology->n_seated == 0 || !is_described(topology)) return 0;
+    if (topology->n_placed_gpus == 0 || !is_described(topology)) return 0;
     topology->sampled[LINK_PCIE] = true;
-    topology->sampled[LINK_NVLINK] = topology->seated[0]->spec->nvlink_gpus > 1;
+    topology->sampled[LINK_NVLINK] = topology->placed_gpus[0]->spec->nvlink_gpus > 1;
     topology->sampled[LINK_NETWORK] = topology_config(topology)->network.bytes_per_s > 0;
     for (int32_t i = 0; i < topology->n_devices; i++)
         if (topology->devices[i].spec != NULL) topology->sampled[kinds[topology->devices[i].kind]] = true;
-    if (topology->n_seated > TOPOLOGY_SAMPLED_GPUS) return 0;
+    if (topology->n_placed_gpus > TOPOLOGY_SAMPLED_GPUS) return 0;
     int code = 0;
-    for (int32_t i = 0; i < topology->n_seated && code == 0; i++) code = make_ways(topology, i);
+    for (int32_t i = 0; i < topology->n_placed_gpus && code == 0; i++) code = make_ways(topology, i);
     topology->n_sampled_links = link_net_count(topology->net);
     return code;
 }

@@ -20,18 +20,18 @@ static int init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-static void line_add(struct renting_line *line, struct renting_job *job)
+static void queue_add(struct renting_queue *queue, struct renting_job *job)
 {
-    job->prev = line->last;
+    job->prev = queue->last;
     job->next = NULL;
-    *(line->last != NULL ? &line->last->next : &line->first) = job;
-    line->last = job;
+    *(queue->last != NULL ? &queue->last->next : &queue->first) = job;
+    queue->last = job;
 }
 
-static void line_remove(struct renting_line *line, struct renting_job *job)
+static void queue_remove(struct renting_queue *queue, struct renting_job *job)
 {
-    *(job->prev != NULL ? &job->prev->next : &line->first) = job->next;
-    *(job->next != NULL ? &job->next->prev : &line->last) = job->prev;
+    *(job->prev != NULL ? &job->prev->next : &queue->first) = job->next;
+    *(job->next != NULL ? &job->next->prev : &queue->last) = job->prev;
 }
 
 static struct offer_state *offer_of(struct market *market, const struct renting_job *job)
@@ -41,7 +41,7 @@ static struct offer_state *offer_of(struct market *market, const struct renting_
 
 static void wait_for_supply(struct market *market, struct renting_job *job)
 {
-    line_add(&offer_of(market, job)->waiting, job);
+    queue_add(&offer_of(market, job)->waiting, job);
 }
 
 /* --- What the renter wants for a job --- */
@@ -108,7 +108,7 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
     int code = 0;
     if (note->event == JOB_EVENT_SUBMIT) job->view = note->job;
     if (note->job->gpus == 0) {
-        if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) line_add(&market->without_gpus, job);
+        if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) queue_add(&market->without_gpus, job);
     } else if (note->event == JOB_EVENT_SUBMIT) {
         code = ask(market, view, job);
         if (code == 0) wait_for_supply(market, job);
@@ -123,13 +123,13 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
 
 static void wait_for_start_up(struct offer_state *state, struct renting_job *job)
 {
-    line_add(&state->starting, job);
+    queue_add(&state->starting, job);
     state->starting_ugpus += job->lease->micro_gpus;
 }
 
 static void leave_start_up(struct offer_state *state, struct renting_job *job)
 {
-    line_remove(&state->starting, job);
+    queue_remove(&state->starting, job);
     state->starting_ugpus -= job->lease->micro_gpus;
 }
 
@@ -157,7 +157,7 @@ static int lease_waiting(struct market *market, struct job_plan *plan, int32_t o
         if (at_once && !start(state, plan, job)) return 0;
         const int code = market_lease(market, job, now);
         if (code < 0) return code;
-        line_remove(&state->waiting, job);
+        queue_remove(&state->waiting, job);
         if (at_once)
             job->lease->node = node_of(job_of(job->view), state->part);
         else
@@ -191,7 +191,7 @@ static void start_without_gpus(struct market *market, struct job_plan *plan)
     struct renting_job *next;
     for (struct renting_job *job = market->without_gpus.first; job != NULL; job = next) {
         next = job->next;
-        if (start_somewhere(market, plan, job)) line_remove(&market->without_gpus, job);
+        if (start_somewhere(market, plan, job)) queue_remove(&market->without_gpus, job);
     }
 }
 
@@ -230,7 +230,7 @@ int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns
     return code;
 }
 
-void market_jobs_look(struct market *market)
+void market_jobs_request_decision(struct market *market)
 {
     for (int32_t i = 0; i < market->view.n_offers; i++) {
         const struct renting_job *job = market->states[i].waiting.first;

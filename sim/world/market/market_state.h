@@ -16,7 +16,7 @@ struct renting_job {
     struct renting_job *prev, *next; /* in its offer's line */
 };
 
-struct renting_line {
+struct renting_queue {
     struct renting_job *first, *last;
 };
 
@@ -26,8 +26,8 @@ struct offer_state {
     struct cluster *part;             /* its nodes */
     struct availability availability; /* n 0: none */
     size_t step;                      /* the step of availability in force */
-    struct renting_line waiting;      /* jobs that wait for supply */
-    struct renting_line starting;     /* jobs whose GPUs start up, in the order in which these will be ready */
+    struct renting_queue waiting;     /* jobs that wait for supply */
+    struct renting_queue starting;    /* jobs whose GPUs start up, in the order in which these will be ready */
     int64_t starting_ugpus;           /* GPUs of these jobs */
     int64_t run_ugpus;                /* GPUs leased for the whole run */
 };
@@ -48,7 +48,7 @@ struct market {
         struct service_config *services; /* copies; NULL: the scenario's own */
         struct market *market;
     } fleet;
-    struct renting_line without_gpus; /* jobs that rent nothing and wait for CPU or memory of a node */
+    struct renting_queue without_gpus; /* jobs that rent nothing and wait for CPU or memory of a node */
     bool has_spot;
     int64_t n_interruptions;
     double lost_gpu_s; /* by them */
@@ -93,7 +93,7 @@ void market_supply_watch(struct market *market);
 int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns now);
 
 /* There may be supply for waiting jobs: requests a decision. */
-void market_jobs_look(struct market *market);
+void market_jobs_request_decision(struct market *market);
 
 /* The scheduler of jobs that rent for themselves. */
 extern const struct scheduler market_jobs_scheduler;

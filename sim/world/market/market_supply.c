@@ -134,7 +134,7 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
     int code = expire(market, now);
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = move_on(market, i, now);
     if (code < 0) engine_fail(engine, code);
-    market_jobs_look(market);
+    market_jobs_request_decision(market);
     market_supply_watch(market);
 }
 

@@ -22,9 +22,9 @@ struct replica_view {
     const struct request_view *prefilling, *last_prefilling; /* prompts processed in part, oldest first */
     const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */
     int64_t decode_step;            /* decode iterations so far */
-    int64_t n_paused, n_away, n_moving;
-    const struct request_view *paused;  /* in the order in which they were paused */
-    const struct request_view *away;    /* in the order of leaving or arriving; preempted requests at the head */
+    int64_t n_paused, n_nonresident, n_moving;
+    const struct request_view *paused;       /* in the order in which they were paused */
+    const struct request_view *nonresident;  /* in the order of leaving or arriving; preempted requests at the head */
     int64_t stages, n_in_flight;    /* pipeline stages; sequences in flight, which no count above includes */
 };
 
@@ -38,7 +38,7 @@ static inline int64_t replica_view_running(const struct replica_view *view)
 bool replica_view_is_remote(const struct replica_view *view, const struct request_view *request);
 
 /* Whether the KV of a remote request has already been pushed here: the request can join the batch that resumes it. */
-bool replica_view_is_here(const struct replica_view *view, const struct request_view *request);
+bool replica_view_kv_is_pushed(const struct replica_view *view, const struct request_view *request);
 
 /* Whether a waiting request also decodes here. If not, it needs no slots for its output: its KV leaves once its prompt
  * has been processed, or it ends with its first token. */
@@ -88,7 +88,7 @@ struct batch_prefill {
 /* Where the KV of an evicted sequence goes. */
 enum batch_eviction_kind {
     EVICT_RECOMPUTE, /* dropped: the request returns to the head of the queue and recomputes all its tokens */
-    EVICT_SWAP,      /* to the host: the request is swapped out (REQUEST_AWAY); decoding sequences only */
+    EVICT_SWAP,      /* to the host: the request is swapped out (REQUEST_NONRESIDENT); decoding sequences only */
 };
 
 struct batch_eviction {
@@ -198,7 +198,8 @@ static inline void batch_plan_resume(struct batch_plan *plan, const struct reque
 #define BATCHER_FUNCTIONS(X)                                                                                           \
     X(batcher, REQUIRED, int, compose, (void *state, const struct replica_view *view, struct batch_plan *plan),        \
       (state, view, plan), view, POLICY_NONE)                                                                          \
-    X(batcher, OPTIONAL, int64_t, pass, (void *state, const struct replica_view *view), (state, view), view, POLICY_NONE)
+    X(batcher, OPTIONAL, int64_t, compose_stage, (void *state, const struct replica_view *view), (state, view),        \
+      view, POLICY_NONE)
 
 struct batcher {
     struct policy policy;
@@ -206,10 +207,10 @@ struct batcher {
     enum batch_order order;
     /* It resumes swapped-out sequences: those that it evicts to recompute them may go to the host instead, where the
      * service's kv_offload policy says so. */
-    bool takes_back;
+    bool resumes_swapped;
     /* It takes requests whose prompt was processed elsewhere (replica_view_is_remote). A pool that may be handed some
      * must have such a batcher. */
-    bool takes_handed_over;
+    bool accepts_remote;
 };
 
 #endif

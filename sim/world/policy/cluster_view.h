@@ -14,14 +14,14 @@ struct rng;
 
 /* A combination of resources that jobs of the run ask for. GPUs: `gpus` whole GPUs (gpu_milli 1000), or a share of one
  * (gpus 1, gpu_milli below 1000); gpus 0: CPU and memory only. CPU and memory are of the whole job. */
-struct job_demand {
+struct resource_request {
     int32_t gpus, nodes, gpu_milli;
     int64_t cpu_milli, memory_bytes;
     uint64_t gpu_models; /* bit set of acceptable node_view.gpu_model */
 };
 
 /* The part of a CPU or memory `amount` that goes with `gpus` of a job's `of` GPUs, rounded up. */
-static inline int64_t job_demand_share(int64_t amount, int32_t gpus, int32_t of)
+static inline int64_t resource_request_share(int64_t amount, int32_t gpus, int32_t of)
 {
     return gpus >= of ? amount : amount / of * gpus + (amount % of * gpus + of - 1) / of;
 }
@@ -53,10 +53,10 @@ struct cluster_view {
     const struct cluster_view *next_type; /* of the site's next node type, or NULL */
     /* For placers that look at nodes one by one (struct placer, by_node), and on clusters whose nodes differ; else
      * NULL. */
-    const struct node_view *nodes;        /* [n_nodes] */
-    int32_t nodes_per_rack;               /* neighbours under one switch; 0: all of them */
-    const struct job_demand *demands;     /* [n_demands]; more may come with every job */
-    int32_t n_demands;
+    const struct node_view *nodes;               /* [n_nodes] */
+    int32_t nodes_per_rack;                      /* neighbours under one switch; 0: all of them */
+    const struct resource_request *requests;     /* [n_requests]; more may come with every job */
+    int32_t n_requests;
     /* [n_tasks]: the most frequent kinds of jobs, for a placer that wants_tasks; else NULL */
     const struct frag_task *tasks;
     int32_t n_tasks;

@@ -36,7 +36,7 @@ const char *policy_family_key(enum policy_family family)
     return families[family].key;
 }
 
-enum policy_family policy_family_met(enum policy_family family)
+enum policy_family policy_family_partner_family(enum policy_family family)
 {
     return families[family].met;
 }

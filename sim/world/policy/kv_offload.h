@@ -70,7 +70,7 @@ bool offload_plan_fits(const struct offload_plan *plan, enum offload_tier *full)
  * a negative code.
  *
  * evicted: the tier that the KV cache of a decoding sequence goes to that a batcher evicts (struct batcher,
- * takes_back): OFFLOAD_HOST, or OFFLOAD_GPU_MEMORY, which means that it is recomputed, as without this function.
+ * resumes_swapped): OFFLOAD_HOST, or OFFLOAD_GPU_MEMORY, which means that it is recomputed, as without this function.
  *
  * reads: the keys that `place` reads under its parameters, bits of enum offload_reads. A scenario that sets another
  * key is warned that it has no effect. NULL: no key. */

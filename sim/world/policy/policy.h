@@ -75,7 +75,7 @@ size_t policy_family_bytes(enum policy_family family);
 /* The key under which the conformance scenarios name a policy under test ("jobs.scheduler"). The family of the built-in
  * policies that it meets there, and their names: at most four, ended by NULL. */
 const char *policy_family_key(enum policy_family family);
-enum policy_family policy_family_met(enum policy_family family);
+enum policy_family policy_family_partner_family(enum policy_family family);
 const char *const *policy_family_partners(enum policy_family family);
 
 /* The first required function that the policy lacks; NULL: it is complete. */

@@ -10,9 +10,9 @@ enum request_state {
     REQUEST_WAITING,
     REQUEST_PREFILLING,
     REQUEST_DECODING,
-    REQUEST_PAUSED, /* has KV blocks but gets no tokens until it is resumed */
-    REQUEST_AWAY,   /* swapped out (KV on the host) or remote (KV where its prompt was processed) */
-    REQUEST_MOVING, /* its KV is in transfer to this replica; it decodes once the KV has arrived */
+    REQUEST_PAUSED,      /* has KV blocks but gets no tokens until it is resumed */
+    REQUEST_NONRESIDENT, /* swapped out (KV on the host) or remote (KV where its prompt was processed) */
+    REQUEST_MOVING,      /* its KV is in transfer to this replica; it decodes once the KV has arrived */
     REQUEST_FINISHED,
     REQUEST_REJECTED
 };
@@ -40,11 +40,11 @@ struct request_view {
 /* The order in which a batcher sees sequences that are ready to decode or to continue their prompt. It matters only if
  * a batch may leave some of them out. */
 enum batch_order {
-    BATCH_AS_THEY_COME,     /* as they return from their batch */
-    BATCH_BY_ARRIVAL,       /* ties as they return */
+    BATCH_BY_RETURN,      /* as they return from their batch */
+    BATCH_BY_ARRIVAL,     /* ties as they return */
     BATCH_BY_ADMISSION,
-    BATCH_LEFT_BY_ARRIVAL,  /* those left out of a batch by arrival, then the others as they return */
-    BATCH_BY_LATEST_TOKEN,  /* longest time since the latest token first; ties as they return */
+    BATCH_SKIPPED_BY_ARRIVAL,  /* those left out of a batch by arrival, then the others as they return */
+    BATCH_BY_LATEST_TOKEN,     /* longest time since the latest token first; ties as they return */
 };
 
 #endif

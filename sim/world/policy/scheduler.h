@@ -54,9 +54,9 @@ enum job_event {
     JOB_EVENT_START,
     JOB_EVENT_PREEMPT,
     JOB_EVENT_FINISH,
-    /* The job's GPUs changed, perhaps in number. Sent, like JOB_EVENT_PACE, only if hears_pace. */
+    /* The job's GPUs changed, perhaps in number. Sent, like JOB_EVENT_SPEED, only if wants_speed_events. */
     JOB_EVENT_RESIZE,
-    JOB_EVENT_PACE /* the job's speed changed */
+    JOB_EVENT_SPEED /* the job's speed changed */
 };
 
 struct job_note {
@@ -93,8 +93,8 @@ struct scheduler {
     struct policy policy;
     size_t job_bytes; /* of the scheduler's own state per job (job_view_slot) */
     SCHEDULER_FUNCTIONS(POLICY_MEMBER)
-    bool hears_pace;      /* notify gets JOB_EVENT_RESIZE and JOB_EVENT_PACE */
-    bool uses_node_types; /* may use further node types; else jobs that never fit on the first are rejected */
+    bool wants_speed_events; /* notify gets JOB_EVENT_RESIZE and JOB_EVENT_SPEED */
+    bool uses_node_types;    /* may use further node types; else jobs that never fit on the first are rejected */
 };
 
 #endif

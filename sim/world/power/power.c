@@ -71,30 +71,30 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
                     const struct node_type_config *nodes)
 {
     const struct power_env *env = &power->env;
-    struct gpu_power law;
+    struct gpu_power known;
     if (gpu == NULL)
         return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster"), "add \"gpu\": see 'orrery list gpus'",
                           "'cluster.power' needs to know the cluster's 'gpu'");
     int code = catalog_gpu(env->site->catalog, gpu, place(env, "cluster.gpu"), env->site->arena, &type->gpu,
                            env->site->diag);
-    if (code == 0) code = catalog_gpu_power(env->site->catalog, &type->gpu, env->site->arena, &law, env->site->diag);
+    if (code == 0) code = catalog_gpu_power(env->site->catalog, &type->gpu, env->site->arena, &known, env->site->diag);
     if (code != 0) return code;
     if (isnan(type->gpu.idle_w))
         return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power"), "add 'idle_power' to its file",
                           "the idle power of %s is not known", type->gpu.name);
-    type->law = (struct power_law){.context_w = isnan(type->gpu.context_w) ? type->gpu.idle_w : type->gpu.context_w,
-                                   .limit_w = type->gpu.tdp_w, .voltage_floor = law.law.voltage_floor,
-                                   .voltage_knee = law.law.voltage_knee};
+    type->model = (struct power_model){.context_w = isnan(type->gpu.context_w) ? type->gpu.idle_w : type->gpu.context_w,
+                                       .limit_w = type->gpu.tdp_w, .voltage_floor = known.model.voltage_floor,
+                                       .voltage_knee = known.model.voltage_knee};
     for (int64_t node = first_node; node < first_node + nodes->nodes; node++) {
         struct power_domain *domain = power_domain_of(power, node);
         domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
         domain->rest.w = domain->bare_w;
     }
     power->idle.w += (double)(nodes->nodes * nodes->gpus_per_node) * type->gpu.idle_w;
-    return isnan(type->law.voltage_floor) ? catalog_power_voltage(env->site->catalog, power->config->clock_like,
-                                                                  place(env, "cluster.power.clock_like"),
-                                                                  env->site->arena, &type->law, env->site->diag)
-                                          : 0;
+    return isnan(type->model.voltage_floor) ? catalog_power_voltage(env->site->catalog, power->config->clock_like,
+                                                                    place(env, "cluster.power.clock_like"),
+                                                                    env->site->arena, &type->model, env->site->diag)
+                                            : 0;
 }
 
 static int add_types(struct power *power)
@@ -163,7 +163,7 @@ static void count_given(struct power_member *member, sim_ns now)
             part_of(member, (int32_t)(domain - member->power->domains))->share += 1.0 / n_gpus;
         }
     member->before_j = holder->ops->drawn_j(holder, now);
-    power_obey(member, now);
+    power_apply(member, now);
 }
 
 static void count_taken(struct power_member *member, sim_ns now)
@@ -199,25 +199,25 @@ static int on_joins(struct watcher *watcher, struct holder *holder)
     struct power_share *parts = arena_alloc(power->env.site->arena, (size_t)holder->draw.gpus * sizeof *parts);
     if (member == NULL || parts == NULL) return SIM_E_NOMEM;
     *member = (struct power_member){.power = power, .holder = holder, .parts = parts};
-    holder->kept[watcher->slot] = member;
-    power->is_lumped = power->is_lumped || holder->draw.is_lumped;
+    holder->watcher_state[watcher->slot] = member;
+    power->varies_between_events = power->varies_between_events || holder->draw.varies_between_events;
     return 0;
 }
 
 static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
-    if (holder->ops->drawn_j == NULL) return power_job_runs(power_of(watcher), holder, now);
-    if (holder->kept[watcher->slot] != NULL) count_given(holder->kept[watcher->slot], now);
+    if (holder->ops->drawn_j == NULL) return power_job_starts(power_of(watcher), holder, now);
+    if (holder->watcher_state[watcher->slot] != NULL) count_given(holder->watcher_state[watcher->slot], now);
     return 0;
 }
 
 static void on_taken(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
-    if (holder->kept[watcher->slot] == NULL) return;
+    if (holder->watcher_state[watcher->slot] == NULL) return;
     if (holder->ops->drawn_j == NULL)
-        power_job_rests(power_of(watcher), holder, now);
+        power_job_stops(power_of(watcher), holder, now);
     else
-        count_taken(holder->kept[watcher->slot], now);
+        count_taken(holder->watcher_state[watcher->slot], now);
 }
 
 static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_finished)
@@ -323,7 +323,7 @@ double power_site_w(struct power *power, sim_ns at)
 static void check(void *self, sim_ns now)
 {
     struct power *power = self;
-    if (power->is_lumped || !power->env.checks_energy) return;
+    if (power->varies_between_events || !power->env.checks_energy) return;
     power->checked_j += power->checked_w * sim_s_from_ns(now - power->checked_ns);
     power->checked_ns = now;
     power->checked_w = power_site_w(power, now);

@@ -16,22 +16,22 @@ static double clock_frac(const struct power_setting *setting, double highest_hz)
     return fmax(setting->clock_hz / highest_hz, POWER_LEAST_CLOCK_FRAC);
 }
 
-struct pace_order power_order_of(const struct power_domain *domain, int group, double highest_hz)
+struct clock_order power_order_of(const struct power_domain *domain, int group, double highest_hz)
 {
     const struct power_setting *lock = &domain->holds[group].in_force;
     const struct power_setting *brake = &domain->holds[POWER_TARGET_BRAKE].in_force;
-    struct pace_order order = pace_free();
+    struct clock_order order = clock_order_none();
     order.clock_frac = fmin(clock_frac(lock, highest_hz), clock_frac(brake, highest_hz));
     if (lock->cap_w > 0.0) order.cap_w = lock->cap_w;
     return order;
 }
 
-void power_obey(struct power_member *member, sim_ns now)
+void power_apply(struct power_member *member, sim_ns now)
 {
     const struct power_domain *domain = &member->power->domains[member->parts[0].domain];
     const struct holder_draw *draw = &member->holder->draw;
-    const struct pace_order order = power_order_of(domain, draw->group, draw->highest_hz);
-    member->holder->ops->set_pace(member->holder, &order, now);
+    const struct clock_order order = power_order_of(domain, draw->group, draw->highest_hz);
+    member->holder->ops->set_clock(member->holder, &order, now);
 }
 
 static bool is_held(const struct power_setting *setting)
@@ -52,18 +52,18 @@ static void take_effect(struct power *power, int32_t index, enum power_target ta
     for (size_t m = 0; m < power->n_members; m++) {
         struct power_member *member = power->members[m];
         const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->holder->draw.group;
-        if (is_meant && member->n_parts > 0 && member->parts[0].domain == index) power_obey(member, now);
+        if (is_meant && member->n_parts > 0 && member->parts[0].domain == index) power_apply(member, now);
     }
-    power_jobs_obey(power, index, now);
+    power_jobs_apply(power, index, now);
 }
 
 /* --- In flight --- */
 
 /* The command at the head of the line is due. It has no effect if a later command has replaced it. */
-static void arrive(struct power *power, struct power_line *line, sim_ns now)
+static void arrive(struct power *power, struct power_command_queue *queue, sim_ns now)
 {
-    struct power_order *order = line->head;
-    line->head = order->next;
+    struct power_order *order = queue->head;
+    queue->head = order->next;
     const struct power_hold *hold = &power->domains[order->domain].holds[order->target];
     if (order->number == hold->n_ordered)
         take_effect(power, order->domain, order->target, order->setting, order->number, now);
@@ -73,15 +73,15 @@ static void arrive(struct power *power, struct power_line *line, sim_ns now)
 static void lock_arrives(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;
-    struct power_line *line = OWNER_ENTITY(owner, struct power_line, owner);
-    arrive(OWNER_ENTITY(line, struct power, locks), line, now);
+    struct power_command_queue *queue = OWNER_ENTITY(owner, struct power_command_queue, owner);
+    arrive(OWNER_ENTITY(queue, struct power, locks), queue, now);
 }
 
 static void brake_arrives(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;
-    struct power_line *line = OWNER_ENTITY(owner, struct power_line, owner);
-    arrive(OWNER_ENTITY(line, struct power, brakes), line, now);
+    struct power_command_queue *queue = OWNER_ENTITY(owner, struct power_command_queue, owner);
+    arrive(OWNER_ENTITY(queue, struct power, brakes), queue, now);
 }
 
 void power_commands_init(struct power *power)
@@ -97,17 +97,17 @@ void power_commands_init(struct power *power)
 static int send(struct power *power, int32_t domain, enum power_target target, const struct power_hold *hold)
 {
     const bool is_brake = target == POWER_TARGET_BRAKE;
-    struct power_line *line = is_brake ? &power->brakes : &power->locks;
+    struct power_command_queue *queue = is_brake ? &power->brakes : &power->locks;
     struct power_order *order = pool_take(&power->orders);
     if (order == NULL) return SIM_E_NOMEM;
     *order = (struct power_order){.domain = domain, .target = target, .setting = hold->ordered, .number = hold->n_ordered};
-    if (line->head == NULL)
-        line->head = order;
+    if (queue->head == NULL)
+        queue->head = order;
     else
-        line->tail->next = order;
-    line->tail = order;
+        queue->tail->next = order;
+    queue->tail = order;
     engine_schedule_background(power->env.site->engine, hold->effect_ns, PRIORITY_POWER,
-                               is_brake ? brake_arrives : lock_arrives, &line->owner);
+                               is_brake ? brake_arrives : lock_arrives, &queue->owner);
     return 0;
 }
 

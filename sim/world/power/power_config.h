@@ -3,7 +3,7 @@
 #define ORRERY_WORLD_POWER_POWER_CONFIG_H
 
 #include "sim/core/config/config.h"
-#include "sim/world/replica/pace.h"
+#include "sim/world/replica/gpu_clock.h"
 
 /* Power of a server without its GPUs: a constant for CPUs, memory, NICs and idle fans, and a part in proportion to the
  * GPUs' power (fans, losses of power supplies). */

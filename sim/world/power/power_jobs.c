@@ -18,12 +18,12 @@ static struct power_domain *domain_of(const struct power *power, const struct ho
 }
 
 /* The lowest clock and cap of all its domains. */
-static struct pace_order order_of(const struct power *power, const struct holder *holder)
+static struct clock_order order_of(const struct power *power, const struct holder *holder)
 {
-    struct pace_order least = pace_free();
+    struct clock_order least = clock_order_none();
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
-        const struct pace_order order = power_order_of(domain_of(power, holder, part), holder->draw.group,
-                                                       type_of(power, holder)->gpu.boost_hz);
+        const struct clock_order order = power_order_of(domain_of(power, holder, part), holder->draw.group,
+                                                        type_of(power, holder)->gpu.boost_hz);
         least.clock_frac = fmin(least.clock_frac, order.clock_frac);
         least.cap_w = fmin(least.cap_w, order.cap_w);
     }
@@ -31,17 +31,17 @@ static struct pace_order order_of(const struct power *power, const struct holder
 }
 
 /* Sets power and speed by what is in force. */
-static void set_pace(const struct power *power, struct power_job *of, struct holder *holder)
+static void set_clock(const struct power *power, struct power_job *of, struct holder *holder)
 {
     const bool is_known = holder->draw.mean_w > 0.0;
     const struct power_load load = {1.0, 0.0, 0.0};
-    struct power_law law = type_of(power, holder)->law;
-    const struct pace_order order = order_of(power, holder);
+    struct power_model model = type_of(power, holder)->model;
+    const struct clock_order order = order_of(power, holder);
     const double share = is_known ? holder->draw.clock_share : 0.0;
-    law.active_w = is_known ? fmax(holder->draw.mean_w - law.context_w, 0.0) : 0.0;
-    law.limit_w = fmax(law.limit_w, law.context_w + law.active_w);
-    struct power_state state = power_at_clock(&law, &load, share, order.clock_frac);
-    if (state.power_w > order.cap_w) state = power_under_cap(&law, &load, share, order.cap_w);
+    model.active_w = is_known ? fmax(holder->draw.mean_w - model.context_w, 0.0) : 0.0;
+    model.limit_w = fmax(model.limit_w, model.context_w + model.active_w);
+    struct power_state state = power_at_clock(&model, &load, share, order.clock_frac);
+    if (state.power_w > order.cap_w) state = power_under_cap(&model, &load, share, order.cap_w);
     of->gpu_w = state.power_w;
     holder->speed_frac = state.speed_frac;
 }
@@ -77,13 +77,13 @@ static double drawn_since_j(const struct power_job *of, sim_ns now)
 
 double power_job_j(const struct watcher *watcher, const struct holder *holder, sim_ns now)
 {
-    const struct power_job *of = holder->kept[watcher->slot];
+    const struct power_job *of = holder->watcher_state[watcher->slot];
     return holder->drawn_j + (of != NULL ? drawn_since_j(of, now) : 0.0);
 }
 
 static void begins_to_draw(struct power *power, struct power_job *of, sim_ns now)
 {
-    set_pace(power, of, of->holder);
+    set_clock(power, of, of->holder);
     of->since_ns = now;
     count(power, of, 1, now);
 }
@@ -94,23 +94,23 @@ static void ends_to_draw(struct power *power, struct power_job *of, sim_ns now)
     count(power, of, -1, now);
 }
 
-int power_job_runs(struct power *power, struct holder *holder, sim_ns now)
+int power_job_starts(struct power *power, struct holder *holder, sim_ns now)
 {
     if (holder->ugpus == 0) return 0;
     struct power_job *of = pool_take(&power->jobs);
     if (of == NULL) return SIM_E_NOMEM;
     *of = (struct power_job){.holder = holder, .next = power->running};
     if (of->next != NULL) of->next->prev = of;
-    power->running = holder->kept[power->watcher.slot] = of;
+    power->running = holder->watcher_state[power->watcher.slot] = of;
     power->n_unknown += !(holder->draw.mean_w > 0.0);
     of->share = share_of(holder);
     begins_to_draw(power, of, now);
     return 0;
 }
 
-void power_job_rests(struct power *power, struct holder *holder, sim_ns now)
+void power_job_stops(struct power *power, struct holder *holder, sim_ns now)
 {
-    struct power_job *of = holder->kept[power->watcher.slot];
+    struct power_job *of = holder->watcher_state[power->watcher.slot];
     ends_to_draw(power, of, now);
     if (of->next != NULL) of->next->prev = of->prev;
     if (of->prev != NULL)
@@ -118,7 +118,7 @@ void power_job_rests(struct power *power, struct holder *holder, sim_ns now)
     else
         power->running = of->next;
     pool_give(&power->jobs, of);
-    holder->kept[power->watcher.slot] = NULL;
+    holder->watcher_state[power->watcher.slot] = NULL;
 }
 
 static bool is_on(const struct power *power, const struct holder *holder, int32_t domain)
@@ -128,13 +128,13 @@ static bool is_on(const struct power *power, const struct holder *holder, int32_
     return false;
 }
 
-void power_jobs_obey(struct power *power, int32_t domain, sim_ns now)
+void power_jobs_apply(struct power *power, int32_t domain, sim_ns now)
 {
     for (struct power_job *of = power->running; of != NULL; of = of->next) {
         const double before = of->holder->speed_frac;
         if (!is_on(power, of->holder, domain)) continue;
         ends_to_draw(power, of, now);
         begins_to_draw(power, of, now);
-        if (of->holder->speed_frac != before) of->holder->ops->respeed(of->holder, now);
+        if (of->holder->speed_frac != before) of->holder->ops->speed_changed(of->holder, now);
     }
 }

@@ -6,7 +6,7 @@
 #include "sim/core/tally.h"
 #include "sim/world/policy/power_cap.h"
 #include "sim/world/power/power.h"
-#include "sim/world/replica/pace.h"
+#include "sim/world/replica/gpu_clock.h"
 
 /* Watts now, and joules until a time. */
 struct power_meter {
@@ -89,7 +89,7 @@ struct power_member {
 /* A type of nodes: its GPU, and the voltage of that. */
 struct power_node_type {
     struct gpu_spec gpu;
-    struct power_law law; /* only idle power with a process, limit and voltage */
+    struct power_model model; /* only idle power with a process, limit and voltage */
 };
 
 /* A steady holder with GPUs: a job that runs. */
@@ -120,7 +120,7 @@ struct power_order {
     int64_t number;
 };
 
-struct power_line {
+struct power_command_queue {
     struct owner owner;
     sim_ns latency_ns;
     struct power_order *head, *tail;
@@ -136,7 +136,7 @@ struct power {
     size_t n_members, capacity;
     struct power_member **members;
     struct owner mark_owner, sample_owner, seen_owner;
-    struct power_line locks, brakes;
+    struct power_command_queue locks, brakes;
     struct pool orders;
     struct power_node_type *types; /* [1 + node types] */
     struct pool jobs;
@@ -150,14 +150,14 @@ struct power {
     struct tally site;  /* readings of the site */
     double checked_j, checked_w; /* for INV-11: integral of power until checked_ns, and power then */
     sim_ns checked_ns;
-    bool is_lumped;     /* a replica has pipeline stages: its power changes between events */
+    bool varies_between_events;     /* a replica has pipeline stages: its power changes between events */
 };
 
 /* Writes the energies of all domains until `at`. */
 void power_collect(struct power *power, sim_ns at, double *joules);
 
 /* Applies to a member what is in force in its domain. */
-void power_obey(struct power_member *member, sim_ns now);
+void power_apply(struct power_member *member, sim_ns now);
 
 /* Checks and sends the commands of a policy; they take effect after their latency, or `at_once`. Returns 0,
  * SIM_E_POLICY with a finding, or SIM_E_NOMEM. */
@@ -166,15 +166,15 @@ void power_commands_init(struct power *power);
 
 /* Jobs, the steady holders: one is given GPUs, and its speed_frac is set by the clock in force; one is about to release
  * them. */
-int power_job_runs(struct power *power, struct holder *holder, sim_ns now); /* 0 or SIM_E_NOMEM */
-void power_job_rests(struct power *power, struct holder *holder, sim_ns now);
+int power_job_starts(struct power *power, struct holder *holder, sim_ns now); /* 0 or SIM_E_NOMEM */
+void power_job_stops(struct power *power, struct holder *holder, sim_ns now);
 double power_job_j(const struct watcher *watcher, const struct holder *holder, sim_ns now);
 
 /* Applies to jobs on GPUs of a domain what is in force there. */
-void power_jobs_obey(struct power *power, int32_t domain, sim_ns now);
+void power_jobs_apply(struct power *power, int32_t domain, sim_ns now);
 
 /* The clock and cap of a group in a domain. */
-struct pace_order power_order_of(const struct power_domain *domain, int group, double highest_hz);
+struct clock_order power_order_of(const struct power_domain *domain, int group, double highest_hz);
 
 /* The domain of a node. */
 struct power_domain *power_domain_of(const struct power *power, int64_t node);

@@ -1,4 +1,4 @@
-/* The inside of a replica: its requests and their KV (replica_batch.c), batches in flight (replica_flight.c) and the
+/* The inside of a replica: its requests and their KV (replica_batch.c), batches in flight (replica_inflight.c) and the
  * border to the batcher (replica_plan.c). The clock (replica.c) decides when. */
 #ifndef ORRERY_WORLD_REPLICA_INSIDE_H
 #define ORRERY_WORLD_REPLICA_INSIDE_H
@@ -18,13 +18,13 @@ void replica_plan_fini(struct batch_plan *plan);
 
 /* Asks the batcher how many of the sequences that wait for a later stage pass it together, counted from the first.
  * Returns at least 1. */
-int64_t replica_plan_pass(struct replica *replica, struct running_batch *waiting, sim_ns now);
+int64_t replica_plan_stage(struct replica *replica, struct running_batch *waiting, sim_ns now);
 
 /* Whether the batcher has any request to act on. */
 static inline bool replica_has_work(const struct replica *replica)
 {
     return replica->waiting.n + replica->prefilling.n + replica->ready->members.n + replica->paused.n +
-               replica->away.n >
+               replica->nonresident.n >
            0;
 }
 
@@ -44,7 +44,7 @@ static inline bool replica_plan_departs(const struct replica *replica)
 /* The model's cost of this work, checked: durations must be finite and at least a nanosecond. *pace is the clock state
  * under the current order. */
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
-                 struct pace *pace);
+                 struct clock_state *clock_state);
 
 /* Applies the plan's rejections, evictions, pauses and resumptions. */
 int replica_apply_moves(struct replica *replica, sim_ns now);
@@ -109,14 +109,14 @@ int64_t replica_duplicate_tokens(const struct replica *replica);
 void replica_count_decode_work(struct replica *replica, int64_t n);
 
 /* Counts the work of one iteration of `lasted_ns`, with `in_flight_tokens` tokens of KV in batches in flight. */
-void replica_count_work(struct replica *replica, const struct iteration_work *work, const struct pace *pace,
-                        int64_t in_flight_tokens, sim_ns lasted_ns);
+void replica_count_work(struct replica *replica, const struct iteration_work *work,
+                        const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns);
 
 /* The work of this replica, done at this clock state. */
-static inline struct work_of replica_work_of(const struct replica *replica, const struct pace *pace)
+static inline struct work_of replica_work_of(const struct replica *replica, const struct clock_state *clock_state)
 {
     return (struct work_of){&replica->env->reads, &replica->kv, replica->env->energy,
-                            pace->is_slow ? &pace->law : NULL};
+                            clock_state->is_slow ? &clock_state->energy : NULL};
 }
 
 /* Something has changed for the batcher. strictly: decide after now, because events of this moment are still to
@@ -135,14 +135,14 @@ int replica_count_so_far(struct replica *replica, sim_ns now);
 
 void replica_arm(struct replica *replica, sim_ns at_ns);
 
-/* --- replica_flight.c --- */
+/* --- replica_inflight.c --- */
 
-int replica_flights_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
-void replica_flights_fini(struct replica *replica);
+int replica_inflight_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
+void replica_inflight_fini(struct replica *replica);
 
 /* Whether the plan's iteration is a batch in flight: with pipeline stages, KV to wait for, or only some of the decoding
  * sequences. */
-static inline bool replica_plan_flies(const struct replica *replica)
+static inline bool replica_plan_is_inflight(const struct replica *replica)
 {
     const struct batch_plan *plan = &replica->plan;
     return replica->view.stages > 1 || replica->unattached != NULL ||
@@ -150,33 +150,33 @@ static inline bool replica_plan_flies(const struct replica *replica)
 }
 
 /* Starts the plan's batch. */
-int replica_take_off(struct replica *replica, sim_ns now);
+int replica_start_inflight(struct replica *replica, sim_ns now);
 
 /* A move that a batch in flight waited for has ended. Returns 0 or a negative code. */
-int replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns now);
+int replica_inflight_loaded(struct replica *replica, struct inflight_batch *inflight, sim_ns now);
 
 /* Completes batches that have passed all stages by now. */
-int replica_land(struct replica *replica, sim_ns now);
+int replica_complete_inflight(struct replica *replica, sim_ns now);
 
 /* Arms the event of the next completion, if its time is known. */
-void replica_arm_landing(struct replica *replica);
+void replica_arm_completion(struct replica *replica);
 
 /* replica_reprice for the batch in flight; with offloading there is at most one. */
-void replica_reprice_flight(struct replica *replica, sim_ns now);
+void replica_reprice_inflight(struct replica *replica, sim_ns now);
 
 /* Joules above idle that batches in flight have drawn by a time, and watts above idle at that time. */
-double replica_flights_j(const struct replica *replica, sim_ns at);
-double replica_flights_w(const struct replica *replica, sim_ns at);
+double replica_inflight_j(const struct replica *replica, sim_ns at);
+double replica_inflight_w(const struct replica *replica, sim_ns at);
 
 /* Prompts in batches in flight. */
 int64_t replica_prompts_in_flight(const struct replica *replica);
 
 /* Abandons the batches in flight: their requests have left them. */
-void replica_drop_flights(struct replica *replica);
+void replica_drop_inflight(struct replica *replica);
 
 /* At the end of a simulation. */
-int replica_settle_flights(struct replica *replica, sim_ns now);
-sim_ns replica_flights_busy_ns(const struct replica *replica, sim_ns at); /* not yet counted */
+int replica_settle_inflight(struct replica *replica, sim_ns now);
+sim_ns replica_inflight_busy_ns(const struct replica *replica, sim_ns at); /* not yet counted */
 
 /* --- replica_stages.c: if the batcher has `pass` and there are several stages; else replica.line is NULL --- */
 
@@ -201,9 +201,9 @@ sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at);
 void replica_stages_each(const struct replica *replica, void (*visit)(void *context, struct request *request),
                          void *context);
 
-/* --- A batch in flight, for replica_flight.c and replica_stages.c --- */
+/* --- A batch in flight, for replica_inflight.c and replica_stages.c --- */
 
-struct flight {
+struct inflight_batch {
     struct running_batch *decoding; /* NULL: none */
     struct request_list prefilling;
     struct batch_prefill *chunks; /* [n_chunks] */
@@ -215,35 +215,36 @@ struct flight {
     sim_ns start_ns, end_ns;
     double extrapolated_frac;
     struct iteration_work work;
-    struct pace pace;
-    struct flight *next; /* waiting for the same stage, or spare (replica_stages.c) */
+    struct clock_state clock_state;
+    struct inflight_batch *next; /* waiting for the same stage, or spare (replica_stages.c) */
 };
 
 /* Fills an empty flight with the plan's batch. Returns 0 or a negative code. */
-int flight_board(struct replica *replica, struct flight *flight, sim_ns now);
+int inflight_fill(struct replica *replica, struct inflight_batch *inflight, sim_ns now);
 
 /* Moves the first n members of the running batch, or all of them, to the flight. Returns 0 or SIM_E_NOMEM. */
-int flight_board_decoding(struct replica *replica, struct flight *flight, struct running_batch **from, int64_t n);
+int inflight_fill_decoding(struct replica *replica, struct inflight_batch *inflight, struct running_batch **from,
+                           int64_t n);
 
 /* Sets the flight's times from its work. Returns 0 or a negative code. */
-int flight_price(struct replica *replica, struct flight *flight);
+int inflight_set_times(struct replica *replica, struct inflight_batch *inflight);
 
 /* Takes an empty running batch, NULL when out of memory; returns an empty one to the spares. */
-struct running_batch *flight_take_running(struct replica *replica);
-void flight_give_running(struct replica *replica, struct running_batch *running);
-void flight_free_running(struct running_batch *running);
+struct running_batch *replica_take_spare_batch(struct replica *replica);
+void replica_give_spare_batch(struct replica *replica, struct running_batch *running);
+void running_free(struct running_batch *running);
 
 /* Reports the flight to env->on_batch. */
-int flight_tell(const struct replica *replica, const struct flight *flight, int64_t n, sim_ns end_ns);
+int inflight_report(const struct replica *replica, const struct inflight_batch *inflight, int64_t n, sim_ns end_ns);
 
 /* All sequences of the flight have their token: they return to the replica, are handed over or finish. Returns 0 or a
  * negative code. */
-int flight_land(struct replica *replica, struct flight *flight, sim_ns now);
+int inflight_complete(struct replica *replica, struct inflight_batch *inflight, sim_ns now);
 
 /* Empties a flight whose requests have left it. */
-void flight_drop(struct replica *replica, struct flight *flight);
+void inflight_drop(struct replica *replica, struct inflight_batch *inflight);
 
 /* Frees the flight's memory. */
-void flight_fini(struct flight *flight);
+void inflight_fini(struct inflight_batch *inflight);
 
 #endif

@@ -63,7 +63,7 @@ static int decode_run_start(struct replica *replica, sim_ns now)
                                   .decode_context_tokens = replica->ready->context_tokens,
                                   .decode_longest_tokens = running_longest_tokens(replica->ready)};
     struct iteration_cost cost;
-    int code = replica_cost(replica, &work, &cost, &replica->run_pace);
+    int code = replica_cost(replica, &work, &cost, &replica->run_clock_state);
     if (code != 0) return code;
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, cost.slope_s * 1e9};
     replica->run_steps = replica->run_counted = 0;
@@ -82,7 +82,7 @@ static void decode_run_advance(struct replica *replica, int64_t boundary)
     replica->run_steps = boundary;
 }
 
-static bool someone_finishes(const struct replica *replica)
+static bool any_finishes(const struct replica *replica)
 {
     return request_order_least(&replica->ready->finishing) <= replica->ready->step;
 }
@@ -91,7 +91,7 @@ static bool someone_finishes(const struct replica *replica)
 static bool choice_is_over(const struct replica *replica)
 {
     const struct running_batch *ready = replica->ready;
-    return replica->run_steps >= replica->recheck_at || someone_finishes(replica) ||
+    return replica->run_steps >= replica->recheck_at || any_finishes(replica) ||
            ready->step == replica->plan_end_step ||
            replica->kv.free_blocks - kv_growth_at(&ready->growth, ready->step) < replica->plan.keep_free_blocks;
 }
@@ -108,7 +108,7 @@ static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
 }
 
 /* Reports the part of the run from the boundary `counted` on. */
-static int tell_decode(const struct replica *replica, int64_t counted, int64_t n, sim_ns end_ns)
+static int report_decode(const struct replica *replica, int64_t counted, int64_t n, sim_ns end_ns)
 {
     if (replica->env->on_batch == NULL) return 0;
     struct replica_batch batch = {.start_ns = run_clock_boundary_ns(&replica->clock, counted),
@@ -121,7 +121,7 @@ static int tell_decode(const struct replica *replica, int64_t counted, int64_t n
     return batch.start_ns < end_ns ? replica->env->on_batch(replica, &batch) : 0;
 }
 
-static int tell_prefill(const struct replica *replica, int64_t n, sim_ns end_ns)
+static int report_prefill(const struct replica *replica, int64_t n, sim_ns end_ns)
 {
     const struct batch_plan *plan = &replica->plan;
     if (replica->env->on_batch == NULL) return 0;
@@ -159,7 +159,7 @@ static int prefill_start(struct replica *replica, sim_ns now)
     struct iteration_cost cost;
     int code = replica_admit_prefills(replica, &work, now);
     if (replica->plan.decode && replica->ready->members.n > 0) replica_begin_step(replica, replica->ready, &work);
-    if (code == 0) code = replica_cost(replica, &work, &cost, &replica->run_pace);
+    if (code == 0) code = replica_cost(replica, &work, &cost, &replica->run_clock_state);
     if (code != 0) return code;
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, 0};
     replica->run_steps = replica->run_counted = 0;
@@ -174,8 +174,8 @@ static int prefill_end(struct replica *replica, sim_ns now)
 {
     replica->counts.prefill_iterations++;
     count_busy(replica, replica->clock.anchor_ns, now);
-    replica_count_work(replica, &replica->run_work, &replica->run_pace, 0, now - replica->clock.anchor_ns);
-    int code = tell_prefill(replica, 1, now);
+    replica_count_work(replica, &replica->run_work, &replica->run_clock_state, 0, now - replica->clock.anchor_ns);
+    int code = report_prefill(replica, 1, now);
     if (code == 0 && replica->plan.decode && replica->ready->members.n > 0) {
         running_advance(replica->ready, 1);
         replica->counts.decode_steps++;
@@ -192,18 +192,18 @@ static int prefill_end(struct replica *replica, sim_ns now)
 /* --- Decisions --- */
 
 /* Starts batches until there is one per stage, or nothing left to do. */
-static int decide_flights(struct replica *replica, sim_ns now)
+static int decide_inflight(struct replica *replica, sim_ns now)
 {
     bool more = true;
     int code = 0;
-    while (code == 0 && more && replica->n_flights < replica->view.stages && replica_has_work(replica)) {
+    while (code == 0 && more && replica->n_inflight < replica->view.stages && replica_has_work(replica)) {
         code = replica_plan(replica, now);
         if (code != 0) return code;
         more = replica_plan_starts(replica) || replica_plan_departs(replica);
-        if (replica_plan_starts(replica)) code = replica_take_off(replica, now);
+        if (replica_plan_starts(replica)) code = replica_start_inflight(replica, now);
     }
-    replica->state = replica->n_flights > 0 ? REPLICA_FLYING : REPLICA_IDLE;
-    if (code == 0) replica_arm_landing(replica);
+    replica->state = replica->n_inflight > 0 ? REPLICA_IN_FLIGHT : REPLICA_IDLE;
+    if (code == 0) replica_arm_completion(replica);
     return code;
 }
 
@@ -214,7 +214,7 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
     const struct batch_plan *plan = &replica->plan;
     same_run = same_run && replica->arrived.n == 0;
     int code = replica_join_arrived(replica);
-    if (code != 0 || replica->view.stages > 1) return code != 0 ? code : decide_flights(replica, now);
+    if (code != 0 || replica->view.stages > 1) return code != 0 ? code : decide_inflight(replica, now);
     replica->state = REPLICA_IDLE;
     do {
         if (!replica_has_work(replica)) return 0;
@@ -222,10 +222,10 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
         same_run = same_run && plan->n_evictions + plan->n_pauses + plan->n_resumptions == 0;
     } while (replica_plan_departs(replica) && !replica_plan_starts(replica));
     if (!replica_plan_starts(replica)) return 0;
-    if (replica_plan_flies(replica)) {
-        replica->state = REPLICA_FLYING;
-        code = replica_take_off(replica, now);
-        if (code == 0) replica_arm_landing(replica);
+    if (replica_plan_is_inflight(replica)) {
+        replica->state = REPLICA_IN_FLIGHT;
+        code = replica_start_inflight(replica, now);
+        if (code == 0) replica_arm_completion(replica);
         return code;
     }
     if (plan->n_prefills > 0) return prefill_start(replica, now);
@@ -249,11 +249,11 @@ static int decode_run_renew(struct replica *replica, sim_ns now)
  * changed. */
 static int decode_run_close(struct replica *replica, sim_ns now)
 {
-    int code = tell_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
+    int code = report_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
     if (code == 0) code = decode_run_account(replica);
     if (code != 0) return code;
     if (!choice_is_over(replica)) return decode_run_renew(replica, now);
-    bool same_run = !someone_finishes(replica) && replica->run_steps < replica->run_until;
+    bool same_run = !any_finishes(replica) && replica->run_steps < replica->run_until;
     code = replica_finish_due(replica, replica->ready, now);
     return code != 0 ? code : replica_decide(replica, now, same_run);
 }
@@ -262,7 +262,7 @@ static int replica_step(struct replica *replica, sim_ns now)
 {
     int code = 0;
     replica->is_woken = false;
-    if (replica->line != NULL) return replica_stages_step(replica, now);
+    if (replica->pipeline != NULL) return replica_stages_step(replica, now);
     if (replica->state == REPLICA_DECODE) {
         decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
         bool over = choice_is_over(replica) || replica->run_steps == replica->run_until;
@@ -272,7 +272,7 @@ static int replica_step(struct replica *replica, sim_ns now)
         return 0;
     }
     if (replica->state == REPLICA_PREFILL) code = prefill_end(replica, now);
-    if (replica->state == REPLICA_FLYING) code = replica_land(replica, now);
+    if (replica->state == REPLICA_IN_FLIGHT) code = replica_complete_inflight(replica, now);
     return code != 0 ? code : replica_decide(replica, now, false);
 }
 
@@ -281,7 +281,7 @@ static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns 
     struct replica *replica = OWNER_ENTITY(owner, struct replica, owner);
     int code = replica_step(replica, now);
     if (code != 0) engine_fail(engine, code);
-    if (replica->stream != NULL && replica->state == REPLICA_IDLE) replica_stream_rest(replica->stream);
+    if (replica->stream != NULL && replica->state == REPLICA_IDLE) replica_stream_end_claims(replica->stream);
 }
 
 /* --- Arrivals and wake-ups --- */
@@ -300,11 +300,11 @@ static void decode_run_recheck(struct replica *replica, sim_ns from_ns)
 
 void replica_wake(struct replica *replica, sim_ns now, bool strictly)
 {
-    bool has_room = replica->line != NULL ? replica_first_stage_is_free(replica)
-                                          : replica->n_flights < replica->view.stages;
-    bool can_fly = replica->state == REPLICA_FLYING && has_room;
+    bool has_room = replica->pipeline != NULL ? replica_first_stage_is_free(replica)
+                                              : replica->n_inflight < replica->view.stages;
+    bool can_start = replica->state == REPLICA_IN_FLIGHT && has_room;
     if (replica->state == REPLICA_DECODE) decode_run_recheck(replica, now + strictly);
-    if (replica->is_woken || (replica->state != REPLICA_IDLE && !can_fly)) return;
+    if (replica->is_woken || (replica->state != REPLICA_IDLE && !can_start)) return;
     replica->is_woken = true;
     replica_arm(replica, now);
 }
@@ -320,7 +320,7 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
 
 /* Ends the current run at its first boundary at or after now, where its iterations are priced anew. The batcher is not
  * asked. */
-static void decode_run_end_pace(struct replica *replica, sim_ns now)
+static void decode_run_end_for_clock(struct replica *replica, sim_ns now)
 {
     const int64_t boundary = run_clock_first_boundary(&replica->clock, now);
     SIM_REQUIRE(boundary > replica->run_steps);
@@ -331,12 +331,12 @@ static void decode_run_end_pace(struct replica *replica, sim_ns now)
     decode_run_arm(replica);
 }
 
-void replica_set_order(struct replica *replica, struct pace_order order, sim_ns now)
+void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns now)
 {
-    const struct pace_order before = replica->order;
+    const struct clock_order before = replica->order;
     if (before.clock_frac == order.clock_frac && before.cap_w == order.cap_w) return;
     replica->order = order;
-    if (replica->state == REPLICA_DECODE) decode_run_end_pace(replica, now);
+    if (replica->state == REPLICA_DECODE) decode_run_end_for_clock(replica, now);
 }
 
 /* --- Observing --- */
@@ -379,13 +379,13 @@ int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at)
 
 int64_t replica_entering_prompts(const struct replica *replica)
 {
-    if (replica->line != NULL) return replica_first_stage_prompts(replica);
+    if (replica->pipeline != NULL) return replica_first_stage_prompts(replica);
     return replica->state == REPLICA_PREFILL ? replica->plan.n_prefills : replica_prompts_in_flight(replica);
 }
 
 int64_t replica_idle_sequences(const struct replica *replica)
 {
-    int64_t coming = replica->away.n + replica->moving.n + replica->arrived.n;
+    int64_t coming = replica->nonresident.n + replica->moving.n + replica->arrived.n;
     bool all_decode = replica->state == REPLICA_DECODE || (replica->state == REPLICA_PREFILL && replica->plan.decode);
     return coming + replica->paused.n + (all_decode ? 0 : replica->ready->members.n);
 }
@@ -401,7 +401,7 @@ static int decode_run_cut(struct replica *replica, sim_ns now)
     if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
     const sim_ns start_ns = run_clock_boundary_ns(&replica->clock, boundary);
     sim_ns end_ns = run_clock_boundary_ns(&replica->clock, boundary + 1);
-    int code = tell_decode(replica, replica->run_counted, boundary - replica->run_counted, start_ns);
+    int code = report_decode(replica, replica->run_counted, boundary - replica->run_counted, start_ns);
     if (code == 0) code = decode_run_account(replica);
     if (code != 0) return code;
     if (start_ns == now) return decode_run_renew(replica, now);
@@ -429,21 +429,21 @@ int replica_reprice(struct replica *replica, sim_ns now)
 {
     if (replica->state == REPLICA_DECODE) return decode_run_cut(replica, now);
     if (replica->state == REPLICA_PREFILL) prefill_reprice(replica, now);
-    if (replica->state == REPLICA_FLYING) replica_reprice_flight(replica, now);
+    if (replica->state == REPLICA_IN_FLIGHT) replica_reprice_inflight(replica, now);
     return 0;
 }
 
 int replica_count_so_far(struct replica *replica, sim_ns now)
 {
     int code = 0;
-    if (replica->line != NULL) return replica_stages_settle(replica, now);
-    if (replica->state == REPLICA_FLYING) return replica_settle_flights(replica, now);
+    if (replica->pipeline != NULL) return replica_stages_settle(replica, now);
+    if (replica->state == REPLICA_IN_FLIGHT) return replica_settle_inflight(replica, now);
     if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;
     if (replica->state == REPLICA_DECODE) {
-        code = tell_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
+        code = report_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
         if (code == 0) code = decode_run_account(replica);
     } else {
-        code = tell_prefill(replica, 0, now);
+        code = report_prefill(replica, 0, now);
     }
     count_busy(replica, run_clock_boundary_ns(&replica->clock, replica->run_steps), now);
     return code;
@@ -462,7 +462,7 @@ void replica_each_request(const struct replica *replica, void (*visit)(void *con
                           void *context)
 {
     const struct request_list *const lists[] = {&replica->waiting,       &replica->prefilling, &replica->paused,
-                                                &replica->away,          &replica->moving,     &replica->arrived,
+                                                &replica->nonresident,   &replica->moving,     &replica->arrived,
                                                 &replica->ready->members};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) request_list_each(lists[i], visit, context);
     replica_each_in_flight(replica, visit, context);
@@ -489,7 +489,7 @@ int64_t replica_running(const struct replica *replica)
 int replica_init(struct replica *replica, const struct replica_env *env, int32_t index, uint32_t owner_id,
                  int64_t block_tokens, int64_t total_blocks, const void *params, struct replica_load *load)
 {
-    *replica = (struct replica){.env = env, .index = index, .load = load, .order = pace_free()};
+    *replica = (struct replica){.env = env, .index = index, .load = load, .order = clock_order_none()};
     owner_init(&replica->owner, owner_id);
     kvcache_init(&replica->kv, block_tokens, total_blocks);
     replica->view.block_tokens = block_tokens;
@@ -498,7 +498,7 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
     replica->view.stages = env->stages > 0 ? env->stages : 1;
     replica->ready = mem_zalloc(1, sizeof *replica->ready);
     if (replica->ready == NULL || running_init(replica->ready, block_tokens, env->model.reads_longest) != 0 ||
-        replica_flights_init(replica) != 0 || replica_stages_init(replica) != 0 ||
+        replica_inflight_init(replica) != 0 || replica_stages_init(replica) != 0 ||
         replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
         return SIM_E_NOMEM;
     return policy_state_create(&env->batcher->policy, POLICY_BATCHING, sizeof *env->batcher, params,
@@ -511,7 +511,7 @@ void replica_fini(struct replica *replica)
     policy_state_destroy(&replica->env->batcher->policy, replica->batcher_state);
     replica_plan_fini(&replica->plan);
     replica_stages_fini(replica);
-    replica_flights_fini(replica);
+    replica_inflight_fini(replica);
     replica_prefixes_fini(replica);
     replica_stream_close(replica);
 }

@@ -7,7 +7,7 @@
  * batcher chooses whom to preempt.
  *
  * With pipeline stages a replica has up to one batch in flight per stage, each an iteration of its own
- * (replica_flight.c). An iteration that waits for a copy of KV, or that only some of the decoding sequences take part
+ * (replica_inflight.c). An iteration that waits for a copy of KV, or that only some of the decoding sequences take part
  * in, is also a batch in flight, even with one stage.
  *
  * With `single_step` every boundary is visited and the conditions are evaluated step by step. Times come from the same
@@ -24,7 +24,7 @@
 #include "sim/world/links/link.h"
 #include "sim/world/links/topology.h"
 #include "sim/world/policy/batching.h"
-#include "sim/world/replica/pace.h"
+#include "sim/world/replica/gpu_clock.h"
 #include "sim/world/replica/request.h"
 #include "sim/world/replica/run_clock.h"
 #include "sim/world/replica/running_batch.h"
@@ -36,8 +36,8 @@
 struct offload_service;
 struct replica;
 struct replica_stream;
-struct flight;
-struct stage_line;
+struct inflight_batch;
+struct pipeline;
 
 /* A run of iterations with one batch, up to now. */
 struct replica_batch {
@@ -56,8 +56,8 @@ struct kv_move {
     struct request *request;
     enum kv_direction direction;
     int64_t blocks, bytes;
-    struct flight *flight; /* the batch that waits for it, or NULL */
-    struct kv_move *then;  /* starts when this one has ended, or NULL */
+    struct inflight_batch *inflight; /* the batch that waits for it, or NULL */
+    struct kv_move *then;            /* starts when this one has ended, or NULL */
     struct kv_move *before; /* whose `then` this is, or NULL */
     struct kv_move *next;  /* in replica.unattached */
     bool wait;             /* KV_IN: the batch that the request is in waits; otherwise the request joins on arrival */
@@ -72,9 +72,9 @@ struct replica_env {
     struct iteration_model model;   /* of one pipeline stage */
     const struct llm_spec *llm;     /* NULL: work is not counted */
     struct llm_reads reads;         /* of the LLM */
-    const struct energy_law *energy; /* NULL: energy is not counted */
-    const struct pace_model *pace;   /* NULL: the clock is never set */
-    struct offload_service *offload; /* where the cache of preempted sequences goes; may be NULL */
+    const struct energy_model *energy;     /* NULL: energy is not counted */
+    const struct clock_model *clock_model; /* NULL: the clock is never set */
+    struct offload_service *offload;       /* where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
     int64_t stages;                 /* of the pipeline; 0 means 1 */
@@ -132,7 +132,7 @@ struct replica_prefixes {
     int64_t handed_shares; /* of these, by requests that decode elsewhere, until their KV has moved */
 };
 
-enum replica_state { REPLICA_IDLE, REPLICA_PREFILL, REPLICA_DECODE, REPLICA_FLYING };
+enum replica_state { REPLICA_IDLE, REPLICA_PREFILL, REPLICA_DECODE, REPLICA_IN_FLIGHT };
 
 struct replica {
     struct owner owner;
@@ -147,15 +147,15 @@ struct replica {
     struct running_batch *ready;   /* decoding sequences, except those in flight */
 
     struct request_list waiting, prefilling; /* prefilling: not in a batch in flight */
-    struct request_list paused, away;
+    struct request_list paused, nonresident;
     struct request_list moving, arrived; /* resumed: KV in transfer; KV arrived, joining at the next boundary */
     struct running_batch **spares; /* [n_spares]: empty ones, for batches in flight */
     int32_t n_spares;
-    struct flight *flights; /* ring of `stages` */
-    int32_t first_flight, n_flights;
+    struct inflight_batch *inflight; /* ring of `stages` */
+    int32_t first_inflight, n_inflight;
     int64_t in_flight;      /* sequences in flight */
     sim_ns *stage_free_ns;  /* [stages]: when each finishes its present work */
-    struct stage_line *line; /* replaces the flights when stages batch independently (replica_stages.c), or NULL */
+    struct pipeline *pipeline; /* replaces the flights when stages batch independently (replica_stages.c), or NULL */
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* in transfer */
     struct replica_prefixes prefixes;
@@ -175,17 +175,17 @@ struct replica {
     int64_t run_until;      /* boundary up to which its cost holds */
     double run_extrapolated_frac;
     struct iteration_work run_work; /* of its first iteration */
-    struct pace run_pace;
-    struct pace_order order; /* clock or cap of the iterations that start from now on */
+    struct clock_state run_clock_state;
+    struct clock_order order; /* clock or cap of the iterations that start from now on */
     int64_t recheck_at;     /* boundary at which an arrival, or KV that came or went, requires a decision */
 
     struct replica_counts counts;
     struct work_sums work;
 
     /* Seldom read. */
-    struct topology_seat seat; /* its GPUs, for transfers over links */
-    struct holder holder;      /* the same, for who watches the GPUs of the site */
-    struct allocation *parts;  /* [stages]: what the holder holds; NULL: never any */
+    struct topology_placement placement; /* its GPUs, for transfers over links */
+    struct holder holder;                /* the same, for who watches the GPUs of the site */
+    struct allocation *parts;            /* [stages]: what the holder holds; NULL: never any */
     struct replica_stream *stream; /* offloaded iterations on these links; NULL: everything is on the GPUs */
 };
 
@@ -215,7 +215,7 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
 
 /* Adds a request whose prompt was processed elsewhere to those that are away; its KV comes when the batcher resumes
  * it. */
-void replica_enqueue_away(struct replica *replica, struct request *request, sim_ns now);
+void replica_enqueue_remote(struct replica *replica, struct request *request, sim_ns now);
 
 /* The KV of a request that was handed over (env.on_prefilled) has moved: frees its blocks here. */
 void replica_release_kv(struct replica *replica, struct request *request, sim_ns now);
@@ -248,7 +248,7 @@ int64_t replica_idle_sequences(const struct replica *replica);
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at);
 
 /* Sets the clock or the power cap from the next boundary on. Only if env.pace is set. */
-void replica_set_order(struct replica *replica, struct pace_order order, sim_ns now);
+void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns now);
 
 /* Joules that the GPUs have drawn up to a time with no event pending, and watts drawn at that time. The energy of an
  * unfinished iteration is spread evenly over it. When stages batch independently, only finished batches count. Only if

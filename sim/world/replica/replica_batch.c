@@ -75,8 +75,8 @@ int replica_kv_moved(struct kv_move *move, sim_ns now)
     if (request->move == move) request->move = NULL;
     if (move->then != NULL) move->then->before = NULL;
     int code = move->then != NULL ? start(move->then, now) : 0;
-    if (code == 0 && move->flight != NULL)
-        code = replica_flight_loaded(replica, move->flight, now);
+    if (code == 0 && move->inflight != NULL)
+        code = replica_inflight_loaded(replica, move->inflight, now);
     else if (move->wait)
         detach(replica, move);
     if (move->direction == KV_IN && !move->wait) {
@@ -89,12 +89,12 @@ int replica_kv_moved(struct kv_move *move, sim_ns now)
     return code;
 }
 
-void replica_enqueue_away(struct replica *replica, struct request *request, sim_ns now)
+void replica_enqueue_remote(struct replica *replica, struct request *request, sim_ns now)
 {
     request->replica = replica->index;
-    request->view.state = REQUEST_AWAY;
+    request->view.state = REQUEST_NONRESIDENT;
     request->planned = 0; /* not named by a plan of this replica */
-    request_list_push_back(&replica->away, request);
+    request_list_push_back(&replica->nonresident, request);
     replica->load->outstanding++;
     replica_wake(replica, now, true);
 }
@@ -111,14 +111,14 @@ void replica_release_kv(struct replica *replica, struct request *request, sim_ns
 
 /* A duration at a lower clock. */
 static void slow_down(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
-                      struct pace *pace)
+                      struct clock_state *clock_state)
 {
     const struct replica_env *env = replica->env;
-    *pace = pace_of(env->pace, env->energy, &replica->order, &env->reads, work, cost->first_s);
-    if (!pace->is_slow) return;
-    cost->first_s /= pace->speed_frac;
-    cost->slope_s /= pace->speed_frac;
-    cost->entry_s /= pace->speed_frac;
+    *clock_state = clock_state_of(env->clock_model, env->energy, &replica->order, &env->reads, work, cost->first_s);
+    if (!clock_state->is_slow) return;
+    cost->first_s /= clock_state->speed_frac;
+    cost->slope_s /= clock_state->speed_frac;
+    cost->entry_s /= clock_state->speed_frac;
 }
 
 static bool is_ordered(const struct replica *replica)
@@ -127,7 +127,7 @@ static bool is_ordered(const struct replica *replica)
 }
 
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
-                 struct pace *pace)
+                 struct clock_state *clock_state)
 {
     const struct iteration_model *model = &replica->env->model;
     int code = 0;
@@ -136,8 +136,8 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     else
         model->cost(model->model, work, cost);
     if (code != 0) return code;
-    pace->is_slow = false;
-    if (is_ordered(replica)) slow_down(replica, work, cost, pace);
+    clock_state->is_slow = false;
+    if (is_ordered(replica)) slow_down(replica, work, cost, clock_state);
     if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
     return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
                       "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "
@@ -223,12 +223,12 @@ static int recompute(struct replica *replica, struct request *request)
 /* Inserts the request at the head of those that are away, or in order of arrival if the batcher asks for that. */
 static void leave_for_host(struct replica *replica, struct request *request)
 {
-    struct request_list *away = &replica->away;
-    struct request *behind = away->head;
+    struct request_list *nonresident = &replica->nonresident;
+    struct request *behind = nonresident->head;
     while (replica->env->batcher->order == BATCH_BY_ARRIVAL && behind != NULL &&
            behind->view.arrival_ns < request->view.arrival_ns)
         behind = request_of(behind->view.next);
-    request_list_insert_before(away, request, behind);
+    request_list_insert_before(nonresident, request, behind);
 }
 
 static int swap(struct replica *replica, struct request *request, sim_ns now)
@@ -236,7 +236,7 @@ static int swap(struct replica *replica, struct request *request, sim_ns now)
     stop(replica, request);
     give_blocks(replica, request);
     request->first_gap_ns = 0;
-    request->view.state = REQUEST_AWAY;
+    request->view.state = REQUEST_NONRESIDENT;
     leave_for_host(replica, request);
     replica->counts.swaps++;
     return replica_move_out(replica, request, now);
@@ -294,7 +294,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
         request_list_remove(&replica->paused, request);
         return running_join(replica->ready, request, replica->env->batcher->order);
     }
-    request_list_remove(&replica->away, request);
+    request_list_remove(&replica->nonresident, request);
     request->view.admission = ++replica->admissions;
     /* During the transfer no other sequence gets the block that its next token may need. */
     request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);
@@ -333,7 +333,7 @@ int replica_apply_moves(struct replica *replica, sim_ns now)
 static void admit(struct replica *replica, struct request *request, sim_ns now)
 {
     request_list_remove(&replica->waiting, request);
-    request_list_insert(&replica->prefilling, request, BATCH_AS_THEY_COME);
+    request_list_insert(&replica->prefilling, request, BATCH_BY_RETURN);
     replica->load->waiting--;
     request->view.admission = ++replica->admissions;
     request->view.state = REQUEST_PREFILLING;
@@ -382,7 +382,7 @@ static int count_gap_of_preemption(struct replica *replica, struct request *requ
 /* The request decodes elsewhere; its blocks stay taken until its KV has moved there. */
 static int hand_over(struct replica *replica, struct request *request, sim_ns now)
 {
-    request->view.state = REQUEST_AWAY;
+    request->view.state = REQUEST_NONRESIDENT;
     request->handed_blocks = request->held_blocks;
     request->held_blocks = 0;
     replica->handed_blocks += request->handed_blocks;

@@ -51,7 +51,7 @@ static void add_request(void *context, struct request *request)
         sums->shares += request->prefix->n_shared;
     if (request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING)
         sums->unprocessed_tokens += request_unprocessed_tokens(request);
-    else if (request->move != NULL || (request->view.state == REQUEST_AWAY && request->handed_blocks == 0))
+    else if (request->move != NULL || (request->view.state == REQUEST_NONRESIDENT && request->handed_blocks == 0))
         sums->elsewhere_blocks += request->move != NULL ? request->move->blocks
                                                         : kvcache_blocks(kv, request->context_tokens - 1);
 }
@@ -81,7 +81,7 @@ static void check_requests(const struct replica *replica)
     struct sums sums = {.replica = replica};
     replica_each_request(replica, add_request, &sums);
     SIM_LAW("INV-1 (requests at the replica)", sums.requests, load->outstanding);
-    SIM_LAW("INV-1 (running)", replica->waiting.n + replica->away.n + replica_running(replica), sums.requests);
+    SIM_LAW("INV-1 (running)", replica->waiting.n + replica->nonresident.n + replica_running(replica), sums.requests);
     SIM_LAW("INV-1 (queue)", count_list(&replica->waiting), replica->waiting.n);
     SIM_LAW("INV-1 (queue as routers see it)", replica->waiting.n, load->waiting);
     SIM_LAW("INV-1 (queued tokens as routers see them)", sums.unprocessed_tokens, load->queued_tokens);

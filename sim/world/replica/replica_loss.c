@@ -32,7 +32,7 @@ static int by_arrival(const void *a, const void *b)
 /* Drops KV on the host or in transfer, the latest move first. */
 static int drop_moved(struct replica *replica, const struct request *request, sim_ns now)
 {
-    if (request->view.state != REQUEST_AWAY && request->move == NULL) return 0;
+    if (request->view.state != REQUEST_NONRESIDENT && request->move == NULL) return 0;
     const int64_t blocks = request->move != NULL ? request->move->blocks
                                                  : kvcache_blocks(&replica->kv, request->context_tokens - 1);
     for (struct kv_move *move = request->move, *before; move != NULL; move = before) {
@@ -70,9 +70,9 @@ static int start_anew(struct replica *replica, struct request *request, sim_ns n
 static void empty(struct replica *replica)
 {
     engine_disarm(replica->env->engine, &replica->owner);
-    replica_drop_flights(replica);
+    replica_drop_inflight(replica);
     replica->waiting = replica->prefilling = replica->paused = (struct request_list){0};
-    replica->away = replica->moving = replica->arrived = (struct request_list){0};
+    replica->nonresident = replica->moving = replica->arrived = (struct request_list){0};
     replica->unattached = NULL;
     replica->n_moves = replica->host_blocks = replica->moving_blocks = 0;
     replica->load->outstanding = replica->load->waiting = replica->load->queued_tokens = 0;

@@ -19,7 +19,7 @@ int64_t replica_view_context_tokens(const struct replica_view *view, const struc
     case REQUEST_DECODING: return member->context_tokens + view->decode_step - member->joined_step;
     case REQUEST_PREFILLING: return request->prefilled_tokens;
     case REQUEST_PAUSED:
-    case REQUEST_AWAY:
+    case REQUEST_NONRESIDENT:
     case REQUEST_MOVING: return member->context_tokens;
     default: return 0;
     }
@@ -31,10 +31,10 @@ bool replica_view_is_remote(const struct replica_view *view, const struct reques
     return request_of(request)->handed_blocks > 0;
 }
 
-bool replica_view_is_here(const struct replica_view *view, const struct request_view *request)
+bool replica_view_kv_is_pushed(const struct replica_view *view, const struct request_view *request)
 {
     (void)view;
-    return request_of(request)->kv_is_here;
+    return request_of(request)->kv_is_pushed;
 }
 
 bool replica_view_decodes_here(const struct replica_view *view, const struct request_view *request)
@@ -81,7 +81,7 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->n_prefilling = replica->prefilling.n;
     view->n_decoding = ready->members.n;
     view->n_paused = replica->paused.n;
-    view->n_away = replica->away.n;
+    view->n_nonresident = replica->nonresident.n;
     view->n_moving = replica->moving.n + replica->arrived.n;
     view->n_in_flight = replica->in_flight;
     view->decode_context_tokens = ready->context_tokens;
@@ -92,7 +92,7 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->oldest_decoding = view_of(ready->members.head);
     view->youngest_decoding = view_of(ready->members.tail);
     view->paused = view_of(replica->paused.head);
-    view->away = view_of(replica->away.head);
+    view->nonresident = view_of(replica->nonresident.head);
     view->decode_step = ready->step;
 }
 
@@ -174,18 +174,18 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     const struct request_view *request = resumption->request;
     int code = check_named(replica, now, "resume", request);
     if (code != 0) return code;
-    if (request->state != REQUEST_PAUSED && request->state != REQUEST_AWAY)
+    if (request->state != REQUEST_PAUSED && request->state != REQUEST_NONRESIDENT)
         return plan_fault(replica, now, "resume", request->id, "it is neither paused nor away");
-    bool away = request->state == REQUEST_AWAY;
-    if (away && resumption->wait && !(replica->plan.decode && replica->plan.decode_sequences == INT64_MAX))
+    bool nonresident = request->state == REQUEST_NONRESIDENT;
+    if (nonresident && resumption->wait && !(replica->plan.decode && replica->plan.decode_sequences == INT64_MAX))
         return plan_fault(replica, now, "resume", request->id, "the iteration that waits for it does not decode");
-    if (away && resumption->wait && replica->line != NULL)
+    if (nonresident && resumption->wait && replica->pipeline != NULL)
         return plan_fault(replica, now, "resume", request->id, "no batch of stages that batch for themselves waits");
     int64_t context = request_of(request)->context_tokens;
     int64_t kv_blocks = kvcache_blocks(&replica->kv, context - resumption->wait);
-    if (away) room->free_blocks -= kv_blocks;
-    if (!away || resumption->wait) {
-        int64_t held = away ? kv_blocks : request_of(request)->held_blocks;
+    if (nonresident) room->free_blocks -= kv_blocks;
+    if (!nonresident || resumption->wait) {
+        int64_t held = nonresident ? kv_blocks : request_of(request)->held_blocks;
         room->resumed_growth += held < kvcache_blocks(&replica->kv, context);
         room->decoding++;
     }
@@ -334,7 +334,7 @@ static void ask_offloader(struct replica *replica)
 {
     const struct replica_env *env = replica->env;
     struct batch_plan *plan = &replica->plan;
-    if (!env->batcher->takes_back || env->offload == NULL || env->move_kv == NULL) return;
+    if (!env->batcher->resumes_swapped || env->offload == NULL || env->move_kv == NULL) return;
     for (int32_t i = 0; i < plan->n_evictions; i++) {
         struct batch_eviction *eviction = &plan->evictions[i];
         if (eviction->kind == EVICT_RECOMPUTE && eviction->request->state == REQUEST_DECODING &&
@@ -343,12 +343,12 @@ static void ask_offloader(struct replica *replica)
     }
 }
 
-int64_t replica_plan_pass(struct replica *replica, struct running_batch *waiting, sim_ns now)
+int64_t replica_plan_stage(struct replica *replica, struct running_batch *waiting, sim_ns now)
 {
     struct running_batch *ready = replica->ready;
     replica->ready = waiting;
     refresh_view(replica, now);
-    int64_t n = replica->env->batcher->pass(replica->batcher_state, &replica->view);
+    int64_t n = replica->env->batcher->compose_stage(replica->batcher_state, &replica->view);
     replica->ready = ready;
     return n > 0 ? n : 1;
 }
@@ -356,7 +356,7 @@ int64_t replica_plan_pass(struct replica *replica, struct running_batch *waiting
 /* Room for every request, up to a limit for long queues. */
 static int reserve(struct replica *replica)
 {
-    int64_t queued = replica->waiting.n + replica->away.n;
+    int64_t queued = replica->waiting.n + replica->nonresident.n;
     if (queued > MAX_PLANNED_FROM_QUEUE) queued = MAX_PLANNED_FROM_QUEUE;
     return replica_plan_reserve(&replica->plan,
                                 replica->ready->members.n + replica->prefilling.n + replica->paused.n + queued + 1);

@@ -31,7 +31,7 @@ static const enum offload_tier lane_ends[OFFLOAD_LANES][2] = {
 
 static struct topology_end lane_end(struct replica_stream *stream, int lane, int side)
 {
-    return (struct topology_end){&stream->replica->seat, stream->tiers[lane_ends[lane][side]]};
+    return (struct topology_end){&stream->replica->placement, stream->tiers[lane_ends[lane][side]]};
 }
 
 static int find_drive(struct replica_stream *stream, enum offload_tier tier, enum tier_kind kind)
@@ -39,7 +39,7 @@ static int find_drive(struct replica_stream *stream, enum offload_tier tier, enu
     const struct replica *replica = stream->replica;
     const char *name = replica->env->offload->tier_names[tier];
     if (name == NULL) return 0;
-    int code = topology_tier_named(&replica->seat, name, &stream->tiers[tier]);
+    int code = topology_tier_named(&replica->placement, name, &stream->tiers[tier]);
     if (code != 0 || (stream->tiers[tier] != NULL && stream->tiers[tier]->kind == kind)) return code;
     stream->own[tier] = (struct tier){.name = name, .kind = kind, .node = -1, .device = -1, .granularity_bytes = 1};
     stream->tiers[tier] = &stream->own[tier];
@@ -49,7 +49,7 @@ static int find_drive(struct replica_stream *stream, enum offload_tier tier, enu
 /* Whether a lane uses links of the site. A private drive to memory that is not described uses none. */
 static bool has_links(const struct replica_stream *stream, int lane)
 {
-    const struct topology *topology = stream->replica->seat.topology;
+    const struct topology *topology = stream->replica->placement.topology;
     const struct tier *from = stream->tiers[lane_ends[lane][0]], *to = stream->tiers[lane_ends[lane][1]];
     const bool missing = (from == NULL && lane_ends[lane][0] != OFFLOAD_GPU_MEMORY) ||
                          (to == NULL && lane_ends[lane][1] != OFFLOAD_GPU_MEMORY);
@@ -64,7 +64,7 @@ static int measure(struct replica_stream *stream, int lane)
 {
     struct transfer *claim = &stream->claims[lane];
     if (!has_links(stream, lane)) return 0;
-    int code = topology_claim(stream->replica->seat.topology, lane_end(stream, lane, 0), lane_end(stream, lane, 1),
+    int code = topology_claim(stream->replica->placement.topology, lane_end(stream, lane, 0), lane_end(stream, lane, 1),
                               everything_bytes_per_s, claim, NULL);
     if (code != 0) return code;
     transfer_hold(claim);
@@ -79,7 +79,7 @@ int replica_stream_open(struct replica *replica)
     replica->stream = stream;
     if (stream == NULL) return SIM_E_NOMEM;
     stream->replica = replica;
-    int code = topology_tier(&replica->seat, TIER_DRAM, &stream->tiers[OFFLOAD_HOST]);
+    int code = topology_tier(&replica->placement, TIER_DRAM, &stream->tiers[OFFLOAD_HOST]);
     if (code == 0) code = find_drive(stream, OFFLOAD_DISK, TIER_SSD);
     if (code == 0) code = find_drive(stream, OFFLOAD_CSD, TIER_CSD);
     for (int lane = 0; lane < OFFLOAD_LANES && code == 0; lane++) code = measure(stream, lane);
@@ -138,7 +138,7 @@ static int claim(struct replica_stream *stream, int lane, double demand)
         transfer_demand(transfer, demand);
         return 0;
     }
-    int code = topology_claim(stream->replica->seat.topology, lane_end(stream, lane, 0), lane_end(stream, lane, 1),
+    int code = topology_claim(stream->replica->placement.topology, lane_end(stream, lane, 0), lane_end(stream, lane, 1),
                               demand, transfer, share_changed);
     if (code != 0) return code;
     transfer->holder = stream;
@@ -179,7 +179,7 @@ int replica_stream_cost(struct replica_stream *stream, const struct iteration_wo
     offload_step(model_of(stream), work, &step);
     int code = claim_all(stream, &step);
     if (code != 0) return code;
-    if (!topology_is_alone(&stream->replica->seat))
+    if (!topology_is_alone(&stream->replica->placement))
         for (int lane = 0; lane < OFFLOAD_LANES; lane++) until = piece_sooner(until, steady_until(&step, lane));
     learn_limits(stream);
     offload_limit(&stream->limits, &step);
@@ -189,7 +189,7 @@ int replica_stream_cost(struct replica_stream *stream, const struct iteration_wo
     return 0;
 }
 
-void replica_stream_rest(struct replica_stream *stream)
+void replica_stream_end_claims(struct replica_stream *stream)
 {
     for (int lane = 0; lane < OFFLOAD_LANES; lane++) claim(stream, lane, 0);
 }

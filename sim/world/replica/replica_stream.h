@@ -28,7 +28,7 @@ void replica_stream_close(struct replica *replica);
 int replica_stream_cost(struct replica_stream *stream, const struct iteration_work *work, struct iteration_cost *cost);
 
 /* The replica becomes idle: its claims end. */
-void replica_stream_rest(struct replica_stream *stream);
+void replica_stream_end_claims(struct replica_stream *stream);
 
 /* Counts iterations that replica_env.on_batch has reported. */
 void replica_stream_count(struct replica_stream *stream, const struct replica_batch *batch);

@@ -12,7 +12,7 @@ static int64_t held_tokens(const struct request_list *list)
 
 /* Cached tokens of sequences that do not decode now: partially processed prompts, paused and resuming sequences. Shared
  * tokens count once. */
-static int64_t resting_tokens(const struct replica *replica)
+static int64_t idle_tokens(const struct replica *replica)
 {
     int64_t tokens = held_tokens(&replica->paused) + held_tokens(&replica->moving) + held_tokens(&replica->arrived);
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
@@ -30,25 +30,25 @@ void replica_count_decode_work(struct replica *replica, int64_t n)
         .step = ready->step,
         .sequences = ready->members.n,
         .context_tokens = replica->run_work.decode_context_tokens + replica->run_counted * ready->members.n,
-        .resting_tokens = resting_tokens(replica)};
-    const struct work_of of = replica_work_of(replica, &replica->run_pace);
+        .idle_tokens = idle_tokens(replica)};
+    const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     if (replica->env->llm != NULL) work_add_decode(&replica->work, &of, &ready->growth, &run);
 }
 
-void replica_count_work(struct replica *replica, const struct iteration_work *work, const struct pace *pace,
-                        int64_t in_flight_tokens, sim_ns lasted_ns)
+void replica_count_work(struct replica *replica, const struct iteration_work *work,
+                        const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns)
 {
     const int64_t decoding = replica->ready->context_tokens - replica->ready->members.n;
-    const struct work_of of = replica_work_of(replica, pace);
+    const struct work_of of = replica_work_of(replica, clock_state);
     if (replica->env->llm == NULL) return;
-    work_add_iteration(&replica->work, &of, work, decoding + resting_tokens(replica) + in_flight_tokens, lasted_ns);
+    work_add_iteration(&replica->work, &of, work, decoding + idle_tokens(replica) + in_flight_tokens, lasted_ns);
 }
 
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
 {
     const sim_ns counted_ns = replica->counts.busy_ns;
-    if (replica->line != NULL) return counted_ns + replica_stages_busy_ns(replica, at);
-    if (replica->state == REPLICA_FLYING) return counted_ns + replica_flights_busy_ns(replica, at);
+    if (replica->pipeline != NULL) return counted_ns + replica_stages_busy_ns(replica, at);
+    if (replica->state == REPLICA_IN_FLIGHT) return counted_ns + replica_inflight_busy_ns(replica, at);
     if (replica->state == REPLICA_IDLE) return counted_ns;
     return counted_ns + at - run_clock_boundary_ns(&replica->clock, replica->run_counted);
 }
@@ -62,7 +62,7 @@ sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
 static double decode_j(const struct replica *replica, int64_t from, int64_t n)
 {
     const int64_t sequences = replica->run_work.decode_sequences;
-    const struct work_of of = replica_work_of(replica, &replica->run_pace);
+    const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     const struct work_run run = {
         .clock = &replica->clock, .from_boundary = from, .iterations = n, .sequences = sequences,
         .context_tokens = replica->run_work.decode_context_tokens + from * sequences};
@@ -95,7 +95,7 @@ static double decode_run_j(const struct replica *replica, sim_ns at)
 
 static double prefill_w(const struct replica *replica)
 {
-    const struct work_of of = replica_work_of(replica, &replica->run_pace);
+    const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     const sim_ns end_ns = run_clock_boundary_ns(&replica->clock, 1);
     const double lasts_s = sim_s_from_ns(end_ns - replica->clock.anchor_ns);
     return work_iteration_j(&of, &replica->run_work, lasts_s) / lasts_s;
@@ -103,14 +103,14 @@ static double prefill_w(const struct replica *replica)
 
 double replica_drawn_j(const struct replica *replica, sim_ns at)
 {
-    const struct energy_law *law = replica->env->energy;
-    const double counted_j = law->idle_w * sim_s_from_ns(at) +
-                             work_energy_j(&replica->work, law, sim_s_from_ns(replica->counts.busy_ns), 0.0) -
-                             law->idle_w * sim_s_from_ns(replica->counts.busy_ns);
+    const struct energy_model *model = replica->env->energy;
+    const double counted_j = model->idle_w * sim_s_from_ns(at) +
+                             work_energy_j(&replica->work, model, sim_s_from_ns(replica->counts.busy_ns), 0.0) -
+                             model->idle_w * sim_s_from_ns(replica->counts.busy_ns);
     switch (replica->state) {
     case REPLICA_DECODE: return counted_j + decode_run_j(replica, at);
     case REPLICA_PREFILL: return counted_j + prefill_w(replica) * sim_s_from_ns(at - replica->clock.anchor_ns);
-    case REPLICA_FLYING: return counted_j + replica_flights_j(replica, at);
+    case REPLICA_IN_FLIGHT: return counted_j + replica_inflight_j(replica, at);
     case REPLICA_IDLE: break;
     }
     return counted_j;
@@ -122,7 +122,7 @@ double replica_draws_w(const struct replica *replica, sim_ns at)
     switch (replica->state) {
     case REPLICA_DECODE: return idle_w + decode_w(replica, iteration_at(replica, at));
     case REPLICA_PREFILL: return idle_w + prefill_w(replica);
-    case REPLICA_FLYING: return idle_w + replica_flights_w(replica, at);
+    case REPLICA_IN_FLIGHT: return idle_w + replica_inflight_w(replica, at);
     case REPLICA_IDLE: break;
     }
     return idle_w;

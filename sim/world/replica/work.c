@@ -4,16 +4,16 @@
 
 /* --- Energy --- */
 
-struct energy_law energy_law_of(const struct power_law *law, const struct gpu_spec *gpu, const struct llm_spec *llm,
-                                int64_t gpus)
+struct energy_model energy_model_of(const struct power_model *model, const struct gpu_spec *gpu,
+                                    const struct llm_spec *llm, int64_t gpus)
 {
     const double n = (double)gpus, head = llm_head_flop(llm), one = llm_flop_per_token(llm, 0);
-    const double flop_j = law->compute_w / gpu_peak_flop_per_s(gpu, llm->compute);
-    const double byte_j = law->memory_w / gpu->memory_bytes_per_s;
-    return (struct energy_law){
-        .idle_w = n * fmin(law->context_w, law->limit_w),
-        .busy_w = n * (law->context_w + law->active_w),
-        .limit_w = n * law->limit_w,
+    const double flop_j = model->compute_w / gpu_peak_flop_per_s(gpu, llm->compute);
+    const double byte_j = model->memory_w / gpu->memory_bytes_per_s;
+    return (struct energy_model){
+        .idle_w = n * fmin(model->context_w, model->limit_w),
+        .busy_w = n * (model->context_w + model->active_w),
+        .limit_w = n * model->limit_w,
         .token_j = flop_j * (one - head),
         .row_j = flop_j * head,
         .pair_j = flop_j * (llm_flop_per_token(llm, 1) - one),
@@ -37,15 +37,15 @@ static double positive_part(double first, double slope, double n)
 }
 
 /* Adds n iterations: j takes work_j + j work_slope_j joules beside busy_w, and lasts time_s + j time_slope_s. */
-static void energy_add(struct energy_sums *sums, const struct energy_law *law, int64_t n, double work_j,
+static void energy_add(struct energy_sums *sums, const struct energy_model *model, int64_t n, double work_j,
                        double work_slope_j, double time_s, double time_slope_s)
 {
-    const double above_w = law->busy_w - law->limit_w, last = (double)(n - 1);
+    const double above_w = model->busy_w - model->limit_w, last = (double)(n - 1);
     const double first_j = work_j + above_w * time_s, slope_j = work_slope_j + above_w * time_slope_s;
     const double last_j = first_j + last * slope_j;
     /* a quotient of two affine functions has no extremum between its ends */
     const double peak = fmax(first_j / time_s, last_j / (time_s + last * time_slope_s));
-    sums->peak_w = fmax(sums->peak_w, law->limit_w + fmin(peak, 0.0));
+    sums->peak_w = fmax(sums->peak_w, model->limit_w + fmin(peak, 0.0));
     if (first_j <= 0.0 && last_j <= 0.0) return;
     const bool is_all = first_j > 0.0 && last_j > 0.0;
     sums->excess_j += is_all ? series(first_j, slope_j, (double)n) : positive_part(first_j, slope_j, (double)n);
@@ -58,12 +58,12 @@ struct energy_run {
     double base_j, base_slope_j, at_j, at_slope_j, time_s, time_slope_s;
 };
 
-static void energy_add_at(struct energy_sums *sums, const struct energy_law *base, const struct energy_law *at,
+static void energy_add_at(struct energy_sums *sums, const struct energy_model *base, const struct energy_model *at,
                           const struct energy_run *run)
 {
-    const double spared_w = base->busy_w - at->busy_w;
-    sums->excess_j += series(run->base_j - run->at_j + spared_w * run->time_s,
-                             run->base_slope_j - run->at_slope_j + spared_w * run->time_slope_s, (double)run->n);
+    const double saved_w = base->busy_w - at->busy_w;
+    sums->excess_j += series(run->base_j - run->at_j + saved_w * run->time_s,
+                             run->base_slope_j - run->at_slope_j + saved_w * run->time_slope_s, (double)run->n);
     energy_add(sums, at, run->n, run->at_j, run->at_slope_j, run->time_s, run->time_slope_s);
 }
 
@@ -146,48 +146,48 @@ static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, c
     const double lasted_ns = elapsed_ns(first_ns, slope_ns, n);
     const int64_t used = kv->total_blocks - kv->free_blocks;
     const struct taken taken = blocks_taken(growth, run, first_ns, slope_ns);
-    const double held = (double)(run->context_tokens - run->sequences + run->resting_tokens);
+    const double held = (double)(run->context_tokens - run->sequences + run->idle_tokens);
     const double held_ns = held * lasted_ns + sequences * (first_ns * sum_1(n) + slope_ns * sum_2(n));
     add_slots(sums, kv, (double)(used - taken.blocks) * lasted_ns + taken.block_ns, held_ns, lasted_ns);
 }
 
 /* Joules of an iteration beyond those of its duration. */
-static double iteration_j(const struct energy_law *law, double tokens, double rows, double pairs, double weight_bytes,
-                          double context)
+static double iteration_j(const struct energy_model *model, double tokens, double rows, double pairs,
+                          double weight_bytes, double context)
 {
-    return law->token_j * tokens + law->row_j * rows + law->pair_j * pairs + law->weight_byte_j * weight_bytes +
-           law->context_j * context;
+    return model->token_j * tokens + model->row_j * rows + model->pair_j * pairs + model->weight_byte_j * weight_bytes +
+           model->context_j * context;
 }
 
-static double parts_j(const struct energy_law *law, const struct work_parts *parts)
+static double parts_j(const struct energy_model *model, const struct work_parts *parts)
 {
-    return iteration_j(law, parts->tokens, parts->rows, parts->pairs, parts->weight_bytes, parts->context_tokens);
+    return iteration_j(model, parts->tokens, parts->rows, parts->pairs, parts->weight_bytes, parts->context_tokens);
 }
 
-double work_flop_j(const struct work_parts *parts, const struct energy_law *law)
+double work_flop_j(const struct work_parts *parts, const struct energy_model *model)
 {
-    return law->token_j * parts->tokens + law->row_j * parts->rows + law->pair_j * parts->pairs;
+    return model->token_j * parts->tokens + model->row_j * parts->rows + model->pair_j * parts->pairs;
 }
 
-double work_bytes_j(const struct work_parts *parts, const struct energy_law *law)
+double work_bytes_j(const struct work_parts *parts, const struct energy_model *model)
 {
-    return law->weight_byte_j * parts->weight_bytes + law->context_j * parts->context_tokens;
+    return model->weight_byte_j * parts->weight_bytes + model->context_j * parts->context_tokens;
 }
 
 /* Adds n iterations, the first with these parts, each further one with grows_tokens more context. */
 static void add_energy(struct energy_sums *sums, const struct work_of *of, const struct work_parts *parts,
                        double grows_tokens, struct energy_run run)
 {
-    const struct energy_law *law = of->energy, *at = of->pace;
-    run.base_j = parts_j(law, parts);
-    run.base_slope_j = (law->pair_j + law->context_j) * grows_tokens;
+    const struct energy_model *model = of->energy, *at = of->energy_at_clock;
+    run.base_j = parts_j(model, parts);
+    run.base_slope_j = (model->pair_j + model->context_j) * grows_tokens;
     if (at == NULL) {
-        energy_add(sums, law, run.n, run.base_j, run.base_slope_j, run.time_s, run.time_slope_s);
+        energy_add(sums, model, run.n, run.base_j, run.base_slope_j, run.time_s, run.time_slope_s);
         return;
     }
     run.at_j = parts_j(at, parts);
     run.at_slope_j = (at->pair_j + at->context_j) * grows_tokens;
-    energy_add_at(sums, law, at, &run);
+    energy_add_at(sums, model, at, &run);
 }
 
 static struct work_parts decode_parts(const struct llm_reads *reads, const struct work_run *run)
@@ -205,10 +205,10 @@ static void add_decode_energy(struct energy_sums *sums, const struct work_of *of
                (struct energy_run){.n = run->iterations, .time_s = 1e-9 * first_ns, .time_slope_s = 1e-9 * slope_ns});
 }
 
-static double beyond_idle_j(const struct energy_law *law, const struct energy_sums *sums, double work_j,
+static double beyond_idle_j(const struct energy_model *model, const struct energy_sums *sums, double work_j,
                             double lasted_s)
 {
-    return (law->busy_w - law->idle_w) * lasted_s + work_j - sums->excess_j;
+    return (model->busy_w - model->idle_w) * lasted_s + work_j - sums->excess_j;
 }
 
 double work_run_j(const struct work_of *of, const struct work_run *run, double lasted_s)
@@ -296,8 +296,8 @@ double work_bytes(const struct work_sums *sums, const struct llm_spec *llm)
     return sums->weight_bytes + sums->context_tokens * llm_kv_bytes_per_token(llm);
 }
 
-double work_energy_j(const struct work_sums *sums, const struct energy_law *law, double busy_s, double idle_s)
+double work_energy_j(const struct work_sums *sums, const struct energy_model *model, double busy_s, double idle_s)
 {
-    return law->idle_w * idle_s + law->busy_w * busy_s - sums->energy.excess_j +
-           iteration_j(law, sums->tokens, sums->rows, sums->pairs, sums->weight_bytes, sums->context_tokens);
+    return model->idle_w * idle_s + model->busy_w * busy_s - sums->energy.excess_j +
+           iteration_j(model, sums->tokens, sums->rows, sums->pairs, sums->weight_bytes, sums->context_tokens);
 }

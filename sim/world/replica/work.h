@@ -33,7 +33,7 @@
  * the end of the run cuts off, only the time. */
 
 /* What a replica draws, all its GPUs together. */
-struct energy_law {
+struct energy_model {
     double idle_w, busy_w, limit_w;
     double token_j, row_j, pair_j, weight_byte_j, context_j; /* by the members of struct work_sums */
 };
@@ -44,8 +44,8 @@ struct energy_sums {
 };
 
 /* Of `gpus` GPUs with this law, which serve the LLM together. */
-struct energy_law energy_law_of(const struct power_law *law, const struct gpu_spec *gpu, const struct llm_spec *llm,
-                                int64_t gpus);
+struct energy_model energy_model_of(const struct power_model *model, const struct gpu_spec *gpu,
+                                    const struct llm_spec *llm, int64_t gpus);
 
 /* Tokens count whole; doubles hold them exactly up to 9e15, and are added in the same order however a run is
  * stepped. */
@@ -69,15 +69,15 @@ struct work_parts {
 struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work);
 
 /* Joules of an iteration beside those of its time: of its FLOP, and of its bytes. */
-double work_flop_j(const struct work_parts *parts, const struct energy_law *law);
-double work_bytes_j(const struct work_parts *parts, const struct energy_law *law);
+double work_flop_j(const struct work_parts *parts, const struct energy_model *model);
+double work_bytes_j(const struct work_parts *parts, const struct energy_model *model);
 
 /* Whose work it is. */
 struct work_of {
     const struct llm_reads *reads;
     const struct kvcache *kv;
-    const struct energy_law *energy; /* NULL: not known */
-    const struct energy_law *pace;   /* at which it was done, where that is not `energy`; or NULL */
+    const struct energy_model *energy;          /* NULL: not known */
+    const struct energy_model *energy_at_clock; /* at which it was done, where that is not `energy`; or NULL */
 };
 
 /* A decode run of n iterations that has just been stepped through; the cache is as it has left it. */
@@ -88,7 +88,7 @@ struct work_run {
     int64_t step;               /* of the running batch, behind them */
     int64_t sequences;
     int64_t context_tokens;     /* of all sequences in the first of them, the tokens being made included */
-    int64_t resting_tokens;     /* in the cache, of sequences that do not decode */
+    int64_t idle_tokens;        /* in the cache, of sequences that do not decode */
 };
 
 /* Joules beside those of idling, in `lasted_s`, of iterations from_boundary .. from_boundary + iterations - 1 of a
@@ -116,6 +116,6 @@ double work_flop(const struct work_sums *sums, const struct llm_spec *llm);
 double work_bytes(const struct work_sums *sums, const struct llm_spec *llm);
 
 /* Joules of a replica that has done this work in busy_s seconds, and idled for idle_s. */
-double work_energy_j(const struct work_sums *sums, const struct energy_law *law, double busy_s, double idle_s);
+double work_energy_j(const struct work_sums *sums, const struct energy_model *model, double busy_s, double idle_s);
 
 #endif

@@ -29,13 +29,13 @@ struct request_record {
 };
 
 /* What became of a job at the end of its run time, which is not the scheduler's doing. */
-enum job_fate { JOB_COMPLETES, JOB_IS_CANCELLED, JOB_FAILS };
+enum job_status { JOB_COMPLETES, JOB_IS_CANCELLED, JOB_FAILS };
 
 struct job_record {
     int64_t id;           /* as in the trace when it is a number, else the 0-based row */
     sim_ns submit_ns;
     sim_ns duration_ns;   /* run time on the GPUs asked for until it meets its fate, >= 0 */
-    enum job_fate fate;   /* JOB_COMPLETES when unknown */
+    enum job_status status; /* JOB_COMPLETES when unknown */
     sim_ns estimate_ns;   /* what the user said it would take; the duration when unknown */
     int32_t gpus;         /* >= 0; 0: a CPU job */
     int32_t nodes;        /* asked for; 0: free choice */

@@ -16,9 +16,9 @@ struct fleet_pool {
     struct pool_config config;
     struct gpu_spec gpu;
     struct offload_service offload;
-    struct gpu_power power;   /* of a GPU, as far as known */
-    struct energy_law energy; /* of a replica; valid if env.energy points here */
-    struct pace_model pace;   /* valid if env.pace points here */
+    struct gpu_power power;         /* of a GPU, as far as known */
+    struct energy_model energy;     /* of a replica; valid if env.energy points here */
+    struct clock_model clock_model; /* valid if env.pace points here */
     struct replica_env env; /* shared by its replicas */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */
@@ -84,9 +84,9 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
 void fleet_fini(struct fleet *fleet);
 
 /* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM.
- * fleet_unseat gives them back; what is on its way there must have come. Both in fleet_seat.c. */
-int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
-void fleet_unseat(const struct fleet *fleet, struct replica *replica, sim_ns now);
+ * fleet_release_gpus gives them back; what is on its way there must have come. Both in fleet_gpus.c. */
+int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
+void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
 /* Whether its replicas can start anew: no pools, nothing offloaded, a router that chooses one replica. */
 bool fleet_may_restart(const struct fleet *fleet);
@@ -95,7 +95,7 @@ bool fleet_may_restart(const struct fleet *fleet);
 int fleet_check_scaling(const struct fleet *fleet);
 
 /* The finding for a replica without room when the fleet was built. */
-int fleet_refuse_seat(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index);
+int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index);
 
 /* Makes an empty replica like new, except for its counts. Returns 0 or a negative code. */
 int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica);
@@ -172,7 +172,7 @@ const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *p
 
 /* Warns of every setting of the service that a scenario gives and nothing reads, with its place. Called after the pools
  * are built and the routers chosen. */
-void fleet_tell_unread(const struct fleet *fleet);
+void fleet_warn_unread(const struct fleet *fleet);
 
 /* Whether the scenario changes the defaults of "restart". */
 bool fleet_sets_restart(const struct fleet *fleet);

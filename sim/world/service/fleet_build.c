@@ -39,7 +39,7 @@ static int check_preemption(const struct fleet *fleet, const struct fleet_pool *
     const char *preemption = preemption_of(&pool->config.batching);
     if (offloader->evicted == NULL) return 0;
     const bool swaps = offload_evicted(&pool->offload, &(struct request_view){0}) == OFFLOAD_HOST;
-    if (swaps && !batcher->takes_back && fleet->config->pools.n == 0) /* of several kinds of pools some may not */
+    if (swaps && !batcher->resumes_swapped && fleet->config->pools.n == 0) /* of several kinds of pools some may not */
         return diag_error(
             fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.offload"),
             "take batching 'vllm-v0', or leave kv.offload out",
@@ -302,7 +302,7 @@ static int find_power(const struct fleet *fleet, struct fleet_pool *pool)
     const int64_t gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel;
     const int code = catalog_gpu_power(env->site->catalog, &pool->gpu, env->site->arena, &pool->power, env->site->diag);
     if (code != 0 || pool->power.from == NULL || offload_in_use(&pool->offload)) return code;
-    pool->energy = energy_law_of(&pool->power.law, &pool->gpu, fleet->llm, gpus);
+    pool->energy = energy_model_of(&pool->power.model, &pool->gpu, fleet->llm, gpus);
     pool->env.energy = &pool->energy;
     return 0;
 }
@@ -340,8 +340,8 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
     int code = replica_init(replica, &pool->env, index, site_env_owner_ids(fleet->env->site, 1),
                             config->kv.block_tokens, pool->kv_blocks, config->batching.params, &fleet->loads[index]);
     if (code == 0 && index < service_start_replicas(fleet->config)) {
-        const int got = fleet_seat(fleet, pool, replica, 0);
-        code = got == 0 ? fleet_refuse_seat(fleet, pool, index) : got < 0 ? got : 0;
+        const int got = fleet_take_gpus(fleet, pool, replica, 0);
+        code = got == 0 ? fleet_refuse_replica(fleet, pool, index) : got < 0 ? got : 0;
     }
     if (code == 0 && offload_in_use(&pool->offload)) code = replica_stream_open(replica);
     return code;
@@ -450,7 +450,7 @@ static int check_takers(const struct fleet *fleet)
     for (size_t i = 0; i < fleet->n_pools; i++) {
         const struct fleet_pool *pool = &fleet->pools[i];
         const struct batcher *batcher = pool->env.batcher;
-        if (pool->config.role == POOL_PREFILL || batcher->takes_handed_over) continue;
+        if (pool->config.role == POOL_PREFILL || batcher->accepts_remote) continue;
         return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "batching"),
                           "take one that does, such as vllm-v0, vllm-v1, sarathi or splitwise",
                           "batching policy '%s' takes no requests whose prompt was processed elsewhere, which %s%s%sof "
@@ -480,7 +480,7 @@ static int check_ways(const struct fleet *fleet)
     if (fleet->config->kv_transfer.bytes_per_s > 0) return 0;
     for (int32_t from = 0; from < fleet->first_decode; from++)
         for (int32_t to = fleet->first_decode; to < fleet->n_replicas; to++)
-            if (topology_reaches(&fleet->replicas[from].seat, &fleet->replicas[to].seat)) return 0;
+            if (topology_reaches(&fleet->replicas[from].placement, &fleet->replicas[to].placement)) return 0;
     return diag_error(fleet->env->site->diag, SIM_E_CONFIG, config_where(fleet->env->site->config, "cluster"),
                       "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
                       "service '%s': data must go from node to node, and there is no network", fleet->config->name);
@@ -497,7 +497,7 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     if (code == 0) code = fleet_reports_init(fleet);
     if (code == 0) code = build_routers(fleet);
     if (code != 0) return code;
-    fleet_tell_unread(fleet);
+    fleet_warn_unread(fleet);
     return fleet->first_decode > 0 ? check_ways(fleet) : 0;
 }
 

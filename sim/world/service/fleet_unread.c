@@ -18,16 +18,16 @@ static bool is_given(const struct fleet *fleet, const char *path)
     return path != NULL && config_is_given(fleet->env->site->config, path);
 }
 
-static void tell(const struct fleet *fleet, const char *path, const char *key, const char *why)
+static void warn(const struct fleet *fleet, const char *path, const char *key, const char *why)
 {
     diag_warning(fleet->env->site->diag, config_where(fleet->env->site->config, path), "leave it out",
                  "'%s' has no effect: %s", key, why);
 }
 
-static void tell_if_given(const struct fleet *fleet, const char *key, const char *why)
+static void warn_if_given(const struct fleet *fleet, const char *key, const char *why)
 {
     const char *path = service_path(fleet, key);
-    if (is_given(fleet, path)) tell(fleet, path, key, why);
+    if (is_given(fleet, path)) warn(fleet, path, key, why);
 }
 
 /* --- Settings that pools override --- */
@@ -39,7 +39,7 @@ static bool every_pool_gives(const struct fleet *fleet, const char *key)
     return fleet->config->pools.n > 0;
 }
 
-static void tell_overridden(const struct fleet *fleet)
+static void warn_overridden(const struct fleet *fleet)
 {
     const struct service_config *config = fleet->config;
     const struct {
@@ -52,7 +52,7 @@ static void tell_overridden(const struct fleet *fleet)
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].is_set && every_pool_gives(fleet, keys[i].name))
-            tell_if_given(fleet, keys[i].name, "every pool has its own");
+            warn_if_given(fleet, keys[i].name, "every pool has its own");
 }
 
 /* --- Settings that an offloading policy reads --- */
@@ -112,7 +112,7 @@ static bool pool_reads(const struct fleet_pool *pool, const struct offload_key *
     return key->reads == 0 || (policy->reads != NULL && (policy->reads(pool->offload.state) & key->reads) != 0);
 }
 
-static void tell_offload(const struct fleet *fleet, const struct fleet_pool *pool, const char *path,
+static void warn_offload(const struct fleet *fleet, const struct fleet_pool *pool, const char *path,
                          const struct offload_key *key)
 {
     const struct kv_offloader *policy = pool->offload.policy;
@@ -124,7 +124,7 @@ static void tell_offload(const struct fleet *fleet, const struct fleet_pool *poo
         snprintf(why, sizeof why, "no 'kv.bus_bandwidth' is given that they could share");
     else
         snprintf(why, sizeof why, "kv.offload '%s' does not go by it as it is set here", policy->policy.name);
-    tell(fleet, path, name, why);
+    warn(fleet, path, name, why);
 }
 
 /* A key of the service's "kv" counts as read if a pool without its own "kv" reads it. */
@@ -140,31 +140,31 @@ static void check_offload_key(const struct fleet *fleet, const struct offload_ke
         const bool own = pool->config.name != NULL && is_given(fleet, fleet_path_of(fleet, pool, "kv"));
         const char *path = fleet_path_of(fleet, pool, name);
         const bool set = key->is_set(&pool->config.kv.offload) && is_given(fleet, path);
-        if (own && set && !pool_reads(pool, key)) tell_offload(fleet, pool, path, key);
+        if (own && set && !pool_reads(pool, key)) warn_offload(fleet, pool, path, key);
         if (own) continue;
         heir = pool;
         read = read || pool_reads(pool, key);
     }
     if (heir != NULL && !read && key->is_set(&heir->config.kv.offload) && is_given(fleet, shared))
-        tell_offload(fleet, heir, shared, key);
+        warn_offload(fleet, heir, shared, key);
 }
 
 /* --- Hand-over --- */
 
-static void tell_handovers(const struct fleet *fleet)
+static void warn_handovers(const struct fleet *fleet)
 {
     const struct kv_transfer_config *transfer = &fleet->config->kv_transfer;
     const bool by_pairs = fleet->routing.router->route_pair != NULL;
     const bool none = fleet->first_decode == 0 && !by_pairs;
-    if (by_pairs) tell_if_given(fleet, "decode_routing", "the 'routing' chooses both replicas on arrival");
+    if (by_pairs) warn_if_given(fleet, "decode_routing", "the 'routing' chooses both replicas on arrival");
     if (none) {
-        tell_if_given(fleet, "decode_routing", "no pool has role prefill");
-        tell_if_given(fleet, "kv_transfer", "no pool has role prefill");
+        warn_if_given(fleet, "decode_routing", "no pool has role prefill");
+        warn_if_given(fleet, "kv_transfer", "no pool has role prefill");
     } else if (transfer->mode == KV_TRANSFER_SERIAL && transfer->layer_wise_from_tokens > 0) {
-        tell_if_given(fleet, "kv_transfer.layer_wise_from", "mode 'serial' sends every prompt whole");
+        warn_if_given(fleet, "kv_transfer.layer_wise_from", "mode 'serial' sends every prompt whole");
     } else if (transfer->mode == KV_TRANSFER_LAYER_WISE && transfer->layer_wise_from_tokens == 0 &&
                transfer->start == KV_TRANSFER_PUSH) {
-        tell_if_given(fleet, "kv_transfer.start", "what goes layer-wise is pushed, and every prompt does");
+        warn_if_given(fleet, "kv_transfer.start", "what goes layer-wise is pushed, and every prompt does");
     }
 }
 
@@ -178,16 +178,16 @@ bool fleet_sets_restart(const struct fleet *fleet)
     return is_set && is_given(fleet, service_path(fleet, "restart"));
 }
 
-static void tell_restart(const struct fleet *fleet)
+static void warn_restart(const struct fleet *fleet)
 {
     const bool is_idle = !fleet->env->nodes_fail && fleet->config->scaling.policy.entry == NULL;
-    if (is_idle && fleet_sets_restart(fleet)) tell_if_given(fleet, "restart", "no node fails");
+    if (is_idle && fleet_sets_restart(fleet)) warn_if_given(fleet, "restart", "no node fails");
 }
 
-void fleet_tell_unread(const struct fleet *fleet)
+void fleet_warn_unread(const struct fleet *fleet)
 {
-    tell_overridden(fleet);
+    warn_overridden(fleet);
     for (size_t i = 0; i < sizeof offload_keys / sizeof *offload_keys; i++) check_offload_key(fleet, &offload_keys[i]);
-    tell_handovers(fleet);
-    tell_restart(fleet);
+    warn_handovers(fleet);
+    warn_restart(fleet);
 }

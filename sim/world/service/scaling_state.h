@@ -40,17 +40,17 @@ void scaling_on_arrival(struct service_scaling *scaling);
 void scaling_on_leave(struct service_scaling *scaling, const struct request *request, sim_ns now);
 
 /* Whether an arriving request has to wait for a replica; if so, it waits here. */
-bool scaling_holds(struct service_scaling *scaling, struct request *request);
+bool scaling_makes_wait(struct service_scaling *scaling, struct request *request);
 
 /* Requests that wait for a replica. */
-int64_t scaling_held(const struct service_scaling *scaling);
-void scaling_each_held(const struct service_scaling *scaling, void (*visit)(void *context, struct request *request),
-                       void *context);
+int64_t scaling_waiting(const struct service_scaling *scaling);
+void scaling_each_waiting(const struct service_scaling *scaling, void (*visit)(void *context, struct request *request),
+                          void *context);
 
 /* How long a replica has held GPUs by `now`, as a time and as a share of `now`; whether it holds them. */
 sim_ns scaling_held_ns(const struct service_scaling *scaling, int32_t replica, sim_ns now);
 double scaling_held_frac(const struct service_scaling *scaling, int32_t replica, sim_ns now);
-bool scaling_is_seated(const struct service_scaling *scaling, int32_t replica);
+bool scaling_is_placed(const struct service_scaling *scaling, int32_t replica);
 
 /* Values of the series of services that scale (sampler.h). */
 void scaling_sample(const struct service_scaling *scaling, double *values);
@@ -95,8 +95,8 @@ struct service_scaling {
     bool moved;     /* GPUs were taken or released in this event */
     bool tries_again; /* at the clock's next event: start the replicas that are missing */
     bool is_over;    /* the last request has left */
-    struct request_list held;
-    struct level up, seated, missing; /* replicas */
+    struct request_list waiting;
+    struct level up, placed, missing; /* replicas */
     int64_t n_starts, n_drains, n_held, n_yielded;
     int64_t n_arrived, n_seen; /* requests; by the latest decision */
     struct level failed, gone;     /* replicas that failures keep from being up; 1 while they keep all */
@@ -104,11 +104,11 @@ struct service_scaling {
 };
 
 /* The autoscaler's view; starts the counts since the previous decision anew. */
-struct autoscaling_view scaling_look(struct service_scaling *scaling, sim_ns now);
+struct autoscaling_view scaling_make_view(struct service_scaling *scaling, sim_ns now);
 
 /* Emits a decision row about a replica, or (-1) about none in particular. Returns 0 or the sink's code. */
-int scaling_tell_as(const struct service_scaling *scaling, const char *policy, int32_t replica, const char *action,
-                    const char *reason, sim_ns now);
+int scaling_emit_decision(const struct service_scaling *scaling, const char *policy, int32_t replica,
+                          const char *action, const char *reason, sim_ns now);
 
 /* An empty replica releases its GPUs and is down. Returns 0 or a negative code. */
 int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns now);
@@ -117,7 +117,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
 void scaling_try_again(struct service_scaling *scaling);
 
 /* Routes the requests that wait at the service, while a replica is up. An event of `release`. */
-void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now);
+void scaling_route_waiting(struct engine *engine, struct owner *owner, sim_ns now);
 
 /* service_failures.c: the number of replicas that are up, or wanted, has changed. */
 void scaling_count_failed(struct service_scaling *scaling, sim_ns now);

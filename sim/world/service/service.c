@@ -205,7 +205,7 @@ int service_route(struct service *service, struct request *request, sim_ns now)
 static int enter_system(struct service *service, struct request *request, sim_ns now)
 {
     level_set(&service->in_system, now, service->in_system.value + 1);
-    if (service->scaling != NULL && scaling_holds(service->scaling, request)) return 0;
+    if (service->scaling != NULL && scaling_makes_wait(service->scaling, request)) return 0;
     return service_route(service, request, now);
 }
 

@@ -10,7 +10,7 @@
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/kv/offload.h"
 #include "sim/world/links/topology.h"
-#include "sim/world/replica/pace.h"
+#include "sim/world/replica/gpu_clock.h"
 #include "sim/world/rows/component.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/rows/source.h"

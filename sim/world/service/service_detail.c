@@ -98,11 +98,11 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
 }
 
 /* KV is swapped out or in; a pause begins or ends. KV of a prompt that was processed elsewhere has its own rows. */
-static int tell_move(const struct replica *replica, const struct request *request, sim_ns now, const char *action)
+static int emit_move(const struct replica *replica, const struct request *request, sim_ns now, const char *action)
 {
     const struct service *service = replica->env->owner;
     const char *policy = replica->env->batcher->policy.name;
-    const bool out = strcmp(action, "swap") == 0, back = request->view.state == REQUEST_AWAY && !out;
+    const bool out = strcmp(action, "swap") == 0, back = request->view.state == REQUEST_NONRESIDENT && !out;
     const int64_t blocks = kvcache_blocks(&replica->kv, request->context_tokens - 1);
     if (request->handed_blocks > 0) return 0;
     if (!out && !back)
@@ -146,7 +146,7 @@ void service_detail_start(struct service *service)
     for (size_t i = 0; i < service->fleet.n_pools; i++) {
         struct replica_env *env = &service->fleet.pools[i].env;
         if (sink->detail != NULL || by_layer) env->on_prefill = service_on_prefill;
-        if (sink->detail != NULL) env->on_move = tell_move;
+        if (sink->detail != NULL) env->on_move = emit_move;
         if (sink->batch != NULL || offload_in_use(env->offload)) env->on_batch = service_on_batch;
     }
 }
@@ -206,9 +206,9 @@ void service_sample(void *self, sim_ns at, double *values)
         all.waiting += one.waiting;
         all.running += one.running;
         all.used_blocks += one.used_blocks;
-        if (scaling_is_seated(service->scaling, r)) all.total_blocks += one.total_blocks;
+        if (scaling_is_placed(service->scaling, r)) all.total_blocks += one.total_blocks;
     }
-    all.waiting += scaling_held(service->scaling);
+    all.waiting += scaling_waiting(service->scaling);
     write_standing(&all, values);
     if (service->scaling != NULL) scaling_sample(service->scaling, own);
 }

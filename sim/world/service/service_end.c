@@ -9,7 +9,7 @@
 
 int64_t service_outstanding(const struct service *service)
 {
-    return fleet_outstanding(&service->fleet) + scaling_held(service->scaling);
+    return fleet_outstanding(&service->fleet) + scaling_waiting(service->scaling);
 }
 
 double service_done_frac(const struct service *service)
@@ -52,7 +52,7 @@ static int emit_unfinished(struct service *service, sim_ns now)
     if (left == NULL) return SIM_E_NOMEM;
     for (int32_t i = 0; i < service->fleet.n_replicas; i++)
         replica_each_request(&service->fleet.replicas[i], collect, &all);
-    scaling_each_held(service->scaling, collect, &all);
+    scaling_each_waiting(service->scaling, collect, &all);
     size_t n = all.n;
     SIM_REQUIRE(n == capacity);
     qsort(left, n, sizeof *left, compare_ids);
@@ -257,10 +257,10 @@ void service_check(void *self, sim_ns now)
         in_replicas += service->fleet.loads[i].outstanding;
         replica_each_request(replica, add_stay, &stays);
     }
-    scaling_each_held(service->scaling, add_stay, &stays);
+    scaling_each_waiting(service->scaling, add_stay, &stays);
     scaling_check(service->scaling);
     SIM_LAW("INV-1 (requests are conserved)", (int64_t)service->requests.n_live,
-            in_replicas + scaling_held(service->scaling));
+            in_replicas + scaling_waiting(service->scaling));
     check_little(&service->in_system, stays.stay_ns, now);
 }
 

@@ -26,10 +26,10 @@ static bool comes_before(const struct request_view *a, const struct request_view
 /* Inserts the request, by order of arrival, among those that wait at the service. */
 static void hold(struct service_scaling *scaling, struct request *request)
 {
-    struct request *before = scaling->held.tail;
+    struct request *before = scaling->waiting.tail;
     while (before != NULL && comes_before(&request->view, &before->view)) before = request_of(before->view.prev);
-    request_list_insert_before(&scaling->held, request,
-                               before != NULL ? request_of(before->view.next) : scaling->held.head);
+    request_list_insert_before(&scaling->waiting, request,
+                               before != NULL ? request_of(before->view.next) : scaling->waiting.head);
 }
 
 static int tell_of(const struct service *service, const struct request *request, const char *reason, sim_ns now)
@@ -75,7 +75,7 @@ static int strike_one(struct service_scaling *scaling, int32_t index, const char
     const bool was_wanted = scaling->tenures[index].life != REPLICA_DRAINING;
     int code = replica_lose(&scaling->service->fleet.replicas[index], &lost, now);
     if (code == 0) code = scaling_leave_gpus(scaling, index, now);
-    if (code == 0) code = scaling_tell_as(scaling, "failures", index, "fail", reason, now);
+    if (code == 0) code = scaling_emit_decision(scaling, "failures", index, "fail", reason, now);
     if (code == 0) code = send_back(scaling, &lost, index, now);
     if (was_wanted) count_one(scaling, index, now);
     return code;
@@ -91,7 +91,7 @@ int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns n
     const int code = strike_one(scaling, (int32_t)holder->number, reason, now);
     if (code != 0) return code;
     scaling_try_again(scaling);
-    engine_arm(service->env.site->engine, now, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
+    engine_arm(service->env.site->engine, now, PRIORITY_ARRIVAL, scaling_route_waiting, &scaling->release);
     return 0;
 }
 
@@ -113,7 +113,7 @@ static void on_changed(struct tenant *tenant, enum site_change change)
 {
     const struct service *service = OWNER_ENTITY(tenant, struct service, tenant);
     if (change == SITE_NODE_FAILED || !service_may_fail(service) || !lacks_replicas(service->scaling)) return;
-    if (change == SITE_NODE_CAME || service->scaling->autoscaler == NULL) scaling_try_again(service->scaling);
+    if (change == SITE_NODE_RETURNED || service->scaling->autoscaler == NULL) scaling_try_again(service->scaling);
 }
 
 const struct tenant_ops service_tenant_ops = {.changed = on_changed};

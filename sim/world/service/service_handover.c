@@ -21,7 +21,7 @@
 
 static int find_host(struct replica *replica, struct tier **host)
 {
-    return topology_tier(&replica->seat, TIER_DRAM, host);
+    return topology_tier(&replica->placement, TIER_DRAM, host);
 }
 
 int kv_transport_give_room(struct replica *replica, int64_t bytes, sim_ns now)
@@ -56,13 +56,13 @@ int kv_transport_take_room(struct replica *replica, int64_t bytes, sim_ns now)
 /* Starts a move between GPUs and host memory; the bytes of an outgoing one are reserved. Returns 0 or SIM_E_NOMEM. */
 static int kv_transport_move(struct kv_move *move)
 {
-    struct topology_seat *seat = &move->replica->seat;
-    struct topology_end gpus = {seat, NULL}, host = {seat, NULL};
+    struct topology_placement *placement = &move->replica->placement;
+    struct topology_end gpus = {placement, NULL}, host = {placement, NULL};
     SIM_REQUIRE(move->request->handed_blocks == 0);
     int code = find_host(move->replica, &host.tier);
     if (code != 0) return code;
     bool out = move->direction == KV_OUT;
-    return topology_move(seat->topology, out ? gpus : host, out ? host : gpus, move->bytes, &move->transfer,
+    return topology_move(placement->topology, out ? gpus : host, out ? host : gpus, move->bytes, &move->transfer,
                          on_arrival);
 }
 
@@ -131,8 +131,8 @@ static int put_on_its_way(struct part *part, sim_ns now)
         return 0;
     }
     const struct replica *replicas = service->fleet.replicas;
-    struct topology_end from = {&replicas[handover->from].seat, NULL};
-    struct topology_end to = {&replicas[handover->request->decode_replica].seat, NULL};
+    struct topology_end from = {&replicas[handover->from].placement, NULL};
+    struct topology_end to = {&replicas[handover->request->decode_replica].placement, NULL};
     return topology_move(service->env.topology, from, to, part->bytes, &part->transfer, transfer_arrived);
 }
 
@@ -174,7 +174,7 @@ static int end(struct handover *handover, sim_ns now)
         code = distribution_add(&service->stats.kv_transfer_s, sim_s_from_ns(now - handover->processed_ns));
     service->fleet.n_handovers--;
     request->handover = NULL;
-    request->kv_is_here = false;
+    request->kv_is_pushed = false;
     pool_give(&service->handovers, handover);
     return code != 0 ? code : replica_kv_moved(move, now);
 }
@@ -185,8 +185,8 @@ static int advance(struct handover *handover, sim_ns now)
     if (handover->processed_ns == TIME_UNSET || handover->early.state == PART_MOVING) return 0;
     if (handover->rest.state == PART_HELD && (handover->move != NULL || is_pushed(handover)))
         return part_start(&handover->rest, now);
-    handover->request->kv_is_here = handover->rest.state == PART_MOVED;
-    return handover->request->kv_is_here && handover->move != NULL ? end(handover, now) : 0;
+    handover->request->kv_is_pushed = handover->rest.state == PART_MOVED;
+    return handover->request->kv_is_pushed && handover->move != NULL ? end(handover, now) : 0;
 }
 
 static void part_init(struct part *part, struct handover *handover)
@@ -260,7 +260,7 @@ int service_on_handover(struct replica *replica, struct request *request, sim_ns
     handover->rest.bytes = bytes - handover->early.bytes;
     code = service_detail_handover(service, request, handover->from, bytes, now);
     if (code != 0) return code;
-    replica_enqueue_away(&service->fleet.replicas[request->decode_replica], request, now);
+    replica_enqueue_remote(&service->fleet.replicas[request->decode_replica], request, now);
     return advance(handover, now);
 }
 

@@ -13,41 +13,41 @@ static int cannot(const struct service *service, const struct fleet_pool *pool, 
 }
 
 /* The law of the pool's GPU, with a voltage. */
-static int find_law(const struct service *service, const struct fleet_pool *pool, const struct service_power *site,
-                    struct power_law *law)
+static int find_power_model(const struct service *service, const struct fleet_pool *pool,
+                            const struct service_power *site, struct power_model *model)
 {
     const struct service_env *env = &service->env;
     char text[512];
     if (pool->env.energy == NULL)
         return cannot(service, pool, "leave out 'cluster.power', or take another GPU",
                       service_energy_problem(service, pool, text, sizeof text));
-    *law = pool->power.law;
-    if (!isnan(law->voltage_floor)) return 0;
+    *model = pool->power.model;
+    if (!isnan(model->voltage_floor)) return 0;
     return catalog_power_voltage(env->site->catalog, site->clock_like,
-                                 config_where(env->site->config, "cluster.power.clock_like"), env->site->arena, law,
+                                 config_where(env->site->config, "cluster.power.clock_like"), env->site->arena, model,
                                  env->site->diag);
 }
 
-static int set_pace_model(const struct service *service, struct fleet_pool *pool, const struct service_power *site)
+static int set_clock_model(const struct service *service, struct fleet_pool *pool, const struct service_power *site)
 {
     const struct service_config *config = service->config;
     const bool has_own = config->clock_share.prefill > 0.0 || config->clock_share.decode > 0.0;
-    struct power_law law;
+    struct power_model model;
     if (site->has_outages && !service_may_fail(service))
         return cannot(service, pool, "leave out 'cluster.power.breaker.outage'",
                       "its replicas cannot start anew, as those of a domain that goes dark must");
-    int code = find_law(service, pool, site, &law);
+    int code = find_power_model(service, pool, site, &model);
     if (code != 0) return code;
-    pool->pace = (struct pace_model){.law = law,
-                                     .gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel,
-                                     .clock_share = has_own ? config->clock_share : site->clock_share};
-    pool->env.pace = &pool->pace;
+    pool->clock_model = (struct clock_model){.power = model,
+                                             .gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel,
+                                             .clock_share = has_own ? config->clock_share : site->clock_share};
+    pool->env.clock_model = &pool->clock_model;
     return 0;
 }
 
-static void set_pace(struct holder *holder, const struct pace_order *order, sim_ns now)
+static void set_clock(struct holder *holder, const struct clock_order *order, sim_ns now)
 {
-    replica_set_order(OWNER_ENTITY(holder, struct replica, holder), *order, now);
+    replica_set_clock(OWNER_ENTITY(holder, struct replica, holder), *order, now);
 }
 
 static double drawn_j(const struct holder *holder, sim_ns at)
@@ -61,7 +61,7 @@ static double draws_w(const struct holder *holder, sim_ns at)
 }
 
 static const struct holder_ops holder_ops = {
-    .strike = service_strike, .set_pace = set_pace, .drawn_j = drawn_j, .draws_w = draws_w};
+    .strike = service_strike, .set_clock = set_clock, .drawn_j = drawn_j, .draws_w = draws_w};
 
 static int join_replica(struct service *service, const struct fleet_pool *pool, struct replica *replica)
 {
@@ -75,7 +75,7 @@ static int join_replica(struct service *service, const struct fleet_pool *pool, 
                                         .idle_w = pool->gpu.idle_w,
                                         .highest_hz = pool->gpu.boost_hz,
                                         .limit_w = pool->gpu.tdp_w,
-                                        .is_lumped = replica->view.stages > 1};
+                                        .varies_between_events = replica->view.stages > 1};
     return holders_join(&service->env.cluster->holders, holder);
 }
 
@@ -84,7 +84,7 @@ int service_join(struct service *service, const struct service_power *power)
     int code = 0;
     for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
         struct fleet_pool *pool = &service->fleet.pools[i];
-        if (power != NULL) code = set_pace_model(service, pool, power);
+        if (power != NULL) code = set_clock_model(service, pool, power);
         for (int32_t k = pool->first; k < pool->first + pool->n && code == 0; k++)
             code = join_replica(service, pool, &service->fleet.replicas[k]);
     }

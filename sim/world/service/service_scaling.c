@@ -40,7 +40,7 @@ static int set_out(struct service_scaling *scaling)
     scaling->count[REPLICA_DOWN] = scaling->n - n_up;
     scaling->wanted = n_up;
     level_init(&scaling->up, 0, n_up);
-    level_init(&scaling->seated, 0, n_up);
+    level_init(&scaling->placed, 0, n_up);
     level_init(&scaling->missing, 0, 0);
     level_init(&scaling->failed, 0, 0);
     level_init(&scaling->gone, 0, 0);
@@ -86,8 +86,8 @@ static void fail(const struct service_scaling *scaling, int code)
 
 /* --- Rows --- */
 
-int scaling_tell_as(const struct service_scaling *scaling, const char *policy, int32_t replica, const char *action,
-                    const char *reason, sim_ns now)
+int scaling_emit_decision(const struct service_scaling *scaling, const char *policy, int32_t replica,
+                          const char *action, const char *reason, sim_ns now)
 {
     const struct service *service = scaling->service;
     char text[160];
@@ -103,7 +103,7 @@ static int tell(const struct service_scaling *scaling, int32_t replica, const ch
                 sim_ns now)
 {
     const char *policy = scaling->autoscaler != NULL ? scaling->autoscaler->policy.name : "failures";
-    return scaling_tell_as(scaling, policy, replica, action, reason, now);
+    return scaling_emit_decision(scaling, policy, replica, action, reason, now);
 }
 
 /* --- States of replicas --- */
@@ -152,14 +152,14 @@ static void live(struct service_scaling *scaling, int32_t index, enum replica_li
     scaling_count_failed(scaling, now);
 }
 
-void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now)
+void scaling_route_waiting(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;
     struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, release);
     int code = 0;
-    while (code == 0 && scaling->held.n > 0 && scaling->count[REPLICA_UP] > 0) {
-        struct request *request = request_of(&scaling->held.head->view);
-        request_list_remove(&scaling->held, request);
+    while (code == 0 && scaling->waiting.n > 0 && scaling->count[REPLICA_UP] > 0) {
+        struct request *request = request_of(&scaling->waiting.head->view);
+        request_list_remove(&scaling->waiting, request);
         code = service_route(scaling->service, request, now);
     }
     fail(scaling, code);
@@ -172,8 +172,8 @@ static int come_up(struct service_scaling *scaling, int32_t index, const char *a
     live(scaling, index, REPLICA_UP, now);
     tenure->seen_ns = now;
     tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
-    if (scaling->held.n > 0)
-        engine_arm(scaling->service->env.site->engine, now + 1, PRIORITY_ARRIVAL, scaling_route_held,
+    if (scaling->waiting.n > 0)
+        engine_arm(scaling->service->env.site->engine, now + 1, PRIORITY_ARRIVAL, scaling_route_waiting,
                    &scaling->release);
     return tell(scaling, index, action, reason, now);
 }
@@ -183,11 +183,11 @@ static int take_gpus(struct service_scaling *scaling, struct replica *replica, s
 {
     const struct fleet_pool *pool = pool_of(scaling);
     const struct holders *holders = &scaling->service->env.cluster->holders;
-    int got = fleet_seat(&scaling->service->fleet, pool, replica, now), yielded = 1;
+    int got = fleet_take_gpus(&scaling->service->fleet, pool, replica, now), yielded = 1;
     while (got == 0 && yielded > 0) {
         yielded = holders_make_room(holders, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
                                     pool->config.pipeline_parallel, now);
-        if (yielded > 0) got = fleet_seat(&scaling->service->fleet, pool, replica, now);
+        if (yielded > 0) got = fleet_take_gpus(&scaling->service->fleet, pool, replica, now);
         if (yielded > 0) scaling->n_yielded += yielded;
     }
     return yielded < 0 ? yielded : got;
@@ -206,7 +206,7 @@ static int start_one(struct service_scaling *scaling, const char *reason, sim_ns
     scaling->n_starts++;
     scaling->moved = true;
     live(scaling, index, REPLICA_STARTING, now);
-    level_set(&scaling->seated, now, scaling->seated.value + 1);
+    level_set(&scaling->placed, now, scaling->placed.value + 1);
     int code = tell(scaling, index, "start", reason, now);
     if (code == 0 && scaling->tenures[index].up_ns <= now) code = come_up(scaling, index, "up", "is loaded", now);
     return code == 0 ? 1 : code;
@@ -218,8 +218,8 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
     struct replica *replica = replica_of(scaling, index);
     SIM_REQUIRE(replica->load->outstanding == 0 && replica->state == REPLICA_IDLE && replica->n_moves == 0);
     tenure->held_ns += now - tenure->since_ns;
-    fleet_unseat(&scaling->service->fleet, replica, now);
-    level_set(&scaling->seated, now, scaling->seated.value - 1);
+    fleet_release_gpus(&scaling->service->fleet, replica, now);
+    level_set(&scaling->placed, now, scaling->placed.value - 1);
     live(scaling, index, REPLICA_DOWN, now);
     scaling->moved = true;
     return fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
@@ -301,7 +301,7 @@ static int decide(struct service_scaling *scaling, sim_ns now)
 {
     const struct policy *policy = &scaling->autoscaler->policy;
     const struct scaling_config *config = scaling->config;
-    const struct autoscaling_view view = scaling_look(scaling, now);
+    const struct autoscaling_view view = scaling_make_view(scaling, now);
     struct autoscaling_plan plan = {.replicas = expected(scaling)};
     struct diag *diag = scaling->service->env.site->diag;
     int code = scaling->autoscaler->decide(scaling->state, &view, &plan);
@@ -375,7 +375,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
     } else if (code == 0 && scaling->tries_again) {
         code = have(scaling, scaling->wanted, scaling->failed.value > 0 ? "a failure took one" : "GPUs have come", now);
     }
-    if (scaling->moved) holders_changed(&scaling->service->env.cluster->holders, SITE_SERVICE_MOVED);
+    if (scaling->moved) holders_changed(&scaling->service->env.cluster->holders, SITE_SERVICE_CHANGED);
     scaling->moved = false;
     fail(scaling, code);
     arm_next(scaling);
@@ -408,10 +408,10 @@ void scaling_on_arrival(struct service_scaling *scaling)
     scaling->n_arrived++;
 }
 
-bool scaling_holds(struct service_scaling *scaling, struct request *request)
+bool scaling_makes_wait(struct service_scaling *scaling, struct request *request)
 {
-    if (scaling->count[REPLICA_UP] > 0 && scaling->held.n == 0) return false;
-    request_list_push_back(&scaling->held, request);
+    if (scaling->count[REPLICA_UP] > 0 && scaling->waiting.n == 0) return false;
+    request_list_push_back(&scaling->waiting, request);
     scaling->n_held += scaling->count[REPLICA_UP] == 0;
     return true;
 }

@@ -7,7 +7,7 @@
 
 static const struct catalog catalog = {.root = "configs"};
 
-static const struct power_law law = {80, 400, 33, 881, 283, 1.0, 0.0};
+static const struct power_model model = {80, 400, 33, 881, 283, 1.0, 0.0};
 
 struct bench {
     struct arena arena;
@@ -42,7 +42,7 @@ static void bench_close(struct bench *bench)
 static double watts(const struct bench *bench, const struct iteration_work *work, int64_t gpus, double seconds)
 {
     const struct power_load load = power_load_of(&bench->gpu, &bench->llm, gpus, work, seconds);
-    return power_draw_w(&law, &load);
+    return power_draw_w(&model, &load);
 }
 
 /* Returns how many of the iterations are at the limit: 0 none, 1 some, 2 all. */
@@ -54,10 +54,10 @@ static int random_run(struct bench *bench, struct rng *rng)
     const struct work_run run = {.clock = &clock, .iterations = n, .step = n,
                                  .sequences = 1 + (int64_t)rng_below(rng, 256),
                                  .context_tokens = 1000 + (int64_t)rng_below(rng, 200000)};
-    const struct energy_law energy = energy_law_of(&law, &bench->gpu, &bench->llm, gpus);
+    const struct energy_model energy = energy_model_of(&model, &bench->gpu, &bench->llm, gpus);
     const struct work_of of = {&bench->reads, &bench->kv, &energy, NULL};
     struct work_sums sums = {0};
-    double joules = 7.5 * (double)gpus * law.context_w, busy_s = 0.0, peak_w = 0.0;
+    double joules = 7.5 * (double)gpus * model.context_w, busy_s = 0.0, peak_w = 0.0;
     int64_t n_limited = 0;
     for (int64_t j = 0; j < n; j++) {
         const double lasted_s = 1e-9 * (clock.first_ns + clock.slope_ns * (double)j);
@@ -67,7 +67,7 @@ static int random_run(struct bench *bench, struct rng *rng)
         joules += draw_w * lasted_s;
         busy_s += lasted_s;
         peak_w = fmax(peak_w, draw_w);
-        n_limited += draw_w >= (double)gpus * law.limit_w;
+        n_limited += draw_w >= (double)gpus * model.limit_w;
     }
     work_add_decode(&sums, &of, &bench->growth, &run);
     CHECK_NEAR(work_energy_j(&sums, &energy, busy_s, 7.5) / joules, 1.0, 1e-9);
@@ -91,7 +91,7 @@ TEST(iterations_with_prompts)
 {
     struct bench bench;
     MUST(bench_open(&bench));
-    const struct energy_law energy = energy_law_of(&law, &bench.gpu, &bench.llm, 2);
+    const struct energy_model energy = energy_model_of(&model, &bench.gpu, &bench.llm, 2);
     const struct work_of of = {&bench.reads, &bench.kv, &energy, NULL};
     const struct iteration_work work = {.prefill_sequences = 2, .prefill_tokens = 700, .prefill_context_tokens = 300,
                                         .prefill_pairs = 4e5, .decode_sequences = 9, .decode_context_tokens = 5000};

@@ -244,7 +244,7 @@ TEST(jobs_read_back_the_same)
             same &= trace_source_job(&read, &b) == 1 && a.id == b.id && a.submit_ns == b.submit_ns &&
                     a.duration_ns == b.duration_ns && a.estimate_ns == b.estimate_ns && a.gpus == b.gpus &&
                     a.nodes == b.nodes && a.gpu_milli == b.gpu_milli && strcmp(a.group, b.group) == 0 &&
-                    strcmp(a.user, b.user) == 0 && strcmp(a.type, b.type) == 0 && a.fate == b.fate;
+                    strcmp(a.user, b.user) == 0 && strcmp(a.type, b.type) == 0 && a.status == b.status;
         }
         CHECK(same && trace_source_job(&read, &b) == 0);
         trace_source_fini(&made);

@@ -228,13 +228,13 @@ TEST(acme_and_helios_logs_become_jobs)
     CHECK(job.id == 0 && job.submit_ns == 600 * SIM_NS_PER_S && job.duration_ns == 3600 * SIM_NS_PER_S &&
           job.gpus == 16);
     CHECK_EQ_STR(job.user, "u1");
-    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
+    CHECK_EQ_INT(job.status, JOB_COMPLETES);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
-    CHECK_EQ_INT(job.fate, JOB_IS_CANCELLED);
+    CHECK_EQ_INT(job.status, JOB_IS_CANCELLED);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
-    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(job.status, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
-    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
+    CHECK_EQ_INT(job.status, JOB_COMPLETES);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
     CHECK_EQ_INT(trace_source_note(&trace, "unknown-state"), 1);
@@ -248,7 +248,7 @@ TEST(acme_and_helios_logs_become_jobs)
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 4 && job.gpus == 8 && job.duration_ns == 10 * SIM_NS_PER_S && job.nodes == 1);
     CHECK_EQ_STR(job.group, "vcX");
-    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(job.status, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
 }
@@ -289,7 +289,7 @@ TEST(alibaba_tables_become_jobs_with_shares)
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 2 && job.gpus == 2 && job.gpu_milli == 1000);
     CHECK_EQ_STR(job.group, "MISC");
-    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(job.status, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 4 && job.gpus == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
@@ -311,10 +311,10 @@ TEST(swf_lines_become_jobs)
           job.estimate_ns == 3600 * SIM_NS_PER_S);
     CHECK_EQ_STR(job.group, "3");
     CHECK_EQ_STR(job.user, "9");
-    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
+    CHECK_EQ_INT(job.status, JOB_COMPLETES);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 3 && job.submit_ns == 30 * SIM_NS_PER_S && job.gpus == 4 && job.estimate_ns == job.duration_ns);
-    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(job.status, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
     CHECK_EQ_INT(trace_source_note(&trace, "no-processors"), 1);

@@ -31,9 +31,9 @@ TEST(groups_go_to_the_fullest_node_that_has_room)
 /* What a service gives back on a node that is away comes back with the node; so do CPU and memory. */
 TEST(what_is_released_on_a_node_that_is_away_stays_away)
 {
-    for (int has_stock = 0; has_stock < 2; has_stock++) {
+    for (int has_resources = 0; has_resources < 2; has_resources++) {
         struct cluster *cluster = NULL;
-        const struct cluster_config config = {.nodes = 2, .gpus_per_node = 8, .cpus_per_node = has_stock ? 32 : 0};
+        const struct cluster_config config = {.nodes = 2, .gpus_per_node = 8, .cpus_per_node = has_resources ? 32 : 0};
         MUST(cluster_create(&config, &cluster) == 0);
         CHECK_EQ_INT(cluster_take_group(cluster, 0, 4), 0);
         cluster_remove_node(cluster, 0);
@@ -42,11 +42,11 @@ TEST(what_is_released_on_a_node_that_is_away_stays_away)
         CHECK_EQ_INT(cluster->free_gpus, 8);
         CHECK_EQ_INT(cluster->down_gpus, 8);
         CHECK_EQ_INT(cluster_take_group(cluster, 1, 4), 1);
-        if (has_stock) CHECK(cluster->stock->nodes[0].cpu_left_milli == 0);
+        if (has_resources) CHECK(cluster->resources->nodes[0].cpu_left_milli == 0);
         cluster_return_node(cluster, 0);
         CHECK_EQ_INT(cluster->free_gpus, 12);
         CHECK_EQ_INT(cluster->node_free_gpus[0], 8);
-        if (has_stock) CHECK(cluster->stock->nodes[0].cpu_left_milli == 32000);
+        if (has_resources) CHECK(cluster->resources->nodes[0].cpu_left_milli == 32000);
         cluster_check(cluster);
         cluster_destroy(cluster);
     }

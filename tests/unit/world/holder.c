@@ -23,14 +23,14 @@ static int ear_given(struct watcher *watcher, struct holder *holder, sim_ns now)
     const struct ear *ear = (const struct ear *)watcher;
     (void)now;
     note(ear->name);
-    holder->kept[watcher->slot] = watcher;
+    holder->watcher_state[watcher->slot] = watcher;
     return ear->code;
 }
 
 static void ear_taken(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
     (void)now;
-    CHECK(holder->kept[watcher->slot] == watcher);
+    CHECK(holder->watcher_state[watcher->slot] == watcher);
     note((char)(((const struct ear *)watcher)->name + ('A' - 'a')));
 }
 
@@ -47,7 +47,7 @@ static struct holder_risk ear_risk(const struct watcher *watcher, const struct h
     return (struct holder_risk){.mtbf_s = 5.0, .restart_s = 2.0};
 }
 
-static const struct watcher_ops deaf, hears = {.given = ear_given, .taken = ear_taken, .unawaited = ear_unawaited},
+static const struct watcher_ops deaf, hears = {.given = ear_given, .taken = ear_taken, .none_awaited = ear_unawaited},
                                       knows = {.given = ear_given, .taken = ear_taken, .risk = ear_risk};
 
 TEST(watchers_hear_in_the_order_in_which_they_joined)
@@ -110,7 +110,7 @@ TEST(tenants_make_room_and_await_nodes)
     holders_enter(&holders, &idle);
     holders_enter(&holders, &jobs);
     CHECK_EQ_INT(holders_make_room(&holders, "h100-sxm", 4, 2, 0), 8); /* services never yield */
-    holders_changed(&holders, SITE_NODE_CAME);
+    holders_changed(&holders, SITE_NODE_RETURNED);
     CHECK_EQ_STR(heard, "ssj");
     holders_end(&holders, &idle); /* it awaited none */
     holders_end(&holders, &service);

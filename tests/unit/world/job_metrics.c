@@ -82,8 +82,8 @@ TEST(fates_are_told_by_rows_and_counts)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 20, 2), jobrun_record(2, 0, 30, 1)};
     SCOPED(jobrun) run = {0};
-    records[1].fate = JOB_IS_CANCELLED;
-    records[2].fate = JOB_FAILS;
+    records[1].status = JOB_IS_CANCELLED;
+    records[2].status = JOB_FAILS;
     run_jobs(&run, records, 3, "fifo");
     CHECK_EQ_STR(run.jobs[0].status, "finished");
     CHECK_EQ_STR(run.jobs[1].status, "cancelled");

@@ -89,7 +89,7 @@ static int evicts_nobody(void *state, const struct replica_view *view, struct ba
 TEST(evictions_of_nobody)
 {
     struct batcher batcher = faulty_batcher;
-    batcher.takes_back = true;
+    batcher.resumes_swapped = true;
     batcher.compose = evicts_nobody;
     check_fault(&batcher.policy, SIM_E_POLICY, "but it is not a request of this replica");
 }

@@ -7,7 +7,7 @@
 
 static const struct catalog catalog = {.root = "configs"};
 
-static const struct power_law laws[] = {
+static const struct power_model laws[] = {
     {80, 400, 33, 881, 283, 0.65, 0.8}, {130, 700, 78, 784, 448, 1.0, 0.0}, {38, 250, 197, 1, 1, 0.84, 0.73}};
 enum { N_LAWS = sizeof laws / sizeof *laws, STEPS = 20 };
 
@@ -95,10 +95,11 @@ TEST(jobs_draw_their_mean_without_a_cap)
     for (int i = 0; i < N_LAWS; i++) {
         for (int k = 0; k <= STEPS; k++) {
             const double mean_w = laws[i].context_w + 15.0 * k;
-            struct power_law law = laws[i];
-            law.limit_w = (double)INFINITY;
-            const struct power_state free = power_job_under_cap(&law, 0.5, mean_w, 1e4);
-            const struct power_state held = power_job_under_cap(&law, 0.5, mean_w, 0.5 * mean_w + 0.5 * law.context_w);
+            struct power_model model = laws[i];
+            model.limit_w = (double)INFINITY;
+            const struct power_state free = power_job_under_cap(&model, 0.5, mean_w, 1e4);
+            const struct power_state held = power_job_under_cap(&model, 0.5, mean_w,
+                                                                0.5 * mean_w + 0.5 * model.context_w);
             CHECK_NEAR(free.power_w, mean_w, 1e-9 * mean_w);
             CHECK_NEAR(free.speed_frac, 1.0, 1e-12);
             CHECK(held.speed_frac <= 1.0 && held.power_w <= mean_w + 1e-9);
@@ -118,15 +119,15 @@ TEST(the_catalog_tells_what_was_measured)
     struct gpu_spec gpu, other;
     struct gpu_power power, alike;
     CHECK_EQ_INT(power_of(&session, "a100-80-sxm", &gpu, &power), 0);
-    CHECK(power.is_measured && power.from != NULL && power.law.limit_w == gpu.tdp_w && power.law.context_w == 80.0);
+    CHECK(power.is_measured && power.from != NULL && power.model.limit_w == gpu.tdp_w && power.model.context_w == 80.0);
     CHECK_EQ_INT(power_of(&session, "a100-40-sxm", &other, &alike), 0);
     MUST(alike.from != NULL && !alike.is_measured);
     CHECK_EQ_STR(alike.from, "a100-80-sxm");
-    CHECK_NEAR(alike.law.memory_w / other.memory_bytes_per_s, power.law.memory_w / gpu.memory_bytes_per_s, 1e-24);
-    CHECK_NEAR(alike.law.compute_w, power.law.compute_w, 1e-9);
+    CHECK_NEAR(alike.model.memory_w / other.memory_bytes_per_s, power.model.memory_w / gpu.memory_bytes_per_s, 1e-24);
+    CHECK_NEAR(alike.model.compute_w, power.model.compute_w, 1e-9);
     CHECK_EQ_INT(power_of(&session, "a40", &gpu, &power), 0);
-    CHECK(power.from == NULL && isnan(power.law.active_w) && power.law.voltage_floor < 1.0);
+    CHECK(power.from == NULL && isnan(power.model.active_w) && power.model.voltage_floor < 1.0);
     CHECK(strstr(power.problem, "sweeps") != NULL || strstr(power.problem, "context_power") != NULL);
     CHECK_EQ_INT(power_of(&session, "l4", &gpu, &power), 0);
-    CHECK(power.from == NULL && isnan(power.law.active_w) && isnan(power.law.voltage_floor));
+    CHECK(power.from == NULL && isnan(power.model.active_w) && isnan(power.model.voltage_floor));
 }

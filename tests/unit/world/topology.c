@@ -5,7 +5,7 @@
 #include "sim/world/links/topology.h"
 #include "sim/world/rows/metric.h"
 
-enum { N_MOVES = 16, N_SEATS = 16 };
+enum { N_MOVES = 16, N_PLACEMENTS = 16 };
 
 struct move {
     struct transfer transfer;
@@ -22,7 +22,7 @@ struct site {
     struct site_env env;
     struct topology *topology;
     struct gpu_spec gpu;
-    struct topology_seat seats[N_SEATS];
+    struct topology_placement placements[N_PLACEMENTS];
     struct move moves[N_MOVES];
 };
 
@@ -69,20 +69,20 @@ static struct site *good_site(const char *cluster)
     return site;
 }
 
-static void sit(struct site *site, int seat, int node, int gpus)
+static void sit(struct site *site, int placement, int node, int gpus)
 {
-    CHECK_EQ_INT(topology_sit(site->topology, &site->seats[seat], node, gpus, &site->gpu), 0);
+    CHECK_EQ_INT(topology_placement_add(site->topology, &site->placements[placement], node, gpus, &site->gpu), 0);
 }
 
-static struct topology_end gpus(struct site *site, int seat)
+static struct topology_end gpus(struct site *site, int placement)
 {
-    return (struct topology_end){&site->seats[seat], NULL};
+    return (struct topology_end){&site->placements[placement], NULL};
 }
 
-static struct topology_end tier(struct site *site, int seat, const char *name)
+static struct topology_end tier(struct site *site, int placement, const char *name)
 {
-    struct topology_end end = {&site->seats[seat], NULL};
-    CHECK_EQ_INT(topology_tier_named(&site->seats[seat], name, &end.tier), 0);
+    struct topology_end end = {&site->placements[placement], NULL};
+    CHECK_EQ_INT(topology_tier_named(&site->placements[placement], name, &end.tier), 0);
     CHECK(end.tier != NULL);
     return end;
 }
@@ -330,7 +330,7 @@ TEST(a_cancelled_transfer_ends_all_its_shards)
     run(site);
     CHECK_EQ_INT(site->moves[0].ended_ns, -1);
     CHECK_EQ_INT(engine_now(site->engine), 0);
-    topology_rise(&site->seats[0]);
+    topology_placement_release(&site->placements[0]);
     sit(site, 0, 0, 8); /* all of the node's are free again */
     site_destroy(site);
 }
@@ -352,11 +352,11 @@ TEST(tiers_hold_what_they_can)
     CHECK_EQ_INT(tier_free_bytes(host), 1000);
     CHECK_EQ_INT(tier(site, 0, "a").tier->capacity_bytes, 6000000000000);
     CHECK_EQ_INT(tier(site, 0, "b").tier->capacity_bytes, 5000000000);
-    CHECK_EQ_INT(topology_tier(&site->seats[0], TIER_SSD, &ssd), 0);
+    CHECK_EQ_INT(topology_tier(&site->placements[0], TIER_SSD, &ssd), 0);
     CHECK_EQ_STR(ssd->name, "a");
-    CHECK_EQ_INT(topology_tier(&site->seats[0], TIER_CSD, &ssd), 0);
+    CHECK_EQ_INT(topology_tier(&site->placements[0], TIER_CSD, &ssd), 0);
     CHECK(ssd == NULL);
-    CHECK_EQ_INT(topology_tier_named(&site->seats[0], "c", &ssd), 0);
+    CHECK_EQ_INT(topology_tier_named(&site->placements[0], "c", &ssd), 0);
     CHECK(ssd == NULL);
     site_destroy(site);
 }
@@ -543,16 +543,17 @@ static int use_short_of_memory(long n)
                                     "\"storage\": {\"ssd\": {\"device\": \"pm9a3\"}}",
                                     &code);
     if (site->engine == NULL) code = SIM_E_NOMEM;
-    for (int i = 0; i < 2 && code == 0; i++) code = topology_sit(site->topology, &site->seats[i], i, 3, &site->gpu);
-    struct topology_end end = {&site->seats[0], NULL};
-    if (code == 0) code = topology_tier_named(end.seat, "ssd", &end.tier);
+    for (int i = 0; i < 2 && code == 0; i++)
+        code = topology_placement_add(site->topology, &site->placements[i], i, 3, &site->gpu);
+    struct topology_end end = {&site->placements[0], NULL};
+    if (code == 0) code = topology_tier_named(end.placement, "ssd", &end.tier);
     if (code == 0) code = topology_move(site->topology, gpus(site, 0), end, 1000, &site->moves[0].transfer, note_end);
     if (code == 0)
         code = topology_move(site->topology, gpus(site, 0), gpus(site, 1), 1000, &site->moves[1].transfer, note_end);
     if (code == 0) code = engine_run(site->engine, NULL);
     mem_fail_never();
     if (code == 0) CHECK(site->moves[0].ended_ns > 0 && site->moves[1].ended_ns > 0);
-    if (site->seats[0].n_gpus > 0) topology_check(site->topology, engine_now(site->engine));
+    if (site->placements[0].n_gpus > 0) topology_check(site->topology, engine_now(site->engine));
     site_destroy(site);
     return code;
 }

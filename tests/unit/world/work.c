@@ -37,7 +37,7 @@ static void step_through(struct kvcache *kv, const struct kv_growth *growth, con
         sums->pairs += (double)context;
         sums->context_tokens += (double)context;
         sums->weight_bytes += llm_read_bytes(llm, run->sequences);
-        sums->held_slot_s += (double)(context - run->sequences + run->resting_tokens) * lasted_s;
+        sums->held_slot_s += (double)(context - run->sequences + run->idle_tokens) * lasted_s;
         sums->reserved_slot_s += (double)((kv->total_blocks - kv->free_blocks) * kv->block_tokens) * lasted_s;
         sums->total_slot_s += (double)(kv->total_blocks * kv->block_tokens) * lasted_s;
         kvcache_take(kv, kv_growth_at(growth, from_step + j));
@@ -65,14 +65,14 @@ static void random_run(struct bench *bench, struct rng *rng)
     const struct run_clock clock = {0, 1e6 + (double)rng_below(rng, 1000000), (double)rng_below(rng, 1000)};
     struct work_run run = {.clock = &clock, .from_boundary = (int64_t)rng_below(rng, 50), .iterations = n,
                            .sequences = 1 + (int64_t)rng_below(rng, 20),
-                           .resting_tokens = (int64_t)rng_below(rng, 2) * block};
+                           .idle_tokens = (int64_t)rng_below(rng, 2) * block};
     struct work_sums naive = {0}, whole = {0}, parts = {0};
     struct kvcache kv, again;
     struct kv_growth growth;
     MUST(kv_growth_init(&growth, block) == 0);
     kvcache_init(&kv, block, 100000);
     kvcache_init(&again, block, 100000);
-    kvcache_take(&kv, run.resting_tokens / block);
+    kvcache_take(&kv, run.idle_tokens / block);
     for (int64_t i = 0; i < run.sequences; i++) {
         const int64_t context = 1 + (int64_t)rng_below(rng, 500);
         run.context_tokens += context;

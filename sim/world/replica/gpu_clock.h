@@ -8,22 +8,22 @@
  * then assumed to draw the limit at the highest clock, and all its terms fall with the clock from there.
  *
  * Leaves out that a board reaches its cap from above, some milliseconds late. */
-#ifndef ORRERY_WORLD_REPLICA_PACE_H
-#define ORRERY_WORLD_REPLICA_PACE_H
+#ifndef ORRERY_WORLD_REPLICA_GPU_CLOCK_H
+#define ORRERY_WORLD_REPLICA_GPU_CLOCK_H
 
 #include "sim/core/config/config_field.h"
 #include "sim/world/replica/work.h"
 
 #include <stdbool.h>
 
-struct pace_order {
+struct clock_order {
     double clock_frac; /* over the highest clock; 1: no lock */
     double cap_w;      /* of each GPU; INFINITY: none */
 };
 
-static inline struct pace_order pace_free(void)
+static inline struct clock_order clock_order_none(void)
 {
-    return (struct pace_order){1.0, (double)INFINITY};
+    return (struct clock_order){1.0, (double)INFINITY};
 }
 
 /* Share of an iteration's time that waits for the SM clock and so lasts longer under a lower one: of iterations that
@@ -35,21 +35,22 @@ struct clock_share_config {
 extern const struct config_field clock_share_config_fields[];
 
 /* The clock model of a pool's replicas. */
-struct pace_model {
-    struct power_law law; /* of a GPU */
+struct clock_model {
+    struct power_model power; /* of a GPU */
     int64_t gpus;
     struct clock_share_config clock_share;
 };
 
-struct pace {
+struct clock_state {
     bool is_slow;          /* false: as measured, and nothing below is set */
     double speed_frac;
-    struct energy_law law; /* of a replica, at this clock */
+    struct energy_model energy; /* of a replica, at this clock */
 };
 
 /* The clock state of an iteration with this work that lasts `seconds` at the highest clock; `base` is the replica's law
  * there. */
-struct pace pace_of(const struct pace_model *model, const struct energy_law *base, const struct pace_order *order,
-                    const struct llm_reads *reads, const struct iteration_work *work, double seconds);
+struct clock_state clock_state_of(const struct clock_model *model, const struct energy_model *base,
+                                  const struct clock_order *order, const struct llm_reads *reads,
+                                  const struct iteration_work *work, double seconds);
 
 #endif

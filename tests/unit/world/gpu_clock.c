@@ -3,10 +3,10 @@
 
 #include "analysis/calibrate/power/power_data.h"
 #include "sim/core/rng.h"
-#include "sim/world/replica/pace.h"
+#include "sim/world/replica/gpu_clock.h"
 
 static const struct catalog catalog = {.root = "configs"};
-static const struct power_law law = {80, 400, 33, 881, 283, 0.839, 0.727};
+static const struct power_model law = {80, 400, 33, 881, 283, 0.839, 0.727};
 
 struct bench {
     struct arena arena;
@@ -29,13 +29,13 @@ static bool bench_open(struct bench *bench)
 
 /* Joules of a replica in an iteration that lasts so long at the highest clock. */
 static double joules_at(const struct bench *bench, const struct iteration_work *work, int64_t gpus, double seconds,
-                        const struct pace_order *order, double *lasts_s)
+                        const struct clock_order *order, double *lasts_s)
 {
-    const struct energy_law base = energy_law_of(&law, &bench->gpu, &bench->llm, gpus);
-    const struct pace_model model = {law, gpus, {0.9, 0.1}};
-    const struct pace pace = pace_of(&model, &base, order, &bench->reads, work, seconds);
-    const struct work_of of = {&bench->reads, NULL, &base, pace.is_slow ? &pace.law : NULL};
-    *lasts_s = pace.is_slow ? seconds / pace.speed_frac : seconds;
+    const struct energy_model base = energy_model_of(&law, &bench->gpu, &bench->llm, gpus);
+    const struct clock_model model = {law, gpus, {0.9, 0.1}};
+    const struct clock_state clock_state = clock_state_of(&model, &base, order, &bench->reads, work, seconds);
+    const struct work_of of = {&bench->reads, NULL, &base, clock_state.is_slow ? &clock_state.energy : NULL};
+    *lasts_s = clock_state.is_slow ? seconds / clock_state.speed_frac : seconds;
     return work_iteration_j(&of, work, *lasts_s) + base.idle_w * *lasts_s;
 }
 
@@ -69,7 +69,7 @@ TEST(locks_and_caps)
         const struct power_state state = caps ? power_under_cap(&law, &load, share, cap_w)
                                               : power_at_clock(&law, &load, share, f);
         double lasts_s;
-        const struct pace_order order = {caps ? 1.0 : f, cap_w};
+        const struct clock_order order = {caps ? 1.0 : f, cap_w};
         const double joules = joules_at(&bench, &work, gpus, seconds, &order, &lasts_s);
         CHECK_NEAR(lasts_s * state.speed_frac / seconds, 1.0, 1e-9);
         CHECK_NEAR(joules / ((double)gpus * state.power_w * lasts_s), 1.0, 1e-9);
@@ -87,15 +87,15 @@ TEST(runs_at_a_lower_clock)
     struct rng rng;
     rng_init(&rng, 2, 0, "pace", 0);
     for (int i = 0; i < 300 && (i > 0 || bench_open(&bench)); i++) {
-        const struct energy_law base = energy_law_of(&law, &bench.gpu, &bench.llm, 4);
-        const struct pace_model model = {law, 4, {0.9, 0.1}};
+        const struct energy_model base = energy_model_of(&law, &bench.gpu, &bench.llm, 4);
+        const struct clock_model model = {law, 4, {0.9, 0.1}};
         struct iteration_work work = {.decode_sequences = 1 + (int64_t)rng_below(&rng, 200)};
         work.decode_context_tokens = 1000 * work.decode_sequences;
-        const struct pace_order order = {0.3 + 0.6 * rng_uniform(&rng), (double)INFINITY};
+        const struct clock_order order = {0.3 + 0.6 * rng_uniform(&rng), (double)INFINITY};
         const double seconds = 0.01 * pow(20.0, rng_uniform(&rng));
-        const struct pace pace = pace_of(&model, &base, &order, &bench.reads, &work, seconds);
-        const struct work_of of = {&bench.reads, NULL, &base, &pace.law};
-        const struct run_clock clock = {0, 1e9 * seconds / pace.speed_frac, 1e4 * rng_uniform(&rng)};
+        const struct clock_state clock_state = clock_state_of(&model, &base, &order, &bench.reads, &work, seconds);
+        const struct work_of of = {&bench.reads, NULL, &base, &clock_state.energy};
+        const struct run_clock clock = {0, 1e9 * seconds / clock_state.speed_frac, 1e4 * rng_uniform(&rng)};
         struct work_run run = {.clock = &clock, .iterations = 1 + (int64_t)rng_below(&rng, 300),
                                .sequences = work.decode_sequences, .context_tokens = work.decode_context_tokens};
         double whole_s = 0.0, sum_j = 0.0;

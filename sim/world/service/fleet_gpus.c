@@ -36,14 +36,14 @@ static int take_stage(const struct fleet *fleet, const struct fleet_pool *pool, 
     SIM_REQUIRE(node >= 0 || is_endless(fleet));
     note_returnable(fleet, replica, node, gpus);
     *part = (struct allocation){.node = node, .gpus = gpus};
-    return topology_sit(fleet->env->topology, &replica->seat, node, gpus, &pool->gpu);
+    return topology_placement_add(fleet->env->topology, &replica->placement, node, gpus, &pool->gpu);
 }
 
-int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
+int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
 {
     const int64_t stages = pool->config.pipeline_parallel;
     struct holder *holder = &replica->holder;
-    if (is_endless(fleet) && replica->seat.n_gpus > 0) return 1;
+    if (is_endless(fleet) && replica->placement.n_gpus > 0) return 1;
     if (!has_room(fleet, pool)) return 0;
     if (replica->parts == NULL)
         replica->parts = arena_alloc(fleet->env->site->arena, (size_t)stages * sizeof *replica->parts);
@@ -55,13 +55,13 @@ int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct 
     }
     if (is_endless(fleet)) return 1;
     holder->held = replica->parts;
-    holder->ugpus = (int64_t)replica->seat.n_gpus * GPU_MICRO;
+    holder->ugpus = (int64_t)replica->placement.n_gpus * GPU_MICRO;
     if (holder->ops == NULL) return 1; /* it has not joined yet: holders_join reports them */
     const int code = holders_given(&fleet->env->cluster->holders, holder, now);
     return code != 0 ? code : 1;
 }
 
-void fleet_unseat(const struct fleet *fleet, struct replica *replica, sim_ns now)
+void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now)
 {
     struct cluster *cluster = fleet->env->cluster;
     struct holder *holder = &replica->holder;
@@ -73,7 +73,7 @@ void fleet_unseat(const struct fleet *fleet, struct replica *replica, sim_ns now
     }
     holder->held = NULL;
     holder->ugpus = 0;
-    topology_rise(&replica->seat);
+    topology_placement_release(&replica->placement);
 }
 
 /* Most GPUs of a node of this type. */
@@ -85,7 +85,7 @@ static int32_t most_per_node(struct cluster *cluster, const char *gpu)
     return most;
 }
 
-int fleet_refuse_seat(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
+int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
 {
     const long long gpus = (long long)pool->config.tensor_parallel;
     const int32_t per_node = most_per_node(fleet->env->cluster, pool->config.gpu);

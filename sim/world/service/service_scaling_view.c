@@ -41,7 +41,7 @@ static void add_usage(struct service_scaling *scaling, struct autoscaling_view *
 static void add_loads(const struct service_scaling *scaling, struct autoscaling_view *view)
 {
     const struct fleet *fleet = &scaling->service->fleet;
-    view->outstanding = view->waiting = scaling->held.n;
+    view->outstanding = view->waiting = scaling->waiting.n;
     for (int32_t i = 0; i < scaling->n; i++) {
         const struct replica_load *load = fleet_seen_load(fleet, i);
         view->outstanding += load->outstanding;
@@ -50,7 +50,7 @@ static void add_loads(const struct service_scaling *scaling, struct autoscaling_
     }
 }
 
-struct autoscaling_view scaling_look(struct service_scaling *scaling, sim_ns now)
+struct autoscaling_view scaling_make_view(struct service_scaling *scaling, sim_ns now)
 {
     struct fleet *fleet = &scaling->service->fleet;
     fleet_reports_before_routing(fleet, now);
@@ -71,20 +71,20 @@ struct autoscaling_view scaling_look(struct service_scaling *scaling, sim_ns now
 
 /* --- Held requests --- */
 
-int64_t scaling_held(const struct service_scaling *scaling)
+int64_t scaling_waiting(const struct service_scaling *scaling)
 {
-    return scaling != NULL ? scaling->held.n : 0;
+    return scaling != NULL ? scaling->waiting.n : 0;
 }
 
-void scaling_each_held(const struct service_scaling *scaling, void (*visit)(void *context, struct request *request),
-                       void *context)
+void scaling_each_waiting(const struct service_scaling *scaling, void (*visit)(void *context, struct request *request),
+                          void *context)
 {
-    if (scaling != NULL) request_list_each(&scaling->held, visit, context);
+    if (scaling != NULL) request_list_each(&scaling->waiting, visit, context);
 }
 
 /* --- GPUs --- */
 
-bool scaling_is_seated(const struct service_scaling *scaling, int32_t replica)
+bool scaling_is_placed(const struct service_scaling *scaling, int32_t replica)
 {
     return scaling == NULL || scaling->tenures[replica].life != REPLICA_DOWN;
 }
@@ -122,7 +122,7 @@ bool service_scales(const struct service *service)
 int64_t service_gpus(const struct service *service)
 {
     int64_t gpus = 0;
-    if (service->scaling != NULL) return service->scaling->seated.value * replica_gpus(service->scaling);
+    if (service->scaling != NULL) return service->scaling->placed.value * replica_gpus(service->scaling);
     for (size_t i = 0; i < service->fleet.n_pools; i++) {
         const struct pool_config *config = &service->fleet.pools[i].config;
         gpus += config->replicas * config->tensor_parallel * config->pipeline_parallel;
@@ -141,7 +141,7 @@ void scaling_check(const struct service_scaling *scaling)
         count[life]++;
         if (life == REPLICA_DOWN || life == REPLICA_STARTING) replica_check_absent(replica);
         if (fleet->env->cluster->n_nodes > 0)
-            SIM_LAW("INV-10 (replicas hold the GPUs they need)", replica->seat.n_gpus,
+            SIM_LAW("INV-10 (replicas hold the GPUs they need)", replica->placement.n_gpus,
                     life == REPLICA_DOWN ? 0 : replica_gpus(scaling));
     }
     for (int life = 0; life < REPLICA_LIVES; life++) SIM_REQUIRE(count[life] == scaling->count[life]);
@@ -159,7 +159,7 @@ static void add(struct scaling_total *total, const struct service_scaling *scali
     total->up_mean += level_mean(&scaling->up, now);
     total->up_max += (double)scaling->up.max;
     total->missing_s += level_integral_s(&scaling->missing, now);
-    total->gpu_s += level_integral_s(&scaling->seated, now) * (double)replica_gpus(scaling);
+    total->gpu_s += level_integral_s(&scaling->placed, now) * (double)replica_gpus(scaling);
     total->starts += scaling->n_starts;
     total->drains += scaling->n_drains;
     total->held += scaling->n_held;
