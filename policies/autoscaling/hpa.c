@@ -1,6 +1,7 @@
 #include "policies/autoscaling/hpa.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 
@@ -29,15 +30,7 @@ static void forget(struct hpa *hpa, sim_ns now)
 static int remember(struct hpa *hpa, sim_ns now, int64_t replicas)
 {
     forget(hpa, now);
-    if (hpa->n == hpa->capacity) {
-        const size_t capacity = 2 * hpa->capacity + 16;
-        struct hpa_wish *grown = mem_realloc(hpa->wishes, capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        hpa->wishes = grown;
-        hpa->capacity = capacity;
-    }
-    hpa->wishes[hpa->n++] = (struct hpa_wish){now, replicas};
-    return 0;
+    return vec_push(&hpa->wishes, &hpa->n, &hpa->capacity, (struct hpa_wish){now, replicas});
 }
 
 int hpa_plan(struct hpa *hpa, const struct autoscaling_view *view, int64_t wanted, struct autoscaling_plan *plan)

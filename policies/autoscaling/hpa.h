@@ -17,16 +17,14 @@ struct hpa_params {
     sim_ns up_window_ns, down_window_ns;
 };
 
-/* Fields of a struct hpa_params at this offset. */
-#define HPA_FIELDS(at)                                                                                                 \
-    {.name = "tolerance", .kind = CONFIG_REAL, .offset = (at) + offsetof(struct hpa_params, tolerance), .value = "0.1",   \
-     .min = 0, .max = 10, .help = "change of the metric, as a share of its target, that changes nothing"},             \
-        {.name = "up_window", .kind = CONFIG_TIME, .offset = (at) + offsetof(struct hpa_params, up_window_ns),           \
-         .value = "0s", .min = 0, .max = 9e9, .help = "for so long more must be wanted before any starts"},            \
-    {                                                                                                                  \
-        .name = "down_window", .kind = CONFIG_TIME, .offset = (at) + offsetof(struct hpa_params, down_window_ns),        \
-        .value = "5min", .min = 0, .max = 9e9, .help = "for so long fewer must be wanted before any drains"            \
-    }
+/* Its parameters, of a struct ROW_OF with a struct hpa `hpa`. */
+#define HPA_FIELDS                                                                                                     \
+    ROW_REAL("tolerance", hpa.params.tolerance, DEFAULT("0.1"), WITHIN(0, 10),                                         \
+             "change of the metric, as a share of its target, that changes nothing"),                                  \
+        ROW_TIME("up_window", hpa.params.up_window_ns, DEFAULT("0s"), WITHIN(0, 9e9),                                  \
+                 "for so long more must be wanted before any starts"),                                                 \
+        ROW_TIME("down_window", hpa.params.down_window_ns, DEFAULT("5min"), WITHIN(0, 9e9),                            \
+                 "for so long fewer must be wanted before any drains")
 
 struct hpa_wish {
     sim_ns at_ns;

@@ -14,19 +14,20 @@ struct schedule {
     struct config_list steps; /* struct step; outlives the policy */
 };
 
+#define ROW_OF struct step
 static const struct config_field step_fields[] = {
-    {.name = "at", .kind = CONFIG_TIME, .flags = CONFIG_REQUIRED, .offset = offsetof(struct step, at_ns), .min = 0,
-     .max = 9e9, .help = "from this time of the period on"},
-    {.name = "replicas", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct step, replicas), .min = 0,
-     .max = 1e6, .help = "that there are to be"},
+    ROW_TIME("at", at_ns, REQUIRED, WITHIN(0, 9e9), "from this time of the period on"),
+    ROW_INT("replicas", replicas, REQUIRED, WITHIN(0, 1e6), "that there are to be"),
     {0}};
+#undef ROW_OF
 
+#define ROW_OF struct schedule
 static const struct config_field schedule_fields[] = {
-    {.name = "period", .kind = CONFIG_TIME, .offset = offsetof(struct schedule, period_ns), .value = "1d", .min = 1e-3,
-     .max = 9e9, .help = "after which the steps begin again"},
-    {.name = "steps", .kind = CONFIG_LIST, .flags = CONFIG_OPTIONAL, .offset = offsetof(struct schedule, steps),
-     .fields = step_fields, .elem_bytes = sizeof(struct step), .help = "replicas over time; none: as many as at the start"},
+    ROW_TIME("period", period_ns, DEFAULT("1d"), WITHIN(1e-3, 9e9), "after which the steps begin again"),
+    ROW_LIST("steps", steps, OPTIONAL, ANY, struct step, step_fields,
+             "replicas over time; none: as many as at the start"),
     {0}};
+#undef ROW_OF
 
 static int schedule_init(void *state, const void *params, struct diag *diag)
 {

@@ -8,38 +8,23 @@
 
 enum counted { COUNT_UNFINISHED, COUNT_WAITING };
 
-struct outstanding_params {
-    double target;
-    int count;
-    struct hpa_params hpa;
-};
-
+/* Parameters, and what was wanted so far. */
 struct target_outstanding {
-    struct hpa hpa;
     double target;
     int count;
+    struct hpa hpa;
 };
 
 static const char *const counted_names[] = {"unfinished", "waiting", NULL};
 
-#define FIELD(name) offsetof(struct outstanding_params, name)
+#define ROW_OF struct target_outstanding
 static const struct config_field outstanding_fields[] = {
-    {.name = "target", .kind = CONFIG_REAL, .offset = FIELD(target), .value = "16", .min = 1e-3, .max = 1e9,
-     .help = "requests per replica"},
-    {.name = "count", .kind = CONFIG_CHOICE, .offset = FIELD(count), .value = "unfinished", .choices = counted_names,
-     .help = "all that are unfinished, or those that wait for a place in a batch"},
-    HPA_FIELDS(FIELD(hpa)),
+    ROW_REAL("target", target, DEFAULT("16"), WITHIN(1e-3, 1e9), "requests per replica"),
+    ROW_CHOICE("count", count, DEFAULT("unfinished"), counted_names,
+               "all that are unfinished, or those that wait for a place in a batch"),
+    HPA_FIELDS,
     {0}};
-#undef FIELD
-
-static int outstanding_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    const struct outstanding_params *set = params;
-    *(struct target_outstanding *)state = (struct target_outstanding){
-        .hpa = {.params = set->hpa}, .target = set->target, .count = set->count};
-    return 0;
-}
+#undef ROW_OF
 
 static void outstanding_fini(void *state)
 {
@@ -63,9 +48,8 @@ const struct autoscaler autoscaling_target_outstanding = {
                .summary = "so many unfinished requests per replica, by Kubernetes' rule",
                .source = "Kubernetes, Horizontal Pod Autoscaling",
                .params = outstanding_fields,
-               .params_bytes = sizeof(struct outstanding_params),
+               .params_bytes = sizeof(struct target_outstanding),
                .state_bytes = sizeof(struct target_outstanding),
-               .init = outstanding_init,
                .fini = outstanding_fini},
     .decide = outstanding_decide,
 };

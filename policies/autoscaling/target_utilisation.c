@@ -9,38 +9,22 @@
 
 enum use { USE_KV, USE_TIME };
 
-struct utilisation_params {
-    double target;
-    int of;
-    struct hpa_params hpa;
-};
-
+/* Parameters, and what was wanted so far. */
 struct target_utilisation {
-    struct hpa hpa;
     double target;
     int of;
+    struct hpa hpa;
 };
 
 static const char *const use_names[] = {"kv", "time", NULL};
 
-#define FIELD(name) offsetof(struct utilisation_params, name)
+#define ROW_OF struct target_utilisation
 static const struct config_field utilisation_fields[] = {
-    {.name = "target", .kind = CONFIG_REAL, .offset = FIELD(target), .value = "0.6", .min = 1e-3, .max = 1,
-     .help = "share in use, mean of the replicas that are up"},
-    {.name = "of", .kind = CONFIG_CHOICE, .offset = FIELD(of), .value = "kv", .choices = use_names,
-     .help = "of the KV blocks, or of the time since the previous decision"},
-    HPA_FIELDS(FIELD(hpa)),
+    ROW_REAL("target", target, DEFAULT("0.6"), WITHIN(1e-3, 1), "share in use, mean of the replicas that are up"),
+    ROW_CHOICE("of", of, DEFAULT("kv"), use_names, "of the KV blocks, or of the time since the previous decision"),
+    HPA_FIELDS,
     {0}};
-#undef FIELD
-
-static int utilisation_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    const struct utilisation_params *set = params;
-    *(struct target_utilisation *)state = (struct target_utilisation){
-        .hpa = {.params = set->hpa}, .target = set->target, .of = set->of};
-    return 0;
-}
+#undef ROW_OF
 
 static void utilisation_fini(void *state)
 {
@@ -72,9 +56,8 @@ const struct autoscaler autoscaling_target_utilisation = {
                .summary = "so much of the KV cache, or of the time, in use, by Kubernetes' rule",
                .source = "Kubernetes, Horizontal Pod Autoscaling",
                .params = utilisation_fields,
-               .params_bytes = sizeof(struct utilisation_params),
+               .params_bytes = sizeof(struct target_utilisation),
                .state_bytes = sizeof(struct target_utilisation),
-               .init = utilisation_init,
                .fini = utilisation_fini},
     .decide = utilisation_decide,
 };

@@ -10,19 +10,20 @@
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
 
-struct distserve_params {
+struct distserve {
     int64_t max_batched_tokens, max_context_tokens;
 };
 
+#define ROW_OF struct distserve
 static const struct config_field distserve_fields[] = {
-    {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = offsetof(struct distserve_params, max_batched_tokens),
-     .value = "66144", .min = 1, .max = 1e12,
-     .help = "prompt tokens of an iteration at most (simdistserve: what the KV cache holds, max_num_tokens.csv)"},
-    {.name = "max_context_tokens", .kind = CONFIG_INT, .offset = offsetof(struct distserve_params, max_context_tokens),
-     .value = "50000", .min = 1, .max = 1e12, .help = "context tokens of the sequences that decode in an iteration at most"},
+    ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("66144"), WITHIN(1, 1e12),
+            "prompt tokens of an iteration at most (simdistserve: what the KV cache holds, max_num_tokens.csv)"),
+    ROW_INT("max_context_tokens", max_context_tokens, DEFAULT("50000"), WITHIN(1, 1e12),
+            "context tokens of the sequences that decode in an iteration at most"),
     {0}};
+#undef ROW_OF
 
-static void admit_prompts(const struct distserve_params *params, const struct replica_view *view, int64_t free_blocks,
+static void admit_prompts(const struct distserve *params, const struct replica_view *view, int64_t free_blocks,
                           struct batch_plan *plan)
 {
     int64_t left_tokens = params->max_batched_tokens;
@@ -57,7 +58,7 @@ static bool let_in(const struct replica_view *view, int64_t *free_blocks, struct
 }
 
 /* How many of those who decode the budget is for, from the first on. */
-static int64_t count_within(const struct distserve_params *params, const struct replica_view *view)
+static int64_t count_within(const struct distserve *params, const struct replica_view *view)
 {
     int64_t left_tokens = params->max_context_tokens, n = 0;
     if (view->decode_context_tokens <= left_tokens) return view->n_decoding;
@@ -68,7 +69,7 @@ static int64_t count_within(const struct distserve_params *params, const struct 
     return n > 0 ? n : 1;
 }
 
-static void decode(const struct distserve_params *params, const struct replica_view *view, struct batch_plan *plan)
+static void decode(const struct distserve *params, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct room_rules rules = {.max_batch = count_within(params, view)};
     int64_t left_tokens = params->max_context_tokens - view->decode_context_tokens;
@@ -82,7 +83,7 @@ static void decode(const struct distserve_params *params, const struct replica_v
 
 static int distserve_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
-    const struct distserve_params *params = state;
+    const struct distserve *params = state;
     int64_t free_blocks = view->free_blocks;
     if (view->n_nonresident > 0 && let_in(view, &free_blocks, plan)) return 0;
     admit_prompts(params, view, free_blocks, plan);
@@ -102,8 +103,8 @@ const struct batcher batching_distserve = {
                .summary = "prompts first, else decoding from a queue within a budget of context; stages batch for themselves",
                .source = "Zhong et al., OSDI 2024; simdistserve",
                .params = distserve_fields,
-               .params_bytes = sizeof(struct distserve_params),
-               .state_bytes = sizeof(struct distserve_params)},
+               .params_bytes = sizeof(struct distserve),
+               .state_bytes = sizeof(struct distserve)},
     .compose = distserve_compose,
     .accepts_remote = true,
     .order = BATCH_BY_LATEST_TOKEN,

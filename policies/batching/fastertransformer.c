@@ -11,11 +11,13 @@ struct fastertransformer {
     struct reservation_params reservation;
 };
 
+#define ROW_OF struct fastertransformer
 static const struct config_field fastertransformer_fields[] = {
-    {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct fastertransformer, max_sequences),
-     .value = "256", .min = 1, .max = 65536, .help = "sequences in the batch at most; a replica has one batch, whatever its pipeline stages"},
-    RESERVATION_FIELDS(offsetof(struct fastertransformer, reservation)),
+    ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
+            "sequences in the batch at most; a replica has one batch, whatever its pipeline stages"),
+    RESERVATION_FIELDS,
     {0}};
+#undef ROW_OF
 
 static int fastertransformer_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {

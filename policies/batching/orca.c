@@ -12,12 +12,13 @@ struct orca {
     struct reservation_params reservation;
 };
 
+#define ROW_OF struct orca
 static const struct config_field orca_fields[] = {
-    {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct orca, max_sequences), .value = "256",
-     .min = 1, .max = 65536,
-     .help = "sequences in a batch at most (Orca: max_bs); with pipeline stages there are as many batches"},
-    RESERVATION_FIELDS(offsetof(struct orca, reservation)),
+    ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
+            "sequences in a batch at most (Orca: max_bs); with pipeline stages there are as many batches"),
+    RESERVATION_FIELDS,
     {0}};
+#undef ROW_OF
 
 static int orca_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {

@@ -20,15 +20,14 @@ struct reservation_params {
 
 extern const char *const reservation_names[];
 
-/* The fields of a struct reservation_params at `at` of the parameters. */
-#define RESERVATION_FIELDS(at)                                                                                         \
-    {.name = "reservation", .kind = CONFIG_CHOICE, .offset = (at) + offsetof(struct reservation_params, kind),          \
-     .value = "max", .choices = reservation_names,                                                                     \
-     .help = "KV slots held for a sequence: max_tokens; prompt and output rounded up to a power of two; or exactly"},  \
-    {.name = "max_tokens", .kind = CONFIG_INT, .offset = (at) + offsetof(struct reservation_params, max_tokens),        \
-     .value = "0", .min = 0, .max = 1e9, .help = "longest sequence, others are rejected; 0: the LLM's context"},       \
-    {.name = "buddy", .kind = CONFIG_BOOL, .offset = (at) + offsetof(struct reservation_params, buddy),                 \
-     .value = "false", .help = "round every reservation up to a power of two slots (buddy allocation)"}
+/* The parameters of a reservation, of a struct ROW_OF with a struct reservation_params `reservation`. */
+#define RESERVATION_FIELDS                                                                                             \
+    ROW_CHOICE("reservation", reservation.kind, DEFAULT("max"), reservation_names,                                     \
+               "KV slots held for a sequence: max_tokens; prompt and output rounded up to a power of two; or exactly"), \
+        ROW_INT("max_tokens", reservation.max_tokens, DEFAULT("0"), WITHIN(0, 1e9),                                    \
+                "longest sequence, others are rejected; 0: the LLM's context"),                                        \
+        ROW_BOOL("buddy", reservation.buddy, DEFAULT("false"),                                                         \
+                 "round every reservation up to a power of two slots (buddy allocation)")
 
 /* Tokens to hold for a waiting request, of its prompt alone where another replica decodes it: at most what the whole
  * KV cache can hold. */

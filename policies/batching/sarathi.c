@@ -19,20 +19,20 @@ struct sarathi {
     bool prompts_were_last; /* not a parameter: whose turn it is without `hybrid` */
 };
 
-#define FIELD(name) offsetof(struct sarathi, name)
+#define ROW_OF struct sarathi
 static const struct config_field sarathi_fields[] = {
-    {.name = "max_sequences", .kind = CONFIG_INT, .offset = FIELD(max_sequences), .value = "128", .min = 1, .max = 65536,
-     .help = "sequences that run at most; with pipeline stages a batch holds its share"},
-    {.name = "token_budget", .kind = CONFIG_INT, .offset = FIELD(token_budget), .value = "512", .min = 1, .max = 1e9,
-     .help = "tokens of an iteration, prompts are cut to fit (the paper's tau); decoding may exceed it"},
-    {.name = "watermark", .kind = CONFIG_REAL, .offset = FIELD(watermark), .value = "0.01", .min = 0, .max = 1,
-     .help = "share of the KV blocks that an admission leaves free"},
-    {.name = "chunked", .kind = CONFIG_BOOL, .offset = FIELD(chunked), .value = "true",
-     .help = "cut prompts to fit the budget; else they are processed whole, as long as some budget is left"},
-    {.name = "hybrid", .kind = CONFIG_BOOL, .offset = FIELD(hybrid), .value = "true",
-     .help = "prompts beside decoding; else iterations of one and the other take turns"},
+    ROW_INT("max_sequences", max_sequences, DEFAULT("128"), WITHIN(1, 65536),
+            "sequences that run at most; with pipeline stages a batch holds its share"),
+    ROW_INT("token_budget", token_budget, DEFAULT("512"), WITHIN(1, 1e9),
+            "tokens of an iteration, prompts are cut to fit (the paper's tau); decoding may exceed it"),
+    ROW_REAL("watermark", watermark, DEFAULT("0.01"), WITHIN(0, 1),
+             "share of the KV blocks that an admission leaves free"),
+    ROW_BOOL("chunked", chunked, DEFAULT("true"),
+             "cut prompts to fit the budget; else they are processed whole, as long as some budget is left"),
+    ROW_BOOL("hybrid", hybrid, DEFAULT("true"),
+             "prompts beside decoding; else iterations of one and the other take turns"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static int32_t piece_of_prompt(const struct sarathi *params, const struct replica_view *view,
                                const struct request_view *request, int64_t budget)

@@ -14,16 +14,16 @@ struct splitwise_params {
     int64_t max_sequences, max_batched_tokens, max_preemptions;
 };
 
-#define FIELD(name) offsetof(struct splitwise_params, name)
+#define ROW_OF struct splitwise_params
 static const struct config_field splitwise_fields[] = {
-    {.name = "max_sequences", .kind = CONFIG_INT, .offset = FIELD(max_sequences), .value = "512", .min = 1, .max = 65536,
-     .help = "sequences that run at most, in all batches under way together"},
-    {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = FIELD(max_batched_tokens), .value = "2048", .min = 1,
-     .max = 1e9, .help = "tokens of an iteration at most; a first prompt may be longer"},
-    {.name = "max_preemptions", .kind = CONFIG_INT, .offset = FIELD(max_preemptions), .value = "4", .min = 0, .max = 1e6,
-     .help = "iterations in a row in which decoding waits for prompts, at most"},
+    ROW_INT("max_sequences", max_sequences, DEFAULT("512"), WITHIN(1, 65536),
+            "sequences that run at most, in all batches under way together"),
+    ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("2048"), WITHIN(1, 1e9),
+            "tokens of an iteration at most; a first prompt may be longer"),
+    ROW_INT("max_preemptions", max_preemptions, DEFAULT("4"), WITHIN(0, 1e6),
+            "iterations in a row in which decoding waits for prompts, at most"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 struct splitwise {
     struct splitwise_params params;

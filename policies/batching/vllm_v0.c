@@ -14,7 +14,7 @@
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
 
-struct vllm_v0_params {
+struct vllm_v0 {
     int64_t max_sequences, max_batched_tokens;
     double watermark;
     bool padded;
@@ -23,27 +23,22 @@ struct vllm_v0_params {
 
 static const char *const preemptions[] = {"recompute", "swap", NULL};
 
+#define ROW_OF struct vllm_v0
 static const struct config_field vllm_v0_fields[] = {
-    {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct vllm_v0_params, max_sequences),
-     .value = "256", .min = 1, .max = 65536,
-     .help = "sequences that run at most (vLLM: max_num_seqs); with pipeline stages a batch holds its share"},
-    {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = offsetof(struct vllm_v0_params, max_batched_tokens),
-     .value = "0", .min = 0, .max = 1e9,
-     .help = "prompt tokens of one prefill at most; 0: the LLM's context, at least 2048"},
-    {.name = "watermark", .kind = CONFIG_REAL, .offset = offsetof(struct vllm_v0_params, watermark), .value = "0.01",
-     .min = 0, .max = 1, .help = "share of the KV blocks that an admission leaves free"},
-    {.name = "padded", .kind = CONFIG_BOOL, .offset = offsetof(struct vllm_v0_params, padded), .value = "false",
-     .help = "count prompts of a prefill at the length of the longest (vLLM before 0.3)"},
-    {.name = "preemption", .kind = CONFIG_CHOICE, .offset = offsetof(struct vllm_v0_params, preemption),
-     .value = "recompute", .choices = preemptions,
-     .help = "what becomes of the KV of a preempted sequence: computed again, or moved to the host and back"},
+    ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
+            "sequences that run at most (vLLM: max_num_seqs); with pipeline stages a batch holds its share"),
+    ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "prompt tokens of one prefill at most; 0: the LLM's context, at least 2048"),
+    ROW_REAL("watermark", watermark, DEFAULT("0.01"), WITHIN(0, 1),
+             "share of the KV blocks that an admission leaves free"),
+    ROW_BOOL("padded", padded, DEFAULT("false"),
+             "count prompts of a prefill at the length of the longest (vLLM before 0.3)"),
+    ROW_CHOICE("preemption", preemption, DEFAULT("recompute"), preemptions,
+               "what becomes of the KV of a preempted sequence: computed again, or moved to the host and back"),
     {0}};
+#undef ROW_OF
 
-struct vllm_v0 {
-    struct vllm_v0_params params;
-};
-
-static int64_t token_budget(const struct vllm_v0_params *params, const struct replica_view *view)
+static int64_t token_budget(const struct vllm_v0 *params, const struct replica_view *view)
 {
     if (params->max_batched_tokens > 0) return params->max_batched_tokens;
     return view->max_context_tokens > 2048 ? view->max_context_tokens : 2048;
@@ -51,8 +46,7 @@ static int64_t token_budget(const struct vllm_v0_params *params, const struct re
 
 /* Admits from the head of the queue; stops at the first request that does not fit. Returns whether one is left over
  * that only a change at this replica can let in. */
-static bool admit_from_head(const struct vllm_v0_params *params, const struct replica_view *view,
-                            struct batch_plan *plan)
+static bool admit_from_head(const struct vllm_v0 *params, const struct replica_view *view, struct batch_plan *plan)
 {
     int64_t budget = token_budget(params, view), watermark = (int64_t)(params->watermark * (double)view->total_blocks);
     int64_t free_blocks = view->free_blocks, running = replica_view_running(view), longest = 0, total = 0;
@@ -90,7 +84,7 @@ static bool any_is_swapped_out(const struct replica_view *view)
 
 static int vllm_v0_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
-    const struct vllm_v0_params *params = &((const struct vllm_v0 *)state)->params;
+    const struct vllm_v0 *params = state;
     const struct room_rules rules = {.spare_blocks = 1, .max_batch = sequences_per_batch(view, params->max_sequences),
                                      .swap = params->preemption == 1};
     bool left_over = any_is_swapped_out(view) || admit_from_head(params, view, plan);
@@ -109,7 +103,7 @@ const struct batcher batching_vllm_v0 = {
                .summary = "prefill first, continuous batching, paged KV, preemption by recomputation or swapping",
                .source = "Kwon et al., SOSP 2023; vLLM 0.2",
                .params = vllm_v0_fields,
-               .params_bytes = sizeof(struct vllm_v0_params),
+               .params_bytes = sizeof(struct vllm_v0),
                .state_bytes = sizeof(struct vllm_v0)},
     .compose = vllm_v0_compose,
     .accepts_remote = true,

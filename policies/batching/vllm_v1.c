@@ -17,14 +17,14 @@ struct vllm_v1 {
     int64_t max_sequences, max_batched_tokens;
 };
 
-#define FIELD(name) offsetof(struct vllm_v1, name)
+#define ROW_OF struct vllm_v1
 static const struct config_field vllm_v1_fields[] = {
-    {.name = "max_sequences", .kind = CONFIG_INT, .offset = FIELD(max_sequences), .value = "256", .min = 1, .max = 65536,
-     .help = "sequences that run at most (vLLM: max_num_seqs)"},
-    {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = FIELD(max_batched_tokens), .value = "2048", .min = 1,
-     .max = 1e9, .help = "tokens of an iteration at most, at least max_sequences (vLLM: max_num_batched_tokens)"},
+    ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
+            "sequences that run at most (vLLM: max_num_seqs)"),
+    ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("2048"), WITHIN(1, 1e9),
+            "tokens of an iteration at most, at least max_sequences (vLLM: max_num_batched_tokens)"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 static int vllm_v1_init(void *state, const void *params, struct diag *diag)
 {

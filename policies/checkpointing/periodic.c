@@ -12,10 +12,11 @@ static double periodic_interval_s(void *state, const struct checkpoint_view *vie
     return sim_s_from_ns(((const struct periodic *)state)->interval_ns);
 }
 
+#define ROW_OF struct periodic
 static const struct config_field params[] = {
-    {.name = "interval", .kind = CONFIG_TIME, .offset = offsetof(struct periodic, interval_ns), .value = "30min",
-     .min = 1e-9, .max = -1, .help = "of work between two checkpoints"},
+    ROW_TIME("interval", interval_ns, DEFAULT("30min"), AT_LEAST(1e-9), "of work between two checkpoints"),
     {0}};
+#undef ROW_OF
 
 const struct checkpointer checkpointing_periodic = {
     .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING),

@@ -7,7 +7,7 @@
  *
  * Needs the future: an oracle. */
 #include "policies/declared.h"
-#include "policies/eviction/item_heap.h"
+#include "policies/eviction/items.h"
 #include "sim/world/policy/eviction.h"
 
 static int belady_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)

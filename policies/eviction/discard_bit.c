@@ -11,7 +11,7 @@
  *
  * The bits are true but for errors at random: an oracle. */
 #include "policies/declared.h"
-#include "policies/eviction/item_list.h"
+#include "policies/eviction/items.h"
 #include "policies/eviction/marks.h"
 #include "policies/eviction/prediction.h"
 #include "sim/world/policy/eviction.h"
@@ -93,12 +93,13 @@ static void discard_bit_fini(void *state)
 
 static const char *const algorithms[] = {"mark0", "flush", NULL};
 
+#define ROW_OF struct discard_params
 static const struct config_field params[] = {
-    {.name = "error", .kind = CONFIG_REAL, .offset = offsetof(struct discard_params, error_frac), .value = "0", .min = 0,
-     .max = 1, .help = "probability that a bit is wrong"},
-    {.name = "algorithm", .kind = CONFIG_CHOICE, .offset = offsetof(struct discard_params, algorithm), .value = "mark0",
-     .choices = algorithms, .help = "what goes when nothing is discarded: an unmarked item at random, or all"},
+    ROW_REAL("error", error_frac, DEFAULT("0"), WITHIN(0, 1), "probability that a bit is wrong"),
+    ROW_CHOICE("algorithm", algorithm, DEFAULT("mark0"), algorithms,
+               "what goes when nothing is discarded: an unmarked item at random, or all"),
     {0}};
+#undef ROW_OF
 
 const struct evictor eviction_discard_bit = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),

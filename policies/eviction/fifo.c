@@ -1,6 +1,6 @@
 /* The item goes that was inserted first. One that was in use returns to its place in the row. */
 #include "policies/declared.h"
-#include "policies/eviction/item_heap.h"
+#include "policies/eviction/items.h"
 #include "sim/world/policy/eviction.h"
 
 struct fifo_item {

@@ -1,7 +1,7 @@
 /* The item goes that was asked for least often since it was inserted; among equals the one whose last use is longest
  * ago. An evicted item's count is forgotten. */
 #include "policies/declared.h"
-#include "policies/eviction/item_heap.h"
+#include "policies/eviction/items.h"
 #include "sim/world/policy/eviction.h"
 
 struct lfu_item {

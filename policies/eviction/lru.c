@@ -1,6 +1,6 @@
 /* The item goes whose last use is longest ago; what is in use is being used until it is given back. */
 #include "policies/declared.h"
-#include "policies/eviction/item_list.h"
+#include "policies/eviction/items.h"
 #include "sim/world/policy/eviction.h"
 
 static int lru_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)

@@ -5,7 +5,7 @@
 #ifndef ORRERY_POLICIES_EVICTION_MARKS_H
 #define ORRERY_POLICIES_EVICTION_MARKS_H
 
-#include "policies/eviction/item_set.h"
+#include "policies/eviction/items.h"
 
 #include <stdbool.h>
 #include <stdint.h>

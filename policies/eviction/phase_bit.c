@@ -8,27 +8,16 @@
 #include "policies/eviction/prediction.h"
 #include "sim/world/policy/eviction.h"
 
-struct phase_bit_params {
-    double error_frac;
-};
-
 struct phase_bit {
+    double error_frac; /* the parameter */
     struct marks marks;
     struct prediction prediction;
-    double error_frac;
 };
 
 struct phase_item {
     struct marked_item item;
     unsigned char bit; /* of the latest access */
 };
-
-static int phase_bit_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    ((struct phase_bit *)state)->error_frac = ((const struct phase_bit_params *)params)->error_frac;
-    return 0;
-}
 
 static int phase_bit_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
 {
@@ -58,10 +47,11 @@ static void phase_bit_fini(void *state)
     prediction_fini(&self->prediction);
 }
 
+#define ROW_OF struct phase_bit
 static const struct config_field params[] = {
-    {.name = "error", .kind = CONFIG_REAL, .offset = offsetof(struct phase_bit_params, error_frac), .value = "0",
-     .min = 0, .max = 1, .help = "probability that a bit is wrong"},
+    ROW_REAL("error", error_frac, DEFAULT("0"), WITHIN(0, 1), "probability that a bit is wrong"),
     {0}};
+#undef ROW_OF
 
 const struct evictor eviction_phase_bit = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
@@ -70,9 +60,8 @@ const struct evictor eviction_phase_bit = {
                .source = "Antoniadis et al., Paging with Succinct Predictions, ICML 2023, section 4",
                .oracle = ORACLE_FUTURE,
                .params = params,
-               .params_bytes = sizeof(struct phase_bit_params),
+               .params_bytes = sizeof(struct phase_bit),
                .state_bytes = sizeof(struct phase_bit),
-               .init = phase_bit_init,
                .fini = phase_bit_fini},
     .item_bytes = sizeof(struct phase_item),
     .notify = phase_bit_notify,

@@ -6,7 +6,7 @@
  * One item leaves at a time: when a promotion makes the main queue too long, its end leaves in place of the small
  * queue's. An item that was in use comes back at the beginning of its queue. */
 #include "policies/declared.h"
-#include "policies/eviction/item_list.h"
+#include "policies/eviction/items.h"
 #include "sim/core/key_map.h"
 #include "sim/core/mem.h"
 #include "sim/world/policy/eviction.h"
@@ -145,12 +145,12 @@ static void s3_fini(void *state)
     key_map_fini(&s3->ghost_of);
 }
 
+#define ROW_OF struct s3_params
 static const struct config_field params[] = {
-    {.name = "small", .kind = CONFIG_REAL, .offset = offsetof(struct s3_params, small_frac), .value = "0.1", .min = 0,
-     .max = 1, .help = "share of the room for new items"},
-    {.name = "promote", .kind = CONFIG_INT, .offset = offsetof(struct s3_params, promote_uses), .value = "2", .min = 1,
-     .max = MAX_USES, .help = "hits of a new item after which it stays"},
+    ROW_REAL("small", small_frac, DEFAULT("0.1"), WITHIN(0, 1), "share of the room for new items"),
+    ROW_INT("promote", promote_uses, DEFAULT("2"), WITHIN(1, MAX_USES), "hits of a new item after which it stays"),
     {0}};
+#undef ROW_OF
 
 const struct evictor eviction_s3_fifo = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),

@@ -19,10 +19,12 @@ struct state {
     struct job *first;
 };
 
+#define ROW_OF struct params
 static const struct config_field fields[] = {
-    {.name = "patience", .kind = CONFIG_TIME, .offset = offsetof(struct params, patience_ns), .value = "1d", .min = 0,
-     .max = 1e9, .help = "how long a job waits at most before nobody overtakes it any more"},
+    ROW_TIME("patience", patience_ns, DEFAULT("1d"), WITHIN(0, 1e9),
+             "how long a job waits at most before nobody overtakes it any more"),
     {0}};
+#undef ROW_OF
 
 static void notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {

@@ -16,7 +16,7 @@
  * evaluated. */
 static const double disk_weights_frac = 0.95, searched_slack_frac = 0.8, given_slack_frac = 1.2;
 
-struct flexgen_params {
+struct flexgen {
     int schedule;
     bool host_attends;
     int64_t gpu_batch, batches;
@@ -28,46 +28,42 @@ struct flexgen_params {
 enum { AS_PUBLISHED, AS_RELEASED };
 static const char *const schedules[] = {[AS_PUBLISHED] = "published", [AS_RELEASED] = "released", NULL};
 
-#define AT(member) .offset = offsetof(struct flexgen_params, member)
-#define SHARE(text, member, default_value, what)                                                                       \
-    {.name = text, .kind = CONFIG_REAL, AT(member), .value = default_value, .min = 0, .max = 1, .help = what}
-#define FLOPS(text, member, what)                                                                                      \
-    {.name = text, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_FLOP_PER_S, AT(member),              \
-     .min = DBL_MIN, .max = 0, .help = what}
-
+#define ROW_OF struct flexgen
 static const struct config_field flexgen_fields[] = {
-    {.name = "schedule", .kind = CONFIG_CHOICE, AT(schedule), .value = "released", .choices = schedules,
-     .help = "published: what overlaps takes the longest of five parts; released: cost_model.py adds some of them up"},
-    {.name = "host_attention", .kind = CONFIG_BOOL, AT(host_attends), .value = "true",
-     .help = "the CPU attends to KV cache that is not on the GPU; else it goes to the GPU each time"},
-    {.name = "gpu_batch", .kind = CONFIG_INT, AT(gpu_batch), .value = "0", .min = 0, .max = 65536,
-     .help = "sequences that the GPU works on at once; 0: the whole policy is searched for"},
-    {.name = "batches", .kind = CONFIG_INT, AT(batches), .value = "1", .min = 1, .max = 65536,
-     .help = "GPU batches of a block"},
-    SHARE("weights_gpu", weights_gpu, "1", "share of the weights on the GPU"),
-    SHARE("weights_host", weights_host, "0", "share in the host's memory; the rest is on disk"),
-    SHARE("cache_gpu", cache_gpu, "1", "share of the KV cache on the GPU"),
-    SHARE("cache_host", cache_host, "0", "share in the host's memory; the rest is on disk"),
-    SHARE("hidden_gpu", hidden_gpu, "1", "share of the hidden states on the GPU"),
-    SHARE("hidden_host", hidden_host, "0", "share in the host's memory; the rest is on disk"),
-    {.name = "memory_slack", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(slack_frac), .min = 0.01, .max = 10,
-     .help = "of each tier's capacity, what a policy may fill by these sums; without: 0.8 searching, 1.2 for a given one"},
-    {.name = "host_rate", .kind = CONFIG_QUANTITY, .dim = UNIT_FLOP_PER_S, AT(host_flop_per_s), .value = "12.3GFLOP/s",
-     .min = DBL_MIN, .max = 0, .help = "attention on the CPU, for large batches"},
-    FLOPS("prompt_products", prompt_product_flop_per_s, "matrix products of prompts, measured"),
-    FLOPS("prompt_attention", prompt_attention_flop_per_s, "attention of prompts, measured"),
-    FLOPS("token_products", token_product_flop_per_s, "matrix products of single tokens, measured; with it all four"),
-    FLOPS("token_attention", token_attention_flop_per_s, "attention of single tokens on the GPU, measured"),
+    ROW_CHOICE(
+        "schedule", schedule, DEFAULT("released"), schedules,
+        "published: what overlaps takes the longest of five parts; released: cost_model.py adds some of them up"),
+    ROW_BOOL("host_attention", host_attends, DEFAULT("true"),
+             "the CPU attends to KV cache that is not on the GPU; else it goes to the GPU each time"),
+    ROW_INT("gpu_batch", gpu_batch, DEFAULT("0"), WITHIN(0, 65536),
+            "sequences that the GPU works on at once; 0: the whole policy is searched for"),
+    ROW_INT("batches", batches, DEFAULT("1"), WITHIN(1, 65536), "GPU batches of a block"),
+    ROW_REAL("weights_gpu", weights_gpu, DEFAULT("1"), WITHIN(0, 1), "share of the weights on the GPU"),
+    ROW_REAL("weights_host", weights_host, DEFAULT("0"), WITHIN(0, 1),
+             "share in the host's memory; the rest is on disk"),
+    ROW_REAL("cache_gpu", cache_gpu, DEFAULT("1"), WITHIN(0, 1), "share of the KV cache on the GPU"),
+    ROW_REAL("cache_host", cache_host, DEFAULT("0"), WITHIN(0, 1), "share in the host's memory; the rest is on disk"),
+    ROW_REAL("hidden_gpu", hidden_gpu, DEFAULT("1"), WITHIN(0, 1), "share of the hidden states on the GPU"),
+    ROW_REAL("hidden_host", hidden_host, DEFAULT("0"), WITHIN(0, 1), "share in the host's memory; the rest is on disk"),
+    ROW_REAL("memory_slack", slack_frac, OPTIONAL, WITHIN(0.01, 10),
+             "of each tier's capacity, what a policy may fill by these sums; without: 0.8 searching, 1.2 for a given one"),
+    ROW_QUANTITY("host_rate", host_flop_per_s, UNIT_FLOP_PER_S, DEFAULT("12.3GFLOP/s"), POSITIVE,
+                 "attention on the CPU, for large batches"),
+    ROW_QUANTITY("prompt_products", prompt_product_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
+                 "matrix products of prompts, measured"),
+    ROW_QUANTITY("prompt_attention", prompt_attention_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
+                 "attention of prompts, measured"),
+    ROW_QUANTITY("token_products", token_product_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
+                 "matrix products of single tokens, measured; with it all four"),
+    ROW_QUANTITY("token_attention", token_attention_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
+                 "attention of single tokens on the GPU, measured"),
     {0}};
-
-struct flexgen {
-    struct flexgen_params params;
-};
+#undef ROW_OF
 
 static int flexgen_init(void *state, const void *params, struct diag *diag)
 {
-    const struct flexgen_params *given = params;
-    ((struct flexgen *)state)->params = *given;
+    const struct flexgen *given = params;
+    *(struct flexgen *)state = *given;
     if (given->weights_gpu + given->weights_host > 1.0 || given->cache_gpu + given->cache_host > 1.0 ||
         given->hidden_gpu + given->hidden_host > 1.0)
         return diag_error(diag, SIM_E_CONFIG, NULL, NULL,
@@ -79,7 +75,7 @@ static int flexgen_init(void *state, const void *params, struct diag *diag)
                       "kv_offload policy 'flexgen' needs all four measured rates or none");
 }
 
-static void take_shares(const struct flexgen_params *params, struct offload_shares *shares)
+static void take_shares(const struct flexgen *params, struct offload_shares *shares)
 {
     *shares = (struct offload_shares){
         .weights = {params->weights_gpu, params->weights_host, 1.0 - params->weights_gpu - params->weights_host, 0.0},
@@ -87,7 +83,7 @@ static void take_shares(const struct flexgen_params *params, struct offload_shar
         .hidden = {params->hidden_gpu, params->hidden_host, 1.0 - params->hidden_gpu - params->hidden_host, 0.0}};
 }
 
-static void take_rates(const struct flexgen_params *params, struct offload_rates *rates)
+static void take_rates(const struct flexgen *params, struct offload_rates *rates)
 {
     rates->disk_read_weights *= disk_weights_frac;
     rates->host_flop_per_s = params->host_flop_per_s;
@@ -99,7 +95,7 @@ static void take_rates(const struct flexgen_params *params, struct offload_rates
 
 static int flexgen_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
-    const struct flexgen_params *params = &((struct flexgen *)state)->params;
+    const struct flexgen *params = state;
     const bool given = params->gpu_batch > 0;
     const double slack = !isnan(params->slack_frac) ? params->slack_frac
                          : given                    ? given_slack_frac
@@ -141,7 +137,7 @@ const struct kv_offloader kv_offload_flexgen = {
                .summary = "blocks of batches, layer by layer; weights, cache and hidden states in shares on GPU, host, disk",
                .source = "Sheng et al., ICML 2023; FMInference/FlexGen @ 19753bc0",
                .params = flexgen_fields,
-               .params_bytes = sizeof(struct flexgen_params),
+               .params_bytes = sizeof(struct flexgen),
                .state_bytes = sizeof(struct flexgen),
                .init = flexgen_init},
     .place = flexgen_place,

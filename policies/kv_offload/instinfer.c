@@ -10,22 +10,20 @@
 
 #include <float.h>
 
-struct instinfer_params {
+struct instinfer {
     double kept_frac;
 };
 
+#define ROW_OF struct instinfer
 static const struct config_field instinfer_fields[] = {
-    {.name = "keep", .kind = CONFIG_REAL, .offset = offsetof(struct instinfer_params, kept_frac), .value = "1",
-     .min = DBL_MIN, .max = 1, .help = "share of channels and tokens that sparse attention keeps; 1: dense"},
+    ROW_REAL("keep", kept_frac, DEFAULT("1"), WITHIN(DBL_MIN, 1),
+             "share of channels and tokens that sparse attention keeps; 1: dense"),
     {0}};
-
-struct instinfer {
-    struct instinfer_params params;
-};
+#undef ROW_OF
 
 static int instinfer_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
-    const struct instinfer *instinfer = state;
+    const struct instinfer *params = state;
     plan->in_use = true;
     if (view->csd.csd == NULL) {
         plan->missing = OFFLOAD_CSD;
@@ -33,7 +31,7 @@ static int instinfer_place(void *state, const struct offload_view *view, struct 
     }
     plan->placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;
     plan->placement.shares.cache[OFFLOAD_CSD] = 1.0;
-    plan->placement.kept_frac = instinfer->params.kept_frac;
+    plan->placement.kept_frac = params->kept_frac;
     plan->cache_copies = csd_copies(view->csd.csd);
     plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += 2.0 * view->layer.kv_token_bytes * view->activation_tokens;
     return 0;
@@ -45,7 +43,7 @@ const struct kv_offloader kv_offload_instinfer = {
                .summary = "KV cache in computational storage, which attends to it, densely or sparsely",
                .source = "Pan et al., arXiv 2409.04992",
                .params = instinfer_fields,
-               .params_bytes = sizeof(struct instinfer_params),
+               .params_bytes = sizeof(struct instinfer),
                .state_bytes = sizeof(struct instinfer)},
     .place = instinfer_place,
 };

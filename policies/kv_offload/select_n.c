@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-struct select_n_params {
+struct select_n {
     int64_t interval;
     int phase;
     double slowdown;
@@ -19,22 +19,19 @@ struct select_n_params {
 enum { PHASE_PREFILL, PHASE_DECODE };
 static const char *const phases[] = {[PHASE_PREFILL] = "prefill", [PHASE_DECODE] = "decode", NULL};
 
-#define AT(member) .offset = offsetof(struct select_n_params, member)
+#define ROW_OF struct select_n
 static const struct config_field select_n_fields[] = {
-    {.name = "interval", .kind = CONFIG_INT, AT(interval), .value = "0", .min = 0, .max = 1024,
-     .help = "layers of a group, of which one is in the host's memory; 0: the least that keeps the goal"},
-    {.name = "phase", .kind = CONFIG_CHOICE, AT(phase), .value = "decode", .choices = phases,
-     .help = "which goal counts: time to the first token, or per output token"},
-    {.name = "slowdown", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(slowdown), .min = 1, .max = 100,
-     .help = "the goal, in times of the latency with everything on the GPU; without: kv.slo_ttft or kv.slo_tpot"},
+    ROW_INT("interval", interval, DEFAULT("0"), WITHIN(0, 1024),
+            "layers of a group, of which one is in the host's memory; 0: the least that keeps the goal"),
+    ROW_CHOICE("phase", phase, DEFAULT("decode"), phases,
+               "which goal counts: time to the first token, or per output token"),
+    ROW_REAL("slowdown", slowdown, OPTIONAL, WITHIN(1, 100),
+             "the goal, in times of the latency with everything on the GPU; without: kv.slo_ttft or kv.slo_tpot"),
     {0}};
-
-struct select_n {
-    struct select_n_params params;
-};
+#undef ROW_OF
 
 /* The batch that the record is made with. */
-static struct iteration_work work_of(const struct select_n_params *params, const struct offload_block *block)
+static struct iteration_work work_of(const struct select_n *params, const struct offload_block *block)
 {
     const int64_t n = (int64_t)block->sequences, prompt = (int64_t)block->prompt;
     if (params->phase == PHASE_DECODE)
@@ -82,8 +79,8 @@ static int64_t largest_that_fits(const struct offload_view *view, const struct o
     return interval;
 }
 
-static double goal_of(const struct select_n_params *params, const struct offload_view *view,
-                      const struct offload_plan *plan, const struct iteration_work *work)
+static double goal_of(const struct select_n *params, const struct offload_view *view, const struct offload_plan *plan,
+                      const struct iteration_work *work)
 {
     if (!isnan(params->slowdown)) return params->slowdown * recorded_s(view, plan, work, 0);
     const double goal_s = params->phase == PHASE_DECODE ? view->tpot_slo_s : view->ttft_slo_s;
@@ -101,7 +98,7 @@ static int64_t least_in_time(const struct offload_view *view, const struct offlo
 
 static int select_n_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
-    const struct select_n_params *params = &((struct select_n *)state)->params;
+    const struct select_n *params = state;
     const struct iteration_work work = work_of(params, &view->workload);
     const struct offload_layer *layer = &view->layer;
     plan->in_use = true;
@@ -132,7 +129,7 @@ static int select_n_place(void *state, const struct offload_view *view, struct o
 
 static uint32_t select_n_reads(const void *state)
 {
-    const struct select_n_params *params = &((const struct select_n *)state)->params;
+    const struct select_n *params = state;
     if (params->interval > 0) return 0;
     if (!isnan(params->slowdown)) return OFFLOAD_READS_WORKLOAD;
     return OFFLOAD_READS_WORKLOAD | (params->phase == PHASE_DECODE ? OFFLOAD_READS_TPOT : OFFLOAD_READS_TTFT);
@@ -144,7 +141,7 @@ const struct kv_offloader kv_offload_select_n = {
                .summary = "the last of every so many layers in the host's memory, so many as the goal for latency allows",
                .source = "Select-N, arXiv 2502.08182",
                .params = select_n_fields,
-               .params_bytes = sizeof(struct select_n_params),
+               .params_bytes = sizeof(struct select_n),
                .state_bytes = sizeof(struct select_n)},
     .place = select_n_place,
     .reads = select_n_reads,

@@ -6,26 +6,22 @@
 
 #include <math.h>
 
-struct vllm_cpu_params {
+struct vllm_cpu {
     double offload_bytes;
     bool swap;
 };
 
-#define AT(member) .offset = offsetof(struct vllm_cpu_params, member)
+#define ROW_OF struct vllm_cpu
 static const struct config_field vllm_cpu_fields[] = {
-    {.name = "cpu_offload", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES, AT(offload_bytes), .value = "4GiB", .min = 0,
-     .max = -1, .help = "of each GPU's weights, what stays in the host's memory (cpu_offload_gb)"},
-    {.name = "swap", .kind = CONFIG_BOOL, AT(swap), .value = "false",
-     .help = "the KV cache of preempted sequences goes to the host's memory"},
+    ROW_QUANTITY("cpu_offload", offload_bytes, UNIT_BYTES, DEFAULT("4GiB"), AT_LEAST(0),
+                 "of each GPU's weights, what stays in the host's memory (cpu_offload_gb)"),
+    ROW_BOOL("swap", swap, DEFAULT("false"), "the KV cache of preempted sequences goes to the host's memory"),
     {0}};
-
-struct vllm_cpu {
-    struct vllm_cpu_params params;
-};
+#undef ROW_OF
 
 static int vllm_cpu_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
-    const struct vllm_cpu_params *params = &((struct vllm_cpu *)state)->params;
+    const struct vllm_cpu *params = state;
     const double weights = view->layer.layers * view->layer.weight_bytes, away = fmin(params->offload_bytes, weights);
     plan->in_use = true;
     if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
@@ -45,7 +41,7 @@ static enum offload_tier vllm_cpu_evicted(void *state, const struct offload_view
 {
     (void)view;
     (void)request;
-    return ((struct vllm_cpu *)state)->params.swap ? OFFLOAD_HOST : OFFLOAD_GPU_MEMORY;
+    return ((const struct vllm_cpu *)state)->swap ? OFFLOAD_HOST : OFFLOAD_GPU_MEMORY;
 }
 
 const struct kv_offloader kv_offload_vllm_cpu = {
@@ -54,7 +50,7 @@ const struct kv_offloader kv_offload_vllm_cpu = {
                .summary = "some of the weights in the host's memory, read in every iteration; room for KV cache instead",
                .source = "vLLM, cpu_offload_gb and swap_space",
                .params = vllm_cpu_fields,
-               .params_bytes = sizeof(struct vllm_cpu_params),
+               .params_bytes = sizeof(struct vllm_cpu),
                .state_bytes = sizeof(struct vllm_cpu)},
     .place = vllm_cpu_place,
     .evicted = vllm_cpu_evicted,

@@ -4,28 +4,23 @@
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 
-struct zero_inference_params {
+struct zero_inference {
     double weights_gpu;
     bool host_cache, overlap;
 };
 
-#define AT(member) .offset = offsetof(struct zero_inference_params, member)
+#define ROW_OF struct zero_inference
 static const struct config_field zero_inference_fields[] = {
-    {.name = "weights_gpu", .kind = CONFIG_REAL, AT(weights_gpu), .value = "0", .min = 0, .max = 1,
-     .help = "share of the weights that stays on the GPU"},
-    {.name = "host_cache", .kind = CONFIG_BOOL, AT(host_cache), .value = "true",
-     .help = "the KV cache lies in the host's memory, not on the GPU"},
-    {.name = "overlap", .kind = CONFIG_BOOL, AT(overlap), .value = "true", .help = "layers compute while others move"},
+    ROW_REAL("weights_gpu", weights_gpu, DEFAULT("0"), WITHIN(0, 1), "share of the weights that stays on the GPU"),
+    ROW_BOOL("host_cache", host_cache, DEFAULT("true"), "the KV cache lies in the host's memory, not on the GPU"),
+    ROW_BOOL("overlap", overlap, DEFAULT("true"), "layers compute while others move"),
     {0}};
-
-struct zero_inference {
-    struct zero_inference_params params;
-};
+#undef ROW_OF
 
 /* Two layers of weights, and of KV cache, are on the GPU at a time. */
 static int zero_inference_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
-    const struct zero_inference_params *params = &((struct zero_inference *)state)->params;
+    const struct zero_inference *params = state;
     const struct offload_layer *layer = &view->layer;
     struct offload_shares *shares = &plan->placement.shares;
     plan->in_use = true;
@@ -48,7 +43,7 @@ static int zero_inference_place(void *state, const struct offload_view *view, st
 
 static uint32_t zero_inference_reads(const void *state)
 {
-    return ((const struct zero_inference *)state)->params.host_cache ? OFFLOAD_READS_WORKLOAD : 0;
+    return ((const struct zero_inference *)state)->host_cache ? OFFLOAD_READS_WORKLOAD : 0;
 }
 
 const struct kv_offloader kv_offload_zero_inference = {
@@ -57,7 +52,7 @@ const struct kv_offloader kv_offload_zero_inference = {
                .summary = "weights streamed one layer ahead, KV cache in the host's memory",
                .source = "Aminabadi et al., SC 2022; DeepSpeed ZeRO-Inference",
                .params = zero_inference_fields,
-               .params_bytes = sizeof(struct zero_inference_params),
+               .params_bytes = sizeof(struct zero_inference),
                .state_bytes = sizeof(struct zero_inference)},
     .place = zero_inference_place,
     .reads = zero_inference_reads,

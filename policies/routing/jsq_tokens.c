@@ -7,12 +7,14 @@ struct jsq_tokens {
     double running_weight, sequence_weight;
 };
 
+#define ROW_OF struct jsq_tokens
 static const struct config_field jsq_tokens_fields[] = {
-    {.name = "running_weight", .kind = CONFIG_REAL, .offset = offsetof(struct jsq_tokens, running_weight), .value = "0",
-     .min = 0, .max = 1e6, .help = "what a token of a decoding sequence counts, where one of a prompt counts 1"},
-    {.name = "sequence_weight", .kind = CONFIG_REAL, .offset = offsetof(struct jsq_tokens, sequence_weight), .value = "0",
-     .min = 0, .max = 1e6, .help = "what every request at a replica counts beside its tokens (Splitwise's baselines: 1)"},
+    ROW_REAL("running_weight", running_weight, DEFAULT("0"), WITHIN(0, 1e6),
+             "what a token of a decoding sequence counts, where one of a prompt counts 1"),
+    ROW_REAL("sequence_weight", sequence_weight, DEFAULT("0"), WITHIN(0, 1e6),
+             "what every request at a replica counts beside its tokens (Splitwise's baselines: 1)"),
     {0}};
+#undef ROW_OF
 
 static double tokens_at(const struct jsq_tokens *router, const struct fleet_view *view, int32_t replica)
 {

@@ -11,11 +11,12 @@ struct least_outstanding {
 
 static const char *const counted_names[] = {"unfinished", "queued", NULL};
 
+#define ROW_OF struct least_outstanding
 static const struct config_field least_outstanding_fields[] = {
-    {.name = "count", .kind = CONFIG_CHOICE, .offset = offsetof(struct least_outstanding, count),
-     .value = "unfinished", .choices = counted_names,
-     .help = "all that is unfinished, or what waits for a place in the batch (Vidur)"},
+    ROW_CHOICE("count", count, DEFAULT("unfinished"), counted_names,
+               "all that is unfinished, or what waits for a place in the batch (Vidur)"),
     {0}};
+#undef ROW_OF
 
 static int64_t counted(const struct least_outstanding *router, const struct replica_load *load)
 {

@@ -10,10 +10,12 @@ struct prefix_aware {
     double load_weight;
 };
 
+#define ROW_OF struct prefix_aware
 static const struct config_field prefix_aware_fields[] = {
-    {.name = "load_weight", .kind = CONFIG_REAL, .offset = offsetof(struct prefix_aware, load_weight), .value = "1",
-     .min = 0, .max = 1e6, .help = "cached prompt tokens that outweigh one that is still to be processed at the replica"},
+    ROW_REAL("load_weight", load_weight, DEFAULT("1"), WITHIN(0, 1e6),
+             "cached prompt tokens that outweigh one that is still to be processed at the replica"),
     {0}};
+#undef ROW_OF
 
 static double tokens_ahead(const struct prefix_aware *router, const struct fleet_view *view, int32_t replica,
                            const struct request_view *request)

@@ -18,11 +18,12 @@ struct splitwise_params {
     int64_t max_pending_tokens;
 };
 
+#define ROW_OF struct splitwise_params
 static const struct config_field splitwise_fields[] = {
-    {.name = "max_pending_tokens", .kind = CONFIG_INT, .offset = offsetof(struct splitwise_params, max_pending_tokens),
-     .value = "8192", .min = 1, .max = 1e12,
-     .help = "a prompt machine where requests wait is refused if the prompt brings it above so many pending tokens"},
+    ROW_INT("max_pending_tokens", max_pending_tokens, DEFAULT("8192"), WITHIN(1, 1e12),
+            "a prompt machine where requests wait is refused if the prompt brings it above so many pending tokens"),
     {0}};
+#undef ROW_OF
 
 struct splitwise {
     struct splitwise_params params;

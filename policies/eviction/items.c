@@ -1,10 +1,67 @@
-#include "policies/eviction/item_heap.h"
+#include "policies/eviction/items.h"
 
-#include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <stdbool.h>
-#include <stddef.h>
+
+/* --- In a row --- */
+
+int32_t item_list_front(const struct item_list *list)
+{
+    return list->front - 1;
+}
+
+/* Of an item plus 1. */
+static struct item_link *link_of(const struct cache_view *view, int32_t item_1)
+{
+    return cache_view_slot(view, item_1 - 1);
+}
+
+void item_list_add(struct item_list *list, const struct cache_view *view, int32_t item)
+{
+    struct item_link *link = cache_view_slot(view, item);
+    *link = (struct item_link){.before = list->back};
+    *(list->back != 0 ? &link_of(view, list->back)->after : &list->front) = item + 1;
+    list->back = item + 1;
+    list->n++;
+}
+
+void item_list_remove(struct item_list *list, const struct cache_view *view, int32_t item)
+{
+    const struct item_link *link = cache_view_slot(view, item);
+    *(link->before != 0 ? &link_of(view, link->before)->after : &list->front) = link->after;
+    *(link->after != 0 ? &link_of(view, link->after)->before : &list->back) = link->before;
+    list->n--;
+}
+
+/* --- In a set --- */
+
+void item_set_fini(struct item_set *set)
+{
+    mem_free(set->items);
+}
+
+int item_set_add(struct item_set *set, const struct cache_view *view, int32_t item)
+{
+    ((struct set_place *)cache_view_slot(view, item))->at = set->n;
+    return vec_push(&set->items, &set->n, &set->capacity, item);
+}
+
+/* The last one takes its place. */
+void item_set_remove(struct item_set *set, const struct cache_view *view, int32_t item)
+{
+    int32_t at = ((const struct set_place *)cache_view_slot(view, item))->at, last = set->items[--set->n];
+    set->items[at] = last;
+    ((struct set_place *)cache_view_slot(view, last))->at = at;
+}
+
+int32_t item_set_draw(const struct item_set *set, struct rng *rng)
+{
+    return set->n > 0 ? set->items[rng_below(rng, (uint64_t)set->n)] : CACHE_NO_ITEM;
+}
+
+/* --- By rank --- */
 
 void item_heap_fini(struct item_heap *heap)
 {
@@ -41,22 +98,11 @@ static void settle(struct item_heap *heap, const struct cache_view *view, int32_
     put(heap, view, at, entry);
 }
 
-static int grow(struct item_heap *heap)
-{
-    int32_t capacity = heap->capacity == 0 ? 64 : heap->capacity <= INT32_MAX / 2 ? 2 * heap->capacity : INT32_MAX;
-    struct heap_item *entries = mem_realloc(heap->entries, (size_t)capacity * sizeof *entries);
-    if (entries == NULL) return SIM_E_NOMEM;
-    heap->entries = entries;
-    heap->capacity = capacity;
-    return 0;
-}
-
 int item_heap_set(struct item_heap *heap, const struct cache_view *view, int32_t item, struct item_rank rank)
 {
     int32_t at = ((const struct heap_place *)cache_view_slot(view, item))->at_1 - 1;
     if (at < 0) {
-        int code = heap->n == heap->capacity ? grow(heap) : 0;
-        if (code != 0) return code;
+        if (vec_reserve(&heap->entries, &heap->capacity, (size_t)heap->n + 1) != 0) return SIM_E_NOMEM;
         at = heap->n++;
     }
     settle(heap, view, at, (struct heap_item){rank, item});

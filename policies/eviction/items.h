@@ -1,0 +1,86 @@
+/* Items of a cache, for evictors: in a row, in a set, and by rank. An item is in one of them at most; its place there
+ * is the first member of its slot (cache_view_slot). Zeroed, each is empty. */
+#ifndef ORRERY_POLICIES_EVICTION_ITEMS_H
+#define ORRERY_POLICIES_EVICTION_ITEMS_H
+
+#include "sim/core/rng.h"
+#include "sim/world/policy/eviction.h"
+
+#include <stdint.h>
+
+/* --- In a row --- */
+
+/* Items of a cache in a row, for evictors: every operation is O(1) and allocates nothing. An item is in one list at
+ * most; its links are the first member of its slot (cache_view_slot). */
+struct item_link {
+    int32_t after, before; /* neighbours plus 1; 0: none */
+};
+
+/* Zeroed, it is the empty list. */
+struct item_list {
+    int32_t front, back; /* items plus 1; 0: none */
+    int64_t n;
+};
+
+/* The item at the front, or CACHE_NO_ITEM. */
+int32_t item_list_front(const struct item_list *list);
+
+void item_list_add(struct item_list *list, const struct cache_view *view, int32_t item); /* at the back */
+void item_list_remove(struct item_list *list, const struct cache_view *view, int32_t item);
+
+/* --- In a set --- */
+
+/* Items of a cache from which one is drawn at random, for evictors: every operation is O(1). An item is in one set at
+ * most; its place is the first member of its slot (cache_view_slot). */
+struct set_place {
+    int32_t at; /* index in its set */
+};
+
+/* Zeroed, it is the empty set. */
+struct item_set {
+    int32_t *items;
+    int32_t n, capacity;
+};
+
+void item_set_fini(struct item_set *set);
+int item_set_add(struct item_set *set, const struct cache_view *view, int32_t item); /* 0 or SIM_E_NOMEM */
+void item_set_remove(struct item_set *set, const struct cache_view *view, int32_t item);
+
+/* One of its items, all equally likely; CACHE_NO_ITEM when it is empty. */
+int32_t item_set_draw(const struct item_set *set, struct rng *rng);
+
+/* --- By rank --- */
+
+/* Items of a cache by rank, the lowest first, for evictors: a binary heap, O(log n) per change. The item's slot
+ * (cache_view_slot) begins with its place in the heap. */
+struct item_rank {
+    int64_t first, second; /* compared in this order, then the item's number */
+};
+
+struct heap_place {
+    int32_t at_1; /* index plus 1; 0: not in the heap */
+};
+
+struct heap_item {
+    struct item_rank rank;
+    int32_t item;
+};
+
+/* Zeroed, it is the empty heap. */
+struct item_heap {
+    struct heap_item *entries;
+    int32_t n, capacity;
+};
+
+void item_heap_fini(struct item_heap *heap);
+
+/* Puts the item where its rank belongs, whether it is in the heap or not. Returns 0 or SIM_E_NOMEM. */
+int item_heap_set(struct item_heap *heap, const struct cache_view *view, int32_t item, struct item_rank rank);
+
+/* Takes the item out; one that is not in it may be. */
+void item_heap_remove(struct item_heap *heap, const struct cache_view *view, int32_t item);
+
+/* The item of the lowest rank, or CACHE_NO_ITEM. */
+int32_t item_heap_first(const struct item_heap *heap);
+
+#endif
