@@ -1,5 +1,5 @@
-/* Declarations of all policies, from list.h. A policy's file includes it, so that the compiler compares the
- * definition with the declaration that the table is built from. */
+/* Declarations of all policies, from list.h. Every policy's file includes it, so that the compiler checks the
+ * definition against the declaration behind the table. */
 #ifndef ORRERY_POLICIES_DECLARED_H
 #define ORRERY_POLICIES_DECLARED_H
 

@@ -1,5 +1,5 @@
-/* Every policy, one line each: POLICY(struct of its family, symbol). The order is the order of listings. Whoever
- * includes this file defines POLICY first; declared.h turns it into declarations, registry.c into the table. */
+/* Every policy, one line each: POLICY(struct of its family, symbol). Listings keep this order. The includer defines
+ * POLICY first; declared.h turns the lines into declarations, registry.c into the table. */
 
 /* batching */
 POLICY(batcher, batching_vllm_v0)

@@ -1,5 +1,5 @@
-/* The table of all policies, and the same as alternatives of the families of configuration ("scheduler", "batching",
- * ...). */
+/* The table of all policies, and the policies as alternatives of a family of the configuration ("scheduler",
+ * "batching"). */
 #ifndef ORRERY_POLICIES_REGISTRY_H
 #define ORRERY_POLICIES_REGISTRY_H
 

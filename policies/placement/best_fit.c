@@ -1,5 +1,5 @@
-/* Best fit: the node on which the job leaves least: of its CPU and of its GPUs, each as a share of the largest
- * node's, weighted equally, in steps of 1 % as in the released code. A share goes to the GPU that it fits best. */
+/* Best fit: the node on which the job leaves the least CPU and GPUs. Both are shares of the largest node's, weighted
+ * equally, in steps of 1 % as in the released code. A share of a GPU goes to the GPU that it fits best. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 
@@ -10,5 +10,5 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
 }
 
 SCORED_PLACER(placement_best_fit, score, .name = "best-fit",
-              .summary = "the node with the least CPU and GPUs left after it, in steps of 1 %",
+              .summary = "node on which the job leaves the least CPU and GPUs, in steps of 1 %",
               .source = "Weng et al., FGD (USENIX ATC 2023), BestFit");

@@ -1,6 +1,7 @@
-/* Clustering: jobs that ask for equally many GPUs (or for a share of one) go together: to a node that holds only such
- * jobs, else to one that holds some, else to an empty one, else to any; within each the fullest node, in steps of
- * 1/25. Jobs without GPUs go to the first node that has room. A share goes to the GPU that it fits best. */
+/* Clustering: jobs that request equally many GPUs, or a share of one, run on the same nodes. A job goes to a node that
+ * holds only such jobs, else to one that holds some, else to an empty one, else to any. Within each case the fullest
+ * node wins, in steps of 1/25. Jobs without GPUs go to the first node with room. A share goes to the GPU that it fits
+ * best. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 
@@ -18,5 +19,5 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
 }
 
 SCORED_PLACER(placement_clustering, score, .name = "clustering",
-              .summary = "jobs of equally many GPUs together",
+              .summary = "nodes that hold jobs with equally many GPUs",
               .source = "Xiao et al., Gandiva (OSDI 2018); Weng et al., FGD (USENIX ATC 2023), GpuClustering");

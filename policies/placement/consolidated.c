@@ -1,8 +1,10 @@
-/* Consolidated: as few nodes as possible, or the nodes that the job asked for. A part of a job goes to the node that
- * it fills best: the lowest of those with the fewest free GPUs that suffice. A job of several nodes takes whole nodes
- * and puts the rest on one more; when it asked for more nodes than that, its GPUs are spread evenly. All or nothing.
- * Where nodes differ or CPU and memory count, the best fit is the node with the least left of its GPUs, also of
- * shared ones. */
+/* Consolidated: as few nodes as possible, or the number of nodes that the job requests, all or nothing. A part of a
+ * job goes to the node that it fills best: the lowest of those with the fewest sufficient free GPUs. A job of several
+ * nodes takes whole nodes and puts the rest on one more. If it requests more nodes than that, its GPUs are spread
+ * evenly.
+ *
+ * If nodes differ, or CPU and memory count, the best fit is the node with the least GPU capacity left, shares
+ * included. */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 
@@ -30,12 +32,12 @@ static bool consolidated_possible(void *state, const struct cluster_view *view, 
     return parts_n(&parts) <= view->n_nodes;
 }
 
-/* Nodes in the order of best fit for parts of some size: fewest free GPUs first, then lowest. */
+/* A cursor over nodes in order of best fit for parts of one size: fewest free GPUs first, then lowest id. */
 struct best_fit {
     int32_t free, next;
 };
 
-/* Puts `n` parts on nodes from the cursor on that have fewer than `stop` free GPUs. Returns how many are left over. */
+/* Puts `n` parts on nodes with fewer than `stop` free GPUs, from the cursor on. Returns the parts left over. */
 static int32_t put_parts(const struct cluster_view *view, struct best_fit *cursor, int32_t stop, int32_t n,
                          int32_t gpus, struct placement *placement)
 {
@@ -69,7 +71,7 @@ static int consolidated_place(void *state, const struct cluster_view *view, cons
 const struct placer placement_consolidated = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "consolidated",
-               .summary = "as few nodes as possible, best fit, whole nodes for jobs of several; all or nothing",
+               .summary = "as few nodes as possible by best fit, whole nodes for jobs of several; all or nothing",
                .source = "Tiresias (NSDI 2019) simulator, scheme yarn; Lucid (ASPLOS 2023) simulator, consolidate"},
     .possible = consolidated_possible,
     .place = consolidated_place,

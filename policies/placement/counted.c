@@ -1,4 +1,4 @@
-/* GPUs are only counted: a job runs whenever enough of them are free, wherever they are. */
+/* Counted: a job runs whenever enough GPUs are free, wherever they are. */
 #include "policies/declared.h"
 #include "sim/world/policy/placement.h"
 

@@ -1,6 +1,6 @@
-/* Dot product: the node whose remaining CPU and GPUs have the smallest product with what the job asks for, both as
- * shares of the largest node's: resources that the job does not need are spared. In steps of 1 % as in the released
- * code; a share goes to the GPU that it fits best. */
+/* Dot product: the node whose remaining CPU and GPUs have the smallest dot product with the job's request, both as
+ * shares of the largest node's. Resources that the job does not need stay free. Scores have steps of 1 % as in the
+ * released code. A share goes to the GPU that it fits best. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 
@@ -17,5 +17,5 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
 }
 
 SCORED_PLACER(placement_dot_product, score, .name = "dot-product",
-              .summary = "the node whose remaining CPU and GPUs point least where the job does",
+              .summary = "node whose remaining CPU and GPUs have the smallest dot product with the request",
               .source = "Grandl et al., Tetris (SIGCOMM 2014); Weng et al., FGD (USENIX ATC 2023), DotProd");

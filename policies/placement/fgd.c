@@ -1,10 +1,10 @@
-/* Fragmentation gradient descent: the node, and of a share the GPU, where the job adds least to the GPUs that are of
- * no use to a job drawn at random (models/fragmentation.h). What jobs there are is known beforehand: the kinds that
- * make up 95 % of the trace.
+/* Fragmentation gradient descent: the node, and for a share the GPU, where the job adds least to fragmentation
+ * (models/fragmentation.h). Fragmentation is the GPU capacity of no use to a job drawn at random from the kinds of
+ * jobs. The kinds that make up 95 % of the trace are known beforehand.
  *
- * The released code does not compare the growth D of fragmentation itself, but floor(100 / (1 + exp(D))), D in GPUs:
- * differences below some 0.04 GPUs are ties, and those go to the node that comes first in a random order ("ties":
- * "shuffled"). Integer scores are the default here, for its published figures; "exact" compares D in 1e-6 GPUs. */
+ * The released code compares floor(100 / (1 + exp(D))), where D is the growth of fragmentation in GPUs. Differences
+ * below about 0.04 GPUs are ties, and the node that comes first in a random order wins ("ties": "shuffled"). Integer
+ * scores are the default here, to reproduce the published figures. "exact" compares D in steps of 1e-6 GPUs. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 
@@ -20,8 +20,8 @@ struct fgd_params {
 struct fgd {
     struct scored scored;
     bool exact;
-    double *milli;  /* [n_nodes]: fragmentation of each */
-    uint32_t *seen; /* [n_nodes]: its changes at that time */
+    double *milli;  /* [n_nodes]: fragmentation of each node */
+    uint32_t *seen; /* [n_nodes]: the node's change count at that time */
 };
 
 enum { MOST_LEFT = 64 };
@@ -30,7 +30,7 @@ enum { MOST_LEFT = 64 };
 static const struct config_field params[] = {
     SCORED_ROW_TIES(scored.ties),
     ROW_BOOL("exact", exact, DEFAULT("false"),
-             "go by the fragmentation itself, in 1e-6 GPUs; else by its logistic function in steps of 1 %, as released"),
+             "compare fragmentation itself, in 1e-6 GPUs; else its logistic function in steps of 1 %, as released"),
     {0}};
 #undef ROW_OF
 
@@ -120,7 +120,7 @@ static int fgd_place(void *state, const struct cluster_view *view, const struct 
 const struct placer placement_fgd = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "fgd",
-               .summary = "the node and GPU where the job adds least to fragmentation",
+               .summary = "node and GPU where the job adds least to fragmentation",
                .source = "Weng et al., Beware of Fragmentation (USENIX ATC 2023)",
                .oracle = ORACLE_MIX,
                .params = params,

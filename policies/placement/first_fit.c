@@ -1,6 +1,6 @@
-/* First fit: the free GPUs of the lowest nodes, spread over as many of them as it takes. Does not look at the number
- * of nodes that the job asked for. Where nodes differ or CPU and memory count: each part of the job (parts.h) on the
- * lowest node that has room for it, a share on the GPU that it fits best. */
+/* First fit: the free GPUs of the lowest nodes, spread over as many nodes as needed. The number of nodes that the job
+ * requests is ignored. If nodes differ, or CPU and memory count, each part of the job (parts.h) goes to the lowest
+ * node with room for it, and a share to the GPU that it fits best. */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 
@@ -42,7 +42,7 @@ static int first_fit_place(void *state, const struct cluster_view *view, const s
 const struct placer placement_first_fit = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "first-fit",
-               .summary = "the free GPUs of the lowest nodes, split over nodes as needed",
+               .summary = "free GPUs of the lowest nodes, spread over as many nodes as needed",
                .source = "folklore"},
     .possible = first_fit_possible,
     .place = first_fit_place,

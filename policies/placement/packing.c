@@ -1,10 +1,10 @@
-/* Packing: shares go to GPUs that are held in part, the one with the least left first; else jobs go to nodes on which
- * somebody holds GPUs, where they break into the fewest free ones; else to an idle node, the smallest first. Jobs
- * without GPUs go to the first node that has room. */
+/* Packing: shares go to GPUs that are partly taken, the one with the least left first. Other jobs go to nodes in use,
+ * where they break into the fewest free GPUs, else to the smallest idle node. Jobs without GPUs go to the first node
+ * with room. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 
-enum { SHARED = 100, OCCUPIED = 50, IDLE = 33 }; /* the best that each case reaches; none falls below the next one's */
+enum { SHARED = 100, OCCUPIED = 50, IDLE = 33 }; /* the best score of each case; none falls below the next case's */
 
 static int32_t at_least(int32_t value, int32_t floor)
 {

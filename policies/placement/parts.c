@@ -29,7 +29,7 @@ int32_t part_gpus_on(const struct node_view *node, const struct part *part)
     return n;
 }
 
-/* But for what is held by others. */
+/* Whether the node has a GPU model that the part accepts. */
 static bool suits(const struct node_view *node, const struct part *part)
 {
     return part->gpus == 0 || (part->gpu_models >> node->gpu_model & 1) != 0;

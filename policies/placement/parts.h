@@ -1,20 +1,20 @@
-/* For placers that look at nodes one by one: what a job puts on a node, and whether it fits there. A job goes to one
- * node when the largest node can hold it and it did not ask for more; else it takes as many GPUs as that node has on
- * each of several, and the rest on one more. When it asked for more nodes than that, its GPUs are spread evenly. CPU
- * and memory go with the GPUs. */
+/* The parts of a job, one per node, for placers that examine single nodes. A job goes to one node if the largest node
+ * can hold it and it requests no more nodes. Else it fills nodes with as many GPUs as the largest node has, and puts
+ * the rest on one more. If it requests more nodes than that, its GPUs are spread evenly. CPU and memory are divided
+ * like the GPUs. */
 #ifndef ORRERY_POLICIES_PLACEMENT_PARTS_H
 #define ORRERY_POLICIES_PLACEMENT_PARTS_H
 
 #include "sim/world/policy/placement.h"
 
-/* What goes to one node. */
+/* The request of one part; gpu_models: bit set of the GPU models that it accepts. */
 struct part {
     int32_t gpus, gpu_milli;
     int64_t cpu_milli, memory_bytes;
     uint64_t gpu_models;
 };
 
-/* Parts of a job: n_large of `large` GPUs, then n_small of `small`. */
+/* n_large parts of `large` GPUs, then n_small parts of `small` GPUs. */
 struct parts {
     int32_t n_large, large, n_small, small;
     const struct resource_request *request;
@@ -33,29 +33,30 @@ static inline bool part_is_share(const struct part *part)
     return part->gpu_milli < 1000;
 }
 
-/* GPUs of the node that have room for one more share, or are wholly free. */
+/* GPUs of the node with room for one more share; for whole GPUs: free GPUs. */
 int32_t part_gpus_on(const struct node_view *node, const struct part *part);
 
+/* Whether the part fits on the node now, and on the empty node. */
 bool part_fits(const struct node_view *node, const struct part *part);
 bool part_fits_empty(const struct node_view *node, const struct part *part);
 
-/* The GPU that a share fits best: the one with the least left that suffices, the lowest of equals. -1 when there is
- * none. */
+/* The GPU that a share fits best: the lowest of those with the least sufficient capacity left. -1: none. */
 int32_t part_best_gpu(const struct node_view *node, const struct part *part);
 
-/* Whether the part fits on a node that the placement does not name yet. */
+/* Whether the part fits on a node that the placement does not use yet. */
 bool part_is_open(const struct cluster_view *view, int32_t node, const struct part *part,
                   const struct placement *placement);
 
-/* Of the nodes from `first` to before `end` that are open to the part the one that leaves least of its GPUs, the
- * lowest of equals; -1 when there is none. */
+/* The node from `first` to before `end` that is open to the part and has the least GPU capacity left; the lowest of
+ * equals. -1: none. */
 int32_t part_best_node(const struct cluster_view *view, const struct part *part, int32_t first, int32_t end,
                        const struct placement *placement);
 
-/* Puts the part on a node where it fits; a share on the GPU that it fits best. */
+/* Puts the part on a node where it fits, and a share on the GPU that it fits best. */
 void part_put(const struct cluster_view *view, int32_t node, const struct part *part, struct placement *placement);
 
-/* Whether the job's parts fit on different nodes of the empty cluster: for `possible`. */
+/* Whether the job's parts fit on different nodes of the empty cluster. A `possible` of struct placer; state is not
+ * used. */
 bool parts_possible(void *state, const struct cluster_view *view, const struct job_view *job);
 
 #endif

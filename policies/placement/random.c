@@ -1,10 +1,10 @@
-/* Random: a node drawn evenly from those that have room, and of a share also the GPU from those of the node that do.
- * Draws come from the run's own stream for placers. */
+/* Random: a node drawn evenly from the nodes with room, and for a share also a GPU drawn from that node's GPUs with
+ * room. The run's random stream for placers supplies the draws. */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 #include "sim/core/rng.h"
 
-/* -1 when there is none. */
+/* -1: no node has room. */
 static int32_t draw_node(const struct cluster_view *view, const struct part *part, const struct placement *placement)
 {
     uint64_t n = 0;
@@ -42,7 +42,7 @@ static int random_place(void *state, const struct cluster_view *view, const stru
 const struct placer placement_random = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "random",
-               .summary = "a node drawn from those that have room",
+               .summary = "node drawn at random from those with room",
                .source = "Tiresias (NSDI 2019) simulator, scheme random; Weng et al., FGD (USENIX ATC 2023), Random"},
     .by_node = true,
     .possible = parts_possible,

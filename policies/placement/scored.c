@@ -83,7 +83,7 @@ const struct scored_table *scored_table(struct scored *scored, scored_fn score, 
     return table;
 }
 
-/* The first of the nodes with the highest score, or -1. */
+/* The first node with the highest score, or -1. */
 static int32_t best_of(const struct scored *scored, const struct scored_table *table, int32_t n_nodes)
 {
     int32_t best = -1, best_score = -1;
@@ -96,7 +96,7 @@ static int32_t best_of(const struct scored *scored, const struct scored_table *t
     return best;
 }
 
-/* The same for one of several parts, each on a node of its own. */
+/* The best node for one of several parts, which go to different nodes. */
 static int32_t best_beside(struct scored *scored, scored_fn score, const struct cluster_view *view,
                            const struct part *part, const struct placement *placement)
 {

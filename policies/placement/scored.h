@@ -1,10 +1,10 @@
-/* What placers share that give every node a score for what a job puts there and take the one with the highest.
+/* The engine of placers that differ only in their score: the node with the highest score gets the job.
  *
- * Scores are kept per demand and node, and computed anew only where something was taken or given back since: a
- * placement costs a look at every node and a score for each that changed since the last job with the same demand.
+ * Scores are kept per demand and node, and recomputed only for nodes that have changed. A placement costs a pass over
+ * all nodes, and one score per node that changed since the last job with the same demand.
  *
- * Ties go to the node that comes first: as they are listed, or ("ties": "shuffled") in an order drawn once per run.
- * The released code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
+ * The node that comes first wins ties: as listed, or ("ties": "shuffled") in an order drawn once per run. The released
+ * code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
 #ifndef ORRERY_POLICIES_PLACEMENT_SCORED_H
 #define ORRERY_POLICIES_PLACEMENT_SCORED_H
 
@@ -24,43 +24,44 @@ extern const char *const scored_ties_names[];
                "the first of equally good nodes: as listed, or in an order drawn once per run")
 
 struct scored_table {
-    int32_t *scores; /* [n_nodes]: -1: the job does not fit there */
-    uint32_t *seen;  /* [n_nodes]: the node's changes when it was scored; 0: never */
-    int8_t *gpus;    /* [n_nodes]: of a share: the GPU to take */
+    int32_t *scores; /* [n_nodes]; -1: the job does not fit there */
+    uint32_t *seen;  /* [n_nodes]: the node's change count when it was scored; 0: never */
+    int8_t *gpus;    /* [n_nodes]: for a share, the GPU to take */
 };
 
-/* The first member of the state of such a placer. */
+/* First member of the placer's state. */
 struct scored {
     struct scored_params params;
     struct scored_table *tables; /* [n_tables], by demand */
     int32_t n_tables, tables_capacity;
-    int32_t *order;              /* [n_nodes], of ties; NULL: as listed */
-    int32_t most_gpus;           /* of any node; 0: nothing known yet */
+    int32_t *order;              /* [n_nodes], order of ties; NULL: as listed */
+    int32_t most_gpus;           /* GPUs of the largest node; 0: not known yet */
     int64_t most_cpu_milli;      /* 0: CPU is not counted */
 };
 
-/* How good a node is for a part that fits there: 0 or more, higher is better. `gpu` is, of a share, the GPU that it
- * fits best; the score may name another one. `state` is that of the placer. */
+/* The score of a node where the part fits: 0 or more, higher is better. For a share, `gpu` is the GPU that it fits
+ * best; the score may choose another. `state` is the placer's. */
 typedef int32_t (*scored_fn)(void *state, const struct cluster_view *view, int32_t node, const struct part *part,
                              int32_t *gpu);
 
 void scored_fini(void *state);
 
-/* Puts each part of the job on the best node: for `place`. */
+/* Puts each part of the job on its best node. Returns as `place` of struct placer. */
 int scored_place(struct scored *scored, scored_fn score, const struct cluster_view *view, const struct job_view *job,
                  struct placement *placement);
 
-/* The scores of all nodes for a job that goes to one node, up to date. NULL when out of memory. */
+/* Up-to-date scores of all nodes, for a job that goes to one node. NULL: out of memory. */
 const struct scored_table *scored_table(struct scored *scored, scored_fn score, const struct cluster_view *view,
                                         const struct job_view *job, const struct part *part);
 
-/* Takes notice of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
+/* Reads the size of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
 int scored_begin(struct scored *scored, const struct cluster_view *view);
 
-/* What would be left on the node, as shares of the largest node: the mean over GPUs and, where it is counted, CPU. */
+/* The capacity left on the node after the part, as a share of the largest node: the mean over GPUs and, if counted,
+ * CPU. */
 double scored_rest_frac(const struct scored *scored, const struct node_view *node, const struct part *part);
 
-/* Defines a placer by its score alone: its name, summary and source follow. */
+/* Defines a placer by its score. The other arguments are members of struct policy: name, summary, source. */
 #define SCORED_PLACER(symbol, score, ...)                                                                              \
     static int symbol##_place(void *state, const struct cluster_view *view, const struct job_view *job,                \
                               struct placement *placement)                                                             \

@@ -1,7 +1,7 @@
-/* Topology-aware: within a node when it holds the job, else on the nodes of one rack (nodes_per_rack), else on as few
- * racks as possible, and always on as few nodes. Of nodes that do, the one with the least left of its GPUs; of racks
- * that take equally many parts of the job, the one with the least left. What the distance costs a job, the scenario
- * says under "jobs.network_penalty". */
+/* Topology-aware: one node if it holds the job, else the nodes of one rack (nodes_per_rack), else as few racks as
+ * possible; always as few nodes as possible. Among suitable nodes, the one with the least GPU capacity left wins.
+ * Among racks that take equally many parts of the job, the one with the least left wins. The scenario states the
+ * slowdown by distance under "jobs.network_penalty". */
 #include "policies/declared.h"
 #include "policies/placement/parts.h"
 
@@ -17,12 +17,12 @@ static int32_t rack_end(const struct cluster_view *view, int32_t first)
 }
 
 struct rack {
-    int32_t first, n_parts; /* its first node; parts that it takes */
+    int32_t first, n_parts; /* first node; parts of the job that fit */
     int64_t left_milli;
 };
 
-/* How many of `n` such parts the rack from this node on takes. */
-static struct rack look_at(const struct cluster_view *view, int32_t first, const struct part *part, int32_t n,
+/* The rack that begins at node `first`, and how many of `n` parts fit there. */
+static struct rack rack_at(const struct cluster_view *view, int32_t first, const struct part *part, int32_t n,
                            const struct placement *placement)
 {
     struct rack rack = {.first = first};
@@ -38,7 +38,7 @@ static struct rack best_rack(const struct cluster_view *view, const struct part 
 {
     struct rack best = {0};
     for (int32_t first = 0; first < view->n_nodes; first = rack_end(view, first)) {
-        const struct rack rack = look_at(view, first, part, n, placement);
+        const struct rack rack = rack_at(view, first, part, n, placement);
         const bool better = rack.n_parts == best.n_parts ? rack.left_milli < best.left_milli
                                                          : rack.n_parts > best.n_parts;
         if (rack.n_parts > 0 && better) best = rack;

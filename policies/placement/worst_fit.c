@@ -1,5 +1,5 @@
-/* Worst fit: the node on which the job leaves most, measured as in best fit; loads are kept even. A share goes to the
- * GPU with the most left. */
+/* Worst fit: the node on which the job leaves the most CPU and GPUs, measured as in best fit; this balances the load.
+ * A share of a GPU goes to the GPU with the most left. */
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 
@@ -12,5 +12,5 @@ static int32_t score(void *state, const struct cluster_view *view, int32_t node,
 }
 
 SCORED_PLACER(placement_worst_fit, score, .name = "worst-fit",
-              .summary = "the node with the most CPU and GPUs left after it, in steps of 1 %",
+              .summary = "node on which the job leaves the most CPU and GPUs, in steps of 1 %",
               .source = "folklore");

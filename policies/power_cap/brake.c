@@ -1,4 +1,4 @@
-/* Nothing but the power brake, as in a row without capping (POLCA's baseline "No-cap"). */
+/* The power brake alone, as in a row without capping (POLCA's baseline "No-cap"). */
 #include "policies/declared.h"
 #include "policies/power_cap/braking.h"
 
@@ -20,7 +20,7 @@ static int brake_decide(void *state, const struct power_view *view, struct power
 const struct power_capper power_cap_brake = {
     .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "brake",
-               .summary = "no capping; the power brake slows all GPUs down above the budget",
+               .summary = "no capping; above the budget the power brake slows all GPUs",
                .source = "Patel et al., POLCA, ASPLOS 2024, baseline No-cap",
                .params = brake_fields,
                .params_bytes = sizeof(struct brake),

@@ -13,3 +13,10 @@ bool braking_step(const struct braking *braking, const struct power_view *view, 
         power_plan_brake(plan, view, false, "power has fallen under the brake");
     return is_on || !power_group_is_settled(view, brake);
 }
+
+void power_plan_lock_once(const struct power_view *view, struct power_plan *plan, enum power_group group,
+                          double clock_hz, const char *reason)
+{
+    const struct power_setting setting = {.clock_hz = clock_hz};
+    if (!power_group_is_ordered(&view->groups[group], setting)) power_plan_lock(plan, group, clock_hz, reason);
+}

@@ -1,5 +1,5 @@
-/* The power brake, for policies that have one: it goes on above the budget, and off when power has fallen far enough.
- * Each power that it goes by is a share of the budget. */
+/* The power brake, shared by policies that use it: it engages above the budget and releases once power has fallen
+ * below a threshold. Both thresholds are shares of the budget. */
 #ifndef ORRERY_POLICIES_POWER_CAP_BRAKING_H
 #define ORRERY_POLICIES_POWER_CAP_BRAKING_H
 
@@ -16,20 +16,24 @@ struct braking {
         ROW_REAL("brake_off", braking.off_frac, DEFAULT("0.84"), WITHIN(0, 1e3),                                       \
                  "power over budget below which the brake releases")
 
-/* The reading over the budget. */
+/* The power reading as a share of the budget. */
 static inline double power_used_frac(const struct power_view *view)
 {
     return view->reading.mean_w / view->budget_w;
 }
 
-/* Whether all of the reading is of the time since the group's latest command took effect. */
+/* Whether the whole window of the reading lies after the effect of the group's latest command. */
 static inline bool power_group_is_settled(const struct power_view *view, const struct power_group_view *group)
 {
     return !group->in_flight && view->reading.from_ns >= group->effect_ns;
 }
 
-/* Pulls the brake or lets it go, never again while that is on its way. Returns whether it is on, or going on or off:
- * then readings tell nothing of what GPUs would draw without it. */
+/* Orders this clock (0: none) of a group, unless it is ordered already. */
+void power_plan_lock_once(const struct power_view *view, struct power_plan *plan, enum power_group group,
+                          double clock_hz, const char *reason);
+
+/* Engages or releases the brake, with one command in flight at a time. Returns whether the brake is engaged or
+ * changing: then readings do not show the power without it. */
 bool braking_step(const struct braking *braking, const struct power_view *view, struct power_plan *plan);
 
 #endif

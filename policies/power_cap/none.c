@@ -1,10 +1,10 @@
-/* No capping: GPUs draw what they draw. */
+/* No capping: neither clocks, nor power limits, nor the power brake. */
 #include "policies/declared.h"
 #include "sim/world/policy/power_cap.h"
 
 const struct power_capper power_cap_none = {
     .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "none",
-               .summary = "GPUs draw what they draw, the power brake included that no one pulls",
+               .summary = "no limits and no power brake",
                .source = "-"},
 };

@@ -53,7 +53,7 @@ static int polca_init(void *state, const void *params, struct diag *diag)
                       polca->params.t1_frac, polca->params.t2_frac);
 }
 
-/* What a group is locked at; 0: free. */
+/* The clock at which a group is locked; 0: not locked. */
 static double clock_at(const struct polca *polca, enum power_group group, enum polca_level level)
 {
     const struct polca_params *params = &polca->params;
@@ -87,9 +87,7 @@ static int polca_decide(void *state, const struct power_view *view, struct power
     polca->level = level_after(polca, view, braking_step(&polca->params.braking, view, plan));
     for (int i = 0; i < POWER_GROUPS; i++) {
         const enum power_group group = (enum power_group)i;
-        const double clock_hz = clock_at(polca, group, polca->level);
-        if (!power_group_is_ordered(&view->groups[group], (struct power_setting){.clock_hz = clock_hz}))
-            power_plan_lock(plan, group, clock_hz, reasons[polca->level]);
+        power_plan_lock_once(view, plan, group, clock_at(polca, group, polca->level), reasons[polca->level]);
     }
     return 0;
 }
@@ -97,7 +95,7 @@ static int polca_decide(void *state, const struct power_view *view, struct power
 const struct power_capper power_cap_polca = {
     .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "polca",
-               .summary = "two thresholds: lower clocks for low priority first, then for high priority, then the brake",
+               .summary = "two thresholds: lower clocks for low priority, then for high priority, then the brake",
                .source = "Patel et al., POLCA, ASPLOS 2024",
                .params = polca_fields,
                .params_bytes = sizeof(struct polca_params),

@@ -1,5 +1,5 @@
 /* One threshold: above it a group of GPUs is locked at a lower clock, until power has fallen some way below (POLCA's
- * baselines on low priority only, and on all). The brake is the last resort. */
+ * baselines on low priority only, and on all work). The brake is the last resort. */
 #include "policies/declared.h"
 #include "policies/power_cap/braking.h"
 
@@ -23,13 +23,6 @@ static const struct config_field single_threshold_fields[] = {
     {0}};
 #undef ROW_OF
 
-static void set(const struct power_view *view, struct power_plan *plan, enum power_group group, double clock_hz,
-                const char *reason)
-{
-    const struct power_setting setting = {.clock_hz = clock_hz};
-    if (!power_group_is_ordered(&view->groups[group], setting)) power_plan_lock(plan, group, clock_hz, reason);
-}
-
 static int single_threshold_decide(void *state, const struct power_view *view, struct power_plan *plan)
 {
     const struct single_threshold *capper = state;
@@ -38,15 +31,15 @@ static int single_threshold_decide(void *state, const struct power_view *view, s
     const bool above = used > capper->threshold_frac;
     const bool below = used < capper->threshold_frac - capper->hysteresis_frac && !is_braking;
     for (int group = POWER_LOW; group <= (capper->on == 0 ? POWER_LOW : POWER_HIGH) && (above || below); group++)
-        set(view, plan, (enum power_group)group, above ? capper->clock_hz : 0.0,
-            above ? "power is above the threshold" : "power has fallen below the threshold");
+        power_plan_lock_once(view, plan, (enum power_group)group, above ? capper->clock_hz : 0.0,
+                             above ? "power is above the threshold" : "power has fallen below the threshold");
     return 0;
 }
 
 const struct power_capper power_cap_single_threshold = {
     .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "single-threshold",
-               .summary = "above a threshold a lower clock, for low priority or for all",
+               .summary = "above a threshold, a lower clock for low priority or for all work",
                .source = "Patel et al., POLCA, ASPLOS 2024, baselines 1-Thresh-Low-Pri and 1-Thresh-All",
                .params = single_threshold_fields,
                .params_bytes = sizeof(struct single_threshold),

@@ -1,4 +1,4 @@
-/* A power limit of each GPU that stands from the beginning. */
+/* A fixed power limit of each GPU. */
 #include "policies/declared.h"
 #include "sim/world/policy/power_cap.h"
 
@@ -28,7 +28,7 @@ static int static_cap_setup(void *state, const struct power_view *view, struct p
 const struct power_capper power_cap_static_cap = {
     .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "static-cap",
-               .summary = "a power limit of each GPU, all the time",
+               .summary = "fixed power limit of each GPU",
                .source = "nvidia-smi -pl; as HHcap in Patel et al., Splitwise, ISCA 2024",
                .params = static_cap_fields,
                .params_bytes = sizeof(struct static_cap),

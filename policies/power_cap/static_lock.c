@@ -1,4 +1,4 @@
-/* A lock of the SM clock that stands from the beginning. */
+/* A fixed lock of the SM clock. */
 #include "policies/declared.h"
 #include "sim/world/policy/power_cap.h"
 
@@ -28,7 +28,7 @@ static int static_lock_setup(void *state, const struct power_view *view, struct 
 const struct power_capper power_cap_static_lock = {
     .policy = {POLICY_HEAD(power_capper, POLICY_POWER_CAP),
                .name = "static-lock",
-               .summary = "a lock of the SM clock, all the time",
+               .summary = "fixed lock of the SM clock",
                .source = "nvidia-smi -lgc; Patel et al., POLCA, ASPLOS 2024, frequency locking",
                .params = static_lock_fields,
                .params_bytes = sizeof(struct static_lock),

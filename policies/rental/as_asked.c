@@ -1,12 +1,12 @@
-/* Each job rents on arrival the GPUs that it asks for, of the offer on which its work costs least, and returns them
- * when it is done. */
+/* As asked: each job rents on arrival the GPUs that it requests, on the offer where its work costs least, and returns
+ * them when it finishes. */
 #include "policies/declared.h"
 #include "sim/world/policy/rental.h"
 
 #include <math.h>
 #include <string.h>
 
-/* How fast one GPU of an offer is for jobs of this type, or of type "default"; 1 where the scenario does not say. */
+/* Speed of one GPU of an offer for jobs of this type, or of type "default"; 1 if the scenario names neither. */
 static double speed_on(const struct market_view *view, const char *type, int32_t offer)
 {
     double speed = 1.0;
@@ -36,7 +36,7 @@ static int rent(void *state, const struct market_view *view, const struct job_vi
 const struct renter rental_as_asked = {
     .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "as-asked",
-               .summary = "each job rents what it asks for, where its work costs least, and returns it when done",
+               .summary = "each job rents the GPUs it requests where its work costs least, and returns them when done",
                .source = "pay as you go",
                .state_bytes = 1},
     .rent = rent,

@@ -1,4 +1,4 @@
-/* The fleet of a service that is cheapest of those with one type of GPUs: what mixed fleets are compared with. */
+/* The cheapest fleet of a service with one type of GPU: the baseline of mixed fleets. */
 #include "policies/declared.h"
 #include "policies/rental/fleet_params.h"
 
@@ -10,7 +10,7 @@ static int fleet(void *state, const struct market_view *view, struct fleet_plan 
 const struct renter rental_cheapest_single_type = {
     .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "cheapest-single-type",
-               .summary = "the cheapest fleet of one GPU type that serves a mix of requests",
+               .summary = "cheapest fleet of one GPU type that serves a mix of requests",
                .source = "the baseline of Mélange, arXiv 2404.14527",
                .params = fleet_params_fields,
                .params_bytes = sizeof(struct fleet_params),

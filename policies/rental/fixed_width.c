@@ -1,10 +1,9 @@
-/* Each job rents on arrival as many GPUs as its type should have, keeps them until it is done, and never queues: the
- * policy of least mean response time among all whose mean bill stays within a budget. policies/rental/widths.h has
- * the optimum.
+/* Fixed width: each job rents on arrival the number of GPUs that is optimal for its type, keeps them until it
+ * finishes, and never queues. Among all policies whose mean bill stays within a budget, this one has the least mean
+ * response time. policies/rental/widths.h has the optimum.
  *
- * It needs to know how often jobs of each type come and how large they are on average, no more: neither sizes of
- * jobs, nor how many there are. A type that "classes" leaves out gets the width of the price that the others come
- * to. */
+ * The policy knows the arrival rate and the mean size of the jobs of each type, but neither sizes of single jobs nor
+ * their number. A type that "classes" omits gets the width at the common price of the others. */
 #include "policies/declared.h"
 #include "policies/rental/widths.h"
 
@@ -18,7 +17,7 @@
 
 /* An entry of "classes". */
 struct class_params {
-    const char *name; /* its key: a type of jobs */
+    const char *name; /* key: a type of jobs */
     double rate_per_s, size_s, weight;
     double width; /* NAN: the optimum */
 };
@@ -35,8 +34,8 @@ struct state {
     int n;                        /* types of jobs */
     struct width_class *classes;  /* [n] */
     struct width_option *options; /* [n][offers] */
-    int32_t *offers;              /* ...: which offer an option is */
-    struct width_choice *choices; /* [n]; width 0: what the job asks for */
+    int32_t *offers;              /* [n][offers]: the offer of an option */
+    struct width_choice *choices; /* [n]; width 0: the GPUs that the job requests */
 };
 
 static void fini(void *state)
@@ -77,7 +76,7 @@ static int alloc(struct state *own, const struct market_view *view)
                                                                                                        : SIM_E_NOMEM;
 }
 
-/* The offers that jobs of a type can run on. */
+/* Lists the offers that jobs of a type can run on. Returns their number. */
 static int fill_options(struct state *own, const struct market_view *view, int type)
 {
     const int first = type * view->n_offers;
@@ -108,7 +107,7 @@ static void fill_class(struct state *own, const struct market_view *view, int ty
                                               .options = &own->options[type * view->n_offers]};
 }
 
-/* Types whose width the scenario does not give. */
+/* The number of types whose width the scenario omits. */
 static int n_open(const struct params *params, const struct market_view *view)
 {
     int n = 0;
@@ -124,14 +123,14 @@ static bool needs_optimum(const struct params *params, const struct market_view 
     return n_open(params, view) > 0;
 }
 
-/* Widths stay what they were before the run. */
+/* Widths do not change during the run. */
 static void warn_of_changes(const struct params *params, const struct market_view *view, struct diag *diag)
 {
     if (isnan(params->budget_usd_per_h) || !needs_optimum(params, view)) return;
     for (int32_t i = 0; i < view->n_offers; i++)
         if (view->offers[i].changes_price)
             diag_warning(diag, "market.renting.budget", "give a \"budget_gpus\", or leave out the \"price_changes\"",
-                         "the price of offer '%s' changes, but the budget is kept to at the prices of 0 s only",
+                         "the price of offer '%s' changes, but widths keep to the budget at the prices of 0 s only",
                          view->offers[i].name);
 }
 
@@ -144,14 +143,13 @@ static int check_classes(const struct params *params, const struct market_view *
                               "class '%s' is no type of jobs", of->name);
     if (params->classes.n == 0)
         diag_warning(diag, "market.renting", "add \"classes\" with rates and mean sizes, and a budget",
-                     "no classes of jobs: every job rents what it asks for");
+                     "no classes of jobs: every job rents the GPUs that it requests");
     else if (needs_optimum(params, view) && n_open(params, view) < view->n_job_types)
         return diag_error(diag, SIM_E_CONFIG, "market.renting.classes", "give every class a \"width\", or none",
-                          "widths that are given and optimal ones beside them would not keep to one budget");
+                          "given and optimal widths together would not keep to one budget");
     else if (needs_optimum(params, view) && isnan(params->budget_gpus) == isnan(params->budget_usd_per_h))
-        return diag_error(
-            diag, SIM_E_CONFIG, "market.renting", "add \"budget_gpus\": 64, or \"budget\": \"$100/h\"",
-            "the optimal widths need either a number of GPUs or a bill that they should come to on average");
+        return diag_error(diag, SIM_E_CONFIG, "market.renting", "add \"budget_gpus\": 64, or \"budget\": \"$100/h\"",
+                          "the optimal widths need either a mean number of GPUs or a mean bill");
     return 0;
 }
 
@@ -167,7 +165,7 @@ static int solve(struct state *own, struct diag *diag)
                       by_gpus ? "" : "$", problem.budget, by_gpus ? " GPUs" : "/h", plan.least);
 }
 
-/* Widths that the scenario gives. */
+/* Applies the widths that the scenario gives. */
 static void override(struct state *own, const struct market_view *view)
 {
     for (int i = 0; i < own->n; i++) {

@@ -50,7 +50,7 @@ static int check(const struct fleet_params *params, struct diag *diag)
     return 0;
 }
 
-/* Arrays of one problem, in one block. */
+/* Arrays of one problem, the doubles in one block. */
 struct arrays {
     double *usd_per_h, *most, *rate_per_s, *max_per_s;
     int64_t *replicas;
@@ -99,18 +99,18 @@ static int apply(const struct fleet_params *params, const struct arrays *arrays,
     return code;
 }
 
-static int judge(enum lp_outcome outcome, struct diag *diag)
+static int report_outcome(enum lp_outcome outcome, struct diag *diag)
 {
     switch (outcome) {
     case LP_OPTIMAL: return 0;
     case LP_FEASIBLE:
         diag_warning(diag, "market.renting", "fewer 'slices' are faster",
-                     "the cheapest fleet that was found may not be the cheapest");
+                     "the search ended early: a cheaper fleet may exist");
         return 0;
     case LP_FAILED: return SIM_E_NOMEM;
     case LP_GAVE_UP:
         return diag_error(diag, SIM_E_CONFIG, "market.renting", "take fewer 'slices', 'buckets' or 'kinds'",
-                          "no fleet was found before the search for one ended; there may be one");
+                          "the search ended before it found a fleet; there may be one");
     case LP_INFEASIBLE:
     case LP_UNBOUNDED: break;
     }
@@ -135,7 +135,7 @@ static int plan_with(const struct fleet_params *params, const struct market_view
                                             .rate_per_s = arrays->rate_per_s,
                                             .max_per_s = arrays->max_per_s};
     struct melange_fleet fleet = {.gpus = arrays->replicas};
-    code = judge(solve(&problem, &fleet), diag);
+    code = report_outcome(solve(&problem, &fleet), diag);
     return code != 0 ? code : apply(params, arrays, plan);
 }
 
@@ -145,7 +145,7 @@ int fleet_params_plan(const struct fleet_params *params, const struct market_vie
     struct arrays arrays = {0};
     if (params->kinds.n == 0) {
         diag_warning(diag, "market.renting", "add \"kinds\", \"buckets\" and a \"rate\"",
-                     "nothing to plan a fleet of: services keep their replicas");
+                     "no fleet to plan: services keep their replicas");
         return 0;
     }
     int code = check(params, diag);

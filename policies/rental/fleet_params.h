@@ -1,5 +1,5 @@
-/* What the policies that plan a fleet for a service are told: the requests, by buckets of lengths, and what each kind
- * of GPUs can take of them. Shared by these policies. */
+/* Parameters of the policies that plan a fleet for a service: the requests by buckets of lengths, and the throughput
+ * of each kind of GPU. */
 #ifndef ORRERY_POLICIES_RENTAL_FLEET_PARAMS_H
 #define ORRERY_POLICIES_RENTAL_FLEET_PARAMS_H
 
@@ -7,10 +7,10 @@
 #include "sim/core/config/config.h"
 #include "sim/world/policy/rental.h"
 
-/* An entry of "kinds": replicas of one pool. */
+/* An entry of "kinds": the replicas of one pool. */
 struct fleet_kind {
-    const char *name;  /* its key: of the pool */
-    const char *offer; /* NULL: of the same name */
+    const char *name;  /* key: name of the pool */
+    const char *offer; /* NULL: the offer named like the pool */
     int64_t gpus;      /* of each replica */
     struct config_list max_per_s; /* double, by bucket */
 };
@@ -27,7 +27,7 @@ extern const struct config_field fleet_params_fields[];
 
 typedef enum lp_outcome fleet_solver(const struct melange_problem *problem, struct melange_fleet *fleet);
 
-/* Lets `solve` plan, and sets the replicas of each pool. Returns 0 or a negative code with findings. */
+/* Plans the fleet with `solve` and sets the replicas of each pool. Returns 0 or a negative code with findings. */
 int fleet_params_plan(const struct fleet_params *params, const struct market_view *view, struct fleet_plan *plan,
                       fleet_solver *solve, struct diag *diag);
 

@@ -1,5 +1,5 @@
-/* The fleet of a service that is cheapest for its mix of request lengths, chosen before the run: Mélange's integer
- * program. What GPUs of each kind can take is measured beforehand; requests are not routed by their lengths, as
+/* Mélange's integer program: the fleet of a service that is cheapest for its mix of request lengths, chosen before the
+ * run. The throughput of each kind of GPU is measured beforehand. Requests are not routed by their lengths, as
  * Mélange's balancer does. */
 #include "policies/declared.h"
 #include "policies/rental/fleet_params.h"
@@ -12,7 +12,7 @@ static int fleet(void *state, const struct market_view *view, struct fleet_plan 
 const struct renter rental_melange = {
     .policy = {POLICY_HEAD(renter, POLICY_RENTAL),
                .name = "melange",
-               .summary = "the cheapest mix of GPU types that serves a mix of requests, by an integer program",
+               .summary = "cheapest mix of GPU types that serves a mix of requests, by an integer program",
                .source = "Mélange, arXiv 2404.14527",
                .params = fleet_params_fields,
                .params_bytes = sizeof(struct fleet_params),

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Within them the program of 60 buckets and 4 kinds either ends or is within a GPU's price of its optimum. */
+/* With this limit the program of 60 buckets and 4 kinds either ends or is within a GPU's price of its optimum. */
 static const int64_t MOST_NODES = 20000;
 
 /* Columns: the GPUs of each kind, then the slices of each bucket on each kind. Rows: no kind is overloaded; all
@@ -23,7 +23,7 @@ static int slices_column(const struct melange_problem *problem, int bucket, int 
     return problem->kinds + bucket * problem->kinds + kind;
 }
 
-/* One block of each sort of number. */
+/* One block of each type of number. */
 static bool program_alloc(struct program *program, const struct melange_problem *problem)
 {
     const size_t kinds = (size_t)problem->kinds, buckets = (size_t)problem->buckets;
@@ -119,7 +119,7 @@ enum lp_outcome melange_solve(const struct melange_problem *problem, struct mela
     return outcome;
 }
 
-/* GPUs of one kind that serve all buckets; INFINITY: it cannot. Slices do not matter here. */
+/* GPUs of one kind that serve all buckets; INFINITY: the kind cannot. Slices do not matter here. */
 static double gpus_of_kind(const struct melange_problem *problem, int kind)
 {
     double load = 0.0;

@@ -1,10 +1,10 @@
 /* The cheapest mix of GPUs that serves a mix of requests: the integer program of Mélange (arXiv 2404.14527). Requests
- * are sorted into buckets by their lengths, each bucket is cut into slices of equal rate, every slice goes to one
- * kind of GPUs, and a GPU can take as much as it is not overloaded by: of bucket b it takes max_per_s of requests per
- * second when it serves nothing else, and loads add up.
+ * are sorted into buckets by their lengths, and each bucket is cut into slices of equal rate. Every slice goes to one
+ * kind of GPU. A GPU serves max_per_s of bucket b if it serves nothing else. Its loads, as fractions of these limits,
+ * add up to at most 1.
  *
- * Slices of a bucket are alike, so the program counts them; that has the optima of one with a binary for each. Leaves
- * out how requests of different lengths slow each other down on one GPU. */
+ * Slices of a bucket are alike, so the program counts them. Its optima are those of a program with one binary per
+ * slice. The program ignores how requests of different lengths slow each other down on one GPU. */
 #ifndef ORRERY_POLICIES_RENTAL_MELANGE_FLEET_H
 #define ORRERY_POLICIES_RENTAL_MELANGE_FLEET_H
 
@@ -15,20 +15,20 @@
 struct melange_problem {
     int kinds, buckets;
     int64_t slices;           /* of each bucket, 1 .. 1000 */
-    const double *usd_per_h;  /* [kinds] of one GPU */
-    const double *most_gpus;  /* [kinds] that can be rented; INFINITY: no limit */
-    const double *rate_per_s; /* [buckets] of requests */
-    const double *max_per_s;  /* [kinds][buckets]; 0: this kind cannot serve them */
+    const double *usd_per_h;  /* [kinds] price of one GPU */
+    const double *most_gpus;  /* [kinds] GPUs that can be rented; INFINITY: no limit */
+    const double *rate_per_s; /* [buckets] rate of requests */
+    const double *max_per_s;  /* [kinds][buckets]; 0: the kind cannot serve them */
 };
 
 struct melange_fleet {
     double usd_per_h;
     int64_t *gpus;  /* [kinds] */
-    double *shares; /* [buckets][kinds] of a bucket's requests; NULL: not wanted */
+    double *shares; /* [buckets][kinds] share of a bucket's requests; NULL: not wanted */
 };
 
-/* The cheapest fleet of all kinds, and of the one kind that serves everything at the least cost: the first of equals.
- * LP_FEASIBLE: the cheapest that was found within the limit of nodes. LP_FAILED: out of memory. */
+/* The cheapest fleet of all kinds, and of the cheapest single kind that serves everything, the first of equals.
+ * LP_FEASIBLE: the cheapest found within the limit of nodes. LP_FAILED: out of memory. */
 enum lp_outcome melange_solve(const struct melange_problem *problem, struct melange_fleet *fleet);
 enum lp_outcome melange_single_kind(const struct melange_problem *problem, struct melange_fleet *fleet);
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* s / s' of the laws that have a derivative. */
+/* s / s', for the laws that have a derivative. */
 static double over_slope(const struct speedup *speedup, double gpus)
 {
     const double f = speedup->parallel_frac;
@@ -15,7 +15,7 @@ static double over_slope(const struct speedup *speedup, double gpus)
     return gpus;
 }
 
-/* Without start-up: s/s' - k = h. */
+/* The width without start-up: s/s' - k = h. */
 static double closed_form(const struct speedup *speedup, double h)
 {
     const double f = speedup->parallel_frac, p = speedup->exponent;
@@ -28,7 +28,7 @@ static double closed_form(const struct speedup *speedup, double h)
     return h > 0.0 ? (double)INFINITY : 0.0;
 }
 
-/* How far k is beyond the best one: (s/s') (1 + start-up s/size) - k - h, which rises with k. */
+/* The excess of k over the best width: (s/s') (1 + start-up s/size) - k - h, which rises with k. */
 static double beyond(const struct width_class *of, const struct width_option *option, double h, double gpus)
 {
     const double share = option->start_up_s * option->speed * speedup_at(&option->speedup, gpus) / of->size;
@@ -46,7 +46,7 @@ static double between(const struct width_class *of, const struct width_option *o
     return low;
 }
 
-/* The best width on one kind of GPUs, as a real number; never asked of a table. */
+/* The best width on one kind of GPU, as a real number. Never called for a table. */
 static double smooth_width(const struct width_class *of, const struct width_option *option, double price)
 {
     const double h = of->weight * price / option->price;
@@ -60,7 +60,7 @@ double width_time_s(const struct width_class *of, struct width width)
     return of->size / (option->speed * speedup_at(&option->speedup, width.gpus)) + option->start_up_s;
 }
 
-/* Of that time, what is paid. */
+/* The paid part of that time. */
 static double paid_time_s(const struct width_class *of, struct width width)
 {
     const struct width_option *option = &of->options[width.option];
@@ -78,7 +78,7 @@ struct search {
     double price;
     bool whole;
     struct width best;
-    double value, time_s; /* of the best; INFINITY before the first */
+    double value, time_s; /* of the best; INFINITY before the first candidate */
 };
 
 static void consider(struct search *search, struct width width)
@@ -116,7 +116,7 @@ struct width width_at_price(const struct width_class *of, double price, bool who
     return search.best;
 }
 
-/* Mean that is paid for a class. */
+/* Mean spending on a class. */
 static double paid(const struct width_class *of, struct width width)
 {
     return of->rate_per_s * of->options[width.option].price * width.gpus * paid_time_s(of, width);
@@ -156,8 +156,7 @@ static bool is_one_width(struct width a, struct width b)
     return a.option == b.option && fabs(a.gpus - b.gpus) <= 1e-9 * b.gpus;
 }
 
-/* Around the price at which the budget is spent the classes go from low to high one after the other; the last one in
- * part. */
+/* At the price where the budget is spent, classes move from low to high one after the other, the last one in part. */
 static void fill(const struct widths_problem *problem, double low, double high, struct width_choice *choices)
 {
     double room = problem->budget - paid_at(problem, low);
@@ -174,7 +173,7 @@ static void fill(const struct widths_problem *problem, double low, double high, 
     }
 }
 
-/* Rounding: what a budget that is met exactly may seem to lack. */
+/* Relative rounding error allowed when the budget just suffices. */
 static const double SLACK = 1e-12;
 static const double DEAREST = 1e18;
 

@@ -1,14 +1,14 @@
-/* On how many GPUs to run each class of jobs when GPUs are rented and a budget holds in the long run: the fixed-width
+/* The number of GPUs for each class of jobs when GPUs are rented and a budget holds in the long run: the fixed-width
  * policy of "How to Rent GPUs on a Budget" (arXiv 2406.15560). A job of class i gets its width on arrival, keeps it
- * until it is done and never queues; no other policy within the budget has a lower mean response time.
+ * until it finishes, and never queues. No other policy within the budget has a lower mean response time.
  *
- * One price h for all classes: each minimises (weight h + c k) (size / s(k) + start-up) over its kinds of GPUs (c:
- * what one costs) and its widths k, and h rises until the budget is spent. Smooth laws have closed forms. Tables of
- * speedups and whole GPUs leave a jump at the last price: at most one class mixes two widths, next to each other on
+ * All classes share one price h. Each class minimises (weight h + c k) (size / s(k) + start-up) over its kinds of GPUs
+ * (c: price of one GPU) and its widths k. The price h rises until the budget is spent. Smooth laws have closed forms.
+ * Tables of speedups and whole GPUs leave a jump at the last price: at most one class mixes two widths, neighbours on
  * the concave hull.
  *
- * Leaves out limits of supply, billing by quanta, and, where GPUs start up, widths between the points of a table,
- * which may then be better than both by some 1e-4. */
+ * Left out: limits of supply, billing by quanta, and, if GPUs start up, widths between the points of a table. These
+ * may then be better than both neighbours by about 1e-4. */
 #ifndef ORRERY_POLICIES_RENTAL_WIDTHS_H
 #define ORRERY_POLICIES_RENTAL_WIDTHS_H
 
@@ -16,20 +16,20 @@
 
 #include <stdbool.h>
 
-/* A kind of GPUs that jobs of a class may run on. */
+/* A kind of GPU on which jobs of a class may run. */
 struct width_option {
     struct speedup speedup;
-    double speed; /* of one of these GPUs, in work per second */
-    double price; /* of one of these GPUs, in the unit of the budget; above 0 */
-    double start_up_s;     /* a job's GPUs start up for so long before it runs */
+    double speed; /* of one GPU, in work per second */
+    double price; /* of one GPU, in the unit of the budget; above 0 */
+    double start_up_s;     /* from the job's arrival until it runs */
     bool pays_start_up;
 };
 
 struct width_class {
     double rate_per_s; /* of arrivals */
     double size;       /* mean work of a job */
-    double weight;     /* of its jobs' time in what is minimised; above 0 */
-    double most_gpus;  /* no job gets more; at least 1 */
+    double weight;     /* of its jobs' response time in the mean to minimise; above 0 */
+    double most_gpus;  /* largest width of a job; at least 1 */
     int n_options;     /* at least one */
     const struct width_option *options;
 };
@@ -39,7 +39,7 @@ struct width {
     double gpus;
 };
 
-/* A job gets `high` with probability high_frac, else `low`. Both are the same in all classes but one. */
+/* A job gets `high` with probability high_frac, else `low`. In all classes but one, both are equal. */
 struct width_choice {
     struct width low, high;
     double high_frac;
@@ -48,32 +48,32 @@ struct width_choice {
 struct widths_problem {
     int n;
     const struct width_class *classes;
-    double budget; /* mean of what is paid: of GPUs, where one costs 1 */
+    double budget; /* mean spending, or the mean number of GPUs if each costs 1 */
     bool whole;    /* whole GPUs only */
 };
 
 struct widths_plan {
-    double price;                 /* h: the budget that a job's presence is worth */
-    double spent;                 /* mean; below the budget only where every class has its widest */
-    double least;                 /* mean that is paid with the cheapest widths: less is no budget */
-    double jobs_in_system;        /* mean; over the sum of the rates it is the mean response time */
-    /* of what is paid at a moment, with Poisson arrivals: the classes are M/G/inf queues */
+    double price;                 /* h: the spending that one job less in the system is worth */
+    double spent;                 /* mean; below the budget only if every class has its widest */
+    double least;                 /* mean with the cheapest widths: the smallest feasible budget */
+    double jobs_in_system;        /* mean; divided by the sum of the rates: the mean response time */
+    /* variance of the momentary spending with Poisson arrivals: the classes are M/G/inf queues */
     double spent_variance;
 };
 
-/* The width of one class at price h: what minimises (weight h + price k) (size / s(k) + start_up_s), where start-up
- * that is not paid for is in the jobs' time only. Of equals the first option and the smaller width. */
+/* The width of one class at price h. It minimises (weight h + price k) (size / s(k) + start_up_s); start-up that is
+ * not paid counts in the jobs' time only. Among equals the first option and the smaller width win. */
 struct width width_at_price(const struct width_class *of, double price, bool whole);
 
-/* Mean response time of a job with this width, and of one with this choice. */
+/* Mean response time of a job with this width, and of a job with this choice. */
 double width_time_s(const struct width_class *of, struct width width);
 double width_choice_time_s(const struct width_class *of, const struct width_choice *choice);
 
-/* Fills choices [problem->n] and the plan. False: even the cheapest widths cost more than the budget (plan->least
- * says how much). */
+/* Fills choices [problem->n] and the plan. False: even the cheapest widths exceed the budget, and plan->least is their
+ * cost. */
 bool widths_solve(const struct widths_problem *problem, struct width_choice *choices, struct widths_plan *plan);
 
-/* What these choices come to; price stays 0. */
+/* The plan that results from these choices; its price stays 0. */
 struct widths_plan widths_account(const struct widths_problem *problem, const struct width_choice *choices);
 
 #endif

@@ -1,11 +1,11 @@
-/* Everything for one: all GPUs go to the job that would be done first with them, however many it asked for (SRPT with
- * the cluster as its one server). With linear speedup no policy has a smaller mean response time (Schrage 1968); with
- * a concave one most of the GPUs are wasted, which is why one compares with it. */
+/* All to shortest: all GPUs go to the job that would finish first with them, whatever it requests (SRPT with the
+ * cluster as the single server). With linear speedup no policy has a smaller mean response time (Schrage 1968). With
+ * concave speedup it wastes most of the GPUs, which makes it a baseline. */
 #include "policies/declared.h"
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"
 
-/* Seconds until it would be done on all GPUs; what it waits before it works counts as work. */
+/* Seconds until the job would finish on all GPUs. The delay before it works counts as work. */
 static double time_on_all_s(const struct cluster_view *view, const struct job_view *job)
 {
     double speed = job->state == JOB_RUNNING ? job->speed : 1;
@@ -36,7 +36,7 @@ static int shortest_decide(void *state, const struct cluster_view *view, struct 
 const struct scheduler scheduler_all_to_shortest = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "all-to-shortest",
-               .summary = "all GPUs to the job that would be done first with them; preemptive, knows the true run times",
+               .summary = "all GPUs to the job that would finish first with them; preemptive, knows the true run times",
                .source = "Schrage, Operations Research 16(3) (1968)",
                .oracle = ORACLE_DURATION,
                .state_bytes = sizeof(struct fluid),

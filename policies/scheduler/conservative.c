@@ -1,31 +1,30 @@
-/* Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every job gets, as it is submitted, a reservation for
- * the earliest time at which, by the users' estimates, there is room for it beside those that run and all
- * reservations before it. So nobody is held up by a job that came later, and with exact estimates nobody starts later
- * than promised.
+/* Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): at submission every job gets a reservation for the
+ * earliest time at which, by the users' estimates, it fits beside the running jobs and all earlier reservations. A
+ * later job never delays an earlier one, and with exact estimates no job starts later than promised.
  *
- * When a job ends before its estimate, the waiting ones are moved, in the order of submission and until none moves
- * any more, to the earliest time that leaves all other reservations where they are. A job that runs over its estimate
- * is taken to end now; when that kept a reservation from beginning, all are made anew, in the order of submission.
+ * When a job ends before its estimate, pending jobs move to the earliest time that leaves all other reservations in
+ * place, in order of submission, until none moves. A job that overruns its estimate counts as ending now. If that
+ * keeps a reservation from beginning, all reservations are recomputed in order of submission.
  *
- * Reservations count GPUs, not nodes. Every one is looked at whenever a job ends early, so a decision costs as much
- * as the queue is long, squared. */
+ * Reservations count GPUs, not nodes. Each early end examines every reservation, so a decision costs the square of the
+ * queue length. */
 #include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"
 #include "sim/world/policy/scheduler.h"
 
 struct reserved {
-    struct ranked by_age, by_start; /* while it waits */
-    sim_ns span_ns, from_ns, to_ns; /* what it takes, and when, also while it runs */
+    struct ranked by_age, by_start; /* while the job is pending */
+    sim_ns span_ns, from_ns, to_ns; /* reserved duration and times, also while the job runs */
 };
 
 struct conservative {
-    struct usage usage; /* of the running and all reservations */
+    struct usage usage; /* GPUs of running jobs and of all reservations */
     struct ranking by_age, by_start;
-    struct ranked_list arrivals; /* without a reservation so far */
+    struct ranked_list arrivals; /* jobs without a reservation yet */
     int64_t total_gpus;
-    bool may_come_earlier; /* room that was reserved has come free */
-    bool is_stale;         /* room that was reserved is held for longer */
+    bool may_come_earlier; /* reserved room was released early */
+    bool is_stale;         /* reserved room is held for longer */
     int code;             /* SIM_E_NOMEM once a job could not be kept */
 };
 
@@ -62,8 +61,7 @@ static void cancel(struct conservative *conservative, struct reserved *job)
     add_to_profile(conservative, job, -1);
 }
 
-/* Moves a job to the earliest time that leaves all other reservations where they are. Returns whether that is another
- * one. */
+/* Moves a reservation to the earliest time that leaves all others in place. Returns whether its time changed. */
 static bool move(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
 {
     sim_ns before_ns = job->from_ns;
@@ -73,7 +71,7 @@ static bool move(struct conservative *conservative, const struct cluster_view *v
     return job->from_ns != before_ns;
 }
 
-static void let_wait(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
+static void add_pending(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
 {
     job->span_ns = job_view_estimated_remaining_ns(view, job->by_age.job);
     ranking_add(&conservative->by_age, &job->by_age);
@@ -82,8 +80,8 @@ static void let_wait(struct conservative *conservative, const struct cluster_vie
     if (code < 0) conservative->code = code;
 }
 
-/* Gives back what is left of the time that was reserved for a job that ran. */
-static void give_back(struct conservative *conservative, struct reserved *job, sim_ns now_ns)
+/* Releases the rest of the time that was reserved for a job that ran. */
+static void release_rest(struct conservative *conservative, struct reserved *job, sim_ns now_ns)
 {
     if (job->to_ns <= now_ns) return;
     job->from_ns = now_ns;
@@ -91,13 +89,13 @@ static void give_back(struct conservative *conservative, struct reserved *job, s
     conservative->may_come_earlier = true;
 }
 
-/* The job runs, and will until its estimated end: as it was reserved, or, at another speed, for another time. */
+/* Reserves the GPUs of a running job until its estimated end, which its speed may have moved. */
 static void hold(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
 {
     sim_ns left_ns = job_view_estimated_remaining_ns(view, job->by_age.job), before_ns = job->to_ns;
     sim_ns to_ns = sim_ns_add(view->now_ns, left_ns);
     if (to_ns == before_ns || left_ns == 0) return;
-    give_back(conservative, job, view->now_ns);
+    release_rest(conservative, job, view->now_ns);
     job->from_ns = view->now_ns;
     job->to_ns = to_ns;
     add_to_profile(conservative, job, +1);
@@ -112,16 +110,16 @@ static void conservative_notify(void *state, const struct cluster_view *view, co
     if (note->event == JOB_EVENT_SUBMIT) {
         job->by_age = job->by_start = (struct ranked){.job = note->job, .gpus = note->job->gpus};
         job->by_age.rank.first = note->job->sequence;
-        let_wait(conservative, view, job);
+        add_pending(conservative, view, job);
     } else if (note->event == JOB_EVENT_START) {
         ranking_remove(&conservative->by_age, &job->by_age);
         ranking_remove(&conservative->by_start, &job->by_start);
         hold(conservative, view, job);
     } else if (note->event == JOB_EVENT_FINISH) {
-        give_back(conservative, job, view->now_ns);
+        release_rest(conservative, job, view->now_ns);
     } else if (note->event == JOB_EVENT_PREEMPT) {
-        give_back(conservative, job, view->now_ns);
-        let_wait(conservative, view, job);
+        release_rest(conservative, job, view->now_ns);
+        add_pending(conservative, view, job);
     } else {
         hold(conservative, view, job);
     }
@@ -146,7 +144,7 @@ static void cancel_all(struct conservative *conservative)
     }
 }
 
-/* Until nobody can come any earlier. */
+/* Repeats until no reservation moves. */
 static void move_all(struct conservative *conservative, const struct cluster_view *view)
 {
     bool moved = true;
@@ -164,7 +162,7 @@ static void place_arrivals(struct conservative *conservative, const struct clust
         move(conservative, view, reserved_of(conservative->arrivals.items[i]));
 }
 
-/* Starts those whose time has come, as far as they find room, and asks to be woken for the next one. */
+/* Starts jobs whose reservation begins, if they find room, and wakes for the next reservation. */
 static void start_due(struct conservative *conservative, const struct cluster_view *view, struct job_plan *plan)
 {
     const struct ranked *next = conservative->by_start.first;
@@ -179,11 +177,11 @@ static void start_due(struct conservative *conservative, const struct cluster_vi
 static int conservative_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct conservative *conservative = state;
-    bool anew = conservative->is_stale || conservative->total_gpus != view->total_gpus ||
-                is_overdue(conservative->by_start.first, view->now_ns);
+    bool all_anew = conservative->is_stale || conservative->total_gpus != view->total_gpus ||
+                    is_overdue(conservative->by_start.first, view->now_ns);
     usage_forget(&conservative->usage, view->now_ns);
-    if (anew) cancel_all(conservative);
-    if (anew || conservative->may_come_earlier)
+    if (all_anew) cancel_all(conservative);
+    if (all_anew || conservative->may_come_earlier)
         move_all(conservative, view);
     else
         place_arrivals(conservative, view);
@@ -197,7 +195,7 @@ static int conservative_decide(void *state, const struct cluster_view *view, str
 const struct scheduler scheduler_conservative = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "conservative",
-               .summary = "in the order of submission, with backfilling around a reservation for every job",
+               .summary = "order of submission, with backfilling around a reservation for every job",
                .source = "Mu'alem and Feitelson, IEEE TPDS 12(6) (2001)",
                .state_bytes = sizeof(struct conservative),
                .fini = conservative_fini},

@@ -1,23 +1,22 @@
-/* EASY backfilling (Lifka 1995): jobs start in the order of their submission. When the first of the queue does not
- * fit, it gets a reservation for the moment at which, by the users' estimates, enough GPUs are free; a job behind it
- * may start now if by its estimate it ends before that moment, or if it only needs GPUs that the first one will leave
- * over.
+/* EASY backfilling (Lifka 1995): jobs start in order of submission. If the first job of the queue does not fit, it
+ * gets a reservation for the time at which, by the users' estimates, enough GPUs are free. A later job may start now
+ * if by its estimate it ends before that time, or if it only needs GPUs that the first job leaves over.
  *
- * The reservation counts GPUs, not nodes. A job that runs over its estimate is taken to end now. */
+ * The reservation counts GPUs, not nodes. A job that overruns its estimate counts as ending now. */
 #include "policies/declared.h"
 #include "policies/scheduler/pending.h"
 #include "sim/world/policy/scheduler.h"
 
 struct easy {
-    struct pending pending; /* ranked by submission, the span is the estimate */
+    struct pending pending; /* ranked by submission; span_ns is the estimate */
     struct ranking running; /* ranked by estimated end */
     int code;
 };
 
-/* What the first of the queue is promised. */
+/* The reservation of the first job of the queue. */
 struct reservation {
-    sim_ns shadow_ns;   /* when it starts at the latest */
-    int64_t extra_gpus; /* that it leaves over then */
+    sim_ns shadow_ns;   /* when the job starts at the latest */
+    int64_t extra_gpus; /* GPUs that it leaves over then */
 };
 
 static void easy_fini(void *state)
@@ -25,7 +24,7 @@ static void easy_fini(void *state)
     pending_fini(&((struct easy *)state)->pending);
 }
 
-static void let_wait(struct easy *easy, const struct cluster_view *view, const struct job_view *job)
+static void add_pending(struct easy *easy, const struct cluster_view *view, const struct job_view *job)
 {
     struct ranked *ranked = job_view_slot(job);
     *ranked = (struct ranked){.job = job,
@@ -36,7 +35,7 @@ static void let_wait(struct easy *easy, const struct cluster_view *view, const s
     if (code < 0) easy->code = code;
 }
 
-static void let_run(struct easy *easy, const struct cluster_view *view, struct ranked *ranked)
+static void add_running(struct easy *easy, const struct cluster_view *view, struct ranked *ranked)
 {
     sim_ns left_ns = job_view_estimated_remaining_ns(view, ranked->job);
     ranked->rank = (struct rank){.first = sim_ns_add(view->now_ns, left_ns), .second = ranked->job->sequence};
@@ -52,9 +51,9 @@ static void easy_notify(void *state, const struct cluster_view *view, const stru
     else if (note->event != JOB_EVENT_SUBMIT)
         ranking_remove(&easy->running, ranked);
     if (note->job->state == JOB_PENDING)
-        let_wait(easy, view, note->job);
+        add_pending(easy, view, note->job);
     else if (note->job->state == JOB_RUNNING)
-        let_run(easy, view, ranked);
+        add_running(easy, view, ranked);
 }
 
 static struct reservation reserve(const struct easy *easy, const struct cluster_view *view, const struct job_view *job)
@@ -68,8 +67,8 @@ static struct reservation reserve(const struct easy *easy, const struct cluster_
     return (struct reservation){shadow_ns, spare + ranking_gpus_before(&easy->running, after)};
 }
 
-/* The oldest job that may start without breaking the promise. */
-static struct ranked *first_that_may(const struct pending *pending, const struct cluster_view *view,
+/* The oldest job that may start without delaying the reservation. */
+static struct ranked *first_backfill(const struct pending *pending, const struct cluster_view *view,
                                      const struct reservation *promise)
 {
     struct ranked *best = NULL;
@@ -88,7 +87,7 @@ static void backfill(struct easy *easy, const struct cluster_view *view, struct 
                      struct reservation *promise)
 {
     struct ranked *ranked;
-    while ((ranked = first_that_may(&easy->pending, view, promise)) != NULL) {
+    while ((ranked = first_backfill(&easy->pending, view, promise)) != NULL) {
         bool ends_before = ranked->span_ns <= promise->shadow_ns - view->now_ns;
         const char *reason = ends_before ? "backfilled: ends before the reservation"
                                          : "backfilled beside the reservation";
@@ -118,7 +117,7 @@ static int easy_decide(void *state, const struct cluster_view *view, struct job_
 const struct scheduler scheduler_easy = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "easy",
-               .summary = "in the order of submission, with backfilling around a reservation for the first",
+               .summary = "order of submission, with backfilling around a reservation for the first job",
                .source = "Lifka, The ANL/IBM SP scheduling system (JSSPP 1995)",
                .state_bytes = sizeof(struct easy),
                .fini = easy_fini},

@@ -1,6 +1,6 @@
-/* EQUI: every job in the system gets the same part of the GPUs. With linear speedup this is processor sharing; with
- * jobs of one concave speedup and exponential sizes its mean response time is the least of all that do not know the
- * sizes (Berg, Dorsman and Harchol-Balter 2018). */
+/* EQUI: every job in the system gets an equal part of the GPUs. With linear speedup this is processor sharing. For
+ * jobs with one concave speedup and exponential sizes it has the least mean response time of all policies that do not
+ * know the sizes (Berg, Dorsman and Harchol-Balter 2018). */
 #include "policies/declared.h"
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"
@@ -16,7 +16,7 @@ static int equi_decide(void *state, const struct cluster_view *view, struct job_
 const struct scheduler scheduler_equi = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "equi",
-               .summary = "the same part of the GPUs for every job, however many it asked for",
+               .summary = "an equal part of the GPUs for every job, whatever it requests",
                .source = "Berg, Dorsman and Harchol-Balter, POMACS 1(2) (2018)",
                .state_bytes = sizeof(struct fluid),
                .fini = fluid_fini},

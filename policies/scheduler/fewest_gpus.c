@@ -1,5 +1,5 @@
-/* Fewest GPUs first, the older of equals first, with preemption: a job's size is the number of GPUs it asks for, which
- * needs no estimate of its run time. */
+/* Fewest GPUs first, the older of equals first, with preemption. The size of a job is the number of GPUs that it
+ * requests, so no estimate of its run time is needed. */
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
 #include "sim/world/policy/scheduler.h"

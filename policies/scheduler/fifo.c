@@ -1,5 +1,5 @@
-/* First in, first out, strictly: jobs start in the order of their submission, and while the first of the queue does not
- * fit, nobody behind it starts. */
+/* First in, first out, strictly: jobs start in order of submission. While the first job of the queue does not fit, no
+ * other job starts. */
 #include "policies/declared.h"
 #include "sim/world/policy/scheduler.h"
 
@@ -16,7 +16,7 @@ static struct fifo_job *fifo_job_of(const struct job_view *job)
     return job_view_slot(job);
 }
 
-/* A job that lost its GPUs goes before all that were submitted after it. */
+/* A preempted job goes before all jobs submitted after it. */
 static void requeue(struct fifo *fifo, const struct job_view *job)
 {
     const struct job_view *before = NULL, *behind = fifo->head;
@@ -59,7 +59,7 @@ static int fifo_decide(void *state, const struct cluster_view *view, struct job_
 const struct scheduler scheduler_fifo = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "fifo",
-               .summary = "in the order of submission; the first that does not fit stops all behind it",
+               .summary = "order of submission; the first job that does not fit stops all behind it",
                .source = "folklore; Tiresias (NSDI 2019) simulator, fifo",
                .state_bytes = sizeof(struct fifo)},
     .job_bytes = sizeof(struct fifo_job),

@@ -1,9 +1,9 @@
-/* First in, first out with skipping, and jobs that move together: when GPUs have come back and no waiting job can use
- * them, running jobs that are slower for the distance between their GPUs (network_penalty) move to fewer nodes, the
- * oldest first, if each gets faster by `gain` at least. The migrations of Gandiva that undo fragmentation. After them
- * waiting jobs may find the nodes that they asked for.
+/* First in, first out with skipping and migration: when GPUs have become free that no pending job can use, running
+ * jobs slowed by the distance between their GPUs (network_penalty) migrate to fewer nodes. The oldest goes first, and
+ * each must get faster by at least `gain`. These are the migrations with which Gandiva undoes fragmentation.
+ * Afterwards pending jobs may find the nodes that they request.
  *
- * Leaves out whether a move pays: how long the job still has to run, and what restart.migrate costs it. */
+ * Left out: whether a migration pays, given the job's remaining run time and the cost of restart.migrate. */
 #include "policies/declared.h"
 #include "policies/scheduler/skipping.h"
 #include "sim/world/policy/scheduler.h"
@@ -14,7 +14,7 @@ struct migrate_params {
 
 struct migrate_job {
     struct ranked pending; /* first */
-    struct ranked apart;   /* while it runs and could be faster */
+    struct ranked apart;   /* while the job runs and could be faster */
     bool is_apart;
 };
 
@@ -22,7 +22,7 @@ struct migrate {
     struct skipping skipping; /* first */
     struct migrate_params params;
     struct ranking apart;
-    uint64_t looked_in; /* round of `skipping`: since then no GPUs have come back */
+    uint64_t tried_in; /* round of `skipping` in which migrations were last tried; no GPUs became free since */
 };
 
 #define ROW_OF struct migrate_params
@@ -38,7 +38,7 @@ static int migrate_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-static void note_apart(struct migrate *migrate, const struct cluster_view *view, const struct job_view *job)
+static void update_apart(struct migrate *migrate, const struct cluster_view *view, const struct job_view *job)
 {
     struct migrate_job *slot = job_view_slot(job);
     if (slot->is_apart) ranking_remove(&migrate->apart, &slot->apart);
@@ -51,11 +51,11 @@ static void note_apart(struct migrate *migrate, const struct cluster_view *view,
 static void migrate_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     skipping_notify(state, note, (struct rank){.first = note->job->sequence});
-    note_apart(state, view, note->job);
+    update_apart(state, view, note->job);
 }
 
-/* Whether any job moved. */
-static bool move_together(struct migrate *migrate, struct job_plan *plan)
+/* Returns whether any job migrated. */
+static bool migrate_apart(struct migrate *migrate, struct job_plan *plan)
 {
     bool has_moved = false;
     struct rank from = {0};
@@ -68,24 +68,24 @@ static bool move_together(struct migrate *migrate, struct job_plan *plan)
     return has_moved;
 }
 
-/* One that moves may make the room that another one before it did not find. */
+/* A migration may make room that an earlier job did not find, so the loop repeats. */
 static int migrate_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct migrate *migrate = state;
     int code = skipping_decide(&migrate->skipping, view, plan, "oldest that fits");
-    if (migrate->skipping.pending.round == migrate->looked_in) return code;
-    while (code == 0 && move_together(migrate, plan)) {
+    if (migrate->skipping.pending.round == migrate->tried_in) return code;
+    while (code == 0 && migrate_apart(migrate, plan)) {
         migrate->skipping.pending.round++;
         code = skipping_decide(&migrate->skipping, view, plan, "oldest that fits after others have moved");
     }
-    migrate->looked_in = migrate->skipping.pending.round;
+    migrate->tried_in = migrate->skipping.pending.round;
     return code;
 }
 
 const struct scheduler scheduler_fifo_migrate = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "fifo-migrate",
-               .summary = "in the order of submission with skipping; running jobs whose GPUs are apart move together",
+               .summary = "order of submission with skipping; running jobs on distant GPUs migrate to nearer ones",
                .source = "migration as in Xiao et al., Gandiva (OSDI 2018)",
                .params = migrate_fields,
                .params_bytes = sizeof(struct migrate_params),

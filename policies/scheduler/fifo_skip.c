@@ -1,5 +1,5 @@
-/* First in, first out with skipping: jobs start in the order of their submission, but one that does not fit holds
- * nobody up. Nothing is reserved, so wide jobs may wait for long. */
+/* First in, first out with skipping: jobs start in order of submission, and a job that does not fit delays no other
+ * job. Nothing is reserved, so wide jobs may wait long. */
 #include "policies/declared.h"
 #include "policies/scheduler/skipping.h"
 #include "sim/world/policy/scheduler.h"
@@ -18,7 +18,7 @@ static int fifo_skip_decide(void *state, const struct cluster_view *view, struct
 const struct scheduler scheduler_fifo_skip = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "fifo-skip",
-               .summary = "in the order of submission, skipping what does not fit",
+               .summary = "order of submission, skipping jobs that do not fit",
                .source = "Tiresias (NSDI 2019) simulator, fjf",
                .state_bytes = sizeof(struct skipping),
                .fini = skipping_fini},

@@ -28,7 +28,7 @@ static void take_out(struct fluid *fluid, const struct job_view *job)
 {
     size_t at = 0;
     while (at < fluid->n_all && fluid->jobs[at].job != job) at++;
-    if (at == fluid->n_all) return; /* out of memory when it came */
+    if (at == fluid->n_all) return; /* the list had no memory for it at submission */
     if (at < fluid->n) {
         fluid->jobs[at] = fluid->jobs[--fluid->n];
         at = fluid->n;
@@ -49,7 +49,7 @@ static int by_age(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Largest remainder of the part first, then age. `gpus` holds the part. */
+/* Largest remainder first, then age. The remainder is that of `gpus`. */
 static int by_remainder(const void *a, const void *b)
 {
     double x = ((const struct fluid_job *)a)->gpus, y = ((const struct fluid_job *)b)->gpus;
@@ -57,7 +57,7 @@ static int by_remainder(const void *a, const void *b)
     return rest_x != rest_y ? (rest_x < rest_y ? 1 : -1) : by_age(a, b);
 }
 
-/* Hamilton's method: every job its part rounded down, and one more for those with the largest remainders. */
+/* Hamilton's method: every part is rounded down, and the largest remainders get one GPU more. */
 static void round_to_whole(struct fluid *fluid, int64_t total_gpus)
 {
     qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_remainder);
@@ -91,7 +91,7 @@ static bool give(const struct fluid_job *job, double gpus, struct job_plan *plan
     return job_plan_start_as(plan, job->job, &(struct job_grant){.gpus = gpus}, "its part");
 }
 
-/* Where a placer places, to as much of its part as there is room for. Whether it did. */
+/* Starts or grows the job, on nodes to as much of its part as there is room for. Returns whether it did. */
 static bool grow(const struct fluid_job *job, bool is_placed, struct job_plan *plan)
 {
     const double held = job->job->state == JOB_RUNNING ? job->job->held_gpus : 0;
@@ -102,7 +102,7 @@ static bool grow(const struct fluid_job *job, bool is_placed, struct job_plan *p
     return false;
 }
 
-/* On nodes, one that moves may make the room that another one before it did not find. */
+/* A job that moves to other nodes may make room that an earlier job did not find. Returns whether any job grew. */
 static bool grow_all(const struct fluid *fluid, bool is_placed, struct job_plan *plan)
 {
     bool has_grown = false;

@@ -1,18 +1,18 @@
-/* Gandiva's time slicing and packing as Gavel's simulator has it: while the jobs present ask for no more GPUs than
- * there are, each of n jobs has the nth part of every node type. Else those not packed yet are drawn two by two, and
- * two of equal width become a pair that shares its GPUs; each of n pairs and left-over jobs then has the nth part.
- * Packing is by trial and error: at the next allocation a pair in which both together do less than one alone, and
- * every job that found no partner, is drawn anew.
+/* Gandiva's time slicing and packing as in Gavel's simulator. While the jobs in the system request no more GPUs than
+ * exist, each of n jobs has one nth of every node type. Otherwise unpacked jobs are drawn two by two, and two jobs of
+ * equal width become a pair that shares its GPUs. Each of the n pairs and single jobs then has one nth. Packing is by
+ * trial and error: the next allocation splits pairs that together do less than one job alone, and draws all single
+ * jobs again.
  *
- * How fast a packed job is, is its speed on half of its GPUs (jobs.types, speedup), whoever its partner. Where a
- * placer places whole GPUs, nothing is packed. Gandiva's migrations and affinities are left out. */
+ * The speed of a packed job is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is
+ * packed if a placer places whole GPUs. Gandiva's migrations and affinities are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 
-/* What both do together relative to each alone, on the node type where that is most. */
+/* Joint throughput of a pair relative to each job alone, on the node type where it is largest. */
 static double gain(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
 {
     double most = 0;
@@ -52,7 +52,7 @@ static void take_out(struct gavel_job **from, size_t *n, size_t at)
     for (size_t i = at; i < *n; i++) from[i] = from[i + 1];
 }
 
-/* As many draws as there are jobs at first. */
+/* As many draws as there are single jobs at first. */
 static void draw_pairs(struct rng *rng, struct gavel_job **single, size_t n)
 {
     for (size_t draws = n; n > 1 && draws > 0; draws--) {
@@ -66,7 +66,7 @@ static void draw_pairs(struct rng *rng, struct gavel_job **single, size_t n)
     }
 }
 
-/* Whoever is not in a pair of use. */
+/* Draws partners for all jobs without one. */
 static int pack(struct gavel_rounds *rounds, struct rng *random)
 {
     struct gavel_job **single = mem_zalloc(rounds->n, sizeof(struct gavel_job *));
@@ -128,7 +128,7 @@ static int gandiva_init(void *state, const void *params, struct diag *diag)
 const struct scheduler scheduler_gandiva = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gandiva",
-               .summary = "in rounds, equal parts for all; when they ask for too much, pairs of jobs share GPUs by trial and error",
+               .summary = "in rounds, equal parts for all; if requests exceed the GPUs, pairs of jobs share GPUs by trial and error",
                .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva",
                .params = gavel_rounds_fields,
                .params_bytes = sizeof(struct gavel_params),

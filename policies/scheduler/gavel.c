@@ -1,22 +1,21 @@
-/* Gavel (Narayanan et al., OSDI 2020): what share of its time each job has on GPUs of which type is the optimum of a
- * linear program, and rounds turn shares into what runs. Objectives, all heterogeneity-aware by the jobs' speeds on
- * each node type:
+/* Gavel (Narayanan et al., OSDI 2020): a linear program decides which share of its time each job spends on which GPU
+ * type, and rounds turn shares into running jobs. All objectives use the jobs' speeds on each node type:
  *
- *     las       the least normalised rate is largest, relative to `weights`: least attained service, max-min fairness
- *     makespan  the last one is done soonest
- *     ftf       the worst finish, relative to the one on an nth part of the cluster, is best: finish time fairness
- *     fifo      rates count more the earlier a job came
- *     cost      most work per dollar, each job's rate relative to its fastest type; with `slo` each job fast enough to
- *               be done within so many times its estimated run time, as long as all can be
+ *     las       maximise the least normalised rate, relative to `weights`: least attained service, max-min fairness
+ *     makespan  minimise the time at which the last job finishes
+ *     ftf       minimise the worst finish time relative to that on one nth of the cluster: finish time fairness
+ *     fifo      maximise the sum of rates, where earlier jobs count more
+ *     cost      maximise work per dollar, each job's rate relative to its fastest type; with `slo` each job is fast
+ *               enough to finish within `slo` times its estimated run time, as long as all jobs can
  *
- * An slo that all together cannot meet is left out of that allocation, a job past its own has none any more, and a
- * program that is not solved makes way for equal shares: all are warned of.
+ * If the jobs cannot meet their slo together, that allocation ignores it. A job past its own slo has none any more. If
+ * the LP solver fails, the allocation falls back to equal shares. The run warns of all three.
  *
- * With "aware": false all speeds count as 1, as a scheduler has it that knows of no GPU types; node types then
- * choose in turn.
+ * With "aware": false all speeds count as 1, as for a scheduler that knows no GPU types; node types then choose in
+ * turn.
  *
- * What jobs have left goes by the users' estimates. Packing, entities and their hierarchies, and estimated speeds
- * are left out. */
+ * Remaining work follows from the users' estimates. Packing, hierarchies of entities, and estimated speeds are left
+ * out. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_lp.h"
 #include "policies/scheduler/gavel_rounds.h"
@@ -52,16 +51,16 @@ struct gavel {
     struct gavel_rounds rounds;
     struct lp_params params;
     double price[GAVEL_TYPES];
-    bool *has_come;   /* [weights]: whether a job was of that type */
-    char unread[256]; /* what is warned of in the end */
+    bool *has_come;   /* [weights]: whether a job of that type has arrived */
+    char unread[256]; /* text of the warning at the end of the run */
     unsigned char common_states[GAVEL_TYPES + 3];
 };
 
-/* The jobs by kinds as a linear program wants them. */
+/* The jobs by kinds, as input of a linear program. */
 struct table {
     struct gavel_jobs jobs;
-    struct gavel_job **first; /* [kinds]: the oldest of each */
-    int *kind_of;             /* [n]: of each job; -1: it can run nowhere */
+    struct gavel_job **first; /* [kinds]: the oldest job of each */
+    int *kind_of;             /* [n]: kind of each job; -1: it can run nowhere */
     double *count, *width, *weight, *speed, *need, *left, *age, *alone, *x;
     unsigned char *states;
 };
@@ -105,7 +104,7 @@ static double weight_of(const struct gavel *gavel, const struct gavel_job *job)
     return 1;
 }
 
-/* The kind of a job of this width, weight and these speeds; kinds: there is none yet. */
+/* The kind of a job of this width, weight and these speeds; table->jobs.kinds: none yet. */
 static int find_kind(const struct table *table, double width, double weight, const double *speed)
 {
     const size_t bytes = (size_t)table->jobs.types * sizeof *speed;
@@ -117,7 +116,7 @@ static int find_kind(const struct table *table, double width, double weight, con
     return kind;
 }
 
-/* Those who are alike to least attained service are of one kind; to the other objectives each job is one of its own. */
+/* Jobs that are alike form one kind for least attained service. For other objectives each job is a kind of its own. */
 static void add_job(struct table *table, const struct gavel *gavel, size_t at)
 {
     const struct gavel_rounds *rounds = &gavel->rounds;
@@ -148,10 +147,10 @@ static double left_s(const struct gavel *gavel, const struct cluster_view *view,
 {
     const double left = sim_s_from_ns(job_view_estimated_remaining_ns(view, job->view));
     const double work = job->view->state == JOB_RUNNING ? left * job->view->speed : left;
-    return fmax(work, sim_s_from_ns(gavel->rounds.params.round_ns)); /* who runs over its estimate ends in this round */
+    return fmax(work, sim_s_from_ns(gavel->rounds.params.round_ns)); /* a job past its estimate ends in this round */
 }
 
-/* What the objectives go by, of kinds of one job each. */
+/* Inputs of the objectives, for kinds of one job each. */
 static void describe(struct table *table, const struct gavel *gavel, const struct cluster_view *view)
 {
     gavel_isolated(&table->jobs, table->x);
@@ -212,7 +211,7 @@ static enum lp_outcome optimise(struct table *table, const struct gavel *gavel)
     return LP_FAILED;
 }
 
-/* Shares below this are what is left of rounding. */
+/* Smaller shares are rounding errors. */
 static const double LEAST_SHARE = 1e-6;
 
 static void share(const struct table *table, struct gavel_rounds *rounds)
@@ -281,7 +280,7 @@ static const struct gpu_price *find_price(const struct config_list *prices, cons
     return NULL;
 }
 
-/* Where there is one type of GPU, its price is of no account. */
+/* With one type of GPU, its price does not matter. */
 static int set_prices(struct gavel *gavel, const struct cluster_view *view, struct diag *diag)
 {
     const bool is_mixed = view->next_type != NULL;
@@ -322,7 +321,7 @@ static void lp_notify(void *state, const struct cluster_view *view, const struct
     gavel_notify(state, view, note);
 }
 
-/* Names the first of the types that no job had. */
+/* Warns of weights of types that no job had; the text names the first. */
 static void gavel_finish(void *state, struct job_plan *plan)
 {
     struct gavel *gavel = state;
@@ -367,7 +366,7 @@ static const struct config_field gavel_fields[] = {
 const struct scheduler scheduler_gavel = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel",
-               .summary = "in rounds, time shares on each type of GPU by a linear program: fair rates, makespan, finish times, cost",
+               .summary = "in rounds, time shares on each GPU type by a linear program: fair rates, makespan, finish times, cost",
                .source = "Narayanan et al., Gavel (OSDI 2020)",
                .params = gavel_fields,
                .params_bytes = sizeof(struct lp_params),

@@ -1,13 +1,13 @@
-/* Gavel's first in, first out: jobs get a node type in the order of their submission and keep it to their end, a
- * random one of those with room, and when no node type has room for the first of the queue nobody behind it gets one.
- * gavel-fifo-perf instead deals all types anew at every allocation, each job the fastest one that has room: oldest
- * first, so that most jobs keep theirs.
+/* Gavel's first in, first out: jobs get a node type in order of submission and keep it until they finish. The type is
+ * a random one of those with room. If no node type has room for the first job of the queue, no later job gets one.
+ * gavel-fifo-perf instead assigns all types again at every allocation. The oldest job goes first, and each gets the
+ * fastest type with room, so most jobs keep theirs.
  *
- * gavel-fifo follows the released simulator in one more thing: for each job that is done since the last allocation,
- * in the order of their submission, the first of the queue gets its node type if it fits beside the jobs submitted
- * before the one done: those submitted later do not count yet. So more jobs may have been let in than there are GPUs;
- * they run in turns. Where there are several node types it follows the paper: the released code draws one and then
- * takes the last by name that has a GPU free, room or not. */
+ * gavel-fifo follows the released simulator in one more point. For each job that has finished since the last
+ * allocation, in order of submission, the first job of the queue gets its node type. It must fit beside the jobs
+ * submitted before the finished one; later ones do not count yet. So admitted jobs may need more GPUs than exist, and
+ * run in turns. With several node types it follows the paper. The released code draws a type, and then takes the last
+ * by name that has a free GPU, whether or not the job fits. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 
@@ -18,10 +18,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A node type that a job has, also once the job is done, until the next allocation. */
+/* The node type of a job, kept after the job has finished until the next allocation. */
 struct place {
     int64_t sequence;
-    struct gavel_job *job; /* NULL: done */
+    struct gavel_job *job; /* NULL: finished */
     int type;
 };
 
@@ -61,7 +61,7 @@ static int give_place(struct fifo *fifo, struct gavel_job *job, int type)
     return 0;
 }
 
-/* The first of the queue at or behind job `from`; rounds.n: none. */
+/* Index of the first queued job at or after `from`; rounds.n: none. */
 static size_t next_queued(const struct fifo *fifo, size_t from)
 {
     while (from < fifo->rounds.n && has_place(fifo, fifo->rounds.jobs[from])) from++;
@@ -73,8 +73,8 @@ static bool has_room(const struct fifo *fifo, const struct gavel_job *job, int t
     return fifo->free[type] >= job->view->gpus && gavel_speed_on(&fifo->rounds, job, type, job->view->gpus) > 0;
 }
 
-/* Successors of those who are done; jobs that still run take their GPUs as their turn comes. */
-static int succeed(struct fifo *fifo)
+/* Gives the places of finished jobs to queued ones. Jobs that still run get GPUs when their turn comes. */
+static int fill_vacated(struct fifo *fifo)
 {
     int code = 0;
     const int64_t last = fifo->n_places == 0 ? -1 : fifo->places[fifo->n_places - 1].sequence;
@@ -93,7 +93,7 @@ static int succeed(struct fifo *fifo)
     return code;
 }
 
-/* A random node type with room, or (random NULL) the fastest; -1: none has. */
+/* A random node type with room or, if random is NULL, the fastest one; -1: none has room. */
 static int choose_type(struct fifo *fifo, const struct gavel_job *job, struct rng *random)
 {
     int types[GAVEL_TYPES], n = 0, best = -1;
@@ -128,7 +128,7 @@ static int allocate_keeping(struct gavel_rounds *rounds, const struct cluster_vi
 {
     struct fifo *fifo = (struct fifo *)rounds;
     memcpy(fifo->free, rounds->gpus, sizeof fifo->free);
-    int code = succeed(fifo);
+    int code = fill_vacated(fifo);
     if (code == 0) code = serve_queue(fifo, view->random);
     if (code == 0) share_places(fifo);
     return code;
@@ -197,7 +197,7 @@ const struct scheduler scheduler_gavel_fifo = {
 const struct scheduler scheduler_gavel_fifo_perf = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-fifo-perf",
-               .summary = "in rounds, first in, first out, each on the fastest node type that older ones leave",
+               .summary = "in rounds, first in, first out, each job on the fastest node type that older jobs leave",
                .source = "Gavel (OSDI 2020) simulator, fifo_perf",
                .params = gavel_rounds_fields,
                .params_bytes = sizeof(struct gavel_params),

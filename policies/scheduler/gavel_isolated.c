@@ -1,5 +1,5 @@
-/* Gavel's isolated shares: each of n jobs has the nth part of the GPUs of every node type, as if they were its own,
- * as far as it can use them; realised in rounds. It goes neither by speeds nor by what a job has left. */
+/* Gavel's isolated shares: each of n jobs has one nth of the GPUs of every node type, as far as it can use them.
+ * Rounds realise the shares. Neither speeds nor remaining work matter. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 
@@ -25,7 +25,7 @@ static int isolated_init(void *state, const void *params, struct diag *diag)
 const struct scheduler scheduler_gavel_isolated = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-isolated",
-               .summary = "in rounds, each of n jobs on the nth part of every node type",
+               .summary = "in rounds, each of n jobs on one nth of every node type",
                .source = "Gavel (OSDI 2020) simulator, isolated",
                .params = gavel_rounds_fields,
                .params_bytes = sizeof(struct gavel_params),

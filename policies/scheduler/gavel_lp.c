@@ -6,27 +6,27 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How much more the least rate counts than the mean of all relative rates. What this mean can gain for what the least
- * rate loses is bounded by how much slower the slowest type is than the fastest, times the widest job. */
+/* Weight of the least rate against the mean of all relative rates. What this mean can gain while the least rate falls
+ * is bounded by the speed ratio of the fastest and the slowest type, times the widest job. */
 static const double LEVEL_PER_RATE = 1e4;
 
-/* What the first kind counts more than the last, where nothing else tells them apart. */
+/* How much more the first kind counts than the last when nothing else tells them apart. */
 static const double FIRST_FRAC = 1e-2;
 
-/* How much less than the ratio itself, in GPUs, the size of X counts where its cost is to be low. */
+/* Weight of the size of X, in GPUs, against the ratio itself, when cost is to be low. */
 static const double SCALE_FRAC = 1e-6;
 
-/* One objective: maximise gain x + level_gain t with rate >= need t + at_least. With prices, by Charnes and Cooper, x
- * stands for X u and u for 1 / cost. */
+/* One objective: maximise gain x + level_gain t with rate >= need t + at_least. With prices, x stands for X u and u
+ * for 1 / cost (Charnes and Cooper). */
 struct objective {
     const double *gain; /* [kinds][types] */
     double level_gain, level_most;
     const double *need, *at_least; /* [kinds]; NULL: 0 */
-    const double *price;           /* [types] of the whole fleet 1 in all; NULL: u is 1 */
+    const double *price;           /* [types], scaled so that the whole fleet costs 1; NULL: u is 1 */
 };
 
-/* A program being built. Rows: per kind its time and its rate, then the GPUs of each type, then the cost. Columns:
- * per kind its types, then the level t and the scale u. */
+/* A program being built. Rows: per kind its time and its rate, then the GPUs of each type, then the cost. Columns: per
+ * kind its types, then the level t and the scale u. */
 struct build {
     const struct gavel_jobs *jobs;
     const struct objective *objective;
@@ -44,7 +44,7 @@ static void build_fini(struct build *build)
     mem_free(build->column_states);
 }
 
-/* One block of each sort of number. */
+/* One block of each type of number. */
 static bool build_init(struct build *build, const struct gavel_jobs *jobs, const struct objective *objective)
 {
     const int rows = 2 * jobs->kinds + jobs->types + 1, columns = jobs->kinds * jobs->types + 2;
@@ -116,7 +116,7 @@ static void end_column(struct build *build, int column, double gain, double lowe
     build->starts[column + 1] = build->entries;
 }
 
-/* The time shares of a kind. */
+/* Columns of the time shares of a kind. */
 static void add_shares(struct build *build, int kind)
 {
     const struct gavel_jobs *jobs = build->jobs;
@@ -171,7 +171,7 @@ static void add_rows(struct build *build)
     if (build->objective->price != NULL) build->row_lower[n - 1] = 1;
 }
 
-/* Copies the states between what the caller keeps, kind by kind, and the program. */
+/* Copies the basis states between the caller's memory, by kind, and the program. */
 static void move_states(struct build *build, bool in)
 {
     const struct gavel_jobs *jobs = build->jobs;
@@ -186,7 +186,7 @@ static void move_states(struct build *build, bool in)
     }
 }
 
-/* x has room for the columns of all kinds; `level` and `scale` get t and u. */
+/* Solves one objective. x has room for the columns of all kinds; `level` and `scale` get t and u. */
 static enum lp_outcome optimise(const struct gavel_jobs *jobs, const struct objective *objective, double *x,
                                 double *level, double *scale)
 {
@@ -210,7 +210,8 @@ static enum lp_outcome optimise(const struct gavel_jobs *jobs, const struct obje
     return outcome;
 }
 
-/* The relative rate of each kind times `value` (NULL: 1), the first kinds a little more. NULL when out of memory. */
+/* Gains of the columns: the relative rate of each kind times `value` (NULL: 1, the first kinds a little more). NULL:
+ * out of memory. */
 static double *gains(const struct gavel_jobs *jobs, const double *value)
 {
     double *gain = mem_zalloc((size_t)(jobs->kinds * jobs->types + 1), sizeof *gain);
@@ -223,7 +224,7 @@ static double *gains(const struct gavel_jobs *jobs, const double *value)
     return gain;
 }
 
-/* The level that the neediest would reach alone: none is higher. */
+/* The level that the kind with the largest need would reach alone: an upper bound. */
 static double most_level(const struct gavel_jobs *jobs, const double *need)
 {
     double most = (double)INFINITY;
@@ -234,7 +235,7 @@ static double most_level(const struct gavel_jobs *jobs, const double *need)
     return most;
 }
 
-/* The program has needs of which the neediest's is its fastest type all the time, so that its numbers are about 1. */
+/* Needs are scaled so that the largest one is the kind's fastest type all the time. So the numbers are about 1. */
 enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level)
 {
     const double most = most_level(jobs, need);
@@ -271,7 +272,7 @@ enum lp_outcome gavel_max_sum(const struct gavel_jobs *jobs, const double *value
     return outcome;
 }
 
-/* Prices such that all GPUs cost 1. NULL when out of memory. */
+/* Prices scaled so that all GPUs cost 1. NULL: out of memory. */
 static double *relative_prices(const struct gavel_jobs *jobs, const double *price, double *all)
 {
     double *relative = mem_zalloc((size_t)jobs->types, sizeof *relative);
@@ -281,7 +282,7 @@ static double *relative_prices(const struct gavel_jobs *jobs, const double *pric
     return relative;
 }
 
-/* The X that is largest among those of the same ratio, from x = X u. */
+/* The largest X among those of equal ratio, from x = X u. */
 static void unscale(const struct gavel_jobs *jobs, double scale, double *x)
 {
     for (int i = 0; i < jobs->kinds * jobs->types; i++) x[i] = fmin(x[i] / scale, 1);
@@ -326,7 +327,7 @@ void gavel_isolated(const struct gavel_jobs *jobs, double *x)
     }
 }
 
-/* When the kind will finish under X, relative to its finish on its nth part at `alone_rate`. */
+/* Finish time of the kind under X relative to that on its nth part at `alone_rate`. */
 static double finish_ratio(const struct gavel_finish *finish, int kind, double rate, double alone_rate)
 {
     return (finish->age[kind] + finish->left[kind] / rate) / (finish->alone[kind] + finish->left[kind] / alone_rate);
@@ -341,7 +342,7 @@ static double worst_finish(const struct gavel_jobs *jobs, const struct gavel_fin
     return worst;
 }
 
-/* The rates with which all finish within `worst` times what they would alone. */
+/* The rates at which all jobs finish within `worst` times their finish time alone. */
 static void needs_within(const struct gavel_jobs *jobs, const struct gavel_finish *finish, const double *alone_rate,
                          double worst, double *need)
 {
@@ -356,8 +357,8 @@ static void needs_within(const struct gavel_jobs *jobs, const struct gavel_finis
 enum { FINISH_STEPS = 40 };
 static const double FINISH_FRAC = 1e-9;
 
-/* From a ratio that can be kept, the nth parts', to the one that the X with the most room under it keeps, until there
- * is no room: a descent that ends at the optimum, since some X has room wherever the ratio can still fall. */
+/* Descends from the ratio of the nth parts to the ratio of the X with the most room under it, until there
+ * is no room. It ends at the optimum, since some X has room while the ratio can still fall. */
 static enum lp_outcome descend(const struct gavel_jobs *jobs, const struct gavel_finish *finish,
                                const double *alone_rate, double *need, double *x, double *worst)
 {

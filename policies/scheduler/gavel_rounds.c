@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job or a pair that a node type may take. */
+/* A job or a pair that competes for a node type. */
 struct gavel_candidate {
     struct gavel_job *job, *partner;
     double priority, owed_s, share;
@@ -65,7 +65,7 @@ static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
 {
     if (job->partner != NULL) job->partner->partner = NULL;
     if (job->ran_with != NULL) {
-        job->ran_with->ran_on = -1; /* their time was that of the pair */
+        job->ran_with->ran_on = -1; /* the received time was that of the pair */
         job->ran_with->ran_with = NULL;
     }
     size_t low = 0, high = rounds->n;
@@ -76,7 +76,7 @@ static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
         else
             high = middle;
     }
-    if (low == rounds->n || rounds->jobs[low] != job) return; /* out of memory when it came */
+    if (low == rounds->n || rounds->jobs[low] != job) return; /* the list had no memory for it at submission */
     memmove(&rounds->jobs[low], &rounds->jobs[low + 1], (--rounds->n - low) * sizeof(struct gavel_job *));
 }
 
@@ -91,7 +91,7 @@ void gavel_notify(void *state, const struct cluster_view *view, const struct job
 
 /* --- Time received, and allocations --- */
 
-static void look(struct gavel_rounds *rounds, const struct cluster_view *view)
+static void read_node_types(struct gavel_rounds *rounds, const struct cluster_view *view)
 {
     double wanted = 0;
     for (size_t i = 0; i < rounds->n; i++) wanted += rounds->jobs[i]->view->gpus;
@@ -106,7 +106,7 @@ static void look(struct gavel_rounds *rounds, const struct cluster_view *view)
     if (view != NULL) rounds->code = SIM_E_POLICY;
 }
 
-/* Of a pair, the older one's claim gets the time. */
+/* Adds the time of the round to received time. The claim of a pair is that of its older job. */
 static void close_round(struct gavel_rounds *rounds, sim_ns now)
 {
     const sim_ns start_ns = rounds->params.idle_waits ? rounds->end_ns : rounds->start_ns;
@@ -145,7 +145,7 @@ static void reallocate(struct gavel_rounds *rounds, const struct cluster_view *v
     if (rounds->code == 0) rounds->code = code;
 }
 
-/* In the simulator of the authors time 0 stands for none: the allocation after one made then is due at once. */
+/* In the authors' simulator time 0 means none: after an allocation at time 0 the next one is due at once. */
 static bool is_due(const struct gavel_rounds *rounds, const struct cluster_view *view)
 {
     const bool idle_waits = rounds->params.idle_waits;
@@ -154,8 +154,8 @@ static bool is_due(const struct gavel_rounds *rounds, const struct cluster_view 
     return view->now_ns >= sim_ns_add(rounds->allocated_ns, rounds->params.reallocation_ns);
 }
 
-/* When those go on that wait while nothing runs: with the first arrival once an allocation is due or, without one,
- * when another one would be. */
+/* End of the wait of jobs while nothing runs: the first arrival once an allocation is due or, without one, the time
+ * when another one would be due. */
 static sim_ns patience_end_ns(const struct gavel_rounds *rounds)
 {
     return sim_ns_add(rounds->allocated_ns, sim_ns_add(rounds->params.reallocation_ns, rounds->params.reallocation_ns));
@@ -163,7 +163,7 @@ static sim_ns patience_end_ns(const struct gavel_rounds *rounds)
 
 /* --- Who runs --- */
 
-/* More than its share by less than this part of a round is rounding. */
+/* A smaller excess over the share, in parts of a round, is a rounding error. */
 static const double AHEAD_FRAC = 0.1;
 
 static bool goes_before(const struct gavel_candidate *a, const struct gavel_candidate *b)
@@ -206,7 +206,7 @@ static bool may_run_on(const struct gavel_rounds *rounds, const struct gavel_job
     return gavel_speed_on(rounds, job, type, job->view->gpus) > 0;
 }
 
-/* Jobs first, then pairs. Returns how many. */
+/* Lists jobs, then pairs. Returns their number. */
 static size_t list_candidates(struct gavel_rounds *rounds, int type)
 {
     size_t n = 0;
@@ -230,7 +230,7 @@ static void take(const struct gavel_candidate *taken, int type, double *left)
     struct gavel_job *job = taken->job, *partner = taken->partner;
     if (job->next_on >= 0 || (partner != NULL && partner->next_on >= 0) || job->view->gpus > *left) return;
     *left -= job->view->gpus;
-    if (!job->is_admitted) return; /* its GPUs wait for its allocation */
+    if (!job->is_admitted) return; /* its GPUs stay free until its allocation */
     job->next_on = type;
     job->ran_with = partner;
     if (partner == NULL) return;
@@ -267,27 +267,27 @@ static double grant_of(const struct gavel_job *job)
     return job->ran_with == NULL ? job->view->gpus : job->view->gpus / 2.0;
 }
 
-/* A running job that is to run on as it does stays where it is. */
+/* Whether a running job continues on the same node type with the same GPUs. */
 static bool stays(const struct gavel_job *job)
 {
     return job->next_on == job->view->node_type && job->view->held_gpus == grant_of(job);
 }
 
-static int wider_first(const void *one, const void *other)
+static int by_width(const void *one, const void *other)
 {
     const struct gavel_candidate *a = one, *b = other;
     if (a->job->view->gpus != b->job->view->gpus) return a->job->view->gpus > b->job->view->gpus ? -1 : 1;
     return a->order < b->order ? -1 : 1;
 }
 
-/* The widest jobs come first, while there are whole nodes. */
+/* Starts the widest jobs first, while whole nodes are free. */
 static void start_chosen(struct gavel_rounds *rounds, struct job_plan *plan)
 {
     size_t n = 0;
     for (size_t i = 0; i < rounds->n; i++)
         if (rounds->jobs[i]->next_on >= 0 && rounds->jobs[i]->view->state == JOB_PENDING)
             rounds->candidates[n++] = (struct gavel_candidate){.job = rounds->jobs[i], .order = i};
-    qsort(rounds->candidates, n, sizeof *rounds->candidates, wider_first);
+    qsort(rounds->candidates, n, sizeof *rounds->candidates, by_width);
     for (size_t i = 0; i < n; i++) {
         const struct gavel_job *job = rounds->candidates[i].job;
         const struct job_grant grant = {.gpus = grant_of(job), .node_type = job->next_on};
@@ -312,17 +312,17 @@ static void open_round(struct gavel_rounds *rounds, const struct cluster_view *v
     rounds->number++;
 }
 
-/* Whether those that wait while nothing runs have to go on waiting. */
+/* Whether pending jobs continue to wait while nothing runs. */
 static bool must_wait(const struct gavel_rounds *rounds, const struct cluster_view *view)
 {
     return rounds->is_idle && rounds->is_stale && rounds->n > 0 && !is_due(rounds, view) &&
            view->now_ns < patience_end_ns(rounds);
 }
 
-/* Settles the round that ends, and opens the next one. */
-static void turn(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
+/* Closes the round that ends, reallocates if due, and opens the next round. */
+static void start_next_round(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
 {
-    look(rounds, view);
+    read_node_types(rounds, view);
     if (rounds->is_open) close_round(rounds, view->now_ns);
     if (rounds->code == 0 && rounds->is_stale && is_due(rounds, view)) reallocate(rounds, view);
     if (rounds->code == 0) open_round(rounds, view, plan);
@@ -335,7 +335,7 @@ int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *
     rounds->plan = plan;
     const bool goes_on = rounds->is_open && view->n_running > 0 &&
                          view->now_ns < sim_ns_add(rounds->start_ns, round_ns);
-    if (!goes_on && !must_wait(rounds, view)) turn(rounds, view, plan);
+    if (!goes_on && !must_wait(rounds, view)) start_next_round(rounds, view, plan);
     if (rounds->code < 0) return rounds->code;
     if (rounds->is_open)
         job_plan_wake_at(plan, sim_ns_add(rounds->start_ns, round_ns));

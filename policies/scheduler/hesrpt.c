@@ -1,7 +1,7 @@
-/* heSRPT: for jobs that all get k^p times as fast on k GPUs, the parts of the GPUs that minimise the sum of their
- * response times when all are there from the beginning (Berg, Vesilo and Harchol-Balter 2020): of m jobs the i-th
- * largest gets (i/m)^(1/(1-p)) - ((i-1)/m)^(1/(1-p)) of them, so that all run and the small ones faster. With jobs
- * that come later it is a heuristic. Size is the true work left. */
+/* heSRPT: parts of the GPUs that minimise the sum of response times if all jobs are present at the start and each gets
+ * k^p times as fast on k GPUs (Berg, Vesilo and Harchol-Balter 2020). Of m jobs the i-th largest gets (i/m)^(1/(1-p))
+ * - ((i-1)/m)^(1/(1-p)) of the GPUs, so all jobs run, and small ones faster. With later arrivals it is a heuristic.
+ * The size of a job is its true remaining work. */
 #include "policies/declared.h"
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"
@@ -31,7 +31,7 @@ static int hesrpt_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-/* Work left, in seconds on one GPU. */
+/* Remaining work, in seconds on one GPU. */
 static double size_of(const struct hesrpt *hesrpt, const struct cluster_view *view, const struct job_view *job)
 {
     double left_s = sim_s_from_ns(job_view_remaining_ns(view, job));
@@ -65,7 +65,7 @@ static int hesrpt_decide(void *state, const struct cluster_view *view, struct jo
 const struct scheduler scheduler_hesrpt = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "hesrpt",
-               .summary = "parts of the GPUs by rank of the work left, the least work the largest; knows the true run times",
+               .summary = "parts of the GPUs by rank of the remaining work, the least work the largest; knows the true run times",
                .source = "Berg, Vesilo and Harchol-Balter, heSRPT, Performance Evaluation 144 (2020)",
                .oracle = ORACLE_DURATION,
                .params = hesrpt_fields,

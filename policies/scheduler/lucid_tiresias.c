@@ -1,6 +1,6 @@
-/* Tiresias as Lucid's simulator has it: jobs that have attained less GPU-time than the threshold go before the
- * others, the first come first among each; all that fit in this order have their turn, and a job that finds no place
- * in its turn keeps its GPUs from those behind it. Lucid decides once a minute ("jobs": {"round": "60s"}). */
+/* Tiresias as in Lucid's simulator: jobs that have attained less GPU time than the threshold go before the others,
+ * first come first in each group. All jobs that fit in this order have their turn. A job that finds no place in its
+ * turn keeps its GPUs from the jobs behind it. Lucid decides once a minute ("jobs": {"round": "60s"}). */
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
 #include "sim/world/policy/scheduler.h"
@@ -13,13 +13,13 @@ struct lucid_params {
 
 struct lucid_job {
     struct preemptive_job preemptive; /* first */
-    struct ranked clock; /* while it runs above the threshold: ranked by when it began, without interruptions */
+    struct ranked clock; /* while it runs below the threshold: ranked by its start, as if never interrupted */
 };
 
 struct lucid {
     struct preemptive preemptive; /* first */
     struct lucid_params params;
-    struct pending clocks; /* by class */
+    struct pending clocks; /* clocks by class */
 };
 
 #define ROW_OF struct lucid_params
@@ -80,7 +80,7 @@ static void demote(struct lucid *lucid, const struct cluster_view *view)
     }
 }
 
-static void plan_next_look(const struct lucid *lucid, struct job_plan *plan)
+static void plan_wake(const struct lucid *lucid, struct job_plan *plan)
 {
     sim_ns next_ns = SIM_NS_MAX;
     for (size_t i = 0; i < lucid->clocks.n; i++) {
@@ -97,7 +97,7 @@ static int lucid_decide(void *state, const struct cluster_view *view, struct job
     struct lucid *lucid = state;
     demote(lucid, view);
     int code = preemptive_decide(&lucid->preemptive, view, plan);
-    if (code == 0) plan_next_look(lucid, plan);
+    if (code == 0) plan_wake(lucid, plan);
     return code;
 }
 

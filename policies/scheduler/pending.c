@@ -18,7 +18,7 @@ static bool is_before(const struct pending_class *class, const struct job_view *
     return class->nodes != job->nodes ? class->nodes < job->nodes : class->request < job->request;
 }
 
-/* The index of the first class that is not before the job's. */
+/* Index of the first class that is not before the job's. */
 static size_t find(const struct pending *pending, const struct job_view *job)
 {
     size_t low = 0, high = pending->n;

@@ -38,13 +38,13 @@ static void append(struct preemptive *preemptive, struct ranked_list *list, stru
 
 /* --- The order --- */
 
-/* A job of CPUs alone counts as one of one GPU. */
+/* GPUs that weigh the remaining time. A job of CPUs alone weighs like one with 1 GPU. */
 static int64_t weight(const struct preemptive *preemptive, int64_t gpus)
 {
     return preemptive->order == BY_GPU_TIME_LEFT && gpus > 0 ? gpus : 1;
 }
 
-/* What the order goes by first. */
+/* The first key of the order. */
 static gpu_time value_of_pending(const struct preemptive *preemptive, const struct ranked *ranked)
 {
     if (preemptive->order == BY_LEVEL) return slot_of(ranked)->level;
@@ -59,16 +59,16 @@ static bool pending_before(const struct preemptive *preemptive, const struct ran
     return a->rank.third < b->rank.third;
 }
 
-/* Where a running job stands among its equals: before those that ran when this moment came, if it has been waiting and
- * started since (0), one of them (1), or behind them, if it also began to wait in this moment (2). */
+/* Position of a running job among its equals: 0: it was pending and started since this moment began, 1: it ran before,
+ * 2: it became pending and started in this moment. */
 static int standing(const struct ranked *running, sim_ns now)
 {
     if (running->rank.second == now) return 2;
     return running->rank.second == -now ? 0 : 1;
 }
 
-/* Whether running job a, of another group than b, comes before it. On a tie of jobs that ran before, the one with more
- * GPUs has been behind: it moves faster. */
+/* Whether running job a comes before b, of another group. On a tie of jobs that ran before, the one with more GPUs was
+ * behind, since it moves faster. */
 static bool running_before(const struct ranked *a, const struct ranked *b, sim_ns now)
 {
     gpu_time value_a = (gpu_time)(a->rank.first - now) * a->gpus, value_b = (gpu_time)(b->rank.first - now) * b->gpus;
@@ -78,8 +78,8 @@ static bool running_before(const struct ranked *a, const struct ranked *b, sim_n
     return standing_a == 1 ? a->gpus < b->gpus : a->rank.third < b->rank.third;
 }
 
-/* A number for a job that begins to wait, larger than those of all that wait longer. Of those that begin in the same
- * moment, the new ones come last. Enough for 2^31 moments and 2^32 jobs in one. */
+/* A number for a job that begins to wait, larger than those of all jobs that wait longer. Among jobs of one moment,
+ * new ones come last. Enough for 2^31 moments and 2^32 jobs in one. */
 static uint64_t waiting_number(struct preemptive *preemptive, const struct preemptive_job *slot)
 {
     if (slot->waits_since_ns != preemptive->moment_ns) {
@@ -90,7 +90,7 @@ static uint64_t waiting_number(struct preemptive *preemptive, const struct preem
     return preemptive->moment | (uint64_t)slot->is_new << 32 | preemptive->n_in_moment++;
 }
 
-/* The place of a job that begins to wait among its class. Of equal ones, those that wait longer come first. */
+/* The rank of a job that begins to wait in its class. Among equals, jobs that wait longer come first. */
 static struct rank pending_rank(struct preemptive *preemptive, const struct preemptive_job *slot)
 {
     if (preemptive->order == BY_LEVEL)
@@ -98,15 +98,15 @@ static struct rank pending_rank(struct preemptive *preemptive, const struct pree
     return (struct rank){slot->remaining_ns, 0, waiting_number(preemptive, slot)};
 }
 
-/* Whether a waiting job ran when this moment came. */
+/* Whether a pending job ran when this moment began. */
 static bool was_running(const struct preemptive_job *slot, sim_ns now)
 {
     return !slot->is_new && slot->waits_since_ns == now;
 }
 
-/* The place of a job that starts now in its group. Running jobs are ranked by their end, which does not move. Of equal
- * ones, a job that has been waiting was there first; a new one comes last; those that start together keep the order in
- * which they waited; and one that was running is where it was. */
+/* The rank of a job that starts now in its group. Running jobs are ranked by their end, which does not move. Among
+ * equals a job that was pending before comes first and a new job last. Jobs that start together keep the order in
+ * which they waited, and a job that was running keeps its rank. */
 static struct rank running_rank(const struct preemptive *preemptive, const struct preemptive_job *slot, sim_ns now)
 {
     uint64_t number = slot->ranked.rank.third;
@@ -117,9 +117,8 @@ static struct rank running_rank(const struct preemptive *preemptive, const struc
     return (struct rank){end_ns, was_waiting ? -now : now, number};
 }
 
-/* Up to which rank running jobs come before this pending one, of those that are equal to it and end at `end_ns`. Only
- * when this is not the first decision of its moment some may have started in it, and this one may have been running:
- * then they stay in the order they had. */
+/* The rank below which running jobs come before this pending one, among its equals that end at `end_ns`. In a second
+ * decision of a moment, equals may have started in it, and this job may have been running: they keep their order. */
 static struct rank bound_among_equals(const struct running_group *group, const struct ranked *ranked, sim_ns end_ns,
                                       sim_ns now)
 {
@@ -129,7 +128,7 @@ static struct rank bound_among_equals(const struct running_group *group, const s
     return (struct rank){end_ns, group->gpus < ranked->gpus ? now : 1 - now, 0};
 }
 
-/* The rank in a group up to which running jobs come before this pending one. */
+/* The rank in a group below which running jobs come before this pending one. */
 static struct rank bound_in_group(const struct preemptive *preemptive, const struct running_group *group,
                                   const struct ranked *ranked, sim_ns now)
 {
@@ -164,7 +163,7 @@ static struct running_group *add_group(struct preemptive *preemptive, size_t at,
     return group;
 }
 
-/* The group of running jobs of this size, made when there is none; NULL when out of memory. */
+/* The group of running jobs of this size, created if needed; NULL: out of memory. */
 static struct running_group *group_of(struct preemptive *preemptive, int64_t job_gpus)
 {
     int32_t gpus = preemptive->order == BY_GPU_TIME_LEFT ? (int32_t)job_gpus : 0;
@@ -187,7 +186,7 @@ static void take_from_pending(struct preemptive *preemptive, struct preemptive_j
     pending_remove(&preemptive->pending, &slot->ranked);
 }
 
-static void let_wait(struct preemptive *preemptive, struct preemptive_job *slot)
+static void queue_pending(struct preemptive *preemptive, struct preemptive_job *slot)
 {
     slot->ranked.rank = pending_rank(preemptive, slot);
     add_to_pending(preemptive, slot);
@@ -204,7 +203,7 @@ static void add_to_running(struct preemptive *preemptive, struct preemptive_job 
     preemptive->running_gpus += slot->ranked.gpus;
 }
 
-static void let_run(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+static void queue_running(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
 {
     if (slot->waits) take_from_pending(preemptive, slot);
     slot->ranked.rank = running_rank(preemptive, slot, now);
@@ -217,23 +216,24 @@ static void take_from_running(struct preemptive *preemptive, struct preemptive_j
     preemptive->running_gpus -= slot->ranked.gpus;
 }
 
-static void see_remaining(struct preemptive *preemptive, const struct cluster_view *view, struct preemptive_job *slot)
+static void update_remaining(struct preemptive *preemptive, const struct cluster_view *view,
+                             struct preemptive_job *slot)
 {
     if (preemptive->order != BY_LEVEL) slot->remaining_ns = job_view_remaining_ns(view, slot->ranked.job);
 }
 
-/* A job that has lost its GPUs otherwise than by our decision. */
-static void lose(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+/* Handles a job that lost its GPUs, but not to a decision of this scheduler. */
+static void requeue_lost(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
 {
     take_from_running(preemptive, slot);
     preemptive->freed_gpus += slot->ranked.gpus;
     slot->is_new = false;
     slot->waits_since_ns = now;
     slot->ran = slot->ranked.rank;
-    let_wait(preemptive, slot);
+    queue_pending(preemptive, slot);
 }
 
-static void change_speed(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+static void update_end(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
 {
     if (preemptive->order == BY_LEVEL) return;
     take_from_running(preemptive, slot);
@@ -272,15 +272,15 @@ void preemptive_notify(void *state, const struct cluster_view *view, const struc
         append(preemptive, &preemptive->preempted, &slot->ranked);
         return;
     }
-    see_remaining(preemptive, view, slot);
+    update_remaining(preemptive, view, slot);
     if (note->event == JOB_EVENT_SUBMIT)
-        let_wait(preemptive, slot);
+        queue_pending(preemptive, slot);
     else if (note->event == JOB_EVENT_START)
-        let_run(preemptive, slot, view->now_ns);
+        queue_running(preemptive, slot, view->now_ns);
     else if (note->event == JOB_EVENT_PREEMPT)
-        lose(preemptive, slot, view->now_ns);
+        requeue_lost(preemptive, slot, view->now_ns);
     else
-        change_speed(preemptive, slot, view->now_ns);
+        update_end(preemptive, slot, view->now_ns);
 }
 
 /* --- Deciding --- */
@@ -290,9 +290,9 @@ static bool is_open(const struct preemptive *preemptive, const struct pending_cl
     return class->jobs.root != NULL && class->closed_until <= preemptive->freed_gpus;
 }
 
-/* The first pending job, in the order, that fits behind the running jobs before it and those already chosen, or NULL.
- * It is the first of its class: for the others even less is left. Each candidate that does not fit also rules out all
- * that are as wide, being further behind. */
+/* The first pending job in the order that fits behind the running jobs before it and the jobs already chosen, or NULL.
+ * It is the first of its class, since less is left for the others. A candidate that does not fit also rules out all
+ * jobs at least as wide, which are further behind. */
 static struct ranked *first_that_fits(const struct preemptive *preemptive, const struct cluster_view *view)
 {
     const struct pending *pending = &preemptive->pending;
@@ -328,8 +328,8 @@ static void list_tail(struct preemptive *preemptive, int64_t gpus, sim_ns now)
     }
 }
 
-/* The first running job, in the order, that no longer fits: the jobs behind it hold less than the excess. Leaves only
- * those on the tail; the next one will be among them, so the tail is listed once per choice. */
+/* The first running job in the order that no longer fits: the jobs behind it hold less than the excess. Keeps only
+ * those jobs on the tail. The next such job is among them, so the tail is listed once per choice. */
 static struct ranked *first_in_excess(struct preemptive *preemptive, int64_t excess, sim_ns now)
 {
     struct ranked_list *tail = &preemptive->tail;
@@ -353,7 +353,7 @@ static void choose_preemption(struct preemptive *preemptive, struct ranked *rank
 {
     struct preemptive_job *slot = slot_of(ranked);
     take_from_running(preemptive, slot);
-    if (preemptive->order != BY_LEVEL && standing(ranked, now) != 1) { /* started in this moment: it waits as before */
+    if (preemptive->order != BY_LEVEL && standing(ranked, now) != 1) { /* started now: it waits as before */
         ranked->rank = (struct rank){slot->remaining_ns, 0, ranked->rank.third};
         add_to_pending(preemptive, slot);
     } else {
@@ -361,12 +361,12 @@ static void choose_preemption(struct preemptive *preemptive, struct ranked *rank
         slot->waits_since_ns = now;
         slot->ran = ranked->rank;
         if (preemptive->order != BY_LEVEL) slot->remaining_ns = ranked->rank.first - now;
-        let_wait(preemptive, slot);
+        queue_pending(preemptive, slot);
     }
     append(preemptive, &preemptive->preemptions, ranked);
 }
 
-/* Both kinds of choice go on where the last one was made or behind it, so they end. */
+/* Each choice is at or behind the previous one, so the loop ends. */
 static void choose(struct preemptive *preemptive, const struct cluster_view *view)
 {
     preemptive->chosen_gpus = 0;
@@ -385,7 +385,7 @@ static void choose(struct preemptive *preemptive, const struct cluster_view *vie
     }
 }
 
-/* Closes the class of a job that the placer refused: one of CPUs alone, too, until GPUs come free. */
+/* Closes the class of a refused job until GPUs become free. A class of CPUs alone waits for one GPU. */
 static void close_class(struct preemptive *preemptive, const struct ranked *refused)
 {
     struct pending_class *class = pending_class_of(&preemptive->pending, refused->job);
@@ -393,8 +393,8 @@ static void close_class(struct preemptive *preemptive, const struct ranked *refu
     class->closed_until = preemptive->freed_gpus + (refused->gpus > 0 ? refused->gpus : 1);
 }
 
-/* Carries the choice out. When the placer refuses a job, its class is closed, those behind it wait again, and false
- * comes back: the choice must be made anew without that class. A refused job that keeps its turn just waits again. */
+/* Carries out the choice. If the placer refuses a job, its class is closed, later jobs wait again, and the result is
+ * false: the choice must be repeated without that class. With keeps_turn a refused job just waits again. */
 static bool carry_out(struct preemptive *preemptive, struct job_plan *plan)
 {
     const struct ranked_list *starts = &preemptive->starts, *preemptions = &preemptive->preemptions;
@@ -411,7 +411,7 @@ static bool carry_out(struct preemptive *preemptive, struct job_plan *plan)
     return !refused;
 }
 
-/* Offers the GPUs that are still free to the closed classes. */
+/* Offers the remaining free GPUs to the closed classes. */
 static void offer_rest(struct preemptive *preemptive, const struct cluster_view *view, struct job_plan *plan)
 {
     struct pending *pending = &preemptive->pending;
@@ -427,15 +427,15 @@ static void offer_rest(struct preemptive *preemptive, const struct cluster_view 
     }
 }
 
-/* Those that stay preempted will wait before they work again, and have their work left at the speed of what they
- * asked for. */
+/* Updates the rank of jobs that stay preempted: they will be delayed before they work, and their remaining work counts
+ * at the speed of the requested GPUs. */
 static void rank_preempted(struct preemptive *preemptive, const struct cluster_view *view)
 {
     for (size_t i = 0; i < preemptive->preempted.n && preemptive->order != BY_LEVEL; i++) {
         struct preemptive_job *slot = slot_of(preemptive->preempted.items[i]);
         if (!slot->waits) continue;
         take_from_pending(preemptive, slot);
-        see_remaining(preemptive, view, slot);
+        update_remaining(preemptive, view, slot);
         slot->ranked.rank.first = slot->remaining_ns;
         add_to_pending(preemptive, slot);
     }

@@ -1,49 +1,48 @@
-/* What the preemptive schedulers share: at every decision all jobs, pending and running, are walked in the policy's
- * order, each takes its GPUs if enough are left and is skipped if not; who is skipped and runs is preempted, who is
- * not and waits starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals.
- * So asking again in the same moment, as happens when a job of no length ends, changes nothing for those who have
- * their GPUs. (Equal jobs that two decisions of one moment preempt wait in the order of these.)
+/* Shared by the preemptive schedulers. At every decision all jobs, pending and running, are walked in the policy's
+ * order. Each job takes its GPUs if enough are left, and is skipped if not. A skipped running job is preempted; a
+ * pending job that is not skipped starts. Equal jobs keep the order of the previous decision, and a new job comes
+ * after its equals. So a second decision at the same time, as after a job of length zero, changes nothing for jobs
+ * that hold their GPUs. (Equal jobs preempted by two decisions of one moment wait in the order of these decisions.)
  *
- * The walk is not made. Between two decisions its result changes only where a job came or left: running jobs only
- * come nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job
- * that now fits behind the running jobs before it, and for the first running job that no longer does, until there is
- * none. Pending jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the
- * front.
+ * The walk is not executed. Between two decisions its result changes only where a job arrived or left: running jobs
+ * only move toward the front, which leaves less for the jobs they pass. So it suffices to search for the first pending
+ * job that now fits behind the running jobs before it, and for the first running job that no longer fits, until there
+ * is none. Pending jobs form one ranking per class, running jobs one per speed at which they move toward the front.
  *
- * The walk counts GPUs. When the placer finds no room for a job that fits by count, the walk is made anew without its
- * class, so that those preempted for it may go on where they were. The class is left out until as many GPUs have come
- * free as the job wants; up to then it only gets what nobody else takes. A placer that splits jobs as needed never
- * refuses. With `keeps_turn` a job that was refused waits with its GPUs counted as its own instead.
+ * The walk counts GPUs. If the placer finds no room for a job that fits by count, the walk is repeated without its
+ * class, so that jobs preempted for it may continue in place. The class is left out until as many GPUs have become
+ * free as the job requests. Until then it only gets GPUs that no other job takes. A placer that splits jobs as needed
+ * never refuses. With `keeps_turn` a refused job instead waits with its GPUs counted as its own.
  *
- * Time left is time: a job that runs slower than on what it asked for has more of it, and what a job will wait before
- * it works counts. */
+ * Remaining time is wall time: it grows for a job that runs slower than on its requested GPUs, and includes the delay
+ * before the job works. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 #define ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 
 #include "policies/scheduler/pending.h"
 #include "sim/world/policy/scheduler.h"
 
-/* The order: by the job's level and then age, by run time left (true one: declare ORACLE_DURATION), or by run time
- * left times GPUs. */
+/* The order: by level and then age, by remaining run time (the true one: declare ORACLE_DURATION), or by remaining run
+ * time times GPUs. */
 enum preemptive_order { BY_LEVEL, BY_TIME_LEFT, BY_GPU_TIME_LEFT };
 
 struct preemptive_job {
     struct ranked ranked; /* first */
     bool waits;          /* is in the ranking of its class */
-    bool is_new;         /* waits since its submission */
-    int64_t level;       /* the scheduler's own, BY_LEVEL; the lowest goes first */
-    sim_ns remaining_ns; /* while it waits */
+    bool is_new;         /* has not run since its submission */
+    int64_t level;       /* set by the scheduler, BY_LEVEL; the lowest goes first */
+    sim_ns remaining_ns; /* while it is pending */
     sim_ns waits_since_ns;
-    struct rank ran;     /* its place among running jobs up to then, unless is_new */
+    struct rank ran;     /* its rank among running jobs up to then, unless is_new */
 };
 
 struct running_group {
-    int32_t gpus; /* of its jobs; 0: of any */
+    int32_t gpus; /* GPUs of each job; 0: any */
     struct ranking jobs;
-    struct ranked *last; /* of the jobs that a walk from the end has not passed */
+    struct ranked *last; /* last job that a walk from the end has not passed */
 };
 
-/* Of schedulers that take whether a refused job keeps its turn from the scenario. */
+/* Parameters of schedulers that let the scenario choose whether a refused job keeps its turn. */
 struct preemptive_params {
     bool keeps_turn;
 };
@@ -51,20 +50,19 @@ struct preemptive_params {
 struct preemptive {
     enum preemptive_order order;
     struct preemptive_params params;
-    bool deciding; /* preemptions that the world tells of are our own */
+    bool deciding; /* preemption notes come from this decision */
     struct pending pending;
     size_t n_groups, groups_capacity;
     struct running_group *groups; /* fewest GPUs first */
-    int64_t running_gpus;         /* of the jobs in the groups */
-    int64_t chosen_gpus;          /* of the jobs in `starts` */
-    int64_t freed_gpus;           /* by all jobs that finished */
-    uint64_t capacity_epoch;      /* of the view at the last decision */
+    int64_t running_gpus;         /* GPUs of the jobs in the groups */
+    int64_t chosen_gpus;          /* GPUs of the jobs in `starts` */
+    int64_t freed_gpus;           /* GPUs freed by all jobs that finished or were interrupted */
     struct ranked_list starts, preemptions; /* of the plan being made */
-    struct ranked_list preempted;           /* by this decision so far */
+    struct ranked_list preempted;           /* preempted by this decision so far */
     struct ranked_list tail;                /* the last running jobs, the very last first */
     int64_t tail_gpus;
     sim_ns moment_ns;             /* when a job last began to wait */
-    uint64_t moment;              /* the number of that moment, in the upper bits */
+    uint64_t moment;              /* number of that moment, in the upper bits */
     uint32_t n_in_moment;         /* jobs that began to wait then */
     int code;                     /* SIM_E_NOMEM once something could not be kept */
 };
@@ -74,8 +72,8 @@ extern const struct config_field preemptive_fields[];
 /* Moves a running job to another level. */
 void preemptive_set_level(struct preemptive *preemptive, struct preemptive_job *job, int64_t level, sim_ns now);
 
-/* For policies that hear the pace and whose state is a struct preemptive and whose state per job begins with a struct
- * preemptive_job. */
+/* Functions of struct scheduler for policies with hears_pace. The state begins with a struct preemptive, a job's slot
+ * with a struct preemptive_job. */
 void preemptive_fini(void *state);
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note);
 int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan);

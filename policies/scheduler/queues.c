@@ -3,6 +3,16 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
+int queues_check_limits(const struct config_list *limits, struct diag *diag)
+{
+    for (int32_t i = 1; i < (int32_t)limits->n; i++)
+        if (queues_limit(limits, i) <= queues_limit(limits, i - 1))
+            return diag_error(diag, SIM_E_CONFIG, NULL, "list each limit once, the lowest first",
+                              "limit %g of queue %d is not above that of the queue before it", queues_limit(limits, i),
+                              i);
+    return 0;
+}
+
 int queues_init(struct queues *queues, int32_t n)
 {
     queues->queues = mem_zalloc((size_t)n, sizeof *queues->queues);
@@ -125,7 +135,8 @@ static void choose_preemption(struct queues *queues, struct ranked *ranked)
     check(queues, ranked_list_add(&queues->preemptions, ranked));
 }
 
-/* Those that ran before and for whom `room` is too little wait in front of the others, in their order. */
+/* Preempts jobs for which `room` is too small. They wait in front of the others, in their order. Returns the room
+ * left. */
 static int64_t walk_running(struct queues *queues, struct queue *queue, int64_t room)
 {
     size_t before = queues->preemptions.n;
@@ -181,8 +192,8 @@ static void wait_again(struct queues *queues, struct queued *job)
     job->was_at = ran_at;
 }
 
-/* Returns whether every start found room. If not, those from the refused one on wait again, and its class is left out
- * for the rest of the round. */
+/* Returns whether every start found room. If not, the refused job and all later ones wait again, and its class is left
+ * out for the rest of the round. */
 static bool carry_out(struct queues *queues, struct job_plan *plan)
 {
     const struct ranked_list *starts = &queues->starts, *preemptions = &queues->preemptions;

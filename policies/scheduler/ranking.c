@@ -26,7 +26,7 @@ void ranked_list_sort(struct ranked_list *list)
     if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, compare_sequences);
 }
 
-/* A bijective mixer (the finaliser of SplitMix64; Steele, Lea and Flood 2014): no two jobs have the same height. */
+/* A bijective mixer (the finaliser of SplitMix64; Steele, Lea and Flood 2014): heights are distinct. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -46,7 +46,7 @@ static void sum_up(struct ranked *node)
     }
 }
 
-/* Cuts a tree into the nodes before `rank` and the others. */
+/* Splits a tree into the nodes before `rank` and the others. */
 static void split(struct ranked *node, const struct rank *rank, struct ranked **before, struct ranked **after)
 {
     if (node == NULL) {
@@ -62,7 +62,7 @@ static void split(struct ranked *node, const struct rank *rank, struct ranked **
     }
 }
 
-/* Joins two trees; all of the first are before all of the second. */
+/* Joins two trees; all nodes of the first are before all of the second. */
 static struct ranked *join(struct ranked *before, struct ranked *after)
 {
     if (before == NULL) return after;

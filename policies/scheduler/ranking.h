@@ -1,6 +1,6 @@
-/* Jobs in an order, with sums over any first part of it: a treap (Seidel and Aragon 1996) whose nodes lie in the jobs'
- * own slots and know the GPUs and the shortest run time below them. Everything costs O(log n) expected; the shape
- * comes from a hash of the job's sequence number, so it is the same in every run. */
+/* Jobs in an order, with sums over any prefix: a treap (Seidel and Aragon 1996). Its nodes lie in the jobs' own slots
+ * and hold the GPUs and the shortest run time of their subtrees. Every operation costs O(log n) expected. The shape
+ * comes from a hash of the job's sequence number, so it is equal in every run. */
 #ifndef ORRERY_POLICIES_SCHEDULER_RANKING_H
 #define ORRERY_POLICIES_SCHEDULER_RANKING_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Compared from first to third. No two jobs of a ranking have the same. */
+/* Compared from first to third. Unique in a ranking. */
 struct rank {
     int64_t first, second;
     uint64_t third;
@@ -27,7 +27,7 @@ struct ranked {
     const struct job_view *job;
     struct rank rank;
     int64_t gpus;
-    sim_ns span_ns; /* what ranking_first_within looks at */
+    sim_ns span_ns; /* run time for ranking_first_within */
     int64_t gpus_below;
     sim_ns min_span_below_ns;
     struct ranked *left, *right;
@@ -38,7 +38,7 @@ struct ranking {
     struct ranked *root, *first;
 };
 
-/* Jobs of a choice being made. Zero-initialised. */
+/* A list of jobs. Zero-initialised. */
 struct ranked_list {
     size_t n, capacity;
     struct ranked **items;
@@ -48,7 +48,7 @@ struct ranked_list {
 int ranked_list_add(struct ranked_list *list, struct ranked *ranked);
 void ranked_list_fini(struct ranked_list *list);
 
-/* Brings the list into the order of submission. */
+/* Sorts the list in order of submission. */
 void ranked_list_sort(struct ranked_list *list);
 
 /* Adds a job whose `job`, `rank`, `gpus` and `span_ns` are set, and removes one without changing these. */
@@ -61,7 +61,7 @@ int64_t ranking_gpus(const struct ranking *ranking);
 /* GPUs of all jobs ranked before `bound`. */
 int64_t ranking_gpus_before(const struct ranking *ranking, struct rank bound);
 
-/* The first job at which the GPUs from the beginning, its own included, reach `gpus` > 0; NULL when they never do. */
+/* The first job at which the sum of GPUs from the beginning, its own included, reaches `gpus` > 0; NULL: none. */
 struct ranked *ranking_reach(const struct ranking *ranking, int64_t gpus);
 
 /* The first job with span_ns <= `span_ns`, or NULL. */

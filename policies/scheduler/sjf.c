@@ -1,5 +1,5 @@
-/* Shortest job first by the run time that users stated (the true one where the trace has no statement), without
- * preemption. What does not fit is skipped, or with `strict` stops all behind it. */
+/* Shortest job first by the users' estimated run times (true ones if the trace has no estimate), without preemption. A
+ * job that does not fit is skipped or, with `strict`, stops all behind it. */
 #include "policies/declared.h"
 #include "policies/scheduler/skipping.h"
 #include "sim/world/policy/scheduler.h"
@@ -23,7 +23,7 @@ static int sjf_decide(void *state, const struct cluster_view *view, struct job_p
 const struct scheduler scheduler_sjf = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "sjf",
-               .summary = "shortest estimated run time first, skipping what does not fit; no preemption",
+               .summary = "shortest estimated run time first, skipping jobs that do not fit; no preemption",
                .source = "Conway, Maxwell and Miller, Theory of Scheduling (1967)",
                .params = sjf_fields,
                .params_bytes = sizeof(struct skipping_params),

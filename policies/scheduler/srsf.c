@@ -1,4 +1,4 @@
-/* Shortest remaining service first, with preemption: the service is the true run time left times the GPUs it takes. */
+/* Shortest remaining service first, with preemption. Service is the true remaining run time times the GPUs. */
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
 #include "sim/world/policy/scheduler.h"
@@ -6,14 +6,16 @@
 static int srsf_init(void *state, const void *params, struct diag *diag)
 {
     (void)diag;
-    *(struct preemptive *)state = (struct preemptive){.order = BY_GPU_TIME_LEFT, .params = *(const struct preemptive_params *)params};
+    struct preemptive *preemptive = state;
+    preemptive->params = *(const struct preemptive_params *)params;
+    preemptive->order = BY_GPU_TIME_LEFT;
     return 0;
 }
 
 const struct scheduler scheduler_srsf = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "srsf",
-               .summary = "least remaining GPU-time first, preemptive; knows the true run times",
+               .summary = "least remaining GPU time first; preemptive, knows the true run times",
                .source = "Tiresias (NSDI 2019) simulator, shortest-gpu",
                .oracle = ORACLE_DURATION,
                .params = preemptive_fields,

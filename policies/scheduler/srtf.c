@@ -7,14 +7,16 @@
 static int srtf_init(void *state, const void *params, struct diag *diag)
 {
     (void)diag;
-    *(struct preemptive *)state = (struct preemptive){.order = BY_TIME_LEFT, .params = *(const struct preemptive_params *)params};
+    struct preemptive *preemptive = state;
+    preemptive->params = *(const struct preemptive_params *)params;
+    preemptive->order = BY_TIME_LEFT;
     return 0;
 }
 
 const struct scheduler scheduler_srtf = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "srtf",
-               .summary = "shortest run time left first, preemptive; knows the true run times",
+               .summary = "shortest remaining run time first; preemptive, knows the true run times",
                .source = "Schrage (1968); Tiresias (NSDI 2019) simulator, shortest",
                .oracle = ORACLE_DURATION,
                .params = preemptive_fields,

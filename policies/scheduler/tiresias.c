@@ -1,12 +1,12 @@
-/* Tiresias' discretized 2D-LAS: jobs begin in the first of a few queues and go down one by one as the service they
- * have attained, GPU-time or time alone, reaches the limits of the queues; inside a queue the first come go first, as
- * queues.h tells. A job that has waited for `promote_knob` times what it has executed goes back to the end of the
- * first queue, and both counts begin anew; if it had waited so long before it lost its GPUs, at the next decision.
+/* Tiresias' discretized 2D-LAS: jobs begin in the first of a few queues. A job moves down one queue when its attained
+ * service, GPU time or time alone, reaches the queue's limit. Within a queue jobs go first come, first served
+ * (queues.h). A job that has waited `promote_knob` times its executed time returns to the end of the first queue, and
+ * both counts restart. If it had waited that long before it lost its GPUs, it returns at the next decision.
  *
- * `looks` says when the scheduler notices that a job has reached its limit, besides when a job comes or ends.
- * "exact": then. "released", as the paper's simulator does: when it has planned to look at it, floor((limit -
- * executed time) / GPUs) whole seconds after the latest decision; which is right for service in time, but for
- * GPU-time takes GPU-seconds for seconds and comes as much as GPUs times too late, or too early and then once more. */
+ * `looks` chooses when the scheduler notices a reached limit, apart from arrivals and ends of jobs. "exact": at once.
+ * "released": as planned by the paper's simulator, floor((limit - executed time) / GPUs) whole seconds after the
+ * latest decision. That is right if service is time. For GPU time it takes GPU-seconds for seconds: the check comes
+ * too late by a factor of the GPUs, or too early and then again. */
 #include "policies/declared.h"
 #include "policies/scheduler/queues.h"
 #include "sim/world/policy/scheduler.h"
@@ -27,19 +27,19 @@ struct las_params {
 
 struct las_job {
     struct queued queued; /* first */
-    /* Its clock, while it runs above the last queue: when it would have begun, had it run without interruption for
-     * what it has executed since its latest promotion. While it waits to be promoted: when it will be. */
+    /* Ranked, while the job runs above the last queue, by its virtual start: had it run without interruption since its
+     * latest promotion. While it awaits promotion, by the time of the promotion. */
     struct ranked clock;
     bool has_clock;
-    sim_ns promoted_at_ns; /* what it had executed then */
-    sim_ns waited_ns;      /* since then, after its first GPUs */
+    sim_ns promoted_at_ns; /* executed time at the latest promotion */
+    sim_ns waited_ns;      /* time waited since then, after its first GPUs */
     sim_ns waits_since_ns;
 };
 
 struct las {
     struct queues queues; /* first */
     struct las_params params;
-    struct pending *running; /* [queues.n - 1]: clocks of the running jobs of a queue, by class */
+    struct pending *running; /* [queues.n - 1]: clocks of a queue's running jobs, by class */
     struct ranking promotions;
     struct ranked_list due; /* jobs that change their queue now */
 };
@@ -60,11 +60,6 @@ static const struct config_field las_fields[] = {
     {0}};
 #undef ROW_OF
 
-static double limit_of(const struct las *las, int32_t queue)
-{
-    return ((const double *)las->params.limits.items)[queue];
-}
-
 static void las_fini(void *state)
 {
     struct las *las = state;
@@ -78,13 +73,11 @@ static int las_init(void *state, const void *params, struct diag *diag)
 {
     struct las *las = state;
     las->params = *(const struct las_params *)params;
-    int32_t n_limits = (int32_t)las->params.limits.n;
-    for (int32_t i = 1; i < n_limits; i++)
-        if (limit_of(las, i) <= limit_of(las, i - 1))
-            return diag_error(diag, SIM_E_CONFIG, NULL, "list each limit once, the lowest first",
-                              "limit %g of queue %d is not above that of the queue before it", limit_of(las, i), i);
-    las->running = mem_zalloc((size_t)n_limits, sizeof *las->running);
-    int code = las->running == NULL ? SIM_E_NOMEM : queues_init(&las->queues, n_limits + 1);
+    const size_t n_limits = las->params.limits.n;
+    int code = queues_check_limits(&las->params.limits, diag);
+    if (code < 0) return code;
+    las->running = mem_zalloc(n_limits, sizeof *las->running);
+    code = las->running == NULL ? SIM_E_NOMEM : queues_init(&las->queues, (int32_t)n_limits + 1);
     if (code < 0) mem_free(las->running);
     return code;
 }
@@ -101,14 +94,14 @@ static sim_ns executed_ns(const struct cluster_view *view, const struct las_job 
     return job_view_executed_ns(view, job->clock.job) - job->promoted_at_ns;
 }
 
-/* The time in which a job of so many GPUs reaches the limit of a queue. */
+/* The time in which a job with this many GPUs reaches the limit of a queue. */
 static sim_ns span_ns(const struct las *las, int32_t queue, int32_t gpus)
 {
-    double seconds = limit_of(las, queue) / (las->params.service == SERVICE_TIME ? 1 : gpus);
+    double seconds = queues_limit(&las->params.limits, queue) / (las->params.service == SERVICE_TIME ? 1 : gpus);
     return (sim_ns)ceil(seconds * SIM_NS_PER_S);
 }
 
-/* A job of CPUs alone never attains any GPU time. */
+/* A job of CPUs alone never attains GPU time. */
 static void start_clock(struct las *las, const struct cluster_view *view, struct las_job *job)
 {
     if (job->queued.queue == las->queues.n - 1) return;
@@ -178,8 +171,8 @@ static void list_due_of_queue(struct las *las, const struct cluster_view *view, 
     ranked_list_sort(&las->due);
 }
 
-/* Those that reached the limit of their queue go to the next one, in the order of submission. The last queues go
- * first, so that nobody falls by two. */
+/* Moves jobs that reached the limit of their queue to the next one, in order of submission. The last queues go first,
+ * so that no job falls by two. */
 static void demote(struct las *las, const struct cluster_view *view)
 {
     for (int32_t queue = las->queues.n - 2; queue >= 0; queue--) {
@@ -208,24 +201,24 @@ static void promote(struct las *las, const struct cluster_view *view)
     }
 }
 
-/* When the released simulator would look at a job again. */
-static sim_ns released_look_ns(const struct las *las, int32_t queue, int32_t gpus, sim_ns executed_ns)
+/* Delay until the released simulator checks a job again. */
+static sim_ns released_check_ns(const struct las *las, int32_t queue, int32_t gpus, sim_ns executed_ns)
 {
-    double left_s = limit_of(las, queue) - sim_s_from_ns(executed_ns);
+    double left_s = queues_limit(&las->params.limits, queue) - sim_s_from_ns(executed_ns);
     double wait_s = floor(left_s / (las->params.service == SERVICE_TIME ? 1 : gpus));
     return sim_ns_from_s(fmax(wait_s, 1));
 }
 
-/* When a job of this class of this queue is to be looked at. */
-static sim_ns next_look_ns(const struct las *las, const struct cluster_view *view, int32_t queue,
-                           const struct pending_class *class)
+/* Time of the next check of the first job of this class in this queue. */
+static sim_ns next_check_ns(const struct las *las, const struct cluster_view *view, int32_t queue,
+                            const struct pending_class *class)
 {
     sim_ns began_ns = class->jobs.first->rank.first;
     if (las->params.looks == LOOKS_EXACT) return began_ns + span_ns(las, queue, class->gpus);
-    return sim_ns_add(view->now_ns, released_look_ns(las, queue, class->gpus, view->now_ns - began_ns));
+    return sim_ns_add(view->now_ns, released_check_ns(las, queue, class->gpus, view->now_ns - began_ns));
 }
 
-static void plan_next_look(const struct las *las, const struct cluster_view *view, struct job_plan *plan)
+static void plan_wake(const struct las *las, const struct cluster_view *view, struct job_plan *plan)
 {
     struct rank later = {.first = view->now_ns + 1, .second = INT64_MIN};
     const struct ranked *promotion = ranking_first_from(&las->promotions, later);
@@ -234,8 +227,8 @@ static void plan_next_look(const struct las *las, const struct cluster_view *vie
         for (size_t i = 0; i < las->running[queue].n; i++) {
             const struct pending_class *class = las->running[queue].classes[i];
             if (class->jobs.first == NULL) continue;
-            sim_ns look_ns = next_look_ns(las, view, queue, class);
-            if (look_ns < next_ns) next_ns = look_ns;
+            sim_ns check_ns = next_check_ns(las, view, queue, class);
+            if (check_ns < next_ns) next_ns = check_ns;
         }
     }
     if (next_ns < SIM_NS_MAX) job_plan_wake_at(plan, next_ns > view->now_ns ? next_ns : view->now_ns + 1);
@@ -247,14 +240,14 @@ static int las_decide(void *state, const struct cluster_view *view, struct job_p
     demote(las, view);
     promote(las, view);
     if (las->queues.code == 0) queues_walk(&las->queues, view, plan);
-    if (las->queues.code == 0) plan_next_look(las, view, plan);
+    if (las->queues.code == 0) plan_wake(las, view, plan);
     return las->queues.code;
 }
 
 const struct scheduler scheduler_tiresias = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "tiresias",
-               .summary = "least attained service first, in a few queues (2D-LAS); preemptive, knows no run times",
+               .summary = "least attained service first, in a few queues (2D-LAS); preemptive, needs no run times",
                .source = "Gu et al., Tiresias (NSDI 2019)",
                .params = las_fields,
                .params_bytes = sizeof(struct las_params),

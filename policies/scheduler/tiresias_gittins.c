@@ -1,20 +1,20 @@
-/* Tiresias' discretized 2D-Gittins: as in its 2D-LAS, jobs go down a few queues as the GPU-time that they have
- * attained reaches the limits; but in a queue those go first whose Gittins index (models/gittins.h) is higher: who is
- * the likelier to end within a quantum for the GPU-time that it takes. Equal ones stand in the order of submission,
- * whether they run or not. Without limits it is the index alone.
+/* Tiresias' discretized 2D-Gittins: as in its 2D-LAS, jobs move down a few queues as their attained GPU time reaches
+ * the limits. Within a queue the job with the higher Gittins index (models/gittins.h) goes first: the one more likely
+ * to end within a quantum, per GPU time that it takes. Equal jobs stand in order of submission, running or not.
+ * Without limits the index alone decides.
  *
- * What jobs take is known from a `history` of others, or, as the paper's simulator has it, from the jobs of the trace
- * themselves. The index of a running job is taken anew when it reaches one of the sizes there, or one of `steps`
- * quantiles of them.
+ * The sizes of jobs come from a `history` of other jobs or, as in the paper's simulator, from the trace itself. The
+ * index of a running job is updated when the job reaches one of these sizes, or one of `steps` quantiles of them.
  *
- * Attained is the GPU-time that a job has held, the sizes of the trace are run times: the same for jobs at speed 1
- * that do not wait on their GPUs. Others pass their own size before they are done, which is warned of.
+ * Attained service is the GPU time that a job has held, while sizes of the trace are run times. Both agree for jobs of
+ * speed 1 without delays on their GPUs. Other jobs pass their own size before they finish, and the run warns of that.
  *
- * As the paper's simulator was released, the index is another one (gittins_index_released), it is taken at every
- * size, and all is noticed only when jobs come or end or where tiresias with `looks` "released" looks. */
+ * The paper's released simulator uses another index (gittins_index_released) and updates it at every size. It notices
+ * changes only when jobs arrive or end, or at the checks of tiresias with `looks` "released". */
 #include "models/gittins.h"
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
+#include "policies/scheduler/queues.h"
 #include "policies/scheduler/sizes_file.h"
 #include "sim/world/policy/scheduler.h"
 
@@ -36,26 +36,26 @@ struct gittins_params {
 
 struct gittins_job {
     struct preemptive_job preemptive; /* first */
-    struct ranked clock; /* while it runs, ranked by when it is next to be looked at */
+    struct ranked clock; /* while it runs, ranked by its next update */
     int32_t queue;
 };
 
-/* GPU-time attained from `from` on, up to that of the next step. */
+/* A range of attained GPU time: from from_gpu_s to that of the next step. */
 struct step {
     double from_gpu_s, index;
-    int64_t place; /* among all steps, the highest index first; equal ones have the same */
-    size_t next;   /* step that has another place; the number of steps: none */
+    int64_t place; /* among all steps, the highest index first; equal ones share a place */
+    size_t next;   /* next step with another place; the number of steps: none */
 };
 
 struct scheduling {
     struct preemptive preemptive; /* first */
     struct gittins_params params;
     struct real_list sizes;
-    struct step *steps; /* NULL: nothing learnt yet */
+    struct step *steps; /* NULL: not computed yet */
     size_t n_steps;
     struct ranking clocks;
     struct ranked_list due;
-    int64_t n_unlike; /* jobs done that held other GPU-time than their size, and not warned of yet */
+    int64_t n_unlike; /* finished jobs whose GPU time was not their size; not warned of yet */
 };
 
 static const char *const variants[] = {"published", "released", NULL};
@@ -76,11 +76,6 @@ static const struct config_field gittins_fields[] = {
     {0}};
 #undef ROW_OF
 
-static double limit_of(const struct scheduling *of, int32_t queue)
-{
-    return ((const double *)of->params.limits.items)[queue];
-}
-
 static int gittins_init(void *state, const void *params, struct diag *diag)
 {
     struct scheduling *of = state;
@@ -88,11 +83,8 @@ static int gittins_init(void *state, const void *params, struct diag *diag)
     if (of->params.variant == AS_RELEASED && of->params.quantum < 1)
         return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.quantum", "give the quantum in GPU-seconds: 1 or more",
                           "variant 'released' takes no quantum below 1: got %g", of->params.quantum);
-    for (int32_t i = 1; i < (int32_t)of->params.limits.n; i++)
-        if (limit_of(of, i) <= limit_of(of, i - 1))
-            return diag_error(diag, SIM_E_CONFIG, NULL, "list each limit once, the lowest first",
-                              "limit %g of queue %d is not above that of the queue before it", limit_of(of, i), i);
-    const int code = of->params.history == NULL ? 0 : sizes_file_read(of->params.history, &of->sizes, diag);
+    int code = queues_check_limits(&of->params.limits, diag);
+    if (code == 0 && of->params.history != NULL) code = sizes_file_read(of->params.history, &of->sizes, diag);
     if (code < 0) real_list_fini(&of->sizes);
     return code;
 }
@@ -113,7 +105,7 @@ static bool gittins_wants_sizes(const void *state)
 
 /* --- What is known beforehand --- */
 
-/* Where steps begin: at 0 and at quantiles of the sizes. */
+/* Lists the beginnings of steps: 0 and quantiles of the sizes. */
 static int list_steps(const struct scheduling *of, const struct gittins *gittins, struct real_list *from)
 {
     const size_t all = gittins->n, most = (size_t)of->params.steps;
@@ -138,7 +130,7 @@ static int by_index(const void *a, const void *b)
     return ((*x)->index < (*y)->index) - ((*x)->index > (*y)->index);
 }
 
-/* Gives the steps their places by their indices. */
+/* Ranks the steps by their indices. */
 static int rank_steps(struct scheduling *of)
 {
     const size_t n = of->n_steps;
@@ -193,14 +185,14 @@ static struct gittins_job *job_of_clock(const struct ranked *clock)
     return job_view_slot(clock->job);
 }
 
-/* The time in which a job of so many GPUs attains so much. */
+/* The time in which a job with this many GPUs attains this GPU time. */
 static sim_ns span_ns(double gpu_s, int32_t gpus)
 {
     const double span = ceil(gpu_s * SIM_NS_PER_S / gpus);
     return span < (double)SIM_NS_MAX ? (sim_ns)span : SIM_NS_MAX;
 }
 
-/* The step that a job is in when it has executed for so long. */
+/* The step of a job after this executed time. */
 static size_t step_at(const struct scheduling *of, int32_t gpus, sim_ns executed_ns)
 {
     size_t low = 0, high = of->n_steps;
@@ -211,14 +203,14 @@ static size_t step_at(const struct scheduling *of, int32_t gpus, sim_ns executed
     return low;
 }
 
-/* Whether it has reached the limit of its queue. */
+/* Whether the job has reached the limit of its queue. */
 static bool goes_down(const struct scheduling *of, const struct gittins_job *job, sim_ns executed_ns)
 {
     return job->queue < (int32_t)of->params.limits.n &&
-           span_ns(limit_of(of, job->queue), job->clock.job->gpus) <= executed_ns;
+           span_ns(queues_limit(&of->params.limits, job->queue), job->clock.job->gpus) <= executed_ns;
 }
 
-/* Its place among all jobs now. As released, it goes down by one queue at a time. */
+/* Place of the job among all jobs now. As released, it moves down one queue at a time. */
 static int64_t level_of(const struct scheduling *of, struct gittins_job *job, sim_ns executed_ns)
 {
     while (goes_down(of, job, executed_ns)) {
@@ -229,14 +221,14 @@ static int64_t level_of(const struct scheduling *of, struct gittins_job *job, si
     return job->queue * (int64_t)of->n_steps + of->steps[step].place;
 }
 
-/* How long it will have executed when its place is next another one; SIM_NS_MAX: it never is. */
+/* Executed time at which the job's place next changes; SIM_NS_MAX: never. */
 static sim_ns next_change_ns(const struct scheduling *of, const struct gittins_job *job, sim_ns executed_ns)
 {
     const int32_t gpus = job->clock.job->gpus;
     const size_t next = of->steps[step_at(of, gpus, executed_ns)].next;
     const sim_ns step_ns = next < of->n_steps ? span_ns(of->steps[next].from_gpu_s, gpus) : SIM_NS_MAX;
     if (job->queue == (int32_t)of->params.limits.n) return step_ns;
-    const sim_ns limit_ns = span_ns(limit_of(of, job->queue), gpus);
+    const sim_ns limit_ns = span_ns(queues_limit(&of->params.limits, job->queue), gpus);
     return limit_ns < step_ns ? limit_ns : step_ns;
 }
 
@@ -249,7 +241,7 @@ static void start_clock(struct scheduling *of, const struct cluster_view *view, 
     ranking_add(&of->clocks, &job->clock);
 }
 
-/* Whether a job of the trace has just this size. */
+/* Whether a job of the trace has exactly this size. */
 static bool is_size(const struct cluster_view *view, double gpu_s)
 {
     const struct gittins gittins = {.n = view->n_sizes, .sizes = view->sizes_gpu_s};
@@ -257,7 +249,7 @@ static bool is_size(const struct cluster_view *view, double gpu_s)
     return ended > 0 && gittins.sizes[ended - 1] == gpu_s;
 }
 
-static void compare_with_sizes(struct scheduling *of, const struct cluster_view *view, const struct job_view *job)
+static void count_unlike(struct scheduling *of, const struct cluster_view *view, const struct job_view *job)
 {
     if (of->params.history != NULL || job->gpus == 0) return;
     of->n_unlike += !is_size(view, sim_s_from_ns(job_view_executed_ns(view, job)) * job->gpus);
@@ -280,7 +272,7 @@ static void gittins_notify(void *state, const struct cluster_view *view, const s
     if (of->preemptive.code < 0) return;
     const bool ended = note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH;
     if (ended) ranking_remove(&of->clocks, &job->clock);
-    if (note->event == JOB_EVENT_FINISH) compare_with_sizes(of, view, note->job);
+    if (note->event == JOB_EVENT_FINISH) count_unlike(of, view, note->job);
     if (note->event == JOB_EVENT_SUBMIT || note->forced)
         job->preemptive.level = level_of(of, job, job_view_executed_ns(view, note->job));
     preemptive_notify(&of->preemptive, view, note);
@@ -310,23 +302,24 @@ static void rank_anew(struct scheduling *of, const struct cluster_view *view)
     }
 }
 
-/* When the released simulator would look at a job again: it takes GPU-seconds for seconds. SIM_NS_MAX: never. */
-static sim_ns released_look_ns(const struct scheduling *of, const struct cluster_view *view,
-                               const struct gittins_job *job)
+/* Time at which the released simulator checks a job again: it takes GPU-seconds for seconds. SIM_NS_MAX: never. */
+static sim_ns released_check_ns(const struct scheduling *of, const struct cluster_view *view,
+                                const struct gittins_job *job)
 {
     if (job->queue == (int32_t)of->params.limits.n) return SIM_NS_MAX;
-    const double left_s = limit_of(of, job->queue) - sim_s_from_ns(job_view_executed_ns(view, job->clock.job));
+    const double left_s = queues_limit(&of->params.limits, job->queue) -
+                          sim_s_from_ns(job_view_executed_ns(view, job->clock.job));
     return sim_ns_add(view->now_ns, sim_ns_from_s(fmax(floor(left_s / job->clock.job->gpus), 1)));
 }
 
-static sim_ns next_look_ns(const struct scheduling *of, const struct cluster_view *view)
+static sim_ns next_check_ns(const struct scheduling *of, const struct cluster_view *view)
 {
     const struct ranked *clock = of->clocks.first;
     if (of->params.variant == AS_PUBLISHED) return clock != NULL ? clock->rank.first : SIM_NS_MAX;
     sim_ns next_ns = SIM_NS_MAX;
     while (clock != NULL) {
-        const sim_ns look_ns = released_look_ns(of, view, job_of_clock(clock));
-        if (look_ns < next_ns) next_ns = look_ns;
+        const sim_ns check_ns = released_check_ns(of, view, job_of_clock(clock));
+        if (check_ns < next_ns) next_ns = check_ns;
         clock = ranking_first_from(&of->clocks, (struct rank){clock->rank.first, clock->rank.second, 1});
     }
     return next_ns;
@@ -338,7 +331,7 @@ static int gittins_decide(void *state, const struct cluster_view *view, struct j
     if (of->steps != NULL) rank_anew(of, view);
     warn_of_unlike(of, plan);
     const int code = preemptive_decide(&of->preemptive, view, plan);
-    const sim_ns next_ns = code == 0 ? next_look_ns(of, view) : SIM_NS_MAX;
+    const sim_ns next_ns = code == 0 ? next_check_ns(of, view) : SIM_NS_MAX;
     if (next_ns < SIM_NS_MAX) job_plan_wake_at(plan, next_ns);
     return code;
 }
@@ -346,7 +339,7 @@ static int gittins_decide(void *state, const struct cluster_view *view, struct j
 const struct scheduler scheduler_tiresias_gittins = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "tiresias-gittins",
-               .summary = "highest Gittins index first, in a few queues (2D-Gittins); preemptive, knows what GPU-time jobs take",
+               .summary = "highest Gittins index first, in a few queues (2D-Gittins); preemptive, knows the distribution of GPU time",
                .source = "Gu et al., Tiresias (NSDI 2019)",
                .oracle = ORACLE_MIX,
                .params = gittins_fields,

@@ -10,7 +10,7 @@ void usage_fini(struct usage *usage)
     mem_free(usage->points);
 }
 
-/* The index of the first point later than a time. */
+/* Index of the first point later than a time. */
 static size_t behind(const struct usage *usage, sim_ns time_ns)
 {
     size_t low = 0, high = usage->n;
@@ -24,7 +24,7 @@ static size_t behind(const struct usage *usage, sim_ns time_ns)
     return low;
 }
 
-/* The index of the point at this time, made when there is none. There must be room for one. */
+/* Index of the point at this time, created if needed. The caller has reserved room for one. */
 static size_t point_at(struct usage *usage, sim_ns time_ns)
 {
     size_t at = behind(usage, time_ns);
@@ -41,7 +41,7 @@ static void drop(struct usage *usage, size_t at, size_t n)
     memmove(&usage->points[at], &usage->points[at + n], (usage->n - at) * sizeof *usage->points);
 }
 
-/* Drops the point when it changes nothing. */
+/* Drops a point that changes nothing. */
 static void drop_idle(struct usage *usage, size_t at)
 {
     int64_t before = at > 0 ? usage->points[at - 1].gpus : 0;
