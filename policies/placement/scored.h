@@ -1,7 +1,7 @@
 /* The engine of placers that differ only in their score: the node with the highest score gets the job.
  *
- * Scores are kept per demand and node, and recomputed only for nodes that have changed. A placement costs a pass over
- * all nodes, and one score per node that changed since the last job with the same demand.
+ * Scores are kept per request and node, and recomputed only for nodes that have changed. A placement costs a pass over
+ * all nodes, and one score per node that changed since the last job with the same request.
  *
  * The node that comes first wins ties: as listed, or ("ties": "shuffled") in an order drawn once per run. The released
  * code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
@@ -32,7 +32,7 @@ struct scored_table {
 /* First member of the placer's state. */
 struct scored {
     struct scored_params params;
-    struct scored_table *tables; /* [n_tables], by demand */
+    struct scored_table *tables; /* [n_tables], by request */
     int32_t n_tables, tables_capacity;
     int32_t *order;              /* [n_nodes], order of ties; NULL: as listed */
     int32_t most_gpus;           /* GPUs of the largest node; 0: not known yet */

@@ -1,6 +1,6 @@
-/* Pending jobs by class. Jobs with equal GPUs, nodes and other demands (job_view.demand) wait in one ranking, because
- * at any time either all jobs of a class fit or none does. So a decision examines the first job of each class, not
- * every job. */
+/* Pending jobs by class. Jobs with equal GPUs, nodes and other resources (job_view.request) wait in one ranking,
+ * because at any time either all jobs of a class fit or none does. So a decision examines the first job of each class,
+ * not every job. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PENDING_H
 #define ORRERY_POLICIES_SCHEDULER_PENDING_H
 

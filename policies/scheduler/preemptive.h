@@ -72,8 +72,8 @@ extern const struct config_field preemptive_fields[];
 /* Moves a running job to another level. */
 void preemptive_set_level(struct preemptive *preemptive, struct preemptive_job *job, int64_t level, sim_ns now);
 
-/* Functions of struct scheduler for policies with hears_pace. The state begins with a struct preemptive, a job's slot
- * with a struct preemptive_job. */
+/* Functions of struct scheduler for policies with wants_speed_events. The state begins with a struct preemptive, a
+ * job's slot with a struct preemptive_job. */
 void preemptive_fini(void *state);
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note);
 int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan);
