@@ -41,12 +41,6 @@ bool part_fits(const struct node_view *node, const struct part *part)
            suits(node, part) && part_gpus_on(node, part) >= part->gpus;
 }
 
-bool part_fits_empty(const struct node_view *node, const struct part *part)
-{
-    return part->cpu_milli <= node->cpu_milli && part->memory_bytes <= node->memory_bytes && suits(node, part) &&
-           node->gpus >= part->gpus;
-}
-
 int32_t part_best_gpu(const struct node_view *node, const struct part *part)
 {
     int32_t best = -1;
@@ -83,6 +77,12 @@ void part_put(const struct cluster_view *view, int32_t node, const struct part *
     if (part_is_share(part)) placement->gpu = part_best_gpu(&view->nodes[node], part);
 }
 
+static bool fits_empty(const struct node_view *node, const struct part *part)
+{
+    return part->cpu_milli <= node->cpu_milli && part->memory_bytes <= node->memory_bytes && suits(node, part) &&
+           node->gpus >= part->gpus;
+}
+
 bool parts_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
     (void)state;
@@ -90,8 +90,8 @@ bool parts_possible(void *state, const struct cluster_view *view, const struct j
     const struct part large = parts_get(&parts, 0), small = parts_get(&parts, parts_n(&parts) - 1);
     int32_t n_large = 0, n_small = 0;
     for (int32_t i = 0; i < view->n_nodes && n_large < parts_n(&parts); i++) {
-        n_large += part_fits_empty(&view->nodes[i], &large);
-        n_small += part_fits_empty(&view->nodes[i], &small);
+        n_large += fits_empty(&view->nodes[i], &large);
+        n_small += fits_empty(&view->nodes[i], &small);
     }
     return n_small >= parts_n(&parts) && n_large >= parts.n_large;
 }

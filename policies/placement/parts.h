@@ -36,9 +36,8 @@ static inline bool part_is_share(const struct part *part)
 /* GPUs of the node with room for one more share; for whole GPUs: free GPUs. */
 int32_t part_gpus_on(const struct node_view *node, const struct part *part);
 
-/* Whether the part fits on the node now, and on the empty node. */
+/* Whether the part fits on the node now. */
 bool part_fits(const struct node_view *node, const struct part *part);
-bool part_fits_empty(const struct node_view *node, const struct part *part);
 
 /* The GPU that a share fits best: the lowest of those with the least sufficient capacity left. -1: none. */
 int32_t part_best_gpu(const struct node_view *node, const struct part *part);

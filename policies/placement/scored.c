@@ -4,6 +4,13 @@
 #include "sim/core/rng.h"
 #include "sim/core/vec.h"
 
+/* Scores of one request. */
+struct scored_table {
+    int32_t *scores; /* [n_nodes]; -1: the job does not fit there */
+    uint32_t *seen;  /* [n_nodes]: the node's change count when it was scored; 0: never */
+    int8_t *gpus;    /* [n_nodes]: for a share, the GPU to take */
+};
+
 const char *const scored_ties_names[] = {"listed", "shuffled", NULL};
 
 #define ROW_OF struct scored_params
@@ -34,7 +41,8 @@ static int draw_order(struct scored *scored, const struct cluster_view *view)
     return 0;
 }
 
-int scored_begin(struct scored *scored, const struct cluster_view *view)
+/* Reads the size of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
+static int begin(struct scored *scored, const struct cluster_view *view)
 {
     if (scored->most_gpus > 0) return 0;
     for (int32_t i = 0; i < view->n_nodes; i++) {
@@ -68,8 +76,9 @@ static int32_t score_node(struct scored *scored, scored_fn score, const struct c
     return score(scored, view, node, part, gpu);
 }
 
-const struct scored_table *scored_table(struct scored *scored, scored_fn score, const struct cluster_view *view,
-                                        const struct job_view *job, const struct part *part)
+/* Up-to-date scores of all nodes, for a job that goes to one node. NULL: out of memory. */
+static const struct scored_table *update_table(struct scored *scored, scored_fn score, const struct cluster_view *view,
+                                               const struct job_view *job, const struct part *part)
 {
     struct scored_table *table = table_of(scored, view, job->request);
     if (table == NULL) return NULL;
@@ -116,13 +125,13 @@ int scored_place(struct scored *scored, scored_fn score, const struct cluster_vi
                  struct placement *placement)
 {
     const struct parts parts = parts_of(view, &view->requests[job->request]);
-    const int code = scored_begin(scored, view);
+    const int code = begin(scored, view);
     if (code < 0) return code;
     const int32_t n = parts_n(&parts);
     for (int32_t i = 0; i < n; i++) {
         const struct part part = parts_get(&parts, i);
         const struct scored_table *table = NULL;
-        if (n == 1 && (table = scored_table(scored, score, view, job, &part)) == NULL) return SIM_E_NOMEM;
+        if (n == 1 && (table = update_table(scored, score, view, job, &part)) == NULL) return SIM_E_NOMEM;
         const int32_t node = table != NULL ? best_of(scored, table, view->n_nodes)
                                            : best_beside(scored, score, view, &part, placement);
         if (node < 0) return 0;

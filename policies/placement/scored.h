@@ -23,12 +23,6 @@ extern const char *const scored_ties_names[];
     ROW_CHOICE("ties", member, DEFAULT("listed"), scored_ties_names,                                                   \
                "the first of equally good nodes: as listed, or in an order drawn once per run")
 
-struct scored_table {
-    int32_t *scores; /* [n_nodes]; -1: the job does not fit there */
-    uint32_t *seen;  /* [n_nodes]: the node's change count when it was scored; 0: never */
-    int8_t *gpus;    /* [n_nodes]: for a share, the GPU to take */
-};
-
 /* First member of the placer's state. */
 struct scored {
     struct scored_params params;
@@ -49,13 +43,6 @@ void scored_fini(void *state);
 /* Puts each part of the job on its best node. Returns as `place` of struct placer. */
 int scored_place(struct scored *scored, scored_fn score, const struct cluster_view *view, const struct job_view *job,
                  struct placement *placement);
-
-/* Up-to-date scores of all nodes, for a job that goes to one node. NULL: out of memory. */
-const struct scored_table *scored_table(struct scored *scored, scored_fn score, const struct cluster_view *view,
-                                        const struct job_view *job, const struct part *part);
-
-/* Reads the size of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
-int scored_begin(struct scored *scored, const struct cluster_view *view);
 
 /* The capacity left on the node after the part, as a share of the largest node: the mean over GPUs and, if counted,
  * CPU. */

@@ -118,25 +118,6 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
 
 static const struct gavel_rule rule = {.allocate = allocate};
 
-static int gandiva_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    gavel_rounds_init(state, &rule, params);
-    return 0;
-}
-
-const struct scheduler scheduler_gandiva = {
-    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
-               .name = "gandiva",
-               .summary = "in rounds, equal parts for all; if requests exceed the GPUs, pairs of jobs share GPUs by trial and error",
-               .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva",
-               .params = gavel_rounds_fields,
-               .params_bytes = sizeof(struct gavel_params),
-               .state_bytes = sizeof(struct gavel_rounds),
-               .init = gandiva_init,
-               .fini = gavel_rounds_fini},
-    .job_bytes = sizeof(struct gavel_job),
-    .notify = gavel_notify,
-    .decide = gavel_decide,
-    .uses_node_types = true,
-};
+GAVEL_SCHEDULER(scheduler_gandiva, rule, struct gavel_rounds, gavel_notify, gavel_rounds_fini, .name = "gandiva",
+                .summary = "in rounds, equal parts for all; if requests exceed the GPUs, pairs of jobs share GPUs by trial and error",
+                .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva");

@@ -148,20 +148,6 @@ static int allocate_fastest(struct gavel_rounds *rounds, const struct cluster_vi
 static const struct gavel_rule keeping = {.allocate = allocate_keeping, .is_strict = true, .rotates = true};
 static const struct gavel_rule fastest = {.allocate = allocate_fastest, .is_strict = true};
 
-static int fifo_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    gavel_rounds_init(state, &keeping, params);
-    return 0;
-}
-
-static int perf_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    gavel_rounds_init(state, &fastest, params);
-    return 0;
-}
-
 static void fifo_fini(void *state)
 {
     mem_free(((struct fifo *)state)->places);
@@ -178,34 +164,10 @@ static void fifo_notify(void *state, const struct cluster_view *view, const stru
     gavel_notify(state, view, note);
 }
 
-const struct scheduler scheduler_gavel_fifo = {
-    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
-               .name = "gavel-fifo",
-               .summary = "in rounds, first in, first out on a random node type with room",
-               .source = "Gavel (OSDI 2020) simulator, fifo",
-               .params = gavel_rounds_fields,
-               .params_bytes = sizeof(struct gavel_params),
-               .state_bytes = sizeof(struct fifo),
-               .init = fifo_init,
-               .fini = fifo_fini},
-    .job_bytes = sizeof(struct gavel_job),
-    .notify = fifo_notify,
-    .decide = gavel_decide,
-    .uses_node_types = true,
-};
+GAVEL_SCHEDULER(scheduler_gavel_fifo, keeping, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo",
+                .summary = "in rounds, first in, first out on a random node type with room",
+                .source = "Gavel (OSDI 2020) simulator, fifo");
 
-const struct scheduler scheduler_gavel_fifo_perf = {
-    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
-               .name = "gavel-fifo-perf",
-               .summary = "in rounds, first in, first out, each job on the fastest node type that older jobs leave",
-               .source = "Gavel (OSDI 2020) simulator, fifo_perf",
-               .params = gavel_rounds_fields,
-               .params_bytes = sizeof(struct gavel_params),
-               .state_bytes = sizeof(struct fifo),
-               .init = perf_init,
-               .fini = fifo_fini},
-    .job_bytes = sizeof(struct gavel_job),
-    .notify = fifo_notify,
-    .decide = gavel_decide,
-    .uses_node_types = true,
-};
+GAVEL_SCHEDULER(scheduler_gavel_fifo_perf, fastest, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo-perf",
+                .summary = "in rounds, first in, first out, each job on the fastest node type that older jobs leave",
+                .source = "Gavel (OSDI 2020) simulator, fifo_perf");

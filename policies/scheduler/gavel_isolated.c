@@ -15,25 +15,6 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
 
 static const struct gavel_rule rule = {.allocate = allocate, .rotates = true};
 
-static int isolated_init(void *state, const void *params, struct diag *diag)
-{
-    (void)diag;
-    gavel_rounds_init(state, &rule, params);
-    return 0;
-}
-
-const struct scheduler scheduler_gavel_isolated = {
-    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
-               .name = "gavel-isolated",
-               .summary = "in rounds, each of n jobs on one nth of every node type",
-               .source = "Gavel (OSDI 2020) simulator, isolated",
-               .params = gavel_rounds_fields,
-               .params_bytes = sizeof(struct gavel_params),
-               .state_bytes = sizeof(struct gavel_rounds),
-               .init = isolated_init,
-               .fini = gavel_rounds_fini},
-    .job_bytes = sizeof(struct gavel_job),
-    .notify = gavel_notify,
-    .decide = gavel_decide,
-    .uses_node_types = true,
-};
+GAVEL_SCHEDULER(scheduler_gavel_isolated, rule, struct gavel_rounds, gavel_notify, gavel_rounds_fini, .name = "gavel-isolated",
+                .summary = "in rounds, each of n jobs on one nth of every node type",
+                .source = "Gavel (OSDI 2020) simulator, isolated");

@@ -18,19 +18,14 @@ struct gavel_jobs {
     const double *width; /* [kinds] GPUs of each such job */
     const double *speed; /* [kinds][types] work per time; 0: cannot run there */
     /* The basis where the simplex method starts and, after the call, ended: gavel_kind_states(types) bytes per kind,
-     * and gavel_common_states(types) for the program. Zeros: no basis. The caller zeroes those of a new kind and drops
-     * those of kinds that are gone. */
+     * and types + 3 for the program. Zeros: no basis. The caller zeroes those of a new kind and drops those of kinds
+     * that are gone. */
     unsigned char *kind_states, *common_states;
 };
 
 static inline size_t gavel_kind_states(int types)
 {
     return (size_t)types + 2;
-}
-
-static inline size_t gavel_common_states(int types)
-{
-    return (size_t)types + 3;
 }
 
 /* Every function below writes X [kinds][types] if it returns LP_OPTIMAL. Kinds that can run nowhere get nothing and do

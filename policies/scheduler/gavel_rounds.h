@@ -98,4 +98,19 @@ double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job 
 /* One nth of each node type as time shares, for n jobs or pairs of this width. The sum is at most 1. */
 void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, double share[GAVEL_TYPES]);
 
+/* Defines a scheduler by its rule. `state` is the type of its state, which begins with struct gavel_rounds. The other
+ * arguments are members of struct policy: name, summary, source. */
+#define GAVEL_SCHEDULER(symbol, rule, state, notify_, fini_, ...)                                                      \
+    static int symbol##_init(void *at, const void *params, struct diag *diag)                                          \
+    {                                                                                                                  \
+        (void)diag;                                                                                                    \
+        gavel_rounds_init(at, &(rule), params);                                                                        \
+        return 0;                                                                                                      \
+    }                                                                                                                  \
+    const struct scheduler symbol = {                                                                                  \
+        .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .params = gavel_rounds_fields,                            \
+                   .params_bytes = sizeof(struct gavel_params), .state_bytes = sizeof(state), .init = symbol##_init,   \
+                   .fini = fini_, __VA_ARGS__},                                                                        \
+        .job_bytes = sizeof(struct gavel_job), .notify = notify_, .decide = gavel_decide, .uses_node_types = true}
+
 #endif

@@ -78,4 +78,21 @@ void preemptive_fini(void *state);
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note);
 int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan);
 
+/* Defines a scheduler by its order. The other arguments are members of struct policy: name, summary, source, oracle. */
+#define PREEMPTIVE_SCHEDULER(symbol, order_, ...)                                                                      \
+    static int symbol##_init(void *state, const void *params, struct diag *diag)                                       \
+    {                                                                                                                  \
+        (void)diag;                                                                                                    \
+        struct preemptive *preemptive = state;                                                                         \
+        preemptive->params = *(const struct preemptive_params *)params;                                                \
+        preemptive->order = order_;                                                                                    \
+        return 0;                                                                                                      \
+    }                                                                                                                  \
+    const struct scheduler symbol = {                                                                                  \
+        .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .params = preemptive_fields,                              \
+                   .params_bytes = sizeof(struct preemptive_params), .state_bytes = sizeof(struct preemptive),         \
+                   .init = symbol##_init, .fini = preemptive_fini, __VA_ARGS__},                                       \
+        .job_bytes = sizeof(struct preemptive_job), .notify = preemptive_notify, .decide = preemptive_decide,          \
+        .wants_speed_events = true}
+
 #endif
