@@ -23,9 +23,9 @@ struct world {
     size_t n_services; /* created */
     struct failures *failures; /* NULL: nothing fails */
     struct jobs *jobs;
-    struct power *power; /* NULL: nobody asks for it */
+    struct power *power; /* NULL: not wanted */
     struct market *market; /* NULL: nothing is rented */
-    struct sampler sampler; /* empty when nobody wants samples */
+    struct sampler sampler; /* empty: no samples are wanted */
     struct part {
         const struct component *is;
         void *self;
@@ -280,7 +280,7 @@ static void add_part(struct world *world, const struct component *component, voi
     world->parts[world->n_parts++] = (struct part){component, self, 0};
 }
 
-/* The order in which components start and finish; they are destroyed in reverse. A new subsystem is one more line. */
+/* The order in which components start and finish; they are destroyed in reverse. A new subsystem is one more entry. */
 static void list_parts(struct world *world)
 {
     add_part(world, &power_component, world->power);

@@ -6,10 +6,10 @@
  * The numbered laws of the world. Each is checked beside the state that it guards, after every event with `--check
  * event` and at the end of every run. A violation is a bug of ours: it ends the process with the number of the law.
  *
- *     INV-1   requests are conserved: in the pool = at the replicas = queued + running + paused + away; each is where
- *             its state says (service_end.c, replica_check.c)
+ *     INV-1   requests are conserved: in the pool = at the replicas = queued + running + paused + nonresident; each is
+ *             where its state says (service_end.c, replica_check.c)
  *     INV-2   KV is conserved: a replica's blocks = free + held by its requests + held for requests handed over; blocks
- *             on the host and in transfer belong to requests that are away or wait for them (replica_check.c)
+ *             on the host and in transfer belong to requests that are nonresident or wait for them (replica_check.c)
  *     INV-3   a decoding sequence has tokens to come, and the order of finishing contains it (replica_check.c)
  *     INV-4   processed tokens of the decoding sequences add up to the aggregate that costs are computed from
  *             (replica_check.c)
@@ -50,7 +50,7 @@ struct world_options {
     bool single_step;              /* visit every iteration boundary */
     bool strict_domain;            /* refuse cost models that are not calibrated: they have no range to keep to */
     uint64_t stall_events;         /* watchdog, as in struct engine_options */
-    bool check;                    /* check the invariants at every look and at the end */
+    bool check;                    /* check the invariants after every event and at the end */
     const volatile sig_atomic_t *interrupt;
     void (*progress)(void *context, const struct world_progress *progress); /* now and then; may be NULL */
     void *progress_context;

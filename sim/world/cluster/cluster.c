@@ -30,7 +30,7 @@ static int make_nodes(struct cluster *cluster, const struct node_spec *list)
     return 0;
 }
 
-/* Creates a stock of equal nodes. */
+/* Tracks the resources of equal nodes. */
 static int make_equal_resources(struct cluster *cluster, int64_t cpu_milli, int64_t memory_bytes)
 {
     struct node_spec *specs = mem_alloc((size_t)cluster->n_nodes * sizeof *specs);
@@ -58,7 +58,7 @@ static bool is_down(const struct cluster *cluster, int32_t node)
     return cluster->node_down_gpus[node] >= 0;
 }
 
-/* Takes from a free stock what services already hold on a node. */
+/* Takes the GPUs that services already hold on a node from its free resources. */
 static void fill_resources_from_counts(struct cluster *cluster, int32_t node)
 {
     const int32_t n_withdrawn = is_down(cluster, node) ? cluster->node_down_gpus[node] : 0;
@@ -196,7 +196,7 @@ int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task 
     return 0;
 }
 
-/* Updates the counts of a node from its stock. */
+/* Updates the counts of a node from its resources. */
 static void update_counts_from_resources(struct cluster *cluster, int32_t node)
 {
     const int32_t taken = cluster->node_free_gpus[node] - cluster->resources->nodes[node].free_gpus;
@@ -204,7 +204,7 @@ static void update_counts_from_resources(struct cluster *cluster, int32_t node)
     if (cluster->fragmentation.tasks != NULL) measure_node(cluster, node);
 }
 
-/* Updates the counts of a node: from its stock if there is one, else by `gpus`. */
+/* Updates the counts of a node: from its resources if these are tracked, else by `gpus`. */
 static void move_group(struct cluster *cluster, int32_t node, int32_t gpus)
 {
     if (cluster->resources != NULL)
@@ -514,7 +514,7 @@ int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *s
 
 /* --- INV-6 --- */
 
-/* No GPU, CPU or memory is held twice, and the counts agree with the stock. */
+/* No GPU, CPU or memory is allocated twice, and the counts agree with the resources. */
 static void check_resources(const struct cluster *cluster)
 {
     const char *fault = node_resources_fault(cluster->resources);

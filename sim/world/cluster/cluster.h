@@ -2,10 +2,10 @@
  *
  * GPUs are held in one of two ways. A tensor-parallel group of a service, or a job that a placer gave nodes, holds GPUs
  * of particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An unlimited
- * cluster has as many GPUs as anybody asks for and no nodes.
+ * cluster has no nodes and grants every request.
  *
- * If nodes differ (nodes_file), have CPU or memory that counts, or are chosen one by one by a placer, a stock behind
- * the counts has the free resources of each node (node_resources.h), and jobs hold shares of GPUs, CPU and memory.
+ * If nodes differ (nodes_file), have CPU or memory that counts, or are chosen one by one by a placer, their free
+ * resources are tracked beside the counts (node_resources.h). Jobs then hold shares of GPUs, CPU and memory.
  *
  * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for
  * services that want their GPUs; jobs run on the first one's nodes, unless their scheduler uses node types.
@@ -43,7 +43,7 @@ static inline double gpus_of(int64_t ugpus)
 struct allocation {
     struct allocation *next;
     int32_t node, gpus;
-    struct node_allocation details; /* its details, if there is a stock */
+    struct node_allocation details; /* set if node resources are tracked */
 };
 
 /* Fragmentation of the GPUs of a cluster for given tasks (models/fragmentation.h), summed over its nodes. */
@@ -90,8 +90,9 @@ struct cluster {
 int cluster_create(const struct cluster_config *config, struct cluster **cluster);
 void cluster_destroy(struct cluster *cluster);
 
-/* Gives the cluster and its further node types a stock if they have none: from now on each held GPU is known. Only
- * services may hold GPUs before. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: nodes have more than NODE_LIST_MAX_GPUS. */
+/* Tracks the node resources of the cluster and its further node types, unless it already does: each held GPU is known
+ * from now on. Only services may hold GPUs before. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: nodes have more than
+ * NODE_LIST_MAX_GPUS. */
 int cluster_track_resources(struct cluster *cluster);
 
 /* Measures fragmentation from now on, by `tasks`, which outlive the cluster. Returns 0 or SIM_E_NOMEM. */

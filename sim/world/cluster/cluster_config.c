@@ -136,7 +136,7 @@ static int node_list_read(const struct node_list_config *config, struct arena *a
     return code == SIM_E_NOMEM ? diag_nomem(diag) : code;
 }
 
-/* --- What a stock can hold --- */
+/* --- Limits of tracked node resources --- */
 
 static void add_model(const char *names[], int *n, const char *model)
 {
@@ -169,7 +169,7 @@ static int check_node_type(const struct node_type_config *type, const char *wher
                       (long long)type->gpus_per_node);
 }
 
-/* If CPU or memory of any node type counts, all have a stock. */
+/* If CPU or memory of any node type counts, the resources of all are tracked. */
 static int check_nodes(const struct cluster_config *config, const struct config *document, struct diag *diag)
 {
     const struct node_type_config own = {.gpus_per_node = config->gpus_per_node}, *types = config->node_types.items;

@@ -100,7 +100,8 @@ static int32_t *left_of(struct node_resources *resources, const struct node_view
     return resources->left_milli + (node->gpu_left_milli - resources->left_milli);
 }
 
-/* The GPUs for a holding: for a share the GPU it names, else the lowest free ones; 0 if there are not enough. */
+/* Bits of the GPUs for an allocation: for a share the GPU it names, else the lowest free ones; 0: not enough are
+ * free. */
 static uint64_t choose(const struct node_view *node, const struct node_allocation *allocation)
 {
     if (allocation->gpu_milli < WHOLE) return UINT64_C(1) << allocation->gpu;
@@ -123,7 +124,7 @@ static bool has_left(const struct node_view *node, uint64_t set, int32_t milli)
     return true;
 }
 
-/* Subtracts `sign` times the holding from the free resources. */
+/* Subtracts `sign` times the allocation from the free resources. */
 static void move(struct node_resources *resources, const struct node_allocation *allocation, int32_t sign)
 {
     struct node_view *node = &resources->nodes[allocation->node];

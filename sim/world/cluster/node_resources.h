@@ -1,5 +1,5 @@
-/* The free resources of each node of a cluster: CPU, memory, and each GPU in 1/1000. Clusters have a stock if their
- * nodes differ, if CPU or memory counts, or if the placer chooses nodes one by one; others count whole GPUs per node.
+/* The free resources of each node of a cluster: CPU, memory, and each GPU in 1/1000. They are tracked if nodes differ,
+ * if CPU or memory counts, or if the placer chooses nodes one by one. Other clusters count whole GPUs per node.
  *
  * A job holds a share of one GPU, or whole GPUs: the free ones with the lowest numbers. Shares of a GPU never add up to
  * more than the GPU; the same holds for CPU and memory (INV-6). */
@@ -31,7 +31,7 @@ struct gpu_models {
 };
 
 struct node_resources {
-    int32_t n_nodes, n_kinds; /* kinds of holdings on a node: shares, then 1 .. whole GPUs */
+    int32_t n_nodes, n_kinds; /* kinds of allocations on a node: shares, then 1 .. whole GPUs */
     struct node_view *nodes;            /* the policies' view */
     int32_t *left_milli;                /* of each GPU, node after node */
     int32_t *jobs_by_gpus;              /* [n_nodes * n_kinds] */
@@ -41,14 +41,14 @@ struct node_resources {
     uint64_t model_set;                 /* bits of the models of its GPUs */
 };
 
-/* Creates a stock of free nodes and adds their GPU models, by name, to those of the site. The specs' texts and the
+/* Tracks free nodes and adds their GPU models, by name, to those of the site. The specs' texts and the
  * models outlive it. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: a node has more than NODE_LIST_MAX_GPUS, or the site more
  * than GPU_MODELS_MAX models. */
 int node_resources_create(const struct node_spec *specs, int32_t n_nodes, struct gpu_models *models,
                           struct node_resources **resources);
 void node_resources_destroy(struct node_resources *resources); /* NULL is allowed */
 
-/* Allocates the holding on its node, choosing GPUs when gpu_set is empty. False, changing nothing, if they are not
+/* Takes the allocation on its node, choosing GPUs when gpu_set is empty. False, changing nothing, if they are not
  * free. */
 bool node_resources_take(struct node_resources *resources, struct node_allocation *allocation);
 void node_resources_release(struct node_resources *resources, const struct node_allocation *allocation);

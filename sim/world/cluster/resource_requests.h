@@ -1,5 +1,5 @@
-/* The requests of the jobs of a run: each different one once, with a number by which placers index what they keep of
- * it. On demand the whole trace is read beforehand to count how often each occurs. */
+/* The resource requests of the jobs of a run: each different one once, under a number by which placers index their
+ * state. resource_requests_learn reads the whole trace beforehand and counts how often each occurs. */
 #ifndef ORRERY_WORLD_CLUSTER_RESOURCE_REQUESTS_H
 #define ORRERY_WORLD_CLUSTER_RESOURCE_REQUESTS_H
 

@@ -145,7 +145,7 @@ static int check_domain(const struct failure_domain_config *domain, const struct
     return both(code, check_lifetime(&checking, "restart", &domain->restart));
 }
 
-/* Metrics tell of causes, domains and breakers by name alone. */
+/* Metrics identify causes, domains and breakers by name alone. */
 static int check_name(const struct checking *checking, const char *taken, const char *by)
 {
     char path[512];

@@ -90,7 +90,7 @@ struct jobs {
     struct placement placement; /* buffer for the placer's answer */
     struct tenant tenant;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
-    struct resource_requests requests;     /* of all jobs so far, where there is a stock */
+    struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct rng estimates;       /* stream "jobs.estimates" */
     struct rng random;          /* stream "placement", for placers */

@@ -80,8 +80,8 @@ static int grow_placement(struct placement *placement, int32_t capacity)
     return 0;
 }
 
-/* The job's request with `gpus` GPUs: CPU and memory in proportion. Returns the number of that request if there is a
- * stock, else 0; -1 when out of memory. */
+/* The job's request with `gpus` GPUs: CPU and memory in proportion. Returns the number of that request, 0 unless
+ * node resources are tracked, or -1 when out of memory. */
 static int32_t request_with(struct job *job, int32_t gpus, struct resource_request *request)
 {
     struct resource_requests *requests = &job->jobs->requests;

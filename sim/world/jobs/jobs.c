@@ -153,7 +153,7 @@ static bool is_possible(struct jobs *jobs, struct job *job)
     return false;
 }
 
-/* The number of the next record's request; 0 without a stock; -1 when out of memory. */
+/* The number of the next record's request; 0 unless node resources are tracked; -1 when out of memory. */
 static int32_t request_index(struct jobs *jobs)
 {
     if (jobs->cluster->resources == NULL) return 0;

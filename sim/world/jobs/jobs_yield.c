@@ -18,7 +18,7 @@ struct yielders {
     int32_t gpus; /* of a group */
     int64_t groups;
     int32_t *free_gpus;  /* by node; NULL: GPUs are only counted */
-    int32_t *left_milli; /* of each GPU, as in the stock; NULL: no stock */
+    int32_t *left_milli; /* of each GPU, as in node_resources; NULL: not tracked */
 };
 
 static bool may_yield(const struct job *job)

@@ -65,7 +65,7 @@ struct offload_request {
     const struct iteration_model *model;
     int64_t tensor_parallel;
     int64_t node_replicas;              /* replicas that share the memory of their host equally */
-    double port_bytes_per_s;            /* rate of each GPU's path to the host when nobody else uses it */
+    double port_bytes_per_s;            /* rate of each GPU's path to the host when the path is idle */
     bool bus_on_links;                  /* the bus of the config is a link of the site, where its users compete */
     double gpu_bytes, activation_bytes; /* per GPU */
     int64_t activation_tokens;

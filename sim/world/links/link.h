@@ -33,7 +33,7 @@ struct link_net;
 
 enum { LINK_PATH_MAX = 10, LINK_NET_OWNERS = 2 };
 
-/* A link may stand in a path twice, and then carries all bytes twice. */
+/* A link that occurs twice in a path carries all bytes twice. */
 struct link_path {
     int32_t n;
     struct link *links[LINK_PATH_MAX];

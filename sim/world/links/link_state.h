@@ -54,7 +54,7 @@ struct link_net {
     struct link **links, **dirty, **filling_links; /* room for all links in each */
     int32_t n_links, n_dirty, n_filling_links, links_capacity;
     struct link_flow **filling;  /* room for all flows */
-    struct link_flow **changed;  /* claims to be told, NULL where one has ended; room for all flows twice */
+    struct link_flow **changed;  /* claims to be notified, NULL where one has ended; room for all flows twice */
     int32_t n_filling, n_changed, n_flows, flows_capacity;
     struct link_stop *stops; /* room for all links and flows */
     struct link_timers timers;

@@ -25,7 +25,7 @@ struct topology_gpu {
     struct topology_node *node;
     int32_t index;
     bool taken;
-    const struct gpu_spec *spec; /* of the latest seat */
+    const struct gpu_spec *spec; /* of the latest placement */
     struct link_pair pcie, nvlink, nic;
 };
 
@@ -43,7 +43,7 @@ struct topology {
     struct link_net *net;
     int32_t n_devices; /* the host and cluster.storage */
     struct topology_device *devices;
-    struct topology_node **nodes; /* [cluster.nodes], NULL until somebody sits there */
+    struct topology_node **nodes; /* [cluster.nodes], NULL before the first placement there */
     int32_t n_own_nodes;
     struct tier **site_tiers; /* [n_devices]: remote memory */
     struct link *fabric;
@@ -54,7 +54,7 @@ struct topology {
     int32_t n_tiers, tiers_capacity;
     int64_t moved_bytes[LINK_KIND_COUNT]; /* of ended shards, over each of their links: counted apart from these */
     struct transfer *moving;              /* transfers that move */
-    struct topology_gpu *placed_gpus[TOPOLOGY_SAMPLED_GPUS]; /* the first of those in seats */
+    struct topology_gpu *placed_gpus[TOPOLOGY_SAMPLED_GPUS]; /* the first GPUs of placements */
     int32_t n_placed_gpus;                                   /* all of them */
     bool sampled[LINK_KIND_COUNT];                           /* kinds with a series */
     int32_t n_sampled_links;

@@ -10,7 +10,7 @@
 
 enum spot_law { SPOT_EXPONENTIAL, SPOT_WEIBULL };
 
-/* When GPUs of an offer are taken away. */
+/* When the market withdraws GPUs of an offer. */
 struct spot_config {
     const char *availability;  /* file of how many instances there are over time; NULL: none */
     int format;                /* enum availability_format */

@@ -13,7 +13,7 @@ struct renting_job {
     const struct job_view *view;
     struct rental rental;
     struct lease *lease;             /* NULL: the job waits for supply */
-    struct renting_job *prev, *next; /* in its offer's line */
+    struct renting_job *prev, *next; /* in its offer's queue */
 };
 
 struct renting_queue {
@@ -86,7 +86,7 @@ sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t le
 /* Moves the replayed availability to `now`, with its interruptions. Returns 0 or a negative code. */
 int market_supply_catch_up(struct market *market, sim_ns now);
 
-/* Arms the timer for the next change of supply, after leases or lines have changed. */
+/* Arms the timer for the next change of supply, after leases or queues have changed. */
 void market_supply_watch(struct market *market);
 
 /* A job loses its GPUs to the market; a running job is interrupted. Returns 0 or a negative code. */

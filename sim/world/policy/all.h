@@ -1,5 +1,5 @@
-/* All families, for the few that serve all of them: the list of policies, plug-ins, the conformance suite. Policies
- * and rooms include the families that they are of. */
+/* All families of policies, for the list of policies, plug-ins and the conformance suite. Others include single
+ * families. */
 #ifndef ORRERY_WORLD_POLICY_ALL_H
 #define ORRERY_WORLD_POLICY_ALL_H
 

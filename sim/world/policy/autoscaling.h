@@ -17,7 +17,7 @@ struct autoscaling_view {
     int64_t queued_tokens;          /* prompt tokens that replicas still have to process */
     int64_t arrived;                /* requests, since the previous decision */
     double kv_used_frac;            /* of the KV blocks of replicas that are up; 0: no replica is up */
-    /* Share of the time since the previous decision in which these computed, now; 0: no replica is up. */
+    /* Computing share of the time since the previous decision, over these replicas, now; 0: no replica is up. */
     double busy_frac;
 };
 

@@ -34,7 +34,8 @@ static inline int64_t replica_view_running(const struct replica_view *view)
     return view->n_prefilling + view->n_decoding + view->n_paused + view->n_moving + view->n_in_flight;
 }
 
-/* Whether the KV of an away request is at the replica that processed its prompt; otherwise it is on the host. */
+/* Whether a nonresident request is remote: its KV is at the replica that processed its prompt. Otherwise its KV is on
+ * the host. */
 bool replica_view_is_remote(const struct replica_view *view, const struct request_view *request);
 
 /* Whether the KV of a remote request has already been pushed here: the request can join the batch that resumes it. */
@@ -98,9 +99,9 @@ struct batch_eviction {
 };
 
 struct batch_resumption {
-    const struct request_view *request; /* paused or away */
-    /* For an away request. True: the iteration starts once the KV has arrived and includes the request. False: the
-     * request joins at the first boundary after its KV has arrived. */
+    const struct request_view *request; /* paused or nonresident */
+    /* For a nonresident request. True: the iteration starts once the KV has arrived and includes the request. False:
+     * the request joins at the first boundary after its KV has arrived. */
     bool wait;
 };
 
@@ -184,17 +185,17 @@ static inline void batch_plan_resume(struct batch_plan *plan, const struct reque
 
 /* --- The family --- */
 
-/* compose: the next iteration of a replica, and how long the choice stands. Returns 0 or a negative code. An empty
- * plan (nothing prefilled, nothing decoded) leaves the replica idle until something changes at it.
+/* compose: fills in the replica's next iteration, and how long the decision to decode stands. Returns 0 or a negative
+ * code. An empty plan (nothing prefilled, nothing decoded) leaves the replica idle until something changes at it.
  *
  * A replica with pipeline stages has as many batches in flight as stages; compose is called whenever there are fewer
- * and something has changed, and sees the sequences that are in none.
+ * and something has changed. Its view contains the sequences that are in none of them.
  *
- * pass: with it the later pipeline stages batch for themselves, each from a queue of its own, and the first stage
- * composes the next batch as soon as it is free, however many are in flight. Returns how many of the decoding
- * sequences that wait for such a stage, which the view shows, pass it together, from the first on: at least one.
- * Prompts go before them, in the batches in which they came. No batch of such a pipeline may wait for KV (struct
- * batch_resumption). */
+ * compose_stage: with it the later pipeline stages batch independently, each from a queue of its own. The first stage
+ * composes the next batch as soon as it is free, however many are in flight. The view of compose_stage contains the
+ * decoding sequences that wait for one later stage. Returns how many of these, from the first on, are the stage's next
+ * batch: at least 1. Batches with prompts go before them and stay together. No batch of such a pipeline may wait for
+ * KV (struct batch_resumption). */
 #define BATCHER_FUNCTIONS(X)                                                                                           \
     X(batcher, REQUIRED, int, compose, (void *state, const struct replica_view *view, struct batch_plan *plan),        \
       (state, view, plan), view, POLICY_NONE)                                                                          \
@@ -205,11 +206,11 @@ struct batcher {
     struct policy policy;
     BATCHER_FUNCTIONS(POLICY_MEMBER)
     enum batch_order order;
-    /* It resumes swapped-out sequences: those that it evicts to recompute them may go to the host instead, where the
-     * service's kv_offload policy says so. */
+    /* The batcher resumes swapped-out sequences. If the service's kv_offload policy says so, sequences that it evicts
+     * with EVICT_RECOMPUTE are swapped out instead. */
     bool resumes_swapped;
-    /* It takes requests whose prompt was processed elsewhere (replica_view_is_remote). A pool that may be handed some
-     * must have such a batcher. */
+    /* The batcher resumes remote requests (replica_view_is_remote). Required for pools that requests are handed over
+     * to. */
     bool accepts_remote;
 };
 

@@ -1,4 +1,4 @@
-/* The life of a policy's state: checked, allocated, initialised; and the other way round. */
+/* Creates and destroys the state of a policy. */
 #ifndef ORRERY_WORLD_POLICY_INSTANCE_H
 #define ORRERY_WORLD_POLICY_INSTANCE_H
 

@@ -1,6 +1,6 @@
-/* KV offloading: where weights, KV cache and hidden states of a replica lie, and where the cache of a sequence goes
- * that leaves the batch. The view of a replica before it starts, the plan of its memory, the struct of an offloader.
- * What a placement costs is in models/offload.h. */
+/* KV offloading: the tiers of a replica's weights, KV cache and hidden states, and of the cache of evicted sequences.
+ * The view of a replica before it starts, the plan of its memory, the struct of an offloader. models/offload.h has the
+ * cost of a placement. */
 #ifndef ORRERY_WORLD_POLICY_KV_OFFLOAD_H
 #define ORRERY_WORLD_POLICY_KV_OFFLOAD_H
 
@@ -69,8 +69,8 @@ bool offload_plan_fits(const struct offload_plan *plan, enum offload_tier *full)
 /* place: called once, before a replica starts. Fills the plan in and sets in_use, or leaves it as it is. Returns 0 or
  * a negative code.
  *
- * evicted: the tier that the KV cache of a decoding sequence goes to that a batcher evicts (struct batcher,
- * resumes_swapped): OFFLOAD_HOST, or OFFLOAD_GPU_MEMORY, which means that it is recomputed, as without this function.
+ * evicted: returns the tier for the KV cache of a decoding sequence that a batcher evicts (struct batcher,
+ * resumes_swapped): OFFLOAD_HOST, or OFFLOAD_GPU_MEMORY, which means recomputation. NULL: always recomputation.
  *
  * reads: the keys that `place` reads under its parameters, bits of enum offload_reads. A scenario that sets another
  * key is warned that it has no effect. NULL: no key. */

@@ -57,8 +57,8 @@ struct policy {
 /* A family's header lists its functions as rows X(struct, need, result, name, parameters, arguments, view, subject).
  * The members of the struct, the check of plug-ins and the conformance guard follow from the list.
  *
- * need: REQUIRED; OPTIONAL: may be NULL; ONE_OF: at least one of these is not NULL. view, subject: what a policy may
- * look at and must leave as it was; POLICY_NONE: nothing. */
+ * need: REQUIRED; OPTIONAL: may be NULL; ONE_OF: at least one of these is not NULL. view, subject: arguments
+ * that the policy must not change; POLICY_NONE: none. */
 #define POLICY_MEMBER(family_struct, need, result, name, parameters, ...) result(*name) parameters;
 #define POLICY_NONE ((const char *)NULL)
 

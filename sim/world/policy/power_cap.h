@@ -1,4 +1,4 @@
-/* Power capping: what the GPUs of a power domain are held to. The view of a domain, the plan, the struct of a capper.
+/* Power capping: clocks and power limits in a power domain. The view of a domain, the plan, the struct of a capper.
  *
  * A capper holds one domain below its budget: a server, a rack, a row or the site. It learns of the domain's power by
  * telemetry, which is a mean over a window and comes late, and of its own commands at once. Commands take effect late
@@ -13,7 +13,7 @@
 
 enum power_group { POWER_LOW, POWER_HIGH, POWER_GROUPS };
 
-/* What the GPUs of a group are held to. All zero: nothing. */
+/* Clock and power limit of the GPUs of a group. All zero: none. */
 struct power_setting {
     double clock_hz; /* lock of the SM clock; 0: none. A GPU whose highest clock is lower keeps that */
     double cap_w;    /* power limit of each GPU; 0: its own */
@@ -36,7 +36,7 @@ struct power_view {
     int32_t domain;   /* number among the domains of its level */
     const char *name; /* "row0" */
     double budget_w;
-    struct power_reading reading;    /* the latest that has come; mean_w NAN: none has */
+    struct power_reading reading;    /* the latest received; mean_w NAN: none yet */
     double highest_hz, gpu_limit_w;  /* of its GPUs, the most */
     double brake_hz;                 /* SM clock under the brake */
     struct power_group_view groups[POWER_GROUPS];
@@ -88,9 +88,10 @@ static inline bool power_group_is_ordered(const struct power_group_view *group, 
 
 /* Each domain has a state of its own. Both functions return 0 or a negative code.
  *
- * setup: settings in force from the beginning; no reading has come. NULL: none.
+ * setup: plans the settings in force from the beginning, before the first reading. NULL: none.
  *
- * decide: asked when a reading has come. The plan is empty: what it leaves out stays as it is. NULL: never. */
+ * decide: called for each reading. The plan is empty when handed over; settings without a command stay in force. NULL:
+ * never called. */
 #define POWER_CAPPER_FUNCTIONS(X)                                                                                      \
     X(power_capper, OPTIONAL, int, setup, (void *state, const struct power_view *view, struct power_plan *plan),       \
       (state, view, plan), view, POLICY_NONE)                                                                          \

@@ -1,4 +1,4 @@
-/* Rental: which GPUs are rented. The view of the market, what may be asked for, the struct of a renter. */
+/* Rental: which GPUs are rented. The view of the market, the rentals, the struct of a renter. */
 #ifndef ORRERY_WORLD_POLICY_RENTAL_H
 #define ORRERY_WORLD_POLICY_RENTAL_H
 
@@ -48,7 +48,7 @@ struct rental {
     double gpus; /* above 0 */
 };
 
-/* So many replicas of this pool of a service; 0: the pool is left out. Returns 0 or SIM_E_NOMEM. */
+/* Sets the number of replicas of a service's pool; 0: the pool is left out. Returns 0 or SIM_E_NOMEM. */
 int fleet_plan_set(struct fleet_plan *plan, const char *service, const char *pool, int64_t replicas);
 
 /* --- The family --- */
@@ -56,13 +56,13 @@ int fleet_plan_set(struct fleet_plan *plan, const char *service, const char *poo
 /* All functions may be NULL; they return 0 or a negative code. A renter without any leaves the site as it is: its
  * whole cluster is rented from the start of the run to its end.
  *
- * prepare: asked once, before the run.
+ * prepare: called once, before the run.
  *
- * rent: what a job rents for itself, which it holds until it is done. Asked when it is submitted. With this function
- * jobs run under no scheduler.
+ * rent: sets the GPUs that a job rents on its submission and holds until it finishes. With this function jobs run
+ * under no scheduler.
  *
- * fleet: how many replicas services have, by fleet_plan_set; asked once, before the run. Their GPUs are rented for
- * the whole run. */
+ * fleet: sets the numbers of the services' replicas, by fleet_plan_set. Called once, before the run. Their GPUs are
+ * rented for the whole run. */
 #define RENTER_FUNCTIONS(X)                                                                                            \
     X(renter, OPTIONAL, int, prepare, (void *state, const struct market_view *view, struct diag *diag),                \
       (state, view, diag), view, POLICY_NONE)                                                                          \

@@ -58,8 +58,8 @@ int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica,
 /* KV blocks of a candidate in tokens. */
 int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica);
 
-/* Prompts that pass the first pipeline stage of a candidate now; any stage, unless stages batch for themselves.
- * Decoding sequences of a candidate in no batch, including those whose prompt was processed elsewhere. */
+/* Prompts on the first pipeline stage of a candidate now; on any stage, unless stages batch independently. Decoding
+ * sequences of a candidate in no batch, including those whose prompt was processed elsewhere. */
 int64_t fleet_view_entering_prompts(const struct fleet_view *view, int32_t replica);
 int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica);
 

@@ -54,7 +54,7 @@ enum job_event {
     JOB_EVENT_START,
     JOB_EVENT_PREEMPT,
     JOB_EVENT_FINISH,
-    /* The job's GPUs changed, perhaps in number. Sent, like JOB_EVENT_SPEED, only if wants_speed_events. */
+    /* The job's GPUs changed, perhaps in number. Sent, as JOB_EVENT_SPEED is, only if wants_speed_events. */
     JOB_EVENT_RESIZE,
     JOB_EVENT_SPEED /* the job's speed changed */
 };

@@ -59,7 +59,7 @@ static void take_effect(struct power *power, int32_t index, enum power_target ta
 
 /* --- In flight --- */
 
-/* The command at the head of the line is due. It has no effect if a later command has replaced it. */
+/* The command at the head of the queue is due. It has no effect if a later command has replaced it. */
 static void arrive(struct power *power, struct power_command_queue *queue, sim_ns now)
 {
     struct power_order *order = queue->head;

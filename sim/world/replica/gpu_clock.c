@@ -8,7 +8,7 @@ const struct config_field clock_share_config_fields[] = {
     {0}};
 #undef ROW_OF
 
-/* The load of each GPU at the highest clock, in shares of the law's terms, scaled to keep the power limit. */
+/* The load of each GPU at the highest clock, in shares of the power model's terms, scaled to keep the power limit. */
 static struct power_load load_of(const struct clock_model *model, const struct energy_model *base,
                                  const struct work_parts *parts, double seconds)
 {

@@ -47,8 +47,8 @@ struct clock_state {
     struct energy_model energy; /* of a replica, at this clock */
 };
 
-/* The clock state of an iteration with this work that lasts `seconds` at the highest clock; `base` is the replica's law
- * there. */
+/* The clock state of an iteration with this work that lasts `seconds` at the highest clock; `base` is the replica's
+ * energy model there. */
 struct clock_state clock_state_of(const struct clock_model *model, const struct energy_model *base,
                                   const struct clock_order *order, const struct llm_reads *reads,
                                   const struct iteration_work *work, double seconds);

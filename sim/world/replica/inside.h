@@ -16,8 +16,8 @@ int replica_plan(struct replica *replica, sim_ns now);
 int replica_plan_reserve(struct batch_plan *plan, int64_t n); /* room for n entries of each kind; 0 or SIM_E_NOMEM */
 void replica_plan_fini(struct batch_plan *plan);
 
-/* Asks the batcher how many of the sequences that wait for a later stage pass it together, counted from the first.
- * Returns at least 1. */
+/* Asks the batcher (compose_stage) for the size of a later stage's next batch: at least 1 of the waiting sequences,
+ * from the first on. */
 int64_t replica_plan_stage(struct replica *replica, struct running_batch *waiting, sim_ns now);
 
 /* Whether the batcher has any request to act on. */
@@ -41,7 +41,7 @@ static inline bool replica_plan_departs(const struct replica *replica)
 
 /* --- replica_batch.c --- */
 
-/* The model's cost of this work, checked: durations must be finite and at least a nanosecond. *pace is the clock state
+/* The model's cost of this work, checked: durations must be finite and at least a nanosecond. *clock_state is the one
  * under the current order. */
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
                  struct clock_state *clock_state);
@@ -178,7 +178,7 @@ void replica_drop_inflight(struct replica *replica);
 int replica_settle_inflight(struct replica *replica, sim_ns now);
 sim_ns replica_inflight_busy_ns(const struct replica *replica, sim_ns at); /* not yet counted */
 
-/* --- replica_stages.c: if the batcher has `pass` and there are several stages; else replica.line is NULL --- */
+/* --- replica_stages.c: if the batcher has compose_stage and there are several stages; else pipeline is NULL --- */
 
 int replica_stages_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
 void replica_stages_fini(struct replica *replica);
@@ -219,14 +219,14 @@ struct inflight_batch {
     struct inflight_batch *next; /* waiting for the same stage, or spare (replica_stages.c) */
 };
 
-/* Fills an empty flight with the plan's batch. Returns 0 or a negative code. */
+/* Fills an empty in-flight batch with the plan's batch. Returns 0 or a negative code. */
 int inflight_fill(struct replica *replica, struct inflight_batch *inflight, sim_ns now);
 
-/* Moves the first n members of the running batch, or all of them, to the flight. Returns 0 or SIM_E_NOMEM. */
+/* Moves the first n members of the running batch, or all of them, to the batch. Returns 0 or SIM_E_NOMEM. */
 int inflight_fill_decoding(struct replica *replica, struct inflight_batch *inflight, struct running_batch **from,
                            int64_t n);
 
-/* Sets the flight's times from its work. Returns 0 or a negative code. */
+/* Sets the batch's times from its work. Returns 0 or a negative code. */
 int inflight_set_times(struct replica *replica, struct inflight_batch *inflight);
 
 /* Takes an empty running batch, NULL when out of memory; returns an empty one to the spares. */
@@ -234,17 +234,17 @@ struct running_batch *replica_take_spare_batch(struct replica *replica);
 void replica_give_spare_batch(struct replica *replica, struct running_batch *running);
 void running_free(struct running_batch *running);
 
-/* Reports the flight to env->on_batch. */
+/* Reports the batch to env->on_batch. */
 int inflight_report(const struct replica *replica, const struct inflight_batch *inflight, int64_t n, sim_ns end_ns);
 
-/* All sequences of the flight have their token: they return to the replica, are handed over or finish. Returns 0 or a
+/* All sequences of the batch have their token: they return to the replica, are handed over or finish. Returns 0 or a
  * negative code. */
 int inflight_complete(struct replica *replica, struct inflight_batch *inflight, sim_ns now);
 
-/* Empties a flight whose requests have left it. */
+/* Empties a batch whose requests have left it. */
 void inflight_drop(struct replica *replica, struct inflight_batch *inflight);
 
-/* Frees the flight's memory. */
+/* Frees the batch's memory. */
 void inflight_fini(struct inflight_batch *inflight);
 
 #endif

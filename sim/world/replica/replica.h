@@ -155,7 +155,7 @@ struct replica {
     int32_t first_inflight, n_inflight;
     int64_t in_flight;      /* sequences in flight */
     sim_ns *stage_free_ns;  /* [stages]: when each finishes its present work */
-    struct pipeline *pipeline; /* replaces the flights when stages batch independently (replica_stages.c), or NULL */
+    struct pipeline *pipeline; /* replaces `inflight` when stages batch independently (replica_stages.c), or NULL */
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* in transfer */
     struct replica_prefixes prefixes;
@@ -213,8 +213,7 @@ void replica_catch_up(struct replica *replica, sim_ns now);
 /* Adds a routed request to the queue. */
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now);
 
-/* Adds a request whose prompt was processed elsewhere to those that are away; its KV comes when the batcher resumes
- * it. */
+/* Adds a remote request, whose prompt was processed elsewhere. Its KV comes when the batcher resumes it. */
 void replica_enqueue_remote(struct replica *replica, struct request *request, sim_ns now);
 
 /* The KV of a request that was handed over (env.on_prefilled) has moved: frees its blocks here. */
@@ -247,7 +246,7 @@ int64_t replica_idle_sequences(const struct replica *replica);
 /* Computing time up to a time with no event pending, mean over the stages. */
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at);
 
-/* Sets the clock or the power cap from the next boundary on. Only if env.pace is set. */
+/* Sets the clock or the power cap from the next boundary on. Only if env.clock_model is set. */
 void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns now);
 
 /* Joules that the GPUs have drawn up to a time with no event pending, and watts drawn at that time. The energy of an
@@ -256,7 +255,7 @@ void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns
 double replica_drawn_j(const struct replica *replica, sim_ns at);
 double replica_draws_w(const struct replica *replica, sim_ns at);
 
-/* Check the laws of a replica, INV-1 to INV-5, and INV-10 of one that is down or starts (world.h). */
+/* Check the invariants of a replica, INV-1 to INV-5, and INV-10 of one that is down or starts (world.h). */
 void replica_check(const struct replica *replica);
 void replica_check_absent(const struct replica *replica);
 

@@ -220,7 +220,7 @@ static int recompute(struct replica *replica, struct request *request)
     return 0;
 }
 
-/* Inserts the request at the head of those that are away, or in order of arrival if the batcher asks for that. */
+/* Inserts the request at the head of the nonresident ones, or in order of arrival if the batcher asks for that. */
 static void leave_for_host(struct replica *replica, struct request *request)
 {
     struct request_list *nonresident = &replica->nonresident;

@@ -1,4 +1,4 @@
-/* The laws of a replica (world.h lists them): INV-1 to INV-5, and of one that is not up INV-10. */
+/* The invariants of a replica (world.h lists them): INV-1 to INV-5, and of one that is not up INV-10. */
 #include "sim/core/check.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/replica.h"

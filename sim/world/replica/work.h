@@ -21,16 +21,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Energy of a replica's GPUs: the law of models/power.h, summed over runs of iterations in closed form.
+/* Energy of a replica's GPUs: the model of models/power.h, summed over runs of iterations in closed form.
  *
- * Below the power limit the law is linear, so energy follows from sums that a replica keeps anyway (work.h): time,
+ * Below the power limit the model is linear, so energy follows from sums that a replica keeps anyway (work.h): time,
  * FLOP, bytes. What the limit keeps from being drawn is the only sum of its own: in iteration j of a decode run both
  * energy and time are affine in j, so what an iteration would take beyond the limit is, too, and changes its sign at
  * most once.
  *
  * Power is that of whole iterations: of their FLOP and bytes over their time, the host's part of it included, as the
- * law was fitted. Between iterations GPUs idle with a process on them. Work counts when its iteration ends: of one that
- * the end of the run cuts off, only the time. */
+ * model was fitted. Between iterations GPUs idle with a process on them. Work counts when its iteration ends: of one
+ * that the end of the run cuts off, only the time. */
 
 /* What a replica draws, all its GPUs together. */
 struct energy_model {
@@ -43,7 +43,7 @@ struct energy_sums {
     double peak_w;   /* of the replica, in any iteration; 0 before the first */
 };
 
-/* Of `gpus` GPUs with this law, which serve the LLM together. */
+/* The model of `gpus` GPUs that serve the LLM together. */
 struct energy_model energy_model_of(const struct power_model *model, const struct gpu_spec *gpu,
                                     const struct llm_spec *llm, int64_t gpus);
 
@@ -58,7 +58,7 @@ struct work_sums {
     double reserved_slot_s; /* KV slots (tokens) of the blocks in use, over the time of the iterations */
     double held_slot_s;     /* of these with the keys and values of a token */
     double total_slot_s;    /* all slots there are, over the same time */
-    struct energy_sums energy; /* stays empty without a law */
+    struct energy_sums energy; /* stays zero without an energy model */
 };
 
 /* The work of one iteration, by the members of work_sums. */

@@ -1,4 +1,4 @@
-/* What all rooms of a run share: engine, inputs, outputs, and the numbers that tell runs and owners apart. The world
+/* What all rooms of a run share: engine, inputs, outputs, and the numbers that identify runs and owners. The world
  * fills it in once; every room keeps a pointer to it. */
 #ifndef ORRERY_WORLD_ROWS_SITE_ENV_H
 #define ORRERY_WORLD_ROWS_SITE_ENV_H
@@ -28,7 +28,7 @@ struct site_env {
     uint64_t next_serial;         /* of passing owners, all services together */
 };
 
-/* The first of `n` owner ids, which nobody else gets. */
+/* Reserves n owner ids. Returns the first. */
 static inline uint32_t site_env_owner_ids(struct site_env *site, uint32_t n)
 {
     site->next_owner_id += n;

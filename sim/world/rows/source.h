@@ -28,13 +28,13 @@ struct request_record {
     const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */
 };
 
-/* What became of a job at the end of its run time, which is not the scheduler's doing. */
+/* Status of a job at the end of its run time. No scheduler decides it. */
 enum job_status { JOB_COMPLETES, JOB_IS_CANCELLED, JOB_FAILS };
 
 struct job_record {
     int64_t id;           /* as in the trace when it is a number, else the 0-based row */
     sim_ns submit_ns;
-    sim_ns duration_ns;   /* run time on the GPUs asked for until it meets its fate, >= 0 */
+    sim_ns duration_ns;   /* run time on the requested GPUs until it ends, >= 0 */
     enum job_status status; /* JOB_COMPLETES when unknown */
     sim_ns estimate_ns;   /* what the user said it would take; the duration when unknown */
     int32_t gpus;         /* >= 0; 0: a CPU job */

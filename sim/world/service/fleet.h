@@ -18,7 +18,7 @@ struct fleet_pool {
     struct offload_service offload;
     struct gpu_power power;         /* of a GPU, as far as known */
     struct energy_model energy;     /* of a replica; valid if env.energy points here */
-    struct clock_model clock_model; /* valid if env.pace points here */
+    struct clock_model clock_model; /* valid if env.clock_model points here */
     struct replica_env env; /* shared by its replicas */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */

@@ -1,4 +1,4 @@
-/* The end of a service: unfinished requests, warnings, metrics, and the laws it must have kept. */
+/* The end of a service: unfinished requests, warnings, metrics, and its invariants. */
 #include "sim/core/check.h"
 #include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"

@@ -12,7 +12,7 @@ static int cannot(const struct service *service, const struct fleet_pool *pool, 
                       "service '%s' cannot have its power held: %s (%s)", service->config->name, why, pool->gpu.name);
 }
 
-/* The law of the pool's GPU, with a voltage. */
+/* The power model of the pool's GPU, with a voltage. */
 static int find_power_model(const struct service *service, const struct fleet_pool *pool,
                             const struct service_power *site, struct power_model *model)
 {

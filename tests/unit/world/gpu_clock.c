@@ -1,4 +1,4 @@
-/* The pace of a replica under a clock or a cap, against the law of one GPU (models/power.h) at that clock. */
+/* The clock state of a replica under a clock or a cap, against the model of one GPU (models/power.h) at that clock. */
 #include "tests/support/harness.h"
 
 #include "analysis/calibrate/power/power_data.h"
