@@ -54,7 +54,7 @@ const char *conform_check_name(enum conform_check check)
 
 static bool is_of_caches(const struct policy *policy)
 {
-    return policy->family == POLICY_EVICTION;
+    return conform_is_of_caches(policy->family);
 }
 
 static int lay_settings(const struct conform_suite *suite, const struct policy *policy, struct config *config,
@@ -278,7 +278,8 @@ static void judge_rows(struct finding *finding, const struct bound *bound, const
 {
     char text[160];
     double t_s = (double)NAN;
-    bool passed = conform_watch_rows(&outcome->watch, bound->wanted, bound->policy->family, &t_s, text, sizeof text);
+    bool passed = conform_watch_rows(&outcome->watch, bound->wanted, conform_may_reject(bound->policy->family), &t_s,
+                                     text, sizeof text);
     judge(finding, CONFORM_ROWS, passed, t_s, "%s", text);
 }
 
@@ -334,7 +335,7 @@ static void compare_all(struct finding *finding, const struct bound *bound, cons
     if (!of_caches) compare(finding, bound, CONFORM_QUEUE, &(struct manner){.queue = QUEUE_HEAP}, base);
     if (!of_caches && !of_jobs) compare(finding, bound, CONFORM_STEPS, &(struct manner){.single_step = true}, base);
     compare_interrupted(finding, bound, base);
-    if (bound->policy->family == POLICY_SCHEDULER)
+    if (base->guard.can_ask_twice)
         compare(finding, bound, CONFORM_STABLE, &(struct manner){.ask_twice = true}, base);
 }
 

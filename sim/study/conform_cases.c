@@ -1,5 +1,6 @@
 #include "sim/study/conform_cases.h"
 
+#include "sim/core/check.h"
 #include "sim/core/rng.h"
 #include "sim/core/units.h"
 #include "sim/study/conform_cache.h"
@@ -8,6 +9,16 @@
 #include <string.h>
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
+
+/* A key under which scenarios name a policy. */
+struct slot {
+    const char *key;
+    const char *other; /* neither the policy under test nor its partner; NULL: the key's section is left out */
+    size_t n_left_out; /* cases at the end that a policy under test at this key does not take */
+    bool may_reject;   /* a policy under test at this key may reject more jobs than a case says */
+};
+
+enum { MAX_SLOTS = 5 };
 
 /* --- Jobs --- */
 
@@ -145,8 +156,11 @@ static const struct conform_case job_cases[] = {
     JOBS("far apart", 10, 0, CLUSTER(2, 4), far_apart),
     JOBS("long and short", 60, 0, CLUSTER(2, 8), long_and_short),
     {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct job_details){CLUSTER(4, 4), random_job}},
-    JOBS("unlimited", 60, 0, "\"unlimited\": true", all_at_once), /* the last: it cannot be rented as a whole */
+    JOBS("unlimited", 60, 0, "\"unlimited\": true", all_at_once),
 };
+
+/* At the end: cases that some policies do not take. An unlimited cluster cannot be rented as a whole. */
+enum { N_UNLIMITED = 1 };
 
 static void add_time(struct text *json, const char *key, double seconds)
 {
@@ -177,16 +191,25 @@ static const char job_failures[] =
     ",\n  \"failures\": {\"causes\": {\"software\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"2d\"},"
     " \"restart\": {\"law\": \"constant\", \"mean\": \"7s\"}}}}";
 
-/* `checkpointing`: a policy, or NULL: nothing fails; `renting`: a policy, or NULL: there is no market. */
-static void add_jobs(const struct conform_case *wanted, const char *scheduler, const char *placement,
-                     const char *checkpointing, const char *renting, struct text *json)
+enum { SCHEDULER_SLOT, PLACEMENT_SLOT, CHECKPOINT_SLOT, RENTING_SLOT };
+
+static const struct slot job_slots[] = {
+    [SCHEDULER_SLOT] = {.key = "jobs.scheduler", .other = "fifo"},
+    [PLACEMENT_SLOT] = {.key = "jobs.placement", .other = "first-fit", .may_reject = true},
+    [CHECKPOINT_SLOT] = {.key = "jobs.types.default.checkpoint.policy"},
+    [RENTING_SLOT] = {.key = "market.renting", .n_left_out = N_UNLIMITED},
+    {0}};
+
+static void add_jobs(const struct conform_case *wanted, const char *const *named, struct text *json)
 {
+    const char *checkpointing = named[CHECKPOINT_SLOT], *renting = named[RENTING_SLOT];
     const struct job_details *details = wanted->details;
     text_printf(json, "{\n  \"name\": \"%s\",\n  \"cluster\": {%s},\n", wanted->name, details->cluster);
     if (renting != NULL)
         text_printf(json, "  \"market\": {\"offers\": {\"any\": {\"price\": \"$1/h\"}}, \"renting\": \"%s\"},\n",
                     renting);
-    text_printf(json, "  \"jobs\": {\n    \"scheduler\": \"%s\", \"placement\": \"%s\",", scheduler, placement);
+    text_printf(json, "  \"jobs\": {\n    \"scheduler\": \"%s\", \"placement\": \"%s\",", named[SCHEDULER_SLOT],
+                named[PLACEMENT_SLOT]);
     if (checkpointing != NULL) add_checkpoints(checkpointing, json);
     text_add(json, "\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [");
     for (size_t i = 0; i < wanted->n; i++) {
@@ -262,9 +285,19 @@ static const struct conform_case request_cases[] = {
              UNIFORM("prompt", 1, 300), UNIFORM("output", 1, 80)),
 };
 
-/* At the end: cases that a family does not take. Services with pools do not scale; offloaders place the layers of
+/* At the end: cases that some policies do not take. Services with pools do not scale; offloaders place the layers of
  * one stage. */
 enum { N_WITH_STAGES = 1, N_WITH_POOLS = 2 };
+
+enum { BATCHING_SLOT, ROUTING_SLOT, OFFLOAD_SLOT, SCALING_SLOT, CAPPING_SLOT };
+
+static const struct slot request_slots[] = {
+    [BATCHING_SLOT] = {.key = "services.chat.batching", .other = "vllm-v0"},
+    [ROUTING_SLOT] = {.key = "services.chat.routing", .other = "round-robin"},
+    [OFFLOAD_SLOT] = {.key = "services.chat.kv.offload", .other = "none", .n_left_out = N_WITH_STAGES},
+    [SCALING_SLOT] = {.key = "services.chat.scaling.policy", .n_left_out = N_WITH_STAGES + N_WITH_POOLS},
+    [CAPPING_SLOT] = {.key = "cluster.power.capping"},
+    {0}};
 
 /* Memory of all kinds beyond the GPU, and goals, for policies that know what to do with them. */
 #define TIERS                                                                                                          \
@@ -293,59 +326,94 @@ static void add_scaling(const struct request_details *details, const char *polic
         policy, 2 * details->replicas);
 }
 
-static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing,
-                         const char *offload, const char *scaling, const char *capping, struct text *json)
+static void add_requests(const struct conform_case *wanted, const char *const *named, struct text *json)
 {
     const struct request_details *details = wanted->details;
+    const char *offload = named[OFFLOAD_SLOT];
     text_printf(json,
                 "{\n  \"name\": \"%s\", \"seed\": 3,\n"
                 "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"",
                 wanted->name);
-    add_power(capping, json);
+    add_power(named[CAPPING_SLOT], json);
     text_add(json, "},\n  \"services\": {\"chat\": {\n    ");
-    add_scaling(details, scaling, json);
+    add_scaling(details, named[SCALING_SLOT], json);
     text_printf(json,
                 "\"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\"%s},\n"
                 "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
                 "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
                 details->replicas, details->blocks, offload, strcmp(offload, "none") != 0 ? TIERS : "", details->cost,
-                batching, routing, wanted->n, details->trace);
+                named[BATCHING_SLOT], named[ROUTING_SLOT], wanted->n, details->trace);
+}
+
+/* --- Caches --- */
+
+enum { EVICTION_SLOT, BELOW_SLOT };
+
+/* The partner has the cache below. */
+static const struct slot cache_slots[] = {
+    [EVICTION_SLOT] = {.key = "eviction"}, [BELOW_SLOT] = {.key = "eviction"}, {0}};
+
+static void add_caches(const struct conform_case *wanted, const char *const *named, struct text *json)
+{
+    conform_cache_json(wanted, named[EVICTION_SLOT], named[BELOW_SLOT], json);
 }
 
 /* --- All --- */
 
-static bool is_of_jobs(enum policy_family family)
+static const size_t n_job_cases = N_OF(job_cases), n_request_cases = N_OF(request_cases);
+
+/* Scenarios with the same keys for policies. */
+static const struct kind {
+    const struct conform_case *cases;
+    const size_t *n_cases;
+    const struct slot *slots; /* ended by a zero one */
+    /* Writes a case; named[i]: the policy at slots[i].key, or NULL. */
+    void (*add)(const struct conform_case *wanted, const char *const *named, struct text *json);
+} kinds[] = {{job_cases, &n_job_cases, job_slots, add_jobs},
+             {request_cases, &n_request_cases, request_slots, add_requests},
+             {conform_cache_cases, &conform_cache_n_cases, cache_slots, add_caches}};
+
+/* The kind with the key of the family (policy/families.h), and the slot of that key. */
+static const struct kind *kind_of(enum policy_family family, const struct slot **slot)
 {
-    return family == POLICY_SCHEDULER || family == POLICY_PLACEMENT || family == POLICY_CHECKPOINTING ||
-           family == POLICY_RENTAL;
+    const char *key = policy_family_key(family);
+    for (const struct kind *kind = kinds; kind < kinds + N_OF(kinds); kind++)
+        for (*slot = kind->slots; (*slot)->key != NULL; ++*slot)
+            if (strcmp((*slot)->key, key) == 0) return kind;
+    SIM_BUG("no conformance scenario has the key '%s'", key);
 }
 
 const struct conform_case *conform_cases(enum policy_family family, size_t *n)
 {
-    if (family == POLICY_EVICTION) {
-        *n = conform_cache_n_cases;
-        return conform_cache_cases;
-    }
-    *n = is_of_jobs(family) ? N_OF(job_cases) - (family == POLICY_RENTAL) : N_OF(request_cases);
-    if (family == POLICY_AUTOSCALING) *n -= N_WITH_POOLS + N_WITH_STAGES;
-    if (family == POLICY_KV_OFFLOAD) *n -= N_WITH_STAGES;
-    return is_of_jobs(family) ? job_cases : request_cases;
+    const struct slot *slot;
+    const struct kind *kind = kind_of(family, &slot);
+    *n = *kind->n_cases - slot->n_left_out;
+    return kind->cases;
+}
+
+bool conform_may_reject(enum policy_family family)
+{
+    const struct slot *slot;
+    kind_of(family, &slot);
+    return slot->may_reject;
+}
+
+bool conform_is_of_caches(enum policy_family family)
+{
+    const struct slot *slot;
+    return kind_of(family, &slot)->slots == cache_slots;
 }
 
 void conform_case_json(const struct conform_case *wanted, enum policy_family family, const char *policy,
                        const char *partner, struct text *json)
 {
-    switch (family) {
-    case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, NULL, NULL, json); break;
-    case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, NULL, NULL, json); break;
-    case POLICY_RENTAL: add_jobs(wanted, "fifo", partner, NULL, policy, json); break;
-    case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", NULL, NULL, json); break;
-    case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", NULL, NULL, json); break;
-    case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, NULL, NULL, json); break;
-    case POLICY_CHECKPOINTING: add_jobs(wanted, partner, "first-fit", policy, NULL, json); break;
-    case POLICY_EVICTION: conform_cache_json(wanted, policy, partner, json); break;
-    case POLICY_AUTOSCALING: add_requests(wanted, "vllm-v0", partner, "none", policy, NULL, json); break;
-    case POLICY_POWER_CAP: add_requests(wanted, partner, "round-robin", "none", NULL, policy, json); break;
-    case POLICY_FAMILY_COUNT: break;
+    const char *partner_key = policy_family_key(policy_family_partner_family(family));
+    const char *named[MAX_SLOTS];
+    const struct slot *slot;
+    const struct kind *kind = kind_of(family, &slot);
+    for (int i = 0; kind->slots[i].key != NULL; i++) {
+        const char *key = kind->slots[i].key;
+        named[i] = &kind->slots[i] == slot ? policy : strcmp(key, partner_key) == 0 ? partner : kind->slots[i].other;
     }
+    kind->add(wanted, named, json);
 }

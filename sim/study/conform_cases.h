@@ -17,9 +17,12 @@ struct conform_case {
     const void *details;
 };
 
-/* Those of a family: of jobs for schedulers, placers and renters, of requests for batchers and routers, of accesses
- * for evictors. */
+/* The cases of a family: those whose scenarios have the family's key (policy/families.h). */
 const struct conform_case *conform_cases(enum policy_family family, size_t *n);
+
+/* Whether the family's policies may reject more jobs than a case says; whether its cases are caches without a site. */
+bool conform_may_reject(enum policy_family family);
+bool conform_is_of_caches(enum policy_family family);
 
 /* The scenario as JSON, with the policy and its partner. */
 void conform_case_json(const struct conform_case *wanted, enum policy_family family, const char *policy,

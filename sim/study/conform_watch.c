@@ -167,12 +167,10 @@ int conform_watch_end(struct conform_watch *watch)
     return hash_sink_hex(&watch->results, watch->hash);
 }
 
-bool conform_watch_rows(const struct conform_watch *watch, const struct conform_case *wanted, enum policy_family family,
+bool conform_watch_rows(const struct conform_watch *watch, const struct conform_case *wanted, bool may_reject,
                         double *t_s, char *text, size_t text_bytes)
 {
-    /* some reject what they cannot fit */
-    bool few = family == POLICY_PLACEMENT ? watch->n_rejected >= wanted->n_rejected
-                                          : watch->n_rejected == wanted->n_rejected;
+    const bool few = may_reject ? watch->n_rejected >= wanted->n_rejected : watch->n_rejected == wanted->n_rejected;
     text[0] = 0;
     *t_s = watch->problem_s;
     if (watch->problem[0] != 0)

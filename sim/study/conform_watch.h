@@ -45,7 +45,7 @@ struct sink conform_watch_sink(struct conform_watch *watch);
 int conform_watch_end(struct conform_watch *watch);
 
 /* Whether every job or request was there once, came to its end, and made sense; if not, when and how. */
-bool conform_watch_rows(const struct conform_watch *watch, const struct conform_case *wanted, enum policy_family family,
+bool conform_watch_rows(const struct conform_watch *watch, const struct conform_case *wanted, bool may_reject,
                         double *t_s, char *text, size_t text_bytes);
 
 /* Whether both emitted the same; if not, the first decision that differs. */

@@ -282,6 +282,28 @@ static int counted_item(void *state, const struct cache_view *view, int32_t item
 
 /* --- Laying --- */
 
+/* What the guard counts beyond calls, by the struct of the family. */
+static void count_jobs(struct guard *guard, struct scheduler *watched)
+{
+    watched->notify = counted_notify;
+    watched->decide = checked_decide;
+    guard->can_ask_twice = true;
+}
+
+static void count_items(struct guard *guard, struct evictor *watched)
+{
+    (void)guard;
+    watched->notify = counted_item;
+}
+
+static void count_nothing(struct guard *guard, void *watched)
+{
+    (void)guard, (void)watched;
+}
+
+#define COUNT_OF(watched)                                                                                              \
+    _Generic((watched), struct scheduler * : count_jobs, struct evictor * : count_items, default : count_nothing)
+
 #define LAY_FUNCTION(family_struct, need, result, name, ...)                                                           \
     if (watched->name != NULL) watched->name = guarded_##family_struct##_##name;
 #define LAY_FAMILY(id, title, family_struct, functions, ...)                                                           \
@@ -289,6 +311,7 @@ static int counted_item(void *state, const struct cache_view *view, int32_t item
     {                                                                                                                  \
         struct family_struct *watched = &guard->watched.family_struct;                                                 \
         functions(LAY_FUNCTION)                                                                                        \
+        COUNT_OF(watched)(guard, watched);                                                                             \
     }
 POLICY_FAMILIES(LAY_FAMILY)
 
@@ -300,12 +323,6 @@ static void lay_functions(struct guard *guard)
 #undef LAY
     };
     lay[guard->inner->family](guard);
-    if (guard->inner->family == POLICY_SCHEDULER) {
-        guard->watched.scheduler.notify = counted_notify;
-        guard->watched.scheduler.decide = checked_decide;
-    } else if (guard->inner->family == POLICY_EVICTION) {
-        guard->watched.evictor.notify = counted_item;
-    }
 }
 
 void guard_lay(struct guard *guard, struct config_variant *variant)

@@ -24,10 +24,11 @@ struct guard {
     struct guard *self; /* what the policy's state finds it by */
     const struct policy *inner;
     const void *inner_params;
-    bool ask_twice;
+    bool ask_twice; /* only if can_ask_twice */
     int64_t interrupt_at; /* number of the call, from 1; 0: never */
     void (*interrupt)(void *context);
     void *context;
+    bool can_ask_twice; /* set by guard_lay */
     /* What was seen. */
     int64_t n_calls;          /* of the policy's functions */
     /* other GPUs than jobs asked for: what jobs hold does not follow from what they ask for */

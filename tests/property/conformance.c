@@ -49,8 +49,13 @@ TEST(every_family_has_scenarios_and_partners)
 {
     for (int family = 0; family < POLICY_FAMILY_COUNT; family++) {
         size_t n;
-        conform_cases((enum policy_family)family, &n);
+        const struct conform_case *cases = conform_cases((enum policy_family)family, &n);
         CHECK(n >= 15);
+        struct text json;
+        text_init(&json);
+        conform_case_json(&cases[0], (enum policy_family)family, "under-test", "its-partner", &json);
+        CHECK(strstr(json.chars, "\"under-test\"") != NULL && strstr(json.chars, "\"its-partner\"") != NULL);
+        text_fini(&json);
         const enum policy_family met = policy_family_partner_family((enum policy_family)family);
         const char *const *partners = policy_family_partners((enum policy_family)family);
         CHECK(partners[0] != NULL);

@@ -113,7 +113,7 @@ static int keep_case(struct conforming *all, const struct policy *policy, const 
                      const struct conform_result *result)
 {
     struct diag *diag = &all->cli->diag;
-    if (all->options->keep == NULL || policy->family == POLICY_EVICTION) return 0;
+    if (all->options->keep == NULL || conform_is_of_caches(policy->family)) return 0;
     if (mkdir(all->options->keep, 0777) != 0 && errno != EEXIST)
         return diag_system_error(diag, all->options->keep, "make the directory", errno);
     const char *path = case_path(all, policy, wanted);

@@ -1,6 +1,6 @@
-/* The families of policies, a row each. A new family is a row here, a header beside this one (families that exist are
- * the model), its line in all.h, a key of the scenario, its conformance scenarios (sim/study/conform_cases.c), and its
- * policies in policies/list.h. */
+/* The families of policies, a row each. A new family is a row here, a header beside this one (an existing family is the
+ * model), its line in all.h, a key of the scenario, which sim/study/conform_cases.c has too, and its policies in
+ * policies/list.h. */
 #ifndef ORRERY_WORLD_POLICY_FAMILIES_H
 #define ORRERY_WORLD_POLICY_FAMILIES_H
 
