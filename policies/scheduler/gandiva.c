@@ -27,7 +27,7 @@ static double gain(const struct gavel_rounds *rounds, const struct gavel_job *a,
     return most;
 }
 
-static void part(struct gavel_job *job)
+static void split_pair(struct gavel_job *job)
 {
     job->partner->partner = NULL;
     job->partner = NULL;
@@ -104,7 +104,7 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
     for (size_t i = 0; i < rounds->n; i++) {
         struct gavel_job *job = rounds->jobs[i];
         asked += job->view->gpus;
-        if (job->partner != NULL && gain(rounds, job, job->partner) < 1) part(job);
+        if (job->partner != NULL && gain(rounds, job, job->partner) < 1) split_pair(job);
     }
     if (asked > gpus && view->n_nodes == 0) {
         const int code = pack(rounds, view->random);

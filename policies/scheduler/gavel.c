@@ -51,7 +51,7 @@ struct gavel {
     struct gavel_rounds rounds;
     struct lp_params params;
     double price[GAVEL_TYPES];
-    bool *has_come;   /* [weights]: whether a job of that type has arrived */
+    bool *has_arrived;   /* [weights]: whether a job of that type has arrived */
     char unread[256]; /* text of the warning at the end of the run */
     unsigned char common_states[GAVEL_TYPES + 3];
 };
@@ -261,8 +261,8 @@ static int gavel_init(void *state, const void *params, struct diag *diag)
     (void)diag;
     struct gavel *gavel = state;
     gavel->params = *(const struct lp_params *)params;
-    gavel->has_come = mem_zalloc(gavel->params.weights.n + 1, sizeof *gavel->has_come);
-    if (gavel->has_come == NULL) return SIM_E_NOMEM;
+    gavel->has_arrived = mem_zalloc(gavel->params.weights.n + 1, sizeof *gavel->has_arrived);
+    if (gavel->has_arrived == NULL) return SIM_E_NOMEM;
     const bool saves = gavel->params.objective == OBJECTIVE_COST;
     gavel_rounds_init(&gavel->rounds,
                       saves                 ? &thrifty
@@ -294,7 +294,7 @@ static int set_prices(struct gavel *gavel, const struct cluster_view *view, stru
     return 0;
 }
 
-static void warn_of_unread(const struct lp_params *params, struct diag *diag)
+static void warn_of_unused(const struct lp_params *params, struct diag *diag)
 {
     const bool saves = params->objective == OBJECTIVE_COST;
     if (!saves && params->slo > 0)
@@ -308,7 +308,7 @@ static void warn_of_unread(const struct lp_params *params, struct diag *diag)
 static int gavel_prepare(void *state, const struct cluster_view *view, struct diag *diag)
 {
     struct gavel *gavel = state;
-    warn_of_unread(&gavel->params, diag);
+    warn_of_unused(&gavel->params, diag);
     return gavel->params.objective == OBJECTIVE_COST ? set_prices(gavel, view, diag) : 0;
 }
 
@@ -317,7 +317,7 @@ static void lp_notify(void *state, const struct cluster_view *view, const struct
     struct gavel *gavel = state;
     const struct type_weight *weight = gavel->params.weights.items;
     for (size_t i = 0; note->event == JOB_EVENT_SUBMIT && i < gavel->params.weights.n; i++)
-        if (strcmp(weight[i].type, note->job->type) == 0) gavel->has_come[i] = true;
+        if (strcmp(weight[i].type, note->job->type) == 0) gavel->has_arrived[i] = true;
     gavel_notify(state, view, note);
 }
 
@@ -328,7 +328,7 @@ static void gavel_finish(void *state, struct job_plan *plan)
     const struct type_weight *weight = gavel->params.weights.items;
     const bool reads = gavel->params.objective == OBJECTIVE_LAS;
     for (size_t i = 0; reads && i < gavel->params.weights.n; i++) {
-        if (gavel->has_come[i]) continue;
+        if (gavel->has_arrived[i]) continue;
         if (gavel->unread[0] == '\0')
             snprintf(gavel->unread, sizeof gavel->unread, "weights of types that no job had, '%.200s' first",
                      weight[i].type);
@@ -338,7 +338,7 @@ static void gavel_finish(void *state, struct job_plan *plan)
 
 static void gavel_fini(void *state)
 {
-    mem_free(((struct gavel *)state)->has_come);
+    mem_free(((struct gavel *)state)->has_arrived);
     gavel_rounds_fini(state);
 }
 
