@@ -92,12 +92,6 @@ static double seconds(const union kernel_params *params, const struct profile_ro
     return params->values[START] + (compute_s > memory_s ? compute_s : memory_s);
 }
 
-static struct fit_model roofline_of(enum kernel_class class)
-{
-    return (struct fit_model){
-        .class = class, .name = "roofline", .params = params_table, .n_params = PARAMS, .seconds = seconds};
-}
-
 /* Whether rows both compute and move bytes. */
 static bool has_roofline(const struct profile_row *rows, size_t n)
 {
@@ -236,11 +230,6 @@ static int measure_folds(struct folding *folding, struct profile_row *scratch_ro
     return 0;
 }
 
-static bool same_layer(const struct profile_row *a, const struct profile_row *b)
-{
-    return a->line == b->line && a->group == b->group && a->gpu == b->gpu;
-}
-
 /* The errors of sums over the products of a layer, which are rows of one line of a profile. */
 static int measure_layers(struct folding *folding, struct profile_row *sums, double *sums_s)
 {
@@ -249,8 +238,10 @@ static int measure_layers(struct folding *folding, struct profile_row *sums, dou
     for (size_t i = 0; i < report->n_rows; i += length) {
         sums[n] = report->rows[i];
         sums_s[n] = report->held_out_s[i];
-        for (length = 1; i + length < report->n_rows && same_layer(&sums[n], &report->rows[i + length]); length++) {
-            sums[n].measured_s += report->rows[i + length].measured_s;
+        for (length = 1; i + length < report->n_rows; length++) {
+            const struct profile_row *next = &report->rows[i + length];
+            if (next->line != sums[n].line || next->group != sums[n].group || next->gpu != sums[n].gpu) break;
+            sums[n].measured_s += next->measured_s;
             sums_s[n] += report->held_out_s[i + length];
         }
         if (length == PRODUCTS_OF_A_LAYER && is_product(&sums[n])) n++;
@@ -289,7 +280,8 @@ static int hold_out(struct folding *folding, const struct fit_model *model)
 static int compare_roofline(struct folding *folding)
 {
     struct fold_report *report = folding->report;
-    const struct fit_model roofline = roofline_of(report->class);
+    const struct fit_model roofline = {.class = report->class, .name = "roofline", .params = params_table,
+                                       .n_params = PARAMS, .seconds = seconds};
     union kernel_params params[MAX_LEFT_OUT_ONCE];
     double *predicted_s = mem_alloc((report->n_rows + 1) * sizeof *predicted_s);
     if (predicted_s == NULL) return diag_nomem(folding->diag);

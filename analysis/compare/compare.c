@@ -1,17 +1,21 @@
 #include "analysis/compare/compare.h"
 
 #include "analysis/compare/work.h"
+#include "analysis/query.h"
+#include "analysis/stats/tolerance.h"
+#include "sim/core/text.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *compare_verdict_name(enum compare_verdict verdict)
 {
-    static const char *const names[] = {[COMPARE_UNCLEAR] = "unclear",
-                                        [COMPARE_SAME] = "same",
-                                        [COMPARE_BETTER] = "better",
-                                        [COMPARE_WORSE] = "worse",
-                                        [COMPARE_DIFFERS] = "differs"};
+    static const char *const names[] = {
+        [COMPARE_UNCLEAR] = "unclear", [COMPARE_SAME] = "same", [COMPARE_BETTER] = "better", [COMPARE_WORSE] = "worse",
+        [COMPARE_DIFFERS] = "differs"};
     return names[verdict];
 }
 
@@ -160,4 +164,226 @@ void comparison_fini(struct comparison *comparison)
 {
     arena_fini(&comparison->arena);
     *comparison = (struct comparison){0};
+}
+
+/* --- What the parts share --- */
+
+/* --- Growing lists in an arena: by doubling --- */
+
+static void *grown(struct arena *arena, const void *old, size_t n, size_t *capacity, size_t each)
+{
+    if (n < *capacity) return (void *)(uintptr_t)old;
+    *capacity = *capacity > 0 ? 2 * *capacity : 64;
+    void *wider = arena_alloc(arena, *capacity * each);
+    if (wider != NULL && n > 0) memcpy(wider, old, n * each);
+    return wider;
+}
+
+struct compare_row *work_add_row(struct compare_work *work, size_t metric)
+{
+    struct comparison *comparison = work->comparison;
+    struct compare_row *rows = grown(work->arena, comparison->rows, comparison->n_rows, &work->row_capacity,
+                                     sizeof *rows);
+    if (rows == NULL) return NULL;
+    comparison->rows = rows;
+    const double unknown = (double)NAN;
+    rows[comparison->n_rows] = (struct compare_row){.metric = work->metrics.names[metric],
+                                                    .unit = work->metrics.units[metric],
+                                                    .direction = work->metrics.directions[metric], .base = unknown,
+                                                    .changed = unknown, .base_run = unknown, .changed_run = unknown,
+                                                    .delta = {unknown, unknown, unknown}, .p = unknown,
+                                                    .worse_frac = unknown};
+    return &rows[comparison->n_rows++];
+}
+
+int work_remark(struct compare_work *work, const char *format, ...)
+{
+    struct comparison *comparison = work->comparison;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char **remarks = grown(work->arena, comparison->remarks, comparison->n_remarks, &work->remark_capacity,
+                                 sizeof *remarks);
+    if (remarks == NULL) return SIM_E_NOMEM;
+    comparison->remarks = remarks;
+    remarks[comparison->n_remarks] = arena_strdup(work->arena, text);
+    return remarks[comparison->n_remarks++] != NULL ? 0 : SIM_E_NOMEM;
+}
+
+/* --- Metrics --- */
+
+static int add_metric(struct compare_work *work, const char *name, enum compare_direction direction)
+{
+    struct metric_set *set = &work->metrics;
+    size_t capacities[3] = {set->capacity, set->capacity, set->capacity};
+    set->names = grown(work->arena, set->names, set->n, &capacities[0], sizeof *set->names);
+    set->units = grown(work->arena, set->units, set->n, &capacities[1], sizeof *set->units);
+    set->directions = grown(work->arena, set->directions, set->n, &capacities[2], sizeof *set->directions);
+    if (set->names == NULL || set->units == NULL || set->directions == NULL) return SIM_E_NOMEM;
+    set->capacity = capacities[0];
+    set->names[set->n] = name;
+    set->units[set->n] = NULL;
+    set->directions[set->n++] = direction;
+    return 0;
+}
+
+static size_t find_metric(const struct metric_set *set, const char *name)
+{
+    size_t i = 0;
+    while (i < set->n && strcmp(set->names[i], name) != 0) i++;
+    return i;
+}
+
+/* Whether `part` is one or more complete dotted parts of the name. */
+static bool has_part(const char *name, const char *part)
+{
+    const size_t n = strlen(part);
+    for (const char *at = strstr(name, part); at != NULL && n > 0; at = strstr(at + 1, part))
+        if ((at == name || at[-1] == '.') && (at[n] == 0 || at[n] == '.')) return true;
+    return false;
+}
+
+static bool is_wanted(const struct compare_options *options, const char *name)
+{
+    if (options->only == NULL) return true;
+    for (size_t i = 0; options->only[i] != NULL; i++)
+        if (has_part(name, options->only[i])) return true;
+    return false;
+}
+
+/* Checks that each name in options->only matches a metric. */
+static int check_wanted(const struct compare_work *work)
+{
+    const struct metric_set *set = &work->metrics;
+    for (size_t i = 0; work->options->only != NULL && work->options->only[i] != NULL; i++) {
+        const char *part = work->options->only[i];
+        size_t m = 0;
+        while (m < set->n && !(set->units[m] != NULL && has_part(set->names[m], part))) m++;
+        if (m < set->n) continue;
+        const char *nearest = text_nearest(part, set->names, set->n);
+        char hint[160];
+        snprintf(hint, sizeof hint, nearest != NULL ? "did you mean '%s'?" : "'orrery list metrics' names them%s",
+                 nearest != NULL ? nearest : "");
+        return diag_error(work->diag, SIM_E_USAGE, NULL, hint, "the runs have no metric '%s'", part);
+    }
+    return 0;
+}
+
+/* The direction of a metric; a service's or class's ("slo.attained_frac[chat]") is that of the plain name. */
+static enum compare_direction direction_of(const struct compare_work *work, const char *name)
+{
+    const size_t n = strcspn(name, "[");
+    for (const struct compare_metric *known = work->options->dictionary; known->name != NULL; known++)
+        if (strncmp(known->name, name, n) == 0 && known->name[n] == '\0') return known->direction;
+    return COMPARE_NEUTRAL;
+}
+
+static int collect_names(struct compare_work *work, const struct query_answer *answer)
+{
+    for (size_t row = 0; row < answer->n_rows; row++) {
+        const char *name = query_column(answer, "name")->texts[row];
+        size_t found = find_metric(&work->metrics, name);
+        if (found == work->metrics.n && add_metric(work, name, direction_of(work, name)) != 0) return SIM_E_NOMEM;
+        work->metrics.units[found] = query_column(answer, "unit")->texts[row];
+    }
+    return 0;
+}
+
+/* Drops metrics that no run has or that options->only does not select. */
+static void drop_unwanted(struct compare_work *work)
+{
+    struct metric_set *set = &work->metrics;
+    size_t n = 0;
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->units[i] == NULL || !is_wanted(work->options, set->names[i])) continue;
+        set->names[n] = set->names[i];
+        set->units[n] = set->units[i];
+        set->directions[n++] = set->directions[i];
+    }
+    set->n = n;
+}
+
+static int fill_values(struct compare_work *work, const struct query_answer *answers)
+{
+    struct metric_set *set = &work->metrics;
+    set->values = arena_alloc(work->arena, (set->n_runs * set->n + 1) * sizeof *set->values);
+    if (set->values == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < set->n_runs * set->n; i++) set->values[i] = (double)NAN;
+    for (size_t run = 0; run < set->n_runs; run++)
+        for (size_t row = 0; row < answers[run].n_rows; row++) {
+            const size_t found = find_metric(set, query_column(&answers[run], "name")->texts[row]);
+            if (found < set->n) set->values[run * set->n + found] = query_column(&answers[run], "value")->numbers[row];
+        }
+    return 0;
+}
+
+int metrics_read(struct compare_work *work, const struct compare_run *const *runs, size_t n_runs)
+{
+    static const char sql[] = "SELECT name, value, unit FROM metric WHERE run_id = ?1 ORDER BY name";
+    work->metrics = (struct metric_set){.n_runs = n_runs};
+    struct query_answer *answers = arena_alloc(work->arena, (n_runs + 1) * sizeof *answers);
+    int code = answers != NULL ? 0 : SIM_E_NOMEM;
+    for (const struct compare_metric *known = work->options->dictionary; code == 0 && known->name != NULL; known++)
+        code = add_metric(work, known->name, known->direction);
+    for (size_t i = 0; code == 0 && i < n_runs; i++) {
+        code = query_run(runs[i]->database, sql, &runs[i]->id, 1, "read metrics", work->arena, &answers[i], work->diag);
+        if (code == 0 && answers[i].n_rows > 0) code = collect_names(work, &answers[i]);
+    }
+    if (code == 0) code = check_wanted(work);
+    if (code != 0) return code;
+    drop_unwanted(work);
+    return fill_values(work, answers);
+}
+
+/* --- Verdicts --- */
+
+static const char *why_unclear(const struct compare_work *work, const struct compare_row *row)
+{
+    if (row->delta.low <= 0 && row->delta.high >= 0)
+        return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
+    return "not significant after correction";
+}
+
+static void judge_row(const struct compare_work *work, struct compare_row *row)
+{
+    row->verdict = COMPARE_UNCLEAR;
+    if (row->note != NULL) return;
+    if ((row->delta.low == 0 && row->delta.high == 0) ||
+        tolerance_holds(row->base, row->delta.low, row->delta.high, work->options->margin_frac, true)) {
+        row->verdict = COMPARE_SAME;
+        return;
+    }
+    if (isnan(row->delta.low) || isnan(row->delta.high)) return;
+    const bool moved = row->delta.low > 0 || row->delta.high < 0;
+    if (!moved || !(row->p < 1 - work->options->level)) {
+        row->note = why_unclear(work, row);
+        return;
+    }
+    const bool better = (row->delta.mean < 0) == (row->direction == COMPARE_LOWER);
+    row->verdict = row->direction == COMPARE_NEUTRAL ? COMPARE_DIFFERS : better ? COMPARE_BETTER : COMPARE_WORSE;
+}
+
+/* Corrects one family of tests: the rows over all points, or those of single points. */
+static int correct(struct comparison *comparison, bool points, double *p)
+{
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        p[i] = (comparison->rows[i].point != NULL) == points ? comparison->rows[i].p : (double)NAN;
+    const int code = stats_holm(p, comparison->n_rows);
+    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++)
+        if ((comparison->rows[i].point != NULL) == points) comparison->rows[i].p = p[i];
+    return code;
+}
+
+int work_judge(struct compare_work *work)
+{
+    struct comparison *comparison = work->comparison;
+    double *p = mem_alloc((comparison->n_rows + 1) * sizeof *p);
+    if (p == NULL) return SIM_E_NOMEM;
+    int code = correct(comparison, false, p);
+    if (code == 0) code = correct(comparison, true, p);
+    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++) judge_row(work, &comparison->rows[i]);
+    mem_free(p);
+    return code;
 }

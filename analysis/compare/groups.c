@@ -74,11 +74,6 @@ static int drop_repeated(struct grouping *grouping, struct compare_group *group)
 
 /* --- Pairing --- */
 
-static size_t count_unpaired(const struct compare_group *base, const struct compare_group *changed, size_t n_pairs)
-{
-    return base->n + changed->n - 2 * n_pairs;
-}
-
 static int pair_runs(struct grouping *grouping, const struct compare_group *base, const struct compare_group *changed)
 {
     struct arena *arena = grouping->work->arena;
@@ -93,7 +88,7 @@ static int pair_runs(struct grouping *grouping, const struct compare_group *base
         k += order >= 0;
     }
     grouping->work->comparison->n_pairs = grouping->n;
-    grouping->work->comparison->n_unpaired = count_unpaired(base, changed, grouping->n);
+    grouping->work->comparison->n_unpaired = base->n + changed->n - 2 * grouping->n;
     return 0;
 }
 

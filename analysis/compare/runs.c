@@ -54,8 +54,7 @@ int runs_read(const struct database *database, struct arena *arena, struct compa
     all->runs = arena_alloc(arena, (all->n + 1) * sizeof *all->runs);
     if (all->runs == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < all->n; i++)
-        all->runs[i] = (struct compare_run){.database = database,
-                                            .id = (int64_t)number_at(&answer, "id", i),
+        all->runs[i] = (struct compare_run){.database = database, .id = (int64_t)number_at(&answer, "id", i),
                                             .seed = (int64_t)number_at(&answer, "seed", i),
                                             .name = text_at(&answer, "name", i),
                                             .policies = text_at(&answer, "policies", i),

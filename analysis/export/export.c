@@ -61,8 +61,7 @@ static int read_view(const struct database *database, const char *directory, con
     if (code != 0) return diag_nomem_at(diag, database->path);
     code = database_run(database, sql, path, diag);
     *source = (struct export_source){.name = arena_printf(arena, "%.*s", (int)strlen(file) - 4, file),
-                                     .about = first_sentence(sql, arena),
-                                     .is_view = true};
+                                     .about = first_sentence(sql, arena), .is_view = true};
     mem_free(sql);
     if (code == 0 && (source->name == NULL || source->about == NULL)) code = diag_nomem_at(diag, database->path);
     return code;

@@ -87,15 +87,10 @@ static int level_evaluate(const struct figure_claim *claim, const struct figure_
     return code;
 }
 
-static const struct claim_kind claim_level = {.name = "level",
-                                       .summary = "one number is what the paper gives",
-                                       .fields = level_fields,
-                                       .params_bytes = sizeof(struct level_params),
-                                       .has_value = true,
-                                       .has_tolerance = true,
-                                       .problem = level_problem,
-                                       .places = level_places,
-                                       .evaluate = level_evaluate};
+static const struct claim_kind claim_level = {
+    .name = "level", .summary = "one number is what the paper gives", .fields = level_fields,
+    .params_bytes = sizeof(struct level_params), .has_value = true, .has_tolerance = true, .problem = level_problem,
+    .places = level_places, .evaluate = level_evaluate};
 
 /* --- ratio --- */
 
@@ -133,15 +128,10 @@ static int ratio_evaluate(const struct figure_claim *claim, const struct figure_
     return code;
 }
 
-static const struct claim_kind claim_ratio = {.name = "ratio",
-                                       .summary = "the ratio of two numbers is what the paper gives",
-                                       .fields = ratio_fields,
-                                       .params_bytes = sizeof(struct ratio_params),
-                                       .has_value = true,
-                                       .has_tolerance = true,
-                                       .problem = ratio_problem,
-                                       .places = ratio_places,
-                                       .evaluate = ratio_evaluate};
+static const struct claim_kind claim_ratio = {
+    .name = "ratio", .summary = "the ratio of two numbers is what the paper gives", .fields = ratio_fields,
+    .params_bytes = sizeof(struct ratio_params), .has_value = true, .has_tolerance = true, .problem = ratio_problem,
+    .places = ratio_places, .evaluate = ratio_evaluate};
 
 /* --- order --- */
 
@@ -188,13 +178,10 @@ static int order_evaluate(const struct figure_claim *claim, const struct figure_
     return 0;
 }
 
-static const struct claim_kind claim_order = {.name = "order",
-                                       .summary = "numbers rise in this order",
-                                       .fields = order_fields,
-                                       .params_bytes = sizeof(struct order_params),
-                                       .problem = order_problem,
-                                       .places = order_places,
-                                       .evaluate = order_evaluate};
+static const struct claim_kind claim_order = {
+    .name = "order", .summary = "numbers rise in this order", .fields = order_fields,
+    .params_bytes = sizeof(struct order_params), .problem = order_problem, .places = order_places,
+    .evaluate = order_evaluate};
 
 
 /* --- crossing --- */
@@ -261,24 +248,17 @@ static int crossing_evaluate(const struct figure_claim *claim, const struct figu
     const struct crossing_params *params = claim->test.params;
     struct crossing crossing = {.of = &data_series_named(data, params->of)->ours,
                                 .with = params->with != NULL ? &data_series_named(data, params->with)->ours : NULL,
-                                .level = params->level,
-                                .last_x = (double)NAN,
-                                .last_gap = (double)NAN};
+                                .level = params->level, .last_x = (double)NAN, .last_gap = (double)NAN};
     outcome->ours = find_crossing(&crossing);
     if (isnan(outcome->ours)) snprintf(outcome->text, sizeof outcome->text, "they do not cross");
     claim_compare(claim, outcome);
     return 0;
 }
 
-static const struct claim_kind claim_crossing = {.name = "crossing",
-                                          .summary = "a series crosses another one, or a level, at the paper's x",
-                                          .fields = crossing_fields,
-                                          .params_bytes = sizeof(struct crossing_params),
-                                          .has_value = true,
-                                          .has_tolerance = true,
-                                          .problem = crossing_problem,
-                                          .places = crossing_places,
-                                          .evaluate = crossing_evaluate};
+static const struct claim_kind claim_crossing = {
+    .name = "crossing", .summary = "a series crosses another one, or a level, at the paper's x",
+    .fields = crossing_fields, .params_bytes = sizeof(struct crossing_params), .has_value = true, .has_tolerance = true,
+    .problem = crossing_problem, .places = crossing_places, .evaluate = crossing_evaluate};
 
 static const struct config_field name_item[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 200}, {0}};
 
@@ -365,14 +345,10 @@ static int curve_evaluate(const struct figure_claim *claim, const struct figure_
     return 0;
 }
 
-static const struct claim_kind claim_curve = {.name = "curve",
-                                       .summary = "nine in ten points of series lie at the paper's",
-                                       .fields = curve_fields,
-                                       .params_bytes = sizeof(struct curve_params),
-                                       .has_tolerance = true,
-                                       .problem = curve_problem,
-                                       .places = curve_places,
-                                       .evaluate = curve_evaluate};
+static const struct claim_kind claim_curve = {
+    .name = "curve", .summary = "nine in ten points of series lie at the paper's", .fields = curve_fields,
+    .params_bytes = sizeof(struct curve_params), .has_tolerance = true, .problem = curve_problem,
+    .places = curve_places, .evaluate = curve_evaluate};
 
 /* --- interval --- */
 
@@ -446,11 +422,8 @@ static int interval_evaluate(const struct figure_claim *claim, const struct figu
 static const struct claim_kind claim_interval = {
     .name = "interval",
     .summary = "means over replications do not differ from the paper's curve (t tests, corrected by Holm)",
-    .fields = interval_fields,
-    .params_bytes = sizeof(struct interval_params),
-    .problem = interval_problem,
-    .places = interval_places,
-    .evaluate = interval_evaluate};
+    .fields = interval_fields, .params_bytes = sizeof(struct interval_params), .problem = interval_problem,
+    .places = interval_places, .evaluate = interval_evaluate};
 
 const struct claim_kind *const claim_kinds[] = {&claim_level, &claim_ratio,    &claim_order, &claim_crossing,
                                                 &claim_curve, &claim_interval, NULL};

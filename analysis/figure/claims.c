@@ -91,12 +91,6 @@ bool figure_claim_gates(const struct figure *figure, const struct figure_claim *
 
 /* --- Fitted or predicted --- */
 
-/* Whether two ranges of x overlap; NAN is no limit. */
-static bool overlaps(double from, double to, const struct figure_span *span)
-{
-    return !(to < span->from) && !(from > span->to);
-}
-
 struct place {
     const struct figure *figure;
     bool is_fitted;
@@ -110,7 +104,8 @@ static void visit_place(void *context, const char *series, double from, double t
         const struct figure_fit *fit = FIGURE_ITEM(struct figure_fit, figure->fitted, i);
         for (size_t k = 0; k < fit->points.n; k++) {
             const struct figure_span *span = FIGURE_ITEM(struct figure_span, fit->points, k);
-            if (strcmp(span->series, series) == 0 && overlaps(from, to, span)) place->is_fitted = true;
+            if (strcmp(span->series, series) == 0 && (!(to < span->from) && !(from > span->to)))
+                place->is_fitted = true;
         }
     }
 }
@@ -236,11 +231,9 @@ int figure_claims(const struct figure_data *data, struct claim_results *results,
 
 const char *claim_verdict_name(enum claim_verdict verdict)
 {
-    static const char *const names[] = {[CLAIM_PASS] = "pass",
-                                        [CLAIM_FAIL] = "fail",
-                                        [CLAIM_KNOWN_TO_FAIL] = "known to fail",
-                                        [CLAIM_NO_LONGER] = "passes, known to fail",
-                                        [CLAIM_REPORTED] = "reported"};
+    static const char *const names[] = {
+        [CLAIM_PASS] = "pass", [CLAIM_FAIL] = "fail", [CLAIM_KNOWN_TO_FAIL] = "known to fail",
+        [CLAIM_NO_LONGER] = "passes, known to fail", [CLAIM_REPORTED] = "reported"};
     return names[verdict];
 }
 

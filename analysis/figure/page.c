@@ -17,14 +17,9 @@ static size_t first_series(const struct figure *figure, size_t index)
 
 static struct plot_series as_series(const char *name, size_t index, const struct data_curve *curve, bool is_reference)
 {
-    return (struct plot_series){.name = name,
-                                .is_reference = is_reference,
-                                .colour = (unsigned)(index % PLOT_COLOURS) + 1,
-                                .n = curve->n,
-                                .x = curve->x,
-                                .y = curve->y,
-                                .low = curve->low,
-                                .high = curve->high};
+    return (struct plot_series){.name = name, .is_reference = is_reference,
+                                .colour = (unsigned)(index % PLOT_COLOURS) + 1, .n = curve->n, .x = curve->x,
+                                .y = curve->y, .low = curve->low, .high = curve->high};
 }
 
 static struct plot_axis as_axis(const struct figure_axis *axis)
@@ -47,13 +42,8 @@ static int make_chart(const struct figure_data *data, size_t index, struct plot_
         if (name == NULL) return SIM_E_NOMEM;
         all[n++] = as_series(name, i, &series[i].paper, true);
     }
-    *out = (struct plot_chart){.kind = PLOT_LINE,
-                               .title = chart->title,
-                               .subtitle = chart->subtitle,
-                               .x = as_axis(&chart->x),
-                               .y = as_axis(&chart->y),
-                               .n_series = n,
-                               .series = all};
+    *out = (struct plot_chart){.kind = PLOT_LINE, .title = chart->title, .subtitle = chart->subtitle,
+                               .x = as_axis(&chart->x), .y = as_axis(&chart->y), .n_series = n, .series = all};
     return 0;
 }
 
@@ -229,16 +219,11 @@ static void add_anchor(struct text *html, const char *id)
 
 static void add_verdict(struct text *html, const struct claim_result *result)
 {
-    static const char *const signs[] = {[CLAIM_PASS] = "\xe2\x9c\x93",
-                                        [CLAIM_FAIL] = "\xe2\x9c\x97",
-                                        [CLAIM_KNOWN_TO_FAIL] = "\xe2\x9c\x97",
-                                        [CLAIM_NO_LONGER] = "\xe2\x9c\x93",
-                                        [CLAIM_REPORTED] = "\xe2\x80\xa2"};
-    static const char *const classes[] = {[CLAIM_PASS] = "pass",
-                                          [CLAIM_FAIL] = "fail",
-                                          [CLAIM_KNOWN_TO_FAIL] = "known",
-                                          [CLAIM_NO_LONGER] = "fail",
-                                          [CLAIM_REPORTED] = "reported"};
+    static const char *const signs[] = {
+        [CLAIM_PASS] = "\xe2\x9c\x93", [CLAIM_FAIL] = "\xe2\x9c\x97", [CLAIM_KNOWN_TO_FAIL] = "\xe2\x9c\x97",
+        [CLAIM_NO_LONGER] = "\xe2\x9c\x93", [CLAIM_REPORTED] = "\xe2\x80\xa2"};
+    static const char *const classes[] = {[CLAIM_PASS] = "pass", [CLAIM_FAIL] = "fail", [CLAIM_KNOWN_TO_FAIL] = "known",
+                                          [CLAIM_NO_LONGER] = "fail", [CLAIM_REPORTED] = "reported"};
     text_printf(html, "<span class=\"v %s\">%s ", classes[result->verdict], signs[result->verdict]);
     add_element(html, "", result->word, "</span>");
 }

@@ -35,21 +35,16 @@ static const struct gate_metric *find(const struct gate_metric *metrics, size_t 
     return NULL;
 }
 
-static bool same_value(double a, double b)
-{
-    return a == b || (isnan(a) && isnan(b));
-}
-
 /* Adds the metric's move, unless its value is unchanged. */
 static void add_move(struct gate_result *result, const struct baseline *baseline, const struct gate_metric *before,
                      const struct gate_metric *now)
 {
-    if (before != NULL && now != NULL && same_value(before->value, now->value)) return;
-    struct gate_move move = {.name = now != NULL ? now->name : before->name,
-                             .unit = now != NULL ? now->unit : "",
-                             .before = before != NULL ? before->value : (double)NAN,
-                             .now = now != NULL ? now->value : (double)NAN,
-                             .presence = before == NULL ? GATE_NEW : now == NULL ? GATE_GONE : GATE_IN_BOTH};
+    if (before != NULL && now != NULL && (before->value == now->value || (isnan(before->value) && isnan(now->value))))
+        return;
+    struct gate_move move = {
+        .name = now != NULL ? now->name : before->name, .unit = now != NULL ? now->unit : "",
+        .before = before != NULL ? before->value : (double)NAN, .now = now != NULL ? now->value : (double)NAN,
+        .presence = before == NULL ? GATE_NEW : now == NULL ? GATE_GONE : GATE_IN_BOTH};
     move.tolerance = gate_tolerance(baseline, result->entry, move.name);
     move.is_beyond = is_beyond(move.before, move.now, &move.tolerance);
     if (move.presence == GATE_IN_BOTH && now->direction != 0 && !isnan(move.before) && !isnan(move.now))

@@ -24,11 +24,6 @@ static struct bar_sizes find_sizes(const struct frame *frame)
     return (struct bar_sizes){step_px, step_px > 6.0 ? step_px - 1.0 : step_px, n};
 }
 
-static double centre_px(const struct frame *frame, const struct bar_sizes *sizes, size_t series, size_t category)
-{
-    return scale_px(&frame->x, (double)category) + bar_place(frame->chart, series) * sizes->step_px;
-}
-
 static double base_px(const struct frame *frame)
 {
     const double base = scale_px(&frame->y, 0.0); /* none on a logarithmic axis */
@@ -74,7 +69,8 @@ static void draw_entry(const struct frame *frame, size_t index, size_t i, const 
     const struct plot_chart *chart = frame->chart;
     const struct plot_series *series = &chart->series[index];
     const bool is_bar = chart->kind == PLOT_BAR && !series->is_reference;
-    const double x = centre_px(frame, sizes, index, i), y = scale_px(&frame->y, series->y[i]);
+    const double x = scale_px(&frame->x, (double)i) + bar_place(frame->chart, index) * sizes->step_px,
+                 y = scale_px(&frame->y, series->y[i]);
     if (isnan(y)) return;
     if (is_bar) draw_bar(frame, index, i, sizes, x, y);
     if (series->low != NULL && series->high != NULL)

@@ -1,5 +1,3 @@
-#include "analysis/plot/lanes.h"
-
 #include "analysis/plot/draw.h"
 #include "analysis/plot/mark.h"
 #include "analysis/plot/scale.h"
@@ -124,12 +122,6 @@ static void draw_bar(const struct frame *frame, const struct lanes *bars, const 
 
 /* --- many bars: one path per series, those that touch in a lane drawn together --- */
 
-static bool goes_on(const struct lane_bar *bar, const struct lane_bar *next, const struct px_rect *rect,
-                    double next_left)
-{
-    return bar->row == next->row && bar->lane == next->lane && next_left - rect->right < 0.3;
-}
-
 static void draw_series(const struct frame *frame, const struct lanes *bars, size_t series)
 {
     const struct lane_bar *last = NULL;
@@ -140,7 +132,8 @@ static void draw_series(const struct frame *frame, const struct lanes *bars, siz
         if (bar != NULL && bar->series != series) continue;
         const struct px_rect rect = bar != NULL ? bar_rect(frame, bars, bar) : run;
         const bool is_small = rect.right - rect.left < 2.0;
-        if (bar != NULL && last != NULL && is_small && goes_on(last, bar, &run, rect.left)) {
+        if (bar != NULL && last != NULL && is_small &&
+            (last->row == bar->row && last->lane == bar->lane && rect.left - run.right < 0.3)) {
             run.right = fmax(run.right, rect.right);
             continue;
         }

@@ -104,11 +104,6 @@ static void draw_band(const struct frame *frame, size_t index)
 
 /* --- markers --- */
 
-static bool is_sparse(const struct frame *frame, const struct plot_series *series)
-{
-    return series->n <= MARK_MOST_ELEMENTS && (double)series->n * sparse_px <= frame->data.right - frame->data.left;
-}
-
 static void draw_all_markers(const struct frame *frame, size_t index)
 {
     const struct plot_series *series = &frame->chart->series[index];
@@ -240,7 +235,8 @@ void draw_lines(const struct frame *frame)
             draw_cdf(frame, i);
         } else if (series->y != NULL) {
             draw_line(frame, i);
-            if (chart->kind != PLOT_STEP && is_sparse(frame, series))
+            if (chart->kind != PLOT_STEP && (series->n <= MARK_MOST_ELEMENTS &&
+                                             (double)series->n * sparse_px <= frame->data.right - frame->data.left))
                 draw_all_markers(frame, i);
             else
                 draw_some_markers(frame, i);

@@ -166,11 +166,8 @@ int cdf_add_kept(struct cdf *figure, const char *name, const char *curve_name)
                             "SELECT upper, sum(count) OVER (ORDER BY lower) * 1.0 / sum(count) OVER () AS share\n"
                             "FROM histogram WHERE run_id = %" PRId64 " AND name = '%s' ORDER BY lower",
                             source->run.id, name)};
-    if (query.sql == NULL) return SIM_E_NOMEM;
-    int code = query_run(source->database, query.sql, NULL, 0, "read a histogram", source->arena, &answer,
-                         source->diag);
+    int code = source_query(source, &query, "read a histogram", &answer);
     if (code != 0 || answer.n_rows == 0 || figure->n_curves == CDF_MAX_CURVES) return code;
-    query.n_rows = answer.n_rows;
     cdf_add_query(figure, &query);
     figure->names[figure->n_curves] = curve_name;
     return curve_thin_shares(answer.columns[0].numbers, answer.columns[1].numbers, answer.n_rows, source->arena,

@@ -1,6 +1,5 @@
-#include "analysis/report/jobs.h"
+#include "analysis/report/sections.h"
 
-#include "analysis/query.h"
 #include "analysis/report/figures.h"
 
 #include <inttypes.h>
@@ -40,10 +39,8 @@ static int read_span(const struct report_source *source, struct jobs *jobs)
                                   "SELECT min(submit_s) AS first_s, max(submit_s) AS last_s\n"
                                   "FROM job WHERE run_id = %" PRId64,
                                   source->run.id);
-    if (jobs->span.sql == NULL) return SIM_E_NOMEM;
-    int code = query_run(source->database, jobs->span.sql, NULL, 0, "read jobs", source->arena, &answer, source->diag);
+    int code = source_query(source, &jobs->span, "read jobs", &answer);
     if (code != 0) return code;
-    jobs->span.n_rows = answer.n_rows;
     trend_init(&jobs->trend, answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
     return 0;
 }
@@ -60,9 +57,7 @@ int jobs_read(const struct report_source *source, struct jobs *jobs)
                                   "       end_s NOT NULL AND submit_s >= %.9g AS in_metrics\n"
                                   "FROM job WHERE run_id = %" PRId64 " AND status <> 'rejected'",
                                   source->warmup_s, source->run.id);
-    if (jobs->scan.sql == NULL) return SIM_E_NOMEM;
-    if (code == 0)
-        code = query_each(source->database, jobs->scan.sql, NULL, 0, "read jobs", add_job, &scan, source->diag);
+    if (code == 0) code = source_each(source, &jobs->scan, "read jobs", add_job, &scan);
     jobs->scan.n_rows = jobs->n_rows;
     jobs->growth = trend_growth(&jobs->trend);
     return code;

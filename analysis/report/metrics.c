@@ -1,6 +1,5 @@
-#include "analysis/report/metrics.h"
+#include "analysis/report/sections.h"
 
-#include "analysis/report/page.h"
 #include "analysis/report/words.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
-#include "analysis/report/placements.h"
+#include "analysis/report/sections.h"
 
-#include "analysis/query.h"
 #include "analysis/report/figures.h"
 #include "analysis/report/words.h"
 #include "sim/core/vec.h"
@@ -290,11 +289,8 @@ static int read_cluster(const struct report_source *source, struct placements *p
                                            "       json_extract(scenario, '$.cluster.gpus_per_node') AS gpus_per_node\n"
                                            "FROM run WHERE id = %" PRId64 " AND json_valid(scenario)",
                                            source->run.id);
-    if (placements->cluster.sql == NULL) return SIM_E_NOMEM;
-    int code = query_run(source->database, placements->cluster.sql, NULL, 0, "read the cluster", source->arena, &answer,
-                         source->diag);
+    int code = source_query(source, &placements->cluster, "read the cluster", &answer);
     if (code != 0 || answer.n_rows == 0) return code;
-    placements->cluster.n_rows = answer.n_rows;
     placements->n_nodes = whole(answer.columns[0].numbers[0]);
     placements->gpus_per_node = whole(answer.columns[1].numbers[0]);
     return 0;
@@ -305,9 +301,7 @@ int placements_read(const struct report_source *source, struct placements *place
     *placements = (struct placements){0};
     placements->query.sql = arena_printf(
         source->arena, "SELECT job, node, gpus, start_s, end_s FROM placement WHERE run_id = %" PRId64, source->run.id);
-    if (placements->query.sql == NULL) return SIM_E_NOMEM;
-    int code = query_each(source->database, placements->query.sql, NULL, 0, "read placements", add_stretch, placements,
-                          source->diag);
+    int code = source_each(source, &placements->query, "read placements", add_stretch, placements);
     placements->query.n_rows = placements->n;
     if (placements->n > 0)
         qsort(placements->stretches, placements->n, sizeof *placements->stretches, compare_stretches);

@@ -1,7 +1,5 @@
 #include "analysis/report/report.h"
 
-#include "analysis/query.h"
-#include "analysis/report/page.h"
 #include "analysis/report/source.h"
 #include "sim/core/units.h"
 
@@ -11,6 +9,22 @@
 static const char *text_of(const struct query_column *column, size_t row)
 {
     return column->texts != NULL && column->texts[row] != NULL ? column->texts[row] : "";
+}
+
+int source_query(const struct report_source *source, struct page_query *query, const char *what,
+                 struct query_answer *answer)
+{
+    if (query->sql == NULL) return SIM_E_NOMEM;
+    const int code = query_run(source->database, query->sql, NULL, 0, what, source->arena, answer, source->diag);
+    query->n_rows = code == 0 ? answer->n_rows : 0;
+    return code;
+}
+
+int source_each(const struct report_source *source, struct page_query *query, const char *what,
+                int (*row)(void *context, sqlite3_stmt *statement), void *context)
+{
+    if (query->sql == NULL) return SIM_E_NOMEM;
+    return query_each(source->database, query->sql, NULL, 0, what, row, context, source->diag);
 }
 
 static int fail_missing(const struct database *database, int64_t run_id, struct diag *diag)
@@ -63,9 +77,7 @@ static int read_values(const struct database *database, int64_t run_id, struct a
 static int read_number(const struct report_source *source, const char *sql, double *value)
 {
     struct query_answer answer;
-    int code = sql != NULL
-                   ? query_run(source->database, sql, NULL, 0, "read results", source->arena, &answer, source->diag)
-                   : SIM_E_NOMEM;
+    int code = source_query(source, &(struct page_query){.sql = sql}, "read results", &answer);
     *value = code == 0 && answer.n_rows > 0 ? answer.columns[0].numbers[0] : (double)NAN;
     return code;
 }
@@ -75,12 +87,11 @@ static int read_warmup(struct report_source *source)
 {
     struct query_answer answer;
     const char *why;
-    const char *sql = arena_printf(source->arena,
-                                   "SELECT json_extract(scenario, '$.warmup') FROM run\n"
-                                   "WHERE id = %" PRId64 " AND json_valid(scenario)",
-                                   source->run.id);
-    if (sql == NULL) return SIM_E_NOMEM;
-    int code = query_run(source->database, sql, NULL, 0, "read results", source->arena, &answer, source->diag);
+    struct page_query query = {.sql = arena_printf(source->arena,
+                                                   "SELECT json_extract(scenario, '$.warmup') FROM run\n"
+                                                   "WHERE id = %" PRId64 " AND json_valid(scenario)",
+                                                   source->run.id)};
+    int code = source_query(source, &query, "read results", &answer);
     if (code != 0 || answer.n_rows == 0 || answer.columns[0].texts == NULL || answer.columns[0].texts[0] == NULL)
         return code;
     if (unit_parse(answer.columns[0].texts[0], UNIT_TIME, &source->warmup_s, &why) != 0) source->warmup_s = 0.0;

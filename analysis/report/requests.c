@@ -1,6 +1,5 @@
-#include "analysis/report/requests.h"
+#include "analysis/report/sections.h"
 
-#include "analysis/query.h"
 #include "analysis/report/figures.h"
 
 #include <inttypes.h>
@@ -12,12 +11,10 @@ enum { SCAN_SERVICE, SCAN_ARRIVAL, SCAN_TTFT, SCAN_TPOT, SCAN_E2E, SCAN_QUEUE, S
 
 static const struct {
     const char *metric, *title;
-} quantities[REQUEST_QUANTITIES] = {
-    [REQUEST_TTFT] = {"request.ttft_s", "Time to first token"},
-    [REQUEST_TPOT] = {"request.tpot_s", "Time per output token"},
-    [REQUEST_E2E] = {"request.e2e_s", "End-to-end latency"},
-    [REQUEST_QUEUE] = {"request.queue_s", "Time in the queue"},
-};
+} quantities[REQUEST_QUANTITIES] = {[REQUEST_TTFT] = {"request.ttft_s", "Time to first token"},
+                                    [REQUEST_TPOT] = {"request.tpot_s", "Time per output token"},
+                                    [REQUEST_E2E] = {"request.e2e_s", "End-to-end latency"},
+                                    [REQUEST_QUEUE] = {"request.queue_s", "Time in the queue"}};
 
 /* --- Reading --- */
 
@@ -123,12 +120,8 @@ static int read_spans(const struct report_source *source, struct requests *reque
                                       "FROM request WHERE run_id = %" PRId64
                                       " AND status <> 'rejected' GROUP BY service ORDER BY service",
                                       source->run.id);
-    if (requests->span.sql == NULL) return SIM_E_NOMEM;
-    int code = query_run(source->database, requests->span.sql, NULL, 0, "read requests", source->arena, &answer,
-                         source->diag);
-    if (code != 0) return code;
-    requests->span.n_rows = answer.n_rows;
-    return init_trends(requests, &answer, source->arena);
+    int code = source_query(source, &requests->span, "read requests", &answer);
+    return code == 0 ? init_trends(requests, &answer, source->arena) : code;
 }
 
 int requests_read(const struct report_source *source, struct requests *requests)
@@ -141,10 +134,7 @@ int requests_read(const struct report_source *source, struct requests *requests)
                                       "       status = 'finished' AND arrival_s >= %.9g AS in_metrics\n"
                                       "FROM request WHERE run_id = %" PRId64 " AND status <> 'rejected'",
                                       source->warmup_s, source->run.id);
-    if (requests->scan.sql == NULL) return SIM_E_NOMEM;
-    if (code == 0)
-        code = query_each(source->database, requests->scan.sql, NULL, 0, "read requests", add_request, &scan,
-                          source->diag);
+    if (code == 0) code = source_each(source, &requests->scan, "read requests", add_request, &scan);
     requests->scan.n_rows = requests->n_rows;
     for (size_t i = 0; i < requests->n_trends; i++)
         requests->trends[i].growth = trend_growth(&requests->trends[i].trend);

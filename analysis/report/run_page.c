@@ -1,12 +1,5 @@
 /* The page of one run. */
-#include "analysis/query.h"
-#include "analysis/report/jobs.h"
-#include "analysis/report/metrics.h"
-#include "analysis/report/page.h"
-#include "analysis/report/placements.h"
-#include "analysis/report/requests.h"
-#include "analysis/report/samples.h"
-#include "analysis/report/source.h"
+#include "analysis/report/sections.h"
 #include "analysis/report/words.h"
 
 #include <inttypes.h>
@@ -131,9 +124,9 @@ static void add_terms(const struct report_source *source, struct text *html)
 /* The other runs of a file that holds several. */
 static int add_others(const struct report_source *source, struct text *html)
 {
-    static const char sql[] = "SELECT id, name, seed, status, result_hash FROM run ORDER BY id LIMIT 200";
+    struct page_query query = {.sql = "SELECT id, name, seed, status, result_hash FROM run ORDER BY id LIMIT 200"};
     struct query_answer answer;
-    int code = query_run(source->database, sql, NULL, 0, "read runs", source->arena, &answer, source->diag);
+    int code = source_query(source, &query, "read runs", &answer);
     if (code != 0) return code;
     text_add(html,
              "<details><summary>The runs of the file</summary>\n<div class=\"scroll\"><table>\n<thead><tr>"
@@ -150,7 +143,7 @@ static int add_others(const struct report_source *source, struct text *html)
         text_add(html, "</td></tr>\n");
     }
     text_add(html, "</tbody></table></div></details>\n");
-    page_sql(html, &(struct page_query){.sql = sql, .n_rows = answer.n_rows}, 1);
+    page_sql(html, &query, 1);
     return 0;
 }
 
@@ -233,16 +226,6 @@ static void add_kept_warnings(const struct query_answer *answer, bool grave, dou
     }
 }
 
-static int read_warnings(const struct report_source *source, const char **sql, struct query_answer *answer)
-{
-    *sql = arena_printf(source->arena,
-                        "SELECT code, text, sum(count) AS count, min(t_s) AS first_s FROM warning\n"
-                        "WHERE run_id = %" PRId64 " GROUP BY code, text ORDER BY min(rowid)",
-                        source->run.id);
-    if (*sql == NULL) return SIM_E_NOMEM;
-    return query_run(source->database, *sql, NULL, 0, "read warnings", source->arena, answer, source->diag);
-}
-
 static bool has_warning(const struct query_answer *answer, const char *code)
 {
     const struct query_column *codes = query_column(answer, "code");
@@ -251,7 +234,7 @@ static bool has_warning(const struct query_answer *answer, const char *code)
     return false;
 }
 
-static void add_warnings(const struct run_page *page, const struct verdict_facts *facts, const char *sql,
+static void add_warnings(const struct run_page *page, const struct verdict_facts *facts, const struct page_query *query,
                          const struct query_answer *answer, struct text *html)
 {
     const double extrapolated = source_metric(page->source, "model.extrapolated_frac");
@@ -262,7 +245,7 @@ static void add_warnings(const struct run_page *page, const struct verdict_facts
     add_kept_warnings(answer, false, extrapolated, html);
     if (html->length == empty) text_add(html, "<li>No warnings.</li>\n");
     text_add(html, "</ul>\n");
-    page_sql(html, &(struct page_query){.sql = sql, .n_rows = answer->n_rows}, 1);
+    page_sql(html, query, 1);
     text_add(html, "</aside>\n");
 }
 
@@ -301,23 +284,25 @@ static int add_head(const struct run_page *page, struct text *html)
 {
     const struct requests *requests = &page->requests;
     struct query_answer warnings;
-    const char *sql;
     struct verdict_trend *services = arena_alloc(page->source->arena, (requests->n_trends + 1) * sizeof *services);
-    int code = services != NULL ? read_warnings(page->source, &sql, &warnings) : SIM_E_NOMEM;
+    if (services == NULL) return SIM_E_NOMEM;
+    struct page_query query = {
+        .sql = arena_printf(page->source->arena,
+                            "SELECT code, text, sum(count) AS count, min(t_s) AS first_s FROM warning\n"
+                            "WHERE run_id = %" PRId64 " GROUP BY code, text ORDER BY min(rowid)",
+                            page->source->run.id)};
+    int code = source_query(page->source, &query, "read warnings", &warnings);
     if (code != 0) return code;
     for (size_t i = 0; i < requests->n_trends; i++)
         services[i] = (struct verdict_trend){requests->trends[i].service, requests->trends[i].growth};
-    const struct verdict_facts facts = {.status = page->source->run.status,
-                                        .metric = find_metric,
-                                        .context = page->source,
-                                        .n_services = requests->n_trends,
-                                        .services = services,
+    const struct verdict_facts facts = {.status = page->source->run.status, .metric = find_metric,
+                                        .context = page->source, .n_services = requests->n_trends, .services = services,
                                         .jobs = page->jobs.n_rows > 0 ? &page->jobs.growth : NULL,
                                         .is_uncalibrated = has_warning(&warnings, "uncalibrated")};
     add_title(page, html);
     code = add_verdict(&facts, html);
     metrics_tiles(page->source, html);
-    add_warnings(page, &facts, sql, &warnings, html);
+    add_warnings(page, &facts, &query, &warnings, html);
     text_add(html, "</header>\n");
     page_contents(html, sections, page);
     return code;

@@ -1,6 +1,5 @@
-#include "analysis/report/samples.h"
+#include "analysis/report/sections.h"
 
-#include "analysis/query.h"
 #include "analysis/report/figures.h"
 #include "sim/core/vec.h"
 
@@ -67,9 +66,7 @@ int samples_read(const struct report_source *source, struct samples *samples)
     samples->query.sql = arena_printf(source->arena,
                                       "SELECT series, entity, t_s, value FROM sample WHERE run_id = %" PRId64,
                                       source->run.id);
-    if (samples->query.sql == NULL) return SIM_E_NOMEM;
-    int code = query_each(source->database, samples->query.sql, NULL, 0, "read samples", add_sample, samples,
-                          source->diag);
+    int code = source_each(source, &samples->query, "read samples", add_sample, samples);
     samples->query.n_rows = samples->n_rows;
     return code;
 }

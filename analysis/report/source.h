@@ -2,12 +2,9 @@
 #ifndef ORRERY_ANALYSIS_REPORT_SOURCE_H
 #define ORRERY_ANALYSIS_REPORT_SOURCE_H
 
+#include "analysis/query.h"
+#include "analysis/report/page.h"
 #include "analysis/report/report.h"
-#include "sim/core/database.h"
-#include "sim/core/mem.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 /* NULL texts in the file are empty here. */
 struct report_run {
@@ -36,6 +33,13 @@ struct report_source {
     struct report_values metrics;
     double end_s, warmup_s; /* NAN: unknown; 0 when there is none */
 };
+
+/* Runs query->sql (NULL: out of memory), which is there to `what`, and sets query->n_rows. Returns 0, SIM_E_STORE or
+ * SIM_E_NOMEM. source_each calls `row` for each row instead of keeping them (query.h). */
+int source_query(const struct report_source *source, struct page_query *query, const char *what,
+                 struct query_answer *answer);
+int source_each(const struct report_source *source, struct page_query *query, const char *what,
+                int (*row)(void *context, sqlite3_stmt *statement), void *context);
 
 /* The value of a metric, NAN when the run has none of that name. */
 double source_metric(const struct report_source *source, const char *name);

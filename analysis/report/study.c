@@ -14,14 +14,6 @@ static const char *const well_known[] = {
     "job.makespan_s",      "cluster.gpu_util",    "service.requests_per_s",      "request.finished", "job.finished"};
 enum { N_WELL_KNOWN = sizeof well_known / sizeof *well_known };
 
-static int ask(const struct report_source *source, struct page_query *query, struct query_answer *answer)
-{
-    if (query->sql == NULL) return SIM_E_NOMEM;
-    int code = query_run(source->database, query->sql, NULL, 0, "read the study", source->arena, answer, source->diag);
-    query->n_rows = code == 0 ? answer->n_rows : 0;
-    return code;
-}
-
 static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
 {
     const char *const *texts = answer->columns[column].texts;
@@ -34,7 +26,7 @@ static int read_head(const struct report_source *source, struct study *study)
 {
     struct page_query query = {.sql = "SELECT name, question, definition, hash FROM study"};
     struct query_answer answer;
-    int code = ask(source, &query, &answer);
+    int code = source_query(source, &query, "read the study", &answer);
     if (code != 0) return code;
     const bool has_study = answer.n_rows > 0;
     study->name = has_study ? text_at(&answer, 0, 0) : "";
@@ -48,7 +40,7 @@ static int read_runs(const struct report_source *source, struct study *study)
 {
     struct query_answer answer;
     study->queries[0].sql = "SELECT id, name, seed, status FROM run ORDER BY id";
-    int code = ask(source, &study->queries[0], &answer);
+    int code = source_query(source, &study->queries[0], "read the study", &answer);
     if (code != 0) return code;
     study->n_runs = answer.n_rows;
     study->runs = arena_alloc(source->arena, (study->n_runs + 1) * sizeof *study->runs);
@@ -170,7 +162,7 @@ static int read_axes(const struct report_source *source, struct study *study)
 {
     struct query_answer answer;
     study->queries[1].sql = "SELECT run_id, key, value FROM param ORDER BY run_id, key";
-    int code = ask(source, &study->queries[1], &answer);
+    int code = source_query(source, &study->queries[1], "read the study", &answer);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++)
         if (find_axis(study, text_at(&answer, 1, i)) == study->n_axes)
             code = add_axis(study, text_at(&answer, 1, i), source->arena);
@@ -219,7 +211,7 @@ static int choose_shown(const struct report_source *source, struct study *study,
     struct page_query query = {.sql = "SELECT shown.value FROM study, json_each(study.definition, '$.show') AS shown\n"
                                       "WHERE json_valid(study.definition)"};
     struct query_answer answer;
-    int code = ask(source, &query, &answer);
+    int code = source_query(source, &query, "read the study", &answer);
     for (size_t i = 0; code == 0 && i < answer.n_rows && study->n_metrics < STUDY_MAX_METRICS; i++) {
         const size_t row = find_name(names, text_at(&answer, 0, i));
         if (row < names->n_rows) add_metric(source, study, text_at(names, 0, row), text_at(names, 1, row));
@@ -244,7 +236,7 @@ static int choose_metrics(const struct report_source *source, struct study *stud
     struct page_query query = {
         .sql = "SELECT name, min(unit), min(value), max(value) FROM metric GROUP BY name ORDER BY name"};
     struct query_answer names;
-    int code = ask(source, &query, &names);
+    int code = source_query(source, &query, "read the study", &names);
     if (code != 0) return code;
     if (source->options->n_metrics > 0) return choose_asked(source, study, &names);
     code = choose_shown(source, study, &names);
@@ -267,7 +259,7 @@ static int read_values(const struct report_source *source, struct study *study)
 {
     struct query_answer answer;
     study->queries[2].sql = metrics_sql(study, source->arena);
-    int code = ask(source, &study->queries[2], &answer);
+    int code = source_query(source, &study->queries[2], "read the study", &answer);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
         struct study_run *run = find_run(study, answer.columns[0].numbers[i]);
         for (size_t k = 0; run != NULL && k < study->n_metrics; k++)

@@ -249,11 +249,10 @@ static int draw_panel(struct panel *panel, struct text *html)
     const char *note = describe(panel), *y_title = axis_title(metric, arena);
     if (code != 0 || where == NULL || title == NULL || note == NULL || y_title == NULL) return SIM_E_NOMEM;
     const bool is_words = axis->numbers == NULL;
-    const struct plot_chart chart = {.kind = is_words ? PLOT_DOTS : PLOT_LINE, .title = title,
-                                     .x = {.title = axis->key, .scale = scale_of_x(axis)},
-                                     .y = {.title = y_title, .scale = scale_of_y(panel)},
-                                     .n_categories = is_words ? axis->n : 0, .categories = is_words ? axis->values : NULL,
-                                     .n_series = panel->n_series, .series = panel->series};
+    const struct plot_chart chart = {
+        .kind = is_words ? PLOT_DOTS : PLOT_LINE, .title = title, .x = {.title = axis->key, .scale = scale_of_x(axis)},
+        .y = {.title = y_title, .scale = scale_of_y(panel)}, .n_categories = is_words ? axis->n : 0,
+        .categories = is_words ? axis->values : NULL, .n_series = panel->n_series, .series = panel->series};
     const struct page_figure figure = {.chart = &chart, .note = note[0] != 0 ? note : NULL, .queries = study->queries,
                                        .n_queries = 3};
     page_figure(html, &figure);

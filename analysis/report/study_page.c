@@ -287,12 +287,8 @@ static int add_runs(const void *context, struct text *html)
 
 static int read_outcomes(struct study_page *page)
 {
-    const struct report_source *source = page->source;
     page->outcome_query.sql = "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid";
-    int code = query_run(source->database, page->outcome_query.sql, NULL, 0, "read outcomes", source->arena,
-                         &page->outcomes, source->diag);
-    page->outcome_query.n_rows = code == 0 ? page->outcomes.n_rows : 0;
-    return code;
+    return source_query(page->source, &page->outcome_query, "read outcomes", &page->outcomes);
 }
 
 static bool has_outcomes(const void *context)
@@ -332,18 +328,16 @@ static int add_outcomes(const void *context, struct text *html)
 static int add_provenance(const void *context, struct text *html)
 {
     const struct study_page *page = context;
-    const struct report_source *source = page->source;
     const struct study *study = &page->study;
     static const char *const terms[] = {"version", "commit", "platform", "policies", "oracle knowledge"};
     struct query_answer answer;
-    const struct page_query query = {
+    struct page_query query = {
         .sql = "SELECT (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT version AS x FROM run)),\n"
                "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT git_commit AS x FROM run)),\n"
                "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT platform AS x FROM run)),\n"
                "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT policies AS x FROM run)),\n"
-               "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT nullif(oracle, '') AS x FROM run))",
-        .n_rows = 1};
-    int code = query_run(source->database, query.sql, NULL, 0, "read runs", source->arena, &answer, source->diag);
+               "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT nullif(oracle, '') AS x FROM run))"};
+    int code = source_query(page->source, &query, "read runs", &answer);
     if (code != 0) return code;
     text_add(html, "<dl>\n");
     page_term(html, "study", study->name);
@@ -382,9 +376,8 @@ static int add_warnings(const struct report_source *source, const struct study *
     struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"
                                       "GROUP BY code ORDER BY count(DISTINCT run_id) DESC, code"};
     struct query_answer answer;
-    int code = query_run(source->database, query.sql, NULL, 0, "read warnings", source->arena, &answer, source->diag);
+    int code = source_query(source, &query, "read warnings", &answer);
     if (code != 0) return code;
-    query.n_rows = answer.n_rows;
     text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
     if (study->n_done < study->n_runs)
         text_printf(html,

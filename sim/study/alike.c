@@ -56,11 +56,6 @@ static void hash_node(struct hash *hash, const struct json_node *node, const str
     hash_text(hash, "end");
 }
 
-static size_t count_keys(const struct study *study)
-{
-    return axes_keys(study->axes) + (study->search != NULL) + 1;
-}
-
 /* The i-th key whose value differs between runs. */
 static const char *varied_key(const struct study *study, size_t i)
 {
@@ -71,7 +66,7 @@ static const char *varied_key(const struct study *study, size_t i)
 
 static int hash_scenario(const struct comparison *comparison, const char *json, char hex[HASH_HEX_CHARS])
 {
-    size_t n_keys = count_keys(comparison->study), n = 0;
+    size_t n_keys = axes_keys(comparison->study->axes) + (comparison->study->search != NULL) + 1, n = 0;
     const struct json_node **left_out = mem_zalloc(n_keys + 1, sizeof *left_out);
     struct hash *hash = hash_create();
     struct config *config = NULL;

@@ -77,10 +77,8 @@ static void logging_close(struct request_source *source)
 
 void logging_source_init(struct logging_source *logging, struct request_source *inner, struct block_log *log)
 {
-    *logging = (struct logging_source){.source = {.next = logging_next,
-                                                  .place = logging_place,
-                                                  .note = logging_note,
-                                                  .close = logging_close},
+    *logging = (struct logging_source){.source = {
+        .next = logging_next, .place = logging_place, .note = logging_note, .close = logging_close},
                                        .inner = inner,
                                        .log = log};
 }
@@ -93,12 +91,9 @@ int cache_stat_run(const struct block_log *log, const struct cache_future *futur
     struct cache cache;
     const uint64_t *keys = log->keys;
     *stat = (struct cache_stat){.blocks = (int64_t)log->n_blocks};
-    int code = cache_init(&cache, &(struct cache_options){.evictor = setting->evictor,
-                                                          .params = setting->params,
-                                                          .capacity = setting->capacity_blocks,
-                                                          .seed = setting->seed,
-                                                          .future = future,
-                                                          .diag = diag});
+    int code = cache_init(&cache, &(struct cache_options){.evictor = setting->evictor, .params = setting->params,
+                                                          .capacity = setting->capacity_blocks, .seed = setting->seed,
+                                                          .future = future, .diag = diag});
     for (size_t i = 0; i < log->n_requests && code >= 0; i++) {
         int32_t n_found;
         code = prefix_cache_pass(&cache, keys, log->lengths[i], &n_found);

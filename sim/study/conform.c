@@ -166,12 +166,9 @@ static void run_in_the_middle(void *context)
 
 static int run_world(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct diag *diag)
 {
-    struct world_options options = {.config = bound->config,
-                                    .catalog = bound->suite->catalog,
-                                    .queue = manner->queue,
-                                    .single_step = manner->single_step,
-                                    .stall_events = STALL_EVENTS,
-                                    .check = manner->check};
+    struct world_options options = {
+        .config = bound->config, .catalog = bound->suite->catalog, .queue = manner->queue,
+        .single_step = manner->single_step, .stall_events = STALL_EVENTS, .check = manner->check};
     struct world *world;
     struct world_result result;
     int code = world_create(&bound->scenario, &options, &world, diag);

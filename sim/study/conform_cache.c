@@ -149,11 +149,10 @@ struct caches {
 static int emit(struct caches *caches, const char *action, uint64_t key, const char *reason)
 {
     return caches->sink->decision(caches->sink->context, &(struct decision_row){.t_s = (double)caches->access,
-                                                                              .service = "",
-                                                                              .policy = "",
-                                                                              .action = action,
-                                                                              .subject = (int64_t)key,
-                                                                              .reason = reason});
+                                                                                .service = "", .policy = "",
+                                                                                .action = action,
+                                                                                .subject = (int64_t)key,
+                                                                                .reason = reason});
 }
 
 static int leave_lower(void *context, uint64_t key)

@@ -149,12 +149,8 @@ struct sink conform_watch_sink(struct conform_watch *watch)
 {
     watch->tee = (struct tee){0};
     tee_add(&watch->tee, hash_sink(&watch->results));
-    tee_add(&watch->tee, (struct sink){.context = watch,
-                                       .job = on_job,
-                                       .request = on_request,
-                                       .histogram = on_histogram,
-                                       .metric = on_metric,
-                                       .decision = on_decision,
+    tee_add(&watch->tee, (struct sink){.context = watch, .job = on_job, .request = on_request,
+                                       .histogram = on_histogram, .metric = on_metric, .decision = on_decision,
                                        .detail = on_decision});
     return tee_sink(&watch->tee);
 }

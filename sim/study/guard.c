@@ -234,12 +234,8 @@ static void counted_notify(void *state, const struct cluster_view *view, const s
 {
     static const struct {
         int pending, running;
-    } effects[] = {[JOB_EVENT_SUBMIT] = {+1, 0},
-                   [JOB_EVENT_START] = {-1, +1},
-                   [JOB_EVENT_PREEMPT] = {+1, -1},
-                   [JOB_EVENT_FINISH] = {0, -1},
-                   [JOB_EVENT_RESIZE] = {0, 0},
-                   [JOB_EVENT_SPEED] = {0, 0}};
+    } effects[] = {[JOB_EVENT_SUBMIT] = {+1, 0}, [JOB_EVENT_START] = {-1, +1}, [JOB_EVENT_PREEMPT] = {+1, -1},
+                   [JOB_EVENT_FINISH] = {0, -1}, [JOB_EVENT_RESIZE] = {0, 0}, [JOB_EVENT_SPEED] = {0, 0}};
     struct guarded *guarded = state;
     guarded->n_pending += effects[note->event].pending;
     guarded->n_running += effects[note->event].running;

@@ -1,8 +1,8 @@
-/* The ranks of an MPI job (ranks.h). Compiled in with `make MPI=1` only. */
+/* The ranks of an MPI job (struct ranks). Compiled in with `make MPI=1` only. */
 #ifndef ORRERY_STUDY_MPI_H
 #define ORRERY_STUDY_MPI_H
 
-#include "sim/study/ranks.h"
+#include "sim/study/workers.h"
 
 /* Joins the job; a program not started by mpirun is its only rank. */
 struct ranks mpi_start(void);

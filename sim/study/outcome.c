@@ -114,8 +114,7 @@ static int write_search(const struct merge *merge, const struct study *study, si
     int code = outcome_replay(merge, study, point, &state, diag);
     if (code != 0 || !state.is_done) return code;
     bool is_met = !isnan(state.good);
-    struct outcome_row row = {.point = outcome_point(study, point, arena),
-                              .key = study->search->key,
+    struct outcome_row row = {.point = outcome_point(study, point, arena), .key = study->search->key,
                               .note = search_note(study->search, &state)};
     if (is_met) row.value = range_show(&study->search->range, state.good, arena);
     if (is_met) row.run_id = outcome_run_id(study, point, state.good_step, 0);
@@ -141,17 +140,12 @@ static int find_mean(const struct merge *merge, const struct study *study, size_
     return code;
 }
 
-static bool is_higher_better(const char *metric)
-{
-    return metric_find(metric)->direction == METRIC_HIGHER;
-}
-
 /* Whether a is at least as good as b in all metrics and better in one. */
 static bool dominates(const struct study *study, const double *a, const double *b)
 {
     bool is_better = false;
     for (size_t i = 0; i < study->n_pareto; i++) {
-        double gain = is_higher_better(study->pareto[i]) ? a[i] - b[i] : b[i] - a[i];
+        double gain = (metric_find(study->pareto[i])->direction == METRIC_HIGHER) ? a[i] - b[i] : b[i] - a[i];
         if (isnan(gain) || gain < 0) return false;
         if (gain > 0) is_better = true;
     }
@@ -180,11 +174,8 @@ static int write_front_point(const struct study *study, const double *means, siz
         text_json_number(&text, means[point * study->n_pareto + i]);
     }
     text_add(&text, "}");
-    struct outcome_row row = {.point = outcome_point(study, point, arena),
-                              .key = "pareto",
-                              .value = text.chars,
-                              .run_id = outcome_run_id(study, point, 0, 0),
-                              .note = ""};
+    struct outcome_row row = {.point = outcome_point(study, point, arena), .key = "pareto", .value = text.chars,
+                              .run_id = outcome_run_id(study, point, 0, 0), .note = ""};
     int code = text.failed || row.point == NULL ? diag_nomem(diag) : write_row(output, &row, diag);
     text_fini(&text);
     return code;

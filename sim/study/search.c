@@ -156,15 +156,10 @@ size_t search_max_steps(const struct study_search *search)
     return n_most;
 }
 
-/* The end where the conditions should hold: the lower one when searching the largest value. */
-static double good_end(const struct study_search *search)
-{
-    return search->is_largest ? search->range.from : search->range.to;
-}
-
 void search_start(const struct study_search *search, struct bisection *state)
 {
-    *state = (struct bisection){.good = (double)NAN, .bad = (double)NAN, .next = good_end(search)};
+    *state = (struct bisection){.good = (double)NAN, .bad = (double)NAN,
+                                .next = search->is_largest ? search->range.from : search->range.to};
 }
 
 void search_advance(const struct study_search *search, struct bisection *state, bool holds)

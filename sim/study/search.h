@@ -15,7 +15,6 @@
 #ifndef ORRERY_STUDY_SEARCH_H
 #define ORRERY_STUDY_SEARCH_H
 
-#include "sim/study/range.h"
 #include "sim/study/read.h"
 
 struct metric_def;

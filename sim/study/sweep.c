@@ -4,7 +4,6 @@
 #include "sim/study/alike.h"
 #include "sim/study/axes.h"
 #include "sim/study/outcome.h"
-#include "sim/study/ranks.h"
 #include "sim/study/shards.h"
 #include "sim/study/workers.h"
 
@@ -262,8 +261,7 @@ static int do_tasks(struct sweeping *sweeping, const struct merge *found, struct
                         .n_tasks = sweeping->n_tasks,
                         .tasks = sweeping->tasks,
                         .failures_shard = SHARD_OF_PARENT,
-                        .progress = {.n_done = found->n_runs,
-                                     .n_runs = found->n_runs + sweeping->n_tasks,
+                        .progress = {.n_done = found->n_runs, .n_runs = found->n_runs + sweeping->n_tasks,
                                      .n_found = sweeping->result->n_found}};
     const struct ranks *ranks = sweeping->options->ranks;
     return ranks != NULL && ranks->n > 1 ? ranks->run(&work, diag) : workers_run(&work, diag);
@@ -340,8 +338,7 @@ static int report_failures(const struct merge *merge, struct sweep_result *resul
 static int finish(struct sweeping *sweeping, struct diag *diag)
 {
     struct merge merge;
-    struct merge_target target = {.output = sweeping->options->output,
-                                  .part = shards_merged_path(&sweeping->shards),
+    struct merge_target target = {.output = sweeping->options->output, .part = shards_merged_path(&sweeping->shards),
                                   .replaces = sweeping->has_failed};
     if (target.part == NULL) return diag_nomem(diag);
     int failure = 0, code = shards_read(&sweeping->shards, sweeping->study, &merge, diag);
@@ -374,9 +371,7 @@ static int follow(struct sweeping *sweeping, struct diag *diag)
     arena_init(&sweeping->shards.arena);
     sweeping->shards.lock = -1;
     sweeping->shards.directory = arena_printf(&sweeping->shards.arena, "%s.shards", sweeping->options->output);
-    struct work work = {.study = sweeping->study,
-                        .options = sweeping->options,
-                        .runner = sweeping->runner,
+    struct work work = {.study = sweeping->study, .options = sweeping->options, .runner = sweeping->runner,
                         .shards = &sweeping->shards};
     int code = sweeping->shards.directory != NULL ? 0 : diag_nomem(diag);
     if (code == 0) code = sweeping->options->ranks->serve(&work, diag);

@@ -59,20 +59,9 @@ static int record_failure(const struct work *work, const struct study_run *run, 
 {
     const struct sweep_runner *runner = work->runner;
     struct run_info info = {
-        .name = work->study->name,
-        .version = runner->version,
-        .git_commit = runner->git_commit,
-        .scenario = "{}",
-        .scenario_hash = "",
-        .seed = run->seed,
-        .policies = "",
-        .oracle = "",
-        .platform = runner->platform,
-        .keep = KEEP_METRICS,
-        .run_id = run->run_id,
-        .n_params = run->n_params,
-        .params = run->params,
-    };
+        .name = work->study->name, .version = runner->version, .git_commit = runner->git_commit, .scenario = "{}",
+        .scenario_hash = "", .seed = run->seed, .policies = "", .oracle = "", .platform = runner->platform,
+        .keep = KEEP_METRICS, .run_id = run->run_id, .n_params = run->n_params, .params = run->params};
     struct run_end end = {.status = "failed", .extrapolated_frac = (double)NAN, .cost = {.started_utc = ""}};
     char hash[HASH_HEX_CHARS];
     int64_t run_id;
@@ -81,11 +70,6 @@ static int record_failure(const struct work *work, const struct study_run *run, 
     struct sink sink = results_sink(results);
     sink.warning(sink.context, why);
     return results_end_run(results, &end, hash, diag);
-}
-
-static bool stops_sweep(int code)
-{
-    return code == SIM_E_INTERRUPTED || code == SIM_E_STORE || code == SIM_E_NOMEM;
 }
 
 int workers_describe(const struct study *study, const struct task *task, struct arena *arena, struct study_run *run)
@@ -104,7 +88,7 @@ static int do_run(const struct work *work, const struct study_run *run, struct r
     int code = work->runner->run(work->runner->context, work->study, run, results, &findings);
     *failed = code != 0;
     if (code == 0) return 0;
-    if (stops_sweep(code)) {
+    if (code == SIM_E_INTERRUPTED || code == SIM_E_STORE || code == SIM_E_NOMEM) {
         *diag = findings;
         return code;
     }

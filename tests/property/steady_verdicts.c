@@ -4,7 +4,7 @@
  * refused. */
 #include "tests/support/harness.h"
 
-#include "analysis/compare/steady.h"
+#include "analysis/compare/work.h"
 #include "sim/core/rng.h"
 
 enum { MEAN, P50, P90, P99, N_ESTIMATES, MOST_WAITS = 20000 };

@@ -62,16 +62,14 @@ enum { FIT_BATCH_TOKENS = 2048 };
 enum { PROMPT, BATCH, TOKENS, TENSOR, PROMPT_TIME, TOKEN_TIME, MODEL, HARDWARE, SPLITWISE_COLUMNS };
 
 static const struct sheet_column splitwise_columns[] = {
-    [PROMPT] = {"prompt_size", 1.0},      [BATCH] = {"batch_size", 1.0},       [TOKENS] = {"token_size", 2.0},
-    [TENSOR] = {"tensor_parallel", 1.0},  [PROMPT_TIME] = {"prompt_time", 0.0}, [TOKEN_TIME] = {"token_time", 0.0},
-    [MODEL] = {"model", 0.0},             [HARDWARE] = {"hardware", 0.0},
-};
+    [PROMPT] = {"prompt_size", 1.0}, [BATCH] = {"batch_size", 1.0}, [TOKENS] = {"token_size", 2.0},
+    [TENSOR] = {"tensor_parallel", 1.0}, [PROMPT_TIME] = {"prompt_time", 0.0}, [TOKEN_TIME] = {"token_time", 0.0},
+    [MODEL] = {"model", 0.0}, [HARDWARE] = {"hardware", 0.0}};
 
 static struct iteration_work prompts_of(const double *values)
 {
     const double batch = values[BATCH], prompt = values[PROMPT];
-    return (struct iteration_work){.prefill_sequences = (int64_t)batch,
-                                   .prefill_tokens = (int64_t)(batch * prompt),
+    return (struct iteration_work){.prefill_sequences = (int64_t)batch, .prefill_tokens = (int64_t)(batch * prompt),
                                    .prefill_pairs = batch * prompt * prompt};
 }
 
@@ -96,17 +94,12 @@ static int read_splitwise(struct measured_reader *reader)
     const bool is_long = values[BATCH] * values[PROMPT] > FIT_BATCH_TOKENS;
     if (values[TENSOR] < 3.0 && values[BATCH] > 32.0)
         return measured_drop(reader, "more requests than fit into memory at once (tensor-parallel 2, batch 64)");
-    struct measured_row row = {.kind = MEASURED_ITERATION,
-                               .engine = "vllm-0.2",
-                               .gpu = a100 ? "a100-80-sxm" : "h100-sxm",
-                               .llm = llama ? "llama-2-70b" : "bloom-176b",
-                               .weights = llama ? FORMAT_FP16 : FORMAT_BF16,
-                               .kv = llama ? FORMAT_FP16 : FORMAT_BF16,
-                               .tensor_parallel = (int64_t)values[TENSOR],
-                               .work = prompts_of(values),
-                               .measured_s = ms * values[PROMPT_TIME],
-                               .group = is_long ? "long-prompts" : "prompts",
-                               .fit = llama && !is_long};
+    struct measured_row row = {
+        .kind = MEASURED_ITERATION, .engine = "vllm-0.2", .gpu = a100 ? "a100-80-sxm" : "h100-sxm",
+        .llm = llama ? "llama-2-70b" : "bloom-176b", .weights = llama ? FORMAT_FP16 : FORMAT_BF16,
+        .kv = llama ? FORMAT_FP16 : FORMAT_BF16, .tensor_parallel = (int64_t)values[TENSOR], .work = prompts_of(values),
+        .measured_s = ms * values[PROMPT_TIME], .group = is_long ? "long-prompts" : "prompts",
+        .fit = llama && !is_long};
     status = measured_add(reader, &row);
     if (status < 0) return status;
     row.work = tokens_of(values);
@@ -123,14 +116,9 @@ static const struct measured_format splitwise = {"splitwise", "Llama-2-70B, batc
 enum { CPU_BATCH, CPU_TENSOR, CPU_STEPS, CPU_COLUMNS = CPU_STEPS + 5 };
 
 static const struct sheet_column cpu_columns[CPU_COLUMNS] = {
-    [CPU_BATCH] = {"batch_size", 1.0},
-    [CPU_TENSOR] = {"tensor_parallel_degree", 1.0},
-    [CPU_STEPS] = {"schedule_median", 0.0},
-    {"prepare_inputs_e2e_median", 0.0},
-    {"sampler_e2e_median", 0.0},
-    {"process_model_outputs_median", 0.0},
-    {"ray_comm_time_mean", 0.0},
-};
+    [CPU_BATCH] = {"batch_size", 1.0}, [CPU_TENSOR] = {"tensor_parallel_degree", 1.0},
+    [CPU_STEPS] = {"schedule_median", 0.0}, {"prepare_inputs_e2e_median", 0.0}, {"sampler_e2e_median", 0.0},
+    {"process_model_outputs_median", 0.0}, {"ray_comm_time_mean", 0.0}};
 
 static int read_cpu_overheads(struct measured_reader *reader)
 {
@@ -138,13 +126,10 @@ static int read_cpu_overheads(struct measured_reader *reader)
     const int status = sheet_numbers(&reader->sheet, 0, CPU_COLUMNS, values);
     if (status < 0) return status;
     for (int i = CPU_STEPS; i < CPU_COLUMNS; i++) milliseconds += values[i];
-    const struct measured_row row = {.kind = MEASURED_HOST,
-                                     .engine = "vllm-2024",
-                                     .tensor_parallel = (int64_t)values[CPU_TENSOR],
-                                     .work = {.decode_sequences = (int64_t)values[CPU_BATCH]},
-                                     .measured_s = ms * milliseconds,
-                                     .group = "host",
-                                     .fit = true};
+    const struct measured_row row = {
+        .kind = MEASURED_HOST, .engine = "vllm-2024", .tensor_parallel = (int64_t)values[CPU_TENSOR],
+        .work = {.decode_sequences = (int64_t)values[CPU_BATCH]}, .measured_s = ms * milliseconds, .group = "host",
+        .fit = true};
     return measured_add(reader, &row);
 }
 
@@ -156,36 +141,15 @@ static const struct measured_format cpu_overheads = {"vidur-cpu-overheads", "all
 enum { FIT_PROMPT_TOKENS = 1024, BATCH_TOKENS = 8192 };
 
 enum {
-    LOOP_PROMPT,
-    LOOP_OUTPUT,
-    LOOP_USERS,
-    LOOP_TENSOR,
-    LOOP_TPOT,
-    LOOP_NUMBERS,
-    LOOP_BACKEND = LOOP_NUMBERS,
-    LOOP_VERSION,
-    LOOP_MODEL,
-    LOOP_SYSTEM,
-    LOOP_MODE,
-    LOOP_QUANTISATION,
-    LOOP_PIPELINE,
-    LOOP_COLUMNS
+    LOOP_PROMPT, LOOP_OUTPUT, LOOP_USERS, LOOP_TENSOR, LOOP_TPOT, LOOP_NUMBERS, LOOP_BACKEND = LOOP_NUMBERS,
+    LOOP_VERSION, LOOP_MODEL, LOOP_SYSTEM, LOOP_MODE, LOOP_QUANTISATION, LOOP_PIPELINE, LOOP_COLUMNS
 };
 
 static const struct sheet_column loop_columns[] = {
-    [LOOP_PROMPT] = {"isl", 1.0},
-    [LOOP_OUTPUT] = {"osl", 2.0},
-    [LOOP_USERS] = {"batch_size", 1.0},
-    [LOOP_TENSOR] = {"tp_size", 1.0},
-    [LOOP_TPOT] = {"silicon_tpot_ms", 0.0},
-    [LOOP_BACKEND] = {"backend", 0.0},
-    [LOOP_VERSION] = {"backend_version", 0.0},
-    [LOOP_MODEL] = {"model_path", 0.0},
-    [LOOP_SYSTEM] = {"system", 0.0},
-    [LOOP_MODE] = {"mode", 0.0},
-    [LOOP_QUANTISATION] = {"gemm_quant_mode", 0.0},
-    [LOOP_PIPELINE] = {"pp_size", 0.0},
-};
+    [LOOP_PROMPT] = {"isl", 1.0}, [LOOP_OUTPUT] = {"osl", 2.0}, [LOOP_USERS] = {"batch_size", 1.0},
+    [LOOP_TENSOR] = {"tp_size", 1.0}, [LOOP_TPOT] = {"silicon_tpot_ms", 0.0}, [LOOP_BACKEND] = {"backend", 0.0},
+    [LOOP_VERSION] = {"backend_version", 0.0}, [LOOP_MODEL] = {"model_path", 0.0}, [LOOP_SYSTEM] = {"system", 0.0},
+    [LOOP_MODE] = {"mode", 0.0}, [LOOP_QUANTISATION] = {"gemm_quant_mode", 0.0}, [LOOP_PIPELINE] = {"pp_size", 0.0}};
 
 struct backend {
     const char *name, *version, *engine;
@@ -255,12 +219,11 @@ static int read_loop(struct measured_reader *reader)
                                      .weights = format,
                                      .kv = format,
                                      .tensor_parallel = (int64_t)values[LOOP_TENSOR],
-                                     .loop = {.users = (int64_t)values[LOOP_USERS],
-                                              .prompt_tokens = (int64_t)values[LOOP_PROMPT],
-                                              .output_tokens = (int64_t)values[LOOP_OUTPUT],
-                                              .batch_tokens = BATCH_TOKENS,
-                                              .chunked = backend->chunked,
-                                              .prompts_first = backend->prompts_first},
+                                     .loop = {
+                                         .users = (int64_t)values[LOOP_USERS],
+                                         .prompt_tokens = (int64_t)values[LOOP_PROMPT],
+                                         .output_tokens = (int64_t)values[LOOP_OUTPUT], .batch_tokens = BATCH_TOKENS,
+                                         .chunked = backend->chunked, .prompts_first = backend->prompts_first},
                                      .measured_s = ms * values[LOOP_TPOT],
                                      .group = llm->name,
                                      .fit = values[LOOP_PROMPT] <= FIT_PROMPT_TOKENS};
@@ -301,8 +264,7 @@ int measured_read(const char *path, struct arena *arena, struct measured *measur
     *measured = (struct measured){.path = path};
     struct measured_reader reader = {
         .sheet = {.path = path, .arena = arena, .diag = diag, .max = max_number, .empty = (double)INFINITY},
-        .measured = measured,
-    };
+        .measured = measured};
     int status = file_hash(path, measured->hash, diag);
     if (status < 0) return status;
     if (path_is_json(path)) return measured_read_distserve(&reader);

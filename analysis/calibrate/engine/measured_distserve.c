@@ -105,16 +105,10 @@ static int read_tokens(struct measured_reader *reader, const struct fitted_llm *
 
 static int read_split(struct measured_reader *reader, const struct fitted_llm *llm, const struct json_node *split)
 {
-    struct measured_row row = {.kind = MEASURED_ITERATION,
-                               .engine = "swifttransformer",
-                               .gpu = "a100-80-sxm",
-                               .llm = llm->name,
-                               .weights = FORMAT_FP16,
-                               .kv = FORMAT_FP16,
-                               .tensor_parallel = strtol(split->key, NULL, 10),
-                               .group = llm->name,
-                               .fit = llm->fit,
-                               .line = (uint32_t)split->place.line};
+    struct measured_row row = {
+        .kind = MEASURED_ITERATION, .engine = "swifttransformer", .gpu = "a100-80-sxm", .llm = llm->name,
+        .weights = FORMAT_FP16, .kv = FORMAT_FP16, .tensor_parallel = strtol(split->key, NULL, 10), .group = llm->name,
+        .fit = llm->fit, .line = (uint32_t)split->place.line};
     if ((row.tensor_parallel & (row.tensor_parallel - 1)) != 0)
         return measured_drop(reader, "heads that the GPUs do not divide (tensor-parallel 3)");
     int status = read_prompts(reader, split, &row);

@@ -81,18 +81,11 @@ static int add_attention(struct layer_sums *sums)
     if (sequences * context * kv_bytes_per_layer > 1e-6 * microseconds * sums->gpu->memory_bytes_per_s)
         return measured_drop(sums->reader, "keys and values read faster than the memory can");
     const double attention_s = 1e-6 * microseconds * LAYERS;
-    const struct measured_row row = {.kind = MEASURED_ITERATION,
-                                     .engine = "vllm-0.19",
-                                     .gpu = sums->gpu->gpu,
-                                     .llm = "llama-3.1-8b",
-                                     .weights = FORMAT_BF16,
-                                     .kv = FORMAT_BF16,
-                                     .tensor_parallel = 1,
-                                     .work = {.decode_sequences = (int64_t)sequences,
-                                              .decode_context_tokens = (int64_t)(sequences * context)},
-                                     .measured_s = sums->seconds[(int)sequences] + attention_s,
-                                     .group = sums->gpu->gpu,
-                                     .kernels_fit = true};
+    const struct measured_row row = {
+        .kind = MEASURED_ITERATION, .engine = "vllm-0.19", .gpu = sums->gpu->gpu, .llm = "llama-3.1-8b",
+        .weights = FORMAT_BF16, .kv = FORMAT_BF16, .tensor_parallel = 1,
+        .work = {.decode_sequences = (int64_t)sequences, .decode_context_tokens = (int64_t)(sequences * context)},
+        .measured_s = sums->seconds[(int)sequences] + attention_s, .group = sums->gpu->gpu, .kernels_fit = true};
     return measured_add(sums->reader, &row);
 }
 

@@ -94,20 +94,17 @@ enum { PROMPT, BATCH, TOKENS, PEAK, AVERAGE, PROMPT_TIME, TOKEN_TIME, TENSOR, SP
 enum { MODEL = SPLITWISE_NUMBERS, HARDWARE, SPLITWISE_COLUMNS };
 
 static const struct sheet_column splitwise_columns[] = {
-    [PROMPT] = {"prompt_size", 0.0},     [BATCH] = {"batch_size", 0.0},
-    [TOKENS] = {"token_size", 0.0},      [PEAK] = {"peak_power", 0.0},
-    [AVERAGE] = {"average_power", 0.0},  [PROMPT_TIME] = {"prompt_time", 0.0},
-    [TOKEN_TIME] = {"token_time", 0.0},  [TENSOR] = {"tensor_parallel", 0.0},
-    [MODEL] = {"model", 0.0},            [HARDWARE] = {"hardware", 0.0},
-};
+    [PROMPT] = {"prompt_size", 0.0}, [BATCH] = {"batch_size", 0.0}, [TOKENS] = {"token_size", 0.0},
+    [PEAK] = {"peak_power", 0.0}, [AVERAGE] = {"average_power", 0.0}, [PROMPT_TIME] = {"prompt_time", 0.0},
+    [TOKEN_TIME] = {"token_time", 0.0}, [TENSOR] = {"tensor_parallel", 0.0}, [MODEL] = {"model", 0.0},
+    [HARDWARE] = {"hardware", 0.0}};
 
 static const double ms = 1e-3;
 
 static struct iteration_work prompts_of(const double *numbers)
 {
     const double batch = numbers[BATCH], prompt = numbers[PROMPT];
-    return (struct iteration_work){.prefill_sequences = (int64_t)batch,
-                                   .prefill_tokens = (int64_t)(batch * prompt),
+    return (struct iteration_work){.prefill_sequences = (int64_t)batch, .prefill_tokens = (int64_t)(batch * prompt),
                                    .prefill_pairs = batch * prompt * prompt};
 }
 
@@ -157,12 +154,10 @@ enum { ML_GPUS, ML_BATCH, ML_OUTPUT, ML_THROUGHPUT, ML_POWER, ML_REPLICAS, ML_NU
 enum { ML_TASK = ML_NUMBERS, ML_MODEL, ML_GPU, ML_COLUMNS };
 
 static const struct sheet_column mlenergy_columns[] = {
-    [ML_GPUS] = {"num_gpus", 1e-9},          [ML_BATCH] = {"avg_batch_size", 1e-9},
-    [ML_OUTPUT] = {"avg_output_len", 1e-9},  [ML_THROUGHPUT] = {"output_throughput_tokens_per_sec", 1e-9},
-    [ML_POWER] = {"avg_power_watts", 1e-9},  [ML_REPLICAS] = {"data_parallel", 0.0},
-    [ML_TASK] = {"task", 0.0},               [ML_MODEL] = {"model_id", 0.0},
-    [ML_GPU] = {"gpu_model", 0.0},
-};
+    [ML_GPUS] = {"num_gpus", 1e-9}, [ML_BATCH] = {"avg_batch_size", 1e-9}, [ML_OUTPUT] = {"avg_output_len", 1e-9},
+    [ML_THROUGHPUT] = {"output_throughput_tokens_per_sec", 1e-9}, [ML_POWER] = {"avg_power_watts", 1e-9},
+    [ML_REPLICAS] = {"data_parallel", 0.0}, [ML_TASK] = {"task", 0.0}, [ML_MODEL] = {"model_id", 0.0},
+    [ML_GPU] = {"gpu_model", 0.0}};
 
 struct known {
     const char *theirs, *ours;
@@ -227,21 +222,14 @@ enum { LOAD_BUSY, LOAD_POWER, LOAD_FLOP, LOAD_BYTES, LOAD_NUMBERS };
 enum { LOAD_NAME = LOAD_NUMBERS, LOAD_COLUMNS };
 
 static const struct sheet_column load_columns[] = {
-    [LOAD_BUSY] = {"busy_frac", 0.0},     [LOAD_POWER] = {"instant_w", 0.0}, [LOAD_FLOP] = {"flop_per_s", 0.0},
-    [LOAD_BYTES] = {"bytes_per_s", 0.0}, [LOAD_NAME] = {"load", 0.0},
-};
+    [LOAD_BUSY] = {"busy_frac", 0.0}, [LOAD_POWER] = {"instant_w", 0.0}, [LOAD_FLOP] = {"flop_per_s", 0.0},
+    [LOAD_BYTES] = {"bytes_per_s", 0.0}, [LOAD_NAME] = {"load", 0.0}};
 
 /* A copy of a field; NULL when out of memory. */
 static const char *copy_text(const struct sheet *sheet, int column)
 {
     const struct csv_field field = sheet_text(sheet, column);
     return arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
-}
-
-/* The first word, up to a comma. */
-static const char *kind_of(const struct power_reader *reader, const char *load)
-{
-    return arena_printf(reader->sheet.arena, "%.*s", (int)strcspn(load, " ,"), load);
 }
 
 static int read_load(struct power_reader *reader)
@@ -255,11 +243,11 @@ static int read_load(struct power_reader *reader)
     if (strcmp(load, "idle without context") == 0) return drop(reader, "no process on the GPU");
     if (strstr(load, "host") != NULL) return drop(reader, "a copy over PCIe, without kernels");
     if (strstr(load, "zeros") != NULL) return drop(reader, "numbers that are all zero");
-    const struct power_row row = {.group = kind_of(reader, load), .part = "load", .measured_w = numbers[LOAD_POWER],
-                                  .n_phases = 1,
-                                  .phases = {{1.0,
-                                              {numbers[LOAD_BUSY], numbers[LOAD_FLOP] / gpu_peak_flop_per_s(reader->gpu, format),
-                                               numbers[LOAD_BYTES] / reader->gpu->memory_bytes_per_s}}}};
+    const struct power_load shares = {numbers[LOAD_BUSY], numbers[LOAD_FLOP] / gpu_peak_flop_per_s(reader->gpu, format),
+                                      numbers[LOAD_BYTES] / reader->gpu->memory_bytes_per_s};
+    const char *kind = arena_printf(reader->sheet.arena, "%.*s", (int)strcspn(load, " ,"), load); /* the first word */
+    const struct power_row row = {.group = kind, .part = "load", .measured_w = numbers[LOAD_POWER], .n_phases = 1,
+                                  .phases = {{1.0, shares}}};
     return row.group != NULL ? add_row(reader, &row) : SIM_E_NOMEM;
 }
 
@@ -273,11 +261,9 @@ enum { ZEUS_LIMIT, ZEUS_TIME, ZEUS_POWER, ZEUS_NUMBERS };
 enum { ZEUS_DATASET = ZEUS_NUMBERS, ZEUS_NETWORK, ZEUS_BATCH, ZEUS_OPTIMIZER, ZEUS_COLUMNS };
 
 static const struct sheet_column zeus_columns[] = {
-    [ZEUS_LIMIT] = {"power_limit", 1.0},    [ZEUS_TIME] = {"time_per_epoch", 1e-9},
-    [ZEUS_POWER] = {"average_power", 1e-9}, [ZEUS_DATASET] = {"dataset", 0.0},
-    [ZEUS_NETWORK] = {"network", 0.0},      [ZEUS_BATCH] = {"batch_size", 0.0},
-    [ZEUS_OPTIMIZER] = {"optimizer", 0.0},
-};
+    [ZEUS_LIMIT] = {"power_limit", 1.0}, [ZEUS_TIME] = {"time_per_epoch", 1e-9}, [ZEUS_POWER] = {"average_power", 1e-9},
+    [ZEUS_DATASET] = {"dataset", 0.0}, [ZEUS_NETWORK] = {"network", 0.0}, [ZEUS_BATCH] = {"batch_size", 0.0},
+    [ZEUS_OPTIMIZER] = {"optimizer", 0.0}};
 
 /* One job under one limit. */
 struct mean {
@@ -400,9 +386,7 @@ int power_data_read(const char *path, const struct catalog *catalog, const struc
 {
     *data = (struct power_data){.path = path};
     struct power_reader reader = {.sheet = {.arena = arena, .diag = diag, .max = max_number, .empty = 0.0},
-                                  .catalog = catalog,
-                                  .gpu = gpu,
-                                  .data = data};
+                                  .catalog = catalog, .gpu = gpu, .data = data};
     int status = file_hash(path, data->hash, diag);
     if (status == 0) status = sheet_open(&reader.sheet, path);
     if (status == 0) status = read_table(&reader);

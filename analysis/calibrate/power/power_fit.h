@@ -11,6 +11,7 @@
 
 #include "analysis/calibrate/fit.h"
 #include "analysis/calibrate/power/power_data.h"
+#include "sim/core/text.h"
 
 enum { POWER_MAX_ERRORS = 16 };
 
@@ -51,5 +52,10 @@ struct power_fitted {
  * SIM_E_NOMEM. */
 int power_fit(enum power_class class, const struct power_data *files, size_t n_files, const struct gpu_spec *gpu,
               struct arena *arena, struct power_fitted *fitted);
+
+/* The text of the file of a GPU's power (sim/catalog/power.h). fitted[POWER_CLASS_COUNT]; `like` is the GPU whose
+ * parameters replace missing ones, or NULL. Returns 0 or SIM_E_NOMEM. */
+int power_write(const char *gpu, const char *like, const struct power_data *files, size_t n_files,
+                const struct power_fitted *fitted, struct text *json);
 
 #endif

@@ -18,7 +18,6 @@
  * that vLLM hands to NCCL. In both, message_size counts numbers: rows of twice as many int8 as half take equally
  * long. */
 #include "analysis/calibrate/profile/profile_format.h"
-#include "analysis/calibrate/profile/profile_llm.h"
 
 #include "sim/core/number.h"
 
@@ -33,12 +32,8 @@ static const char unread_type[] = "type of numbers not read";
 enum { GEMM_M, GEMM_N, GEMM_K, GEMM_LATENCY, GEMM_TYPE, GEMM_COLUMNS };
 
 static const struct sheet_column gemm_columns[] = {
-    [GEMM_M] = {"m", 1.0},
-    [GEMM_N] = {"n", 1.0},
-    [GEMM_K] = {"k", 1.0},
-    [GEMM_LATENCY] = {"latency", 0.0},
-    [GEMM_TYPE] = {"gemm_dtype", 0.0},
-};
+    [GEMM_M] = {"m", 1.0}, [GEMM_N] = {"n", 1.0}, [GEMM_K] = {"k", 1.0}, [GEMM_LATENCY] = {"latency", 0.0},
+    [GEMM_TYPE] = {"gemm_dtype", 0.0}};
 
 static int read_gemm(struct profile_reader *reader)
 {
@@ -50,11 +45,8 @@ static int read_gemm(struct profile_reader *reader)
     int status = sheet_numbers(&reader->sheet, GEMM_M, GEMM_TYPE, values);
     if (status < 0) return status;
     struct profile_row row = {.call = {.class = is_16_bit ? KERNEL_GEMM : KERNEL_GEMM_FP8,
-                                       .shape.gemm = {.m = values[GEMM_M],
-                                                      .n = values[GEMM_N],
-                                                      .k = values[GEMM_K],
-                                                      .weights = format,
-                                                      .compute = format}},
+                                       .shape.gemm = {.m = values[GEMM_M], .n = values[GEMM_N], .k = values[GEMM_K],
+                                                      .weights = format, .compute = format}},
                               .op = OP_UP,
                               .measured_s = ms * values[GEMM_LATENCY],
                               .tokens = values[GEMM_M]};
@@ -62,40 +54,22 @@ static int read_gemm(struct profile_reader *reader)
     return status == 0 ? profile_add(reader, &row) : status;
 }
 
-const struct profile_format profile_aiconfigurator_gemm = {.name = "aiconfigurator-gemm",
-                                                           .set = "isolated",
-                                                           .grouped_by = "shape",
-                                                           .columns = gemm_columns,
-                                                           .n_columns = GEMM_COLUMNS,
-                                                           .n_required = GEMM_COLUMNS,
-                                                           .read_row = read_gemm};
+const struct profile_format profile_aiconfigurator_gemm = {
+    .name = "aiconfigurator-gemm", .set = "isolated", .grouped_by = "shape", .columns = gemm_columns,
+    .n_columns = GEMM_COLUMNS, .n_required = GEMM_COLUMNS, .read_row = read_gemm};
 
 /* --- Attention --- */
 
 enum {
-    ATTENTION_BATCH,
-    ATTENTION_TOKENS,
-    ATTENTION_STEP,
-    ATTENTION_HEADS,
-    ATTENTION_KV_HEADS,
-    ATTENTION_DIM,
-    ATTENTION_LATENCY,
-    ATTENTION_TYPE,
-    ATTENTION_KV_TYPE,
-    ATTENTION_COLUMNS
+    ATTENTION_BATCH, ATTENTION_TOKENS, ATTENTION_STEP, ATTENTION_HEADS, ATTENTION_KV_HEADS, ATTENTION_DIM,
+    ATTENTION_LATENCY, ATTENTION_TYPE, ATTENTION_KV_TYPE, ATTENTION_COLUMNS
 };
 
 static const struct sheet_column attention_columns[] = {
-    [ATTENTION_BATCH] = {"batch_size", 1.0},
-    [ATTENTION_TOKENS] = {"isl", 1.0},
-    [ATTENTION_STEP] = {"step", 0.0},
-    [ATTENTION_HEADS] = {"num_heads", 1.0},
-    [ATTENTION_KV_HEADS] = {"num_key_value_heads", 1.0},
-    [ATTENTION_DIM] = {"head_dim", 1.0},
-    [ATTENTION_LATENCY] = {"latency", 0.0},
-    [ATTENTION_TYPE] = {"attn_dtype", 0.0},
-    [ATTENTION_KV_TYPE] = {"kv_cache_dtype", 0.0},
-};
+    [ATTENTION_BATCH] = {"batch_size", 1.0}, [ATTENTION_TOKENS] = {"isl", 1.0}, [ATTENTION_STEP] = {"step", 0.0},
+    [ATTENTION_HEADS] = {"num_heads", 1.0}, [ATTENTION_KV_HEADS] = {"num_key_value_heads", 1.0},
+    [ATTENTION_DIM] = {"head_dim", 1.0}, [ATTENTION_LATENCY] = {"latency", 0.0}, [ATTENTION_TYPE] = {"attn_dtype", 0.0},
+    [ATTENTION_KV_TYPE] = {"kv_cache_dtype", 0.0}};
 
 static const double min_prompt_tokens = 16.0;
 
@@ -134,37 +108,22 @@ static int read_attention(struct profile_reader *reader)
     return profile_drop(reader, "a prompt of less than 16 tokens");
 }
 
-const struct profile_format profile_aiconfigurator_attention = {.name = "aiconfigurator-attention",
-                                                                .set = "isolated",
-                                                                .grouped_by = "heads",
-                                                                .columns = attention_columns,
-                                                                .n_columns = ATTENTION_COLUMNS,
-                                                                .n_required = ATTENTION_COLUMNS,
-                                                                .read_row = read_attention};
+const struct profile_format profile_aiconfigurator_attention = {
+    .name = "aiconfigurator-attention", .set = "isolated", .grouped_by = "heads", .columns = attention_columns,
+    .n_columns = ATTENTION_COLUMNS, .n_required = ATTENTION_COLUMNS, .read_row = read_attention};
 
 /* --- Experts --- */
 
 enum {
-    MOE_TOKENS,
-    MOE_HIDDEN,
-    MOE_INNER,
-    MOE_CHOSEN,
-    MOE_EXPERTS,
-    MOE_TENSOR,
-    MOE_EXPERT,
-    MOE_LATENCY,
-    MOE_TYPE,
-    MOE_DISTRIBUTION,
-    MOE_COLUMNS
+    MOE_TOKENS, MOE_HIDDEN, MOE_INNER, MOE_CHOSEN, MOE_EXPERTS, MOE_TENSOR, MOE_EXPERT, MOE_LATENCY, MOE_TYPE,
+    MOE_DISTRIBUTION, MOE_COLUMNS
 };
 
 static const struct sheet_column moe_columns[] = {
-    [MOE_TOKENS] = {"num_tokens", 1.0},   [MOE_HIDDEN] = {"hidden_size", 1.0},
-    [MOE_INNER] = {"inter_size", 1.0},    [MOE_CHOSEN] = {"topk", 1.0},
-    [MOE_EXPERTS] = {"num_experts", 1.0}, [MOE_TENSOR] = {"moe_tp_size", 1.0},
-    [MOE_EXPERT] = {"moe_ep_size", 1.0},  [MOE_LATENCY] = {"latency", 0.0},
-    [MOE_TYPE] = {"moe_dtype", 0.0},      [MOE_DISTRIBUTION] = {"distribution", 0.0},
-};
+    [MOE_TOKENS] = {"num_tokens", 1.0}, [MOE_HIDDEN] = {"hidden_size", 1.0}, [MOE_INNER] = {"inter_size", 1.0},
+    [MOE_CHOSEN] = {"topk", 1.0}, [MOE_EXPERTS] = {"num_experts", 1.0}, [MOE_TENSOR] = {"moe_tp_size", 1.0},
+    [MOE_EXPERT] = {"moe_ep_size", 1.0}, [MOE_LATENCY] = {"latency", 0.0}, [MOE_TYPE] = {"moe_dtype", 0.0},
+    [MOE_DISTRIBUTION] = {"distribution", 0.0}};
 
 /* Sets class and formats; false for a type that is not read. */
 static bool find_moe_class(const struct sheet *sheet, struct kernel_call *call)
@@ -224,13 +183,9 @@ static int read_moe(struct profile_reader *reader)
     return status == 0 ? profile_add(reader, &row) : status;
 }
 
-const struct profile_format profile_aiconfigurator_moe = {.name = "aiconfigurator-moe",
-                                                          .set = "isolated",
-                                                          .grouped_by = "shape",
-                                                          .columns = moe_columns,
-                                                          .n_columns = MOE_COLUMNS,
-                                                          .n_required = MOE_COLUMNS,
-                                                          .read_row = read_moe};
+const struct profile_format profile_aiconfigurator_moe = {
+    .name = "aiconfigurator-moe", .set = "isolated", .grouped_by = "shape", .columns = moe_columns,
+    .n_columns = MOE_COLUMNS, .n_required = MOE_COLUMNS, .read_row = read_moe};
 
 /* --- Collectives --- */
 
@@ -247,14 +202,10 @@ enum {
 };
 
 static const struct sheet_column collective_columns[] = {
-    [COLLECTIVE_SIZE] = {"message_size", 1.0},
-    [COLLECTIVE_GPUS] = {"num_gpus", 1.0},
-    [COLLECTIVE_LATENCY] = {"latency", 0.0},
-    [COLLECTIVE_NAME] = {"op_name", 0.0},
-    [COLLECTIVE_TYPE] = {"nccl_dtype", 0.0},
-    [COLLECTIVE_CUSTOM_TYPE] = {"allreduce_dtype", 0.0},
-    [COLLECTIVE_BACKEND] = {"backend", 0.0},
-};
+    [COLLECTIVE_SIZE] = {"message_size", 1.0}, [COLLECTIVE_GPUS] = {"num_gpus", 1.0},
+    [COLLECTIVE_LATENCY] = {"latency", 0.0}, [COLLECTIVE_NAME] = {"op_name", 0.0},
+    [COLLECTIVE_TYPE] = {"nccl_dtype", 0.0}, [COLLECTIVE_CUSTOM_TYPE] = {"allreduce_dtype", 0.0},
+    [COLLECTIVE_BACKEND] = {"backend", 0.0}};
 
 static const double direct_max_bytes = 8 * 1024 * 1024;
 
@@ -328,11 +279,7 @@ static int read_collective(struct profile_reader *reader)
     return status == 0 ? profile_add(reader, &row) : status;
 }
 
-const struct profile_format profile_nccl = {.name = "aiconfigurator-collectives",
-                                            .set = "isolated",
-                                            .grouped_by = "size",
-                                            .columns = collective_columns,
-                                            .n_columns = COLLECTIVE_COLUMNS,
-                                            .n_required = COLLECTIVE_REQUIRED,
-                                            .recognise = recognise_collectives,
-                                            .read_row = read_collective};
+const struct profile_format profile_nccl = {
+    .name = "aiconfigurator-collectives", .set = "isolated", .grouped_by = "size", .columns = collective_columns,
+    .n_columns = COLLECTIVE_COLUMNS, .n_required = COLLECTIVE_REQUIRED, .recognise = recognise_collectives,
+    .read_row = read_collective};

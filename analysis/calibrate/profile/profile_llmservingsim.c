@@ -14,7 +14,7 @@
  * tensor-parallel group, for prompts of 1 to 2048 tokens without context. Projections are not fused: queries, keys and
  * values, gate and up, and the matrices of one expert stand apart. Norms, rotary embedding, activation and router run
  * as several kernels each, which no operator here does: they are left out. Its attention is in Vidur's form. */
-#include "analysis/calibrate/profile/profile_llm.h"
+#include "analysis/calibrate/profile/profile_format.h"
 
 static const char no_operator[] = "not an operator of the LLM";
 
@@ -84,15 +84,10 @@ static int read_dense(struct profile_reader *reader)
     return profile_drop(reader, no_operator);
 }
 
-const struct profile_format profile_llmservingsim_dense = {.name = "llmservingsim-dense",
-                                                           .set = "in-model",
-                                                           .grouped_by = "llm",
-                                                           .columns = dense_columns,
-                                                           .n_columns = DENSE_COLUMNS,
-                                                           .n_required = DENSE_REQUIRED,
-                                                           .recognise = recognise_dense,
-                                                           .begin = begin_llm,
-                                                           .read_row = read_dense};
+const struct profile_format profile_llmservingsim_dense = {
+    .name = "llmservingsim-dense", .set = "in-model", .grouped_by = "llm", .columns = dense_columns,
+    .n_columns = DENSE_COLUMNS, .n_required = DENSE_REQUIRED, .recognise = recognise_dense, .begin = begin_llm,
+    .read_row = read_dense};
 
 /* --- Attention --- */
 
@@ -100,16 +95,14 @@ enum { CHUNK_TOKENS, CHUNK_PAST, CHUNK_DECODES, CHUNK_CONTEXT, CHUNK_TIME, CHUNK
 
 static const struct sheet_column chunk_columns[] = {
     [CHUNK_TOKENS] = {"prefill_chunk", 0.0}, [CHUNK_PAST] = {"kv_prefill", 0.0}, [CHUNK_DECODES] = {"n_decode", 0.0},
-    [CHUNK_CONTEXT] = {"kv_decode", 0.0},    [CHUNK_TIME] = {"time_us", 0.0},
-};
+    [CHUNK_CONTEXT] = {"kv_decode", 0.0}, [CHUNK_TIME] = {"time_us", 0.0}};
 
 enum { SKEW_TOKENS, SKEW_PAST, SKEW_DECODES, SKEW_MEAN, SKEW_LONGEST, SKEW_TIME, SKEW_LONG, SKEW_SHORT, SKEW_COLUMNS };
 
 static const struct sheet_column skew_columns[] = {
-    [SKEW_TOKENS] = {"pc", 0.0},  [SKEW_PAST] = {"kp", 0.0},        [SKEW_DECODES] = {"n", 0.0},
-    [SKEW_MEAN] = {"kv_mean", 0.0}, [SKEW_LONGEST] = {"kv_big", 0.0}, [SKEW_TIME] = {"t_skew_us", 0.0},
-    [SKEW_LONG] = {"nb", 0.0},    [SKEW_SHORT] = {"kvs", 0.0},
-};
+    [SKEW_TOKENS] = {"pc", 0.0}, [SKEW_PAST] = {"kp", 0.0}, [SKEW_DECODES] = {"n", 0.0}, [SKEW_MEAN] = {"kv_mean", 0.0},
+    [SKEW_LONGEST] = {"kv_big", 0.0}, [SKEW_TIME] = {"t_skew_us", 0.0}, [SKEW_LONG] = {"nb", 0.0},
+    [SKEW_SHORT] = {"kvs", 0.0}};
 
 /* measurement_iterations in meta.yaml beside skew.csv; t_mean_us and attention.csv differ by this factor */
 static const double skew_launches = 3.0;
@@ -159,34 +152,21 @@ static int read_skew(struct profile_reader *reader)
     return add_launch(reader, &chunks, values[SKEW_TIME] * 1e-6 / skew_launches);
 }
 
-const struct profile_format profile_llmservingsim_attention = {.name = "llmservingsim-attention",
-                                                               .set = "in-model",
-                                                               .grouped_by = "heads",
-                                                               .columns = chunk_columns,
-                                                               .n_columns = CHUNK_COLUMNS,
-                                                               .n_required = CHUNK_COLUMNS,
-                                                               .begin = begin_heads,
-                                                               .read_row = read_chunk};
+const struct profile_format profile_llmservingsim_attention = {
+    .name = "llmservingsim-attention", .set = "in-model", .grouped_by = "heads", .columns = chunk_columns,
+    .n_columns = CHUNK_COLUMNS, .n_required = CHUNK_COLUMNS, .begin = begin_heads, .read_row = read_chunk};
 
-const struct profile_format profile_llmservingsim_skew = {.name = "llmservingsim-skew",
-                                                          .set = "in-model",
-                                                          .grouped_by = "heads",
-                                                          .columns = skew_columns,
-                                                          .n_columns = SKEW_COLUMNS,
-                                                          .n_required = SKEW_COLUMNS,
-                                                          .begin = begin_heads,
-                                                          .read_row = read_skew};
+const struct profile_format profile_llmservingsim_skew = {
+    .name = "llmservingsim-skew", .set = "in-model", .grouped_by = "heads", .columns = skew_columns,
+    .n_columns = SKEW_COLUMNS, .n_required = SKEW_COLUMNS, .begin = begin_heads, .read_row = read_skew};
 
 /* --- Modules, by the first profiler --- */
 
 enum { MODULE_INPUT, MODULE_TENSOR, MODULE_TIME, MODULE_NAME, MODULE_COLUMNS };
 
 static const struct sheet_column module_columns[] = {
-    [MODULE_INPUT] = {"input", 1.0},
-    [MODULE_TENSOR] = {"tp_size", 1.0},
-    [MODULE_TIME] = {"latency(ns)", 0.0},
-    [MODULE_NAME] = {"layer_name", 0.0},
-};
+    [MODULE_INPUT] = {"input", 1.0}, [MODULE_TENSOR] = {"tp_size", 1.0}, [MODULE_TIME] = {"latency(ns)", 0.0},
+    [MODULE_NAME] = {"layer_name", 0.0}};
 
 /* How a module relates to an operator of models/operators/layer.h. */
 enum part { WHOLE, QUERIES, KEYS, HALF, EXPERT_IN, EXPERT_OUT, SEVERAL_KERNELS };
@@ -278,11 +258,6 @@ static int read_module(struct profile_reader *reader)
     return profile_add(reader, &row);
 }
 
-const struct profile_format profile_llmservingsim_layers = {.name = "llmservingsim-layers",
-                                                            .set = "in-model",
-                                                            .grouped_by = "llm",
-                                                            .columns = module_columns,
-                                                            .n_columns = MODULE_COLUMNS,
-                                                            .n_required = MODULE_COLUMNS,
-                                                            .begin = begin_llm,
-                                                            .read_row = read_module};
+const struct profile_format profile_llmservingsim_layers = {
+    .name = "llmservingsim-layers", .set = "in-model", .grouped_by = "llm", .columns = module_columns,
+    .n_columns = MODULE_COLUMNS, .n_required = MODULE_COLUMNS, .begin = begin_llm, .read_row = read_module};

@@ -260,29 +260,14 @@ static int read_class(struct profile_reader *reader, int column, enum kernel_cla
 static int read_operator(struct profile_reader *reader, int column, enum kernel_class class, enum llm_operator *op)
 {
     static const enum llm_operator of_class[KERNEL_CLASS_COUNT] = {
-        [KERNEL_GEMM] = OP_QKV,
-        [KERNEL_GEMM_FP8] = OP_QKV,
-        [KERNEL_GEMM_INT4] = OP_QKV,
-        [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION,
-        [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
-        [KERNEL_NORM] = OP_NORM,
-        [KERNEL_ROTARY] = OP_ROTARY,
-        [KERNEL_ACTIVATION] = OP_ACTIVATION,
-        [KERNEL_RESIDUAL] = OP_RESIDUAL,
-        [KERNEL_EMBEDDING] = OP_EMBEDDING,
-        [KERNEL_KV_WRITE] = OP_KV_WRITE,
-        [KERNEL_SAMPLING] = OP_SAMPLING,
-        [KERNEL_MOE] = OP_EXPERTS,
-        [KERNEL_MOE_FP8] = OP_EXPERTS,
-        [KERNEL_MOE_FP8_TENSOR] = OP_EXPERTS,
-        [KERNEL_MOE_INT4] = OP_EXPERTS,
-        [KERNEL_ALL_REDUCE] = OP_ALL_REDUCE,
-        [KERNEL_DIRECT_ALL_REDUCE] = OP_ALL_REDUCE,
-        [KERNEL_ALL_GATHER] = OP_ALL_GATHER,
-        [KERNEL_REDUCE_SCATTER] = OP_REDUCE_SCATTER,
-        [KERNEL_ALL_TO_ALL] = OP_ALL_TO_ALL,
-        [KERNEL_SEND] = OP_SEND,
-    };
+        [KERNEL_GEMM] = OP_QKV, [KERNEL_GEMM_FP8] = OP_QKV, [KERNEL_GEMM_INT4] = OP_QKV,
+        [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION, [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
+        [KERNEL_NORM] = OP_NORM, [KERNEL_ROTARY] = OP_ROTARY, [KERNEL_ACTIVATION] = OP_ACTIVATION,
+        [KERNEL_RESIDUAL] = OP_RESIDUAL, [KERNEL_EMBEDDING] = OP_EMBEDDING, [KERNEL_KV_WRITE] = OP_KV_WRITE,
+        [KERNEL_SAMPLING] = OP_SAMPLING, [KERNEL_MOE] = OP_EXPERTS, [KERNEL_MOE_FP8] = OP_EXPERTS,
+        [KERNEL_MOE_FP8_TENSOR] = OP_EXPERTS, [KERNEL_MOE_INT4] = OP_EXPERTS, [KERNEL_ALL_REDUCE] = OP_ALL_REDUCE,
+        [KERNEL_DIRECT_ALL_REDUCE] = OP_ALL_REDUCE, [KERNEL_ALL_GATHER] = OP_ALL_GATHER,
+        [KERNEL_REDUCE_SCATTER] = OP_REDUCE_SCATTER, [KERNEL_ALL_TO_ALL] = OP_ALL_TO_ALL, [KERNEL_SEND] = OP_SEND};
     *op = of_class[class];
     if (sheet_text(&reader->sheet, column).n_chars == 0) return 0;
     for (int i = 0; i < LLM_OPERATOR_COUNT; i++) {
@@ -433,10 +418,8 @@ static int begin(struct profile_reader *reader)
     const struct sheet *sheet = &reader->sheet;
     struct columns *columns = arena_alloc(sheet->arena, sizeof *columns);
     if (columns == NULL) return diag_nomem(sheet->diag);
-    *columns = (struct columns){.kernel = sheet_position(sheet, "kernel"),
-                                .group = sheet_position(sheet, "group"),
-                                .op = sheet_position(sheet, "operator"),
-                                .set = sheet_position(sheet, "set")};
+    *columns = (struct columns){.kernel = sheet_position(sheet, "kernel"), .group = sheet_position(sheet, "group"),
+                                .op = sheet_position(sheet, "operator"), .set = sheet_position(sheet, "set")};
     columns->time = find_time(reader, &columns->time_unit_s);
     reader->profile->grouped_by = columns->group >= 0 ? "group" : "shape";
     reader->state = columns;

@@ -20,7 +20,7 @@
  * adapter of 200 Gb/s each, H100 machines one of 400 Gb/s, which their GPUs share. Rows of fewer than four GPUs of a
  * node, which do not fill it, and those between nodes of other machines are left out. The name of the file states the
  * topology ("network__a100_dgx__all_reduce.csv"), its folders do not. */
-#include "analysis/calibrate/profile/profile_llm.h"
+#include "analysis/calibrate/profile/profile_format.h"
 #include "sim/core/path.h"
 
 #include <math.h>
@@ -33,47 +33,19 @@ static const double ms = 1e-3;
 
 /* Sizes, then times. Times other than that of the projection to queries, keys and values may be missing. */
 enum {
-    HEADS,
-    KV_HEADS,
-    HIDDEN,
-    FFN,
-    TOKENS,
-    TENSOR,
-    N_SIZES,
-    GATED = N_SIZES,
-    QKV,
-    DENSE_REQUIRED,
-    EMB = DENSE_REQUIRED,
-    INPUT_NORM,
-    ROPE,
-    OUT,
-    POST_NORM,
-    UP,
-    ACT,
-    DOWN,
-    ADD,
-    DENSE_COLUMNS
+    HEADS, KV_HEADS, HIDDEN, FFN, TOKENS, TENSOR, N_SIZES, GATED = N_SIZES, QKV, DENSE_REQUIRED, EMB = DENSE_REQUIRED,
+    INPUT_NORM, ROPE, OUT, POST_NORM, UP, ACT, DOWN, ADD, DENSE_COLUMNS
 };
 
 static const struct sheet_column dense_columns[] = {
-    [HEADS] = {"n_head", 1.0},
-    [KV_HEADS] = {"n_kv_head", 1.0},
-    [HIDDEN] = {"n_embd", 1.0},
-    [FFN] = {"n_expanded_embd", 1.0},
-    [TOKENS] = {"num_tokens", 1.0},
-    [TENSOR] = {"num_tensor_parallel_workers", 1.0},
-    [GATED] = {"use_gated_mlp", 0.0},
-    [QKV] = {"time_stats.attn_pre_proj.median", 0.0},
-    [EMB] = {"time_stats.emb.median", 0.0},
-    [INPUT_NORM] = {"time_stats.input_layernorm.median", 0.0},
-    [ROPE] = {"time_stats.attn_rope.median", 0.0},
-    [OUT] = {"time_stats.attn_post_proj.median", 0.0},
-    [POST_NORM] = {"time_stats.post_attention_layernorm.median", 0.0},
-    [UP] = {"time_stats.mlp_up_proj.median", 0.0},
-    [ACT] = {"time_stats.mlp_act.median", 0.0},
-    [DOWN] = {"time_stats.mlp_down_proj.median", 0.0},
-    [ADD] = {"time_stats.add.median", 0.0},
-};
+    [HEADS] = {"n_head", 1.0}, [KV_HEADS] = {"n_kv_head", 1.0}, [HIDDEN] = {"n_embd", 1.0},
+    [FFN] = {"n_expanded_embd", 1.0}, [TOKENS] = {"num_tokens", 1.0}, [TENSOR] = {"num_tensor_parallel_workers", 1.0},
+    [GATED] = {"use_gated_mlp", 0.0}, [QKV] = {"time_stats.attn_pre_proj.median", 0.0},
+    [EMB] = {"time_stats.emb.median", 0.0}, [INPUT_NORM] = {"time_stats.input_layernorm.median", 0.0},
+    [ROPE] = {"time_stats.attn_rope.median", 0.0}, [OUT] = {"time_stats.attn_post_proj.median", 0.0},
+    [POST_NORM] = {"time_stats.post_attention_layernorm.median", 0.0}, [UP] = {"time_stats.mlp_up_proj.median", 0.0},
+    [ACT] = {"time_stats.mlp_act.median", 0.0}, [DOWN] = {"time_stats.mlp_down_proj.median", 0.0},
+    [ADD] = {"time_stats.add.median", 0.0}};
 
 /* Operators by column of times, in the order of the rows of the profile. */
 static const struct {
@@ -159,13 +131,9 @@ static int read_dense(struct profile_reader *reader)
     return status;
 }
 
-const struct profile_format profile_vidur_dense = {.name = "vidur-dense",
-                                                   .set = "in-model",
-                                                   .grouped_by = "llm",
-                                                   .columns = dense_columns,
-                                                   .n_columns = DENSE_COLUMNS,
-                                                   .n_required = DENSE_REQUIRED,
-                                                   .read_row = read_dense};
+const struct profile_format profile_vidur_dense = {
+    .name = "vidur-dense", .set = "in-model", .grouped_by = "llm", .columns = dense_columns, .n_columns = DENSE_COLUMNS,
+    .n_required = DENSE_REQUIRED, .read_row = read_dense};
 
 /* --- Attention --- */
 
@@ -188,19 +156,13 @@ enum {
 };
 
 static const struct sheet_column attention_columns[] = {
-    [ATTENTION_HIDDEN] = {"n_embd", 1.0},
-    [ATTENTION_HEADS] = {"n_q_head", 1.0},
-    [ATTENTION_KV_HEADS] = {"n_kv_head", 1.0},
-    [ATTENTION_TENSOR] = {"num_tensor_parallel_workers", 1.0},
-    [ATTENTION_BATCH] = {"batch_size", 1.0},
-    [ATTENTION_CHUNK] = {"prefill_chunk_size", 0.0},
-    [ATTENTION_CONTEXT] = {"kv_cache_size", 0.0},
-    [ATTENTION_PREFILL] = {"time_stats.attn_prefill.median", 0.0},
-    [ATTENTION_DECODE] = {"time_stats.attn_decode.median", 0.0},
-    [ATTENTION_IS_PREFILL] = {"is_prefill", 0.0},
+    [ATTENTION_HIDDEN] = {"n_embd", 1.0}, [ATTENTION_HEADS] = {"n_q_head", 1.0},
+    [ATTENTION_KV_HEADS] = {"n_kv_head", 1.0}, [ATTENTION_TENSOR] = {"num_tensor_parallel_workers", 1.0},
+    [ATTENTION_BATCH] = {"batch_size", 1.0}, [ATTENTION_CHUNK] = {"prefill_chunk_size", 0.0},
+    [ATTENTION_CONTEXT] = {"kv_cache_size", 0.0}, [ATTENTION_PREFILL] = {"time_stats.attn_prefill.median", 0.0},
+    [ATTENTION_DECODE] = {"time_stats.attn_decode.median", 0.0}, [ATTENTION_IS_PREFILL] = {"is_prefill", 0.0},
     [ATTENTION_BACKEND] = {"attention_backend", 0.0},
-    [ATTENTION_RESHAPE] = {"time_stats.attn_input_reshape.median", 0.0},
-};
+    [ATTENTION_RESHAPE] = {"time_stats.attn_input_reshape.median", 0.0}};
 
 static bool recognise_vidur(const struct profile_reader *reader)
 {
@@ -220,20 +182,15 @@ static int read_attention(struct profile_reader *reader)
         status = sheet_number(sheet, is_prefill ? ATTENTION_PREFILL : ATTENTION_DECODE, 0.0, &milliseconds);
     if (status != 0) return status;
     const double query = sizes[ATTENTION_HEADS], tensor = sizes[ATTENTION_TENSOR], batch = sizes[ATTENTION_BATCH];
-    const struct profile_heads heads = {.query = query / tensor,
-                                        .kv = fmax(sizes[ATTENTION_KV_HEADS] / tensor, 1.0),
-                                        .dim = sizes[ATTENTION_HIDDEN] / query,
-                                        .kv_format = FORMAT_FP16,
-                                        .compute = FORMAT_FP16};
+    const struct profile_heads heads = {
+        .query = query / tensor, .kv = fmax(sizes[ATTENTION_KV_HEADS] / tensor, 1.0),
+        .dim = sizes[ATTENTION_HIDDEN] / query, .kv_format = FORMAT_FP16, .compute = FORMAT_FP16};
     if (!is_prefill)
         return profile_add_decode(reader, &heads, &(struct profile_decodes){batch, context + 1.0, 0.0},
                                   milliseconds * ms);
     const struct profile_chunks chunks = {
-        .n = batch,
-        .tokens = chunk,
-        .past = chunk_counts ? context - chunk : context,
-        .full = sheet_text_is(sheet, ATTENTION_BACKEND, "AttentionBackend.FLASH_ATTENTION"),
-    };
+        .n = batch, .tokens = chunk, .past = chunk_counts ? context - chunk : context,
+        .full = sheet_text_is(sheet, ATTENTION_BACKEND, "AttentionBackend.FLASH_ATTENTION")};
     return profile_add_prefill(reader, &heads, &chunks, milliseconds * ms);
 }
 
@@ -253,48 +210,28 @@ static void distrust_decodes(struct profile *profile)
                 decodes);
 }
 
-const struct profile_format profile_vidur_attention = {.name = "vidur-attention",
-                                                       .set = "in-model",
-                                                       .grouped_by = "heads",
-                                                       .columns = attention_columns,
-                                                       .n_columns = ATTENTION_COLUMNS,
-                                                       .n_required = ATTENTION_REQUIRED,
-                                                       .recognise = recognise_vidur,
-                                                       .read_row = read_attention,
-                                                       .finish = distrust_decodes};
+const struct profile_format profile_vidur_attention = {
+    .name = "vidur-attention", .set = "in-model", .grouped_by = "heads", .columns = attention_columns,
+    .n_columns = ATTENTION_COLUMNS, .n_required = ATTENTION_REQUIRED, .recognise = recognise_vidur,
+    .read_row = read_attention, .finish = distrust_decodes};
 
-const struct profile_format profile_llmservingsim_attention_v0 = {.name = "llmservingsim-attention-v0",
-                                                                  .set = "in-model",
-                                                                  .grouped_by = "heads",
-                                                                  .columns = attention_columns,
-                                                                  .n_columns = ATTENTION_COLUMNS,
-                                                                  .n_required = ATTENTION_REQUIRED,
-                                                                  .read_row = read_attention,
-                                                                  .finish = distrust_decodes};
+const struct profile_format profile_llmservingsim_attention_v0 = {
+    .name = "llmservingsim-attention-v0", .set = "in-model", .grouped_by = "heads", .columns = attention_columns,
+    .n_columns = ATTENTION_COLUMNS, .n_required = ATTENTION_REQUIRED, .read_row = read_attention,
+    .finish = distrust_decodes};
 
 /* --- Collectives --- */
 
 enum {
-    NETWORK_SIZE,
-    NETWORK_GPUS,
-    NETWORK_PER_NODE,
-    NETWORK_NAME,
-    NETWORK_REQUIRED,
-    NETWORK_RANK = NETWORK_REQUIRED,
-    NETWORK_ALL_REDUCE,
-    NETWORK_SEND,
-    NETWORK_COLUMNS
+    NETWORK_SIZE, NETWORK_GPUS, NETWORK_PER_NODE, NETWORK_NAME, NETWORK_REQUIRED, NETWORK_RANK = NETWORK_REQUIRED,
+    NETWORK_ALL_REDUCE, NETWORK_SEND, NETWORK_COLUMNS
 };
 
 static const struct sheet_column network_columns[] = {
-    [NETWORK_SIZE] = {"size", 1.0},
-    [NETWORK_GPUS] = {"num_workers", 1.0},
-    [NETWORK_PER_NODE] = {"devices_per_node", 1.0},
-    [NETWORK_NAME] = {"collective", 0.0},
-    [NETWORK_RANK] = {"rank", 0.0},
-    [NETWORK_ALL_REDUCE] = {"time_stats.all_reduce.median", 0.0},
-    [NETWORK_SEND] = {"time_stats.send_recv.median", 0.0},
-};
+    [NETWORK_SIZE] = {"size", 1.0}, [NETWORK_GPUS] = {"num_workers", 1.0},
+    [NETWORK_PER_NODE] = {"devices_per_node", 1.0}, [NETWORK_NAME] = {"collective", 0.0},
+    [NETWORK_RANK] = {"rank", 0.0}, [NETWORK_ALL_REDUCE] = {"time_stats.all_reduce.median", 0.0},
+    [NETWORK_SEND] = {"time_stats.send_recv.median", 0.0}};
 
 static const double min_gpus_at_adapter = 4.0;
 
@@ -356,11 +293,7 @@ static int read_network(struct profile_reader *reader)
     return reason != NULL ? profile_drop(reader, reason) : profile_add(reader, &row);
 }
 
-const struct profile_format profile_vidur_network = {.name = "vidur-network",
-                                                     .set = "in-model",
-                                                     .grouped_by = "size",
-                                                     .columns = network_columns,
-                                                     .n_columns = NETWORK_COLUMNS,
-                                                     .n_required = NETWORK_REQUIRED,
-                                                     .recognise = recognise_network,
-                                                     .read_row = read_network};
+const struct profile_format profile_vidur_network = {
+    .name = "vidur-network", .set = "in-model", .grouped_by = "size", .columns = network_columns,
+    .n_columns = NETWORK_COLUMNS, .n_required = NETWORK_REQUIRED, .recognise = recognise_network,
+    .read_row = read_network};

@@ -1,7 +1,6 @@
 /* orrery calibrate: fits the cost models of a GPU to measured profiles, or reports the error of a shipped fit on
  * them; fits the CPU overhead of an engine and the power of a GPU. */
 #include "sim/catalog/calibration.h"
-#include "sim/cli/calibrate/calibrate_files.h"
 #include "sim/cli/calibrate/calibrate_measured.h"
 #include "sim/cli/calibrate/calibrate_print.h"
 #include "sim/cli/cli.h"

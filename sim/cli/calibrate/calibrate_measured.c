@@ -1,9 +1,8 @@
 #include "sim/cli/calibrate/calibrate_measured.h"
 
 #include "analysis/calibrate/engine/engine_calibrate.h"
-#include "analysis/calibrate/power/power_write.h"
+#include "analysis/calibrate/power/power_fit.h"
 #include "sim/catalog/power.h"
-#include "sim/cli/calibrate/calibrate_files.h"
 #include "sim/cli/calibrate/calibrate_print.h"
 
 #include <math.h>

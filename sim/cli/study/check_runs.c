@@ -190,8 +190,7 @@ static int read_metrics(const struct json_node *list, struct arena *arena, struc
         const struct metric_def *def = metric_find(row->first->text);
         int direction = def == NULL || def->direction == METRIC_NEUTRAL ? 0 : def->direction == METRIC_HIGHER ? 1 : -1;
         outcome->metrics[outcome->n_metrics++] =
-            (struct gate_metric){.name = row->first->text,
-                                 .unit = unit->text,
+            (struct gate_metric){.name = row->first->text, .unit = unit->text,
                                  .value = value->kind == JSON_NUMBER ? value->number : (double)NAN,
                                  .direction = direction};
     }

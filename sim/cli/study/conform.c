@@ -283,8 +283,7 @@ static int start(struct conforming *all)
     arena_init(&all->arena);
     const char *data = paths_data(&all->arena);
     all->catalog.root = data != NULL ? path_join(&all->arena, data, "configs") : NULL;
-    all->suite = (struct conform_suite){.families = cli_families(all->plugins),
-                                        .catalog = &all->catalog,
+    all->suite = (struct conform_suite){.families = cli_families(all->plugins), .catalog = &all->catalog,
                                         .n_settings = all->options->settings.n,
                                         .settings = all->options->settings.items};
     text_init(&all->text);
@@ -350,15 +349,8 @@ static void print_checks(FILE *out)
 }
 
 const struct verb verb_conform = {
-    .name = "conform",
-    .summary = "run the conformance suite on a policy of your own, or on a built-in one",
+    .name = "conform", .summary = "run the conformance suite on a policy of your own, or on a built-in one",
     .usage = "my.so [--set KEY=VALUE]... [--keep DIR] [--json]\nPOLICY [--plugin my.so]... [options]",
     .notes = "Exit status: 0 it conforms, 1 it does not, 4 it asks for the impossible or crashes.\n",
-    .print_more = print_checks,
-    .options = conform_options,
-    .options_bytes = sizeof(struct conform_options),
-    .takes_plugins = true,
-    .min_arguments = 1,
-    .max_arguments = 1,
-    .run = conform,
-};
+    .print_more = print_checks, .options = conform_options, .options_bytes = sizeof(struct conform_options),
+    .takes_plugins = true, .min_arguments = 1, .max_arguments = 1, .run = conform};

@@ -178,12 +178,8 @@ static int run_study(struct cli *cli, const struct study *study, const char *out
     struct figure_watch watch = {.err = cli->err, .output = output};
     double started_s = clock_wall_s();
     watch.is_shown = !options->quiet && isatty(fileno(cli->err));
-    struct sweep_options how = {.output = output,
-                                .workers = options->workers,
-                                .resume = options->resume,
-                                .interrupt = cli->interrupt,
-                                .on_progress = show_progress,
-                                .progress_context = &watch};
+    struct sweep_options how = {.output = output, .workers = options->workers, .resume = options->resume,
+                                .interrupt = cli->interrupt, .on_progress = show_progress, .progress_context = &watch};
     int code = make_room(cli, output, options);
     if (code != 0) return code;
     code = sweeping_init(&host, cli);

@@ -8,7 +8,7 @@
 #ifdef ORRERY_MPI
 #include "sim/study/mpi.h"
 #else
-#include "sim/study/ranks.h"
+#include "sim/study/workers.h"
 #endif
 
 #include <errno.h>
@@ -257,10 +257,8 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     if (code == 0) code = read_shard(cli, options->shard, how);
     if (code == 0) code = study_load(path, arena, study, &cli->diag);
     if (code != 0) return code;
-    struct study_overlay overlay = {.n_settings = options->settings.n,
-                                    .settings = options->settings.items,
-                                    .n_seeds = n_seeds,
-                                    .name = options->name};
+    struct study_overlay overlay = {.n_settings = options->settings.n, .settings = options->settings.items,
+                                    .n_seeds = n_seeds, .name = options->name};
     code = study_lay(study, &overlay, arena, &cli->diag);
     if (code != 0) return code;
     how->workers = (int)workers;

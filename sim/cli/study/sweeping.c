@@ -10,11 +10,8 @@ static int run(void *context, const struct study *study, const struct study_run 
 {
     struct sweeping_host *host = context;
     struct setup_options over = {.run = run, .plugins = host->plugins, .memory = &host->memory};
-    struct recording_place place = {.results = results,
-                                    .run_id = run->run_id,
-                                    .n_params = run->n_params,
-                                    .params = run->params,
-                                    .cpu_before_s = clock_cpu_s()};
+    struct recording_place place = {.results = results, .run_id = run->run_id, .n_params = run->n_params,
+                                    .params = run->params, .cpu_before_s = clock_cpu_s()};
     struct setup setup;
     int code = setup_load(&setup, study->scenario, &over, diag);
     if (code == 0) code = simulate_into(&setup, &place, host->interrupt, diag);
@@ -54,13 +51,9 @@ int sweeping_init(struct sweeping_host *host, struct cli *cli)
     version_program(&host->program);
     for (size_t i = 0; cli->plugins != NULL && i < cli->plugins->n; i++)
         text_printf(&host->program, " %s", cli->plugins->items[i].hash);
-    host->runner = (struct sweep_runner){.context = host,
-                                         .version = version_text(),
-                                         .git_commit = version_commit(),
-                                         .platform = host->platform.chars,
-                                         .program = host->program.chars,
-                                         .apart = cli->plugins != NULL && cli->plugins->n > 0,
-                                         .run = run,
+    host->runner = (struct sweep_runner){.context = host, .version = version_text(), .git_commit = version_commit(),
+                                         .platform = host->platform.chars, .program = host->program.chars,
+                                         .apart = cli->plugins != NULL && cli->plugins->n > 0, .run = run,
                                          .identify = identify};
     if (!host->platform.failed && !host->program.failed) return 0;
     return diag_nomem(&cli->diag);
