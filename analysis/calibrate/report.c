@@ -47,12 +47,6 @@ static int scatter_init(struct scatter *scatter, const struct fold_report *repor
     return 0;
 }
 
-static void scatter_fini(struct scatter *scatter)
-{
-    mem_free(scatter->measured);
-    mem_free(scatter->predicted);
-}
-
 static void describe_error(const struct calibrated_class *class, char subtitle[TITLE_CHARS])
 {
     const struct fold_report *report = &class->report;
@@ -83,7 +77,8 @@ void report_scatter(const char *gpu, const struct calibrated_set *set, enum kern
     } else {
         svg->failed = true;
     }
-    scatter_fini(&scatter);
+    mem_free(scatter.measured);
+    mem_free(scatter.predicted);
 }
 
 /* --- Error by band --- */

@@ -26,6 +26,18 @@ double calibration_round(double value, int digits)
     return strtod(shown, NULL);
 }
 
+void calibration_write_value(struct json_writer *json, const char *key, double value, int digits, enum unit_dim dim)
+{
+    const double rounded = calibration_round(value, digits);
+    char quantity[QUANTITY_CHARS];
+    if (dim == UNIT_NONE) {
+        json_write_number(json, key, rounded);
+        return;
+    }
+    unit_format(rounded, dim, quantity, sizeof quantity);
+    json_write_string(json, key, quantity);
+}
+
 static void write_share(struct json_writer *json, const char *key, double share, double per_unit)
 {
     json_write_number(json, key, rint(share * per_unit) / per_unit + 0.0);
@@ -155,14 +167,9 @@ static void write_params(struct json_writer *json, const struct kernel_class_inf
 {
     json_write_open(json, "parameters", '{');
     for (size_t i = 0; i < info->n_params; i++) {
-        const double value = calibration_round(params->values[i], PARAM_DIGITS);
-        char quantity[QUANTITY_CHARS];
-        if (info->params[i].unit == PARAM_SECONDS) {
-            unit_format(value, UNIT_TIME, quantity, sizeof quantity);
-            json_write_string(json, info->params[i].name, quantity);
-        } else {
-            json_write_number(json, info->params[i].name, value);
-        }
+        const bool is_time = info->params[i].unit == PARAM_SECONDS;
+        calibration_write_value(json, info->params[i].name, params->values[i], PARAM_DIGITS,
+                                is_time ? UNIT_TIME : UNIT_NONE);
     }
     json_write_close(json, '}');
 }
@@ -375,26 +382,16 @@ static void print_children(struct json_writer *json, const struct json_node *nod
     json_write_close(json, is_list ? ']' : '}');
 }
 
-static bool has_objects(const struct json_node *node)
-{
-    for (const struct json_node *child = node->first; child != NULL; child = child->next)
-        if (child->kind == JSON_OBJECT) return true;
-    return false;
-}
-
-static bool is_plain_list(const struct json_node *node)
-{
-    for (const struct json_node *child = node->first; child != NULL; child = child->next)
-        if (child->kind == JSON_OBJECT || child->kind == JSON_LIST) return false;
-    return node->kind == JSON_LIST;
-}
-
 /* Whether a list or object is printed in one line: any list of plain values, else one without objects that fits into
  * ROW_CHARS. */
 static bool fits_row(struct json_writer *json, const struct json_node *node)
 {
-    if (has_objects(node)) return false;
-    if (is_plain_list(node)) return true;
+    bool is_plain = node->kind == JSON_LIST;
+    for (const struct json_node *child = node->first; child != NULL; child = child->next) {
+        if (child->kind == JSON_OBJECT) return false;
+        is_plain &= child->kind != JSON_LIST;
+    }
+    if (is_plain) return true;
     struct text row;
     struct json_writer scratch;
     text_init(&row);

@@ -4,6 +4,7 @@
 
 #include "analysis/calibrate/calibrate.h"
 #include "sim/core/json_write.h"
+#include "sim/core/units.h"
 
 /* The text of a GPU's calibration file: the file `old_path`, if it exists, with its classes replaced by those of `sets`
  * with equal set and name. Equal content gives equal bytes. Returns 0, SIM_E_CONFIG (the old file is broken, or of
@@ -16,8 +17,9 @@ void calibration_write_sets(struct json_writer *json, const struct calibrated_se
 
 /* --- What files of power and of engines share --- */
 
-/* A value rounded to `digits` significant digits. */
+/* A value rounded to `digits` significant digits, and such a value as a member: a number, or a text with its unit. */
 double calibration_round(double value, int digits);
+void calibration_write_value(struct json_writer *json, const char *key, double value, int digits, enum unit_dim dim);
 
 /* Adds an error in one line, rounded to a hundredth of a percent. */
 void calibration_write_error(struct json_writer *json, const char *key, const struct fit_error *error);

@@ -59,16 +59,23 @@ static void pass_query(void *context, const char *sql, const char *study)
     (void)study;
 }
 
+/* Visits the stretches of the paper's points that the claim uses. */
+static void visit_points(const struct figure_claim *claim, void *context,
+                         void (*visit)(void *context, const char *series, double from, double to))
+{
+    const struct claim_kind *kind = claim->test.entry;
+    if (kind != NULL) kind->places(claim->test.params, &(struct claim_places){context, visit, pass_query});
+    for (size_t i = 0; i < claim->rests_on.n; i++) {
+        const struct figure_span *span = FIGURE_ITEM(struct figure_span, claim->rests_on, i);
+        visit(context, span->series, span->from, span->to);
+    }
+}
+
 /* Whether a point of the paper that the claim uses is from memory. */
 static bool is_on_memory(const struct figure *figure, const struct figure_claim *claim)
 {
     struct search search = {figure, false};
-    const struct claim_kind *kind = claim->test.entry;
-    if (kind != NULL) kind->places(claim->test.params, &(struct claim_places){&search, look_for_memory, pass_query});
-    for (size_t i = 0; i < claim->rests_on.n; i++) {
-        const struct figure_span *span = FIGURE_ITEM(struct figure_span, claim->rests_on, i);
-        look_for_memory(&search, span->series, span->from, span->to);
-    }
+    visit_points(claim, &search, look_for_memory);
     return search.found;
 }
 
@@ -87,47 +94,27 @@ bool figure_claim_gates(const struct figure *figure, const struct figure_claim *
     return figure_claim_unjudged(figure, claim) == NULL && claim->reported_because == NULL;
 }
 
-/* --- Verdicts --- */
-
 /* --- Fitted or predicted --- */
 
-struct place {
-    const struct figure *figure;
-    bool is_fitted;
-};
-
-static void visit_place(void *context, const char *series, double from, double to)
+/* Whether a parameter was fitted on points of the range. */
+static void look_for_fit(void *context, const char *series, double from, double to)
 {
-    struct place *place = context;
-    const struct figure *figure = place->figure;
+    struct search *search = context;
+    const struct figure *figure = search->figure;
     for (size_t i = 0; i < figure->fitted.n; i++) {
         const struct figure_fit *fit = FIGURE_ITEM(struct figure_fit, figure->fitted, i);
         for (size_t k = 0; k < fit->points.n; k++) {
             const struct figure_span *span = FIGURE_ITEM(struct figure_span, fit->points, k);
-            if (strcmp(span->series, series) == 0 && (!(to < span->from) && !(from > span->to)))
-                place->is_fitted = true;
+            if (strcmp(span->series, series) == 0 && !(to < span->from) && !(from > span->to)) search->found = true;
         }
     }
 }
 
-/* The points behind a query are in the claim's rests_on: nothing to do. */
-static void visit_query(void *context, const char *sql, const char *study)
-{
-    (void)context;
-    (void)sql;
-    (void)study;
-}
-
 static bool rests_on_fitted(const struct figure *figure, const struct figure_claim *claim)
 {
-    struct place place = {.figure = figure};
-    const struct claim_kind *kind = claim->test.entry;
-    if (kind != NULL) kind->places(claim->test.params, &(struct claim_places){&place, visit_place, visit_query});
-    for (size_t i = 0; i < claim->rests_on.n; i++) {
-        const struct figure_span *span = FIGURE_ITEM(struct figure_span, claim->rests_on, i);
-        visit_place(&place, span->series, span->from, span->to);
-    }
-    return place.is_fitted;
+    struct search search = {figure, false};
+    visit_points(claim, &search, look_for_fit);
+    return search.found;
 }
 
 /* --- How numbers are shown --- */

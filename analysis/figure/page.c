@@ -83,14 +83,10 @@ static void add_claim_table(const struct claim_results *claims, struct text *out
                   "|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < claims->n; i++) {
         const struct claim_result *result = &claims->items[i];
-        add_cell(out, result->claim->says);
-        add_cell(out, result->paper);
-        add_cell(out, result->ours);
-        add_cell(out, result->deviation);
-        add_cell(out, result->tolerance);
-        add_cell(out, result->word);
-        add_cell(out, claim_basis_name(result));
-        add_cell(out, result->claim->tag);
+        const char *const cells[] = {result->claim->says,      result->paper,     result->ours,
+                                     result->deviation,        result->tolerance, result->word,
+                                     claim_basis_name(result), result->claim->tag};
+        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) add_cell(out, cells[k]);
         text_add(out, "|\n");
     }
     text_add(out, "\n");

@@ -86,8 +86,7 @@ static void draw_separators(const struct frame *frame)
 {
     text_add(frame->svg, "<path stroke=\"" STYLE_GRID "\" fill=\"none\" shape-rendering=\"crispEdges\" d=\"");
     for (size_t i = 1; i < frame->chart->n_categories && i < 200; i++) {
-        draw_px(frame->svg, "M", scale_px(&frame->x, (double)i - 0.5));
-        draw_px(frame->svg, " ", frame->data.top);
+        draw_place(frame->svg, "M", scale_px(&frame->x, (double)i - 0.5), frame->data.top);
         draw_px(frame->svg, "V", frame->data.bottom);
     }
     text_add(frame->svg, "\"/>\n");

@@ -117,6 +117,12 @@ void draw_px(struct text *svg, const char *before, double px)
     add_tenths(svg, before, tenths_of(px));
 }
 
+void draw_place(struct text *svg, const char *before, double x, double y)
+{
+    draw_px(svg, before, x);
+    draw_px(svg, " ", y);
+}
+
 void draw_rect_place(struct text *svg, const struct px_rect *rect)
 {
     const long left = tenths_of(rect->left), top = tenths_of(rect->top);
@@ -148,28 +154,19 @@ void draw_label(struct text *svg, double x, double y, const char *attributes, co
 
 /* --- markers --- */
 
-static void add_move(struct text *svg, double x, double y)
-{
-    draw_px(svg, "M", x);
-    draw_px(svg, " ", y);
-}
-
 static void add_polygon(struct text *svg, double x, double y, double radius, const struct px_point *corners, size_t n)
 {
-    add_move(svg, x + radius * corners[0].x, y + radius * corners[0].y);
-    for (size_t i = 1; i < n; i++) {
-        draw_px(svg, i == 1 ? "L" : " ", x + radius * corners[i].x);
-        draw_px(svg, " ", y + radius * corners[i].y);
-    }
+    draw_place(svg, "M", x + radius * corners[0].x, y + radius * corners[0].y);
+    for (size_t i = 1; i < n; i++)
+        draw_place(svg, i == 1 ? "L" : " ", x + radius * corners[i].x, y + radius * corners[i].y);
     text_add(svg, "z");
 }
 
 static void add_circle(struct text *svg, double x, double y, double radius)
 {
-    add_move(svg, x - radius, y);
+    draw_place(svg, "M", x - radius, y);
     for (int half = 0; half < 2; half++) {
-        draw_px(svg, "a", radius);
-        draw_px(svg, " ", radius);
+        draw_place(svg, "a", radius, radius);
         draw_px(svg, " 0 1 0 ", half == 0 ? 2.0 * radius : -2.0 * radius);
         text_add(svg, " 0");
     }
@@ -221,8 +218,7 @@ static void draw_to(struct pen *pen, double x_px, double y_px, bool moves)
     } else if (!moves && same_x) {
         draw_px(pen->svg, "V", y);
     } else {
-        draw_px(pen->svg, moves ? "M" : "L", x);
-        draw_px(pen->svg, " ", y);
+        draw_place(pen->svg, moves ? "M" : "L", x, y);
     }
     if (moves) text_add(pen->svg, "h0"); /* a dot, if no line follows */
     pen->x_tenths = x_tenths;

@@ -21,6 +21,9 @@ void draw_escaped(struct text *svg, const char *chars);
 /* `before`, then a coordinate with at most one decimal. */
 void draw_px(struct text *svg, const char *before, double px);
 
+/* `before`, then two coordinates with a space between. */
+void draw_place(struct text *svg, const char *before, double x, double y);
+
 /* x="" y="" width="" height="" of a <rect, with corners rounded to a tenth, so that neighbours touch. */
 void draw_rect_place(struct text *svg, const struct px_rect *rect);
 

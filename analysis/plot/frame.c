@@ -174,8 +174,7 @@ void frame_init(struct frame *frame, const struct plot_chart *chart, struct text
 
 static void draw_path_across(const struct frame *frame, bool is_x, double px, double from, double to)
 {
-    draw_px(frame->svg, "M", is_x ? px : from);
-    draw_px(frame->svg, " ", is_x ? from : px);
+    draw_place(frame->svg, "M", is_x ? px : from, is_x ? from : px);
     draw_px(frame->svg, is_x ? "V" : "H", to);
 }
 
@@ -220,8 +219,7 @@ static void draw_upright_title(const struct frame *frame, const char *title, dou
 {
     if (title == NULL) return;
     const double length = frame->data.bottom - frame->data.top;
-    draw_px(frame->svg, "<g transform=\"translate(", x);
-    draw_px(frame->svg, " ", (frame->data.top + frame->data.bottom) / 2.0);
+    draw_place(frame->svg, "<g transform=\"translate(", x, (frame->data.top + frame->data.bottom) / 2.0);
     text_add(frame->svg, ") rotate(-90)\">");
     draw_label(frame->svg, 0.0, 0.0, " fill=\"" STYLE_QUIET "\" text-anchor=\"middle\"", title, STYLE_TEXT_PX,
                length + 40.0);
@@ -276,8 +274,7 @@ void frame_draw_over(const struct frame *frame)
     const struct px_rect *data = &frame->data;
     struct text *svg = frame->svg;
     text_add(svg, "<path stroke=\"" STYLE_AXIS "\" fill=\"none\" shape-rendering=\"crispEdges\" d=\"");
-    draw_px(svg, "M", data->left);
-    draw_px(svg, " ", data->top);
+    draw_place(svg, "M", data->left, data->top);
     draw_px(svg, "V", data->bottom);
     draw_px(svg, "H", data->right);
     for (size_t i = 0; i < frame->x_ticks.n; i++)

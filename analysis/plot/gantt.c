@@ -138,8 +138,7 @@ static void draw_series(const struct frame *frame, const struct lanes *bars, siz
             continue;
         }
         if (last != NULL) {
-            draw_px(frame->svg, "M", run.left);
-            draw_px(frame->svg, " ", run.top);
+            draw_place(frame->svg, "M", run.left, run.top);
             draw_px(frame->svg, "H", run.right);
             draw_px(frame->svg, "V", run.bottom);
             draw_px(frame->svg, "H", run.left);
@@ -159,8 +158,7 @@ static void draw_rows(const struct frame *frame)
     if (row_px < 6.0) return;
     text_add(frame->svg, "<path stroke=\"" STYLE_GRID "\" fill=\"none\" shape-rendering=\"crispEdges\" d=\"");
     for (size_t i = 1; i < n; i++) {
-        draw_px(frame->svg, "M", frame->data.left);
-        draw_px(frame->svg, " ", frame->data.top + row_px * (double)i);
+        draw_place(frame->svg, "M", frame->data.left, frame->data.top + row_px * (double)i);
         draw_px(frame->svg, "H", frame->data.right);
     }
     text_add(frame->svg, "\"/>\n");

@@ -80,41 +80,24 @@ static void list_points(struct text *data, const struct plot_series *series)
     }
 }
 
-struct point {
-    double x, y;
-};
-
-static int compare_points(const void *left, const void *right)
-{
-    const struct point *a = left, *b = right;
-    if (a->x != b->x) return (a->x > b->x) - (a->x < b->x);
-    return (a->y > b->y) - (a->y < b->y);
-}
-
 static void add_front(struct text *data, const struct plot_series *series)
 {
-    struct point *points = mem_alloc((series->n + 1) * sizeof *points);
+    struct px_point *points = mem_alloc((series->n + 1) * sizeof *points);
     size_t n = 0;
     add_heading(data, series->name, "x y: the front");
     for (size_t i = 0; points != NULL && i < series->n; i++)
         if (series->on_front[i] && scale_has(PLOT_LINEAR, series->x[i]) && scale_has(PLOT_LINEAR, series->y[i]))
-            points[n++] = (struct point){series->x[i], series->y[i]};
+            points[n++] = (struct px_point){series->x[i], series->y[i]};
     if (points == NULL) {
         data->failed = true;
         return;
     }
-    qsort(points, n, sizeof *points, compare_points);
+    qsort(points, n, sizeof *points, mark_compare_points);
     for (size_t i = 0; i < n; i++) {
         add_number(data, points[i].x, ' ');
         add_number(data, points[i].y, '\n');
     }
     mem_free(points);
-}
-
-static int compare_values(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 /* The values that the axis can show, sorted; NULL when out of memory. */
@@ -125,7 +108,7 @@ static double *sort_values(const double *values, size_t n_values, size_t *n)
     if (sorted == NULL) return NULL;
     for (size_t i = 0; i < n_values; i++)
         if (scale_has(PLOT_LINEAR, values[i])) sorted[(*n)++] = values[i];
-    qsort(sorted, *n, sizeof *sorted, compare_values);
+    qsort(sorted, *n, sizeof *sorted, mark_compare_values);
     return sorted;
 }
 
@@ -211,7 +194,7 @@ static void add_heatmap(struct text *data, const struct plot_chart *chart, const
         if (n == 0 || places[i] != places[n - 1]) places[n++] = places[i];
     add_heading(data, series->name, "x row left right top bottom value");
     for (size_t i = 0; i < series->n; i++) {
-        const double *place = bsearch(&series->x[i], places, n, sizeof *places, compare_values);
+        const double *place = bsearch(&series->x[i], places, n, sizeof *places, mark_compare_values);
         if (place == NULL || series->row[i] >= chart->n_categories || !scale_has(chart->z.scale, series->y[i]))
             continue;
         const size_t at = (size_t)(place - places);

@@ -18,12 +18,6 @@ struct grid {
     bool is_merged; /* a drawn cell may stand for several */
 };
 
-static int compare_px(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Finds the distinct places of cells along x, in pixels. Returns their number. */
 static size_t find_places(const struct frame *frame, const struct plot_series *series, double *places)
 {
@@ -32,7 +26,7 @@ static size_t find_places(const struct frame *frame, const struct plot_series *s
         const double x = scale_px(&frame->x, series->x[i]);
         if (x >= frame->data.left && x <= frame->data.right) places[n++] = x;
     }
-    qsort(places, n, sizeof *places, compare_px);
+    qsort(places, n, sizeof *places, mark_compare_values);
     for (size_t i = 0; i < n; i++)
         if (n_places == 0 || places[i] - places[n_places - 1] > 1e-6) places[n_places++] = places[i];
     return n_places;
@@ -180,8 +174,7 @@ static void draw_cells(const struct frame *frame, const struct plot_series *seri
 
 static void add_run(const struct frame *frame, const struct px_rect *rect)
 {
-    draw_px(frame->svg, "M", rect->left);
-    draw_px(frame->svg, " ", rect->top);
+    draw_place(frame->svg, "M", rect->left, rect->top);
     draw_px(frame->svg, "H", rect->right);
     draw_px(frame->svg, "V", rect->bottom);
     draw_px(frame->svg, "H", rect->left);

@@ -49,21 +49,13 @@ size_t legend_rows(const struct plot_chart *chart, double width_px)
     return n;
 }
 
-static void draw_line_sample(struct text *svg, double x, double y, const char *attributes)
+/* A piece of a line. */
+static void draw_line_sample(struct text *svg, double x, double y, const char *colour, const char *width,
+                             const char *dashes)
 {
-    draw_px(svg, "<path d=\"M", x);
-    draw_px(svg, " ", y);
+    draw_place(svg, "<path d=\"M", x, y);
     draw_px(svg, "h", sample_px);
-    text_printf(svg, "\" fill=\"none\"%s/>", attributes);
-}
-
-static void draw_marker_sample(struct text *svg, const struct series_style *style, bool is_hollow, double x, double y)
-{
-    text_add(svg, "<path d=\"");
-    draw_marker(svg, style->shape, x + sample_px / 2.0, y, STYLE_MARKER_PX);
-    text_printf(svg, "\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\"/>",
-                is_hollow ? "#ffffff\" fill-opacity=\"0.5" : style->colour, is_hollow ? style->colour : "#ffffff",
-                is_hollow ? "1.6" : "0.8");
+    text_printf(svg, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s/>", colour, width, dashes);
 }
 
 static void draw_series_sample(const struct frame *frame, size_t i, double x, double y)
@@ -79,13 +71,10 @@ static void draw_series_sample(const struct frame *frame, size_t i, double x, do
         return;
     }
     const bool is_line = chart->kind == PLOT_LINE || chart->kind == PLOT_STEP || chart->kind == PLOT_CDF;
-    if (is_line && !is_reference) {
-        draw_px(svg, "<path d=\"M", x);
-        draw_px(svg, " ", y);
-        draw_px(svg, "h", sample_px);
-        text_printf(svg, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s/>", style.colour, style.dashes);
-    }
-    if (!is_line || is_reference || chart->n_series > 1) draw_marker_sample(svg, &style, is_reference, x, y);
+    if (is_line && !is_reference) draw_line_sample(svg, x, y, style.colour, "2", style.dashes);
+    if (is_line && !is_reference && chart->n_series == 1) return;
+    mark_shape(svg, &style, is_reference, STYLE_MARKER_PX, x + sample_px / 2.0, y);
+    text_add(svg, "/>");
 }
 
 void legend_draw(const struct frame *frame)
@@ -94,13 +83,13 @@ void legend_draw(const struct frame *frame)
     struct entry entry = {0};
     while (next_entry(frame->chart, &entry, width_px)) {
         const double y = frame->legend_top + LEGEND_ROW_PX * ((double)entry.row + 0.5);
-        if (entry.series < frame->chart->n_series && frame->chart->kind != PLOT_HEATMAP)
+        const bool is_series = entry.series < frame->chart->n_series && frame->chart->kind != PLOT_HEATMAP;
+        const bool is_dashed = !is_series && frame->chart->lines[entry.line].is_dashed;
+        if (is_series)
             draw_series_sample(frame, entry.series, left + entry.x, y);
         else
-            draw_line_sample(frame->svg, left + entry.x, y,
-                             frame->chart->lines[entry.line].is_dashed
-                                 ? " stroke=\"" STYLE_QUIET "\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\""
-                                 : " stroke=\"" STYLE_INK "\" stroke-width=\"1.2\"");
+            draw_line_sample(frame->svg, left + entry.x, y, is_dashed ? STYLE_QUIET : STYLE_INK, "1.2",
+                             is_dashed ? " stroke-dasharray=\"5 4\"" : "");
         draw_label(frame->svg, left + entry.x + sample_px + sample_gap_px, y + 4.5, " fill=\"" STYLE_INK "\"",
                    entry.name, STYLE_TEXT_PX, entry.width_px - sample_px - sample_gap_px + 1.0);
     }
@@ -220,8 +209,7 @@ static void draw_lines_below(const struct frame *frame, const char *name, double
 
 static void draw_slanted(const struct frame *frame, const char *name, double x, double y)
 {
-    draw_px(frame->svg, "<g transform=\"translate(", x + 4.0);
-    draw_px(frame->svg, " ", y);
+    draw_place(frame->svg, "<g transform=\"translate(", x + 4.0, y);
     text_add(frame->svg, ") rotate(-35)\">");
     draw_label(frame->svg, 0.0, 0.0, "", name, STYLE_TEXT_PX, frame->names.most_px);
     text_add(frame->svg, "</g>\n");

@@ -150,12 +150,6 @@ static void draw_some_markers(const struct frame *frame, size_t index)
 
 /* --- distributions --- */
 
-static int compare_values(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The values sorted, without NAN; infinite ones at the ends. *n: their number. NULL when out of memory. */
 static double *sort_values(const struct plot_series *series, size_t *n)
 {
@@ -164,7 +158,7 @@ static double *sort_values(const struct plot_series *series, size_t *n)
     if (sorted == NULL) return NULL;
     for (size_t i = 0; i < series->n; i++)
         if (!isnan(series->x[i])) sorted[(*n)++] = series->x[i];
-    qsort(sorted, *n, sizeof *sorted, compare_values);
+    qsort(sorted, *n, sizeof *sorted, mark_compare_values);
     return sorted;
 }
 

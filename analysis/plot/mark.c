@@ -94,6 +94,19 @@ double bar_place(const struct plot_chart *chart, size_t series)
 
 /* --- Marks --- */
 
+int mark_compare_values(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+int mark_compare_points(const void *left, const void *right)
+{
+    const struct px_point *a = left, *b = right;
+    if (a->x != b->x) return (a->x > b->x) - (a->x < b->x);
+    return (a->y > b->y) - (a->y < b->y);
+}
+
 bool mark_is_inside(const struct frame *frame, double x, double y)
 {
     const struct px_rect *data = &frame->data;
@@ -146,16 +159,22 @@ void mark_title(const struct frame *frame, const struct plot_series *series, siz
     text_add(svg, "</title>");
 }
 
+void mark_shape(struct text *svg, const struct series_style *style, bool is_hollow, double radius, double x, double y)
+{
+    text_add(svg, "<path d=\"");
+    draw_marker(svg, style->shape, x, y, radius);
+    text_printf(svg, "\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\"",
+                is_hollow ? "#ffffff\" fill-opacity=\"0.5" : style->colour, is_hollow ? style->colour : "#ffffff",
+                is_hollow ? "1.6" : "0.8");
+}
+
 void mark_point(const struct frame *frame, size_t series, size_t i, double x, double y)
 {
     const struct series_style style = style_of_series(frame->chart, series);
     const bool is_hollow = frame->chart->series[series].is_reference;
     if (!mark_is_inside(frame, x, y)) return;
-    text_add(frame->svg, "<path d=\"");
-    draw_marker(frame->svg, style.shape, x, y, is_hollow ? STYLE_MARKER_PX + 0.6 : STYLE_MARKER_PX);
-    text_printf(frame->svg, "\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\">",
-                is_hollow ? "#ffffff\" fill-opacity=\"0.5" : style.colour, is_hollow ? style.colour : "#ffffff",
-                is_hollow ? "1.6" : "0.8");
+    mark_shape(frame->svg, &style, is_hollow, is_hollow ? STYLE_MARKER_PX + 0.6 : STYLE_MARKER_PX, x, y);
+    text_add(frame->svg, ">");
     mark_title(frame, &frame->chart->series[series], i);
     text_add(frame->svg, "</path>\n");
 }
@@ -170,14 +189,12 @@ void mark_whisker(const struct frame *frame, const char *colour, double x, doubl
     if (down < up) return;
     struct text *svg = frame->svg;
     text_add(svg, "<path fill=\"none\" stroke-width=\"1.4\" d=\"");
-    draw_px(svg, "M", x);
-    draw_px(svg, " ", down);
+    draw_place(svg, "M", x, down);
     draw_px(svg, "V", up);
     for (int end = 0; end < 2; end++) {
         const double y = end == 0 ? a : b;
         if (y < data->top || y > data->bottom) continue; /* it extends beyond the frame */
-        draw_px(svg, "M", fmax(x - serif_px, data->left));
-        draw_px(svg, " ", y);
+        draw_place(svg, "M", fmax(x - serif_px, data->left), y);
         draw_px(svg, "H", fmin(x + serif_px, data->right));
     }
     text_printf(svg, "\" stroke=\"%s\"/>\n", colour);

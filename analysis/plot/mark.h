@@ -65,11 +65,18 @@ void mark_name(struct text *svg, const char *name);
 /* Adds a value in the format of the axis. */
 void mark_value(struct text *svg, enum plot_scale kind, double value);
 
+/* Adds "<path ...", a marker up to the end of its attributes: filled, or hollow for a reference. */
+void mark_shape(struct text *svg, const struct series_style *style, bool is_hollow, double radius, double x, double y);
+
 /* Draws a marker with its <title> at a place within the frame: filled, or hollow for a reference. */
 void mark_point(const struct frame *frame, size_t series, size_t i, double x, double y);
 
 /* Draws a vertical interval from low to high, with serifs. */
 void mark_whisker(const struct frame *frame, const char *colour, double x, double low, double high);
+
+/* For qsort and bsearch: numbers, and points by x, then y. */
+int mark_compare_values(const void *left, const void *right);
+int mark_compare_points(const void *left, const void *right);
 
 /* Whether a point in pixels lies within the frame (with a margin for rounding); false for NAN. */
 bool mark_is_inside(const struct frame *frame, double x, double y);

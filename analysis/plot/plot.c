@@ -59,8 +59,7 @@ static void begin_svg(const struct frame *frame)
 {
     struct text *svg = frame->svg;
     const double width = ceil(frame->width), height = ceil(frame->height);
-    draw_px(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 ", width);
-    draw_px(svg, " ", height);
+    draw_place(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 ", width, height);
     draw_px(svg, "\" width=\"", width);
     draw_px(svg, "\" height=\"", height);
     text_add(svg, "\" style=\"max-width:100%;height:auto\" font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,"

@@ -62,8 +62,8 @@ static void draw_cloud(const struct frame *frame, size_t index)
                 style_of_series(frame->chart, index).colour);
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && cells[i] == cells[i - 1]) continue;
-        draw_px(frame->svg, "M", (double)(cells[i] & 0xffff) / cells_per_px(series));
-        draw_px(frame->svg, " ", (double)(cells[i] >> 16) / cells_per_px(series));
+        draw_place(frame->svg, "M", (double)(cells[i] & 0xffff) / cells_per_px(series),
+                   (double)(cells[i] >> 16) / cells_per_px(series));
         text_add(frame->svg, "h0");
     }
     text_add(frame->svg, "\"/>\n");
@@ -75,13 +75,6 @@ static void draw_cloud(const struct frame *frame, size_t index)
 static bool is_on_front(const struct frame *frame, const struct plot_series *series, size_t i)
 {
     return series->on_front != NULL && series->on_front[i] && is_inside(frame, place_px(frame, series, i));
-}
-
-static int compare_points(const void *left, const void *right)
-{
-    const struct px_point *a = left, *b = right;
-    if (a->x != b->x) return (a->x > b->x) - (a->x < b->x);
-    return (a->y > b->y) - (a->y < b->y);
 }
 
 static void draw_front(const struct frame *frame, size_t index)
@@ -97,7 +90,7 @@ static void draw_front(const struct frame *frame, size_t index)
     size_t n = 0;
     for (size_t i = 0; i < series->n; i++)
         if (is_on_front(frame, series, i)) points[n++] = place_px(frame, series, i);
-    qsort(points, n, sizeof *points, compare_points);
+    qsort(points, n, sizeof *points, mark_compare_points);
     struct pen pen;
     pen_init(&pen, frame->svg, &frame->data);
     text_printf(frame->svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" stroke-linejoin=\"round\" d=\"",

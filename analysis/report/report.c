@@ -27,13 +27,6 @@ int source_each(const struct report_source *source, struct page_query *query, co
     return query_each(source->database, query->sql, NULL, 0, what, row, context, source->diag);
 }
 
-static int fail_missing(const struct database *database, int64_t run_id, struct diag *diag)
-{
-    if (run_id == 0) return diag_error(diag, SIM_E_STORE, database->path, NULL, "no runs in it");
-    return diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
-                      "no run %" PRId64, run_id);
-}
-
 /* Reads one run; run_id 0: the last one. Returns 0, SIM_E_STORE (no such run, too) or SIM_E_NOMEM. */
 static int read_run(const struct database *database, int64_t run_id, struct arena *arena, struct report_run *run,
                     struct diag *diag)
@@ -47,7 +40,10 @@ static int read_run(const struct database *database, int64_t run_id, struct aren
     struct query_answer answer;
     int code = query_run(database, sql, &run_id, 1, "read results", arena, &answer, diag);
     if (code != 0) return code;
-    if (answer.n_rows == 0) return fail_missing(database, run_id, diag);
+    if (answer.n_rows == 0 && run_id == 0) return diag_error(diag, SIM_E_STORE, database->path, NULL, "no runs in it");
+    if (answer.n_rows == 0)
+        return diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
+                          "no run %" PRId64, run_id);
     run->id = (int64_t)answer.columns[0].numbers[0];
     run->seed = (int64_t)answer.columns[1].numbers[0];
     run->extrapolated_frac = answer.columns[2].numbers[0];

@@ -26,14 +26,6 @@ static int read_rows(struct run_page *page)
     return code;
 }
 
-static void free_rows(struct run_page *page)
-{
-    requests_fini(&page->requests);
-    jobs_fini(&page->jobs);
-    samples_fini(&page->samples);
-    placements_fini(&page->placements);
-}
-
 /* --- Sections --- */
 
 static int add_over_time(const void *context, struct text *html)
@@ -317,7 +309,10 @@ int run_page(const struct report_source *source, size_t n_runs, struct text *htm
     int code = read_rows(page);
     if (code == 0) code = add_head(page, html);
     if (code == 0) code = page_sections(html, sections, page);
-    free_rows(page);
+    requests_fini(&page->requests);
+    jobs_fini(&page->jobs);
+    samples_fini(&page->samples);
+    placements_fini(&page->placements);
     mem_free(page);
     return code;
 }

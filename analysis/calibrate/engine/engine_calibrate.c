@@ -122,23 +122,22 @@ static int add_error(const struct engine_calibration *calibration, const char *g
     return 0;
 }
 
-/* The groups of the points, by first occurrence. */
-static size_t list_groups(const struct engine_calibration *calibration, const char *groups[MAX_GROUPS])
+/* Appends a name to names[n] unless it is there. Returns their number. */
+static size_t add_distinct(const char **names, size_t n, const char *name)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < calibration->n_points; i++) {
-        size_t at = 0;
-        while (at < n && strcmp(groups[at], calibration->points[i].row->group) != 0) at++;
-        if (at == n && n < MAX_GROUPS) groups[n++] = calibration->points[i].row->group;
-    }
-    return n;
+    size_t at = 0;
+    while (at < n && strcmp(names[at], name) != 0) at++;
+    names[at] = name;
+    return at < n ? n : n + 1;
 }
 
 static int measure_groups(struct engine_calibration *calibration, enum engine_use use, struct config_list *errors,
                           struct arena *arena)
 {
-    const char *groups[MAX_GROUPS];
-    const size_t n = list_groups(calibration, groups);
+    const char *groups[MAX_GROUPS + 1]; /* by first occurrence */
+    size_t n = 0;
+    for (size_t i = 0; i < calibration->n_points && n < MAX_GROUPS; i++)
+        n = add_distinct(groups, n, calibration->points[i].row->group);
     errors->items = arena_alloc(arena, (n + 1) * sizeof(struct calibration_error));
     if (errors->items == NULL) return SIM_E_NOMEM;
     int code = add_error(calibration, NULL, use, errors);
@@ -154,9 +153,7 @@ static int list_gpus(struct engine_calibration *calibration, struct arena *arena
     if (gpus == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < calibration->n_points; i++) {
         const char *gpu = calibration->points[i].row->gpu;
-        size_t at = 0;
-        while (gpu != NULL && at < n && strcmp(gpus[at], gpu) != 0) at++;
-        if (gpu != NULL && at == n) gpus[n++] = gpu;
+        if (gpu != NULL) n = add_distinct(gpus, n, gpu);
     }
     calibration->preset.measured_on = (struct config_list){n, gpus};
     return 0;
@@ -171,16 +168,6 @@ static int list_profiles(struct engine_calibration *calibration, struct arena *a
     calibration->preset.profiles = (struct config_list){calibration->n_files, profiles};
     calibration->preset.fitted_on = calibration->files[0].fitted_on;
     return 0;
-}
-
-/* Takes the launches from the preset of another engine. */
-static int borrow_launches(const char *engine, const struct catalog *catalog, struct arena *arena,
-                           struct engine_preset *preset, struct diag *diag)
-{
-    struct engine_preset lender;
-    const int code = catalog_engine(catalog, engine, "recipe", arena, &lender, diag);
-    if (code == 0) preset->launches = lender.launches;
-    return code;
 }
 
 static bool is_finite(const struct config_list *list)
@@ -220,22 +207,23 @@ int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *c
         return diag_error(diag, SIM_E_DATA, n_paths > 0 ? paths[0] : NULL, NULL, "no measurements of engine '%s'",
                           recipe->name);
     code = engine_fit(recipe, calibration->points, calibration->n_points, arena, &calibration->preset, diag);
-    if (code == 0 && recipe->launches_of != NULL)
-        code = borrow_launches(recipe->launches_of, catalog, arena, &calibration->preset, diag);
+    if (code == 0 && recipe->launches_of != NULL) {
+        struct engine_preset lender;
+        code = catalog_engine(catalog, recipe->launches_of, "recipe", arena, &lender, diag);
+        if (code == 0) calibration->preset.launches = lender.launches;
+    }
     return code == 0 ? describe(calibration, arena, diag) : code;
 }
 
 /* --- The file --- */
 
-enum { QUANTITY_CHARS = 64, DIGITS = 4 };
+enum { DIGITS = 4 };
 
 static const double least_s = 1e-9; /* shorter times count as none */
 
 static void write_time(struct json_writer *json, const char *key, double seconds)
 {
-    char quantity[QUANTITY_CHARS];
-    unit_format(calibration_round(seconds < least_s ? 0.0 : seconds, DIGITS), UNIT_TIME, quantity, sizeof quantity);
-    json_write_string(json, key, quantity);
+    calibration_write_value(json, key, seconds < least_s ? 0.0 : seconds, DIGITS, UNIT_TIME);
 }
 
 static void write_launches(struct json_writer *json, const struct config_list *list)

@@ -246,22 +246,19 @@ static double gpu_seconds(const void *context, const struct iteration_work *work
     return cost.first_s;
 }
 
-static int set_loop(struct engine_point *point, const struct operators *operators)
-{
-    struct closed_loop_times times;
-    const int code = closed_loop_run(&point->row->loop, gpu_seconds, operators, &times);
-    if (code != 0) return code;
-    point->gpu_s = times.tpot_s;
-    point->iterations = times.iterations;
-    point->sequences = times.sequences;
-    point->prompts = times.prompts;
-    return 0;
-}
-
 static int set_point(struct engine_point *point, const struct operators *operators)
 {
     const struct iteration_work *work = &point->row->work;
-    if (point->row->kind == MEASURED_TPOT) return set_loop(point, operators);
+    if (point->row->kind == MEASURED_TPOT) {
+        struct closed_loop_times times;
+        const int code = closed_loop_run(&point->row->loop, gpu_seconds, operators, &times);
+        if (code != 0) return code;
+        point->gpu_s = times.tpot_s;
+        point->iterations = times.iterations;
+        point->sequences = times.sequences;
+        point->prompts = times.prompts;
+        return 0;
+    }
     point->gpu_s = operators != NULL ? gpu_seconds(operators, work) : 0.0;
     point->layers = operators != NULL ? operators->layers : 0.0;
     point->iterations = 1.0;

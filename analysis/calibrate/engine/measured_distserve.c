@@ -59,48 +59,35 @@ static int read_coefficients(struct measured_reader *reader, const struct json_n
     return 0;
 }
 
-static int add_prompts(struct measured_reader *reader, const double c[COEFFICIENTS], struct measured_row *row)
-{
-    for (size_t i = 0; i < COUNT(prompts); i++) {
-        const double n = prompts[i];
-        row->work = (struct iteration_work){.prefill_sequences = 1, .prefill_tokens = (int64_t)n, .prefill_pairs = n * n};
-        row->measured_s = 1e-3 * (c[0] + c[1] * n + c[2] * n * n);
-        const int status = measured_add(reader, row);
-        if (status < 0) return status;
-    }
-    return 0;
-}
-
-static int add_tokens(struct measured_reader *reader, const struct batch_grid *grid, const double c[COEFFICIENTS],
-                      struct measured_row *row)
-{
-    for (size_t i = 0; i < grid->n_batches * grid->n_contexts; i++) {
-        const double b = grid->batches[i / grid->n_contexts], context = grid->contexts[i % grid->n_contexts];
-        row->work =
-            (struct iteration_work){.decode_sequences = (int64_t)b, .decode_context_tokens = (int64_t)(b * context)};
-        row->measured_s = 1e-3 * (c[0] + c[1] * b * context + c[2] * b);
-        const int status = measured_add(reader, row);
-        if (status < 0) return status;
-    }
-    return 0;
-}
-
 static int read_prompts(struct measured_reader *reader, const struct json_node *split, struct measured_row *row)
 {
     double c[COEFFICIENTS] = {0.0};
-    const int status = read_coefficients(reader, split, "prefill", c);
-    return status == 0 ? add_prompts(reader, c, row) : status;
+    int status = read_coefficients(reader, split, "prefill", c);
+    for (size_t i = 0; status == 0 && i < COUNT(prompts); i++) {
+        const double n = prompts[i];
+        row->work = (struct iteration_work){.prefill_sequences = 1, .prefill_tokens = (int64_t)n, .prefill_pairs = n * n};
+        row->measured_s = 1e-3 * (c[0] + c[1] * n + c[2] * n * n);
+        status = measured_add(reader, row);
+    }
+    return status;
 }
 
 static int read_tokens(struct measured_reader *reader, const struct fitted_llm *llm, const struct json_node *split,
                        const struct batch_grid *grid, struct measured_row *row)
 {
     double c[COEFFICIENTS] = {0.0};
-    const int status = read_coefficients(reader, split, grid->key, c);
+    int status = read_coefficients(reader, split, grid->key, c);
     if (status < 0) return status;
     if (llm->kv_bytes / (double)row->tensor_parallel > 1e-3 * c[1] * memory_bytes_per_s)
         return measured_drop(reader, "keys and values read faster than the memory can");
-    return add_tokens(reader, grid, c, row);
+    for (size_t i = 0; status == 0 && i < grid->n_batches * grid->n_contexts; i++) {
+        const double b = grid->batches[i / grid->n_contexts], context = grid->contexts[i % grid->n_contexts];
+        row->work =
+            (struct iteration_work){.decode_sequences = (int64_t)b, .decode_context_tokens = (int64_t)(b * context)};
+        row->measured_s = 1e-3 * (c[0] + c[1] * b * context + c[2] * b);
+        status = measured_add(reader, row);
+    }
+    return status;
 }
 
 static int read_split(struct measured_reader *reader, const struct fitted_llm *llm, const struct json_node *split)

@@ -241,17 +241,12 @@ static void add_activity_errors(const struct rows *all, const double *values, co
     add_error(errors, group != NULL ? group : part != NULL ? part : "all", scratch, n);
 }
 
-static bool is_first_part(const struct rows *all, size_t i)
+/* Whether no earlier row has the part, or else the group, of row i. */
+static bool is_first(const struct rows *all, size_t i, bool by_part)
 {
     size_t first = 0;
-    while (strcmp(all->rows[first].part, all->rows[i].part) != 0) first++;
-    return first == i;
-}
-
-static bool is_first_group(const struct rows *all, size_t i)
-{
-    size_t first = 0;
-    while (strcmp(all->rows[first].group, all->rows[i].group) != 0) first++;
+    const char *text = by_part ? all->rows[i].part : all->rows[i].group;
+    while (strcmp(by_part ? all->rows[first].part : all->rows[first].group, text) != 0) first++;
     return first == i;
 }
 
@@ -298,7 +293,7 @@ static int hold_out(struct rows *all, const struct search *search, double *scrat
     int code = 0;
     errors->n = 1;
     for (size_t i = 0; i < all->n_rows && code == 0; i++) {
-        if (!is_first_group(all, i)) continue;
+        if (!is_first(all, i, false)) continue;
         all->held_out = all->rows[i].group;
         code = search_run(search, values);
         const struct power_model model = power_model_of(POWER_ACTIVITY, values, all->gpu);
@@ -320,7 +315,7 @@ static int fit_activity(struct rows *all, double *scratch, struct power_fitted *
     if (code != 0) return code;
     add_activity_errors(all, fitted->values, NULL, NULL, scratch, &fitted->fit);
     for (size_t i = 0; i < all->n_rows; i++)
-        if (is_first_part(all, i))
+        if (is_first(all, i, true))
             add_activity_errors(all, fitted->values, NULL, all->rows[i].part, scratch, &fitted->fit);
     add_range(all, fitted);
     return hold_out(all, &search, scratch, &fitted->held_out);
@@ -352,20 +347,14 @@ int power_fit(enum power_class class, const struct power_data *files, size_t n_f
 
 /* --- The file --- */
 
-enum { QUANTITY_CHARS = 64, DIGITS = 5 };
+enum { DIGITS = 5 };
 
 static void write_parameters(struct json_writer *json, const struct power_class_info *info, const double *values)
 {
     json_write_open_row(json, "parameters", '{');
-    for (size_t i = 0; i < info->n_params; i++) {
-        char quantity[QUANTITY_CHARS];
-        if (i < info->n_watts) {
-            unit_format(calibration_round(values[i], DIGITS), UNIT_POWER, quantity, sizeof quantity);
-            json_write_string(json, info->params[i].name, quantity);
-        } else {
-            json_write_number(json, info->params[i].name, calibration_round(values[i], DIGITS));
-        }
-    }
+    for (size_t i = 0; i < info->n_params; i++)
+        calibration_write_value(json, info->params[i].name, values[i], DIGITS,
+                                i < info->n_watts ? UNIT_POWER : UNIT_NONE);
     json_write_close(json, '}');
 }
 

@@ -61,14 +61,6 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
 
 /* --- Reading profiles --- */
 
-static int read_gpu(struct reading *reading, const char *name, const char *where, const struct gpu_spec **gpu)
-{
-    struct gpu_spec *read = arena_alloc(&reading->arena, sizeof *read);
-    if (read == NULL) return SIM_E_NOMEM;
-    *gpu = read;
-    return catalog_gpu(&reading->catalog, name, where, &reading->arena, read, &reading->cli->diag);
-}
-
 /* Splits "GPU=FILE". */
 static int split_argument(struct reading *reading, const char *argument, const char **gpu, const char **path)
 {
@@ -104,12 +96,6 @@ static void check_profile(const struct profile *profile, const struct profile_op
         diag_warning(diag, profile->path, NULL, "'--tp' is not used: the profile gives the tensor parallelism");
 }
 
-static int check_llm(const struct catalog *catalog, const char *llm, struct arena *arena, struct diag *diag)
-{
-    struct llm_spec spec;
-    return llm != NULL ? catalog_llm(catalog, llm, "--llm", arena, &spec, diag) : 0;
-}
-
 static int read_profile(struct reading *reading, const char *argument, const char *gpu_name)
 {
     const struct calibrate_options *options = reading->options;
@@ -123,7 +109,10 @@ static int read_profile(struct reading *reading, const char *argument, const cha
         where = argument;
         code = split_argument(reading, argument, &gpu_name, &path);
     }
-    if (code == 0) code = read_gpu(reading, gpu_name, where, &how.gpu);
+    struct gpu_spec *gpu = arena_alloc(&reading->arena, sizeof *gpu);
+    if (gpu == NULL) return SIM_E_NOMEM;
+    how.gpu = gpu;
+    if (code == 0) code = catalog_gpu(&reading->catalog, gpu_name, where, &reading->arena, gpu, &reading->cli->diag);
     if (code == 0) code = profile_read(path, &how, &reading->arena, profile, &reading->cli->diag);
     if (code != 0) return code;
     check_profile(profile, &how, &reading->cli->diag);
@@ -154,8 +143,11 @@ static int read_profiles(struct reading *reading, const struct cli_call *call, c
 {
     reading->profiles = arena_alloc(&reading->arena, (size_t)call->n_arguments * sizeof *reading->profiles);
     if (reading->profiles == NULL) return SIM_E_NOMEM;
+    const char *llm = reading->options->llm;
+    struct llm_spec spec;
     int code = read_tensor_parallel(reading);
-    if (code == 0) code = check_llm(&reading->catalog, reading->options->llm, &reading->arena, &reading->cli->diag);
+    if (code == 0 && llm != NULL)
+        code = catalog_llm(&reading->catalog, llm, "--llm", &reading->arena, &spec, &reading->cli->diag);
     for (int i = 0; code == 0 && i < call->n_arguments; i++) code = read_profile(reading, call->arguments[i], gpu);
     return code;
 }
@@ -253,14 +245,6 @@ static int warn_of_stand_ins(struct reading *reading, const struct calibration *
     return code;
 }
 
-static int read_calibration(struct reading *reading, const char *set, struct calibration *calibration)
-{
-    const struct calibration_request request = {.gpu = reading->gpu, .kernels = set, .collectives = set,
-                                                .file = reading->options->calibration, .where = "--calibration",
-                                                .sets_where = reading->options->set != NULL ? "--set" : NULL};
-    return calibration_read(&reading->catalog, &request, &reading->arena, calibration, &reading->cli->diag);
-}
-
 static int predict(struct reading *reading)
 {
     struct cli *cli = reading->cli;
@@ -270,10 +254,13 @@ static int predict(struct reading *reading)
         if (strcmp(reading->profiles[i].set, set) != 0)
             return fail_usage(cli, "name one of them with --set, or predict them one by one",
                               "the profiles belong to different sets of parameters");
+    const struct calibration_request request = {
+        .gpu = gpu, .kernels = set, .collectives = set, .file = options->calibration, .where = "--calibration",
+        .sets_where = options->set != NULL ? "--set" : NULL};
     struct calibration calibration;
     struct profile joined;
     struct prediction prediction;
-    int code = read_calibration(reading, set, &calibration);
+    int code = calibration_read(&reading->catalog, &request, &reading->arena, &calibration, &cli->diag);
     if (code == 0) code = profile_join(reading->profiles, reading->n, &reading->arena, &joined, &cli->diag);
     if (code == 0) {
         joined.path = reading->profiles[0].path;
@@ -342,14 +329,6 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
     return 0;
 }
 
-static int run_profiles(struct reading *reading, const struct cli_call *call)
-{
-    const struct calibrate_options *options = reading->options;
-    const int code = read_profiles(reading, call, options->gpu != NULL ? options->gpu : options->predict);
-    if (code != 0) return code;
-    return options->predict != NULL ? predict(reading) : fit(reading);
-}
-
 static int calibrate(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
@@ -368,7 +347,8 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
     else if (code == 0 && options->engine != NULL)
         code = calibrate_engine(cli, &reading.catalog, options->engine, &inputs, &output);
     else if (code == 0)
-        code = run_profiles(&reading, call);
+        code = read_profiles(&reading, call, options->gpu != NULL ? options->gpu : options->predict);
+    if (code == 0 && reading.n > 0) code = options->predict != NULL ? predict(&reading) : fit(&reading);
     arena_fini(&reading.arena);
     return code;
 }
