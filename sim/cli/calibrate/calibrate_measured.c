@@ -11,20 +11,20 @@
 
 static const struct table_column file_columns[] = {LEFT("file"), RIGHT("rows"), RIGHT("left_out"), LEFT("reason")};
 
-static void add_file(struct answer_table *files, const char *name, size_t rows)
+/* Adds a file, and below it its rows left out, by reason. */
+static void add_file(struct answer_table *files, const char *name, size_t rows, const struct dropped_rows *dropped,
+                     size_t n_dropped)
 {
     table_text(files, name);
     table_number(files, (double)rows);
     table_text(files, NULL);
     table_text(files, NULL);
-}
-
-static void add_dropped(struct answer_table *files, int64_t rows, const char *reason)
-{
-    table_text(files, NULL);
-    table_text(files, NULL);
-    table_number(files, (double)rows);
-    table_text(files, reason);
+    for (size_t i = 0; i < n_dropped; i++) {
+        table_text(files, NULL);
+        table_text(files, NULL);
+        table_number(files, (double)dropped[i].rows);
+        table_text(files, dropped[i].reason);
+    }
 }
 
 /* Writes the fit `json` to `output` (NULL: nowhere), and prints it, or the tables of `show`. */
@@ -64,9 +64,7 @@ static void show_files(const struct engine_calibration *calibration, struct answ
     TABLE_INIT(&table, file_columns);
     for (size_t i = 0; i < calibration->n_files; i++) {
         const struct measured *file = &calibration->files[i];
-        add_file(&table, profiles[i].file, file->n);
-        for (size_t j = 0; j < file->n_dropped; j++)
-            add_dropped(&table, file->dropped[j].rows, file->dropped[j].reason);
+        add_file(&table, profiles[i].file, file->n, file->dropped, file->n_dropped);
     }
     answer_add(answer, NULL, NULL, &table);
 }
@@ -171,9 +169,7 @@ static void show_power_files(const struct power_session *session, struct answer 
     TABLE_INIT(&table, file_columns);
     for (size_t i = 0; i < session->n_files; i++) {
         const struct power_data *file = &session->files[i];
-        add_file(&table, file->path, file->n_rows + file->n_caps);
-        for (size_t j = 0; j < file->n_dropped; j++)
-            add_dropped(&table, file->dropped[j].rows, file->dropped[j].reason);
+        add_file(&table, file->path, file->n_rows + file->n_caps, file->dropped, file->n_dropped);
     }
     answer_add(answer, NULL, NULL, &table);
 }

@@ -2,8 +2,8 @@
 #include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/check_runs.h"
+#include "sim/cli/study/sweeping.h"
 #include "sim/cli/version.h"
-#include "sim/core/number.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
 
@@ -251,16 +251,6 @@ static int update(struct checking *checking)
 
 /* --- The verb --- */
 
-static int read_workers(struct cli *cli, const char *text, int *workers)
-{
-    int64_t n = 0;
-    if (text == NULL) return 0;
-    if (number_i64(text, strlen(text), &n) != NUMBER_OK || n < 1 || n > 1024)
-        return diag_error(&cli->diag, SIM_E_USAGE, "--jobs", NULL, "expected 1 to 1024 runs, got '%s'", text);
-    *workers = (int)n;
-    return 0;
-}
-
 /* Only --update with scenarios starts a new baseline. */
 static int load(struct checking *checking, const struct cli_call *call)
 {
@@ -293,8 +283,8 @@ static int check_outputs(const struct checking *checking)
 
 static int check_baseline(struct checking *checking, const struct cli_call *call)
 {
-    int workers = 0;
-    int code = read_workers(checking->cli, checking->options->workers, &workers);
+    int workers;
+    int code = sweeping_read_count(checking->cli, "--jobs", checking->options->workers, &workers);
     if (code == 0) code = load(checking, call);
     if (code == 0) code = choose(checking, call);
     if (code == 0) code = check_outputs(checking);

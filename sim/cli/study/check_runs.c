@@ -344,6 +344,7 @@ int check_run_all(struct cli *cli, const struct baseline *baseline, const struct
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (workers <= 0) workers = cores > 0 ? (int)cores : 1;
+    if ((size_t)workers > n) workers = (int)n;
     struct crew crew = {.cli = cli, .baseline = baseline, .results = results, .data = absolute_data(arena),
                         .n = workers, .workers = arena_alloc(arena, (size_t)workers * sizeof *crew.workers)};
     if (crew.data == NULL || crew.workers == NULL) return SIM_E_NOMEM;

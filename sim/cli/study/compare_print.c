@@ -169,27 +169,15 @@ static const struct table_column columns[] = {LEFT("metric"), LEFT("unit"),    L
                                               RIGHT("new"),   RIGHT("change"), RIGHT("interval"), RIGHT("worse"),
                                               LEFT("method"), LEFT("verdict")};
 
-static void add_estimated(const struct compare_print *print, struct answer *answer)
+static void add_part(const struct compare_print *print, enum part part, const char *first, struct answer *answer)
 {
+    struct table_column shown[sizeof columns / sizeof *columns];
     struct answer_table table;
-    TABLE_INIT(&table, columns);
+    memcpy(shown, columns, sizeof columns);
+    shown[0].title = first;
+    table_init(&table, shown, part == PART_SINGLE ? N_SINGLE : sizeof columns / sizeof *columns);
     for (size_t i = 0; i < print->comparison->n_rows; i++)
-        if (is_shown(print, &print->comparison->rows[i], PART_ESTIMATED)) add_row(&table, &print->comparison->rows[i]);
-    answer_add(answer, NULL, NULL, &table);
-}
-
-static void add_single(const struct compare_print *print, struct answer *answer)
-{
-    static const struct table_column single[N_SINGLE] = {LEFT("moved, without an interval: unclear"),
-                                                         LEFT("unit"),
-                                                         LEFT("better is"),
-                                                         RIGHT("base"),
-                                                         RIGHT("new"),
-                                                         RIGHT("change")};
-    struct answer_table table;
-    TABLE_INIT(&table, single);
-    for (size_t i = 0; i < print->comparison->n_rows; i++)
-        if (is_shown(print, &print->comparison->rows[i], PART_SINGLE)) add_row(&table, &print->comparison->rows[i]);
+        if (is_shown(print, &print->comparison->rows[i], part)) add_row(&table, &print->comparison->rows[i]);
     answer_add(answer, NULL, NULL, &table);
 }
 
@@ -248,8 +236,8 @@ static void show_text(const struct compare_print *print, struct answer *answer)
     const struct comparison *comparison = print->comparison;
     answer_say(answer, "base  %s\nnew   %s\n", comparison->base, comparison->changed);
     say_totals(print, answer);
-    add_estimated(print, answer);
-    add_single(print, answer);
+    add_part(print, PART_ESTIMATED, columns[0].title, answer);
+    add_part(print, PART_SINGLE, "moved, without an interval: unclear", answer);
     say_unmoved(print, answer);
     add_worst(comparison, false, answer);
     add_worst(comparison, true, answer);

@@ -2,7 +2,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/study/figure_work.h"
-#include "sim/core/number.h"
+#include "sim/cli/study/sweeping.h"
 
 #include <string.h>
 
@@ -174,17 +174,6 @@ static int find_figures(struct cli *cli, const struct cli_call *call, bool all, 
     return code;
 }
 
-static int read_workers(struct cli *cli, const char *text, int *workers)
-{
-    int64_t n;
-    if (text == NULL) return 0;
-    if (number_i64(text, strlen(text), &n) == NUMBER_OK && n >= 1 && n <= 1000000) {
-        *workers = (int)n;
-        return 0;
-    }
-    return diag_error(&cli->diag, SIM_E_USAGE, "--jobs", NULL, "must be a whole number of at least 1, got '%s'", text);
-}
-
 static int run_named(struct cli *cli, const struct cli_call *call, bool all)
 {
     const struct figure_call *given = call->options;
@@ -194,7 +183,7 @@ static int run_named(struct cli *cli, const struct cli_call *call, bool all)
     struct arena arena;
     struct figure_files files = {0};
     arena_init(&arena);
-    int code = read_workers(cli, given->workers, &options.study.workers);
+    int code = sweeping_read_count(cli, "--jobs", given->workers, &options.study.workers);
     if (code == 0) code = find_figures(cli, call, all, &arena, &files);
     if (code == 0) code = run_figures(cli, &files, &options, given->json);
     arena_fini(&arena);

@@ -63,7 +63,7 @@ static int list_paper(struct arena *arena, const char *root, const char *paper, 
     return code;
 }
 
-static int compare_ids(const void *a, const void *b)
+int figure_file_compare(const void *a, const void *b)
 {
     return strcmp(((const struct figure_file *)a)->id, ((const struct figure_file *)b)->id);
 }
@@ -80,7 +80,7 @@ int figure_shelf_list(struct arena *arena, struct figure_files *files, struct di
     int code = 0;
     for (int i = 0; code == 0 && i < n; i++) code = list_paper(arena, root, entries[i]->d_name, files, diag);
     free_entries(entries, n);
-    if (files->n > 0) qsort(files->items, files->n, sizeof *files->items, compare_ids);
+    if (files->n > 0) qsort(files->items, files->n, sizeof *files->items, figure_file_compare);
     return code;
 }
 

@@ -16,6 +16,9 @@ struct figure_files {
     struct figure_file *items; /* in the arena, sorted by id */
 };
 
+/* For qsort: by id. */
+int figure_file_compare(const void *a, const void *b);
+
 /* Lists the figures that come with the program. A file with a second dot in its name (profile.study.json) belongs to
  * a figure and is none. Returns 0, SIM_E_IO or SIM_E_NOMEM with findings. */
 int figure_shelf_list(struct arena *arena, struct figure_files *files, struct diag *diag);

@@ -313,11 +313,6 @@ int figure_work_write(struct figure_work *work, const struct figure_options *opt
 
 /* --- The gallery --- */
 
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(((const struct figure_file *)a)->id, ((const struct figure_file *)b)->id);
-}
-
 /* The figures that come with the program, and those of `own`, which replace a figure of their id; sorted by id. */
 static int collect_files(struct arena *arena, const struct figure_file *own, size_t n_own, struct figure_files *all,
                          struct diag *diag)
@@ -333,7 +328,7 @@ static int collect_files(struct arena *arena, const struct figure_file *own, siz
         for (size_t k = 0; k < n_own; k++) is_own = is_own || strcmp(own[k].id, shelf.items[i].id) == 0;
         if (!is_own) all->items[all->n++] = shelf.items[i];
     }
-    qsort(all->items, all->n, sizeof *all->items, compare_ids);
+    qsort(all->items, all->n, sizeof *all->items, figure_file_compare);
     return 0;
 }
 

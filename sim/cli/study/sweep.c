@@ -56,16 +56,6 @@ static long read_count(const char *text, const char **end)
     return stop != text && errno == 0 && n >= 1 && n <= 1000000 ? n : 0;
 }
 
-static int read_count_option(struct cli *cli, const char *name, const char *text, long *n)
-{
-    const char *end;
-    *n = 0;
-    if (text == NULL) return 0;
-    *n = read_count(text, &end);
-    if (*n > 0 && *end == 0) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, name, NULL, "must be a whole number of at least 1, got '%s'", text);
-}
-
 /* Tasks of a job array may start at any number; they are numbered in steps of one. */
 static int read_slurm(struct cli *cli, struct sweep_options *how)
 {
@@ -251,9 +241,9 @@ static int check_output(struct cli *cli, const struct sweep_verb_options *option
 static int load(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena,
                 struct study *study, struct sweep_options *how)
 {
-    long n_seeds, workers;
-    int code = read_count_option(cli, "--seeds", options->seeds, &n_seeds);
-    if (code == 0) code = read_count_option(cli, "--jobs", options->workers, &workers);
+    int n_seeds;
+    int code = sweeping_read_count(cli, "--seeds", options->seeds, &n_seeds);
+    if (code == 0) code = sweeping_read_count(cli, "--jobs", options->workers, &how->workers);
     if (code == 0) code = read_shard(cli, options->shard, how);
     if (code == 0) code = study_load(path, arena, study, &cli->diag);
     if (code != 0) return code;
@@ -261,7 +251,6 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
                                     .n_seeds = n_seeds, .name = options->name};
     code = study_lay(study, &overlay, arena, &cli->diag);
     if (code != 0) return code;
-    how->workers = (int)workers;
     how->output = name_output(options, study, how, arena);
     if (how->output == NULL) return diag_nomem(&cli->diag);
     return check_output(cli, options, how->output, path, study);

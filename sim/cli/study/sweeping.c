@@ -4,6 +4,9 @@
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/cli/version.h"
+#include "sim/core/number.h"
+
+#include <string.h>
 
 static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,
                struct diag *diag)
@@ -64,4 +67,15 @@ void sweeping_fini(struct sweeping_host *host)
     catalog_memory_fini(&host->memory);
     text_fini(&host->platform);
     text_fini(&host->program);
+}
+
+int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n)
+{
+    enum { MOST = 1000000 };
+    int64_t number = 0;
+    const bool is_count = text == NULL ||
+                          (number_i64(text, strlen(text), &number) == NUMBER_OK && number >= 1 && number <= MOST);
+    *n = is_count ? (int)number : 0;
+    if (is_count) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, option, NULL, "must be a whole number of at least 1, got '%s'", text);
 }

@@ -20,4 +20,7 @@ struct sweeping_host {
 int sweeping_init(struct sweeping_host *host, struct cli *cli);
 void sweeping_fini(struct sweeping_host *host);
 
+/* Reads the number behind an option, of runs or seeds; *n is 0 if `text` is NULL. Returns 0 or SIM_E_USAGE. */
+int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n);
+
 #endif
