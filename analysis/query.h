@@ -22,7 +22,7 @@ struct query_answer {
     struct query_column *columns;
 };
 
-/* Runs one SELECT with its parameters ?1, ?2, ... bound to `ids`. `what` it is for goes into findings. Returns 0,
+/* Runs one SELECT with its parameters ?1, ?2, ... bound to `ids`. `what` names the purpose in findings. Returns 0,
  * SIM_E_STORE or SIM_E_NOMEM. */
 int query_run(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
               struct arena *arena, struct query_answer *answer, struct diag *diag);

@@ -12,7 +12,7 @@
  * An entry written by another program than the others (--update --only) has a "made_by" of its own. "scenario_hash" is
  * that of the resolved scenario, "inputs" that of the files it names.
  *
- * A scenario is a path relative to the file, or a name of `orrery list scenarios`. A new entry, written by hand, ends
+ * A scenario is a path relative to the file, or a name of `orrery list scenarios`. An entry added manually ends
  * with "tolerances". Patterns of tolerances are those of the shell. Of several matching patterns the last one counts;
  * a scenario's own come after those of all. "2%" is relative to the baseline's value; a number is in the metric's
  * unit. */

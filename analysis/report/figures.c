@@ -28,7 +28,7 @@ static void add(struct curve *curve, double x, double y)
     curve->y[curve->n++] = y;
 }
 
-/* Whether a share is far enough from the previous one kept. */
+/* Whether a share differs enough from the last one kept. */
 static bool is_apart(double y, double before)
 {
     return y - before >= share_step || 1.0 - y <= tail_factor * (1.0 - before);

@@ -28,7 +28,7 @@ const struct report_metric *source_define(const struct report_options *options, 
     return NULL;
 }
 
-/* --- The few that say most --- */
+/* --- Tiles --- */
 
 void metrics_tiles(const struct report_source *source, struct text *html)
 {

@@ -241,7 +241,7 @@ static void add_warnings(const struct run_page *page, const struct verdict_facts
     text_add(html, "</aside>\n");
 }
 
-/* --- Head: the verdict, the numbers that say most, and the warnings --- */
+/* --- Head: the verdict, the most important numbers, and the warnings --- */
 
 static void add_title(const struct run_page *page, struct text *html)
 {

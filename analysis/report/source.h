@@ -34,8 +34,8 @@ struct report_source {
     double end_s, warmup_s; /* NAN: unknown; 0 when there is none */
 };
 
-/* Runs query->sql (NULL: out of memory), which is there to `what`, and sets query->n_rows. Returns 0, SIM_E_STORE or
- * SIM_E_NOMEM. source_each calls `row` for each row instead of keeping them (query.h). */
+/* Runs query->sql (NULL: out of memory) and sets query->n_rows. `what` names the purpose in findings. source_each calls
+ * `row` for each row instead of keeping them (query.h). Return 0, SIM_E_STORE or SIM_E_NOMEM. */
 int source_query(const struct report_source *source, struct page_query *query, const char *what,
                  struct query_answer *answer);
 int source_each(const struct report_source *source, struct page_query *query, const char *what,

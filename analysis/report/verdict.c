@@ -189,7 +189,7 @@ static void say_growth(const struct trend_growth *growth, const struct queue_wor
     text_add(text, "; mean and percentiles of waiting depend on how long the run is. ");
 }
 
-/* Behind what the queue is called. */
+/* Follows the name of the queue. */
 static void say_queue(const struct trend_growth *growth, const struct queue_words *words, struct text *text)
 {
     char left[WORDS_CHARS];

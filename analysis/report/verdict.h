@@ -74,7 +74,7 @@ struct verdict_facts {
 /* Adds the sentences as plain text. */
 void verdict_run(const struct verdict_facts *facts, struct text *text);
 
-/* Whether requests of any service, or jobs, arrived faster than they were served, or too many were left to tell. */
+/* Whether requests of any service, or jobs, arrived faster than they were served, or too many were left. */
 bool verdict_requests_saturate(const struct verdict_facts *facts);
 bool verdict_jobs_saturate(const struct verdict_facts *facts);
 

@@ -35,7 +35,7 @@ static void describe_near(struct sample *sample, const double *near, size_t n)
     }
 }
 
-/* Sorts the distances at both ends, as many as may be far. */
+/* Sorts the farthest distances at both ends. */
 static void sort_ends(double *distances, size_t n)
 {
     if (n <= 2 * DRAWN) {

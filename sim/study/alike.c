@@ -25,7 +25,7 @@ struct comparison {
     struct diag *diag;
 };
 
-/* --- The scenario without what the study varies --- */
+/* --- The scenario without the study's varied keys --- */
 
 static bool is_left_out(const struct json_node *node, const struct json_node *const *left_out, size_t n)
 {
@@ -101,7 +101,7 @@ static bool names_no_file(const char *key, const char *value)
     return false;
 }
 
-/* Values of a run: all of them, and those that may name a file. */
+/* Values of a run, and among them those that may name a file. */
 static int hash_params(const struct comparison *comparison, const struct merge_run *run, char all[HASH_HEX_CHARS],
                        char naming[HASH_HEX_CHARS])
 {

@@ -6,7 +6,7 @@
 #include "sim/study/merge.h"
 #include "sim/study/sweep.h"
 
-/* Compares the runs of all inputs: versions, plug-ins, scenarios (except what the study varies), and input hashes of
+/* Compares the runs of all inputs: versions, plug-ins, scenarios (except the study's varied keys), and input hashes of
  * runs that must have read the same files. Those runs differ in numbers and policies only: any other value may name
  * a file. Returns 0, SIM_E_USAGE, SIM_E_STORE or SIM_E_NOMEM. */
 int alike_check(const struct merge *merge, const struct study *study, struct diag *diag);

@@ -22,7 +22,7 @@ struct bound {
     struct config *config;
     struct scenario scenario;
     struct conform_cache caches; /* evictors only */
-    struct config_variant *variant, plain; /* where the policy under test is named, and what stands there */
+    struct config_variant *variant, plain; /* the policy under test in the scenario, and its value without a guard */
 };
 
 /* How a run differs from the plain one. */
@@ -32,10 +32,10 @@ struct manner {
     int64_t interrupt_at;
 };
 
-/* What a run came to. */
+/* The outcome of a run. */
 struct outcome {
     int code;
-    char finding[DIAG_TEXT_CHARS]; /* of a run that failed */
+    char finding[DIAG_TEXT_CHARS]; /* the first error of a failed run */
     struct conform_watch watch;
     struct guard guard;
 };
@@ -150,7 +150,7 @@ int conform_json(const struct conform_suite *suite, const struct policy *policy,
 
 /* --- One run --- */
 
-/* What the run in the middle of another one needs. */
+/* Context of the run inside another one. */
 struct interruption {
     const struct bound *bound;
     struct outcome *outcome;
@@ -186,7 +186,7 @@ static int run_caches(const struct bound *bound, struct outcome *outcome, struct
     return code == 0 ? conform_watch_end(&outcome->watch) : code;
 }
 
-/* The first finding that is no warning. */
+/* The first error. */
 static void tell_error(const struct diag *diag, struct outcome *outcome)
 {
     for (int i = 0; i < diag->n_items; i++) {
@@ -196,7 +196,7 @@ static void tell_error(const struct diag *diag, struct outcome *outcome)
     }
 }
 
-/* Runs the scenario; `inner` is what the run in its middle comes to, if there is to be one. */
+/* Runs the scenario. `inner` receives the outcome of a run inside it; NULL: there is none. */
 static void run(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct outcome *inner)
 {
     *outcome = (struct outcome){0};
@@ -232,7 +232,7 @@ struct finding {
     int partner;
 };
 
-/* Notes how a check went. Returns `passed`; only the first failure of a scenario is told. */
+/* Notes the result of a check, and the text of the first failure. Returns `passed`. */
 __attribute__((format(printf, 5, 6))) static bool judge(struct finding *finding, enum conform_check check, bool passed,
                                                         double t_s, const char *format, ...)
 {
@@ -253,7 +253,7 @@ __attribute__((format(printf, 5, 6))) static bool judge(struct finding *finding,
     return false;
 }
 
-/* Whether the run came to its end at all. */
+/* Whether the run ended without a failure. */
 static bool judge_end(struct finding *finding, const struct outcome *outcome)
 {
     int code = outcome->code;
@@ -280,7 +280,7 @@ static void judge_rows(struct finding *finding, const struct bound *bound, const
     judge(finding, CONFORM_ROWS, passed, t_s, "%s", text);
 }
 
-/* Whether another run of the same gave the same. */
+/* Whether another run of the scenario gave equal results. */
 static bool judge_same(struct finding *finding, enum conform_check check, const struct outcome *base,
                        const struct outcome *other)
 {
@@ -316,7 +316,7 @@ static void compare_interrupted(struct finding *finding, const struct bound *bou
     outcome_fini(&inner);
 }
 
-/* The second run: also what it leaves behind in memory. */
+/* The second run, and the memory that it leaves allocated. */
 static void compare_again(struct finding *finding, const struct bound *bound, const struct outcome *base)
 {
     long blocks = mem_live_blocks();
@@ -336,7 +336,7 @@ static void compare_all(struct finding *finding, const struct bound *bound, cons
         compare(finding, bound, CONFORM_STABLE, &(struct manner){.ask_twice = true}, base);
 }
 
-/* With one partner: all checks with the first, the shorter list with the others. */
+/* Judges one partner: all checks with the first one, fewer with the others. */
 static void run_partner(struct finding *finding, const struct bound *bound)
 {
     struct outcome base;

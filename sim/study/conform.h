@@ -1,9 +1,9 @@
-/* The conformance suite: what every policy must do in small scenarios that have caught policies before, whatever it
- * decides.
+/* The conformance suite: checks that every policy must pass, whatever it decides, in small scenarios that have caught
+ * policies before.
  *
- * Each scenario runs several times: as it is, once more, with the other event queue, visiting every iteration, with a
- * second run beginning and ending in its middle, with a scheduler that is asked twice. A policy that crashes takes
- * the process with it: who does not trust it, runs a scenario in a process of its own. */
+ * Each scenario runs several times: plainly, again, with the other event queue, visiting every iteration, with a second
+ * run inside the first, and with a scheduler that is called twice. A policy that crashes ends the process: scenarios of
+ * an untrusted policy need processes of their own. */
 #ifndef ORRERY_STUDY_CONFORM_H
 #define ORRERY_STUDY_CONFORM_H
 
@@ -14,18 +14,18 @@
 
 #include <stddef.h>
 
-/* X(enum, column, what it says) */
+/* X(enum, column, meaning) */
 #define CONFORM_CHECKS(X)                                                                                              \
     X(CONFORM_ENDS, "ends", "the run ends: no impossible action, no standstill, no crash")                            \
     X(CONFORM_ROWS, "rows", "every job and request finishes or is rejected, once, and its times fit together")        \
     X(CONFORM_LAWS, "laws", "GPUs, KV blocks and requests are conserved at every event")                              \
-    X(CONFORM_VIEW, "view", "what a policy is shown it leaves as it was")                                             \
+    X(CONFORM_VIEW, "view", "a policy does not change what it is shown")                                             \
     X(CONFORM_REPEATS, "repeats", "a second run gives the same results")                                              \
     X(CONFORM_QUEUE, "queue", "so does the other event queue")                                                        \
     X(CONFORM_STEPS, "steps", "so does visiting every iteration (services)")                                          \
-    X(CONFORM_STATE, "state", "so does a run in the middle of another: nothing is kept outside of the state")         \
-    X(CONFORM_STABLE, "stable", "a scheduler that is asked once more when nobody waits does nothing")               \
-    X(CONFORM_MEMORY, "memory", "what was allocated is freed")
+    X(CONFORM_STATE, "state", "so does a run inside another one: the policy keeps nothing outside of its state")       \
+    X(CONFORM_STABLE, "stable", "a scheduler that is called again while no job waits does nothing")                \
+    X(CONFORM_MEMORY, "memory", "all memory is freed")
 
 enum conform_check {
 #define CONFORM_ENUM(id, name, text) id,
@@ -39,15 +39,15 @@ enum conform_verdict { CONFORM_NOT_CHECKED, CONFORM_PASSED, CONFORM_FAILED };
 /* Holds no pointers, so that it can go through a pipe. */
 struct conform_result {
     unsigned char verdicts[CONFORM_N_CHECKS]; /* enum conform_verdict */
-    /* 0; SIM_E_GATE: some check failed; SIM_E_POLICY: a policy fault; else no verdict could be had */
+    /* 0; SIM_E_GATE: some check failed; SIM_E_POLICY: a policy fault; else there is no verdict */
     int code;
     int partner;       /* index of the built-in policy with which the first one failed; 0 when all passed */
-    double t_s;        /* when it failed, simulated; NAN: unknown */
+    double t_s;        /* simulated time of the failure; NAN: unknown */
     char text[DIAG_TEXT_CHARS]; /* how */
 };
 
 struct conform_suite {
-    struct config_families families; /* that know the policy */
+    struct config_families families; /* including the policy under test */
     const struct catalog *catalog;
     size_t n_settings;
     const char *const *settings; /* "key=value" for the policy's own parameters */
@@ -55,14 +55,12 @@ struct conform_suite {
 
 const char *conform_check_name(enum conform_check check);
 
-/* The scenario with a partner, settings laid over it: what `orrery run` repeats it from. Returns 0 or a negative
- * code. */
+/* The scenario with a partner and the settings, from which `orrery run` repeats it. Returns 0 or a negative code. */
 int conform_json(const struct conform_suite *suite, const struct policy *policy, const struct conform_case *wanted,
                  int partner, struct text *json, struct diag *diag);
 
-/* Runs one scenario with every partner and writes the verdicts. Findings in `diag` come only with a code that is
- * neither 0 nor SIM_E_GATE nor SIM_E_POLICY: the scenario could not be run, for a wrong setting. Returns
- * result->code. */
+/* Runs one scenario with every partner and writes the verdicts. `diag` has findings only when the scenario cannot
+ * run, for example with a wrong setting. Returns result->code. */
 int conform_run(const struct conform_suite *suite, const struct policy *policy, const struct conform_case *wanted,
                 struct conform_result *result, struct diag *diag);
 

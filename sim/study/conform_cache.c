@@ -12,8 +12,8 @@
 struct pattern {
     int64_t capacity;
     uint64_t (*key)(int64_t access);
-    int64_t hold_every, hold_for; /* every so-many-th access is in use until so many accesses later; 0: none is */
-    int64_t drop_every;           /* before every so-many-th access its key is dropped, if nobody uses it; 0: never */
+    int64_t hold_every, hold_for; /* every hold_every-th item is in use for hold_for accesses; 0: none */
+    int64_t drop_every;           /* before every drop_every-th access an unused item of its key is dropped; 0: never */
 };
 
 static uint64_t always_one(int64_t i)
@@ -32,7 +32,7 @@ static uint64_t two_in_turn(int64_t i)
     return (uint64_t)(i % 2);
 }
 
-/* What LRU, FIFO and their kin never find. */
+/* A loop longer than the cache: LRU and FIFO never hit. */
 static uint64_t loop_of_nine(int64_t i)
 {
     return (uint64_t)(i % 9);
@@ -76,7 +76,7 @@ static uint64_t of_twelve(int64_t i)
     return draw(i, 12);
 }
 
-/* Few often, many seldom. */
+/* Few keys often, many keys seldom. */
 static uint64_t skewed(int64_t i)
 {
     uint64_t n = draw(i, 1 << 12);
@@ -121,7 +121,7 @@ const struct config_field conform_cache_fields[] = {
     {.name = "eviction", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = offsetof(struct conform_cache, evictor),
      .family = "eviction", .tag = "policy", .value = "lru", .help = "which block makes room"},
     {.name = "eviction_below", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = offsetof(struct conform_cache, below),
-     .family = "eviction", .tag = "policy", .value = "lru", .help = "the same in the tier below"},
+     .family = "eviction", .tag = "policy", .value = "lru", .help = "evictor of the tier below"},
     {.name = "blocks", .kind = CONFIG_INT, .offset = offsetof(struct conform_cache, capacity), .value = "1", .min = 1,
      .max = -1, .help = "that have room"},
     {0}};
@@ -160,7 +160,7 @@ static int leave_lower(void *context, uint64_t key)
     return emit(context, "evict", key, "below");
 }
 
-/* What the upper cache evicts goes to the lower one. */
+/* Items evicted from the upper cache enter the lower one. */
 static int leave_upper(void *context, uint64_t key)
 {
     struct caches *caches = context;

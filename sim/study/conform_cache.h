@@ -1,6 +1,5 @@
-/* The part of the conformance suite that evictors go through: small caches under access patterns that have caught
- * evictors before, with blocks in use, blocks that are dropped, and a second cache below that takes what the first
- * one evicts. */
+/* The conformance suite of evictors: small caches under access patterns that have caught evictors before, with blocks
+ * in use, dropped blocks, and a second cache that takes the blocks evicted from the first one. */
 #ifndef ORRERY_STUDY_CONFORM_CACHE_H
 #define ORRERY_STUDY_CONFORM_CACHE_H
 
@@ -21,8 +20,8 @@ extern const struct config_field conform_cache_fields[];
 
 void conform_cache_json(const struct conform_case *wanted, const char *policy, const char *partner, struct text *json);
 
-/* Runs it: every eviction of both caches, and whether each access was a hit, is emitted as a decision at as many
- * seconds as accesses went before. Returns 0 or a negative code with a finding. */
+/* Runs a case. Every eviction of both caches, and whether each access hits, is emitted as a decision; its time is one
+ * second per earlier access. Returns 0 or a negative code with a finding. */
 int conform_cache_run(const struct conform_case *wanted, const struct conform_cache *bound, struct sink *sink,
                       struct diag *diag);
 

@@ -240,8 +240,7 @@ struct request_details {
     {.name = title, .n = count,                                                                                        \
      .details = &(const struct request_details){replicas, blocks, cost, arrival ", " prompt ", " output}}
 
-/* Behind the cost, in the same section: the batcher under test has the prompts, one that takes what comes from
- * elsewhere the rest. */
+/* Follows the cost in its section: the batcher under test has the prompts, another one decodes what is handed over. */
 #define ELSEWHERE                                                                                                      \
     ", \"pools\": {\"p\": {\"role\": \"prefill\"}, \"d\": {\"role\": \"decode\", \"replicas\": 2, \"batching\": \"vllm-v1\"}}"
 #define THREE_KINDS                                                                                                    \
@@ -299,7 +298,7 @@ static const struct slot request_slots[] = {
     [CAPPING_SLOT] = {.key = "cluster.power.capping"},
     {0}};
 
-/* Memory of all kinds beyond the GPU, and goals, for policies that know what to do with them. */
+/* All tiers of memory beyond the GPU, and goals, for policies that use them. */
 #define TIERS                                                                                                          \
     ", \"slo_ttft\": \"10s\", \"slo_tpot\": \"1s\", \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, "                       \
     "\"disk\": {\"device\": \"samsung-980-pro\"}, \"csd\": {\"device\": \"instcsd\"}}"

@@ -11,7 +11,7 @@
 struct conform_case {
     const char *name;
     size_t n;             /* jobs, requests or accesses */
-    size_t n_rejected;    /* jobs that must be, whatever the policies */
+    size_t n_rejected;    /* jobs that every policy must reject */
     bool may_reject;      /* some requests may never fit */
     bool large;           /* one partner is enough */
     const void *details;

@@ -78,7 +78,7 @@ static int on_histogram(void *context, const struct histogram_row *row)
     return 0;
 }
 
-/* Metrics come behind the rows that they sum up. */
+/* Metrics follow the rows that they sum up. */
 static int on_metric(void *context, const struct metric_row *row)
 {
     struct conform_watch *watch = context;

@@ -1,5 +1,5 @@
-/* What a conformance run emits, as far as it can be checked and compared: a hash of all results, the decisions one by
- * one, and whether rows make sense. */
+/* The rows of a conformance run, checked and kept for comparison: a hash of all results, every decision, and the first
+ * inconsistent row. */
 #ifndef ORRERY_STUDY_CONFORM_WATCH_H
 #define ORRERY_STUDY_CONFORM_WATCH_H
 
@@ -14,7 +14,7 @@
 struct watched_decision {
     double t_s;
     int64_t subject;
-    uint64_t mark; /* of all that the decision says */
+    uint64_t mark; /* hash of the whole decision */
     char action[16];
 };
 
@@ -25,12 +25,12 @@ struct conform_watch {
     size_t n_decisions, capacity;
     struct watched_decision *decisions;
     size_t n;            /* jobs or requests expected */
-    const bool *grants_others; /* of the guard: whether jobs may hold other GPUs than they asked for */
+    const bool *grants_others; /* of the guard: jobs may hold other GPUs than they requested */
     unsigned char *seen; /* [n] */
     size_t n_rows, n_rejected;
     int64_t gaps, gaps_expected; /* between tokens */
     double finished, gpu_s, preemptions, prompt_tokens, output_tokens; /* sums over the rows, for the metrics */
-    char problem[120];   /* of a row, the first */
+    char problem[120];   /* of the first inconsistent row */
     double problem_s;
 };
 
@@ -38,17 +38,17 @@ struct conform_watch {
 int conform_watch_init(struct conform_watch *watch, size_t n);
 void conform_watch_fini(struct conform_watch *watch); /* also of a zeroed one */
 
-/* Where the rows go; the watch must stay where it is. */
+/* The sink for the rows. The watch must not move. */
 struct sink conform_watch_sink(struct conform_watch *watch);
 
-/* Once all rows are there. Returns 0 or SIM_E_NOMEM. */
+/* Ends the watch after the last row. Returns 0 or SIM_E_NOMEM. */
 int conform_watch_end(struct conform_watch *watch);
 
-/* Whether every job or request was there once, came to its end, and made sense; if not, when and how. */
+/* Whether every job or request has one consistent row and ended; if not, also the time and the reason. */
 bool conform_watch_rows(const struct conform_watch *watch, const struct conform_case *wanted, bool may_reject,
                         double *t_s, char *text, size_t text_bytes);
 
-/* Whether both emitted the same; if not, the first decision that differs. */
+/* Whether both runs emitted equal rows; if not, also the first decision that differs. */
 bool conform_watch_same(const struct conform_watch *a, const struct conform_watch *b, double *t_s, char *text,
                         size_t text_bytes);
 

@@ -46,7 +46,7 @@ static void guarded_fini(void *state)
 
 /* --- Views --- */
 
-/* A kind of view: what of it lies outside of the struct, how its time is known, what must hold in it. */
+/* A kind of view: its data outside of the struct, its time, and its laws. */
 struct view_kind {
     uint64_t (*more)(uint64_t sum, const void *view);
     sim_ns (*now)(const void *view);
@@ -68,7 +68,7 @@ static uint64_t mix(uint64_t sum, const void *bytes, size_t n)
     return sum;
 }
 
-/* Of views whose first member is now_ns. */
+/* The time of views whose first member is now_ns. */
 static sim_ns first_member(const void *view)
 {
     return *(const sim_ns *)view;
@@ -108,7 +108,7 @@ static uint64_t more_of_market(uint64_t sum, const void *shown)
     return mix(sum, view->offers, (size_t)view->n_offers * sizeof *view->offers);
 }
 
-/* As many seconds as accesses went before. */
+/* Caches have no time: one second per earlier access. */
 static sim_ns cache_now(const void *shown)
 {
     const struct cache_view *view = shown;
@@ -153,14 +153,14 @@ static const struct view_kind replica_kind = {.more = more_of_replica, .now = fi
 
 /* --- Calls --- */
 
-/* A call of one of the policy's functions, from its begin to its end. */
+/* A call of one of the policy's functions. */
 struct call {
     struct guard *guard;
     void *state; /* the policy's own */
     const struct view_kind *kind;
     const void *view, *subject; /* shown to the policy; NULL: nothing */
     size_t view_bytes, subject_bytes;
-    uint64_t print; /* of both */
+    uint64_t print; /* fingerprint of both, before the call */
 };
 
 static uint64_t print_of(const struct call *call)
@@ -187,8 +187,8 @@ static void end_call(const struct call *call)
     breach(call->guard, GUARD_VIEW, now, "it changed what it was shown");
 }
 
-/* Every function of every family under watch, with the state of its policy. A function without result returns the void
- * expression of the policy's own. */
+/* Every function of every family under watch, with the state of its policy. A function without result returns the
+ * policy's own void expression. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #define GUARDED(family_struct, need, result, name, parameters, arguments, shown, about)                                \
@@ -213,7 +213,7 @@ static void check_cluster(const struct guarded *guarded, const struct cluster_vi
 {
     struct guard *guard = guarded->guard;
     sim_ns now = view->now_ns;
-    /* on nodes of their own kind jobs may hold shares of GPUs */
+    /* jobs may hold shares of GPUs on nodes of their own type */
     bool limited = view->total_gpus < INT64_MAX && !guard->grants_others && view->nodes == NULL;
     if (view->free_gpus < 0 || (limited && view->free_gpus + guarded->gpus_in_use != view->total_gpus))
         breach(guard, GUARD_LAWS, now,
@@ -259,13 +259,13 @@ static int checked_decide(void *state, const struct cluster_view *view, struct j
     uint64_t running = guarded->running;
     code = ((const struct scheduler *)(const void *)guard->inner)->decide(guarded->inner, view, plan);
     if (guarded->running != running)
-        breach(guard, GUARD_RESTLESS, view->now_ns, "nobody waits, and it preempts running jobs all the same");
+        breach(guard, GUARD_RESTLESS, view->now_ns, "no job waits, and it preempts running jobs");
     return code;
 }
 
 /* --- Evictors --- */
 
-/* An item that is forgotten is there until everybody has been told. */
+/* A forgotten item counts until the policy's function has returned. */
 static int counted_item(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
 {
     struct guarded *guarded = state;

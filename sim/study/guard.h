@@ -1,12 +1,11 @@
-/* A policy under watch. To the world it is the policy itself, but every call goes through checks of what the world
- * shows and of what the policy changes:
+/* A guard stands in for a policy. It forwards every call, and checks the view before and the effects after it:
  *
  *     GPUs are conserved at every change and decision of a scheduler: free + held by running jobs = all, on nodes too
  *     items of a cache are conserved: inserted and not forgotten = cached, acquired and not released = in use
- *     what a policy is shown is afterwards as it was before
- *     a scheduler that is called once more when no job waits does nothing (when `ask_twice`)
+ *     the policy does not change its view
+ *     a scheduler that is called again while no job waits does nothing (when `ask_twice`)
  *
- * A guard can also interrupt a run in the middle of a call, to let another run begin and end there. */
+ * A guard can also interrupt a run in the middle of a call, so that another run begins and ends there. */
 #ifndef ORRERY_STUDY_GUARD_H
 #define ORRERY_STUDY_GUARD_H
 
@@ -21,7 +20,7 @@ enum guard_breach { GUARD_NOTHING, GUARD_LAWS, GUARD_VIEW, GUARD_RESTLESS };
 enum { GUARD_TEXT_CHARS = 160 };
 
 struct guard {
-    struct guard *self; /* what the policy's state finds it by */
+    struct guard *self; /* the policy's state finds the guard through it */
     const struct policy *inner;
     const void *inner_params;
     bool ask_twice; /* only if can_ask_twice */
@@ -31,7 +30,7 @@ struct guard {
     bool can_ask_twice; /* set by guard_lay */
     /* What was seen. */
     int64_t n_calls;          /* of the policy's functions */
-    /* other GPUs than jobs asked for: what jobs hold does not follow from what they ask for */
+    /* jobs may hold other GPUs than they requested */
     bool grants_others;
     enum guard_breach breach; /* the first */
     sim_ns breach_ns;         /* 0 where the view shows no time */
@@ -44,8 +43,8 @@ struct guard {
     } watched;
 };
 
-/* Puts the guard between the world and the policy of a bound scenario: `variant` is where it is named. The guard must
- * outlive the world. The members above "what was seen" may be set afterwards. */
+/* Puts the guard between the world and the policy of a bound scenario: `variant` names that policy. The guard
+ * must outlive the world. The members above "Observations" may be set afterwards. */
 void guard_lay(struct guard *guard, struct config_variant *variant);
 
 #endif

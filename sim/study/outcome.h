@@ -1,4 +1,4 @@
-/* Derives the outcomes of a study from the results of its runs: what a search found at each point, and the points on
+/* Derives the outcomes of a study from the results of its runs: the values that a search found, and the points on
  * the Pareto front of some metrics. */
 #ifndef ORRERY_STUDY_OUTCOME_H
 #define ORRERY_STUDY_OUTCOME_H

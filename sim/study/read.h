@@ -43,7 +43,7 @@ const char *read_setting_value(struct config_reading *reading, const struct json
 /* Whether a text, as the value behind --set, is JSON. */
 bool read_is_json(struct arena *arena, const char *text);
 
-/* --- Keys within keys: "a.b" is within "a". What is set under the one meets what is set under the other. --- */
+/* --- Keys within keys: "a.b" is within "a". Settings of both affect each other. --- */
 
 /* Whether the text is a key for --set: names between dots, none of them empty. */
 bool nest_is_key(const char *key);

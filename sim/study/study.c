@@ -443,7 +443,7 @@ int study_lay(struct study *study, const struct study_overlay *overlay, struct a
 
 /* --- Runs --- */
 
-/* A variant replaces what the scenario has there. */
+/* A variant replaces the scenario's value. */
 static int add_value(const struct study *study, struct study_run *run, struct study_setting *settings,
                      struct run_param param, const char *where, struct arena *arena)
 {

@@ -1,4 +1,4 @@
-/* A study: one scenario, what is varied about it, and under which seeds. Read from JSON:
+/* A study: a scenario, the axes along which it varies, and the seeds. Read from JSON:
  *
  *   { "name": "routing", "question": "Which router keeps TTFT low near saturation?",
  *     "scenario": "quickstart.json",                  // relative to the study, or of `orrery list scenarios`
@@ -62,7 +62,7 @@ struct study_run {
     size_t n_settings;
     const struct study_setting *settings; /* [n_settings] */
     size_t n_params;
-    const struct run_param *params; /* the point's values: what the axes vary */
+    const struct run_param *params; /* the point's values on the axes */
 };
 
 /* Reads and checks a study. Returns 0 or a negative code with findings. */

@@ -393,7 +393,7 @@ int sweep(const struct study *study, const struct sweep_options *options, const 
     return code;
 }
 
-/* --- Merging what several machines have done --- */
+/* --- Merging results of several machines --- */
 
 static int read_definition(const struct database *input, struct arena *arena, struct study *study, struct diag *diag)
 {

@@ -39,7 +39,7 @@ struct crew {
     struct common *common;
     size_t n_workers;
     pid_t parent;
-    struct pollfd *ends; /* a pipe per worker that nobody writes to: its end shows that the worker has ended */
+    struct pollfd *ends; /* a pipe per worker, without data: it closes when the worker ends */
     size_t *crashed; /* runs that killed their workers, with the cause */
     int *deaths;
     size_t n_crashed;

@@ -250,7 +250,7 @@ TEST(faults_of_schedulers_are_caught)
     catch_scheduler(forgets_memory, busy, CONFORM_MEMORY, SIM_E_GATE, "blocks are never freed");
     CHECK(n_forgotten > 1 && n_forgotten <= 64);
     while (n_forgotten > 0) mem_free(forgotten[--n_forgotten]);
-    catch_scheduler(is_restless, "one job, one GPU", CONFORM_STABLE, SIM_E_GATE, "nobody waits");
+    catch_scheduler(is_restless, "one job, one GPU", CONFORM_STABLE, SIM_E_GATE, "no job waits");
 }
 
 TEST(state_outside_of_the_state_is_caught)

@@ -177,7 +177,7 @@ static const struct known llms[] = {
     {NULL, NULL},
 };
 
-/* Our name of what a field calls theirs; NULL without one. */
+/* The catalog's name for the name in a field; NULL: unknown. */
 static const char *find(const struct sheet *sheet, int column, const struct known *known)
 {
     while (known->theirs != NULL && !sheet_text_is(sheet, column, known->theirs)) known++;

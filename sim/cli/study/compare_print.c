@@ -16,7 +16,7 @@ static const char *direction_name(enum compare_direction direction)
     return names[direction];
 }
 
-/* Tables for people omit what did not move, and show changes without an interval in a table of their own. */
+/* Text tables omit unmoved metrics, and show changes without an interval in a table of their own. */
 enum part { PART_ESTIMATED, PART_SINGLE, PART_UNMOVED };
 
 static enum part part_of(const struct compare_row *row)
@@ -37,7 +37,7 @@ static bool is_shown(const struct compare_print *print, const struct compare_row
 
 /* --- Cells --- */
 
-/* Four digits: a table of differences is read, not calculated with. */
+/* Four digits. */
 static const char *show(double value, char cell[CELL_CHARS])
 {
     if (isnan(value)) return "-";
@@ -117,7 +117,7 @@ static void add_row(struct answer_table *table, const struct compare_row *row)
     table_text(table, show_verdict(row, cell));
 }
 
-/* --- What the rows amount to --- */
+/* --- Totals --- */
 
 static size_t count_verdicts(const struct comparison *comparison, enum compare_verdict verdict)
 {

@@ -30,7 +30,7 @@ static const struct option conform_options[] = {
     {0}};
 #undef AT
 
-/* For the runs of one scenario: hundreds of times what the slowest built-in policy takes. */
+/* Limit of the runs of one scenario: hundreds of times the time of the slowest built-in policy. */
 enum { LIMIT_S = 60, MAX_LIMIT_S = 86400 };
 
 enum { MAX_POLICIES = 64 };
@@ -46,11 +46,11 @@ struct conforming {
     struct json_writer json;
     struct text text;
     struct conform_patience patience;
-    size_t n_skipped; /* scenarios of this policy that were not run, after one with no end */
+    size_t n_skipped; /* scenarios of this policy not run, after one that did not end */
     int code;         /* the worst so far */
 };
 
-/* A policy fault says more than a check that failed. */
+/* A policy fault outweighs a failed check. */
 static void note_code(struct conforming *all, int code)
 {
     if (code == SIM_E_POLICY || all->code == 0) all->code = code;
@@ -97,7 +97,7 @@ static void write_case(struct json_writer *json, const struct conform_case *want
     json_write_close(json, '}');
 }
 
-/* DIR/scheduler-smallest-area-all-at-once.json; the scenario's name in small letters, whatever is none as '-'. */
+/* DIR/scheduler-smallest-area-all-at-once.json; blanks and commas become '-'. */
 static const char *case_path(struct conforming *all, const struct policy *policy, const struct conform_case *wanted)
 {
     char *path = arena_printf(&all->arena, "%s/%s-%s-%s.json", all->options->keep, policy_family_name(policy->family),
@@ -108,7 +108,7 @@ static const char *case_path(struct conforming *all, const struct policy *policy
     return path;
 }
 
-/* Writes the scenario that failed, and says how to repeat it. Evictors are tried on caches alone: there is none. */
+/* Writes the failed scenario, and prints how to repeat it. Evictors have no scenario. */
 static int keep_case(struct conforming *all, const struct policy *policy, const struct conform_case *wanted,
                      const struct conform_result *result)
 {
@@ -234,7 +234,7 @@ static int fail_unknown(struct cli *cli, const char *name, const char *const *na
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "no policy '%s'", name);
 }
 
-/* All policies of this name, in whatever family, built-in and of plug-ins. */
+/* All policies of this name, of any family, built-in and of plug-ins. */
 static int conform_named(struct conforming *all, const char *name)
 {
     const char *names[4 * MAX_POLICIES];

@@ -14,14 +14,14 @@
 
 enum { GRACE_S = 10 }; /* after which a child ends without its parent, which may have died */
 
-/* What the child tells: the verdicts, and the first finding if there are none. */
+/* The child's report: the verdicts, or the first finding if there are none. */
 struct report {
     struct conform_result result;
     struct diag_item finding;
     bool has_finding;
 };
 
-/* Signals that end a process end it: a debugger's or sanitizer's handler would tell it at length. */
+/* Sets the limits, and the default signal handlers: those of a debugger or sanitizer would print a report. */
 static void die_plainly(int limit_s)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
@@ -59,7 +59,7 @@ static bool read_all(int from, void *bytes, size_t n)
 static void run_as_child(const struct conform_suite *suite, const struct policy *policy,
                          const struct conform_case *wanted, int limit_s, int to)
 {
-    setpgid(0, 0); /* so that whatever it starts can be ended with it */
+    setpgid(0, 0); /* processes that it starts are ended with it */
     die_plainly(limit_s);
     struct diag diag;
     struct report report;
@@ -114,7 +114,7 @@ static bool is_interrupted(const struct conform_patience *patience)
     return patience->interrupt != NULL && *patience->interrupt != 0;
 }
 
-/* Waits for a report, or the end of who would write it. False: patience has ended. */
+/* Waits for a report or for the end of the child. False when the limit has passed or the wait is interrupted. */
 static bool wait_for_report(int from, const struct conform_patience *patience)
 {
     struct pollfd end = {.fd = from, .events = POLLIN};
@@ -140,13 +140,13 @@ static int fail_system(struct diag *diag, const char *what)
     return diag_error(diag, SIM_E_IO, NULL, NULL, "cannot %s: %s", what, strerror(errno));
 }
 
-/* Sees the child to its end. */
+/* Waits for the child's report, ends its processes, and writes the verdict. */
 static int attend(pid_t child, int from, const struct conform_patience *patience, struct conform_result *result,
                   bool *hangs, struct diag *diag)
 {
     int status;
     struct report report;
-    setpgid(child, child); /* whichever of the two comes first */
+    setpgid(child, child); /* parent or child, whichever runs first */
     bool in_time = wait_for_report(from, patience);
     bool reported = in_time && read_all(from, &report, sizeof report);
     if (!in_time) kill(-child, SIGKILL);

@@ -1,5 +1,5 @@
 /* One scenario of the conformance suite in a process of its own, so that a policy that crashes, never returns or
- * breaks a law of the world takes nothing else with it. */
+ * breaks a law of the world ends that process only. */
 #ifndef ORRERY_CLI_STUDY_CONFORM_CHILD_H
 #define ORRERY_CLI_STUDY_CONFORM_CHILD_H
 
@@ -7,16 +7,15 @@
 
 #include <signal.h>
 
-/* How long the runs of one scenario may take, by the clock on the wall as by processor time; what ends the wait
- * before. */
+/* The limit of the runs of one scenario, in wall-clock and in processor time, and a flag that ends the wait early. */
 struct conform_patience {
     int limit_s;
     const volatile sig_atomic_t *interrupt; /* may be NULL */
 };
 
-/* As conform_run, but these are verdicts, too, all of them policy faults: a crash, no end within the limit, another
- * process left behind. For the last two *hangs is set: their like in the next scenario is not worth the wait. All
- * processes are gone. Returns SIM_E_INTERRUPTED without a verdict. */
+/* As conform_run, with further policy faults: a crash, no end within the limit, a process left behind. The last two
+ * set *hangs, since the next scenario would take as long. All processes have ended on return. Returns SIM_E_INTERRUPTED
+ * without a verdict. */
 int conform_child_run(const struct conform_suite *suite, const struct policy *policy, const struct conform_case *wanted,
                       const struct conform_patience *patience, struct conform_result *result, bool *hangs,
                       struct diag *diag);

@@ -9,7 +9,7 @@
 
 enum { MAX_KEYS = 8, MAX_METRICS = 6, MAX_SHOWN_ROWS = 200 };
 
-/* Shown if the study names none: those of these metrics that the runs have. */
+/* Metrics shown, where the runs have them, if the study names none. */
 static const char *const usual_metrics[] = {"request.ttft_s.p99", "request.tpot_s.p99", "request.finished",
                                             "job.jct_s.mean",     "job.finished",       "cluster.gpu_util"};
 enum { N_USUAL = sizeof usual_metrics / sizeof *usual_metrics };
