@@ -166,9 +166,7 @@ void comparison_fini(struct comparison *comparison)
     *comparison = (struct comparison){0};
 }
 
-/* --- What the parts share --- */
-
-/* --- Growing lists in an arena: by doubling --- */
+/* --- Lists that grow in an arena by doubling --- */
 
 static void *grown(struct arena *arena, const void *old, size_t n, size_t *capacity, size_t each)
 {

@@ -147,13 +147,6 @@ static double changed_value(const struct grouping *grouping, size_t pair, size_t
     return base_value(grouping, grouping->n + pair, metric);
 }
 
-static double mean_of(const double *values, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += values[i];
-    return n > 0 ? sum / (double)n : (double)NAN;
-}
-
 /* Sets the means over the first n of grouping->base and ->changed. Returns how many pairs differ. */
 static size_t describe(struct grouping *grouping, size_t n, struct compare_row *row)
 {
@@ -164,9 +157,9 @@ static size_t describe(struct grouping *grouping, size_t n, struct compare_row *
         n_moved += delta < 0 || delta > 0;
     }
     row->n = n;
-    row->base = mean_of(grouping->base, n);
-    row->changed = mean_of(grouping->changed, n);
-    row->delta.mean = mean_of(grouping->delta, n);
+    row->base = stats_mean(grouping->base, n);
+    row->changed = stats_mean(grouping->changed, n);
+    row->delta.mean = stats_mean(grouping->delta, n);
     if (row->direction != COMPARE_NEUTRAL && n > 0) row->worse_frac = (double)n_worse / (double)n;
     if (n == 0) row->note = "no pair of runs has it";
     if (n > 0 && n_moved == 0) row->delta = (struct interval){0, 0, 0};
@@ -261,8 +254,8 @@ static int add_welch_row(struct grouping *grouping, size_t metric, size_t n_base
     }
     row->method = COMPARE_WELCH;
     row->n = n < m ? n : m;
-    row->base = mean_of(grouping->base, n);
-    row->changed = mean_of(grouping->changed, m);
+    row->base = stats_mean(grouping->base, n);
+    row->changed = stats_mean(grouping->changed, m);
     row->delta = stats_welch_interval(grouping->base, n, grouping->changed, m, grouping->work->options->level, &row->p);
     if (isnan(row->delta.low)) row->note = "fewer than two runs have it";
     return 0;

@@ -19,13 +19,6 @@ struct pair_work {
     double most_correlated; /* highest lag-1 autocorrelation of the differences, of all series */
 };
 
-static double mean_of(const double *values, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += values[i];
-    return n > 0 ? sum / (double)n : (double)NAN;
-}
-
 static double quantile_of(const struct series *series, const double *values, double q)
 {
     if (series->n == 0) return (double)NAN;
@@ -33,11 +26,11 @@ static double quantile_of(const struct series *series, const double *values, dou
     return stats_select_quantile(series->scratch, series->n, q);
 }
 
-/* NAN: the mean. */
+/* Values of both runs: quantiles, or means if q is NAN. */
 static void fill_values(const struct series *series, double q, struct compare_row *row)
 {
-    row->base = isnan(q) ? mean_of(series->base, series->n) : quantile_of(series, series->base, q);
-    row->changed = isnan(q) ? mean_of(series->changed, series->n) : quantile_of(series, series->changed, q);
+    row->base = isnan(q) ? stats_mean(series->base, series->n) : quantile_of(series, series->base, q);
+    row->changed = isnan(q) ? stats_mean(series->changed, series->n) : quantile_of(series, series->changed, q);
 }
 
 /* --- Series --- */
@@ -76,7 +69,7 @@ static bool is_unmoved(const struct series *series)
     return true;
 }
 
-/* --- Estimates: over requests as if they had nothing to do with each other --- */
+/* --- Estimates over requests, which are taken as independent --- */
 
 static int estimate_mean(const struct compare_options *options, const struct series *series, struct compare_row *row)
 {
@@ -125,7 +118,7 @@ static int estimate(struct compare_work *work, const struct series *series, doub
     return isnan(q) ? estimate_mean(work->options, series, row) : estimate_quantile(work->options, series, q, row);
 }
 
-/* The values shown are those of the pairs that the interval is over. */
+/* Adds a row whose values are over the pairs of its interval. */
 static int add_estimated(struct pair_work *pair, size_t metric, double q)
 {
     const struct metric_set *set = &pair->work->metrics;
@@ -242,7 +235,7 @@ static int add_worst(struct pair_work *pair)
     return 0;
 }
 
-/* --- What is to be said about it --- */
+/* --- Remarks --- */
 
 static int remark_rows(struct compare_work *work, const struct paired *paired)
 {
@@ -359,6 +352,8 @@ int compare_pair(struct compare_work *work, const struct compare_run *base, cons
 
 enum { BATCHES = 20, ENOUGH = 150, ENOUGH_BEYOND = 25 };
 
+/* --- The steady state --- */
+
 struct series steady_part(const struct series *all)
 {
     const size_t base = stats_mser5(all->base, all->n), changed = stats_mser5(all->changed, all->n);
@@ -379,7 +374,7 @@ static int count_independent(const double *values, size_t n, double *independent
     return code;
 }
 
-/* As above, for the indicator of a value being beyond the quantile. */
+/* As count_independent, for the indicator of a value beyond the quantile. */
 static int count_independent_beyond(const struct series *steady, const double *values, double q, double *independent)
 {
     memcpy(steady->scratch, values, steady->n * sizeof *values);

@@ -12,17 +12,10 @@ static bool is_pair(const double *measured, const double *simulated, size_t i)
     return !isnan(measured[i]) && !isnan(simulated[i]);
 }
 
-static double mean(const double *values, size_t n)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += values[i];
-    return n > 0 ? sum / (double)n : (double)NAN;
-}
-
 /* The statistics of one side; reorders the values. */
 static void describe(double *values, size_t n, double described[REPLAY_STATISTICS])
 {
-    described[0] = mean(values, n);
+    described[0] = stats_mean(values, n);
     described[1] = stats_select_quantile(values, n, 0.50);
     described[2] = stats_select_quantile(values, n, 0.90);
     described[3] = stats_select_quantile(values, n, 0.99);

@@ -98,6 +98,13 @@ static double two_sided_p(double mean, double error, double degrees)
     return mean == 0 ? 1 : 0;
 }
 
+double stats_mean(const double *values, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += values[i];
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
 struct interval stats_mean_interval(const double *values, size_t n, double level)
 {
     if (n == 0) return unknown((double)NAN);

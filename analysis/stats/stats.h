@@ -11,6 +11,9 @@ struct interval {
     double mean, low, high; /* mean: the estimate, also of a quantile; NAN: too few values */
 };
 
+/* NAN for n = 0. */
+double stats_mean(const double *values, size_t n);
+
 /* Student's t interval of the mean of n independent values, at `level` (0.95); low and high are NAN for n < 2. */
 struct interval stats_mean_interval(const double *values, size_t n, double level);
 

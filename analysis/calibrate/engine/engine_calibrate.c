@@ -215,7 +215,7 @@ int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *c
     return code == 0 ? describe(calibration, arena, diag) : code;
 }
 
-/* --- The file --- */
+/* --- The preset's file --- */
 
 enum { DIGITS = 4 };
 

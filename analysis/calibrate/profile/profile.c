@@ -229,6 +229,8 @@ int profile_join(const struct profile *profiles, size_t n, struct arena *arena, 
 
 enum { GPUS_PER_NODE = 8, MAX_TENSOR = 1024 };
 
+/* --- LLMs --- */
+
 static bool is_word_char(char c)
 {
     return isalnum((unsigned char)c) != 0;
