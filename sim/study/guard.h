@@ -28,7 +28,7 @@ struct guard {
     void (*interrupt)(void *context);
     void *context;
     bool can_ask_twice; /* set by guard_lay */
-    /* What was seen. */
+    /* Observations. */
     int64_t n_calls;          /* of the policy's functions */
     /* jobs may hold other GPUs than they requested */
     bool grants_others;
@@ -44,7 +44,7 @@ struct guard {
 };
 
 /* Puts the guard between the world and the policy of a bound scenario: `variant` names that policy. The guard
- * must outlive the world. The members above "Observations" may be set afterwards. */
+ * must outlive the world. ask_twice and the members of the interruption may be set afterwards. */
 void guard_lay(struct guard *guard, struct config_variant *variant);
 
 #endif
