@@ -47,8 +47,8 @@ static struct checkpoint_time overlapped(double held_s, double saved_s, double o
     return (struct checkpoint_time){.stall_s = stall_s, .flush_s = saved_s - stall_s};
 }
 
-/* The buffer is filled at one rate and drained at the other: the last byte is copied when there is room for it. A save
- * cannot begin before the one before it has left. */
+/* The buffer is filled at one rate and drained at another: the last byte is copied once there is room for it. A save
+ * begins after the previous one has left the buffer. */
 static struct checkpoint_time datastates(const struct checkpoint_save *save, double interval_s)
 {
     const double written_s = save->bytes / save->write_bytes_per_s;

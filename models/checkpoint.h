@@ -3,7 +3,7 @@
  * A job alternates between an interval of work and a stall of `stall_s` that saves its state. A checkpoint is valid
  * `flush_s` after the stall; until then a failure falls back to the one before. After a failure the job restarts from
  * its latest valid checkpoint within `restart_s`; a failure meanwhile starts the restart over. With exponential
- * failures, mean `mtbf_s` apart, a useful interval t takes in the mean (renewal at each failure)
+ * failures, mean `mtbf_s` apart, the mean wall time of a useful interval t is (renewal at each failure)
  *
  *     wall(t) = M e^((restart + flush)/M) (e^((t + stall)/M) - 1)
  *
@@ -13,7 +13,7 @@
  * The time of a save in three designs: with torch.save all GPUs wait until all is written (synchronous); FastPersist
  * (Wang et al., 2024, arXiv:2406.13768): each data-parallel rank writes a slice of its own, under the next step's
  * forward and backward pass; DataStates-LLM (Maurya et al., HPDC 2024): state that does not change in these passes is
- * copied to pinned host memory meanwhile, and written to storage later.
+ * copied to pinned host memory meanwhile and written to storage later.
  *
  * Leaves out contention with the job's own traffic, and reading the checkpoint back: that is the caller's restart_s. */
 #ifndef ORRERY_MODELS_CHECKPOINT_H
@@ -29,8 +29,8 @@ struct checkpoint_cost {
 double checkpoint_wall_s(const struct checkpoint_cost *cost, double useful_s);
 double checkpoint_efficiency(const struct checkpoint_cost *cost, double useful_s);
 
-/* Intervals of work between two saves: sqrt(2 C M); Daly's, with higher orders (M where C >= 2 M); and the one of the
- * highest efficiency, to rounding. All depend on stall_s and mtbf_s alone, and are INFINITY where nothing fails. */
+/* Intervals of work between two saves: sqrt(2 C M); Daly's, with higher orders (M if C >= 2 M); and the one of highest
+ * efficiency, to rounding. All depend on stall_s and mtbf_s alone, and are INFINITY if the job never fails. */
 double checkpoint_young_s(const struct checkpoint_cost *cost);
 double checkpoint_daly_s(const struct checkpoint_cost *cost);
 double checkpoint_optimum_s(const struct checkpoint_cost *cost);
@@ -47,7 +47,7 @@ struct checkpoint_save {
     double write_bytes_per_s;  /* all writers together */
     double copy_bytes_per_s;   /* datastates: from GPUs to their hosts, all together */
     double buffer_bytes;       /* datastates: pinned memory, all hosts together */
-    double overlap_s;          /* fastpersist, datastates: forward and backward pass of a step: state does not change */
+    double overlap_s;          /* fastpersist, datastates: forward and backward pass, without change of state */
 };
 
 struct checkpoint_time {

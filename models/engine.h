@@ -4,9 +4,9 @@
  *     launch = layers layer_launch_s, or 0 when the batch replays a captured CUDA graph
  *
  * A host that launches kernels one by one runs ahead of a slow GPU and limits a fast one: the slower of both counts.
- * Scheduling, preparing inputs, talking to the workers of the other GPUs and sampling wait for the GPU and come on top.
- * Left out: a host that schedules the next iteration while the GPU works shows as a small iteration_s, not as a law of
- * its own; stalls of the memory allocator (see configs/engines/vllm-0.2.json). */
+ * Scheduling, preparing inputs, messages to the workers of the other GPUs and sampling wait for the GPU and are added.
+ * Left out: a host that schedules the next iteration while the GPU works shows as a small iteration_s, not as a model
+ * of its own; stalls of the memory allocator (see configs/engines/vllm-0.2.json). */
 #ifndef ORRERY_MODELS_ENGINE_H
 #define ORRERY_MODELS_ENGINE_H
 
@@ -23,7 +23,7 @@ struct engine_params {
     int64_t graph_tokens;  /* batches of at most this many tokens, prompts included, replay a CUDA graph; 0: none */
 };
 
-/* Seconds of an iteration of `layers` layers (of one pipeline stage) along a run, of which the GPU takes `gpu`. */
+/* Seconds of an iteration of `layers` layers (of one pipeline stage) along a run whose GPU time is `gpu`. */
 static inline struct piece engine_iteration(const struct engine_params *params, double layers,
                                             const struct iteration_work *work, struct piece gpu)
 {

@@ -24,7 +24,7 @@ struct lifetime {
     double shape;  /* of Weibull and lognormal: > 0 */
 };
 
-/* The lognormal law with this mean and this median; shape 0, so no spread, unless mean > median > 0. */
+/* The lognormal distribution with this mean and median; shape 0, without spread, unless mean > median > 0. */
 struct lifetime lifetime_lognormal(double mean_s, double median_s);
 
 /* Probability of failing within `t_s` >= 0, and the time by which a share 0 < frac < 1 has failed. */

@@ -18,7 +18,7 @@ struct frag_task {
     double popularity_frac;
     int32_t gpus, gpu_milli; /* gpus 0: none; gpu_milli of each, in 1/1000 */
     int64_t cpu_milli;
-    uint64_t gpu_models;     /* bits of the models that it runs on */
+    uint64_t gpu_models;     /* bits of the GPU models that it runs on */
 };
 
 /* Free resources of a node. */
@@ -31,10 +31,9 @@ struct frag_node {
 /* F_n, in 1/1000 of a GPU. */
 double fragmentation_milli(const struct frag_node *node, const struct frag_task *tasks, int32_t n_tasks);
 
-/* The tasks that the measure goes by: the most popular kinds of `counts` (popularity_frac: any number in proportion),
- * until they make up `cover_frac` of all, with popularities that add up to 1; of equally popular ones those with more
- * CPU, then larger shares, more GPUs, higher models go first. Sorts `tasks` in place and returns how many of them
- * count. */
+/* Selects the typical tasks: the most popular of `tasks` (popularity_frac: any number in proportion) until they make up
+ * `cover_frac` of all, with popularities that sum to 1. Among equally popular ones those with more CPU, then larger
+ * shares, more GPUs, higher models go first. Sorts `tasks` in place. Returns the number of typical tasks. */
 int32_t fragmentation_typical(struct frag_task *tasks, int32_t n_tasks, double cover_frac);
 
 #endif

@@ -31,7 +31,7 @@ double gittins_index(const struct gittins *gittins, double attained, double quan
     return (double)(to - from) / (ending + going_on);
 }
 
-/* Service that all get until the first i have ended: each its size, or as much as the i-th. */
+/* Total service until the first i jobs have ended: each its size, or the size of the i-th. */
 static double service_until(const struct gittins *gittins, size_t i)
 {
     return i == 0 ? 0 : gittins->sums[i] + (double)(gittins->n - i) * gittins->sizes[i - 1];

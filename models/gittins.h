@@ -3,12 +3,12 @@
  *
  *     index(a) = P(S - a <= D | S > a) / E[min(S - a, D) | S > a]
  *
- * the probability of ending within a quantum D of service, over the mean service that this takes. Tiresias takes one
- * quantum for all (Gu et al., NSDI 2019); Gittins' own index is that of the best quantum, and serving the highest one
- * minimises the mean response time of jobs on one server that know no more (Gittins 1979; Aalto, Ayesta and Righter
- * 2009).
+ * the probability of ending within a quantum D of service, over the mean service until then. Tiresias uses one quantum
+ * for all (Gu et al., NSDI 2019). Gittins' own index is that of the best quantum; serving the job with the highest
+ * index minimises the mean response time on one server if nothing more is known (Gittins 1979; Aalto, Ayesta and
+ * Righter 2009).
  *
- * Leaves out the sizes between and beyond those listed: at the last one and beyond the index is 0. */
+ * Leaves out sizes between and beyond those listed: from the last one on the index is 0. */
 #ifndef ORRERY_MODELS_GITTINS_H
 #define ORRERY_MODELS_GITTINS_H
 
@@ -36,13 +36,13 @@ struct gittins_quantum {
     size_t end;
 };
 
-/* Fills best[0 .. n]: best[0] where nothing has been attained, best[i] where the i-th size has: of equal ones the last
- * counts. A longer quantum is better as long as what it adds has a higher index alone. O(n). */
+/* Fills best[0 .. n]: best[0] for no attained service, best[i] for the i-th size (of equal sizes the last). A longer
+ * quantum is better while its additional part alone has a higher index. O(n). */
 void gittins_best(const struct gittins *gittins, struct gittins_quantum *best);
 
-/* What Tiresias' released simulator takes for the index, in millionths and rounded as there: the index at the next size
- * less 1, with the sizes themselves in E for what is left of them, E in whole units, and without the last one among
- * those that end. Of a quantum of at least 1; 0 where E is. */
+/* The index as Tiresias' released simulator computes it, in millionths and rounded as there: at the next size less 1,
+ * with the whole sizes in E instead of the rest, E in whole units, and the last size not among those that end. The
+ * quantum is at least 1; 0 if E is 0. */
 double gittins_index_released(const struct gittins *gittins, double attained, double quantum);
 
 #endif

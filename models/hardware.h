@@ -26,14 +26,14 @@ enum number_format {
     FORMAT_COUNT
 };
 
-/* How the GPUs of a node reach each other besides PCIe: bridged pairs; a cube mesh, where a GPU has as many links along
- * each edge of a hypercube; a switch that gives every pair the full bandwidth. */
+/* How the GPUs of a node reach each other besides PCIe: bridged pairs; a cube mesh with equally many links along each
+ * edge of a hypercube; a switch that gives every pair the full bandwidth. */
 enum gpu_fabric { FABRIC_NONE, FABRIC_BRIDGE, FABRIC_MESH, FABRIC_SWITCH };
 
 struct gpu_spec {
     const char *name, *architecture;
     double peak_flop_per_s[FORMAT_COUNT]; /* 0 or NAN: none; integer operations count as FLOP */
-    double memory_bytes;                  /* what nvidia-smi reports as total; the driver keeps some of it */
+    double memory_bytes;                  /* total reported by nvidia-smi, including the driver's part */
     double memory_bytes_per_s, l2_bytes;
     int64_t sm_count;
     double boost_hz, base_hz; /* SM clock; base NAN where unknown */
@@ -52,12 +52,12 @@ double number_format_bytes(enum number_format format);
  * bf16 in fp16, fp16 in fp32. */
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
 
-/* What each of `gpus` GPUs of one node, placed side by side, sends to the others together, per direction: over NVLink
- * as long as it connects them all, else PCIe. In a mesh only the links inside the group count: a third between 2 of 8
+/* Rate at which each of `gpus` adjacent GPUs of one node sends to all others together, per direction: over NVLink if it
+ * connects them all, else PCIe. In a mesh only the links inside the group count: a third between 2 of 8
  * GPUs, two thirds among 4 (NVIDIA DGX-1 with Tesla V100 system architecture, hybrid cube mesh). */
 double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
 
-/* What one of `gpus` such GPUs sends to one other, per direction. */
+/* Rate at which one of `gpus` such GPUs sends to one other, per direction. */
 double gpu_pair_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
 
 /* Whether the switch between `gpus` GPUs of one node adds floating-point numbers itself (NVLink SHARP). Such switches

@@ -17,8 +17,8 @@
     {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.83, 0.2, 1.2},                                  \
     {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 2.5, 0.5, 20.0},                       \
     {"prologue_k", "filling and draining a tile's pipeline, as extra k", PLAIN, 60.0, 1.0, 1000.0},                    \
-    {"tile_loss", "what small tiles lose to loading their edges", PLAIN, 8.0, 0.01, 100.0},                            \
-    {"wave_quantisation", "how hard waves of tiles quantise", PLAIN, 0.3, 0.01, 1.0},                                  \
+    {"tile_loss", "loss of small tiles by loading their edges", PLAIN, 8.0, 0.01, 100.0},                            \
+    {"wave_quantisation", "strength of the quantisation of tiles into waves", PLAIN, 0.3, 0.01, 1.0},                                  \
     {"split_cost", "reduction after split-K, in passes over partial sums", PLAIN, 2.0, 0.1, 100.0}
 
 static const struct kernel_param gemm_table[] = {GEMM_PARAMS(4e-6)};
@@ -33,14 +33,14 @@ static const struct kernel_param prefill_table[] = {
     {"start", "launch, ramp and drain of a kernel", SECONDS, 7e-6, 1e-6, 1e-3},
     {"compute_efficiency", "share of the peak", PLAIN, 0.6, 0.05, 1.2},
     {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.5, 0.05, 1.2},
-    {"edge_tiles", "extra tiles that each row of them costs", PLAIN, 2.0, 1e-3, 30.0},
+    {"edge_tiles", "extra tiles of each row of tiles", PLAIN, 2.0, 1e-3, 30.0},
     {"path_softness", "exponent of the soft maximum of average and longest thread block", PLAIN, 1.5, 0.3, 20.0},
-    {"lone_speed", "of a thread block alone, in that of many at once", PLAIN, 1.0, 0.1, 5.0},
+    {"lone_speed", "speed of a lone thread block, relative to many at once", PLAIN, 1.0, 0.1, 5.0},
     {"write_passes", "times that new keys and values cross the memory to get into the cache", PLAIN, 4.0, 1.0, 10.0},
-    {"decode_tile", "a tile of a sequence that decodes among prompts, in a tile of theirs", LATE, 1.0, 0.05, 10.0},
-    {"decode_edge_tiles", "extra tiles that each of them costs", LATE, 2.0, 1e-3, 30.0},
-    {"empty_time", "a thread block that finds nothing to do", LATE_SECONDS, 2e-7, 1e-9, 1e-5},
-    {"decode_straggle", "what the longest of them holds up, in its tiles beyond the mean", LATE, 0.5, 1e-3, 5.0},
+    {"decode_tile", "time of a tile of a sequence that decodes beside prompts, relative to a prompt's tile", LATE, 1.0, 0.05, 10.0},
+    {"decode_edge_tiles", "extra tiles of each such sequence", LATE, 2.0, 1e-3, 30.0},
+    {"empty_time", "time of a thread block without work", LATE_SECONDS, 2e-7, 1e-9, 1e-5},
+    {"decode_straggle", "delay by the longest such sequence, in its tiles beyond the mean", LATE, 0.5, 1e-3, 5.0},
     {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const prefill_axes[] = {"sequences", "tokens",    "past",      "q_heads", "kv_heads",
@@ -52,12 +52,12 @@ static const struct kernel_param decode_table[] = {
     {"stream_efficiency", "share of an SM's part of the bandwidth that one thread block uses", PLAIN, 1.2, 0.05, 10.0},
     {"unit_time", "a thread block's pass over its part of a sequence", SECONDS, 1.5e-6, 1e-8, 1e-4},
     {"combine_time", "joining the parts of split sequences", SECONDS, 2e-6, 1e-8, 1e-4},
-    {"join_time", "the same, for each part of a sequence", SECONDS, 2e-7, 1e-9, 1e-5},
+    {"join_time", "joining, for each part of a sequence", SECONDS, 2e-7, 1e-9, 1e-5},
     {"group_time", "a transposition that grouped queries need", SECONDS, 5e-7, 1e-9, 1e-4},
-    {"straggle", "what the longest sequence holds up, in the time that an SM has for its tokens beyond the mean", LATE,
-     0.25, 1e-3, 2.0},
-    {"drain_time", "ending, of thread blocks that crowd and read for long", OPTIONAL_SECONDS, 2e-5, 1e-9, 1e-3},
-    {"fill_time", "the reading time after which 63 % of that are lost", OPTIONAL_SECONDS, 5e-5, 1e-6, 1e-2},
+    {"straggle", "delay by the longest sequence, in an SM's time for its tokens beyond the mean", LATE, 0.25, 1e-3,
+     2.0},
+    {"drain_time", "end of crowded thread blocks that read for long", OPTIONAL_SECONDS, 2e-5, 1e-9, 1e-3},
+    {"fill_time", "reading time after which 63 % of that is lost", OPTIONAL_SECONDS, 5e-5, 1e-6, 1e-2},
     {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const decode_axes[] = {"sequences", "context",   "q_heads",  "kv_heads",
@@ -67,10 +67,10 @@ static const struct kernel_param elementwise_table[] = {
     {"start", "launch, ramp and drain of a kernel", SECONDS, 2e-6, 1e-8, 1e-4},
     {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.6, 0.02, 1.2},
     {"softness", "exponent of the soft maximum of walking along rows and moving", PLAIN, 2.0, 1.0, 20.0},
-    {"row_cycles", "a thread block's time for its row, whatever the width", PLAIN, 600.0, 1.0, 1e5},
-    {"number_cycles", "and for each number of it", PLAIN, 0.4, 1e-3, 20.0},
+    {"row_cycles", "a thread block's time for its row, at any width", PLAIN, 600.0, 1.0, 1e5},
+    {"number_cycles", "a thread block's time for each number of its row", PLAIN, 0.4, 1e-3, 20.0},
     {"rows_per_sm", "rows that an SM works on at once", POWER, 2.0, 1.0, 16.0},
-    {"wave_quantisation", "how hard waves of rows quantise", PLAIN, 0.3, 0.01, 1.0},
+    {"wave_quantisation", "strength of the quantisation of rows into waves", PLAIN, 0.3, 0.01, 1.0},
     {"cache_efficiency", "share of the memory bandwidth when operands lie in the cache", PLAIN, 0.8, 0.02, 10.0},
 };
 static const char *const elementwise_axes[] = {"tokens", "width"};

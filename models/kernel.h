@@ -1,8 +1,8 @@
-/* Every kernel an iteration is made of, under one roof: its class, its shape, its parameters, its time, and the range
- * in which the parameters were fitted.
+/* Every kernel of an iteration: its class, shape, parameters and time, and the range in which the parameters were
+ * fitted.
  *
- * A class is what shares parameters. Parameters and the axes of a range are arrays with names, so that fitting, reading
- * and writing them needs to know no class. */
+ * Kernels of one class share parameters. Parameters and the axes of a range are arrays with names, so fitting, reading
+ * and writing them is the same for all classes. */
 #ifndef ORRERY_MODELS_KERNEL_H
 #define ORRERY_MODELS_KERNEL_H
 
@@ -75,9 +75,9 @@ union kernel_params {
 /* A switch is 0 or 1, a power one of 2 between its bounds: tried, not fitted. */
 enum kernel_param_unit { PARAM_SECONDS, PARAM_PLAIN, PARAM_SWITCH, PARAM_POWER };
 
-/* How a parameter comes to its value. A late one belongs to a part of the law that few rows have: it is fitted to these
- * after all others, which they then leave alone. An optional or a late one is 0 where no fit has found it, and the law
- * does without. */
+/* How a parameter gets its value. A late one belongs to a part of the model that few rows exercise: it is fitted to
+ * these rows after all other parameters, which stay fixed. An optional or late one is 0 if no fit has found it; the
+ * model then omits its part. */
 enum kernel_param_stage { PARAM_FITTED, PARAM_OPTIONAL, PARAM_LATE };
 
 /* One parameter of a class, in the order of its struct. */
@@ -96,18 +96,18 @@ struct kernel_class_info {
     size_t n_params, n_axes;
     const struct kernel_param *params;
     const char *const *axes; /* names of the dimensions of a range: "m", "n", "k" */
-    const char *stored;      /* what has a format besides computing: "weights", "kv"; NULL: the class has no formats */
+    const char *stored;      /* operand with its own format: "weights", "kv"; NULL: the class has no formats */
 };
 
 const struct kernel_class_info *kernel_class_info(enum kernel_class class);
 
-/* The formats of what is stored and of computing. */
+/* Formats of the stored operand and of computing. */
 struct kernel_formats {
     enum number_format stored, compute;
 };
 
 /* The box of shapes that a class was fitted on, along its axes, and the formats seen there by `stored` and `compute`.
- * Kernels take bf16 as fast as fp16: it counts as fp16. */
+ * bf16, which is as fast as fp16, counts as fp16. */
 struct kernel_range {
     bool fitted; /* false: no shape lies inside */
     double low[KERNEL_MAX_AXES], high[KERNEL_MAX_AXES];
@@ -116,20 +116,21 @@ struct kernel_range {
 
 struct kernel_table;
 
-/* All parameters of one GPU, and what was measured (kernel_table.h) where the law alone is not to be trusted. */
+/* All parameters of one GPU, and tables of measurements (kernel_table.h) for classes whose model is not accurate
+ * enough. */
 struct kernel_set {
     union kernel_params params[KERNEL_CLASS_COUNT];
     struct kernel_range ranges[KERNEL_CLASS_COUNT];
-    const struct kernel_table *tables[KERNEL_CLASS_COUNT]; /* NULL: the law alone */
+    const struct kernel_table *tables[KERNEL_CLASS_COUNT]; /* NULL: the model alone */
 };
 
 /* Every class at its defaults, with no range and no table. */
 void kernel_set_init(struct kernel_set *set);
 
-/* Format of a call's operations; of calls without any fp16, where it does not matter. */
+/* Format of a call's operations; fp16 for calls without any. */
 enum number_format kernel_call_compute(const struct kernel_call *call);
 
-/* Where the call lies along the axes of its class; n_axes values. */
+/* The call's coordinates along the axes of its class; n_axes values. */
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES]);
 
 /* The call's formats, with fp16 for bf16; both fp16 when its class has none. */
@@ -144,30 +145,29 @@ void kernel_range_add(struct kernel_range *range, const struct kernel_call *call
 /* Whether the call lies in the range that its class was fitted on, whatever a table says. */
 bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *call);
 
-/* The law of the call's class. */
+/* Time by the model of the call's class. */
 struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
                                     const struct kernel_call *call);
 
-/* What a time rests on: measured points around the call, a law within the range that it was fitted on, or beyond. */
+/* Basis of a time: measured points around the call, the model within the range that it was fitted on, or beyond. */
 enum kernel_basis { KERNEL_MEASURED, KERNEL_FITTED, KERNEL_EXTRAPOLATED };
 
-/* What a set says about a call: the law, with all its times scaled by its class's table where that holds the call. */
+/* Time of a call by a set: by the model, scaled by the class's table if that contains the call. */
 struct kernel_time kernel_set_time(const struct kernel_set *set, const struct gpu_spec *gpu,
                                    const struct kernel_call *call, enum kernel_basis *basis);
 
 enum kernel_bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_NETWORK, BOUND_OVERHEAD };
 
-/* The largest part; of equals the first in the order of the enum. */
+/* The largest part; among equals the first in the order of the enum. */
 enum kernel_bound kernel_time_bound(const struct kernel_time *time);
 
 /* "compute", "memory", "network", "overhead". */
 const char *kernel_bound_name(enum kernel_bound bound);
 
-/* The members of a kernel call's shape by name: how files spell a call, and what tells one shape from another.
+/* The members of a kernel call's shape by name, as files spell them.
  *
- * A measured kernel is known along one or two running members (rows of a product; sequences and context), at fixed
- * values of others (columns and inner dimension; heads; formats). The rest follows from these, or from the GPU and its
- * site. */
+ * A kernel is measured along one or two running members (rows of a product; sequences and context), at fixed values of
+ * others (columns and inner dimension; heads; formats). The rest follows from these, or from the GPU and its site. */
 enum kernel_member_kind { MEMBER_NUMBER, MEMBER_FORMAT, MEMBER_FLAG }; /* double, enum number_format, bool */
 enum kernel_member_role { MEMBER_RUNNING, MEMBER_FIXED, MEMBER_FOLLOWING };
 
@@ -189,8 +189,8 @@ const struct kernel_member *kernel_members(enum kernel_class class);
 /* The value of a member, whatever its kind. */
 double kernel_member_value(const struct kernel_call *call, const struct kernel_member *member);
 
-/* A call's place among measured ones; without a second running member that one is 0. What is measured in bf16 holds for
- * fp16, which is as fast, and the other way round. */
+/* A call's place among measured ones; 0 for an absent second running member. Measurements in bf16 hold for fp16, which
+ * is as fast, and vice versa. */
 struct kernel_place {
     double fixed[KERNEL_MAX_FIXED], running[KERNEL_MAX_RUNNING];
 };

@@ -61,9 +61,9 @@ struct offload_layer offload_layer(const struct llm_spec *llm, int64_t tensor_pa
     };
 }
 
-/* --- What a layer asks of each resource --- */
+/* --- Demand of a layer on each resource --- */
 
-/* Of the tokens of an iteration. */
+/* Tokens of an iteration. */
 struct demand {
     double new_tokens, prompt_tokens, prompt_context, prompt_pairs, decoding;
     struct piece context; /* of the decoding sequences */
@@ -128,7 +128,7 @@ static struct piece modelled_gpu(const struct offload *offload, const struct ite
     *extrapolated_frac = full.extrapolated_frac;
     const struct piece whole = {full.first_s, full.slope_s, full.until};
     if (share >= 1.0 || work->decode_sequences == 0) return whole;
-    struct iteration_work alone = *work; /* the shortest contexts there are */
+    struct iteration_work alone = *work; /* the shortest possible contexts */
     alone.decode_context_tokens = work->decode_sequences;
     alone.decode_longest_tokens = 0;
     offload->base->cost(offload->base->model, &alone, &bare);
@@ -220,7 +220,7 @@ static void add_disk(const struct offload *offload, const struct demand *demand,
     lane(step, OFFLOAD_HOST_TO_DISK, step->bytes[OFFLOAD_DISK_WRITE]);
 }
 
-/* What each device computes for one layer, of `share` of the sequences, at some mean context. */
+/* Time of each device for one layer, for `sequences` sequences of mean context. */
 static struct csd_time device_time(const struct offload *offload, double sequences, double context)
 {
     struct csd_attention attention = offload->layer.attention;
@@ -233,7 +233,7 @@ static struct csd_time device_time(const struct offload *offload, double sequenc
     return csd_attention_time(offload->csd.csd, offload->csd.device, &attention);
 }
 
-/* What all devices exchange with the GPUs: over a link each, but through the ports of the GPUs. */
+/* Rate between all devices and the GPUs: one link per device, limited by the ports of the GPUs. */
 static double csd_link_bytes_per_s(const struct offload *offload)
 {
     return fmin(offload->csd.count * offload->csd.device->link.sustained_bytes_per_s, offload->rates.csd_port);
@@ -275,7 +275,7 @@ static void add_csd(const struct offload *offload, const struct demand *demand, 
 
 #define BIT(resource) (1u << (resource))
 
-/* What the layers do one after another; of flash and arithmetic units, which work side by side, the slower one. */
+/* Resources that the layers use one after another; of flash and arithmetic units, which overlap, the slower one. */
 static unsigned chain_of(const struct offload_step *step, int64_t *until)
 {
     const struct piece flash = step->busy_s[OFFLOAD_FLASH], units = step->busy_s[OFFLOAD_CSD_COMPUTE];
@@ -324,7 +324,7 @@ static void add_critical(struct offload_step *step, unsigned set, double factor)
         if (set & BIT(i)) step->critical_s[i] = piece_add(step->critical_s[i], piece_scale(step->busy_s[i], factor));
 }
 
-/* The share of the layers that is in whole groups. */
+/* Share of the layers in whole groups. */
 static double grouped_frac(const struct offload *offload)
 {
     const double layers = offload->layer.layers, interval = (double)offload->placement.interval;

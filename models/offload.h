@@ -1,8 +1,8 @@
-/* Iteration cost when weights, KV cache and activations do not all lie in GPU memory: what each layer moves and
- * computes, on which resource, and which of these a schedule overlaps.
+/* Iteration cost when weights, KV cache and activations do not all lie in GPU memory: the transfers and computation of
+ * each layer, by resource, and which of these a schedule overlaps.
  *
- * A placement says which share of the weights, of the KV cache and of the hidden states lies on which tier, and where
- * attention over the cache runs. Every layer then keeps each resource busy for some time,
+ * A placement states the shares of weights, KV cache and hidden states on each tier, and where attention over the cache
+ * runs. Every layer then keeps each resource busy for some time,
  *
  *     to GPU    = (weights and hidden states beyond the GPU, and KV cache that the GPU attends to) / host link, down
  *     from GPU  = (new keys and values, hidden states) / host link, up
@@ -39,7 +39,7 @@
 
 enum offload_tier { OFFLOAD_GPU_MEMORY, OFFLOAD_HOST, OFFLOAD_DISK, OFFLOAD_CSD, OFFLOAD_TIERS };
 
-/* What may limit an iteration. HBM: the GPU, where it reads longer than it computes at its peaks. */
+/* Resources that may limit an iteration. HBM: the GPU, if it reads longer than it computes at its peaks. */
 enum offload_resource {
     OFFLOAD_GPU_COMPUTE,
     OFFLOAD_HBM,
@@ -56,7 +56,7 @@ enum offload_resource {
     OFFLOAD_RESOURCES
 };
 
-/* Ways on which an iteration meets others; drives are read into host memory, computational storage directly. */
+/* Paths that iterations share; drives are read into host memory, computational storage directly. */
 enum offload_lane {
     OFFLOAD_HOST_TO_GPU,
     OFFLOAD_GPU_TO_HOST,
@@ -96,7 +96,7 @@ struct offload_layer {
     struct csd_attention attention; /* of all GPUs together: heads and their width */
 };
 
-/* Sustained bytes/s of each path, INFINITY where it does not exist; FLOP/s of computing. */
+/* Sustained bytes/s of each path, INFINITY if it does not exist; FLOP/s of computing. */
 struct offload_rates {
     double host_read, host_write_cache, host_write_hidden;
     double disk_read, disk_read_weights; /* the second: weights while decoding, which share the disk with the cache */
@@ -116,13 +116,13 @@ struct offload_csd {
     double count;
 };
 
-/* What is decided. */
+/* The decision of an offloader. */
 struct offload_placement {
     struct offload_shares shares;
     enum offload_attention attention;
     enum offload_schedule schedule;
     int64_t interval;             /* grouped: layers of a group, of which one is not on the GPU */
-    int64_t gpu_batch, batches;   /* sequences that the GPU works on at once; how many such batches make a block */
+    int64_t gpu_batch, batches;   /* sequences that the GPU processes at once; batches per block */
     double kept_frac;             /* sparse attention in storage: share of channels and of tokens kept; 1: dense */
 };
 
@@ -133,12 +133,12 @@ struct offload {
     struct offload_csd csd;       /* csd NULL without */
     struct offload_placement placement;
     const struct iteration_model *base; /* the same LLM with all of it on the GPU */
-    double peak_flop_per_s, memory_bytes_per_s; /* of the GPU: which of computing and reading limits it */
+    double peak_flop_per_s, memory_bytes_per_s; /* peaks of the GPU */
 };
 
-/* An iteration: how long it takes and of what its time is made (critical_s adds up to seconds), and for how long each
- * resource is busy and what passes through it, whether or not anything waits for it. Resources that compute pass no
- * bytes but HBM, flash and the device's arithmetic units, through which the same bytes pass. */
+/* An iteration: its time, the resources on its critical path (critical_s sums to seconds), and the busy time and bytes
+ * of each resource, on the critical path or not. Of the resources that compute, only HBM, flash and the device's
+ * arithmetic units have bytes; the bytes of the last two are the same. */
 struct offload_step {
     struct piece seconds;
     struct piece critical_s[OFFLOAD_RESOURCES], busy_s[OFFLOAD_RESOURCES], bytes[OFFLOAD_RESOURCES];
@@ -149,8 +149,8 @@ struct offload_step {
 /* The layer of an LLM that is split over `tensor_parallel` GPUs. */
 struct offload_layer offload_layer(const struct llm_spec *llm, int64_t tensor_parallel);
 
-/* Which resources a schedule lets work side by side, as sets of bits 1 << resource: those that nothing overlaps with,
- * and branches of which the longest counts. `chain` is what the layers do one after another. */
+/* Resources that a schedule overlaps, as sets of bits 1 << resource: `serial` without overlap, and branches of which
+ * the longest counts. `chain` is the set that the layers use one after another. */
 enum { OFFLOAD_BRANCHES = 7 };
 struct offload_overlap {
     unsigned serial, branches[OFFLOAD_BRANCHES];
@@ -158,14 +158,14 @@ struct offload_overlap {
 };
 struct offload_overlap offload_overlap(enum offload_schedule schedule, bool prompts, unsigned chain);
 
-/* What an iteration takes, all layers together, with the lanes to itself. */
+/* An iteration, all layers together, without other traffic on the lanes. */
 void offload_step(const struct offload *offload, const struct iteration_work *work, struct offload_step *step);
 
-/* Makes it last as long as its longest lane takes at these limits: what moves is spread over all layers, so that an
- * iteration that is held back moves at its limit throughout. Then that lane sets the pace. */
+/* Extends the iteration to the time of its slowest lane at these limits: transfers spread over all layers, so a delayed
+ * iteration transfers at its limit throughout. The critical path is then that lane. */
 void offload_limit(const struct offload_limits *limits, struct offload_step *step);
 
-/* The same as an iteration's cost. Iterations with prompts do not repeat. */
+/* Converts a step to an iteration's cost. Iterations with prompts do not repeat. */
 void offload_cost_of_step(const struct offload_step *step, const struct iteration_work *work,
                           struct iteration_cost *cost);
 
@@ -179,28 +179,27 @@ struct offload_block {
     double prompt, output;     /* tokens per sequence */
 };
 
-/* Bytes at the peak of each tier, for one GPU and its share of what is common (FlexGen, appendix A.3, and its
- * cost_model.py): homes of weights, cache and hidden states, and buffers to work in. Affine in the shares. */
+/* Peak bytes of each tier, for one GPU and its share of common memory (FlexGen, appendix A.3, and its cost_model.py):
+ * homes of weights, cache and hidden states, and working buffers. Affine in the shares. */
 struct offload_memory {
     double prefill[OFFLOAD_TIERS], decode[OFFLOAD_TIERS];
 };
 struct offload_memory offload_memory(const struct offload_layer *layer, const struct offload_placement *placement,
                                      const struct offload_block *block, double cache_copies);
 
-/* The part of it that is no KV cache at home: what a placement takes of each tier whatever the number of sequences that
- * are served one GPU batch after another, but for their hidden states. */
+/* The part of it without the homes of the KV cache: bytes of each tier that do not depend on the number of sequences,
+ * served one GPU batch after another, except for their hidden states. */
 void offload_fixed_bytes(const struct offload_layer *layer, const struct offload_placement *placement,
                          const struct offload_block *block, double *bytes);
 
-/* FlexGen's law of attention on a CPU: the share of its rate reached with this GPU batch and hidden width; small
+/* FlexGen's model of attention on a CPU: the share of its rate reached with this GPU batch and hidden width; small
  * products are slower (cost_model.py, constants c1 to c3). */
 double offload_host_frac(double gpu_batch, double hidden);
 
 /* Everything on the GPU. */
 struct offload_placement offload_placement_none(void);
 
-/* What share of the time of an iteration it is that the resource limits: "flash", "link" ...; several resources have
- * the same name. */
+/* Name of a resource in breakdowns: "flash", "link" ...; several resources have the same name. */
 const char *offload_resource_name(enum offload_resource resource);
 const char *offload_tier_name(enum offload_tier tier);
 

@@ -24,13 +24,13 @@
 #ifndef ORRERY_MODELS_POWER_H
 #define ORRERY_MODELS_POWER_H
 
-/* Watts of one GPU at its highest clock. NAN where nothing is known. */
+/* Watts of one GPU at its highest clock. NAN if unknown. */
 struct power_model {
     double context_w; /* with a process and idle */
     double limit_w;   /* the board's */
-    double active_w;  /* beside context_w, kernels running */
-    double compute_w; /* beside these, at peak FLOP/s */
-    double memory_w;  /* the same, at peak memory bandwidth */
+    double active_w;  /* in addition to context_w, while kernels run */
+    double compute_w; /* in addition, at peak FLOP/s */
+    double memory_w;  /* in addition, at peak memory bandwidth */
     double voltage_floor, voltage_knee; /* of v(f): 0 < floor <= 1, 0 <= knee < 1 */
 };
 
@@ -61,8 +61,8 @@ double power_voltage_frac(const struct power_model *model, double clock_frac);
 struct power_state power_at_clock(const struct power_model *model, const struct power_load *load, double clock_share,
                                   double clock_frac);
 
-/* At the highest clock under which the power stays within `cap_w`, and within the limit; where none does, at the
- * slowest one, above the cap. */
+/* At the highest clock whose power is within `cap_w` and the limit; if there is none, at the slowest clock, above the
+ * cap. */
 struct power_state power_under_cap(const struct power_model *model, const struct power_load *load, double clock_share,
                                    double cap_w);
 

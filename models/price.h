@@ -30,7 +30,7 @@ struct billing {
 /* Micro-dollars of a price in dollars, rounded half to even; INT64_MAX beyond. */
 int64_t price_uusd_from_usd(double usd);
 
-/* The time that a lease of held_ns >= 0 is billed for; INT64_MAX beyond. A lease that ends as it begins is billed for
+/* Billed time of a lease of held_ns >= 0; INT64_MAX beyond. A lease that ends as it begins is billed for
  * the minimum. */
 int64_t price_billed_ns(const struct billing *billing, int64_t held_ns);
 

@@ -18,7 +18,7 @@
 #include "models/iteration.h"
 #include "models/transformer.h"
 
-/* Shares of the peaks that are reached, and times that no peak explains. */
+/* Reached shares of the peaks, and times that no peak explains. */
 struct roofline_params {
     double projection_flop_frac, projection_bandwidth_frac; /* matrix products with weights */
     double attention_flop_frac, attention_bandwidth_frac;
@@ -39,7 +39,7 @@ struct roofline_product {
 enum { ROOFLINE_QKV, ROOFLINE_OUT, ROOFLINE_UP, ROOFLINE_DOWN, ROOFLINE_PRODUCTS };
 enum { ROOFLINE_TOKEN_BITS = 24 };
 
-/* Everything per GPU, model and parallelism worked out beforehand, so that a cost is a few multiplications. */
+/* Everything that depends on GPU, model and parallelism alone, computed once: a cost is then a few multiplications. */
 struct roofline {
     double layers;
     struct roofline_product products[ROOFLINE_PRODUCTS], head;
@@ -61,7 +61,7 @@ void roofline_init(struct roofline *roofline, const struct gpu_spec *gpu, const 
                    int64_t tensor_parallel, int64_t pipeline_parallel, const struct roofline_params *params);
 
 /* An iteration_model's cost function; `model` is a struct roofline. The costs of a decode run are exact up to `until`:
- * there attention starts to compute longer than it reads, fills its window, or the GPU stops hiding the host. */
+ * there attention begins to compute longer than it reads, fills its window, or the GPU no longer hides the CPU. */
 void roofline_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
 
 #endif

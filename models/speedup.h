@@ -1,12 +1,12 @@
-/* How much faster a job gets with more GPUs: s(k) for real k > 0, with s(1) = 1, never decreasing.
+/* Speedup of a job by more GPUs: s(k) for real k > 0, with s(1) = 1, never decreasing.
  *
  *     linear   s = k
  *     amdahl   s = k / ((1-f) k + f)    f: share of the work that is parallel (Amdahl 1967)
  *     power    s = k^p                  0 < p <= 1
  *     table    straight between the points (k, s), constant after the last one, straight from (0, 0) to the first
  *
- * Below one GPU every law but the power law is s = k: half a GPU takes twice as long; the power law, too, if so wished.
- * Leaves out what a change of k costs. */
+ * Below one GPU s = k, except for the power law, where it is optional: half a GPU takes twice as long. Leaves out the
+ * cost of a change of k. */
 #ifndef ORRERY_MODELS_SPEEDUP_H
 #define ORRERY_MODELS_SPEEDUP_H
 

@@ -6,7 +6,7 @@
 
 /* --- Polynomials --- */
 
-/* What a phase brings to the batch, as factors of struct affine_terms. */
+/* Work of a phase, as factors of struct affine_terms. */
 struct phase_work {
     int64_t sequences;
     double tokens, context_tokens, pairs;
@@ -23,7 +23,7 @@ static const struct affine_terms *divided_terms(const struct affine_phase *phase
     return phase->large_from > 0 && sequences >= phase->large_from ? &phase->large : &phase->small;
 }
 
-/* Seconds of a stage: of both phases the larger constant part and the sum of the variable ones. */
+/* Seconds of a stage: the larger constant part of both phases, and the sum of their variable parts. */
 struct stage_cost {
     double constant_s, variable_s;
 };
@@ -34,7 +34,7 @@ static void add(struct stage_cost *cost, double constant_s, double variable_s_)
     cost->variable_s += variable_s_;
 }
 
-/* Adds a phase to what any stage takes, and to what the first one does. */
+/* Adds a phase to the cost of any stage, and to that of the first one. */
 static void add_phase(const struct affine_phase *phase, const struct phase_work *work, double stages,
                       struct stage_cost *any, struct stage_cost *first)
 {
@@ -46,7 +46,7 @@ static void add_phase(const struct affine_phase *phase, const struct phase_work 
     add(first, fixed_s + phase->first_stage.fixed_s, rest_s + variable_s(&phase->first_stage, work));
 }
 
-/* What one more token of context of a decoding sequence costs. */
+/* Cost of one more context token of a decoding sequence. */
 static double context_token_s(const struct affine *affine, int64_t sequences, bool is_first)
 {
     const struct affine_phase *decode = &affine->decode;

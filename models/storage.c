@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Limits that do not exist are NAN, which fmin passes over. */
+/* Absent limits are NAN, which fmin ignores. */
 static double software_bytes_per_s(const struct storage_software *software, enum storage_op op)
 {
     return software ? software->bytes_per_s[op] : (double)NAN;
@@ -20,7 +20,7 @@ static double whole_granules(const struct storage_device *device, double bytes)
     return ceil(bytes / device->granularity_bytes) * device->granularity_bytes;
 }
 
-/* Requests under way at a time. */
+/* Requests in flight at a time. */
 static double depth_of(const struct storage_device *device, const struct storage_transfer *transfer, double pieces)
 {
     const double wanted = transfer->in_flight > 0.0 ? transfer->in_flight : device->queue_depth;
@@ -67,7 +67,7 @@ struct storage_time storage_transfer_time(const struct storage_device *device, c
 
 /* --- Computational storage --- */
 
-/* Whether the device can and shall leave something out. */
+/* Whether attention on the device is sparse. */
 static bool is_sparse(const struct csd_spec *csd, const struct csd_attention *attention)
 {
     return csd->dual_key && attention->kept_frac < 1.0;

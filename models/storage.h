@@ -1,14 +1,14 @@
-/* Time to move data between a GPU or its host and what lies beyond its memory: host DRAM, NVMe drives, computational
- * storage, the memory of a remote GPU.
+/* Time to move data between a GPU or its host and memory beyond it: host DRAM, NVMe drives, computational storage, the
+ * memory of a remote GPU.
  *
- * n pieces, each rounded up to whole granules of the device, with at most `depth` requests under way:
+ * n pieces, each rounded up to whole granules of the device, with at most `depth` requests in flight:
  *
  *     t = max(latency + bytes/rate, pieces (latency + piece/rate)/depth, latency + pieces/requests_per_s)
  *     rate = min(media, link, software)
  *
  * the asymptotic bounds of a closed queueing system (Little's law; Denning and Buzen 1978). Each limit has a nominal
- * value, of the data sheet, and a sustained one, which times are made of; a stack of software on the way (file system,
- * driver, framework) may set a ceiling far below both. Leaves out caches of a drive, garbage collection, wear, and
+ * value, from the data sheet, and a sustained one, which determines times. A software stack (file system, driver,
+ * framework) may set a ceiling far below both. Leaves out caches of a drive, garbage collection, wear, and
  * other traffic on the same link. */
 #ifndef ORRERY_MODELS_STORAGE_H
 #define ORRERY_MODELS_STORAGE_H
@@ -20,19 +20,19 @@ enum storage_op { STORAGE_READ, STORAGE_WRITE };
 /* One direction of a device's media or of its link. */
 struct storage_flow {
     double nominal_bytes_per_s;   /* as the data sheet states it */
-    double sustained_bytes_per_s; /* by large transfers, many under way */
+    double sustained_bytes_per_s; /* of large transfers, many in flight */
 };
 
 struct storage_device {
-    double capacity_bytes;    /* NAN where it does not matter */
-    double granularity_bytes; /* what is read or written at least */
-    double queue_depth;       /* requests under way at most */
+    double capacity_bytes;    /* NAN if irrelevant */
+    double granularity_bytes; /* least amount read or written */
+    double queue_depth;       /* most requests in flight */
     struct storage_flow media[2], link; /* media by storage_op; the link has the same rate either way */
-    double latency_s[2];      /* of a request that waits for no other, by storage_op */
+    double latency_s[2];      /* of a request that does not queue, by storage_op */
     double requests_per_s[2]; /* by storage_op; NAN: not limited */
 };
 
-/* What stands between device and user, and slows both: ceilings per direction, NAN without one. */
+/* Software between device and user: ceilings per direction, NAN without one. */
 struct storage_software {
     double bytes_per_s[2]; /* by storage_op */
     double latency_s;      /* per request, on top of the device's */
@@ -42,16 +42,16 @@ struct storage_transfer {
     enum storage_op op;
     double bytes;
     double piece_bytes; /* of one request; 0: all in one */
-    double in_flight;   /* requests that the user keeps under way; 0: as many as the device takes */
+    double in_flight;   /* requests that the user keeps in flight; 0: as many as the device takes */
 };
 
-/* LATENCY: too few requests under way for their size, or too many per second. */
+/* LATENCY: too few requests in flight for their size, or too many per second. */
 enum storage_bound { STORAGE_BOUND_MEDIA, STORAGE_BOUND_LINK, STORAGE_BOUND_SOFTWARE, STORAGE_BOUND_LATENCY };
 
 struct storage_time {
     double seconds;
     double bytes; /* moved, whole granules */
-    double media_s, link_s, software_s, latency_s; /* what each limit alone would take; 0 without one */
+    double media_s, link_s, software_s, latency_s; /* time by each limit alone; 0 without one */
     enum storage_bound bound;
 };
 
@@ -59,22 +59,22 @@ struct storage_time {
 struct storage_time storage_transfer_time(const struct storage_device *device, const struct storage_software *software,
                                           const struct storage_transfer *transfer);
 
-/* What large transfers with many requests under way reach: min(media, link, software), sustained. */
+/* Sustained rate of large transfers with many requests in flight: min(media, link, software). */
 double storage_rate_bytes_per_s(const struct storage_device *device, const struct storage_software *software,
                                 enum storage_op op);
 
 /* Attention inside computational storage: a drive that reads keys and values from its own flash and returns only the
  * result (InstInfer, Pan et al. 2024, arXiv 2409.04992; HILOS, Jang et al. 2025, arXiv 2502.09921).
  *
- * One layer of a decode step, for sequences of L tokens and the heads that lie on this device:
+ * One layer of a decode step, for sequences of L tokens and the heads on this device:
  *
  *     t = query in + latency + max(flash, compute) + result out
  *     flash = bytes / (channels channel_rate read_frac),  compute = max(bytes / stream_rate, flop / flop_rate)
  *
  * Dense attention reads all keys and values, in pages of one head's tokens. SparF (InstInfer, algorithm 1) keeps a
  * share f of the channels and of the tokens, in two steps: f of the channels of all keys, from a second copy of the
- * keys that is ordered by channel; then keys and values of f of the tokens. Flash gives pages, of which a part is kept,
- * so that both steps read more than f:
+ * keys that is ordered by channel; then keys and values of f of the tokens. Flash is read by pages, of which only a
+ * part is used, so both steps read more than f:
  *
  *     channel pages read: 1 - prod_{i < c} (d - f d - i)/(d - i), for c of d channels in a page
  *     token pages read:   1 - (1 - f)^(tokens in a page / token_run)
@@ -83,9 +83,9 @@ double storage_rate_bytes_per_s(const struct storage_device *device, const struc
  * overlap with reading, and writes that go on in the background. */
 struct csd_spec {
     double channels, channel_bytes_per_s; /* flash, each channel */
-    double read_frac;         /* share of them that reading sustains */
+    double read_frac;         /* share of that rate sustained by reading */
     double page_bytes;
-    double stream_bytes_per_s; /* keys and values through the arithmetic units, whatever is computed on them */
+    double stream_bytes_per_s; /* rate of keys and values through the arithmetic units */
     double flop_per_s;        /* all units together */
     double dram_bytes;        /* on the device */
     bool dual_key;            /* keys are stored twice, the second time ordered by channel: SparF is possible */
@@ -99,7 +99,7 @@ struct csd_attention {
     double q_heads, kv_heads;   /* on this device */
     double head_dim, number_bytes;
     double kept_frac;           /* SparF: channels and tokens kept; 1: dense */
-    bool spread;                /* `context` is a mean of different lengths: last pages are half full, on average */
+    bool spread;                /* `context` is a mean of different lengths: last pages are half full on average */
 };
 
 enum csd_bound { CSD_BOUND_FLASH, CSD_BOUND_COMPUTE, CSD_BOUND_LINK };
@@ -108,7 +108,7 @@ struct csd_time {
     double seconds;
     double flash_s, compute_s, link_s; /* each alone */
     double flash_bytes, link_bytes, flop;
-    double result_bytes; /* of link_bytes, what leaves the device */
+    double result_bytes; /* part of link_bytes that leaves the device */
     enum csd_bound bound; /* the largest; of equals the first */
 };
 
@@ -116,10 +116,10 @@ struct csd_time {
 struct csd_time csd_attention_time(const struct csd_spec *csd, const struct storage_device *device,
                                    const struct csd_attention *attention);
 
-/* Bytes on flash per byte of keys and values: keys are half of these, and stored twice where there is a second copy. */
+/* Bytes on flash per byte of keys and values: keys are half of these, and stored twice if there is a second copy. */
 double csd_copies(const struct csd_spec *csd);
 
-/* Bytes that new tokens of one layer make on flash: keys, values and, if there is one, the second copy of the keys. */
+/* Bytes written to flash for new tokens of one layer: keys, values and the second copy of the keys, if any. */
 double csd_append_bytes(const struct csd_spec *csd, const struct csd_attention *attention, double tokens);
 
 #endif

@@ -1,4 +1,4 @@
-/* The shape of a decoder-only transformer, and what follows from it alone: parameters, bytes, operations.
+/* The shape of a decoder-only transformer, and quantities that follow from it: parameters, bytes, operations.
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
  * mixtures of experts (in all layers, or in all but the first), tied embeddings, parallel attention and feed-forward,
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bounds of a shape. Everything that is counted of it fits in 64 bits, with a bit to spare for FLOP. */
+/* Bounds of a shape. All counts fit in 64 bits, with one bit to spare for FLOP. */
 enum {
     LLM_MAX_LAYERS = 1 << 10,
     LLM_MAX_HIDDEN = 1 << 17,
@@ -36,7 +36,7 @@ struct llm_spec {
     int64_t vocab, max_context;
     int64_t sliding_window; /* tokens a query looks back, in every layer; 0: all */
     int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
-    int64_t dense_layers, dense_ffn; /* of the layers the first that have no experts; their width */
+    int64_t dense_layers, dense_ffn; /* first layers, without experts; their width */
     bool gated_ffn;        /* gate and up projection (SwiGLU) instead of up alone */
     bool parallel_block;   /* attention and feed-forward side by side: one all-reduce per layer, not two */
     bool tied_embeddings;  /* the head shares the input embedding */
@@ -45,13 +45,13 @@ struct llm_spec {
     int64_t layer_norms;         /* per layer */
     int64_t position_embeddings; /* learned positions */
     enum number_format weights, compute, kv; /* of the layers' matrices; of all else; of the KV cache */
-    int64_t published_parameters;            /* what its publisher counts, 0 unknown: for tests, unused by the models */
+    int64_t published_parameters;            /* as its publisher states, 0 unknown: for tests, unused by the models */
 };
 
 /* All parameters, biases and norms included. */
 int64_t llm_parameters(const struct llm_spec *llm);
 
-/* Parameters that one token meets: with experts only experts_per_token of them. */
+/* Parameters used by one token: with experts only experts_per_token of them. */
 int64_t llm_active_parameters(const struct llm_spec *llm);
 
 /* Bytes of all parameters. */
@@ -76,7 +76,7 @@ double llm_head_flop(const struct llm_spec *llm);
  * the share that at least one token is expected to choose, tokens choosing independently: 1 - (1 - k/E)^tokens. */
 double llm_read_bytes(const struct llm_spec *llm, int64_t tokens);
 
-/* The same for who asks often: what does not depend on the tokens, worked out once. */
+/* llm_read_bytes for repeated use: the parts that do not depend on the tokens, computed once. */
 struct llm_reads {
     double layer_weights, expert_weights; /* of all layers, but for experts and routers; of an expert in one layer */
     double sparse_layers, experts;        /* layers with experts; experts of each */
@@ -92,17 +92,17 @@ double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens);
  * `window_tokens` > 0: the window's part of tokens^2 + 2 tokens context_tokens. */
 double llm_window_pairs(double tokens, double context_tokens, double window_tokens);
 
-/* Why no LLM has this shape, as a static text, or NULL when one may have it. */
+/* Why no LLM can have this shape, as a static text, or NULL if one can. */
 const char *llm_problem(const struct llm_spec *llm);
 
-/* Why the model cannot be split so, as a static text, or NULL when it can. */
+/* Why the model cannot be split so, as a static text, or NULL if it can. */
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
 
-/* What one GPU holds of a model split `tensor_parallel` ways inside each layer (Megatron-LM, Shoeybi et al. 2019) and
+/* The part on one GPU of a model split `tensor_parallel` ways inside each layer (Megatron-LM, Shoeybi et al. 2019) and
  * `pipeline_parallel` ways between layers; the fullest stage, of several the last. KV heads are replicated when GPUs
  * outnumber them, and latent vectors always, with the matrices that make them. */
 struct llm_shard {
-    int64_t layers, dense_layers; /* of them those without experts, where others have some */
+    int64_t layers, dense_layers; /* of them those without experts, if others have some */
     double q_heads, kv_heads, ffn, expert_ffn, dense_ffn, vocab; /* fractional where the split is uneven on average */
     double weight_bytes, kv_bytes_per_token;
 };
@@ -114,7 +114,7 @@ struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, 
  * trial run. */
 struct kv_params {
     double usable_frac;      /* share of the memory that the engine may use (vLLM: gpu_memory_utilization) */
-    double reserve_bytes;    /* what the driver keeps, CUDA context, collectives' buffers, CUDA graphs */
+    double reserve_bytes;    /* driver, CUDA context, buffers of collectives, CUDA graphs */
     int64_t batch_tokens;    /* largest number of tokens in an iteration */
     int64_t batch_sequences; /* largest number of sequences in an iteration */
     int64_t block_tokens;

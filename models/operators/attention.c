@@ -44,8 +44,7 @@ static double block_seconds(const struct decode_params *params, const struct gpu
     return ceil(shape->q_heads / shape->kv_heads / DECODE_ROWS) * DECODE_BLOCK * head_bytes(shape) / sm_bytes_per_s;
 }
 
-/* FlashAttention-2 cuts no sequence when there are thread blocks for four fifths of what it takes an SM to hold:
- * two. */
+/* FlashAttention-2 cuts no sequence if thread blocks fill four fifths of the SMs, which hold two each. */
 static bool leaves_whole(const struct decode_params *params, const struct gpu_spec *gpu, double units)
 {
     return params->flash3 <= 0.5 && units >= 0.8 * 2.0 * (double)gpu->sm_count;
@@ -61,7 +60,7 @@ double decode_straggle_seconds(const struct decode_params *params, const struct 
     return params->straggle_frac * beyond * head_bytes(shape) / sm_bytes_per_s;
 }
 
-/* What is lost while the last of `units` thread blocks end. */
+/* Loss while the last of `units` thread blocks end. */
 static double drain_seconds(const struct decode_params *params, const struct gpu_spec *gpu, double units, double read_s)
 {
     if (params->drain_s <= 0.0 || params->fill_s <= 0.0) return 0.0;
@@ -69,7 +68,7 @@ static double drain_seconds(const struct decode_params *params, const struct gpu
     return params->drain_s * sqrt(crowd) * -expm1(-read_s / params->fill_s);
 }
 
-/* The best way of cutting `blocks` blocks of every sequence, from the memory's time and the start. */
+/* Cuts `blocks` blocks of every sequence the best way, given the memory's time and the start. */
 static void split_blocks(const struct decode_params *params, const struct gpu_spec *gpu,
                          const struct decode_shape *shape, double blocks, struct kernel_time *time)
 {
@@ -145,7 +144,7 @@ static double longest_keys(const struct prefill_shape *shape, double n, double p
     return larger_of(n + p, shape->pairs / shape->tokens - p);
 }
 
-/* The time of all tiles on the SMs, of which some have more to do than others. */
+/* Time of all tiles on the SMs, whose work differs. */
 static double tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
                             const struct prefill_shape *shape)
 {
@@ -163,7 +162,7 @@ static double tiles_seconds(const struct prefill_params *params, const struct gp
            (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
 }
 
-/* Thread blocks of sequences that decode, and those which every one of them has for nothing. */
+/* Time of thread blocks of sequences that decode, with those that have no work. */
 static double decode_tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
                                    const struct prefill_shape *shape, const struct tiling *tiling, double context)
 {
@@ -177,7 +176,7 @@ static double decode_tiles_seconds(const struct prefill_params *params, const st
            params->empty_s * units * (rows - 1.0) / (double)gpu->sm_count;
 }
 
-/* What the longest sequence holds up; windows cut all alike. */
+/* Delay by the longest sequence; windows cut all alike. */
 static double straggle_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
                                const struct prefill_shape *shape, const struct tiling *tiling)
 {
@@ -198,7 +197,7 @@ static double decode_reads(const struct gpu_spec *gpu, const struct prefill_shap
     return fmin(fmax(group * shape->decodes / (double)gpu->sm_count, 1.0), group);
 }
 
-/* What sequences that decode add to a launch. `key_bytes` are those of a token in the cache. */
+/* Adds sequences that decode to a launch. `key_bytes`: bytes of a token in the cache. */
 static void add_decodes(const struct prefill_params *params, const struct gpu_spec *gpu,
                         const struct prefill_shape *shape, double key_bytes, struct kernel_time *time)
 {

@@ -11,8 +11,8 @@
  *     block_s = bytes of a block of one KV head/(stream_frac W/S), once for every 64 query heads that share it
  *
  * A kernel like FlashAttention-2 cuts a sequence into up to 128 parts, but only when queries are grouped; one like
- * FlashAttention-3 cuts any, all sequences together into at most 32 parts per KV head, or each into two. Never less as
- * sequences or context grow.
+ * FlashAttention-3 cuts any, all sequences together into at most 32 parts per KV head, or each into two. The time
+ * never falls as sequences or context grow.
  *
  * Prefill, for chunks of n tokens on top of p, in tiles of R tokens x K keys: R = K = 64 for FlashAttention-2; for
  * FlashAttention-3 K = 128, and the G heads of a group lie in one tile of 128 rows, so R = 128/G.
@@ -24,13 +24,13 @@
  *
  * where `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
  *
- * Sequences of unequal context count as so many of the mean, and the longest one holds the others up. Where a kernel
- * like FlashAttention-2 has no need to cut them, since b kv is 1.6 S and more, that costs
+ * Sequences of unequal context count as equally many of mean context, and the longest one delays the others. If a
+ * kernel like FlashAttention-2 does not cut them, since b kv is 1.6 S or more, the delay is
  *
  *     straggle_frac (longest - mean) bytes of a token of one KV head/(W/S)
  *
- * unless a window cuts them alike. What it was fitted to has two lengths in a batch, and the
- * long ones first; it has no range of its own.
+ * unless a window cuts all alike. It was fitted to batches of two lengths, the long ones first, and has no range of its
+ * own.
  *
  * `drain` is what a launch loses while its thread blocks end one after the other and no longer fill the memory; its
  * form was found on LLMServingSim's profiles of two GPUs, where it halves the error of 32 and more sequences.
@@ -62,17 +62,17 @@ struct decode_params {
     double stream_frac;    /* share of an SM's part of that bandwidth that one thread block can use; may exceed 1 */
     double unit_s;         /* a pass of one thread block over its part of one sequence and KV head */
     double combine_s;      /* joining the parts of split sequences */
-    double join_s;         /* the same, for each part of a sequence */
+    double join_s;         /* joining, for each part of a sequence */
     double group_s;        /* a transposition that grouped queries need */
     double straggle_frac;  /* of the longest sequence's tokens beyond the mean, at an SM's bandwidth; 0: none */
-    double drain_s;        /* ending, of crowded thread blocks that read for long: see `drain` */
+    double drain_s;        /* end of crowded thread blocks that read for long: see `drain` */
     double fill_s;         /* the reading time after which 63 % of it are lost */
     double flash3;         /* 1: splits like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 
 struct decode_shape {
     double sequences, context;            /* tokens per sequence, the new one included */
-    double longest;                       /* those of the longest; 0: all are alike */
+    double longest;                       /* tokens of the longest; 0: all are equal */
     double q_heads, kv_heads;             /* on one GPU */
     double key_dim, value_dim;            /* per head */
     enum number_format kv, compute;       /* of the cache; of queries and results */
@@ -85,25 +85,25 @@ struct prefill_params {
     double start_s;
     double flop_frac;      /* share of the peak */
     double bandwidth_frac;
-    double edge_tiles;     /* extra tiles that each row of them costs */
+    double edge_tiles;     /* extra tiles of each row of tiles */
     double path_softness;  /* p of the soft maximum of the average and the longest thread block */
-    double lone_speed;     /* of a thread block that has the GPU to itself, in that of many at once */
+    double lone_speed;     /* speed of a lone thread block, relative to many at once */
     double write_passes;   /* times that new keys and values cross the memory to get into the cache */
     double decode_tile_frac;  /* time of a tile of a sequence that decodes, in that of a prompt's; 0: see above */
-    double decode_edge_tiles; /* extra tiles that each of them costs */
-    double empty_s;           /* a thread block that finds nothing to do */
-    double decode_straggle_frac; /* of the longest one's tiles beyond the mean */
+    double decode_edge_tiles; /* extra tiles of each such sequence */
+    double empty_s;           /* time of a thread block without work */
+    double decode_straggle_frac; /* delay by the longest one, per tile beyond the mean */
     double flash3;         /* 1: tiles like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 
-/* The chunks of a batch, taken as alike but for their pairs. */
+/* The chunks of a batch, taken as equal except for their pairs. */
 struct prefill_shape {
     double sequences;      /* chunks */
     double tokens;         /* of all chunks */
     double past;           /* tokens processed before, of all chunks */
     double decodes;        /* sequences that make a token in the same launch */
     double decode_context; /* tokens of each, the new one included */
-    double decode_longest; /* of the longest; 0: all are alike */
+    double decode_longest; /* tokens of the longest; 0: all are equal */
     double pairs;          /* sum of n^2 + 2 n p (iteration.h), of a window's part of them; unused when full */
     double q_heads, kv_heads, key_dim, value_dim;
     enum number_format kv, compute;
@@ -116,8 +116,7 @@ struct prefill_shape {
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
                                          const struct decode_shape *shape);
 
-/* What the longest sequence adds to that, in decode_attention_time's own result: the same as long as all sequences grow
- * alike. */
+/* Delay by the longest sequence, part of decode_attention_time's result: constant while all sequences grow alike. */
 double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
                                const struct decode_shape *shape);
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,

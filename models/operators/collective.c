@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* One way of doing an operation inside a node: its steps, and the bytes that one GPU moves in words and in chunks. */
+/* An algorithm of an operation inside a node: its steps, and the bytes that one GPU moves in words and in chunks. */
 struct route {
     double steps, word_bytes, chunk_bytes;
 };

@@ -1,9 +1,9 @@
 /* Time of a collective operation among the GPUs of a node or of several, by latency and bandwidth (alpha-beta): the
- * fastest of what a library such as NCCL chooses from.
+ * fastest of the algorithms that a library such as NCCL chooses from.
  *
  *     words   t = start + steps hop + traffic / (fast_frac link)           each word travels with its own flag
  *     chunks  t = start + steps hop + (sqrt(fill) + sqrt(traffic / (bandwidth_frac link)))^2
- *     switch  t = start + (sqrt(fill) + sqrt((1 + 1/n) bytes / (switch_frac link)))^2   an all-reduce that it adds up
+ *     switch  t = start + (sqrt(fill) + sqrt((1 + 1/n) bytes / (switch_frac link)))^2   all-reduce added in the switch
  *
  * The square is the time of a message cut into chunks of the best size that follow one another through a pipeline
  * (Johnsson and Ho 1989). Ring traffic per GPU is 2 (n-1)/n bytes in 2 (n-1) steps for an all-reduce,
@@ -43,13 +43,13 @@ struct collective_shape {
     /* What each GPU ends up with (all-reduce, all-gather), starts from (reduce-scatter; all-to-all, where a GPU keeps
      * 1/n of it) or sends (send). */
     double bytes;
-    double gpus, nodes;         /* taking part; nodes they lie on, each with as many */
+    double gpus, nodes;         /* taking part; nodes they lie on, equally many on each */
     double link_bytes_per_s;    /* inside a node, per GPU and direction: gpu_link_bytes_per_s */
     double network_bytes_per_s; /* between nodes, per GPU and direction; unused on one node */
     bool switch_adds;           /* the switch between the GPUs adds these numbers: gpu_switch_adds, not for integers */
 };
 
-/* Nothing with one GPU. The parts of the result are those of the way that is chosen. */
+/* Zero with one GPU. The parts of the result are those of the chosen algorithm. */
 struct kernel_time collective_time(const struct collective_params *params, enum collective_op op,
                                    const struct collective_shape *shape);
 

@@ -1,4 +1,4 @@
-/* Time of kernels whose work follows from the number of tokens alone: matrix products and element-wise operators. */
+/* Time of matrix products and of element-wise operators. */
 #ifndef ORRERY_MODELS_OPERATORS_DENSE_H
 #define ORRERY_MODELS_OPERATORS_DENSE_H
 
@@ -13,10 +13,10 @@
  *     C = wave (k/s + prologue_k) 2ab (1/flop_frac + tile_loss (a + b)/(ab)) / (P/S)
  *     T = ceil(m/a) ceil(n/b) s tiles on S SMs, w = T/S,  wave = wave_frac ceil(w) + (1 - wave_frac) max(w, 1)
  *
- *     Q = 3 m k / (quantise_frac W), narrowing A from 16 to 8 bits first; 0 when it comes as it is
+ *     Q = 3 m k / (quantise_frac W), for narrowing A from 16 to 8 bits first; 0 if A is stored as it is
  *
- * P and W are the peaks of the data sheet, S the number of SMs. Tiles: 64x64, 128x128, 256x128; splits: 1 to 16. The
- * library picks the best kernel in the model; a real one does not always, which is where the error stays (136 to 384
+ * P and W are the peaks of the data sheet, S the number of SMs. Tiles: 64x64, 128x128, 256x128; splits: 1 to 16. In the
+ * model the library picks the best kernel. Real libraries do not always: the remaining error lies there (136 to 384
  * rows). */
 struct gemm_params {
     double start_s;        /* launch, ramp and drain of a kernel */
@@ -53,7 +53,7 @@ struct elementwise_params {
     double bandwidth_frac; /* share of the memory bandwidth */
     double softness;       /* p of the soft maximum */
     double row_cycles;     /* a thread block's time for its row, whatever the width */
-    double number_cycles;  /* and for each number of it */
+    double number_cycles;  /* its time for each number of the row */
     double rows_per_sm;    /* rows that an SM works on at once */
     double wave_frac;      /* how hard waves of rows quantise: 0 not at all, 1 fully */
     double cache_frac;     /* share of the memory bandwidth when the operands lie in the cache; may exceed 1 */

@@ -65,14 +65,14 @@ static double outer_value(const struct kernel_table *table, const struct kernel_
     return table->inner > 0 ? place->running[0] : 0.0;
 }
 
-/* What is being added to. */
+/* The shape and the line being filled. */
 struct filling {
     struct kernel_table_shape *shape;
     struct kernel_table_node *line;
     size_t n_lines;
 };
 
-/* Goes on to the shape and the line of a place, which may be new. */
+/* Moves to the shape and the line of a place; adds them if new. */
 static void advance(struct kernel_table *table, struct filling *filling, const struct kernel_place *place, size_t point)
 {
     const double outer = outer_value(table, place);
@@ -99,8 +99,8 @@ void kernel_table_fill(struct kernel_table *table, const struct kernel_point *po
         kernel_call_place(&points[i].call, &place);
         advance(table, &filling, &place, i);
         const double at = place.running[table->inner];
-        const double law_s = kernel_call_time(params, gpu, &points[i].call).seconds;
-        const double ratio = law_s > 0.0 ? points[i].seconds / law_s : 1.0;
+        const double model_s = kernel_call_time(params, gpu, &points[i].call).seconds;
+        const double ratio = model_s > 0.0 ? points[i].seconds / model_s : 1.0;
         table->points[i] = (struct kernel_table_node){.at = at, .log_at = log(1.0 + at), .ratio = ratio};
         filling.line->n++;
     }
@@ -130,7 +130,7 @@ const struct kernel_table_shape *kernel_table_find(const struct kernel_table *ta
     return find_shape(table, &place);
 }
 
-/* The last node that is not beyond x, or NULL where x is outside of them all. */
+/* The last node not beyond x, or NULL if x is outside all nodes. */
 static const struct kernel_table_node *find_node(const struct kernel_table_node *nodes, size_t n, double x)
 {
     if (!(x >= nodes[0].at && x <= nodes[n - 1].at)) return NULL;
@@ -143,7 +143,7 @@ static const struct kernel_table_node *find_node(const struct kernel_table_node 
     return &nodes[first];
 }
 
-/* How far x has come from a node to the next one. */
+/* Position of x between a node and the next one, 0 to 1. */
 static double node_weight(const struct kernel_table_node *node, double x)
 {
     return (log(1.0 + x) - node[0].log_at) / (node[1].log_at - node[0].log_at);

@@ -1,10 +1,9 @@
-/* Measured kernels beside the law of their class: between measured points the law's shape rules, at them the
- * measurement.
+/* Measured kernels beside the model of their class: exact at measured points, with the model's shape between them.
  *
- *     t = law(call) r,   r = measured / law, interpolated between the points around the call
+ *     t = model(call) r,   r = measured / model, interpolated between the points around the call
  *
- * linearly in log(1 + x) of what runs (kernel.h): along one member, or along both sides of a cell of two and then
- * across. All fixed members have to be those of the points. Outside what was measured the table is silent. */
+ * linearly in log(1 + x) of the running members (kernel.h): along one member, or along both sides of a cell of two and
+ * then across. All fixed members must equal those of the points. Outside the measured range a table gives no time. */
 #ifndef ORRERY_MODELS_OPERATORS_KERNEL_TABLE_H
 #define ORRERY_MODELS_OPERATORS_KERNEL_TABLE_H
 
@@ -16,14 +15,14 @@ struct kernel_point {
     double seconds;
 };
 
-/* A value of a running member: of the last one with the ratio measured there, of the first of two with its points. */
+/* A value of a running member: the last one has the ratio measured there, the first of two has its points. */
 struct kernel_table_node {
     double at, log_at; /* x and log(1 + x) */
     double ratio;
     size_t first, n;   /* in the table's points */
 };
 
-/* Alike calls; with one running member they have one line. */
+/* Calls with equal fixed members; with one running member they have one line. */
 struct kernel_table_shape {
     double fixed[KERNEL_MAX_FIXED];
     size_t first, n; /* in the table's lines */
@@ -37,19 +36,20 @@ struct kernel_table {
     struct kernel_table_node *lines, *points;
 };
 
-/* Sorts measurements of one class by shape and by what runs, and leaves one of each call, with the median of its
- * seconds (of an even number the lower one). Returns how many are left. */
+/* Sorts measurements of one class by fixed, then running members, and keeps one of each call, with the median of its
+ * seconds (for an even number the lower one). Returns the number kept. */
 size_t kernel_points_reduce(struct kernel_point *points, size_t n);
 
-/* Makes a table of such points, n >= 1, with the law of these parameters on the GPU that was measured. Its three arrays
+/* Fills a table from such points, n >= 1, and the model with these parameters on the measured GPU. Its three arrays
  * have room for n each. */
 void kernel_table_fill(struct kernel_table *table, const struct kernel_point *points, size_t n,
                        const union kernel_params *params, const struct gpu_spec *gpu);
 
-/* The call's shape, or NULL where it was not measured. */
+/* The call's shape, or NULL if it was not measured. */
 const struct kernel_table_shape *kernel_table_find(const struct kernel_table *table, const struct kernel_call *call);
 
-/* What the law is to be multiplied by for a call; false where the table is silent. Costs a binary search or four. */
+/* Sets the factor of the model for a call. Returns false outside the measured range. Takes at most four binary
+ * searches. */
 bool kernel_table_ratio(const struct kernel_table *table, const struct kernel_call *call, double *ratio);
 
 #endif

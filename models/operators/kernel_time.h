@@ -1,4 +1,4 @@
-/* What every kernel model returns, and what the models are made of: maxima, a soft one, and rounding up. */
+/* The result of every kernel model, and functions that the models share: maxima, a soft maximum, rounding up. */
 #ifndef ORRERY_MODELS_OPERATORS_KERNEL_TIME_H
 #define ORRERY_MODELS_OPERATORS_KERNEL_TIME_H
 
@@ -8,7 +8,7 @@
 /* The parts overlap, so `seconds` is less than their sum and at least each of them. */
 struct kernel_time {
     double seconds;
-    double compute_s, memory_s, network_s, overhead_s; /* what it would take if nothing else did */
+    double compute_s, memory_s, network_s, overhead_s; /* each alone */
     double flop, bytes, link_bytes; /* the work: operations and memory traffic, each operand once but for
                                       write_passes (attention.h); what one GPU sends over its link */
 };

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* The list being filled, and what its calls share. */
+/* The list being filled, and values that its calls share. */
 struct listing {
     const struct llm_spec *llm;
     const struct llm_split *split;
@@ -43,7 +43,7 @@ static void add(struct listing *list, enum llm_operator op, enum kernel_driver d
     if (count > 0.0) list->uses[list->n++] = (struct kernel_use){op, driver, call, false, count};
 }
 
-/* What a window leaves of the pairs, all prompts taken as alike. */
+/* Query-key pairs within a window, for equal prompts. */
 static double seen_pairs(const struct iteration_work *work, double window_tokens)
 {
     const double prompts = (double)work->prefill_sequences, tokens = (double)work->prefill_tokens;
@@ -89,7 +89,7 @@ void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *wor
     if (use->driver == BY_DECODE) rebatch_decode(&use->call, work);
 }
 
-/* A call in every layer, of attention or for it, that has yet to learn its batch. */
+/* Adds a call in every layer, of attention or for it, for the batch of the list. */
 static struct kernel_use *add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver,
                                       struct kernel_call call)
 {
@@ -199,7 +199,7 @@ static void add_rotary(struct listing *list, double rotated)
     add_elementwise(list, OP_ROTARY, KERNEL_ROTARY, list->layers, list->tokens, 2.0 * rotated);
 }
 
-/* What is kept of a token is read in one format and written in another: the mean of both times twice the numbers. */
+/* A token's cache entry is read in one format and written in another: the mean of both, times twice the numbers. */
 static void add_kv_write(struct listing *list, double numbers)
 {
     const double number_bytes = 0.5 * (list->number_bytes + number_format_bytes(list->llm->kv));
@@ -214,7 +214,7 @@ static void add_product(struct listing *list, enum llm_operator op, double n, do
     add(list, op, BY_TOKENS, list->layers, layer_product(list, list->tokens, n, k));
 }
 
-/* Whether keys and values get into the cache as a part of attention. */
+/* Whether attention writes keys and values into the cache. */
 static bool attention_writes_kv(const struct listing *list)
 {
     return list->split->attention_writes_kv && list->llm->kv_latent == 0;
@@ -324,7 +324,8 @@ static void add_ffn(struct listing *list, double layers, double tokens, double w
     add(list, OP_DOWN, BY_TOKENS, layers, layer_product(list, tokens, hidden, width));
 }
 
-/* What serves every token, beside experts or without. Where tokens travel, each GPU has all of it for its own. */
+/* Feed-forward layers that serve every token, with experts beside them or not. If tokens are dispatched, each GPU holds
+ * them whole. */
 static void add_ffns(struct listing *list)
 {
     add_ffn(list, list->dense, list->tokens, list->shard.dense_ffn);
@@ -380,7 +381,7 @@ static enum kernel_class all_reduce_class(const struct listing *list, double byt
     return split->direct_all_reduce && connected && bytes < direct_bytes ? KERNEL_DIRECT_ALL_REDUCE : KERNEL_ALL_REDUCE;
 }
 
-/* Two sums per layer, and one of the experts and what stands beside them. */
+/* Two sums per layer, and one of the experts and the shared expert. */
 static void add_residuals(struct listing *list)
 {
     const double beside = list->llm->experts > 0 && list->llm->ffn > 0 ? list->sparse : 0.0;

@@ -1,5 +1,5 @@
-/* The kernels that one iteration launches on one GPU: an LLM's shape, how it is split, and the work of a batch, turned
- * into kernel calls. Pure counting: what a call costs is kernel.h's business.
+/* The kernels that one iteration launches on one GPU: turns an LLM's shape, its split and the work of a batch into
+ * kernel calls. kernel.h gives their times.
  *
  * All tokens of a batch go through one matrix product per projection (gate and up merged, so are queries, keys and
  * values); prompts and decoding sequences attend apart; the head runs once per sequence. Weights in fp8 are multiplied
@@ -12,8 +12,8 @@
  * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
  * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual 3
  * hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
- * apart, although some engines fuse them. Left out: biases, quantising activations; sampling where the engine's host
- * time has it. */
+ * apart, although some engines fuse them. Left out: biases, quantising activations; sampling if the engine's CPU
+ * overhead includes it. */
 #ifndef ORRERY_MODELS_OPERATORS_LAYER_H
 #define ORRERY_MODELS_OPERATORS_LAYER_H
 
@@ -79,17 +79,17 @@ struct llm_split {
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };
 
-/* What a call depends on, so that a caller knows when to recompute it: the batch's prefill_tokens +
- * decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
+/* The part of the work that a call depends on, so that a caller knows when to recompute it: the batch's prefill_tokens
+ * + decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
  * batch; all that describes its decoding sequences, whose attention is left out where that of prompts mixes. Nothing
- * else of the work has any influence. */
+ * else of the work matters. */
 enum kernel_driver { BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
 
 struct kernel_use {
     enum llm_operator op;
     enum kernel_driver driver;
     struct kernel_call call;
-    bool mixes;   /* attention of prompts that serves decoding sequences of the batch as well */
+    bool mixes;   /* attention of prompts that also serves decoding sequences of the batch */
     double count; /* launches per iteration: once per layer of the stage, twice for most norms ... */
 };
 
@@ -99,7 +99,7 @@ void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *wor
 
 enum { LLM_MAX_USES = 40 };
 
-/* Why the model cannot be split so, as a static text, or NULL when it can. */
+/* Why the model cannot be split so, as a static text, or NULL if it can. */
 const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split);
 
 /* Fills uses[LLM_MAX_USES] with what the fullest pipeline stage launches, and returns how many: alike calls once, with

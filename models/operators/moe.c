@@ -83,13 +83,13 @@ static int points(double experts, int most)
     return experts < most ? (int)fmax(experts, 1.0) : most;
 }
 
-/* What the cap takes from the busiest goes to the others in proportion to the room that they have. */
+/* Rows beyond the cap go to the other experts in proportion to their room. */
 static void fill_up(double rows[WHOLE_POINTS], int n, double most, double missing_share)
 {
     for (int i = 0; i < n; i++) rows[i] += missing_share * (most - rows[i]);
 }
 
-/* What the experts at n points, each standing for `weight` of them, have to do; less than half a row is none. */
+/* Load of the experts at n points, each standing for `weight` experts; less than half a row is none. */
 static struct expert_load sum_points(const double rows[WHOLE_POINTS], int n, double weight, double tile_rows)
 {
     struct expert_load load = {0.0, 0.0, 0.0};
@@ -170,7 +170,7 @@ static struct expert_load load_of(const struct moe_shape *shape, double tile_row
     return expert_load_of(&load, tile_rows);
 }
 
-/* Operations of one of the two products with `n` columns and sums of length `k`, as if idle SMs worked too. */
+/* Operations of one of the two products with `n` columns and sums of length `k`, counting idle SMs as busy. */
 static double occupied_flop(const struct moe_params *params, const struct gpu_spec *gpu, struct tile tile,
                             double row_tiles, double n, double k)
 {

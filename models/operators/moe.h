@@ -4,7 +4,7 @@
  *     t = start + touched expert_s + soft_max(compute, weights / (bandwidth_frac W)) + passes / (pass_frac W)
  *
  * Each expert's rows fill tiles of 16 x 32 while there are no more tokens than experts on the GPU, else of 64 x 64
- * (vLLM's default; files that tune it for one shape and GPU are not known here). Products with fewer tiles than
+ * (vLLM's default; its tuning files for single shapes and GPUs are not modelled). Products with fewer tiles than
  * tiles_per_sm S leave a part of the GPU idle. Hidden states that exceed the L2 are fetched again and again:
  * computing takes 1 + cache_loss log(1 + tokens hidden / L2) times as long. The weights of the touched experts are read
  * once. Between the products, every choice of a token passes through memory several times: written, activated, read,
@@ -39,16 +39,16 @@ struct moe_shape {
     double chosen, experts;       /* per token; in the whole layer */
     double held;                  /* experts on this GPU */
     double matrices;              /* 3 with a gate, else 2 */
-    double skew;                  /* how unevenly experts are chosen, and whether they */
-    bool in_turn;                 /* are chosen one after another: see below */
+    double skew;                  /* of the choices of experts: see below */
+    bool in_turn;                 /* experts are chosen one after another: see below */
     bool dispatched;              /* only choices of held experts are on this GPU */
     enum number_format weights, compute;
 };
 
 struct kernel_time moe_time(const struct moe_params *params, const struct gpu_spec *gpu, const struct moe_shape *shape);
 
-/* How the tokens of a batch spread over the experts of one GPU: how many experts are touched, by how many rows, in how
- * many tiles of rows. Of several GPUs that hold the experts, the one with the most work, which all others wait for.
+/* How the tokens of a batch spread over the experts of one GPU: touched experts, their rows, and tiles of rows. If
+ * several GPUs hold the experts, the one with the most work counts, since all others wait for it.
  *
  * Without skew every token picks its experts at random, and all GPUs are taken to be equally busy; `in_turn`, tokens
  * are dealt to the experts one after another, as benchmarks do.
@@ -58,7 +58,7 @@ struct kernel_time moe_time(const struct moe_params *params, const struct gpu_sp
  * leaves goes to untouched experts of the busiest GPU (as aiconfigurator's benchmarks draw loads:
  * ai-dynamo/aiconfigurator @ 095f58a5). Expected values: quantiles of the law stand for the experts, and the busiest
  * GPU holds those of an upper share of the law whose mean is that of the largest of so many sums (gamma distributed, by
- * Wilson and Hilferty 1931). / */
+ * Wilson and Hilferty 1931). */
 struct expert_load_shape {
     double tokens;
     double chosen, experts; /* of each token; in all */

@@ -43,7 +43,7 @@ struct operators_time operators_sum(const struct operators_parts *parts, const s
     return time;
 }
 
-/* How far x has come from the i-th knot to the next. */
+/* Position of x between the i-th knot and the next, 0 to 1. */
 static double knots_weight(const struct knots *knots, size_t i, double x)
 {
     const double begin = (double)knots->at[i];
@@ -85,8 +85,7 @@ bool operators_read_longest(const struct operators_parts *parts)
            params[KERNEL_PREFILL_ATTENTION].prefill.decode_straggle_frac > 0.0;
 }
 
-/* What the longest sequence holds up. What it is ahead of the mean is counted in whole tokens, times n: the same number
- * all along a run. */
+/* Delay by the longest sequence. Its lead over the mean is counted in whole tokens, times n: constant along a run. */
 static struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)
 {
     const struct operators_parts *parts = &operators->parts;
@@ -129,7 +128,7 @@ struct operators_time operators_steady(const struct operators *operators, const 
     return add(time, curve_time(&operators->by_decoding, work->decode_sequences));
 }
 
-/* outside / all, which may both be a little off. */
+/* outside / all, at most 1 despite rounding. */
 static double share(double outside_s, double all_s)
 {
     const double frac = outside_s > 0.0 ? outside_s / all_s : 0.0;
@@ -157,7 +156,7 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
     };
 }
 
-/* --- The tables: where their knots lie, and what the kernels take there --- */
+/* --- Building the tables: their knots, and the times there --- */
 
 void knots_add(struct knots *knots, int64_t at)
 {
@@ -313,7 +312,7 @@ static struct operators_time time_at(const struct operators_parts *parts, enum k
     return operators_sum(parts, &list);
 }
 
-/* Cuts the segment after knot i in two where its middle is off the chord: a kernel has a step inside. */
+/* Splits the segment after knot i if its middle is off the chord: a kernel has a step inside. */
 static bool refine(struct operators_curve *curve, size_t i, const struct operators_parts *parts,
                    enum kernel_driver driver)
 {
@@ -409,9 +408,9 @@ void operators_init(struct operators *operators, const struct operators_parts *p
         operators->steady[n] = operators_steady(operators, &(struct iteration_work){.decode_sequences = n});
 }
 
-/* --- One iteration taken apart --- */
+/* --- Breakdown of one iteration --- */
 
-/* What one GPU sends at full speed: over its link inside a node, and its part of a node's over the network. */
+/* Time of one GPU's traffic at full speed: over its link inside a node, and over its share of the network. */
 static double ideal_network_s(const struct collective_shape *shape, double link_bytes)
 {
     const double per_node = shape->gpus / shape->nodes;
@@ -420,7 +419,7 @@ static double ideal_network_s(const struct collective_shape *shape, double link_
     return larger_of(link_s, network_s);
 }
 
-/* Seconds of a call's least work, with every part at its peak. */
+/* Seconds of a call's least work at the peaks. */
 static double ideal_s(const struct gpu_spec *gpu, const struct kernel_call *call, const struct kernel_time *time)
 {
     const double compute_s = time->flop / gpu_peak_flop_per_s(gpu, kernel_call_compute(call));

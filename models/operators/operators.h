@@ -1,18 +1,17 @@
-/* Iteration cost as the sum of the kernels that an iteration launches (layer.h), each as long as a calibration says
- * (kernel.h), and what the engine's host adds (engine.h).
+/* Iteration cost as the sum of the kernels that an iteration launches (layer.h), with calibrated times (kernel.h), plus
+ * the CPU overhead of the engine (engine.h).
  *
  *     gpu = by_tokens(T) + by_sequences(S) + by_keys(prompts' keys) + by_decoding(n)
  *           + decode attention(n, C/n), or with prompts attention of the batch
  *
- * Evaluating every kernel takes microseconds, so all but the attention of batches with prompts is worked out
- * beforehand, at knots, and lies on the chords between them. In tokens and sequences the knots enclose the steps of
- * matrix products, which fill tiles of 64 rows, and further steps where the middle of a chord gives them away. In
- * context they lie in the middle of the blocks of 128 tokens that attention kernels walk in: the sequences of a batch
- * differ, and on average fill half of their last block. Along a run of decode iterations the cost is exactly affine,
- * until the mean context crosses a knot: what the longest sequence is ahead of the mean, and holds up the others, stays
- * the same.
+ * Evaluating every kernel takes microseconds, so all but the attention of batches with prompts is tabulated at knots
+ * and interpolated linearly between them. In tokens and sequences the knots enclose the steps of matrix products, which
+ * fill tiles of 64 rows, and further steps found at the middle of a chord. In context they lie in the middle of the
+ * blocks of 128 tokens that attention kernels walk in: the sequences of a batch differ, and on average fill half of
+ * their last block. Along a run of decode iterations the cost is exactly affine, until the mean context crosses a knot:
+ * the lead of the longest sequence over the mean, which delays the others, stays constant.
  *
- * What kernels take outside the range that their class was fitted on is kept beside, so that every cost says its
+ * The time of kernels outside the range that their class was fitted on is tabulated too; every cost states its
  * share. */
 #ifndef ORRERY_MODELS_OPERATORS_OPERATORS_H
 #define ORRERY_MODELS_OPERATORS_OPERATORS_H
@@ -23,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whole numbers in rising order, at which a function is known: between two of them it lies on their chord. */
+/* Whole numbers in rising order at which a function is known; linear in between. */
 enum { KNOTS_MAX = 768 };
 
 struct knots {
@@ -31,7 +30,7 @@ struct knots {
     int64_t at[KNOTS_MAX];
 };
 
-/* Takes `at` as one more knot, unless it is there, below 1, or there is no room: then it is left out. */
+/* Adds the knot `at`, unless it is known, below 1, or there is no room. */
 void knots_add(struct knots *knots, int64_t at);
 
 /* Index of the left one of the two neighbours between which x / scale lies, the right one included; or of the outer
@@ -47,7 +46,7 @@ static inline size_t knots_find(const struct knots *knots, int64_t scale, int64_
     return first;
 }
 
-/* The same for a whole number x >= 1, at once where the knots up to it are 1, 2, 3 ... */
+/* knots_find for a whole number x >= 1 and scale 1, in one step if the knots up to x are 1, 2, 3 ... */
 static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
 {
     const size_t place = (size_t)x - 1;
@@ -57,7 +56,7 @@ static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
 
 enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
 
-/* Seconds of some kernels, and how many of these lie outside a fitted range. */
+/* Seconds of some kernels, and the part of it outside a fitted range. */
 struct operators_time {
     double seconds, outside_s;
 };
@@ -95,12 +94,12 @@ struct operators {
     struct operators_curve by_tokens, by_sequences;
     struct operators_curve by_keys, by_decoding; /* products from and to latent vectors */
     struct operators_grid decode;                /* of sequences that are alike */
-    struct operators_uses decode_attention;      /* what of it the longest sequence holds up */
+    struct operators_uses decode_attention;      /* its kernels, for the delay by the longest sequence */
     struct operators_uses prefill;               /* attention of some prompt */
     struct operators_time steady[OPERATORS_STEADY]; /* of n decoding sequences without prompts: the constant part */
 };
 
-/* Whether the longest sequence of a batch has an influence. */
+/* Whether the longest sequence of a batch matters. */
 bool operators_read_longest(const struct operators_parts *parts);
 
 /* The split is possible (llm_split_problem). */
@@ -110,33 +109,33 @@ void operators_init(struct operators *operators, const struct operators_parts *p
 void operators_list(const struct operators_parts *parts, enum kernel_driver driver, const struct iteration_work *work,
                     struct operators_uses *list);
 
-/* What listed kernels take, one by one: what the tables stand for. */
+/* Time of the listed kernels, evaluated one by one: the tables approximate it. */
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list);
 
-/* All that does not change along a run. */
+/* The part that is constant along a run. */
 struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *work);
 
 /* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
  * time, at the first iteration of a run. */
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
 
-/* One iteration taken apart: what each operator of an LLM does and takes, kernel by kernel, and what the engine's host
- * adds. The tables of operators.h stand for the same sum. */
+/* --- Breakdown of one iteration: work and time of each operator, kernel by kernel, and the CPU overhead --- */
+
 /* All launches of one operator together. */
 struct operator_share {
     enum llm_operator op;
-    enum kernel_class class; /* whose parameters it has */
+    enum kernel_class class; /* of its kernels */
     double launches;
     struct kernel_time time; /* sums */
-    double ideal_s;          /* the least work at the peaks of the data sheet, whichever of them takes longest */
-    double outside_s;        /* of the seconds: by calls outside the range that their class was fitted on, */
-    double measured_s;       /* and by calls that a table holds */
+    double ideal_s;          /* the least work at the peaks of the data sheet, by the slowest of them */
+    double outside_s;        /* seconds of calls outside the range that their class was fitted on */
+    double measured_s;       /* seconds of calls that a table contains */
 };
 
 struct iteration_breakdown {
     size_t n;
     struct operator_share operators[LLM_OPERATOR_COUNT]; /* in the order of the enum */
-    double gpu_s, outside_s, host_s; /* all operators; what the iteration takes beyond them */
+    double gpu_s, outside_s, host_s; /* all operators; iteration time beyond them */
 };
 
 void iteration_breakdown(const struct operators_parts *parts, const struct iteration_work *work,

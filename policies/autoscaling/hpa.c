@@ -16,7 +16,7 @@ int64_t hpa_wanted(const struct hpa *hpa, int64_t replicas, double ratio)
     return (int64_t)fmin(ceil((double)replicas * ratio), 1e9);
 }
 
-/* Drops the wishes that no window reaches any more. */
+/* Drops the wishes outside both windows. */
 static void forget(struct hpa *hpa, sim_ns now)
 {
     const sim_ns up_ns = hpa->params.up_window_ns, down_ns = hpa->params.down_window_ns;

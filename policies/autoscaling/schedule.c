@@ -1,6 +1,5 @@
-/* So many replicas at this time of day: what an operator writes down who knows the load. A step holds from its time
- * on, until the next one, and the last one until the first of the next period. It acts at the first decision that is
- * not before it. Without steps the number stays as it is. */
+/* Replica counts by time of day. A step holds from its time until the next one; the last one holds until the first of
+ * the next period. It takes effect at the first decision not before it. Without steps the number stays. */
 #include "policies/declared.h"
 #include "sim/world/policy/autoscaling.h"
 
@@ -16,16 +15,16 @@ struct schedule {
 
 #define ROW_OF struct step
 static const struct config_field step_fields[] = {
-    ROW_TIME("at", at_ns, REQUIRED, WITHIN(0, 9e9), "from this time of the period on"),
-    ROW_INT("replicas", replicas, REQUIRED, WITHIN(0, 1e6), "that there are to be"),
+    ROW_TIME("at", at_ns, REQUIRED, WITHIN(0, 9e9), "time of the period from which the step holds"),
+    ROW_INT("replicas", replicas, REQUIRED, WITHIN(0, 1e6), "number of replicas"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct schedule
 static const struct config_field schedule_fields[] = {
-    ROW_TIME("period", period_ns, DEFAULT("1d"), WITHIN(1e-3, 9e9), "after which the steps begin again"),
+    ROW_TIME("period", period_ns, DEFAULT("1d"), WITHIN(1e-3, 9e9), "period after which the steps repeat"),
     ROW_LIST("steps", steps, OPTIONAL, ANY, struct step, step_fields,
-             "replicas over time; none: as many as at the start"),
+             "replicas over time; none: the number at the start"),
     {0}};
 #undef ROW_OF
 

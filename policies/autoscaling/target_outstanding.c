@@ -1,6 +1,5 @@
-/* Requests per replica are to come to a target, by the rule of Kubernetes (hpa.h): a metric of the whole service, of
- * which each replica, starting ones included, is to have its part. Where there is no replica, the first request
- * starts one. */
+/* Keeps requests per replica at a target, by the rule of Kubernetes (hpa.h). The metric is that of the whole service;
+ * starting replicas count. If there is no replica, the first request starts one. */
 #include "policies/autoscaling/hpa.h"
 #include "policies/declared.h"
 
@@ -19,9 +18,9 @@ static const char *const counted_names[] = {"unfinished", "waiting", NULL};
 
 #define ROW_OF struct target_outstanding
 static const struct config_field outstanding_fields[] = {
-    ROW_REAL("target", target, DEFAULT("16"), WITHIN(1e-3, 1e9), "requests per replica"),
+    ROW_REAL("target", target, DEFAULT("16"), WITHIN(1e-3, 1e9), "target of requests per replica"),
     ROW_CHOICE("count", count, DEFAULT("unfinished"), counted_names,
-               "all that are unfinished, or those that wait for a place in a batch"),
+               "all unfinished requests, or those that wait for a place in a batch"),
     HPA_FIELDS,
     {0}};
 #undef ROW_OF
@@ -45,7 +44,7 @@ static int outstanding_decide(void *state, const struct autoscaling_view *view, 
 const struct autoscaler autoscaling_target_outstanding = {
     .policy = {POLICY_HEAD(autoscaler, POLICY_AUTOSCALING),
                .name = "target-outstanding",
-               .summary = "so many unfinished requests per replica, by Kubernetes' rule",
+               .summary = "a target of unfinished requests per replica, by Kubernetes' rule",
                .source = "Kubernetes, Horizontal Pod Autoscaling",
                .params = outstanding_fields,
                .params_bytes = sizeof(struct target_outstanding),

@@ -1,9 +1,9 @@
-/* The replicas' use is to come to a target, by the rule of Kubernetes (hpa.h): the share of their KV blocks in use,
- * or of the time in which they compute. As there, a replica that starts counts as unused when more are wanted, and
- * where that turns the answer round, nothing changes; it does not count when fewer are. Where there is no replica, a
- * request starts one.
+/* Keeps the utilisation of the replicas at a target, by the rule of Kubernetes (hpa.h): the share of their KV blocks in
+ * use, or of the time in which they compute. As there, a starting replica counts as unused if more are wanted, and if
+ * that reverses the decision, nothing changes; it does not count if fewer are wanted. If there is no replica, a request
+ * starts one.
  *
- * A replica computes whenever it has a request, so the share of time says little about how many more it could take. */
+ * A replica computes whenever it has a request, so the share of time says little about how many more it can take. */
 #include "policies/autoscaling/hpa.h"
 #include "policies/declared.h"
 
@@ -20,8 +20,9 @@ static const char *const use_names[] = {"kv", "time", NULL};
 
 #define ROW_OF struct target_utilisation
 static const struct config_field utilisation_fields[] = {
-    ROW_REAL("target", target, DEFAULT("0.6"), WITHIN(1e-3, 1), "share in use, mean of the replicas that are up"),
-    ROW_CHOICE("of", of, DEFAULT("kv"), use_names, "of the KV blocks, or of the time since the previous decision"),
+    ROW_REAL("target", target, DEFAULT("0.6"), WITHIN(1e-3, 1),
+             "target share in use, mean over the replicas that are up"),
+    ROW_CHOICE("of", of, DEFAULT("kv"), use_names, "what is measured: KV blocks, or time since the previous decision"),
     HPA_FIELDS,
     {0}};
 #undef ROW_OF
@@ -53,7 +54,7 @@ static int utilisation_decide(void *state, const struct autoscaling_view *view, 
 const struct autoscaler autoscaling_target_utilisation = {
     .policy = {POLICY_HEAD(autoscaler, POLICY_AUTOSCALING),
                .name = "target-utilisation",
-               .summary = "so much of the KV cache, or of the time, in use, by Kubernetes' rule",
+               .summary = "a target share of KV cache or time in use, by Kubernetes' rule",
                .source = "Kubernetes, Horizontal Pod Autoscaling",
                .params = utilisation_fields,
                .params_bytes = sizeof(struct target_utilisation),

@@ -1,11 +1,11 @@
-/* Batching as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve, both of its backends): prompts first,
- * whole and in order of arrival, up to a budget of tokens, in iterations of their own; otherwise those who decode, in
- * the order of their queue, up to a budget of context tokens. Who is left out keeps its KV blocks and stands before
- * those who come back from the iteration, and so do those who come meanwhile. Each pipeline stage is a worker that
- * batches for itself.
+/* Batching as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve, both of its backends). Prompts go first,
+ * whole and in order of arrival, up to a budget of tokens, in iterations of their own. Otherwise sequences decode in
+ * the order of their queue, up to a budget of context tokens. Sequences left out keep their KV blocks. They stand
+ * before those that return from the iteration, as do sequences that join meanwhile. Each pipeline stage is a worker
+ * that batches for itself.
  *
- * The first of an iteration may exceed its budget, where the simulator would never come to an end. Blocks, which it
- * does not limit, are reserved for nothing: when they are short a sequence is preempted by recomputation. */
+ * The first sequence of an iteration may exceed its budget; the simulator would never end there. Blocks, which the
+ * simulator does not limit, are not reserved: when they run out, a sequence is preempted by recomputation. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -17,9 +17,9 @@ struct distserve {
 #define ROW_OF struct distserve
 static const struct config_field distserve_fields[] = {
     ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("66144"), WITHIN(1, 1e12),
-            "prompt tokens of an iteration at most (simdistserve: what the KV cache holds, max_num_tokens.csv)"),
+            "most prompt tokens in an iteration (simdistserve: capacity of the KV cache, max_num_tokens.csv)"),
     ROW_INT("max_context_tokens", max_context_tokens, DEFAULT("50000"), WITHIN(1, 1e12),
-            "context tokens of the sequences that decode in an iteration at most"),
+            "most context tokens of the sequences that decode in an iteration"),
     {0}};
 #undef ROW_OF
 
@@ -41,10 +41,10 @@ static void admit_prompts(const struct distserve *params, const struct replica_v
     }
 }
 
-/* Those whose prompt was processed elsewhere stand in the queue as soon as their KV is here. They take from
- * `*free_blocks` what those who decode do not grow into. Returns whether any stands there that did not before: then
- * the iteration is composed anew. */
-static bool let_in(const struct replica_view *view, int64_t *free_blocks, struct batch_plan *plan)
+/* Queues requests whose prompt was processed elsewhere, once their KV has arrived. They take from `*free_blocks` the
+ * blocks into which the decoding sequences do not grow. Returns whether the queue is longer: then the iteration is
+ * composed anew. */
+static bool queue_remote(const struct replica_view *view, int64_t *free_blocks, struct batch_plan *plan)
 {
     bool is_longer = false;
     for (const struct request_view *r = view->nonresident; r != NULL && !batch_plan_full(plan); r = r->next) {
@@ -57,7 +57,7 @@ static bool let_in(const struct replica_view *view, int64_t *free_blocks, struct
     return is_longer;
 }
 
-/* How many of those who decode the budget is for, from the first on. */
+/* Decoding sequences within the budget of context tokens, counted from the first; at least 1. */
 static int64_t count_within(const struct distserve *params, const struct replica_view *view)
 {
     int64_t left_tokens = params->max_context_tokens, n = 0;
@@ -85,7 +85,7 @@ static int distserve_compose(void *state, const struct replica_view *view, struc
 {
     const struct distserve *params = state;
     int64_t free_blocks = view->free_blocks;
-    if (view->n_nonresident > 0 && let_in(view, &free_blocks, plan)) return 0;
+    if (view->n_nonresident > 0 && queue_remote(view, &free_blocks, plan)) return 0;
     admit_prompts(params, view, free_blocks, plan);
     if (plan->n_prefills == 0 && plan->n_rejections == 0) decode(params, view, plan);
     plan->recheck_on_arrival = true;
@@ -100,7 +100,7 @@ static int64_t distserve_compose_stage(void *state, const struct replica_view *v
 const struct batcher batching_distserve = {
     .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "distserve",
-               .summary = "prompts first, else decoding from a queue within a budget of context; stages batch for themselves",
+               .summary = "prompts first, else decoding from a queue within a context budget; each stage batches for itself",
                .source = "Zhong et al., OSDI 2024; simdistserve",
                .params = distserve_fields,
                .params_bytes = sizeof(struct distserve),

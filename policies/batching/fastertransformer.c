@@ -1,7 +1,7 @@
 /* Request-level batching as in FasterTransformer behind a serving layer (the baseline of Yu et al., OSDI 2022, and
- * Kwon et al., SOSP 2023): a batch is formed from whoever waits when the replica is empty, all its prompts are
- * processed in one iteration, and nobody joins before the last of it has ended. KV slots are reserved for the longest
- * sequence. Members leave as they end; what their empty places would cost is not modelled. */
+ * Kwon et al., SOSP 2023). When the replica is empty, a batch forms from the waiting requests. All its prompts are
+ * processed in one iteration, and no request joins before the last member has ended. KV slots are reserved for the
+ * longest sequence. Members leave as they end; the cost of their empty places is not modelled. */
 #include "policies/batching/reservation.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -14,7 +14,7 @@ struct fastertransformer {
 #define ROW_OF struct fastertransformer
 static const struct config_field fastertransformer_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
-            "sequences in the batch at most; a replica has one batch, whatever its pipeline stages"),
+            "most sequences in the batch; a replica has one batch, also with pipeline stages"),
     RESERVATION_FIELDS,
     {0}};
 #undef ROW_OF
@@ -30,7 +30,7 @@ static int fastertransformer_compose(void *state, const struct replica_view *vie
 const struct batcher batching_fastertransformer = {
     .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "fastertransformer",
-               .summary = "request level: a batch of those who wait, run until its last member has ended",
+               .summary = "request level: the waiting requests form a batch, which runs until its last member has ended",
                .source = "NVIDIA FasterTransformer; Yu et al., OSDI 2022",
                .oracle = ORACLE_OUTPUT,
                .params = fastertransformer_fields,

@@ -1,5 +1,6 @@
 #include "policies/batching/making_room.h"
 
+/* One decision: which sequences decode, and which are evicted for them. */
 struct passage {
     const struct replica_view *view;
     struct batch_plan *plan;
@@ -8,7 +9,7 @@ struct passage {
     const struct request_view *youngest; /* decoding, not evicted */
 };
 
-/* Evicts the latest arrival among those who have not had their turn. Returns whether it was `member` itself. */
+/* Evicts the latest arrival among the sequences not yet scheduled. Returns whether that was `member` itself. */
 static bool evict_latest(struct passage *passage, const struct request_view *member)
 {
     static const char reason[] = "no free KV block";
@@ -65,7 +66,7 @@ struct room make_room(const struct replica_view *view, struct batch_plan *plan, 
     return *room;
 }
 
-/* vLLM wants for a sequence on the host the blocks that it had and one more, whether or not its last one has room. */
+/* For a sequence on the host, vLLM requires the blocks that it had plus one, even if its last block has room. */
 static bool has_room(const struct replica_view *view, const struct request_view *request, const struct room *room,
                      int64_t watermark)
 {
@@ -75,14 +76,14 @@ static bool has_room(const struct replica_view *view, const struct request_view 
     return room->free_blocks - blocks >= watermark;
 }
 
-void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
-               int64_t max_sequences, int64_t watermark, struct room *room)
+void resume_requests(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
+                     int64_t max_sequences, int64_t watermark, struct room *room)
 {
     if (plan->n_evictions > 0 || plan->decode_sequences < INT64_MAX) return;
     for (const struct request_view *r = view->nonresident; r != NULL; r = r->next) {
         bool is_there = !replica_view_is_remote(view, r) || replica_view_kv_is_pushed(view, r);
         bool in_batch = is_there && !rules->prompts_only;
-        if (batch_plan_full(plan)) plan->iterations = 1; /* the others are for the next plan */
+        if (batch_plan_full(plan)) plan->iterations = 1; /* the others wait for the next plan */
         if (batch_plan_full(plan) || !has_room(view, r, room, watermark) || room->running >= max_sequences ||
             (in_batch && room->decoding >= rules->max_batch))
             return;

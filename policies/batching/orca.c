@@ -1,8 +1,8 @@
-/* Iteration-level scheduling as in Orca (Yu et al., OSDI 2022): requests join and leave at every iteration, whole
- * prompts are processed in the same iteration as the decoding of others. KV slots for prompt and output are reserved
- * at admission and held to the end, so nobody is ever preempted. As many batches are under way as there are pipeline
- * stages, each of at most max_sequences (its Algorithm 1; so in Vidur). The output's bound is known as `reservation`
- * says (Kwon et al., SOSP 2023, section 6.1). */
+/* Iteration-level scheduling as in Orca (Yu et al., OSDI 2022): requests join and leave at every iteration, and whole
+ * prompts are processed in the same iteration as the decoding of others. KV slots for prompt and output are reserved at
+ * admission and held to the end, so no request is ever preempted. There are as many batches in flight as pipeline
+ * stages, each of at most max_sequences (its Algorithm 1; so in Vidur). `reservation` selects what is known of the
+ * output (Kwon et al., SOSP 2023, section 6.1). */
 #include "policies/batching/reservation.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -15,7 +15,7 @@ struct orca {
 #define ROW_OF struct orca
 static const struct config_field orca_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
-            "sequences in a batch at most (Orca: max_bs); with pipeline stages there are as many batches"),
+            "most sequences in a batch (Orca: max_bs); with pipeline stages there are as many batches"),
     RESERVATION_FIELDS,
     {0}};
 #undef ROW_OF

@@ -46,7 +46,7 @@ bool reservation_admit(const struct reservation_params *params, const struct rep
     int64_t free_blocks = view->free_blocks;
     for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
         if (batch_plan_full(plan)) {
-            plan->iterations = 1; /* the rest of the queue is for the next plan */
+            plan->iterations = 1; /* the rest of the queue waits for the next plan */
             return true;
         }
         if (reservation_exceeded(params, view, r)) {

@@ -1,15 +1,15 @@
-/* Contiguous KV reservations, as engines before paged KV caches made them: room for the whole sequence is taken when
- * it is admitted and held to its end. Kwon et al. (SOSP 2023, section 6.1) compare three that know more or less of
- * the output: */
+/* Contiguous KV reservations, as engines made them before paged KV caches: slots for the whole sequence are taken at
+ * admission and held to its end. Kwon et al. (SOSP 2023, section 6.1) compare three, which know more or less of the
+ * output. */
 #ifndef ORRERY_POLICIES_BATCHING_RESERVATION_H
 #define ORRERY_POLICIES_BATCHING_RESERVATION_H
 
 #include "sim/world/policy/batching.h"
 
 enum reservation_kind {
-    RESERVATION_MAX,    /* max_tokens, whatever will come */
+    RESERVATION_MAX,    /* max_tokens, whatever the output */
     RESERVATION_POW2,   /* the output, rounded up to a power of two */
-    RESERVATION_ORACLE, /* exactly what will be needed */
+    RESERVATION_ORACLE, /* exactly prompt and output */
 };
 
 struct reservation_params {
@@ -29,18 +29,18 @@ extern const char *const reservation_names[];
         ROW_BOOL("buddy", reservation.buddy, DEFAULT("false"),                                                         \
                  "round every reservation up to a power of two slots (buddy allocation)")
 
-/* Tokens to hold for a waiting request, of its prompt alone where another replica decodes it: at most what the whole
- * KV cache can hold. */
+/* Tokens to reserve for a waiting request, at most the capacity of the KV cache. If another replica decodes it, only
+ * its prompt counts. */
 int64_t reservation_tokens(const struct reservation_params *params, const struct replica_view *view,
                            const struct request_view *request);
 
-/* Whether it is longer than max_tokens. */
+/* Whether prompt and output exceed max_tokens. */
 bool reservation_exceeded(const struct reservation_params *params, const struct replica_view *view,
                           const struct request_view *request);
 
 /* Admits whole prompts from the head of the queue while slots (`max_sequences`, of which `present` are taken) and
- * blocks for their reservations last. Returns whether requests are left that only a change at this replica can let
- * in. */
+ * blocks for their reservations last. Returns whether requests are left that only a change at this replica can
+ * admit. */
 bool reservation_admit(const struct reservation_params *params, const struct replica_view *view,
                        struct batch_plan *plan, int64_t present, int64_t max_sequences);
 

@@ -1,13 +1,13 @@
 /* Stall-free batching as in Sarathi-Serve (Agrawal et al., OSDI 2024; details as in Vidur): decoding never waits for
- * prompts, which are processed in chunks in what the decoding leaves of a token budget.
+ * prompts, which are processed in chunks within the rest of a token budget.
  *
- * An iteration holds everybody decoding, then unfinished prompts, then new ones from the head of the queue while
- * budget and slots last and their whole prompt leaves the watermark of blocks free: a prompt gets all its blocks at
- * admission. To go on, a decoding sequence needs a free block even where its last one has room; when there is none,
- * the latest arrival is preempted, whatever it does. A prompt that can never be admitted is rejected.
+ * An iteration holds all decoding sequences, then unfinished prompts, then new ones from the head of the queue. These
+ * are admitted while budget and slots last and their whole prompt leaves the watermark of blocks free: a prompt gets
+ * all its blocks at admission. A decoding sequence needs a free block even if its last block has room. If there is
+ * none, the latest arrival is preempted, decoding or not. A prompt that can never be admitted is rejected.
  *
- * Each half of the idea can be left out (the paper's section 5.4.2): without `chunked` whole prompts join the
- * decoding, without `hybrid` iterations of prompts and of decoding take turns. */
+ * Each half of the idea can be turned off (section 5.4.2): without `chunked` whole prompts join the decoding, without
+ * `hybrid` iterations of prompts and of decoding alternate. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -16,21 +16,21 @@ struct sarathi {
     int64_t max_sequences, token_budget;
     double watermark;
     bool chunked, hybrid;
-    bool prompts_were_last; /* not a parameter: whose turn it is without `hybrid` */
+    bool prompts_were_last; /* no parameter: the kind of the last iteration, without `hybrid` */
 };
 
 #define ROW_OF struct sarathi
 static const struct config_field sarathi_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("128"), WITHIN(1, 65536),
-            "sequences that run at most; with pipeline stages a batch holds its share"),
+            "most running sequences; with pipeline stages each batch holds its share"),
     ROW_INT("token_budget", token_budget, DEFAULT("512"), WITHIN(1, 1e9),
-            "tokens of an iteration, prompts are cut to fit (the paper's tau); decoding may exceed it"),
+            "tokens of an iteration (the paper's tau); prompts are cut to fit, decoding may exceed it"),
     ROW_REAL("watermark", watermark, DEFAULT("0.01"), WITHIN(0, 1),
              "share of the KV blocks that an admission leaves free"),
     ROW_BOOL("chunked", chunked, DEFAULT("true"),
-             "cut prompts to fit the budget; else they are processed whole, as long as some budget is left"),
+             "cut prompts to fit the budget; otherwise they are processed whole while any budget is left"),
     ROW_BOOL("hybrid", hybrid, DEFAULT("true"),
-             "prompts beside decoding; else iterations of one and the other take turns"),
+             "prompts beside decoding; otherwise iterations of prompts and of decoding alternate"),
     {0}};
 #undef ROW_OF
 
@@ -40,7 +40,7 @@ static int32_t piece_of_prompt(const struct sarathi *params, const struct replic
     return prompt_chunk(view, request, params->chunked ? budget : INT32_MAX);
 }
 
-/* What an iteration has left, after its decoding. */
+/* Budget left after the decoding of an iteration. */
 struct rest {
     int64_t tokens, free_blocks, sequences;
     int64_t running;
@@ -55,7 +55,7 @@ static void take_piece(const struct sarathi *params, const struct replica_view *
     rest->sequences--;
 }
 
-/* Prompts behind the last that fits into the batch have to wait. */
+/* Prompts behind the last one that fits into the batch wait. */
 static void go_on_with_prompts(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
                                const struct room *room, struct rest *rest)
 {
@@ -67,7 +67,7 @@ static void go_on_with_prompts(const struct sarathi *params, const struct replic
     }
 }
 
-/* Returns whether requests are left that only a change at this replica can let in. */
+/* Returns whether requests are left that only a change at this replica can admit. */
 static bool admit_from_head(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
                             struct rest *rest)
 {
@@ -75,7 +75,7 @@ static bool admit_from_head(const struct sarathi *params, const struct replica_v
     for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
         int64_t blocks = blocks_for_tokens(view, r->prompt_tokens);
         if (batch_plan_full(plan)) {
-            plan->iterations = 1; /* the rest of the queue is for the next plan */
+            plan->iterations = 1; /* the rest of the queue waits for the next plan */
             return true;
         }
         if (blocks + watermark > view->total_blocks) {
@@ -97,7 +97,7 @@ static struct room_rules rules_of(const struct sarathi *params, const struct rep
     return (struct room_rules){.spare_blocks = 1, .max_batch = sequences_per_batch(view, params->max_sequences)};
 }
 
-/* Without anybody decoding in this iteration: nobody's room has to be made. */
+/* For an iteration without decoding: no room has to be made. */
 static struct room room_of_prompts(const struct replica_view *view)
 {
     return (struct room){.free_blocks = view->free_blocks, .last_prompt = view->last_prefilling,
@@ -109,7 +109,7 @@ static void resume_nonresident(const struct sarathi *params, const struct replic
 {
     const struct room_rules rules = rules_of(params, view);
     int64_t watermark = (int64_t)(params->watermark * (double)view->total_blocks);
-    if (view->n_nonresident > 0) take_back(view, plan, &rules, params->max_sequences, watermark, room);
+    if (view->n_nonresident > 0) resume_requests(view, plan, &rules, params->max_sequences, watermark, room);
 }
 
 static void compose_prompts(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
@@ -122,8 +122,7 @@ static void compose_prompts(const struct sarathi *params, const struct replica_v
     plan->recheck_on_arrival = !admit_from_head(params, view, plan, &rest);
 }
 
-/* Prompts have the first turn, and every turn as long as nobody decodes. Who comes back does so in the turns of
- * decoding. */
+/* Prompts have the first turn, and every turn while no sequence decodes. Requests resume in turns of decoding. */
 static void compose_in_turns(struct sarathi *params, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct room_rules rules = rules_of(params, view);
@@ -152,7 +151,7 @@ static int sarathi_compose(void *state, const struct replica_view *view, struct 
     }
     struct room room = make_room(view, plan, &rules);
     if (plan->n_evictions > 0) {
-        plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */
+        plan->decode = false; /* called again at once, with the evicted requests at the head of the queue */
         plan->decode_sequences = INT64_MAX;
         return 0;
     }

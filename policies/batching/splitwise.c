@@ -1,11 +1,12 @@
-/* Mixed batching as on Splitwise's machines (Patel et al., ISCA 2024; SplitwiseSim's "Splitwise" instance): prompts
- * first, whole and in order of arrival, up to a budget of tokens; of those who decode as many go beside them as fit
- * into what the prompts leave of it, who waited last time first. After `max_preemptions` iterations in a row without
- * any decoding, that goes first.
+/* Mixed batching as on Splitwise's machines (Patel et al., ISCA 2024; SplitwiseSim's "Splitwise" instance). Prompts go
+ * first, whole and in order of arrival, up to a budget of tokens. As many sequences decode beside them as fit into the
+ * rest of the budget; those left out last time go first. After `max_preemptions` iterations in a row without decoding,
+ * decoding goes first.
  *
- * Whoever waits keeps its KV blocks. The first prompt of an iteration may exceed the budget. When blocks are short a
- * sequence is preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no engine
- * knows. It also counts the waits of every request by itself, which shows where machines are overloaded. */
+ * Sequences that wait keep their KV blocks. The first prompt of an iteration may exceed the budget. When blocks run
+ * out, a sequence is preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no
+ * engine knows. SplitwiseSim also counts the waits of every request separately, which matters on overloaded
+ * machines. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -17,21 +18,21 @@ struct splitwise_params {
 #define ROW_OF struct splitwise_params
 static const struct config_field splitwise_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("512"), WITHIN(1, 65536),
-            "sequences that run at most, in all batches under way together"),
+            "most running sequences, over all batches in flight"),
     ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("2048"), WITHIN(1, 1e9),
-            "tokens of an iteration at most; a first prompt may be longer"),
+            "most tokens in an iteration; a first prompt may be longer"),
     ROW_INT("max_preemptions", max_preemptions, DEFAULT("4"), WITHIN(0, 1e6),
-            "iterations in a row in which decoding waits for prompts, at most"),
+            "most iterations in a row in which decoding waits for prompts"),
     {0}};
 #undef ROW_OF
 
 struct splitwise {
     struct splitwise_params params;
-    int64_t waits; /* iterations with prompts alone since decoding last went on */
+    int64_t waits; /* iterations with prompts alone since the last one with decoding */
 };
 
-/* Prompts from the head of the queue beside `tokens` others, as far as there is room. Returns the tokens of all, and in
- * *left_over whether one is left that only a change at this replica can let in. */
+/* Admits prompts from the head of the queue beside `tokens` others, while there is room. Returns the tokens of all, and
+ * in *left_over whether a request is left that only a change at this replica can admit. */
 static int64_t admit_prompts(const struct splitwise_params *params, const struct replica_view *view,
                              struct batch_plan *plan, int64_t tokens, struct room *room, bool *left_over)
 {
@@ -61,17 +62,17 @@ static struct room_rules rules_of(const struct splitwise_params *params)
     return (struct room_rules){.spare_blocks = 0, .max_batch = params->max_sequences};
 }
 
-/* Everybody decodes, those whose prompt was processed elsewhere come, and prompts go beside them as far as they fit. */
+/* All sequences decode, remote requests resume, and prompts fill the rest of the budget. */
 static void decode_first(struct splitwise *batcher, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct room_rules rules = rules_of(&batcher->params);
     struct room room = make_room(view, plan, &rules);
     bool left_over;
     if (plan->n_evictions > 0) {
-        plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */
+        plan->decode = false; /* called again at once, with the evicted requests at the head of the queue */
         return;
     }
-    take_back(view, plan, &rules, batcher->params.max_sequences, 0, &room);
+    resume_requests(view, plan, &rules, batcher->params.max_sequences, 0, &room);
     admit_prompts(&batcher->params, view, plan, room.decoding, &room, &left_over);
     plan->recheck_on_arrival = !left_over;
     batcher->waits = 0;
@@ -89,7 +90,7 @@ static int splitwise_compose(void *state, const struct replica_view *view, struc
     struct room room = {.free_blocks = view->free_blocks - view->growing, .running = replica_view_running(view)};
     int64_t tokens = admit_prompts(&batcher->params, view, plan, 0, &room, &left_over);
     if (plan->n_prefills == 0) {
-        if (plan->n_rejections == 0) decode_first(batcher, view, plan); /* else it is asked again at once */
+        if (plan->n_rejections == 0) decode_first(batcher, view, plan); /* else it is called again at once */
         return 0;
     }
     rules.max_batch = batcher->params.max_batched_tokens - tokens;
@@ -98,7 +99,7 @@ static int splitwise_compose(void *state, const struct replica_view *view, struc
         room.decoding = view->n_decoding < rules.max_batch ? view->n_decoding : rules.max_batch;
         if (room.decoding < view->n_decoding) plan->decode_sequences = room.decoding;
     }
-    take_back(view, plan, &rules, batcher->params.max_sequences, 0, &room);
+    resume_requests(view, plan, &rules, batcher->params.max_sequences, 0, &room);
     plan->decode = room.decoding > 0;
     batcher->waits = plan->decode || view->n_decoding == 0 ? 0 : batcher->waits + 1;
     return 0;
@@ -107,7 +108,7 @@ static int splitwise_compose(void *state, const struct replica_view *view, struc
 const struct batcher batching_splitwise = {
     .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "splitwise",
-               .summary = "prompts first within a token budget, decoding beside them as far as it fits",
+               .summary = "prompts first within a token budget, decoding beside them in the rest of it",
                .source = "Patel et al., ISCA 2024; SplitwiseSim",
                .params = splitwise_fields,
                .params_bytes = sizeof(struct splitwise_params),

@@ -1,15 +1,15 @@
 /* Continuous batching as in vLLM v0 (Kwon et al., SOSP 2023; vLLM 0.2 to 0.6 without chunked prefill): prefill first,
  * first come first served, paged KV blocks, preemption by recomputation or by swapping.
  *
- * The head of the queue is admitted while its prompt leaves the watermark of blocks free and sequence and token
- * budgets hold. If any was admitted the iteration is prefill only; otherwise everything running decodes one token. A
- * decoding sequence needs one free block to go on, even where its last block has room (vLLM's own simple rule); when
- * there is none, the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does.
+ * The head of the queue is admitted while its prompt leaves the watermark of blocks free and the sequence and token
+ * budgets hold. If a prompt was admitted, the iteration is prefill only; otherwise every running sequence decodes one
+ * token. A decoding sequence needs one free block even if its last block has room (vLLM's own simple rule); if there is
+ * none, the latest arrival is preempted. A prompt that can never be admitted is rejected, as in vLLM.
  *
- * With swapping, the KV of the preempted is copied to the host before the iteration that its blocks are needed for.
- * While such sequences wait no prompt is admitted; they come back in order of arrival when the blocks that they had
- * and one more leave the watermark free, and the iteration that they are in waits for the copy. With pipeline stages
- * a batch holds at most its share of max_sequences (Vidur). */
+ * With swapping, the KV of a preempted sequence is copied to the host before the iteration that needs its blocks. While
+ * swapped-out sequences wait, no prompt is admitted. They resume in order of arrival, each once its former blocks plus
+ * one fit above the watermark, and their iteration waits for the copy. With pipeline stages a batch holds at most its
+ * share of max_sequences (Vidur). */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -26,15 +26,15 @@ static const char *const preemptions[] = {"recompute", "swap", NULL};
 #define ROW_OF struct vllm_v0
 static const struct config_field vllm_v0_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
-            "sequences that run at most (vLLM: max_num_seqs); with pipeline stages a batch holds its share"),
+            "most running sequences (vLLM: max_num_seqs); with pipeline stages each batch holds its share"),
     ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("0"), WITHIN(0, 1e9),
-            "prompt tokens of one prefill at most; 0: the LLM's context, at least 2048"),
+            "most prompt tokens in a prefill; 0: the LLM's context, at least 2048"),
     ROW_REAL("watermark", watermark, DEFAULT("0.01"), WITHIN(0, 1),
              "share of the KV blocks that an admission leaves free"),
     ROW_BOOL("padded", padded, DEFAULT("false"),
              "count prompts of a prefill at the length of the longest (vLLM before 0.3)"),
     ROW_CHOICE("preemption", preemption, DEFAULT("recompute"), preemptions,
-               "what becomes of the KV of a preempted sequence: computed again, or moved to the host and back"),
+               "KV of a preempted sequence: recomputed, or swapped to the host and back"),
     {0}};
 #undef ROW_OF
 
@@ -45,7 +45,7 @@ static int64_t token_budget(const struct vllm_v0 *params, const struct replica_v
 }
 
 /* Admits from the head of the queue; stops at the first request that does not fit. Returns whether one is left over
- * that only a change at this replica can let in. */
+ * that only a change at this replica can admit. */
 static bool admit_from_head(const struct vllm_v0 *params, const struct replica_view *view, struct batch_plan *plan)
 {
     int64_t budget = token_budget(params, view), watermark = (int64_t)(params->watermark * (double)view->total_blocks);
@@ -54,7 +54,7 @@ static bool admit_from_head(const struct vllm_v0 *params, const struct replica_v
     for (const struct request_view *head = view->waiting; head != NULL; head = head->next) {
         int64_t prompt = head->prompt_tokens, blocks = blocks_for_tokens(view, prompt);
         if (batch_plan_full(plan)) {
-            plan->iterations = 1; /* the rest of the queue is for the next plan */
+            plan->iterations = 1; /* the rest of the queue waits for the next plan */
             return true;
         }
         if (prompt > budget || blocks + watermark > view->total_blocks) {
@@ -92,8 +92,8 @@ static int vllm_v0_compose(void *state, const struct replica_view *view, struct 
     struct room room = make_room(view, plan, &rules);
     plan->recheck_on_arrival = !left_over;
     if (view->n_nonresident > 0)
-        take_back(view, plan, &rules, params->max_sequences, (int64_t)(params->watermark * (double)view->total_blocks),
-                  &room);
+        resume_requests(view, plan, &rules, params->max_sequences,
+                        (int64_t)(params->watermark * (double)view->total_blocks), &room);
     return 0;
 }
 

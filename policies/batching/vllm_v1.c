@@ -1,14 +1,14 @@
-/* Chunked prefill in one token budget, as in vLLM v1 (vLLM 0.8 and later): there is no phase of prefill or decode, an
- * iteration is so many tokens of each request.
+/* Chunked prefill in one token budget, as in vLLM v1 (vLLM 0.8 and later): there are no prefill and decode phases; an
+ * iteration is a number of tokens of each request.
  *
- * Who runs comes first, in order of admission: one token for each that decodes, as many as are left of the budget for
- * an unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds
- * none preempts the last of the running, which starts again from nothing at the head of the queue. If nobody was
- * preempted, requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow;
- * the first that does not fit stops admission.
+ * Running requests come first, in order of admission: one token for each that decodes, the rest of the budget for an
+ * unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds none
+ * preempts the last running one, which restarts from nothing at the head of the queue. If no sequence was preempted,
+ * requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow. The first
+ * that does not fit stops admission.
  *
- * With pipeline stages a sequence that would have to preempt itself waits instead while others are in flight: vLLM
- * preempts those too, and takes them out when they come back. */
+ * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
+ * preempts those too, and removes them when they return. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -20,9 +20,9 @@ struct vllm_v1 {
 #define ROW_OF struct vllm_v1
 static const struct config_field vllm_v1_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
-            "sequences that run at most (vLLM: max_num_seqs)"),
+            "most running sequences (vLLM: max_num_seqs)"),
     ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("2048"), WITHIN(1, 1e9),
-            "tokens of an iteration at most, at least max_sequences (vLLM: max_num_batched_tokens)"),
+            "most tokens in an iteration, at least max_sequences (vLLM: max_num_batched_tokens)"),
     {0}};
 #undef ROW_OF
 
@@ -36,7 +36,7 @@ static int vllm_v1_init(void *state, const void *params, struct diag *diag)
                       (long long)batcher->max_batched_tokens, (long long)batcher->max_sequences);
 }
 
-/* What is left to be handed out in this iteration. */
+/* Budget left in this iteration. */
 struct budget {
     int64_t tokens, free_blocks;
 };
@@ -55,16 +55,16 @@ static bool take_chunk(const struct replica_view *view, struct batch_plan *plan,
     return true;
 }
 
-/* Who runs, from both ends: whose turn is next, and who is the last that stays. */
+/* The running sequences from both ends: next to be scheduled, and next to be evicted. */
 struct walk {
     const struct replica_view *view;
     struct batch_plan *plan;
     const struct request_view *decoding, *prompt;           /* next */
     const struct request_view *last_decoding, *last_prompt; /* evicted next */
-    int64_t n_decoding, n_prompts;                          /* not passed, not evicted */
+    int64_t n_decoding, n_prompts;                          /* not scheduled, not evicted */
     struct budget budget;
     struct room room;
-    bool waits; /* somebody does, for blocks of sequences in flight */
+    bool waits; /* a sequence waits for blocks of sequences in flight */
 };
 
 static bool came_before(const struct request_view *a, const struct request_view *b)
@@ -77,7 +77,7 @@ static bool last_is_prompt(const struct walk *walk)
     return walk->n_decoding == 0 || (walk->n_prompts > 0 && came_before(walk->last_decoding, walk->last_prompt));
 }
 
-/* The last of the running goes: there is one that has not had its turn. */
+/* Evicts the last running sequence; at least one has not been scheduled. */
 static const struct request_view *evict_last(struct walk *walk)
 {
     bool is_prompt = last_is_prompt(walk);
@@ -116,7 +116,7 @@ static void run_in_order(struct walk *walk)
     }
 }
 
-/* Plans for all that run. */
+/* Plans the running sequences. */
 static struct walk go_on(const struct vllm_v1 *params, const struct replica_view *view, struct batch_plan *plan)
 {
     struct walk walk = {.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
@@ -140,7 +140,7 @@ static struct walk go_on(const struct vllm_v1 *params, const struct replica_view
     return walk;
 }
 
-/* Returns whether requests are left that only a change at this replica can let in. */
+/* Returns whether requests are left that only a change at this replica can admit. */
 static bool admit_from_head(const struct vllm_v1 *params, const struct replica_view *view, struct batch_plan *plan,
                             int64_t running, struct budget *budget)
 {
@@ -158,7 +158,7 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     int64_t decoding = walk.room.decoding;
     const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens};
     if (walk.waits) return 0;
-    if (view->n_nonresident > 0) take_back(view, plan, &rules, params->max_sequences, 0, &walk.room);
+    if (view->n_nonresident > 0) resume_requests(view, plan, &rules, params->max_sequences, 0, &walk.room);
     walk.budget.tokens -= walk.room.decoding - decoding;
     walk.budget.free_blocks = walk.room.free_blocks;
     if (plan->n_evictions == 0)

@@ -1,5 +1,5 @@
-/* Daly's interval: that of Young with higher orders of C/M, which matter when a save takes more than a small part of
- * the time between failures. */
+/* Daly's interval: Young's with higher orders of C/M, which matter if a save takes more than a small part of the time
+ * between failures. */
 #include "models/checkpoint.h"
 #include "policies/declared.h"
 #include "sim/world/policy/checkpointing.h"
@@ -13,7 +13,7 @@ static double daly_interval_s(void *state, const struct checkpoint_view *view)
 const struct checkpointer checkpointing_daly = {
     .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING),
                .name = "daly",
-               .summary = "the best interval to higher order, from save time and failure rate",
+               .summary = "the optimal interval to higher order, from save time and failure rate",
                .source = "Daly, FGCS 22, 2006, eq. 37"},
     .interval_s = daly_interval_s,
 };

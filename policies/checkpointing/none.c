@@ -1,10 +1,10 @@
-/* No checkpoints: a failure costs all that the job has done. */
+/* No checkpoints: a failure costs all work of the job so far. */
 #include "policies/declared.h"
 #include "sim/world/policy/checkpointing.h"
 
 const struct checkpointer checkpointing_none = {
     .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING),
                .name = "none",
-               .summary = "no checkpoints: a failed job begins anew",
+               .summary = "no checkpoints: a failed job restarts from the beginning",
                .source = "baseline"},
 };

@@ -1,4 +1,4 @@
-/* A checkpoint every so often, whatever it costs and however often the job fails. */
+/* A checkpoint after every fixed time of work, whatever its cost and the failure rate. */
 #include "policies/declared.h"
 #include "sim/world/policy/checkpointing.h"
 
@@ -14,7 +14,7 @@ static double periodic_interval_s(void *state, const struct checkpoint_view *vie
 
 #define ROW_OF struct periodic
 static const struct config_field params[] = {
-    ROW_TIME("interval", interval_ns, DEFAULT("30min"), AT_LEAST(1e-9), "of work between two checkpoints"),
+    ROW_TIME("interval", interval_ns, DEFAULT("30min"), AT_LEAST(1e-9), "work between two checkpoints"),
     {0}};
 #undef ROW_OF
 

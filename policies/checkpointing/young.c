@@ -12,7 +12,7 @@ static double young_interval_s(void *state, const struct checkpoint_view *view)
 const struct checkpointer checkpointing_young = {
     .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING),
                .name = "young",
-               .summary = "the interval that is best to first order, from save time and failure rate",
+               .summary = "the optimal interval to first order, from save time and failure rate",
                .source = "Young, CACM 17(9), 1974"},
     .interval_s = young_interval_s,
 };

@@ -1,8 +1,8 @@
-/* The item goes that is asked for again last, or never: the fewest misses that any policy can have when every item
- * that is asked for must be inserted (and none in advance), all misses cost the same, and nothing is held.
+/* Evicts the item whose next use is latest, or that has none. That gives the fewest misses of any policy if every item
+ * asked for must be inserted (and none in advance), all misses cost the same, and no item is held.
  *
- * What it finds therefore bounds the hits along unbroken prefixes of any policy, but its own hits along prefixes need
- * not be the most: the block that is asked for last must be inserted, and when its parent has to go for it, it lies
+ * Its number of hits therefore bounds the hits along unbroken prefixes of any policy. Its own hits along prefixes need
+ * not be the most: the block with the latest next use must be inserted, and if its parent is evicted for it, it lies
  * behind a gap.
  *
  * Needs the future: an oracle. */
@@ -35,7 +35,7 @@ static void belady_fini(void *state)
 const struct evictor eviction_belady = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "belady",
-               .summary = "the item that is asked for again last: the fewest misses possible",
+               .summary = "the item whose next use is latest: the fewest misses possible",
                .source = "Belady, IBM Systems Journal 5(2) (1966); optimal: Mattson et al. (1970)",
                .oracle = ORACLE_FUTURE,
                .state_bytes = sizeof(struct item_heap),

@@ -1,15 +1,14 @@
-/* A bit with every access says whether its item can be discarded before its next use. Discarded items make room
- * first, the longest discarded before the others; when there are none,
+/* A bit with every access says whether its item can be discarded before its next use. Discarded items are evicted
+ * first, the longest discarded one before the others. If there are none,
  *
- *     mark0   goes on like a marking algorithm with the other items: an unmarked one goes, at random
+ *     mark0   evicts one of the other items by marking: an unmarked one, at random
  *     flush   discards them all (the paper's deterministic algorithm)
  *
- * With room for k items, eta_0 wrong zeros and eta_1 wrong ones there are at most OPT + (k - 1) eta_0 + eta_1 misses
- * by flush, and OPT + 2 H_k eta_0 + eta_1 expected by mark0. The paper's algorithms give discarded items up at once;
- * here they stay until their room is needed, and one that is asked for before is a hit that there would be a miss:
- * never more misses than these.
+ * With room for k items, eta_0 wrong zeros and eta_1 wrong ones there are at most OPT + (k - 1) eta_0 + eta_1 misses by
+ * flush, and OPT + 2 H_k eta_0 + eta_1 expected by mark0. The paper's algorithms drop discarded items at once. Here
+ * they stay until their room is needed, and a use before is a hit instead of a miss: never more misses than these.
  *
- * The bits are true but for errors at random: an oracle. */
+ * The bits are true except for random errors: an oracle. */
 #include "policies/declared.h"
 #include "policies/eviction/items.h"
 #include "policies/eviction/marks.h"
@@ -26,9 +25,9 @@ struct discard_params {
 struct discard_bit {
     struct discard_params params;
     struct prediction prediction;
-    struct item_list lists[2]; /* discarded ones, and, of flush, the others */
-    int discarded;             /* which of the lists */
-    struct marks marks;        /* of mark0: the others */
+    struct item_list lists[2]; /* discarded items; with flush also the others */
+    int discarded;             /* index of the list of discarded items */
+    struct marks marks;        /* with mark0: the others */
 };
 
 struct discard_item {
@@ -97,14 +96,14 @@ static const char *const algorithms[] = {"mark0", "flush", NULL};
 static const struct config_field params[] = {
     ROW_REAL("error", error_frac, DEFAULT("0"), WITHIN(0, 1), "probability that a bit is wrong"),
     ROW_CHOICE("algorithm", algorithm, DEFAULT("mark0"), algorithms,
-               "what goes when nothing is discarded: an unmarked item at random, or all"),
+               "if no item is discarded: mark0 evicts an unmarked item at random, flush discards all"),
     {0}};
 #undef ROW_OF
 
 const struct evictor eviction_discard_bit = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "discard-bit",
-               .summary = "Mark0: what a bit says can be discarded before its next use goes first, then by marking",
+               .summary = "Mark0: items whose bit says they can be discarded before their next use first, then by marking",
                .source = "Antoniadis et al., Paging with Succinct Predictions, ICML 2023, section 3",
                .oracle = ORACLE_FUTURE,
                .params = params,

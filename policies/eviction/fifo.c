@@ -1,4 +1,4 @@
-/* The item goes that was inserted first. One that was in use returns to its place in the row. */
+/* Evicts the item that was inserted first. An item that was in use returns to its place in the order. */
 #include "policies/declared.h"
 #include "policies/eviction/items.h"
 #include "sim/world/policy/eviction.h"

@@ -10,13 +10,11 @@
 
 /* --- In a row --- */
 
-/* Items of a cache in a row, for evictors: every operation is O(1) and allocates nothing. An item is in one list at
- * most; its links are the first member of its slot (cache_view_slot). */
+/* Every operation is O(1) and allocates nothing. */
 struct item_link {
     int32_t after, before; /* neighbours plus 1; 0: none */
 };
 
-/* Zeroed, it is the empty list. */
 struct item_list {
     int32_t front, back; /* items plus 1; 0: none */
     int64_t n;
@@ -30,13 +28,11 @@ void item_list_remove(struct item_list *list, const struct cache_view *view, int
 
 /* --- In a set --- */
 
-/* Items of a cache from which one is drawn at random, for evictors: every operation is O(1). An item is in one set at
- * most; its place is the first member of its slot (cache_view_slot). */
+/* One item is drawn at random. Every operation is O(1). */
 struct set_place {
     int32_t at; /* index in its set */
 };
 
-/* Zeroed, it is the empty set. */
 struct item_set {
     int32_t *items;
     int32_t n, capacity;
@@ -51,8 +47,7 @@ int32_t item_set_draw(const struct item_set *set, struct rng *rng);
 
 /* --- By rank --- */
 
-/* Items of a cache by rank, the lowest first, for evictors: a binary heap, O(log n) per change. The item's slot
- * (cache_view_slot) begins with its place in the heap. */
+/* A binary heap, the lowest rank first: O(log n) per change. */
 struct item_rank {
     int64_t first, second; /* compared in this order, then the item's number */
 };
@@ -66,7 +61,6 @@ struct heap_item {
     int32_t item;
 };
 
-/* Zeroed, it is the empty heap. */
 struct item_heap {
     struct heap_item *entries;
     int32_t n, capacity;
@@ -74,10 +68,10 @@ struct item_heap {
 
 void item_heap_fini(struct item_heap *heap);
 
-/* Puts the item where its rank belongs, whether it is in the heap or not. Returns 0 or SIM_E_NOMEM. */
+/* Inserts the item, or moves it to its new rank. Returns 0 or SIM_E_NOMEM. */
 int item_heap_set(struct item_heap *heap, const struct cache_view *view, int32_t item, struct item_rank rank);
 
-/* Takes the item out; one that is not in it may be. */
+/* Removes the item, if it is in the heap. */
 void item_heap_remove(struct item_heap *heap, const struct cache_view *view, int32_t item);
 
 /* The item of the lowest rank, or CACHE_NO_ITEM. */

@@ -1,12 +1,12 @@
-/* The item goes that was asked for least often since it was inserted; among equals the one whose last use is longest
- * ago. An evicted item's count is forgotten. */
+/* Evicts the item with the fewest uses since its insertion; among equals the least recently used. The count of an
+ * evicted item is forgotten. */
 #include "policies/declared.h"
 #include "policies/eviction/items.h"
 #include "sim/world/policy/eviction.h"
 
 struct lfu_item {
     struct heap_place place;
-    int64_t uses, last_use; /* number of the access; of what was in use, of when it was released */
+    int64_t uses, last_use; /* number of the access; for an item in use, that of its release */
 };
 
 static int lfu_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
@@ -37,7 +37,7 @@ static void lfu_fini(void *state)
 const struct evictor eviction_lfu = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "lfu",
-               .summary = "the item asked for least often since it came, then the longest unused",
+               .summary = "the item with the fewest uses since its insertion, then the least recently used",
                .source = "Coffman and Denning, Operating Systems Theory (1973)",
                .state_bytes = sizeof(struct item_heap),
                .fini = lfu_fini},

@@ -1,11 +1,11 @@
-/* The item goes whose last use is longest ago; what is in use is being used until it is given back. */
+/* Evicts the least recently used item. An item in use counts as used until its release. */
 #include "policies/declared.h"
 #include "policies/eviction/items.h"
 #include "sim/world/policy/eviction.h"
 
 static int lru_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
 {
-    struct item_list *unused = state; /* the items that nobody holds, the longest unused first */
+    struct item_list *unused = state; /* items that are not held, the least recently used first */
     bool listed = event != CACHE_INSERT && event != CACHE_RELEASE &&
                   (event != CACHE_HIT || !cache_view_held(view, item));
     if (listed) item_list_remove(unused, view, item);
@@ -23,7 +23,7 @@ static int32_t lru_victim(void *state, const struct cache_view *view)
 const struct evictor eviction_lru = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "lru",
-               .summary = "the item whose last use is longest ago",
+               .summary = "the least recently used item",
                .source = "Belady, IBM Systems Journal 5(2) (1966)",
                .state_bytes = sizeof(struct item_list)},
     .item_bytes = sizeof(struct item_link),

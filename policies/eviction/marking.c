@@ -1,5 +1,5 @@
-/* Any item that was not used in this phase goes, with equal chances: at most 2 H_k times the misses of the best offline
- * policy for k items, in expectation. A phase ends when all items have been used. */
+/* Evicts a random item among those not used in this phase: in expectation at most 2 H_k times the misses of the best
+ * offline policy for k items. A phase ends when all items have been used. */
 #include "policies/declared.h"
 #include "policies/eviction/marks.h"
 #include "sim/world/policy/eviction.h"
@@ -24,7 +24,7 @@ static void marking_fini(void *state)
 const struct evictor eviction_marking = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "marking",
-               .summary = "any item that was not used in this phase, at random; a phase ends when all were",
+               .summary = "a random item not used in this phase; a phase ends when all were used",
                .source = "Fiat et al., Journal of Algorithms 12(4) (1991)",
                .state_bytes = sizeof(struct marks),
                .fini = marking_fini},

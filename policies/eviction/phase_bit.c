@@ -1,8 +1,8 @@
-/* Mark&Predict: among the items that were not used in this phase, one of those goes first that the latest bit says
- * will not be used in the next one, at random. With eta_0 wrong zeros and eta_1 wrong ones, at most 2 OPT + H_k eta_0
- * + eta_1 misses are expected with room for k items.
+/* Mark&Predict: among the items not used in this phase, one that the latest bit predicts unused in the next phase is
+ * evicted first, at random. With room for k items, eta_0 wrong zeros and eta_1 wrong ones, at most 2 OPT + H_k eta_0
+ * + eta_1 misses are expected.
  *
- * The bits are true but for errors at random: an oracle. */
+ * The bits are true except for random errors: an oracle. */
 #include "policies/declared.h"
 #include "policies/eviction/marks.h"
 #include "policies/eviction/prediction.h"
@@ -56,7 +56,7 @@ static const struct config_field params[] = {
 const struct evictor eviction_phase_bit = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "phase-bit",
-               .summary = "Mark&Predict: marking, but what a bit says is not used in the next phase goes first",
+               .summary = "Mark&Predict: marking, items predicted unused in the next phase first",
                .source = "Antoniadis et al., Paging with Succinct Predictions, ICML 2023, section 4",
                .oracle = ORACLE_FUTURE,
                .params = params,

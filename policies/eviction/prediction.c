@@ -18,8 +18,7 @@ struct resident {
     int64_t next_use, access;
 };
 
-/* A heap of them, the latest next use first. One whose next use has come is left where it is: it sinks below all
- * others. */
+/* A heap, the latest next use first. An entry whose next use has passed stays in it, below all others. */
 struct residents {
     struct resident *entries; /* [n_accesses] */
     int64_t n;
@@ -52,7 +51,7 @@ static struct resident pop(struct residents *heap)
     return first;
 }
 
-/* `found[i]` becomes whether access i finds its item. */
+/* Sets `found[i]` to whether access i finds its item. */
 static void run_belady(const struct cache_future *future, int64_t capacity, struct residents *heap,
                        unsigned char *found, unsigned char *evicted)
 {
@@ -83,8 +82,8 @@ static int find_discards(const struct cache_future *future, int64_t capacity, un
 
 /* --- Phase bits --- */
 
-/* The first access behind the phase that begins at `start`: the one that would be the (capacity + 1)th key of it.
- * `seen[i]`: access i asks for a key that the phase had before. */
+/* The first access after the phase that begins at `start`: the one with the (capacity + 1)th different key. `seen[i]`:
+ * the key of access i occurred earlier in the phase. */
 static int64_t end_phase(const struct cache_future *future, int64_t capacity, int64_t start, unsigned char *seen)
 {
     int64_t i = start;
@@ -93,13 +92,13 @@ static int64_t end_phase(const struct cache_future *future, int64_t capacity, in
         n_keys += !seen[i];
         if (future->next_uses[i] < future->n) seen[future->next_uses[i]] = 1;
     }
-    for (int64_t k = start; k < i; k++) /* what lies ahead is of another phase */
+    for (int64_t k = start; k < i; k++) /* later accesses belong to another phase */
         if (future->next_uses[k] >= i && future->next_uses[k] < future->n) seen[future->next_uses[k]] = 0;
     return i;
 }
 
-/* The bits of the phase from `start` to before `end`, whose follower goes on to before `next_end`: `after[i - start]`
- * is the first use of access i's key behind the phase. */
+/* Sets the bits of the phase [start, end), whose next phase is [end, next_end). `after[i]` is the first use of access
+ * i's key after the phase. */
 static void find_absent(const struct cache_future *future, int64_t start, int64_t end, int64_t next_end, int64_t *after,
                         unsigned char *bits)
 {

@@ -1,10 +1,10 @@
-/* S3-FIFO: new items go into a small queue of a tenth of the room; at its end those that were asked for more than
- * once go over to the main queue, the others leave, and a ghost queue remembers their keys for as long as the main
- * queue is long. A key that returns in this time goes to the main queue at once. At the main queue's end an item that
- * was asked for since goes round again, up to three times.
+/* S3-FIFO: new items enter a small queue of a tenth of the room. At its end, items used more than once move to the main
+ * queue and the others leave; a ghost queue, as long as the main queue, remembers their keys. A key that returns while
+ * remembered goes to the main queue at once. At the main queue's end, an item used since goes round again, up to three
+ * times.
  *
- * One item leaves at a time: when a promotion makes the main queue too long, its end leaves in place of the small
- * queue's. An item that was in use comes back at the beginning of its queue. */
+ * One item leaves at a time: if a promotion makes the main queue too long, the end of the main queue leaves instead of
+ * that of the small one. An item that was in use returns to the beginning of its queue. */
 #include "policies/declared.h"
 #include "policies/eviction/items.h"
 #include "sim/core/key_map.h"
@@ -21,21 +21,21 @@ struct s3_params {
 struct s3_fifo {
     struct s3_params params;
     struct item_list small, main;
-    /* Keys in the order in which they left the small queue: a ring. One that returned stays in it, but not in the
+    /* A ring of keys in the order in which they left the small queue. A returned key stays in it, but not in the
      * map. */
     uint64_t *ghosts;
     int64_t n_places, next_ghost; /* next_ghost: number of ghosts so far */
     struct key_map ghost_of;      /* key -> number of its ghost */
-    int32_t demoted;              /* the victim, when it leaves from the small queue; plus 1 */
+    int32_t demoted;              /* the victim if it leaves the small queue, plus 1 */
 };
 
 struct s3_item {
     struct item_link link;
-    unsigned char uses; /* since it came into its queue, MAX_USES at most */
+    unsigned char uses; /* since it entered its queue, at most MAX_USES */
     bool is_main, is_listed;
 };
 
-/* Items that the small queue has room for, at least 1. Without a limit nothing is ever evicted. */
+/* Capacity of the small queue, at least 1. */
 static int64_t small_items(const struct s3_fifo *s3, const struct cache_view *view)
 {
     int64_t items = (int64_t)(s3->params.small_frac * (double)view->capacity);
@@ -106,7 +106,7 @@ static int s3_notify(void *state, const struct cache_view *view, int32_t item, e
     return code;
 }
 
-/* The end of the main queue that was not asked for; those that were go round. */
+/* The first unused item from the end of the main queue; used ones go round. */
 static int32_t main_victim(struct s3_fifo *s3, const struct cache_view *view)
 {
     for (;;) {
@@ -147,15 +147,16 @@ static void s3_fini(void *state)
 
 #define ROW_OF struct s3_params
 static const struct config_field params[] = {
-    ROW_REAL("small", small_frac, DEFAULT("0.1"), WITHIN(0, 1), "share of the room for new items"),
-    ROW_INT("promote", promote_uses, DEFAULT("2"), WITHIN(1, MAX_USES), "hits of a new item after which it stays"),
+    ROW_REAL("small", small_frac, DEFAULT("0.1"), WITHIN(0, 1), "share of the room for the small queue"),
+    ROW_INT("promote", promote_uses, DEFAULT("2"), WITHIN(1, MAX_USES),
+            "hits of a new item that promote it to the main queue"),
     {0}};
 #undef ROW_OF
 
 const struct evictor eviction_s3_fifo = {
     .policy = {POLICY_HEAD(evictor, POLICY_EVICTION),
                .name = "s3-fifo",
-               .summary = "new items go soon unless they are asked for again; three queues, one of them of ghosts",
+               .summary = "new items leave soon unless used again; a small, a main and a ghost queue",
                .source = "Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023",
                .params = params,
                .params_bytes = sizeof(struct s3_params),

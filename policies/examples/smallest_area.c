@@ -1,7 +1,8 @@
 /* Smallest area first: of the jobs that fit, the one with the smallest GPUs x estimated run time starts first. A job
- * that has waited longer than `patience` goes before all others, and nobody starts before it does.
+ * that has waited longer than `patience` goes before all others, and no other job starts before it.
  *
- * A policy keeps all it knows in its state and in its bytes of each job: here a list of the pending jobs by area. */
+ * A policy keeps all its knowledge in its state and in its bytes of each job: here a list of the pending jobs by
+ * area. */
 #include "sim/world/policy/scheduler.h"
 
 struct params {
@@ -22,7 +23,7 @@ struct state {
 #define ROW_OF struct params
 static const struct config_field fields[] = {
     ROW_TIME("patience", patience_ns, DEFAULT("1d"), WITHIN(0, 1e9),
-             "how long a job waits at most before nobody overtakes it any more"),
+             "waiting time after which no other job overtakes a job"),
     {0}};
 #undef ROW_OF
 
@@ -30,18 +31,18 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
 {
     (void)view;
     struct job *job = job_view_slot(note->job), **link = &((struct state *)state)->first;
-    if (note->event == JOB_EVENT_SUBMIT) { /* into the list, behind equals, which were submitted before */
+    if (note->event == JOB_EVENT_SUBMIT) { /* inserted behind equals, which were submitted before */
         *job = (struct job){.view = note->job, .area = (double)note->job->gpus * (double)note->job->estimate_ns};
         while (*link != NULL && (*link)->area <= job->area) link = &(*link)->next;
         job->next = *link;
         *link = job;
-    } else if (note->event == JOB_EVENT_START) { /* out of it */
+    } else if (note->event == JOB_EVENT_START) { /* removed */
         while (*link != job) link = &(*link)->next;
         *link = job->next;
     }
 }
 
-/* The job that was submitted first of those whose patience is over, or NULL. */
+/* The first submitted job whose patience is over, or NULL. */
 static const struct job_view *impatient(const struct state *state, sim_ns now_ns)
 {
     const struct job_view *found = NULL;
@@ -65,7 +66,7 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
 
 static const struct scheduler smallest_area = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "smallest-area",
-               .summary = "smallest GPUs x estimated time of what fits; what has waited too long goes before all",
+               .summary = "smallest GPUs x estimated time of the jobs that fit; one that waited too long goes first",
                .source = "an example", .params = fields, .params_bytes = sizeof(struct params),
                .state_bytes = sizeof(struct state)},
     .job_bytes = sizeof(struct job), .notify = notify, .decide = decide,

@@ -1,9 +1,9 @@
-/* FlexGen (Sheng et al., ICML 2023): weights, KV cache and hidden states each lie on GPU, host and disk in shares; a
- * block of several GPU batches goes through layer by layer, so that the weights that a layer streams in serve all of
- * it; the CPU attends to KV cache that is not on the GPU.
+/* FlexGen (Sheng et al., ICML 2023): weights, KV cache and hidden states each lie on GPU, host and disk in shares. A
+ * block of several GPU batches goes through layer by layer, so the weights that a layer streams in serve all of it. The
+ * CPU attends to KV cache that is not on the GPU.
  *
- * The policy is given, as in the paper's tables, or searched for. Attention on the CPU slows down for small batches.
- * Rates of computing may be given as FlexGen's own constants; else they are those of the service's cost model. */
+ * The placement is given, as in the paper's tables, or searched for. Attention on the CPU is slower for small batches.
+ * FLOP rates may be given as FlexGen's own constants; otherwise they are those of the service's cost model. */
 #include "policies/declared.h"
 #include "policies/kv_offload/flexgen_search.h"
 #include "sim/world/policy/kv_offload.h"
@@ -11,9 +11,9 @@
 #include <float.h>
 #include <math.h>
 
-/* Of FlexGen's code (FMInference/FlexGen @ 19753bc0, experimental/cost_model.py): what reading weights while decoding
- * gets of the disk's rate; and of the capacities, what a policy may fill that is searched for, and one that is only
- * evaluated. */
+/* Constants of FlexGen's code (FMInference/FlexGen @ 19753bc0, experimental/cost_model.py): share of the disk's rate
+ * for reading weights while decoding; shares of the capacities for a placement that is searched for, and for a given
+ * one. */
 static const double disk_weights_frac = 0.95, searched_slack_frac = 0.8, given_slack_frac = 1.2;
 
 struct flexgen {
@@ -30,33 +30,32 @@ static const char *const schedules[] = {[AS_PUBLISHED] = "published", [AS_RELEAS
 
 #define ROW_OF struct flexgen
 static const struct config_field flexgen_fields[] = {
-    ROW_CHOICE(
-        "schedule", schedule, DEFAULT("released"), schedules,
-        "published: what overlaps takes the longest of five parts; released: cost_model.py adds some of them up"),
+    ROW_CHOICE("schedule", schedule, DEFAULT("released"), schedules,
+               "published: the longest of five overlapping parts; released: cost_model.py adds some of them up"),
     ROW_BOOL("host_attention", host_attends, DEFAULT("true"),
-             "the CPU attends to KV cache that is not on the GPU; else it goes to the GPU each time"),
+             "the CPU attends to KV cache that is not on the GPU; otherwise the cache is copied to the GPU each time"),
     ROW_INT("gpu_batch", gpu_batch, DEFAULT("0"), WITHIN(0, 65536),
-            "sequences that the GPU works on at once; 0: the whole policy is searched for"),
+            "sequences that the GPU processes at once; 0: the whole placement is searched for"),
     ROW_INT("batches", batches, DEFAULT("1"), WITHIN(1, 65536), "GPU batches of a block"),
     ROW_REAL("weights_gpu", weights_gpu, DEFAULT("1"), WITHIN(0, 1), "share of the weights on the GPU"),
     ROW_REAL("weights_host", weights_host, DEFAULT("0"), WITHIN(0, 1),
-             "share in the host's memory; the rest is on disk"),
+             "share in host memory; the rest is on disk"),
     ROW_REAL("cache_gpu", cache_gpu, DEFAULT("1"), WITHIN(0, 1), "share of the KV cache on the GPU"),
-    ROW_REAL("cache_host", cache_host, DEFAULT("0"), WITHIN(0, 1), "share in the host's memory; the rest is on disk"),
+    ROW_REAL("cache_host", cache_host, DEFAULT("0"), WITHIN(0, 1), "share in host memory; the rest is on disk"),
     ROW_REAL("hidden_gpu", hidden_gpu, DEFAULT("1"), WITHIN(0, 1), "share of the hidden states on the GPU"),
-    ROW_REAL("hidden_host", hidden_host, DEFAULT("0"), WITHIN(0, 1), "share in the host's memory; the rest is on disk"),
+    ROW_REAL("hidden_host", hidden_host, DEFAULT("0"), WITHIN(0, 1), "share in host memory; the rest is on disk"),
     ROW_REAL("memory_slack", slack_frac, OPTIONAL, WITHIN(0.01, 10),
-             "of each tier's capacity, what a policy may fill by these sums; without: 0.8 searching, 1.2 for a given one"),
+             "usable share of each tier's capacity; default: 0.8 when searching, 1.2 for a given placement"),
     ROW_QUANTITY("host_rate", host_flop_per_s, UNIT_FLOP_PER_S, DEFAULT("12.3GFLOP/s"), POSITIVE,
-                 "attention on the CPU, for large batches"),
+                 "FLOP rate of attention on the CPU, for large batches"),
     ROW_QUANTITY("prompt_products", prompt_product_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
-                 "matrix products of prompts, measured"),
+                 "measured FLOP rate of matrix products of prompts"),
     ROW_QUANTITY("prompt_attention", prompt_attention_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
-                 "attention of prompts, measured"),
+                 "measured FLOP rate of attention of prompts"),
     ROW_QUANTITY("token_products", token_product_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
-                 "matrix products of single tokens, measured; with it all four"),
+                 "measured FLOP rate of matrix products of single tokens; needs all four rates"),
     ROW_QUANTITY("token_attention", token_attention_flop_per_s, UNIT_FLOP_PER_S, OPTIONAL, POSITIVE,
-                 "attention of single tokens on the GPU, measured"),
+                 "measured FLOP rate of attention of single tokens on the GPU"),
     {0}};
 #undef ROW_OF
 
@@ -112,7 +111,7 @@ static int flexgen_place(void *state, const struct offload_view *view, struct of
     const struct flexgen_search search = {view, plan};
     struct offload_placement found = *placement;
     if (!given && !flexgen_best_placement(&search, view->workload.sequences, &found)) {
-        plan->problem = "no policy of FlexGen fits";
+        plan->problem = "no placement of FlexGen fits";
         plan->placement = offload_placement_none();
         return 0;
     }
@@ -134,7 +133,7 @@ static uint32_t flexgen_reads(const void *state)
 const struct kv_offloader kv_offload_flexgen = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "flexgen",
-               .summary = "blocks of batches, layer by layer; weights, cache and hidden states in shares on GPU, host, disk",
+               .summary = "blocks of batches, layer by layer; weights, cache, hidden states in shares on GPU, host and disk",
                .source = "Sheng et al., ICML 2023; FMInference/FlexGen @ 19753bc0",
                .params = flexgen_fields,
                .params_bytes = sizeof(struct flexgen),

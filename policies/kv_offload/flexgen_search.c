@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Columns: shares of weights, cache and hidden states on GPU, host and disk; then the seconds of the prompts' iteration
- * and of what overlaps in a decode iteration. */
+ * and of the longest overlapping branch of a decode iteration. */
 enum { SHARES = 9, PREFILL_S = SHARES, DECODE_S, COLUMNS };
 enum { PLACES = 3, ROWS = PLACES + 2 * OFFLOAD_BRANCHES + 2 * PLACES };
 
@@ -16,7 +16,7 @@ struct program {
     int rows;
 };
 
-/* What is affine in the shares, at some shares. */
+/* Quantities affine in the shares, evaluated at some shares. */
 struct outcome {
     struct offload_step prefill, decode;
     struct offload_memory memory;
@@ -39,7 +39,7 @@ static struct offload_block block_of(const struct flexgen_search *search, const 
     return block;
 }
 
-/* All prompts of the block at once; and a decode iteration in the middle of the answers. */
+/* Evaluates all prompts of the block at once, and a decode iteration in the middle of the answers. */
 static struct outcome try_placement(const struct flexgen_search *search, const struct offload_placement *placement)
 {
     const struct offload_block block = block_of(search, placement);
@@ -87,7 +87,7 @@ static double *add_row(struct program *program, double lower, double upper)
     return program->matrix[program->rows++];
 }
 
-/* Shares of one thing add up to 1. */
+/* The shares of weights, of cache and of hidden states each sum to 1. */
 static void add_sums(struct program *program)
 {
     for (int thing = 0; thing < SHARES / PLACES; thing++) {
@@ -125,8 +125,8 @@ static void bound_columns(struct program *program, const struct flexgen_search *
     for (int j = SHARES; j < COLUMNS; j++) program->upper[j] = (double)INFINITY;
 }
 
-/* The cost is the block's time in units of `unit_s`, but for a constant: the prompts, then for each further token what
- * nothing overlaps with, and the longest branch. */
+/* The cost is the block's time in units of `unit_s`, up to a constant: the prompts, then for each further token the
+ * serial resources and the longest branch. */
 static void set_cost(struct program *program, const struct offload_overlap *decode, double tokens, double unit_s,
                      const struct offload_step *zero, const struct offload_step *const *ones)
 {
@@ -171,7 +171,7 @@ bool flexgen_best_shares(const struct flexgen_search *search, struct offload_pla
                           .upper = program.upper, .matrix = program.matrix[0], .row_lower = program.row_lower,
                           .row_upper = program.row_upper};
     if (lp_solve(&lp, shares) != LP_OPTIMAL) return false;
-    for (int thing = 0; thing < SHARES / PLACES; thing++) { /* the solver's rounding goes */
+    for (int thing = 0; thing < SHARES / PLACES; thing++) { /* removes the solver's rounding */
         double *of = shares + PLACES * thing, sum = 0.0;
         for (int tier = 0; tier < PLACES; tier++) sum += of[tier] = fmin(fmax(of[tier], 0.0), 1.0);
         for (int tier = 0; tier < PLACES; tier++) of[tier] /= sum;
@@ -195,7 +195,7 @@ bool flexgen_best_placement(const struct flexgen_search *search, double most, st
                 best_s = seconds;
                 best = *placement;
             }
-            if (seconds > last_s) break; /* no more batches pay */
+            if (seconds > last_s) break; /* more batches do not pay */
             last_s = seconds;
         }
     }

@@ -1,6 +1,6 @@
-/* FlexGen made aware of a goal for latency, Select-N's baseline (arXiv 2502.08182): a static share of the weights in
- * the host's memory, as large as the goal allows when each layer computes at the GPU's peak and the bus is always
- * shared by all of its GPUs. Small batches do not compute at the peak, and then it is late. */
+/* FlexGen with a latency goal, Select-N's baseline (arXiv 2502.08182): a static share of the weights in host memory, as
+ * large as the goal allows if each layer computes at the GPU's peak and all GPUs of the bus share it at all times.
+ * Small batches do not reach the peak, so they miss the goal. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 
@@ -44,7 +44,7 @@ static uint32_t flexgen_slo_reads(const void *state)
 const struct kv_offloader kv_offload_flexgen_slo = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "flexgen-slo",
-               .summary = "a static share of the weights in the host's memory, by peak computing and a bus that all share",
+               .summary = "a static share of the weights in host memory, sized for peak FLOP/s and a bus shared by all",
                .source = "Select-N, arXiv 2502.08182, its baseline"},
     .place = flexgen_slo_place,
     .reads = flexgen_slo_reads,

@@ -1,7 +1,7 @@
-/* InstInfer (Pan et al., arXiv 2409.04992; InstAttention, HPCA 2025): the KV cache lies in computational storage,
- * which attends to it by itself; weights and all else stay on the GPU. While prompts are processed, the cache of each
- * layer goes to storage as the next layer computes, so that the GPU holds that of two layers only. Several devices
- * share the heads.
+/* InstInfer (Pan et al., arXiv 2409.04992; InstAttention, HPCA 2025): the KV cache lies in computational storage, which
+ * attends to it; weights and everything else stay on the GPU. While prompts are processed, the cache of each layer
+ * moves to storage as the next layer computes, so the GPU holds the cache of two layers only. Several devices share the
+ * heads.
  *
  * Sparse attention (SparF) keeps a share of the channels and of the tokens, on devices with a second copy of the
  * keys. */

@@ -1,4 +1,4 @@
-/* Everything stays in the GPU's memory; the KV cache of a preempted sequence is computed again. */
+/* Everything stays in GPU memory; the KV cache of a preempted sequence is recomputed. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 

@@ -1,5 +1,5 @@
-/* The KV cache of a preempted sequence is given up, and computed again from its prompt and what it has generated when
- * it comes back: vLLM's first choice for sequences of their own. */
+/* The KV cache of a preempted sequence is dropped, and recomputed from its prompt and generated tokens when the
+ * sequence resumes: vLLM's default for single sequences. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 
@@ -15,7 +15,7 @@ static enum offload_tier recompute_evicted(void *state, const struct offload_vie
 const struct kv_offloader kv_offload_recompute = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "recompute",
-               .summary = "the KV cache of preempted sequences is computed again",
+               .summary = "the KV cache of preempted sequences is recomputed",
                .source = "Kwon et al., SOSP 2023, section 4.5"},
     .evicted = recompute_evicted,
 };

@@ -1,9 +1,9 @@
-/* Select-N (arXiv 2502.08182, ICS 2026): of every `interval` layers the last one lies in the host's memory and
- * streams in while its group computes. The interval is the least that keeps the goal for latency, by times that were
- * recorded beforehand; GPUs on one bus share its bandwidth by a coordinator. When no interval keeps the goal and fits
- * the memory, requests go back.
+/* Select-N (arXiv 2502.08182, ICS 2026): of every `interval` layers the last one lies in host memory and streams in
+ * while its group computes. The interval is the smallest that meets the latency goal, by times recorded beforehand. A
+ * coordinator shares the bandwidth of a bus among its GPUs. If no interval meets the goal and fits the memory, requests
+ * are returned.
  *
- * Prompts and tokens are served by instances of their own, so a replica has the goal of its phase. */
+ * Prompts and tokens are served by separate instances, so a replica has the goal of its phase. */
 #include "policies/declared.h"
 #include "policies/kv_offload/select_n_bus.h"
 #include "sim/world/policy/kv_offload.h"
@@ -22,15 +22,15 @@ static const char *const phases[] = {[PHASE_PREFILL] = "prefill", [PHASE_DECODE]
 #define ROW_OF struct select_n
 static const struct config_field select_n_fields[] = {
     ROW_INT("interval", interval, DEFAULT("0"), WITHIN(0, 1024),
-            "layers of a group, of which one is in the host's memory; 0: the least that keeps the goal"),
+            "layers of a group, of which one is in host memory; 0: the smallest that meets the goal"),
     ROW_CHOICE("phase", phase, DEFAULT("decode"), phases,
-               "which goal counts: time to the first token, or per output token"),
+               "phase whose goal counts: time to first token, or time per output token"),
     ROW_REAL("slowdown", slowdown, OPTIONAL, WITHIN(1, 100),
-             "the goal, in times of the latency with everything on the GPU; without: kv.slo_ttft or kv.slo_tpot"),
+             "goal as a multiple of the latency with everything on the GPU; default: kv.slo_ttft or kv.slo_tpot"),
     {0}};
 #undef ROW_OF
 
-/* The batch that the record is made with. */
+/* The batch whose times are recorded. */
 static struct iteration_work work_of(const struct select_n *params, const struct offload_block *block)
 {
     const int64_t n = (int64_t)block->sequences, prompt = (int64_t)block->prompt;
@@ -42,14 +42,14 @@ static struct iteration_work work_of(const struct select_n *params, const struct
 
 static void set_interval(const struct offload_layer *layer, int64_t interval, struct offload_placement *placement)
 {
-    const double away = floor(layer->layers / (double)interval) / layer->layers;
+    const double on_host = floor(layer->layers / (double)interval) / layer->layers;
     placement->schedule = OFFLOAD_GROUPED;
     placement->interval = interval;
-    placement->shares.weights[OFFLOAD_HOST] = away;
-    placement->shares.weights[OFFLOAD_GPU_MEMORY] = 1.0 - away;
+    placement->shares.weights[OFFLOAD_HOST] = on_host;
+    placement->shares.weights[OFFLOAD_GPU_MEMORY] = 1.0 - on_host;
 }
 
-/* Seconds of an iteration at an interval; what the record holds. */
+/* Recorded seconds of an iteration at an interval; 0: everything on the GPU. */
 static double recorded_s(const struct offload_view *view, const struct offload_plan *plan,
                          const struct iteration_work *work, int64_t interval)
 {
@@ -60,13 +60,13 @@ static double recorded_s(const struct offload_view *view, const struct offload_p
     return step.seconds.now;
 }
 
-/* Bytes that an interval takes of the GPU for weights: what stays, and a layer to stream into. */
+/* GPU bytes of weights at an interval: resident layers, and one layer to stream into. */
 static double weights_on_gpu(const struct offload_layer *layer, int64_t interval)
 {
     return (layer->layers - floor(layer->layers / (double)interval) + 1.0) * layer->weight_bytes;
 }
 
-/* The largest interval whose weights leave room for the cache of the workload; 0: none does. */
+/* The largest interval whose weights leave room for the cache of the workload; 0: none. */
 static int64_t largest_that_fits(const struct offload_view *view, const struct offload_plan *plan)
 {
     const struct offload_layer *layer = &view->layer;
@@ -87,7 +87,7 @@ static double goal_of(const struct select_n *params, const struct offload_view *
     return isnan(goal_s) ? (double)INFINITY : goal_s;
 }
 
-/* The least interval that keeps the goal; more than there are layers: none does. */
+/* The smallest interval that meets the goal; more than the layers: none. */
 static int64_t least_in_time(const struct offload_view *view, const struct offload_plan *plan,
                              const struct iteration_work *work, double goal_s)
 {
@@ -121,9 +121,9 @@ static int select_n_place(void *state, const struct offload_view *view, struct o
         }
     }
     set_interval(layer, interval, &plan->placement);
-    const double away = layer->layers * layer->weight_bytes * plan->placement.shares.weights[OFFLOAD_HOST];
-    plan->fixed_bytes[OFFLOAD_HOST] = layer->gpus * away;
-    plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += layer->weight_bytes - away;
+    const double on_host = layer->layers * layer->weight_bytes * plan->placement.shares.weights[OFFLOAD_HOST];
+    plan->fixed_bytes[OFFLOAD_HOST] = layer->gpus * on_host;
+    plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += layer->weight_bytes - on_host;
     return 0;
 }
 
@@ -138,7 +138,7 @@ static uint32_t select_n_reads(const void *state)
 const struct kv_offloader kv_offload_select_n = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "select-n",
-               .summary = "the last of every so many layers in the host's memory, so many as the goal for latency allows",
+               .summary = "the last of every N layers in host memory, N as small as the latency goal allows",
                .source = "Select-N, arXiv 2502.08182",
                .params = select_n_fields,
                .params_bytes = sizeof(struct select_n),

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Sets the next combination; false past the last one. */
+/* Sets the next combination. Returns false past the last one. */
 static bool next(const struct select_n_member *members, int n, int64_t *intervals)
 {
     for (int i = n - 1; i >= 0; i--) {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* GPUs that serve one LLM with one goal, and have one interval: those that keep the goal on an idle bus and fit the
- * memory. */
+/* GPUs that serve one LLM with one goal at one interval, between the smallest that meets the goal on an idle bus and
+ * the largest that fits the memory. */
 struct select_n_member {
     int64_t gpus, layers, interval_min, interval_max;
     double weight_bytes; /* of a layer */
@@ -15,10 +15,9 @@ struct select_n_member {
 
 enum { SELECT_N_MEMBERS = 8 };
 
-/* Of all intervals of up to SELECT_N_MEMBERS kinds of GPUs, those under which the most bytes lie in the host's memory
- * and the bus brings it to all of them within their goals, sum of gpus floor(layers / interval) weight_bytes /
- * goal_s; of equals the first, the last member's interval running fastest from its least. Returns whether there are
- * any. */
+/* Sets the intervals of up to SELECT_N_MEMBERS kinds of GPUs under which the most bytes lie in host memory and the bus
+ * carries sum of gpus floor(layers / interval) weight_bytes / goal_s. Among equals the first counts, the last member's
+ * interval running fastest, upwards. Returns false if there are none. */
 bool select_n_coordinate(const struct select_n_member *members, int n, double bus_bytes_per_s, int64_t *intervals);
 
 #endif

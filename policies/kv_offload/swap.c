@@ -1,5 +1,5 @@
-/* The KV cache of a preempted sequence goes to the memory of its host and comes back with it (Kwon et al., SOSP 2023,
- * section 4.5), where the batcher takes sequences back. */
+/* The KV cache of a preempted sequence moves to host memory and returns with it (Kwon et al., SOSP 2023, section 4.5),
+ * if the batcher resumes swapped-out sequences. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 
@@ -14,7 +14,7 @@ static enum offload_tier swap_evicted(void *state, const struct offload_view *vi
 const struct kv_offloader kv_offload_swap = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "swap",
-               .summary = "the KV cache of preempted sequences waits in the host's memory",
+               .summary = "the KV cache of preempted sequences is swapped to host memory",
                .source = "Kwon et al., SOSP 2023, section 4.5"},
     .evicted = swap_evicted,
 };

@@ -1,6 +1,6 @@
-/* vLLM's CPU offload (cpu_offload_gb, since 0.5.5): so many bytes of the weights stay in the host's memory and are
- * read over the link in every iteration, with nothing to hide behind; what that leaves on the GPU is for KV cache.
- * The cache of preempted sequences may go to the host as well (swap_space). */
+/* vLLM's CPU offload (cpu_offload_gb, since 0.5.5): some bytes of the weights stay in host memory and are read over the
+ * link in every iteration, without overlap; the GPU memory that this frees holds KV cache. The cache of preempted
+ * sequences may be swapped to the host as well (swap_space). */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 
@@ -14,25 +14,26 @@ struct vllm_cpu {
 #define ROW_OF struct vllm_cpu
 static const struct config_field vllm_cpu_fields[] = {
     ROW_QUANTITY("cpu_offload", offload_bytes, UNIT_BYTES, DEFAULT("4GiB"), AT_LEAST(0),
-                 "of each GPU's weights, what stays in the host's memory (cpu_offload_gb)"),
-    ROW_BOOL("swap", swap, DEFAULT("false"), "the KV cache of preempted sequences goes to the host's memory"),
+                 "bytes of each GPU's weights in host memory (cpu_offload_gb)"),
+    ROW_BOOL("swap", swap, DEFAULT("false"), "the KV cache of preempted sequences is swapped to host memory"),
     {0}};
 #undef ROW_OF
 
 static int vllm_cpu_place(void *state, const struct offload_view *view, struct offload_plan *plan)
 {
     const struct vllm_cpu *params = state;
-    const double weights = view->layer.layers * view->layer.weight_bytes, away = fmin(params->offload_bytes, weights);
+    const double weights = view->layer.layers * view->layer.weight_bytes,
+                 on_host = fmin(params->offload_bytes, weights);
     plan->in_use = true;
     if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
         plan->missing = OFFLOAD_HOST;
         return 0;
     }
     plan->placement.schedule = OFFLOAD_SERIAL;
-    plan->placement.shares.weights[OFFLOAD_HOST] = away / weights;
-    plan->placement.shares.weights[OFFLOAD_GPU_MEMORY] = 1.0 - away / weights;
-    plan->fixed_bytes[OFFLOAD_HOST] = view->layer.gpus * away;
-    plan->fixed_bytes[OFFLOAD_GPU_MEMORY] -= away;
+    plan->placement.shares.weights[OFFLOAD_HOST] = on_host / weights;
+    plan->placement.shares.weights[OFFLOAD_GPU_MEMORY] = 1.0 - on_host / weights;
+    plan->fixed_bytes[OFFLOAD_HOST] = view->layer.gpus * on_host;
+    plan->fixed_bytes[OFFLOAD_GPU_MEMORY] -= on_host;
     return 0;
 }
 
@@ -47,7 +48,7 @@ static enum offload_tier vllm_cpu_evicted(void *state, const struct offload_view
 const struct kv_offloader kv_offload_vllm_cpu = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "vllm-cpu",
-               .summary = "some of the weights in the host's memory, read in every iteration; room for KV cache instead",
+               .summary = "some of the weights in host memory, read in every iteration; more room for KV cache",
                .source = "vLLM, cpu_offload_gb and swap_space",
                .params = vllm_cpu_fields,
                .params_bytes = sizeof(struct vllm_cpu),

@@ -1,6 +1,6 @@
-/* DeepSpeed ZeRO-Inference (Aminabadi et al., SC 2022): weights are streamed from the host one layer ahead of the
- * GPU, and the KV cache lies in the host's memory and goes to the GPU, layer by layer, whenever it attends. What
- * moves and what computes overlap. */
+/* DeepSpeed ZeRO-Inference (Aminabadi et al., SC 2022): weights stream from the host one layer ahead of the GPU. The KV
+ * cache lies in host memory and moves to the GPU, layer by layer, for each attention. Transfers and computing
+ * overlap. */
 #include "policies/declared.h"
 #include "sim/world/policy/kv_offload.h"
 
@@ -11,9 +11,9 @@ struct zero_inference {
 
 #define ROW_OF struct zero_inference
 static const struct config_field zero_inference_fields[] = {
-    ROW_REAL("weights_gpu", weights_gpu, DEFAULT("0"), WITHIN(0, 1), "share of the weights that stays on the GPU"),
-    ROW_BOOL("host_cache", host_cache, DEFAULT("true"), "the KV cache lies in the host's memory, not on the GPU"),
-    ROW_BOOL("overlap", overlap, DEFAULT("true"), "layers compute while others move"),
+    ROW_REAL("weights_gpu", weights_gpu, DEFAULT("0"), WITHIN(0, 1), "share of the weights on the GPU"),
+    ROW_BOOL("host_cache", host_cache, DEFAULT("true"), "the KV cache lies in host memory, not on the GPU"),
+    ROW_BOOL("overlap", overlap, DEFAULT("true"), "layers compute while others are transferred"),
     {0}};
 #undef ROW_OF
 
@@ -49,7 +49,7 @@ static uint32_t zero_inference_reads(const void *state)
 const struct kv_offloader kv_offload_zero_inference = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "zero-inference",
-               .summary = "weights streamed one layer ahead, KV cache in the host's memory",
+               .summary = "weights streamed one layer ahead, KV cache in host memory",
                .source = "Aminabadi et al., SC 2022; DeepSpeed ZeRO-Inference",
                .params = zero_inference_fields,
                .params_bytes = sizeof(struct zero_inference),

@@ -1,7 +1,7 @@
-/* Routing as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve): to the instance whose first pipeline
- * stage has the shortest queue, among equals the lowest number. A prompt finds there the prompts that wait or pass
- * that stage; a sequence that is to decode finds those that wait for it, and not those in its batch, so that busy
- * instances often look empty. */
+/* Routing as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve): to the instance with the shortest queue
+ * at its first pipeline stage, the lowest number among equals. For a prompt the queue is the prompts that wait or are
+ * at that stage. For a sequence to decode it is the sequences that wait for the stage, without those in its batch, so
+ * busy instances often look empty. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 
@@ -28,7 +28,7 @@ static int distserve_route(void *state, const struct fleet_view *view, const str
 const struct router routing_distserve = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "distserve",
-               .summary = "the replica whose first pipeline stage has the shortest queue, whatever it computes",
+               .summary = "the replica with the shortest queue at its first pipeline stage, not counting its batch",
                .source = "Zhong et al., OSDI 2024; simdistserve"},
     .route = distserve_route,
 };

@@ -1,5 +1,5 @@
-/* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica, and, weighted,
- * those of the sequences that decode there, which every iteration reads. Among equals the lowest number. */
+/* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica plus, weighted, the
+ * context tokens of its decoding sequences, which every iteration reads. The lowest number among equals. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 
@@ -10,9 +10,9 @@ struct jsq_tokens {
 #define ROW_OF struct jsq_tokens
 static const struct config_field jsq_tokens_fields[] = {
     ROW_REAL("running_weight", running_weight, DEFAULT("0"), WITHIN(0, 1e6),
-             "what a token of a decoding sequence counts, where one of a prompt counts 1"),
+             "weight of a context token of a decoding sequence; a prompt token counts 1"),
     ROW_REAL("sequence_weight", sequence_weight, DEFAULT("0"), WITHIN(0, 1e6),
-             "what every request at a replica counts beside its tokens (Splitwise's baselines: 1)"),
+             "weight of each request at a replica, on top of its tokens (Splitwise's baselines: 1)"),
     {0}};
 #undef ROW_OF
 

@@ -1,4 +1,4 @@
-/* Requests go to the replica that uses the smallest share of its KV blocks; of equals to the lowest number. */
+/* To the replica that uses the smallest share of its KV blocks; the lowest number among equals. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 

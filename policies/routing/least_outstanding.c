@@ -1,5 +1,5 @@
-/* Requests go to the replica with the fewest unfinished requests; among equals to the lowest number. Vidur counts
- * those that wait for their first iteration, or for another one after a preemption, and leaves out the batch. */
+/* To the replica with the fewest unfinished requests; the lowest number among equals. Vidur counts the requests that
+ * wait for their first iteration, or for another one after a preemption, and leaves out the batch. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 
@@ -14,7 +14,7 @@ static const char *const counted_names[] = {"unfinished", "queued", NULL};
 #define ROW_OF struct least_outstanding
 static const struct config_field least_outstanding_fields[] = {
     ROW_CHOICE("count", count, DEFAULT("unfinished"), counted_names,
-               "all that is unfinished, or what waits for a place in the batch (Vidur)"),
+               "all unfinished requests, or those that wait for a place in the batch (Vidur)"),
     {0}};
 #undef ROW_OF
 

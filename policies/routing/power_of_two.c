@@ -1,5 +1,5 @@
-/* Power of two choices: of two replicas drawn at random, the one with fewer unfinished requests; of equals the first
- * drawn. */
+/* Power of two choices: of two replicas drawn at random, the one with fewer unfinished requests; the first drawn if
+ * equal. */
 #include "policies/declared.h"
 #include "sim/core/rng.h"
 #include "sim/world/policy/routing.h"

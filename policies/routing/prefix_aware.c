@@ -1,8 +1,8 @@
-/* Where most of the prompt is cached, weighed against the load: the fewest prompt tokens to be processed before the
- * first token, those queued at the replica counted `load_weight` times each, and those of the request's own that are
- * not cached there. Among equals the fewest unfinished requests, then the lowest number; so a request that finds
- * nothing cached goes by load. After the cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang,
- * which weigh the same two things by other measures. */
+/* Weighs the cached prefix against the load: the replica with the fewest prompt tokens to process before the first
+ * token. These are the tokens queued at the replica, counted `load_weight` times each, plus the request's own that are
+ * not cached there. Among equals the fewest unfinished requests, then the lowest number; so a request without a cached
+ * prefix goes by load. After the cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang, which weigh
+ * the two by other measures. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 
@@ -13,7 +13,7 @@ struct prefix_aware {
 #define ROW_OF struct prefix_aware
 static const struct config_field prefix_aware_fields[] = {
     ROW_REAL("load_weight", load_weight, DEFAULT("1"), WITHIN(0, 1e6),
-             "cached prompt tokens that outweigh one that is still to be processed at the replica"),
+             "weight of a prompt token queued at the replica; a cached one of the request counts 1"),
     {0}};
 #undef ROW_OF
 
@@ -41,7 +41,7 @@ static int prefix_aware_route(void *state, const struct fleet_view *view, const 
 const struct router routing_prefix_aware = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "prefix-aware",
-               .summary = "where most of the prompt is cached, weighed against the tokens queued there",
+               .summary = "the replica with the most of the prompt cached, weighed against the tokens queued there",
                .source = "after Preble (Srivatsa et al., ICLR 2025) and SGLang's cache-aware router",
                .params = prefix_aware_fields,
                .params_bytes = sizeof(struct prefix_aware),

@@ -1,4 +1,4 @@
-/* Requests go to any replica, with equal chances. */
+/* Any replica, with equal chances. */
 #include "policies/declared.h"
 #include "sim/core/rng.h"
 #include "sim/world/policy/routing.h"

@@ -1,4 +1,4 @@
-/* Requests go to the replicas in turn, by order of arrival. */
+/* The replicas in turn, by order of arrival. */
 #include "policies/declared.h"
 #include "sim/world/policy/routing.h"
 

@@ -1,14 +1,15 @@
 /* Splitwise's cluster scheduler (Patel et al., ISCA 2024, section IV-A; the rules are those of its artifact): prompt
- * and token machine of a request are chosen together when it arrives, each by join the shortest queue.
+ * and token machine of a request are chosen together at its arrival, each by join the shortest queue.
  *
- * Replicas of role prefill, decode and mixed are the prompt, token and mixed pool. A prompt machine is sought in the
- * prompt pool, then the mixed pool, then among token machines, of which the one that is taken becomes mixed; a token
- * machine likewise from the other side. A machine that became mixed goes home when it has no task of the other kind.
- * The best prompt machine is the one with the fewest pending tokens, and is refused if requests wait there and it
- * would come above the threshold; the best token machine is the one with the least memory promised, and is refused if
- * the request's whole KV would not fit. If either is missing, the whole request goes to the shortest queue of all.
+ * Replicas of role prefill, decode and mixed form the prompt, token and mixed pool. A prompt machine is sought in the
+ * prompt pool, then the mixed pool, then the token pool; one taken from there becomes mixed. Token machines are sought
+ * from the other side. A machine that became mixed returns to its pool when it has no task of the other kind.
  *
- * Pending tokens are those of prompts still to be processed, and one for every request that decodes there or will.
+ * The best prompt machine has the fewest pending tokens; it is refused if requests wait there and the prompt would
+ * exceed the threshold. The best token machine has the least memory promised; it is refused if the request's whole KV
+ * would not fit. If either is missing, the whole request goes to the shortest queue of all.
+ *
+ * Pending tokens are those of prompts still to be processed, plus one for every request that decodes there or will.
  * The artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
 #include "policies/declared.h"
 #include "sim/core/mem.h"
@@ -21,13 +22,13 @@ struct splitwise_params {
 #define ROW_OF struct splitwise_params
 static const struct config_field splitwise_fields[] = {
     ROW_INT("max_pending_tokens", max_pending_tokens, DEFAULT("8192"), WITHIN(1, 1e12),
-            "a prompt machine where requests wait is refused if the prompt brings it above so many pending tokens"),
+            "most pending tokens, new prompt included, at a prompt machine where requests wait"),
     {0}};
 #undef ROW_OF
 
 struct splitwise {
     struct splitwise_params params;
-    bool *stolen; /* by replica: not in its home pool, but mixed */
+    bool *stolen; /* by replica: moved from its pool to the mixed one */
 };
 
 enum { NONE = -1 };
@@ -47,8 +48,8 @@ static bool is_in(const struct splitwise *router, const struct fleet_view *view,
     return (router->stolen[i] ? POOL_MIXED : fleet_view_role(view, i)) == pool;
 }
 
-/* Machines without a task of the other kind go home. */
-static void send_home(struct splitwise *router, const struct fleet_view *view)
+/* Returns machines without a task of the other kind to their pools. */
+static void return_machines(struct splitwise *router, const struct fleet_view *view)
 {
     for (int32_t i = 0; i < view->n_replicas; i++) {
         bool decodes = view->loads[i].decodes > 0, prompts = view->loads[i].queued_tokens > 0;
@@ -101,7 +102,7 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
         router->stolen = mem_zalloc((size_t)view->n_replicas, sizeof *router->stolen);
         if (router->stolen == NULL) return SIM_E_NOMEM;
     }
-    send_home(router, view);
+    return_machines(router, view);
     int32_t prompt = find_prompt_machine(router, view, request, POOL_PREFILL);
     int32_t token = find_token_machine(router, view, request, POOL_DECODE);
     if (prompt == NONE) prompt = find_prompt_machine(router, view, request, POOL_MIXED);
@@ -118,7 +119,7 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
 const struct router routing_splitwise = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "splitwise",
-               .summary = "prompt and token machine by shortest queue, from pools that lend each other machines",
+               .summary = "prompt and token machine by shortest queue, from pools that lend machines to each other",
                .source = "Patel et al., ISCA 2024; splitwise-sim, mixed_pool",
                .oracle = ORACLE_OUTPUT,
                .params = splitwise_fields,
