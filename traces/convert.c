@@ -28,7 +28,7 @@ static void add_calendar(struct text *text, sim_ns ns)
     text_add(text, chars);
 }
 
-/* Text of a table: quoted when it has to be. */
+/* Text of a table, quoted if necessary. */
 static void add_field(struct text *text, const char *chars)
 {
     if (strpbrk(chars, ",\"\n") == NULL && (*chars == 0 || strchr(" \t", *chars) == NULL)) {

@@ -1,4 +1,4 @@
-/* Traces written to files: in our own canonical tables, or with the columns of a public format. */
+/* Writes traces to files: as canonical tables, or with the columns of a public format. */
 #ifndef ORRERY_TRACES_CONVERT_H
 #define ORRERY_TRACES_CONVERT_H
 
@@ -11,15 +11,15 @@
 
 /* A way to write records; the trace format of the same name reads it back.
  *     csv         arrival_s,prompt_tokens,output_tokens,prefix_blocks and, if requests have one, class; lossless
- *                 but the size of the blocks
+ *                 except for the size of the blocks
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms
- *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate; nothing is lost
+ *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate; lossless
  *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
 struct trace_writer {
     const char *name, *summary;
     const char *header;       /* "" for none */
-    const char *class_header; /* of a trace with classes; NULL: the same, they are left out */
+    const char *class_header; /* for traces with classes; NULL: classes are not written */
     void (*request)(struct text *text, const struct request_record *record);
     void (*job)(struct text *text, const struct job_record *record); /* exactly one of the two is set */
 };
@@ -29,7 +29,7 @@ const struct trace_writer *trace_writer_find(const char *name);
 const struct trace_writer *trace_writer_at(size_t index);
 
 /* Reads the source to its end and writes it to a file, compressed when the path ends in ".gz". Sets *n to the records
- * written. Returns 0, what the source returned, SIM_E_IO or SIM_E_NOMEM; in case of an error there is no file. */
+ * written. Returns 0, what the source returned, SIM_E_IO or SIM_E_NOMEM; after an error there is no file. */
 int trace_convert_requests(struct request_source *source, const struct trace_writer *writer, const char *path,
                            int64_t *n, struct diag *diag);
 int trace_convert_jobs(struct job_source *source, const struct trace_writer *writer, const char *path, int64_t *n,

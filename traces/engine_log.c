@@ -15,20 +15,19 @@
 #define uthash_free(block, bytes) mem_free(block)
 #include <uthash.h>
 
-/* --- Rows of a log in either format: checked, turned into requests, and kept if wanted --- */
+/* --- Rows of either format: checked, converted to requests, and optionally kept --- */
 
 /* The times of a request in the order in which they come. */
 enum log_time { LOG_ARRIVAL, LOG_QUEUED, LOG_SCHEDULED, LOG_FIRST_TOKEN, LOG_LAST_TOKEN, LOG_TIMES };
 
 #define LOG_TIME_UNKNOWN INT64_MIN
 
-/* One row. The arrival may be stamped by another clock than the other times: then it is more than LOG_CLOCKS_NS
- * away. */
+/* One row. If the arrival is stamped by another clock than the other times, it is more than LOG_CLOCKS_NS away. */
 struct log_row {
     struct csv_field name; /* empty: the row's number */
     int64_t prompt_tokens, output_tokens;
     sim_ns times_ns[LOG_TIMES];       /* LOG_TIME_UNKNOWN: not logged; never for arrival, first and last token */
-    const char *time_names[LOG_TIMES]; /* as the log calls them */
+    const char *time_names[LOG_TIMES]; /* their names in the log */
     double tpot_s;                    /* NAN: from the times */
 };
 
@@ -52,7 +51,7 @@ struct known_name {
 struct log_rows {
     bool keep;
     int64_t n_taken;
-    bool two_clocks; /* of all rows, as of the first one */
+    bool two_clocks; /* for all rows, as in the first one */
     struct kept_row *kept;
     size_t n, capacity;
     struct known_name *names;
@@ -84,7 +83,7 @@ static bool is_far(sim_ns a, sim_ns b)
     return (a > b ? a - b : b - a) > LOG_CLOCKS_NS;
 }
 
-/* Times by one clock come in their order; those that are not logged are left out. */
+/* Times of one clock must be in order; missing ones are skipped. */
 static bool check_times(struct reader *reader, const struct log_row *row, bool two_clocks)
 {
     int before = two_clocks ? LOG_QUEUED : LOG_ARRIVAL;
@@ -118,7 +117,7 @@ static bool check_clocks(struct reader *reader, struct log_rows *rows, const str
     return false;
 }
 
-/* Whether the id was not in any row above. */
+/* Checks that the id occurs in no earlier row. */
 static bool check_name(struct reader *reader, struct log_rows *rows, const struct csv_field *name)
 {
     struct known_name *known = NULL;
@@ -157,7 +156,7 @@ static int keep(struct log_rows *rows, const struct log_row *row, int64_t id)
     return kept->name != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* Checks a row, keeps it, and makes it a request. */
+/* Checks a row, keeps it, and converts it to a request. */
 static enum row_result log_rows_take(struct reader *reader, const struct log_row *row, union trace_record *record)
 {
     struct log_rows *rows = reader->format.state;
@@ -170,7 +169,7 @@ static enum row_result log_rows_take(struct reader *reader, const struct log_row
     return ROW_BAD;
 }
 
-/* What has to be added to the time of an arrival to have it by the clock of the rest. */
+/* Offset from the arrivals' clock to that of the other times. */
 static sim_ns clock_offset_ns(const struct log_rows *rows)
 {
     sim_ns least_ns = INT64_MAX;
@@ -235,13 +234,13 @@ static int open_log(const struct row_format *format, const void *params, const s
 
 /* --- request-log --- */
 
-/* A table of requests that an engine has served, with what was measured of each:
+/* A table of requests served by an engine, with the measurements of each:
  *
  *     id,arrival_s,prompt_tokens,output_tokens,queue_s,ttft_s,tpot_s,e2e_s,class
  *
- * All in seconds; queue, TTFT and end-to-end time count from the arrival. id, queue_s, tpot_s and class may be absent:
- * then TPOT is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival. `orrery
- * export` writes the column class for every run: if it is empty in the first row, the log has no classes. */
+ * All in seconds; queue, TTFT and end-to-end time count from the arrival. id, queue_s, tpot_s and class may be absent.
+ * Without tpot_s, TPOT is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival.
+ * `orrery export` writes the column class for every run: if it is empty in the first row, the log has no classes. */
 enum { ARRIVAL, ID, PROMPT, OUTPUT, QUEUE, TTFT, TPOT, E2E, CLASS, REQUEST_LOG_COLUMNS };
 
 static const struct csv_column request_log_columns[REQUEST_LOG_COLUMNS] = {[ARRIVAL] = {.name = "arrival_s"},
@@ -254,7 +253,7 @@ static const struct csv_column request_log_columns[REQUEST_LOG_COLUMNS] = {[ARRI
                                                      [E2E] = {.name = "e2e_s"},
                                                      [CLASS] = {.name = "class", .optional = true}};
 
-/* The time that lies `column` after the arrival. */
+/* Sets the time that lies the span in `column` after the arrival. */
 static bool read_span(struct reader *reader, int column, sim_ns arrival_ns, sim_ns *time_ns)
 {
     sim_ns span_ns;
@@ -313,7 +312,7 @@ static int open_request_log(const void *params, const struct source_options *opt
 
 const struct trace_format trace_request_log = {
     .name = "request-log",
-    .summary = "a table of served requests with their measured times, for 'orrery trace replay'",
+    .summary = "table of served requests with measured times, for 'orrery trace replay'",
     .source = "",
     .params = file_trace_unsorted_request_params,
     .params_bytes = sizeof(struct trace_file),
@@ -326,7 +325,7 @@ const struct trace_format trace_request_log = {
  * RequestStateStats (vllm/v1/metrics/stats.py), as LLMServingSim's benchmark writes them. Members in any order; others
  * are not read. request_id, queued_ts and scheduled_ts may be absent.
  *
- * arrival_time is by the clock of the day, the others by one of the engine's; the trace's own time starts at the first
+ * arrival_time is by the wall clock, the other times by a clock of the engine. The trace's time starts at the first
  * arrival. */
 enum { LINE, VLLM_LOG_COLUMNS };
 enum member { ARRIVAL_TIME, QUEUED_TS, SCHEDULED_TS, FIRST_TOKEN_TS, LAST_TOKEN_TS, INPUT_TOKS, OUTPUT_TOKS, REQUEST_ID, N_MEMBERS };
@@ -340,7 +339,7 @@ static const char *const member_names[N_MEMBERS] = {"arrival_time",  "queued_ts"
 static const char hint[] = "write {\"request_id\": \"a\", \"input_toks\": 1, \"output_toks\": 1, \"arrival_time\": 0, "
                            "\"first_token_ts\": 0, \"last_token_ts\": 0}";
 
-/* What a line says; LOG_TIME_UNKNOWN where it is silent. */
+/* Values of a line; LOG_TIME_UNKNOWN if missing. */
 struct parsed {
     int64_t values[REQUEST_ID]; /* times in ns, tokens */
     struct csv_field id;
@@ -427,7 +426,7 @@ static int open_vllm_log(const void *params, const struct source_options *option
 
 const struct trace_format trace_vllm_log = {
     .name = "vllm-log",
-    .summary = "what vLLM logged of each request, for 'orrery trace replay'",
+    .summary = "per-request log of vLLM, for 'orrery trace replay'",
     .source = "vLLM, RequestStateStats; Cho et al., LLMServingSim 2.0, its benchmark",
     .params = file_trace_unsorted_request_params,
     .params_bytes = sizeof(struct trace_file),
@@ -468,7 +467,7 @@ int engine_log_guess(const char *path, const char **format, struct diag *diag)
     return code;
 }
 
-/* Reads all rows of an open stream, which may be sorted or not. */
+/* Reads all rows of an open stream, sorted or not. */
 static int read_all(struct stream *stream, struct diag *diag)
 {
     union trace_record record;

@@ -15,7 +15,7 @@
 
 /* One request. Times in seconds, by the definitions of struct request_row (sim/world/rows/sink.h). */
 struct log_entry {
-    int64_t id;       /* 0-based row of the log: that of its request_record, too */
+    int64_t id;       /* 0-based row of the log, as in its request_record */
     const char *name; /* its id in the log */
     sim_ns arrival_ns; /* 0: the first arrival of the log */
     int64_t prompt_tokens, output_tokens;
@@ -25,11 +25,11 @@ struct log_entry {
 
 struct engine_log {
     const char *format;        /* "vllm-log", "request-log" */
-    struct log_entry *entries; /* in the order of the rows, without those left out as a trace leaves them out */
+    struct log_entry *entries; /* in the order of the rows, without those that a trace leaves out */
     size_t n;
 };
 
-/* The name of the format that a log is written in, by its first character: '{' begins JSON. Returns 0, SIM_E_IO,
+/* Guesses the format of a log from its first character: '{' begins JSON. Sets its name. Returns 0, SIM_E_IO,
  * SIM_E_DATA (an empty file) or SIM_E_NOMEM. */
 int engine_log_guess(const char *path, const char **format, struct diag *diag);
 
@@ -39,8 +39,8 @@ bool engine_log_is(const char *format);
 /* Reads a log into `arena`. `format` is one for which engine_log_is holds; up to allow_bad_rows rows that cannot be
  * read are left out. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of the first bad row beyond these, or SIM_E_NOMEM.
  *
- * vLLM stamps the arrival by the clock of the day and all that follows by a clock of its own. Where that is so, the two
- * are set by the request that was queued soonest after its arrival, which is taken to have been queued at once. */
+ * vLLM stamps the arrival by the wall clock and all later times by a clock of its own. Then the two clocks are aligned
+ * by the request that was queued soonest after its arrival, which is assumed to have been queued at once. */
 int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows, struct arena *arena,
                     struct engine_log *log, struct diag *diag);
 

@@ -34,14 +34,14 @@ struct interned {
     UT_hash_handle hh;
 };
 
-/* --- the row in hand --- */
+/* --- the current row --- */
 
 static const char *column_name(const struct reader *reader, int column)
 {
     return reader->columns[column].name;
 }
 
-/* Notes the problem of the row in hand, at an offset into its field. */
+/* Notes the problem of the current row, at an offset into its field. */
 __attribute__((format(printf, 5, 0))) static enum row_result
 note_problem(struct reader *reader, int position, size_t offset, const char *hint, const char *format, va_list args)
 {
@@ -95,7 +95,7 @@ bool reader_has(const struct reader *reader, int column)
     return true;
 }
 
-/* A field that is not as expected ("a whole number"): absent, empty, or something else. */
+/* Notes that a field is not as expected ("a whole number"): absent, empty, or something else. Returns false. */
 static bool unexpected(struct reader *reader, int column, const char *expected)
 {
     struct csv_field field = reader_text(reader, column);
@@ -258,8 +258,8 @@ enum row_result reader_request(struct reader *reader, union trace_record *record
 
 /* --- the rows of a file --- */
 
-/* Hands the problem of the row in hand to the caller, or counts it when bad rows may be left out. A row that goes on
- * over several lines counts each line: two stray quotes join all lines between them. Returns 0 to go on. */
+/* Reports the problem of the current row, or counts it if bad rows may be left out. A row of several lines counts each
+ * line: two stray quotes join all lines between them. Returns 0 to continue. */
 static int give_up_row(struct reader *reader, struct diag *diag)
 {
     const struct diag_item problem = reader->problem.items[0];
@@ -287,7 +287,7 @@ static enum row_result check_order(struct reader *reader, const union trace_reco
                       sim_s_from_ns(back_ns));
 }
 
-/* Times that count from the file's own zero have to be after it. */
+/* Times that count from the file's own zero must not precede it. */
 static enum row_result check_sign(struct reader *reader, const union trace_record *record)
 {
     if (reader->format.from_first || record->any.time_ns >= 0) return ROW_KEPT;
@@ -369,7 +369,7 @@ static int find_columns(struct reader *reader, struct diag *diag)
     return 0;
 }
 
-/* Takes `input` over. */
+/* Takes ownership of `input`. */
 static int open_input(const struct row_format *format, const struct trace_file *file, struct input *input,
                       struct stream **stream, struct diag *diag)
 {

@@ -26,7 +26,7 @@ struct reader;
 
 enum row_result { ROW_BAD = -1, ROW_LEFT_OUT, ROW_KEPT };
 
-/* What the numbers of a time column count. Their names in configs: time_unit_names. */
+/* Unit of a time column. Names in configs: time_unit_names. */
 enum time_unit { TIME_CALENDAR, TIME_S, TIME_MS, TIME_US, TIME_NS, TIME_MIN, TIME_H, TIME_D };
 extern const char *const time_unit_names[]; /* "timestamp", "s", "ms" ..., NULL */
 
@@ -35,7 +35,7 @@ struct row_format {
     bool no_header;
     const int *positions;             /* of the columns in a file without header; NULL: in order */
     bool from_first;                  /* time starts at the first record, not at the file's own zero */
-    bool requests;                    /* else jobs */
+    bool requests;                    /* otherwise jobs */
     const struct csv_column *columns; /* the first one is the time by which the trace is sorted */
     size_t n_columns;
     enum row_result (*row)(struct reader *reader, union trace_record *record);
@@ -50,14 +50,14 @@ struct reader {
     struct csv *csv;
     struct csv_column columns[READER_MAX_COLUMNS];
     int positions[READER_MAX_COLUMNS]; /* of each column in a row; -1: absent */
-    const struct csv_field *fields;    /* of the row in hand */
+    const struct csv_field *fields;    /* of the current row */
     size_t n_fields;
-    const char *latest[READER_MAX_COLUMNS]; /* interned text of each column: often the next row has the same */
-    int64_t row;                            /* 0-based, of the row in hand */
+    const char *latest[READER_MAX_COLUMNS]; /* last interned text of each column, which often repeats */
+    int64_t row;                            /* 0-based, of the current row */
     int64_t n_rows, n_kept, n_bad;
     sim_ns last_ns;
     bool ended;
-    struct diag problem; /* of the row in hand */
+    struct diag problem; /* of the current row */
     struct notes notes;
     struct arena arena;
     struct interned *interned;
@@ -68,12 +68,12 @@ struct reader {
 int reader_open(const struct row_format *format, const struct trace_file *file, struct stream **stream,
                 struct diag *diag);
 
-/* --- for formats: the row in hand --- */
+/* --- for formats: the current row --- */
 
 /* Whether the field is present and not empty, "NA", "NaN", "NaT", "None" or "null". */
 bool reader_has(const struct reader *reader, int column);
 
-/* These return false after noting what is wrong with the field; the format then returns ROW_BAD. */
+/* These note the error of a bad field and return false; the format then returns ROW_BAD. */
 bool reader_i64(struct reader *reader, int column, int64_t min, int64_t max, int64_t *value);
 bool reader_i32(struct reader *reader, int column, int32_t min, int32_t max, int32_t *value);
 bool reader_f64(struct reader *reader, int column, double min, double *value);

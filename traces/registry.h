@@ -1,4 +1,4 @@
-/* The table of all trace formats and generators, and the same as alternatives of the configuration's families:
+/* The table of all trace formats and generators, also as alternatives of the configuration's families:
  * "request-trace" and "job-trace" (tag "format"), "arrival" (tag "process"), "length" (tag "distribution").
  * Format files include it so that the compiler compares their definition with its declaration here. */
 #ifndef ORRERY_TRACES_REGISTRY_H

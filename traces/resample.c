@@ -12,10 +12,10 @@
 #define ROW_OF struct resample_config
 const struct config_field resample_config_fields[] = {
     ROW_INT("gpus", gpus, DEFAULT("0"), WITHIN(0, 1e9),
-            "GPUs of the cluster that the jobs fill; 0: do not resample"),
-    ROW_REAL("load", load, DEFAULT("1.3"), WITHIN(DBL_MIN, 100), "what all jobs ask for, in multiples of that"),
+            "GPUs of the cluster to fill; 0: do not resample"),
+    ROW_REAL("load", load, DEFAULT("1.3"), WITHIN(DBL_MIN, 100), "total GPUs requested, as a multiple of `gpus`"),
     ROW_TIME("full_after", full_after_ns, DEFAULT("100s"), WITHIN(1e-3, 1e9),
-             "when what has been asked for is as much as there is"),
+             "time at which the requested GPUs reach `gpus`"),
     {0}};
 #undef ROW_OF
 
@@ -56,7 +56,7 @@ static int shuffle(struct resample *resample)
     return code;
 }
 
-/* Draws more jobs, up to the first that would go beyond `most_milli`. */
+/* Draws jobs until the next one would exceed `most_milli`. */
 static int draw_more(struct resample *resample, int64_t most_milli)
 {
     for (;;) {

@@ -18,7 +18,7 @@ struct resample_config {
 
 extern const struct config_field resample_config_fields[];
 
-/* Opens the stage behind a stream of jobs. Takes `inner` over, also on failure. Returns 0 or SIM_E_NOMEM. */
+/* Opens the stage behind a stream of jobs. Takes ownership of `inner`, also on failure. Returns 0 or SIM_E_NOMEM. */
 int resample_open(const struct resample_config *config, const struct source_options *options, struct stream *inner,
                   struct stream **stream, struct diag *diag);
 

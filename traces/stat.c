@@ -52,7 +52,7 @@ static void count_arrival(struct window *window, int64_t index)
     window->count++;
 }
 
-/* Algorithm R (Vitter, ACM TOMS 1985): every record so far is in the sample with the same probability. */
+/* Algorithm R (Vitter, ACM TOMS 1985): every record so far is in the sample with equal probability. */
 static void sample(struct collector *collector, double x, double y)
 {
     uint64_t place = (uint64_t)collector->n;
@@ -209,9 +209,9 @@ int trace_stat_jobs(struct job_source *source, struct trace_stat *stat, struct d
     return code;
 }
 
-/* --- Everything that is wrong with a trace --- */
+/* --- Check --- */
 
-/* Takes into account what `next` returned; false when there is no use in going on. */
+/* Counts a code returned by `next`. Returns whether the source goes on. */
 static bool count(struct trace_check *check, int code, sim_ns time_ns, int *first_error)
 {
     if (code == 1) {

@@ -1,6 +1,6 @@
-/* Statistics of a trace: what a generator has to match, and what a study has to state. Memory does not grow with the
- * trace: counts, means and CVs are exact, quantiles and the rank correlation come from a random sample of
- * TRACE_STAT_SAMPLE records, which is all of them for most public traces. */
+/* Statistics of a trace, for generators to match and studies to state; and a check that reports every error of a trace.
+ * Memory does not grow with the trace: counts, means and CVs are exact. Quantiles and the rank correlation come from a
+ * random sample of TRACE_STAT_SAMPLE records, which covers most public traces whole. */
 #ifndef ORRERY_TRACES_STAT_H
 #define ORRERY_TRACES_STAT_H
 
@@ -18,7 +18,7 @@ extern const double trace_stat_quantile_frac[TRACE_STAT_QUANTILES]; /* .05 .25 .
 
 struct trace_quantity {
     double mean, cv, min, max;
-    double quantiles[TRACE_STAT_QUANTILES]; /* smallest value that at least this share does not exceed */
+    double quantiles[TRACE_STAT_QUANTILES]; /* smallest value not exceeded by at least this share */
 };
 
 struct trace_class_stat {
@@ -39,7 +39,7 @@ struct trace_stat {
     double gap_cv;
     double idc[TRACE_STAT_WINDOWS]; /* variance over mean of the arrivals in the whole windows; NAN below two of them */
     struct trace_quantity prompt_tokens, output_tokens; /* requests */
-    struct trace_quantity duration_s, gpus;             /* jobs; a share of a GPU counts as such */
+    struct trace_quantity duration_s, gpus;             /* jobs; shares of a GPU count as fractions */
     double gpu_s;                                       /* jobs: sum of duration times GPUs */
     int64_t n_cpu_jobs;
     struct trace_status_stat {
@@ -48,10 +48,10 @@ struct trace_stat {
     } statuses[JOB_FAILS + 1]; /* by enum job_status */
     int64_t prompt_tokens_sum, output_tokens_sum; /* requests */
     double rank_correlation; /* Spearman's, of prompt and output or of duration and GPUs; NAN when one is constant */
-    size_t n_types;          /* of jobs; 0: they are of none */
-    struct trace_type_stat types[TRACE_STAT_CLASSES]; /* the first so many, as they came */
-    size_t n_classes;        /* 0: its requests have none */
-    struct trace_class_stat classes[TRACE_STAT_CLASSES]; /* the first so many, as they came */
+    size_t n_types;          /* of jobs; 0: jobs without types */
+    struct trace_type_stat types[TRACE_STAT_CLASSES]; /* the first ones, by appearance */
+    size_t n_classes;        /* 0: requests without classes */
+    struct trace_class_stat classes[TRACE_STAT_CLASSES]; /* the first ones, by appearance */
 };
 
 /* Read the source to its end. Return 0, what the source returned, or SIM_E_NOMEM. */
@@ -60,7 +60,7 @@ int trace_stat_jobs(struct job_source *source, struct trace_stat *stat, struct d
 
 /* Reads a trace to its end and reports everything that is wrong with it. */
 struct trace_check {
-    int64_t n_rows, n_records, n_bad_rows; /* of the file; that came out of it; reported as errors */
+    int64_t n_rows, n_records, n_bad_rows; /* rows of the file; records read; rows reported as errors */
     sim_ns first_ns, last_ns;              /* arrivals of the first and the last record */
 };
 

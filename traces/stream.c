@@ -202,7 +202,7 @@ static void merge(const struct kept_record *in, size_t n_left, size_t n, struct 
     }
 }
 
-/* Bottom-up merge sort: stable, and no slower for being nearly sorted, as job logs are. */
+/* Bottom-up merge sort: stable, and not slower for nearly sorted input such as job logs. */
 int record_buffer_sort(struct record_buffer *buffer)
 {
     size_t n = buffer->n;

@@ -19,7 +19,7 @@ union trace_record {
     struct {
         int64_t id;
         sim_ns time_ns;
-    } any; /* the members that both kinds begin with */
+    } any; /* common first members */
     struct request_record request;
     struct job_record job;
 };
@@ -52,7 +52,7 @@ static inline int stream_next(struct stream *stream, union trace_record *record,
 
 void stream_close(struct stream *stream); /* NULL is allowed */
 
-/* The last stage. Both take the stream over, also on failure. Return 0 or SIM_E_NOMEM. */
+/* The last stage. Both take ownership of the stream, also on failure. Return 0 or SIM_E_NOMEM. */
 int stream_to_requests(struct stream *stream, struct request_source **source, struct diag *diag);
 int stream_to_jobs(struct stream *stream, struct job_source **source, struct diag *diag);
 
@@ -69,11 +69,11 @@ struct notes {
     } items[NOTES_MAX];
 };
 
-/* Counts one more of `code`. Both texts must outlive the notes. Returns the buffer for the place of the first of its
- * code, NULL for later ones. */
+/* Counts one more of `code`. Both texts must outlive the notes. Returns the buffer for the place of the first one, NULL
+ * for later ones. */
 char *notes_count(struct notes *notes, const char *code, const char *text);
 
-/* The index-th reason, in the order in which they first came up; false past the last one. */
+/* The index-th reason, by first occurrence; false past the last one. */
 bool notes_get(const struct notes *notes, size_t index, struct source_note *note);
 
 /* --- Records kept in memory, with their prefix blocks --- */

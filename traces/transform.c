@@ -11,7 +11,7 @@
 
 const struct config_field trace_window_item[] = {{.kind = CONFIG_TIME, .min = 0, .max = 9e9}, {0}};
 
-/* --- Spreading the arrivals that a coarse clock has put on one time stamp --- */
+/* --- Jitter: spreads arrivals that a coarse clock stamped alike --- */
 
 struct jitter {
     struct stream stream;
@@ -20,7 +20,7 @@ struct jitter {
     uint64_t seed;
     uint32_t run;
     char name[STREAM_NAME_CHARS];
-    struct record_buffer group, times; /* the records of one stamp; as many new times, sorted */
+    struct record_buffer group, times; /* the records of one stamp; their new times, sorted */
     size_t given;
     bool ahead, ended; /* `next` holds the first record of the group to come */
     union trace_record next;
@@ -114,9 +114,9 @@ static void jitter_close(struct stream *stream)
 static const struct stream_ops jitter_ops = {
     .next = jitter_next, .place = jitter_place, .note = jitter_note, .close = jitter_close};
 
-/* The records of one time stamp get as many independent uniform times, in order, from the stamp on over `width_ns`, but
- * not past the next stamp: so all records keep their order. The numbers are drawn by record id from the stream
- * "NAME.jitter". Memory: the records of one stamp. Takes `inner` over, also when it fails. Returns 0 or SIM_E_NOMEM. */
+/* The records of one time stamp get independent uniform times, sorted, within `width_ns` after the stamp and before the
+ * next one: all records keep their order. The numbers are drawn by record id from the stream "NAME.jitter". Memory: the
+ * records of one stamp. Takes ownership of `inner`, also on failure. Returns 0 or SIM_E_NOMEM. */
 static int jitter_open(sim_ns width_ns, const struct source_options *options, bool requests, struct stream *inner,
                        struct stream **stream, struct diag *diag)
 {
@@ -150,7 +150,7 @@ struct transform {
     struct notes notes;
 };
 
-/* SIM_NS_MAX when the time is past all that a trace may say. */
+/* Scaled time; SIM_NS_MAX beyond the range of traces. */
 static sim_ns scaled(const struct transform *transform, sim_ns ns)
 {
     if (transform->params.rate_scale == 1) return ns;
@@ -267,7 +267,7 @@ static const struct stream_ops closed_ops = {.next = transform_next,
                                              .note = transform_note,
                                              .close = transform_close};
 
-/* The window's two ends; [0, forever) when none is set. */
+/* The window's two ends; [0, forever) by default. */
 static int read_window(struct transform *transform, struct diag *diag)
 {
     const struct config_list *window = &transform->params.window;
@@ -283,7 +283,7 @@ static int read_window(struct transform *transform, struct diag *diag)
     return 0;
 }
 
-/* A closed loop makes its own times: only lengths can be changed from outside. */
+/* A closed loop makes its own times: transforms can change only lengths. */
 static int check_closed(const struct transform *transform, struct diag *diag)
 {
     const struct trace_transform *params = &transform->params;

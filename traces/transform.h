@@ -49,8 +49,8 @@ extern const struct config_field trace_window_item[];
     }
 #define TRACE_TRANSFORM_PARAM(...) TRACE_PARAM(struct trace_transform, __VA_ARGS__)
 
-/* The transforms of every trace; of requests; and what every file has. `sort_default` is "true" for formats whose
- * public files are not sorted. */
+/* The transforms of every trace; those of requests; and the parameters of every file. `sort_default` is "true" for
+ * formats whose public files are not sorted. */
 #define TRACE_TIME_PARAMS                                                                                              \
     {.name = "window",                                                                                                 \
      .kind = CONFIG_LIST,                                                                                              \
@@ -85,12 +85,12 @@ extern const struct config_field trace_window_item[];
      .offset = offsetof(struct trace_file, path),                                                                      \
      .help = "the file, plain or gzip-compressed"},                                                                    \
         TRACE_PARAM(struct trace_file, allow_bad_rows, "allow_bad_rows", CONFIG_INT, "0", 0, 1e15,                     \
-                    "unreadable rows that are left out, with a warning, before the trace is refused"),                 \
+                    "most unreadable rows left out with a warning; more are an error"),                 \
         TRACE_PARAM(struct trace_file, sort, "sort", CONFIG_BOOL, sort_default, 0, 0,                                  \
                     "sort by time in memory; otherwise time that runs backwards is an error")
 
-/* Opens the stages behind a reader or generator. Takes `inner` over, also on failure. Returns 0, SIM_E_CONFIG (the
- * window is not [from, to)) or SIM_E_NOMEM. */
+/* Opens the stages behind a reader or generator. Takes ownership of `inner`, also on failure. Returns 0, SIM_E_CONFIG
+ * (the window is not [from, to)) or SIM_E_NOMEM. */
 int transform_open(const struct trace_transform *transform, const struct source_options *options, bool requests,
                    struct stream *inner, struct stream **stream, struct diag *diag);
 

@@ -1,8 +1,8 @@
-/* BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type; later releases add columns that are
- * not read. Times are seconds from the file's own zero, sorted.
+/* BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type; columns of later releases are not
+ * read. Times are seconds from the file's own zero, sorted.
  *
- * Rows without response tokens are requests that failed. By default they are left out and counted: what they cost the
- * service is not known. "failed": "prefill" keeps them as requests that end with their first token. Rows without
+ * Rows without response tokens are requests that failed. By default they are left out and counted, since their cost to
+ * the service is unknown. "failed": "prefill" keeps them as requests that end with their first token. Rows without
  * request tokens are always left out and counted. */
 #include "traces/formats/file_trace.h"
 #include "traces/registry.h"

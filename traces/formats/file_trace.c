@@ -92,9 +92,9 @@ static void order_close(struct stream *stream)
 static const struct stream_ops order_ops = {
     .next = order_next, .place = order_place, .note = order_note, .close = order_close};
 
-/* With `sort`, all records are read on the first call of next (64 bytes each, and 8 per prefix block), and records of
- * one time keep their order; without, they pass through. With `from_first`, the time of the first record becomes 0.
- * Takes `inner` over, also when it fails. Returns 0 or SIM_E_NOMEM. */
+/* With `sort`, all records are read on the first call of next (64 bytes each, and 8 per prefix block); records of one
+ * time keep their order. Otherwise records pass through. With `from_first`, the time of the first record becomes 0.
+ * Takes ownership of `inner`, also on failure. Returns 0 or SIM_E_NOMEM. */
 static int order_open(bool sort, bool from_first, bool requests, struct stream *inner, struct stream **stream,
                       struct diag *diag)
 {

@@ -1,4 +1,4 @@
-/* Opens a source from a format's row description; shared by all formats that read files. */
+/* Shared by all formats that read files: opens a source from a format's row description. */
 #ifndef ORRERY_TRACES_FORMATS_FILE_TRACE_H
 #define ORRERY_TRACES_FORMATS_FILE_TRACE_H
 
@@ -24,17 +24,17 @@ int file_trace_requests(const struct row_format *format, const struct trace_file
 int file_trace_jobs(const struct row_format *format, const struct job_file *file, const struct source_options *options,
                     struct job_source **source, struct diag *diag);
 
-/* Parameters of request formats that have none of their own; in file order, or sorted by default. */
+/* Parameters of request formats without further ones; in file order, or sorted by default. */
 extern const struct config_field file_trace_request_params[], file_trace_unsorted_request_params[];
 
-/* Those of job formats. */
+/* Parameters of job formats without further ones. */
 extern const struct config_field file_trace_job_params[], file_trace_unsorted_job_params[];
 
 #define TRACE_JOB_PARAMS                                                                                               \
     TRACE_PARAM(struct job_file, cpu_jobs, "cpu_jobs", CONFIG_BOOL, "true", 0, 0, "keep jobs without GPUs"),    \
     {                                                                                                                  \
         .name = "resample", .kind = CONFIG_SECTION, .offset = offsetof(struct job_file, resample),                     \
-        .fields = resample_config_fields, .help = "jobs in random order that never end, until a cluster is more than full" \
+        .fields = resample_config_fields, .help = "jobs in random order that never end, until they overfill a cluster" \
     }
 
 /* The last step of a job format's row. Leaves CPU jobs out unless cpu_jobs is set, and fills in defaults: the whole

@@ -1,4 +1,4 @@
-/* Jobs that stand in the scenario itself, for small cases that should be one file:
+/* Jobs written in the scenario itself, for small cases in one file:
  *
  *     "trace": {"format": "inline-jobs", "jobs": [{"submit": "0s", "duration": "5min", "gpus": 4}, ...]}
  *
@@ -107,11 +107,11 @@ static int open_jobs(const void *params, const struct source_options *options, s
 #define ROW_OF struct inline_job
 static const struct config_field job_fields[] = {
     ROW_TIME("submit", submit_ns, DEFAULT("0s"), WITHIN(0, 9e9), "time of submission"),
-    ROW_TIME("duration", duration_ns, REQUIRED, WITHIN(0, 9e9), "run time on the GPUs asked for"),
+    ROW_TIME("duration", duration_ns, REQUIRED, WITHIN(0, 9e9), "run time on the requested GPUs"),
     ROW_QUANTITY("estimate", estimate_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
                  "run time estimated by the user; default: the duration"),
-    ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(0, INT32_MAX), "GPUs asked for"),
-    ROW_INT("nodes", nodes, DEFAULT("0"), WITHIN(0, INT32_MAX), "nodes asked for; 0: free choice"),
+    ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(0, INT32_MAX), "GPUs requested"),
+    ROW_INT("nodes", nodes, DEFAULT("0"), WITHIN(0, INT32_MAX), "nodes requested; 0: free choice"),
     ROW_TEXT("type", type, DEFAULT(""), ANY, "name of its entry under \"jobs.types\""),
     ROW_REAL("gpu_share", gpu_share, DEFAULT("1"), WITHIN(0.001, 1),
              "share of the GPU that a job of one GPU requests, under placement of shares"),
@@ -131,7 +131,7 @@ static const struct config_field params[] = {
 #undef ROW_OF
 
 const struct trace_format trace_inline_jobs = {.name = "inline-jobs",
-                                               .summary = "jobs that stand in the scenario itself",
+                                               .summary = "jobs written in the scenario itself",
                                                .source = "",
                                                .params = params,
                                                .params_bytes = sizeof(struct inline_params),

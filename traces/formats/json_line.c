@@ -121,7 +121,7 @@ static bool skip_scalar(struct json_line *line)
     return skip_word(line);
 }
 
-/* Brackets are only counted: what stands between them does not matter here. */
+/* Brackets are only counted; the text between them is not checked. */
 bool json_line_skip(struct json_line *line)
 {
     int depth = 0;

@@ -11,7 +11,7 @@
 
 struct json_line {
     const char *start, *at, *end;
-    const char *error; /* what was expected at `at`; NULL while all is well */
+    const char *error; /* expected text at `at`; NULL without error */
 };
 
 void json_line_init(struct json_line *line, const char *chars, size_t n_chars);
@@ -39,7 +39,7 @@ bool json_line_element(struct json_line *line, bool *first);
 /* The index of a key among `n` names, or n. */
 int json_line_find(const char *const *names, int n, const char *key, size_t n_chars);
 
-/* Notes what the line lacks as a problem of the reader's row. Returns false. */
+/* Notes the line's error as a problem of the reader's row. Returns false. */
 bool json_line_bad(const struct json_line *line, struct reader *reader, const char *hint);
 
 /* Skips a value of any kind, nested at most 64 deep. */

@@ -1,8 +1,8 @@
 /* Request lengths without times, or with times in seconds, as Vidur has them:
  * [arrived_at,]num_prefill_tokens,num_decode_tokens. Further columns are not read.
  *
- * Arrivals come from the column, counted from the file's own zero, or from an arrival process ("arrival"), which goes
- * before the column. Rows with 0 tokens on either side are left out and counted. */
+ * Arrivals come from the column, counted from the file's own zero, or from an arrival process ("arrival"), which takes
+ * precedence. Rows with 0 tokens on either side are left out and counted. */
 #include "traces/formats/file_trace.h"
 #include "traces/generate/arrival.h"
 #include "traces/registry.h"
@@ -74,7 +74,7 @@ static const struct config_field params[] = {
     TRACE_LENGTH_PARAMS,
     TRACE_FILE_PARAMS("false"),
     ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process",
-                "process that the arrivals come from, instead of the column arrived_at"),
+                "arrival process, instead of the column arrived_at"),
     {0}};
 #undef ROW_OF
 

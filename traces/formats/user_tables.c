@@ -229,12 +229,12 @@ static int open_jobs(const void *params, const struct source_options *options, s
 #define ROW_OF struct csv_jobs_params
 static const struct config_field job_columns[] = {
     ROW_TEXT("submit", columns[SUBMIT], DEFAULT("submit_s"), ANY, "time of submission"),
-    ROW_TEXT("duration", columns[DURATION], DEFAULT("duration_s"), ANY, "run time on the GPUs asked for"),
-    ROW_TEXT("gpus", columns[GPUS], DEFAULT("gpus"), ANY, "GPUs asked for"),
+    ROW_TEXT("duration", columns[DURATION], DEFAULT("duration_s"), ANY, "run time on the requested GPUs"),
+    ROW_TEXT("gpus", columns[GPUS], DEFAULT("gpus"), ANY, "GPUs requested"),
     ROW_TEXT("id", columns[ID], DEFAULT("job_id"), ANY, "number of the job"),
-    ROW_TEXT("nodes", columns[NODES], DEFAULT("nodes"), ANY, "nodes asked for"),
+    ROW_TEXT("nodes", columns[NODES], DEFAULT("nodes"), ANY, "nodes requested"),
     ROW_TEXT("gpu_milli", columns[GPU_MILLI], DEFAULT("gpu_milli"), ANY, "share of the one GPU, in 1/1000"),
-    ROW_TEXT("estimate", columns[ESTIMATE], DEFAULT("estimate_s"), ANY, "what the user said it would take"),
+    ROW_TEXT("estimate", columns[ESTIMATE], DEFAULT("estimate_s"), ANY, "run time estimated by the user"),
     ROW_TEXT("group", columns[GROUP], DEFAULT("group"), ANY, "virtual cluster, partition or type"),
     ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user who submitted the job"),
     ROW_TEXT("type", columns[TYPE], DEFAULT("type"), ANY, "name of its entry under \"jobs.types\""),

@@ -76,7 +76,7 @@ static const struct config_field poisson_params[] = {RATE_PARAM, {0}};
 #undef ROW_OF
 
 static const struct arrival_process arrival_poisson = {.name = "poisson",
-                                                .summary = "independent arrivals of one rate",
+                                                .summary = "independent arrivals at a constant rate",
                                                 .params = poisson_params,
                                                 .params_bytes = sizeof(struct poisson_params),
                                                 .next = poisson_next};
@@ -172,7 +172,7 @@ static const struct config_field closed_params[] = {
 #undef ROW_OF
 
 static const struct arrival_process arrival_closed = {.name = "closed",
-                                               .summary = "a number of users who wait for the answer, think, ask again",
+                                               .summary = "users who wait for the answer, think, and send the next request",
                                                .params = closed_params,
                                                .params_bytes = sizeof(struct closed_params),
                                                .next = closed_next,

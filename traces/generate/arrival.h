@@ -20,7 +20,7 @@ struct arrival_process {
     const char *name, *summary;
     const struct config_field *params;
     size_t params_bytes, state_bytes;
-    int (*check)(const void *params, const char *where, struct diag *diag); /* what ranges cannot say; may be NULL */
+    int (*check)(const void *params, const char *where, struct diag *diag); /* checks beyond ranges; may be NULL */
     void (*start)(struct arrivals *arrivals);                               /* may be NULL */
     sim_ns (*next)(struct arrivals *arrivals);                              /* >= arrivals->now_ns */
     /* Closed loop only, else NULL: the pause of a user before the request that follows `ended_id`. */
@@ -33,14 +33,14 @@ struct arrivals {
     void *state;    /* state_bytes, zeroed */
     struct rng rng; /* stream "NAME.arrivals" */
     gsl_rng gsl;    /* the same, for GSL's distributions */
-    sim_ns now_ns;  /* of the latest arrival */
+    sim_ns now_ns;  /* time of the latest arrival */
     int64_t n;      /* arrivals so far */
-    bool ended;     /* there are no more: of a closed loop, all users have come */
+    bool ended;     /* no more arrivals: in a closed loop all users have arrived */
     uint64_t seed;
     uint32_t run;
 };
 
-/* Parameters, for the named mixes that bring them along. */
+/* Parameters, for the named mixes. */
 struct modulator { /* a telegraph signal, +1 or -1 for exponential times; its correlation decays as exp(-t / time) */
     double amplitude_frac;
     sim_ns time_ns;
@@ -66,10 +66,10 @@ int arrivals_create(const struct arrival_process *process, const void *params, c
                     struct arrivals **arrivals, struct diag *diag);
 void arrivals_destroy(struct arrivals *arrivals); /* NULL is allowed */
 
-/* The next arrival; never before the one before it. SIM_NS_MAX when it is past the end of time, or there is none. */
+/* The next arrival, not before the previous one. SIM_NS_MAX if it is past the end of time, or there is none. */
 sim_ns arrivals_next(struct arrivals *arrivals);
 
-/* Reports that arrivals, or what they start, go on past the end of time. Returns SIM_E_CONFIG. */
+/* Reports that arrivals, or the jobs they start, exceed the range of time. Returns SIM_E_CONFIG. */
 int arrivals_out_of_time(const char *where, struct diag *diag);
 
 /* --- Where a generated trace ends --- */
@@ -84,7 +84,7 @@ struct generate_end {
     ROW_INT("count", end.count, DEFAULT("0"), WITHIN(0, 1e15), "records; 0: no limit"),                                \
         ROW_TIME("duration", end.duration_ns, DEFAULT("0s"), WITHIN(0, 9e9), "no arrivals from then on; 0s: no limit")
 
-/* SIM_E_CONFIG when there is neither a count nor a duration. */
+/* SIM_E_CONFIG without a count and a duration. */
 int generate_end_check(const struct generate_end *end, const char *where, struct diag *diag);
 
 /* Whether the record after `n` others, arriving at `arrival_ns`, is past the end. */

@@ -20,7 +20,7 @@ struct mmpp_params {
 
 struct mmpp {
     size_t now;
-    double at_s, end_s; /* the clock of the process; when the present state ends */
+    double at_s, end_s; /* clock of the process; end of the present state */
 };
 
 static const struct mmpp_state *mmpp_states(const struct arrivals *arrivals)
@@ -97,12 +97,12 @@ static const struct config_field mmpp_state_fields[] = {
 
 #define ROW_OF struct mmpp_params
 static const struct config_field mmpp_params[] = {
-    ROW_LIST("states", states, REQUIRED, ANY, struct mmpp_state, mmpp_state_fields, "each other state may follow"),
+    ROW_LIST("states", states, REQUIRED, ANY, struct mmpp_state, mmpp_state_fields, "states; each other state may follow"),
     {0}};
 #undef ROW_OF
 
 const struct arrival_process arrival_mmpp = {.name = "mmpp",
-                                             .summary = "Markov-modulated Poisson: rates that hold for random times",
+                                             .summary = "Markov-modulated Poisson: rates that change at random times",
                                              .params = mmpp_params,
                                              .params_bytes = sizeof(struct mmpp_params),
                                              .state_bytes = sizeof(struct mmpp),
@@ -187,7 +187,7 @@ static int modulated_check(const void *params, const char *where, struct diag *d
 
 #define ROW_OF struct modulator
 static const struct config_field modulator_fields[] = {
-    ROW_REAL("amplitude", amplitude_frac, REQUIRED, WITHIN(0, 1), "share of the mean rate that comes and goes"),
+    ROW_REAL("amplitude", amplitude_frac, REQUIRED, WITHIN(0, 1), "swing of the rate, as a share of its mean"),
     ROW_TIME("time", time_ns, REQUIRED, WITHIN(1e-6, 1e9), "correlation time"),
     {0}};
 #undef ROW_OF
@@ -218,7 +218,7 @@ enum { HOURS = 24, WEEKDAYS = 7 };
 
 struct diurnal {
     double hours[HOURS], weekdays[WEEKDAYS]; /* of the tables, with mean 1 */
-    double at_s, most;                       /* the clock of the process; the highest value of the shape */
+    double at_s, most;                       /* clock of the process; highest value of the shape */
 };
 
 /* Copies a table with its mean brought to 1; 1 everywhere when there is none. Returns the highest value. */
@@ -253,8 +253,8 @@ static double diurnal_shape(const struct diurnal_params *params, const struct di
     return state->weekdays[day] * (params->hours.n > 0 ? state->hours[(size_t)hour_of_day] : wave);
 }
 
-/* Thinning (Lewis and Shedler, Naval Research Logistics 1979): candidates of the highest rate, each kept with the
- * probability that the rate of its moment has of it. */
+/* Thinning (Lewis and Shedler, Naval Research Logistics 1979): candidates at the highest rate, each kept with the
+ * probability of the present rate over the highest one. */
 static sim_ns diurnal_next(struct arrivals *arrivals)
 {
     const struct diurnal_params *params = arrivals->params;
@@ -291,7 +291,7 @@ static const struct config_field share_item[] = {{.kind = CONFIG_REAL, .max = 1e
 #define ROW_OF struct diurnal_params
 static const struct config_field diurnal_fields[] = {
     ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, REQUIRED, WITHIN(1e-9, 1e9), "arrivals per time, mean over the week"),
-    ROW_REAL("amplitude", amplitude_frac, DEFAULT("0.5"), WITHIN(0, 1), "of the daily wave, over the mean rate"),
+    ROW_REAL("amplitude", amplitude_frac, DEFAULT("0.5"), WITHIN(0, 1), "amplitude of the daily wave, over the mean rate"),
     ROW_REAL("peak_hour", peak_hour, DEFAULT("14"), WITHIN(0, 24), "hour of the day at which the wave is highest"),
     ROW_LIST("hours", hours, OPTIONAL, ANY, double, share_item, "instead of the wave: relative rates of the 24 hours"),
     ROW_LIST("weekdays", weekdays, OPTIONAL, ANY, double, share_item, "relative rates of the 7 days from Monday on"),

@@ -62,11 +62,11 @@ static double fixed_draw(const void *params, struct rng *rng)
 
 #define ROW_OF struct fixed_params
 static const struct config_field fixed_params[] = {
-    ROW_INT("tokens", tokens, REQUIRED, WITHIN(1, INT32_MAX), "of every request"), {0}};
+    ROW_INT("tokens", tokens, REQUIRED, WITHIN(1, INT32_MAX), "tokens of every request"), {0}};
 #undef ROW_OF
 
 static const struct length_distribution length_fixed = {.name = "fixed",
-                                                 .summary = "always the same",
+                                                 .summary = "a constant",
                                                  .params = fixed_params,
                                                  .params_bytes = sizeof(struct fixed_params),
                                                  .draw = fixed_draw};
@@ -130,7 +130,7 @@ static int lognormal_check(const void *params, const char *where, struct diag *d
 
 #define ROW_OF struct lognormal_params
 static const struct config_field lognormal_params[] = {
-    ROW_REAL("mean", mean_tokens, REQUIRED, WITHIN(1, 1e9), "in tokens, before clipping"),
+    ROW_REAL("mean", mean_tokens, REQUIRED, WITHIN(1, 1e9), "mean in tokens, before clipping"),
     ROW_REAL("cv", cv, DEFAULT("1"), WITHIN(0, 100), "standard deviation over the mean, before clipping"),
     ROW_INT("min", min, DEFAULT("1"), WITHIN(1, INT32_MAX), "shorter lengths are raised to this"),
     ROW_INT("max", max, DEFAULT("2147483647"), WITHIN(1, INT32_MAX), "longer lengths are reduced to this"),
@@ -200,7 +200,7 @@ static const struct config_field component_fields[] = {
 #define ROW_OF struct mixture_params
 static const struct config_field mixture_params[] = {
     ROW_LIST("components", components, REQUIRED, ANY, struct component, component_fields,
-             "one of them is drawn for each length"),
+             "components, one drawn for each length"),
     {0}};
 #undef ROW_OF
 
@@ -213,7 +213,7 @@ static const struct length_distribution length_mixture = {.name = "mixture",
 
 /* --- empirical --- */
 
-/* Rounded up: as many lengths are at most that of a point as its cdf says. */
+/* Rounded up, so that the share of lengths at most that of a point is its cdf. */
 static double empirical_draw(const void *params, struct rng *rng)
 {
     const struct empirical_params *empirical = params;
@@ -243,7 +243,7 @@ static const struct config_field point_fields[] = {
 #define ROW_OF struct empirical_params
 static const struct config_field empirical_params[] = {
     ROW_LIST("points", points, REQUIRED, ANY, struct cdf_point, point_fields,
-             "of the distribution function; linear in between"),
+             "points of the distribution function; linear in between"),
     {0}};
 #undef ROW_OF
 

@@ -23,12 +23,11 @@ enum cdf_shape {
 /* The index of the first of `n` points at or above `frac`; the last point has cdf_frac 1. */
 size_t cdf_find(const struct cdf_point *points, size_t n, double frac);
 
-/* The value at which the function over `n` rising points, the last one with cdf_frac 1, reaches `frac`; that of the
- * first point for all below it. */
+/* The value at which the function over `n` rising points, the last one with cdf_frac 1, reaches `frac`; below the first
+ * point the value of that point. */
 double cdf_quantile(const struct cdf_point *points, size_t n, enum cdf_shape shape, double frac);
 
-/* A normal number of mean 0 and variance 1 (Box and Muller 1958), and the share of such numbers that are at most
- * `z`. */
+/* A standard normal number (Box and Muller 1958), and the share of such numbers that are at most `z`. */
 double normal_draw(struct rng *rng);
 double normal_cdf(double z);
 
@@ -37,7 +36,7 @@ struct length_distribution {
     const char *name, *summary;
     const struct config_field *params;
     size_t params_bytes;
-    int (*check)(const void *params, const char *where, struct diag *diag); /* what ranges cannot say; may be NULL */
+    int (*check)(const void *params, const char *where, struct diag *diag); /* checks beyond ranges; may be NULL */
     double (*draw)(const void *params, struct rng *rng);
 };
 

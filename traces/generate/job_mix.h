@@ -13,9 +13,9 @@ enum { JOB_KINDS_MAX = 8, JOB_KIND_STEPS = 22 };
 
 struct job_kind {
     const char *name;
-    double jobs_frac;                     /* of all jobs; those of all kinds need not quite add up to 1 */
+    double jobs_frac;                     /* share of all jobs; all kinds sum to about 1 */
     double durations_pct[JOB_KIND_STEPS]; /* percentage of its jobs that run for at most 1, 2, 4 ... 2^21 s */
-    double gpus_tilt;                     /* above those of the others: its jobs are larger */
+    double gpus_tilt;                     /* larger than that of other kinds: its jobs are larger */
 };
 
 /* Within a kind, how much longer jobs with this number of GPUs run than others. */

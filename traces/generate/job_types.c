@@ -1,6 +1,6 @@
 /* Synthetic jobs of several types: each type has its own arrivals and distribution of run times, as in queueing models.
- * Types draw from random streams of their own, so that none depends on another one. Of jobs that come at one moment
- * those of the type that is named first go first. */
+ * Each type draws from its own random streams, so types do not depend on each other. Among jobs submitted at one time,
+ * those of the type named first go first. */
 #include "traces/generate/arrival.h"
 #include "traces/registry.h"
 #include "traces/transform.h"
@@ -12,7 +12,7 @@
 
 enum run_law { RUN_EXPONENTIAL, RUN_FIXED, RUN_TWO_MODE, RUN_HYPEREXPONENTIAL };
 
-/* How long jobs run on the GPUs that they ask for. */
+/* Run times of jobs on the GPUs that they request. */
 struct run_params {
     int law; /* enum run_law */
     double mean_s, short_frac, short_of_mean;
@@ -158,7 +158,7 @@ static const char *const law_names[] = {"exponential", "fixed", "two-mode", "hyp
 
 #define ROW_OF struct run_params
 static const struct config_field run_fields[] = {
-    ROW_CHOICE("law", law, DEFAULT("exponential"), law_names, "of run times on the GPUs asked for"),
+    ROW_CHOICE("law", law, DEFAULT("exponential"), law_names, "distribution of run times on the requested GPUs"),
     ROW_QUANTITY("mean", mean_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e9), "mean run time"),
     ROW_REAL("short_frac", short_frac, DEFAULT("0.9"), WITHIN(0, 0.999999),
              "two-mode, hyperexponential: share of short jobs"),
@@ -170,8 +170,8 @@ static const struct config_field run_fields[] = {
 #define ROW_OF struct job_class_params
 static const struct config_field class_fields[] = {
     ROW_VARIANT("arrival", arrival, REQUIRED, "arrival", "process", "when jobs of this type are submitted"),
-    ROW_SECTION("run_time", run, FILLED, run_fields, "how long they run"),
-    ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(1, INT32_MAX), "GPUs that each asks for"),
+    ROW_SECTION("run_time", run, FILLED, run_fields, "run times"),
+    ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(1, INT32_MAX), "GPUs that each job requests"),
     {0}};
 #undef ROW_OF
 
@@ -185,7 +185,7 @@ static const struct config_field params[] = {
 
 const struct trace_format trace_generate_job_types = {
     .name = "generate-job-types",
-    .summary = "jobs of several types, each with its arrivals and its law of run times",
+    .summary = "jobs of several types, each with its arrivals and distribution of run times",
     .source = "",
     .params = params,
     .params_bytes = sizeof(struct job_classes_params),

@@ -61,7 +61,7 @@ static double duration_tilt(const struct job_kinds *kinds, double gpus)
     return tilts[i - 1].duration_tilt + share * (tilts[i].duration_tilt - tilts[i - 1].duration_tilt);
 }
 
-/* The measure that the marginals are imposed on. */
+/* Sets the measure on which the marginals are imposed. */
 static void set_tilts(const struct job_kinds *kinds, double gpus, struct size_law *size)
 {
     const double x = log2(gpus), tilt = duration_tilt(kinds, gpus);
@@ -74,7 +74,7 @@ static void set_tilts(const struct job_kinds *kinds, double gpus, struct size_la
 
 /* --- Iterative proportional fitting --- */
 
-/* What to multiply shares by that add up to `sum`. */
+/* Factor that scales shares from `sum` to `to`. */
 static double factor(double to, double sum)
 {
     return sum > 0 ? to / sum : 0;
@@ -101,7 +101,7 @@ static void scale_kinds(struct job_law *law)
     }
 }
 
-/* Gives the jobs of one number of GPUs their share; returns how far it was off. */
+/* Scales the jobs of one number of GPUs to their share. Returns the deviation before. */
 static double scale_size(const struct job_kinds *kinds, struct size_law *size, double to)
 {
     double sum = 0;
@@ -202,8 +202,8 @@ static struct job_draw job_law_at(const struct job_law *law, double size_frac, d
 
 enum { DECK_CARDS = 1 << 16 };
 
-/* Of every DECK_CARDS numbers in a row, one lies in each of as many equal parts of (0, 1), in random order and at a
- * random place there (stratified sampling). Sums over them vary far less than over independent ones. */
+/* Stratified sampling: of DECK_CARDS consecutive numbers, one lies in each of DECK_CARDS equal parts of (0, 1), in
+ * random order and at a random place there. Sums over them vary far less than over independent numbers. */
 struct deck {
     uint32_t n_left;
     uint16_t cards[DECK_CARDS]; /* those left come first */
@@ -266,8 +266,8 @@ static struct job_draw draw_of_law(struct generator *generator)
     return job_law_at(generator->law, size_frac, rng_uniform(&generator->rng));
 }
 
-/* Even over the jobs of about the same GPU time, of which the largest few decide what share of it is whose: the
- * fractions of multiples of the golden ratio, from a random one on. */
+/* Even over the jobs of about equal GPU time, since the few largest decide the shares of GPU time: fractional parts of
+ * multiples of the golden ratio, with a random start. */
 static double status_frac(struct generator *generator, double gpu_s)
 {
     double *last = &generator->status_fracs[ilogb(gpu_s)];
@@ -357,7 +357,7 @@ static struct rng stream_of(const struct source_options *options, const char *wh
     return rng;
 }
 
-/* A generator of zero bytes is filled in. Returns 0 or a negative code, and may then be closed. */
+/* Initialises a zeroed generator. Returns 0 or a negative code; the generator may then be closed. */
 static int generator_init(struct generator *generator, const struct generate_jobs_params *params,
                           const struct source_options *options, struct diag *diag)
 {

@@ -1,4 +1,4 @@
-/* Lengths: corners of a line that follows the distribution function of the public file to 0.005; no row of it is here.
+/* Lengths: vertices of a line within 0.005 of the distribution function of the public file; no row of it is here.
  * Prompt and output are drawn independently: in the production traces their rank correlation is 0.07.
  *
  * Arrivals: a Poisson process whose rate has swings of variance v_k and correlation time t_k has, in windows of T, an

@@ -1,8 +1,8 @@
-/* Synthetic requests: an arrival process, and prompt and output lengths drawn independently. Whatever is not given
- * comes from a named mix. Prompt, output and arrivals draw from three random streams of their own.
+/* Synthetic requests: an arrival process, and prompt and output lengths drawn independently. Defaults
+ * come from a named mix. Prompt, output and arrivals draw from three separate random streams.
  *
- * With classes each has lengths of its own, and arrivals of its own or a share of the common ones: each of these is of
- * a class drawn at random. Streams of a class are named after it, so they do not depend on the other classes. */
+ * Each class has its own lengths, and its own arrivals or a share of the common ones, whose classes are drawn at
+ * random. Streams of a class are named after it, so they do not depend on the other classes. */
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 #include "traces/generate/arrival.h"
@@ -71,7 +71,7 @@ static void sessions_fini(struct sessions *sessions)
     mem_free(sessions->ring);
 }
 
-/* A session for a prompt of this length, one of the latest drawn at random, or NULL. */
+/* A random recent session whose last prompt is shorter than this one, or NULL. */
 static struct session *find_session(struct sessions *sessions, int64_t prompt_tokens)
 {
     uint64_t most = (uint64_t)sessions->params->max_sessions;
@@ -199,11 +199,11 @@ struct generate_params {
     struct config_list classes; /* of struct request_class_params */
 };
 
-/* An arrival process, and whose requests it brings. */
+/* An arrival process, and the kind of its requests. */
 struct flow {
     struct arrivals *arrivals;
     struct request_kind *kind; /* NULL: of all classes that have a share */
-    bool is_drawn;             /* its next arrival, at arrivals->now_ns, is still to come */
+    bool is_drawn;             /* its next arrival is drawn: arrivals->now_ns */
 };
 
 struct generator {
@@ -242,7 +242,7 @@ static int give(struct generator *generator, const struct flow *flow, sim_ns arr
     return code != 0 ? code : 1;
 }
 
-/* The flow whose arrival comes first; of several the first one. NULL: all have ended. */
+/* The flow with the earliest arrival, the first among equals. NULL: all have ended. */
 static struct flow *next_flow(struct generator *generator)
 {
     struct flow *found = NULL;
@@ -365,7 +365,7 @@ static bool is_closed(const struct config_variant *arrival)
     return process != NULL && process->think != NULL;
 }
 
-/* What ranges cannot say of classes. */
+/* Checks of classes beyond ranges. */
 static int check_class(const struct generate_params *params, const struct request_class_params *class,
                        const char *where, struct diag *diag)
 {

@@ -170,12 +170,14 @@ TEST(memory_runs_out)
     const long live = mem_live_blocks();
     int code = SIM_E_NOMEM;
     for (long n = 0; code == SIM_E_NOMEM && n < 100; n++) {
-        struct engine_log log;
-        SCOPED(arena) arena = {0};
-        struct diag diag = {0};
-        mem_fail_after(n);
-        code = engine_log_read(path, "vllm-log", 0, &arena, &log, &diag);
-        mem_fail_never();
+        {
+            struct engine_log log;
+            SCOPED(arena) arena = {0};
+            struct diag diag = {0};
+            mem_fail_after(n);
+            code = engine_log_read(path, "vllm-log", 0, &arena, &log, &diag);
+            mem_fail_never();
+        }
         CHECK_EQ_INT(mem_live_blocks(), live);
     }
     CHECK_EQ_INT(code, 0);
