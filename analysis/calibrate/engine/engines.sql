@@ -6,7 +6,7 @@
 -- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that no release of
 -- sqlite rounds otherwise; the billionth is above the error of the product and below the last digit of the files.
 create table rounded as
-    select file.rowid as place, file.name, kind.key as kind, part.key as part, part.id as part_place,
+    select file.rowid as place, file.name, kind.key as kind, part.key as part,
            json_extract(part.value, '$.rows') as rows,
            cast(1000 * json_extract(part.value, '$.median') + 0.5 + 1e-9 as integer) as median,
            cast(1000 * json_extract(part.value, '$.p90') + 0.5 + 1e-9 as integer) as p90,
@@ -26,4 +26,4 @@ select '| ' || name || ' | ' || gpus || ' | ' || degrees || ' | ' || case when m
        ifnull(max(case when kind <> 'held_out' then both end), '') || ' | ' ||
        ifnull(max(case when kind = 'held_out' then rows end), '') || ' | ' ||
        ifnull(max(case when kind = 'held_out' then both end), '') || ' |'
-from error group by name, part order by place, min(part_place);
+from error group by name, part order by place, part;

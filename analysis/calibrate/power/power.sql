@@ -13,7 +13,7 @@ create table part as
 -- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that no release of
 -- sqlite rounds otherwise; the billionth is above the error of the product and below the last digit of the files.
 create table rounded as
-    select part.place, part.part, kind.key as kind, error.key as what, error.id as error_place,
+    select part.place, part.part, kind.key as kind, error.key as what,
            json_extract(error.value, '$.rows') as rows,
            cast(1000 * json_extract(error.value, '$.median') + 0.5 + 1e-9 as integer) as median,
            cast(1000 * json_extract(error.value, '$.p90') + 0.5 + 1e-9 as integer) as p90
@@ -32,7 +32,7 @@ select '| ' || name || ' | ' || part || ' | ' || case when what in ('all', 'slow
        ifnull(max(case when kind = 'held out' then rows end), '') || ' | ' ||
        ifnull(max(case when kind = 'held out' then both end), '') || ' |'
 from error join part using (place, part)
-group by place, part, what order by place, part, min(error_place);
+group by place, part, what order by place, part, what in ('all', 'slowdown') desc, what;
 select '';
 select 'Taken from a GPU with the same chip: ' || group_concat(name || ' (' || json_extract(json, '$.like') || ')', ', ') || '.'
 from file where json_extract(json, '$.like') is not null;
