@@ -344,8 +344,8 @@ static void run_partner(struct finding *finding, const struct bound *bound)
     if (judge_end(finding, &base)) {
         judge_guard(finding, &base);
         if (!is_of_caches(bound->policy)) judge_rows(finding, bound, &base);
-        compare_again(finding, bound, &base);
-        if (finding->partner == 0 || bound->wanted->large) compare_all(finding, bound, &base);
+        if (!bound->suite->brief) compare_again(finding, bound, &base);
+        if (!bound->suite->brief && (finding->partner == 0 || bound->wanted->large)) compare_all(finding, bound, &base);
     }
     outcome_fini(&base);
 }

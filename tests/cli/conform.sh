@@ -7,15 +7,19 @@ out 'routing round-robin'
 rows=$(grep -c ' ok ' "$T/out")
 [ "$rows" -ge 18 ] || complain 'scenarios are missing'
 out "conforms in $rows scenarios"
+optimised # the suite conformance runs listed policies under sanitizers
 run 0 conform least-outstanding --json
 json '$[0].conforms' 1
 json '$[0].scenarios[0].ends' 1
 json '$[0].scenarios[0].stable' ''
+sanitized
 run 2 conform round-robbin
 err "error: no policy 'round-robbin'; did you mean 'round-robin'?"
 run 2 conform vllm-v0 --set max_sequence=4
 err "did you mean 'max_sequences'?"
+optimised
 run 0 conform vllm-v0 --set max_sequences=4
+sanitized
 run 3 conform "$T/nowhere.so"
 
 # Routers with a fault each: BODY of the function that routes.
@@ -40,7 +44,9 @@ END
 router first 'return 0;'
 run 0 conform "$T/first.so"
 out "routing first, $T/first.so"
+optimised
 run 0 conform first --plugin "$T/first.so"
+sanitized
 
 router crashes 'return *(volatile int *)8;'
 run 4 conform "$T/crashes.so"
@@ -87,14 +93,13 @@ out 'it leaves another process behind'
 sed "s,CALLED,$T/called," tests/cli/own_state.c >"$T/own.c"
 mkdir "$T/called"
 ${CC:-cc} -std=c17 -Wall -Wextra -Werror -fPIC -shared -I. -o "$T/own.so" "$T/own.c" || complain 'own_state.c does not compile'
+optimised
 run 0 conform "$T/own.so" --limit 600
 for function in notify decide prepare wants_sizes finish compose pass place reads route_pair fini; do
     [ -e "$T/called/$function" ] || complain "'$function' was not called"
 done
-under_test=$ORRERY
-optimised # the suite conformance runs listed policies under sanitizers
 for policy in gavel tiresias-gittins distserve; do run 0 conform $policy --limit 600; done
-ORRERY=$under_test
+sanitized
 
 # A law that is broken ends the child, not the suite.
 router breaks '((struct replica_load *)view->loads)[0].outstanding += 1000; return 0;'

@@ -12,11 +12,13 @@ blocks() { # LANGUAGE: the blocks of that language, one after the other
 mkdir -p "$T/clone/build" "$T/clone/tests"
 ln -s "$root/tests/fixtures" "$T/clone/tests/"
 ln -s "$root/configs" "$root/traces" "$root/analysis" "$T/clone/"
+optimised # these worlds run under sanitizers in other tests
 ln -s "$(realpath "$ORRERY")" "$T/clone/build/orrery"
 blocks sh >"$T/blocks.sh"
 last='the shell blocks of README.md'
 [ -s "$T/blocks.sh" ] || complain 'there are none'
 (cd "$T/clone" && sh -eu "$T/blocks.sh" >"$T/out" 2>"$T/err") || { complain 'a command failed'; tail -5 "$T/err"; }
+sanitized
 sql "$T/clone/results.db" 'select count(*), min(status) from run' '4|done'
 
 # The policy compiles as it stands.

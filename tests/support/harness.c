@@ -159,6 +159,12 @@ const char *test_orrery(void)
     return path != NULL ? path : "build/orrery";
 }
 
+const char *test_optimised(void)
+{
+    const char *build = getenv("OPTIMISED");
+    return build != NULL && build[0] != '\0' ? build : NULL;
+}
+
 bool test_check(bool ok, const char *what, const char *file, int line)
 {
     CU_assertImplementation(ok, (unsigned)line, what, file, "", CU_FALSE);
@@ -291,11 +297,10 @@ static void forget(void)
     free(run.owned);
 }
 
-/* Large experiments, which the program of OPTIMISED repeats (tests/cli/experiments.sh). */
+/* Large experiments, which the program of OPTIMISED runs (tests/cli/experiments.sh). */
 static bool is_run_optimised(const char *suite)
 {
-    const char *build = getenv("OPTIMISED");
-    return build != NULL && build[0] != '\0' && strcmp(suite, "fgd") == 0;
+    return test_optimised() != NULL && strcmp(suite, "fgd") == 0;
 }
 
 static int compare_places(const void *a, const void *b)

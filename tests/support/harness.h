@@ -46,6 +46,10 @@ const char *test_tmpdir(void);
 /* The command line under test ($ORRERY, as set by `make test`). */
 const char *test_orrery(void);
 
+/* The optimised build, whose tests/run repeats large experiments; NULL where there is none ($OPTIMISED, as set by
+ * `make test` without T). */
+const char *test_optimised(void);
+
 #define CHECK(condition) test_check((condition), #condition, __FILE__, __LINE__)
 #define CHECK_EQ_INT(actual, expected)                                                                                 \
     test_check_int((int64_t)(actual), (int64_t)(expected), #actual " == " #expected, __FILE__, __LINE__)
