@@ -96,7 +96,7 @@ int cache_stat_run(const struct block_log *log, const struct cache_future *futur
                                                           .future = future, .diag = diag});
     for (size_t i = 0; i < log->n_requests && code >= 0; i++) {
         int32_t n_found;
-        code = prefix_cache_pass(&cache, keys, log->lengths[i], &n_found);
+        code = prefix_cache_access(&cache, keys, log->lengths[i], &n_found);
         stat->block_hits += code > 0 ? code : 0;
         stat->blocks_found += n_found;
         keys += log->lengths[i];

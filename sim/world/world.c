@@ -131,14 +131,14 @@ static const struct service_config *service_of(const struct world *world, size_t
 }
 
 /* A tripped breaker takes the power of its nodes. */
-static bool goes_dark(const struct scenario *scenario)
+static bool has_outages(const struct scenario *scenario)
 {
     return scenario->cluster.power.breaker.outage_ns > 0;
 }
 
 static bool nodes_fail(const struct scenario *scenario)
 {
-    return failures_config_strikes_nodes(&scenario->failures) || goes_dark(scenario);
+    return failures_config_strikes_nodes(&scenario->failures) || has_outages(scenario);
 }
 
 static int create_services(struct world *world)
@@ -173,10 +173,10 @@ static int create_failures(struct world *world)
     const struct scenario *scenario = world->scenario;
     const struct placer *placer = scenario->jobs.placement.entry;
     const bool no_jobs = scenario->jobs.trace.entry == NULL;
-    if (!failures_config_any(&scenario->failures) && !goes_dark(scenario)) return 0;
+    if (!failures_config_any(&scenario->failures) && !has_outages(scenario)) return 0;
     struct failures_options options = {
         .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
-        .has_breakers = goes_dark(scenario),
+        .has_breakers = has_outages(scenario),
     };
     return failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
 }
@@ -205,7 +205,7 @@ static int create_power(struct world *world)
         .checks_energy = world->options.check && (world->options.single_step || world->n_services == 0),
     };
     int code = power_create(&env, &world->power);
-    const struct service_power power = {env.power->clock_like, env.power->clock_share, goes_dark(world->scenario)};
+    const struct service_power power = {env.power->clock_like, env.power->clock_share, has_outages(world->scenario)};
     for (size_t i = 0; i < world->n_services && code == 0; i++)
         code = service_join(world->services[i], world->power != NULL ? &power : NULL);
     return code != 0 || world->power == NULL || world->jobs == NULL ? code : jobs_check_power(world->jobs);

@@ -356,7 +356,7 @@ static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)
 }
 
 /* Takes a part of an allocation. Returns whether it was free. */
-static bool hold(struct cluster *cluster, struct allocation *part)
+static bool take_part(struct cluster *cluster, struct allocation *part)
 {
     if (cluster->resources == NULL && !is_free(cluster, part->node, part->gpus)) return false;
     if (cluster->resources != NULL && !node_resources_take(cluster->resources, &part->details)) return false;
@@ -364,16 +364,16 @@ static bool hold(struct cluster *cluster, struct allocation *part)
     return true;
 }
 
-static void let_go(struct cluster *cluster, const struct allocation *part)
+static void release_part(struct cluster *cluster, const struct allocation *part)
 {
     if (cluster->resources != NULL) node_resources_release(cluster->resources, &part->details);
     move_group(cluster, part->node, -part->gpus);
 }
 
 /* Releases and forgets a partial allocation. */
-static void give_back(struct cluster *cluster, struct allocation *allocation)
+static void release_parts(struct cluster *cluster, struct allocation *allocation)
 {
-    for (const struct allocation *part = allocation; part != NULL; part = part->next) let_go(cluster, part);
+    for (const struct allocation *part = allocation; part != NULL; part = part->next) release_part(cluster, part);
     cluster_forget(cluster, allocation);
 }
 
@@ -399,7 +399,7 @@ static int take_parts(struct cluster *cluster, const struct resource_request *re
         struct allocation *part = pool_take(&cluster->allocations);
         if (part == NULL) return SIM_E_NOMEM;
         *part = portion_of(request, placement, i);
-        if (!hold(cluster, part)) {
+        if (!take_part(cluster, part)) {
             pool_give(&cluster->allocations, part);
             return SIM_E_POLICY;
         }
@@ -421,7 +421,7 @@ int cluster_take_request(struct cluster *cluster, sim_ns now, const struct resou
     if (code == 0) {
         count(cluster, now, ugpus);
     } else {
-        give_back(cluster, *allocation);
+        release_parts(cluster, *allocation);
         *allocation = NULL;
     }
     return code;
@@ -441,7 +441,7 @@ int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struc
 
 void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation)
 {
-    for (const struct allocation *part = allocation; part != NULL; part = part->next) let_go(cluster, part);
+    for (const struct allocation *part = allocation; part != NULL; part = part->next) release_part(cluster, part);
     if (allocation == NULL) cluster->unplaced_ugpus -= ugpus;
     count(cluster, now, -ugpus);
     for (const struct allocation *part = allocation; part != NULL; part = part->next)
@@ -452,8 +452,9 @@ bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct a
 {
     if (!cluster_has_free(cluster, ugpus)) return false;
     for (struct allocation *part = allocation; part != NULL; part = part->next) {
-        if (hold(cluster, part)) continue;
-        for (const struct allocation *taken = allocation; taken != part; taken = taken->next) let_go(cluster, taken);
+        if (take_part(cluster, part)) continue;
+        for (const struct allocation *taken = allocation; taken != part; taken = taken->next)
+            release_part(cluster, taken);
         return false;
     }
     if (allocation == NULL) cluster->unplaced_ugpus += ugpus;

@@ -7,8 +7,8 @@
  * If nodes differ (nodes_file), have CPU or memory that counts, or are chosen one by one by a placer, their free
  * resources are tracked beside the counts (node_resources.h). Jobs then hold shares of GPUs, CPU and memory.
  *
- * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for
- * services that want their GPUs; jobs run on the first one's nodes, unless their scheduler uses node types.
+ * A site may have further node types beside its own nodes. Each is a cluster of its own in a list behind the first,
+ * for services that want its GPUs. Jobs run on the first one's nodes, unless their scheduler uses node types.
  *
  * Not modelled: more than one site. */
 #ifndef ORRERY_WORLD_CLUSTER_CLUSTER_H
@@ -138,8 +138,8 @@ static inline int64_t cluster_missing_gpus(const struct cluster *cluster)
 }
 
 /* Takes GPUs where a placement says, or (placement NULL) on no node in particular. Returns 0 with the allocation (NULL
- * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to the amount or names GPUs that are
- * not there or not free; then nothing is taken. */
+ * without nodes), or SIM_E_NOMEM. Returns SIM_E_POLICY, taking nothing, if the placement does not add up to the amount
+ * or names GPUs that do not exist or are not free. */
 int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
                  struct allocation **allocation);
 

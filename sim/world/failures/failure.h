@@ -7,8 +7,8 @@
  * a node that is already down has no effect and counts as unseen. Failures of scope 'job' come with the time for which
  * a job has held GPUs.
  *
- * Everything is drawn from streams named by cause and component, and only the effect of a failure depends on jobs:
- * under one seed all policies meet the same failures. Failures keep no run alive; a repair for which a job may wait
+ * Everything is drawn from streams named by cause and component. Only the effect of a failure depends on jobs, so under
+ * one seed all policies meet the same failures. Failures keep no run alive; a repair for which a job may wait
  * does.
  *
  * A failure costs O(log n) in the components, the decisions of the schedulers whose jobs it strikes, and for each

@@ -1,11 +1,11 @@
-/* The progress of a job. Work is counted in ns at speed 1, the speed on the GPUs that the job requested. From `from_ns`
- * on the job first moves (from other GPUs to those it holds) and waits (it loads its state while it holds the GPUs),
- * then works at a constant speed. Before the speed changes, the progress is moved to that moment. At speed 1 all of it
- * is exact.
+/* The progress of a job. Work is counted in ns at speed 1, the speed on the GPUs that the job requested. From
+ * `from_ns` on the job first moves from other GPUs to those it holds. Then it waits, loading its state while it holds
+ * the GPUs. Then it works at a constant speed. Before the speed changes, the progress is moved to that moment. At
+ * speed 1 all of it is exact.
  *
  * A job that takes checkpoints alternates between an interval of work and the stall of a save, without events. Work
- * done when a save began counts once the save has been flushed; a failure falls back to the latest work that counts. A
- * flush that does not end before the next save begins never counts. */
+ * done when a save began counts once the save has been flushed; a failure falls back to the latest work that counts.
+ * A flush that does not end before the next save begins never counts. */
 #ifndef ORRERY_WORLD_JOBS_JOB_PROGRESS_H
 #define ORRERY_WORLD_JOBS_JOB_PROGRESS_H
 

@@ -1,5 +1,5 @@
-/* The jobs of a run: they come out of a trace one at a time, wait, run on their GPUs all together (gang) or not at
- * all, may be preempted, and finish. A scheduler decides which jobs run, a placer decides where.
+/* The jobs of a run. They are read from a trace one at a time, wait, run on all their GPUs at once (gang), may be
+ * preempted, and finish. A scheduler decides which jobs run, a placer decides where.
  *
  * Memory grows with the jobs in the system, not with the trace. A job that needs no GPU runs at once; one that could
  * never run is rejected. A preempted job keeps the work it has done. "restart" gives the time to start and to resume,

@@ -1,7 +1,7 @@
 /* Paged KV cache of one replica: a count of free blocks, and how many decoding sequences take a new block at each step.
  *
- * A decoding sequence that has processed c tokens needs ceil(c / block) blocks for its next iteration, so it takes one
- * whenever c = 1 modulo the block size: once every `block_tokens` steps, at a phase fixed when it joins. Counting
+ * A decoding sequence that has processed c tokens needs ceil(c / block) blocks for its next iteration. So it takes a
+ * block whenever c = 1 modulo the block size: once every `block_tokens` steps, at a phase fixed when it joins. Counting
  * sequences by phase makes the use of blocks over any number of steps closed-form. Source: PagedAttention (Kwon et al.,
  * SOSP 2023). */
 #ifndef ORRERY_WORLD_KV_KVCACHE_H

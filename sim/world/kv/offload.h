@@ -52,7 +52,7 @@ struct offload_service {
     struct offload_plan plan;
     struct offload model;
     const char *tier_names[OFFLOAD_TIERS]; /* as in the scenario; NULL: no such tier */
-    char problem[256];            /* why it cannot run; empty: it can */
+    char problem[256];            /* why the replica cannot run; empty: it can */
     struct offload_totals totals;
 };
 
@@ -79,7 +79,7 @@ struct offload_request {
 int offload_service_init(struct offload_service *offload, const struct offload_request *request);
 void offload_service_fini(struct offload_service *offload);
 
-/* Whether anything lies beyond the GPU; then offload->model prices iterations and the plan decides what fits. */
+/* Whether any data are beyond the GPU. Then offload->model gives the cost of iterations and the plan what fits. */
 bool offload_in_use(const struct offload_service *offload);
 
 /* KV blocks of a replica under the plan; 0 if it cannot run. */
@@ -91,7 +91,7 @@ enum offload_tier offload_evicted(const struct offload_service *offload, const s
 /* Bytes that n iterations move over a lane; step: the first of them. */
 int64_t offload_lane_bytes(const struct offload_step *step, enum offload_lane lane, int64_t iterations);
 
-/* Adds `iterations` iterations that one piece of the model prices; step: the first of them. */
+/* Adds `iterations` iterations within one piece of the cost model; step: the first of them. */
 void offload_count(struct offload_service *offload, const struct offload_step *step, int64_t iterations);
 void offload_totals_add(struct offload_totals *into, const struct offload_totals *from);
 

@@ -134,7 +134,7 @@ int prefix_chain_release(struct prefix_chain *chain)
     return first_code;
 }
 
-int32_t prefix_cache_pass(struct cache *cache, const uint64_t *keys, int32_t n, int32_t *n_found)
+int32_t prefix_cache_access(struct cache *cache, const uint64_t *keys, int32_t n, int32_t *n_found)
 {
     int32_t n_prefix = 0;
     *n_found = 0;

@@ -93,6 +93,6 @@ int prefix_chain_release(struct prefix_chain *chain);
 /* Simulates a request that uses its blocks for no time: an access to each, first to last; absent blocks are inserted.
  * *n_found counts the blocks found, including those behind a gap. Returns the length of the unbroken prefix found, or
  * an error. */
-int32_t prefix_cache_pass(struct cache *cache, const uint64_t *keys, int32_t n, int32_t *n_found);
+int32_t prefix_cache_access(struct cache *cache, const uint64_t *keys, int32_t n, int32_t *n_found);
 
 #endif

@@ -223,7 +223,7 @@ static void set_rate(struct link_flow *flow, int64_t rate, sim_ns now)
 
 /* --- On and off the links --- */
 
-static void soil(struct link_net *net, struct link *link)
+static void mark_dirty(struct link_net *net, struct link *link)
 {
     if (link->dirty) return;
     link->dirty = true;
@@ -231,11 +231,11 @@ static void soil(struct link_net *net, struct link *link)
 }
 
 /* Adds to the sum of the bounds of a link's hops. A link that is short before or after becomes dirty. */
-static void want(struct link_net *net, struct link *link, tally_int128 more)
+static void add_wanted(struct link_net *net, struct link *link, tally_int128 more)
 {
-    if (link_is_short(link)) soil(net, link);
+    if (link_is_short(link)) mark_dirty(net, link);
     link->wanted += more;
-    if (link_is_short(link)) soil(net, link);
+    if (link_is_short(link)) mark_dirty(net, link);
 }
 
 static void hop_on(struct link_hop *hop, sim_ns now)
@@ -265,7 +265,7 @@ static void enter(struct link_flow *flow, sim_ns now)
     flow->state = LINK_FLOW_MOVING;
     flow->anchor_ns = now;
     for (int32_t k = 0; k < flow->n_hops; k++) {
-        want(flow->net, flow->hops[k].link, flow->bound);
+        add_wanted(flow->net, flow->hops[k].link, flow->bound);
         hop_on(&flow->hops[k], now);
     }
     set_rate(flow, flow->bound, now);
@@ -277,7 +277,7 @@ static void leave(struct link_flow *flow, sim_ns now)
     if (flow->state == LINK_FLOW_MOVING) {
         flow->moved = moved_by(flow, now);
         for (int32_t k = 0; k < flow->n_hops; k++) {
-            want(net, flow->hops[k].link, -(tally_int128)flow->bound);
+            add_wanted(net, flow->hops[k].link, -(tally_int128)flow->bound);
             hop_off(&flow->hops[k], now);
         }
     }
@@ -518,7 +518,7 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
     claim->cap_bytes_per_s = demand_bytes_per_s;
     for (int32_t k = 0; k < claim->n_hops; k++)
         if (claim->hops[k].link->capacity < bound) bound = (int64_t)claim->hops[k].link->capacity;
-    for (int32_t k = 0; k < claim->n_hops; k++) want(claim->net, claim->hops[k].link, bound - claim->bound);
+    for (int32_t k = 0; k < claim->n_hops; k++) add_wanted(claim->net, claim->hops[k].link, bound - claim->bound);
     claim->bound = bound;
     set_rate(claim, bound, engine_now(claim->net->engine));
     arm(claim->net);

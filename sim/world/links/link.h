@@ -1,10 +1,10 @@
 /* Shared links: PCIe links and switches, NVLink, network, host memory, channels of drives.
  *
- * A link carries a number of bytes per second in one direction. A *flow* moves a number of bytes over a path of links,
- * over all of them at once (cut-through), and ends. A *claim* is a flow without end: it demands a rate for as long as
- * it lasts, and is notified when its grant changes. At every moment flows and claims share the links by max-min
- * fairness: no rate can be raised without lowering one that is not higher, and neither a flow's ceiling nor a claim's
- * demand is exceeded (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2; found by progressive filling). So a
+ * A link carries a number of bytes per second in one direction. A *flow* moves a number of bytes over a path of
+ * links, over all of them at once (cut-through), and ends. A *claim* is a flow without end: it demands a rate for as
+ * long as it lasts, and is notified when its grant changes. At every moment flows and claims share the links by
+ * max-min fairness: no rate can be raised without lowering one that is not higher. Neither a flow's ceiling nor a
+ * claim's demand is exceeded (progressive filling; Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). So a
  * PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are links.
  *
  * A flow starts to move after the sum of the latencies of its path and its links, and then moves fluidly at its rate.
@@ -13,8 +13,8 @@
  * to the nearest nanosecond, half to even. All changes of one moment are seen together: rates are computed when they
  * are read, or else once, after all decisions of the moment.
  *
- * Rates are recomputed only for flows that share a link which is short of bandwidth with a changed flow, directly or
- * over others: a link whose users cannot fill it together couples no flows. A flow alone on its links costs a few
+ * Rates are recomputed only for flows that share a link short of bandwidth with a changed flow, directly or over
+ * other flows. A link that its users cannot fill together couples no flows. A flow alone on its links costs a few
  * hundred bytes and an entry in a heap.
  *
  * Leaves out: packets and their headers, slow start and losses of TCP, credits and head-of-line blocking, weights of

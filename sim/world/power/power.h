@@ -1,22 +1,22 @@
-/* The power of a site: domains, what they draw, how their power is read, and commands that limit it.
+/* The power of a site: domains, their power, telemetry, and commands that limit power.
  *
  *     GPU -> server -> rack -> row -> site      by server number; cluster.power.level: the domains with a budget
  *
- * A domain draws the power of its servers (power_config.h) and of their GPUs: replicas draw by their work, jobs what
- * their type says (job_types.h), GPUs without a holder their bare idle power. Power is evaluated on demand, in closed
- * form since the latest change, so it ends no run of iterations. Energy is the state: a reading is a difference of
- * energies, and the energy of the site is the integral of its power (INV-11).
+ * A domain draws the power of its servers (power_config.h) and of their GPUs. GPUs of replicas draw by their work,
+ * GPUs of jobs by the job's type (job_types.h), GPUs without a holder their bare idle power. Power is evaluated on
+ * demand, in closed form since the latest change, so it ends no run of iterations. Energy is the state: a reading is
+ * a difference of energies, and the energy of the site is the integral of its power (INV-11).
  *
- * Telemetry: every period a reading of each domain, the mean over a window, which policies see after a delay. Commands
- * take effect after a latency, on all GPUs of their group at once; a replica follows at its next boundary between
- * iterations. Under the brake all GPUs have its clock, or the lower one of their lock. A breaker heats up by the square
- * of the current above its rating. A trip is counted and warned of. Then the domain stays on, or (breaker.outage) is
- * dark until the breaker is reset: its nodes fail, and nothing there draws power.
+ * Telemetry: every period a reading of each domain, the mean over a window, which policies see after a delay.
+ * Commands take effect after a latency, on all GPUs of their group at once; a replica follows at its next boundary
+ * between iterations. Under the brake all GPUs have its clock, or that of their lock if lower. A breaker heats up by
+ * the square of the current above its rating. A trip is counted and warned of. Then the domain stays on, or, with
+ * breaker.outage, is dark until the breaker is reset: its nodes fail, and nothing there draws power.
  *
  * Nodes that are down or spare stay switched on: their servers and GPUs idle.
  *
- * Readings and commands in flight keep no run alive. A replica on GPUs of several domains obeys the domain of its first
- * GPU. */
+ * Readings and commands in flight keep no run alive. A replica on GPUs of several domains obeys the domain of its
+ * first GPU. */
 #ifndef ORRERY_WORLD_POWER_POWER_H
 #define ORRERY_WORLD_POWER_POWER_H
 

@@ -5,8 +5,8 @@
 #include "sim/core/config/config.h"
 #include "sim/world/replica/gpu_clock.h"
 
-/* Power of a server without its GPUs: a constant for CPUs, memory, NICs and idle fans, and a part in proportion to the
- * GPUs' power (fans, losses of power supplies). */
+/* Power of a server without its GPUs: idle_w for CPUs, memory, NICs and idle fans, and per_gpu_w watts per watt of its
+ * GPUs for fans and losses of power supplies. */
 struct server_power_config {
     double idle_w; /* NAN: not known */
     double per_gpu_w;

@@ -171,7 +171,7 @@ int power_finish(void *self, sim_ns now)
     struct power *power = self;
     const struct sink *sink = power->env.site->sink;
     const struct totals totals = add_up(power, now);
-    const bool has_read = power->site.count > 0, goes_dark = power->config->breaker.outage_ns > 0;
+    const bool has_read = power->site.count > 0, has_outages = power->config->breaker.outage_ns > 0;
     const double budget_w = power->config->budget_w, site_j = power_site_j(power, now), none = (double)NAN;
     const double jobs_j = power_meter_j(&power->on_jobs, now);
     const int64_t n_jobs = power->n_finished_jobs;
@@ -196,11 +196,11 @@ int power_finish(void *self, sim_ns now)
         {"power.brakes", NULL, (double)totals.brakes},
         {"power.commands", NULL, (double)totals.commands},
         {"power.breaker_trips", NULL, power->config->breaker.after_ns > 0 ? (double)totals.trips : none},
-        {"power.dark_s", NULL, goes_dark ? totals.dark_s : none},
+        {"power.dark_s", NULL, has_outages ? totals.dark_s : none},
     };
     int code = warn(power, "breaker",
-                    goes_dark ? "a breaker tripped; its domain was dark until it was reset"
-                              : "a breaker would have tripped; its domain goes on",
+                    has_outages ? "a breaker tripped; its domain was dark until it was reset"
+                                : "a breaker would have tripped; its domain goes on",
                     totals.trips);
     if (code == 0)
         code = warn(power, "power", "jobs whose type says nothing of their power are taken to idle with a process",

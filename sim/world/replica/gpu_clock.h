@@ -1,13 +1,15 @@
-/* Clock state: how fast a replica computes under a clock lock or a power cap, and what it then draws (models/power.h).
+/* Clock state: how fast a replica computes under a clock lock or a power cap, and what it then draws
+ * (models/power.h).
  *
- * An order holds from the next iteration on. A lock is a clock. A cap is a power per GPU: the clock is the highest one
- * within it, found for the first iteration of a run and kept for the run. Iterations that process prompts have one
- * share of time that waits for the core, those that only decode another (POLCA, ASPLOS 2024; Splitwise, ISCA 2024).
+ * An order holds from the next iteration on. A lock is a clock. A cap is a power per GPU. The clock is then the
+ * highest one within the cap, found for the first iteration of a run and kept for the run. Iterations that process
+ * prompts have one share of time that waits for the core, those that only decode another (POLCA, ASPLOS 2024;
+ * Splitwise, ISCA 2024).
  *
  * Where the power model demands more than the board's limit, the measured times are those at the limit. The work is
  * then assumed to draw the limit at the highest clock, and all its terms fall with the clock from there.
  *
- * Leaves out that a board reaches its cap from above, some milliseconds late. */
+ * Leaves out: a board reaches its cap from above, some milliseconds late. */
 #ifndef ORRERY_WORLD_REPLICA_GPU_CLOCK_H
 #define ORRERY_WORLD_REPLICA_GPU_CLOCK_H
 
@@ -26,8 +28,8 @@ static inline struct clock_order clock_order_none(void)
     return (struct clock_order){1.0, (double)INFINITY};
 }
 
-/* Share of an iteration's time that waits for the SM clock and so lasts longer under a lower one: of iterations that
- * process prompts, and of those that only decode. */
+/* Share of an iteration's time that waits for the SM clock and so lasts longer under a lower clock. prefill: iterations
+ * that process prompts; decode: those that only decode. */
 struct clock_share_config {
     double prefill, decode;
 };

@@ -1,17 +1,17 @@
 /* One instance of an LLM on its GPUs: the serving clock.
  *
- * Between two changes of its batch a replica advances a whole run of identical iterations in one event. A run ends when
- * a member finishes, KV blocks run short, a request arrives that the batcher wants to see, the cost regime changes, or
- * the replica's share of the links that it streams over changes (replica_stream.h). An iteration with prefill is a run
- * of one. No work is done per token. Work per member of the batch is done only when KV blocks have run out and the
- * batcher chooses whom to preempt.
+ * Between two changes of its batch a replica advances a whole run of identical iterations in one event. A run ends
+ * when a member finishes, KV blocks run short, the batcher wants to see an arrival, or the cost regime changes. It
+ * also ends when the replica's share of the links that it streams over changes (replica_stream.h). An iteration with
+ * prefill is a run of one. No work is done per token. Work per member of the batch is done only when KV blocks have
+ * run out and the batcher chooses whom to preempt.
  *
  * With pipeline stages a replica has up to one batch in flight per stage, each an iteration of its own
- * (replica_inflight.c). An iteration that waits for a copy of KV, or that only some of the decoding sequences take part
- * in, is also a batch in flight, even with one stage.
+ * (replica_inflight.c). An iteration that waits for a copy of KV, or that processes only some of the decoding
+ * sequences, is also a batch in flight, even with one stage.
  *
- * With `single_step` every boundary is visited and the conditions are evaluated step by step. Times come from the same
- * closed form and everything is accounted at the ends of runs, so results are bit-identical. */
+ * With `single_step` every boundary is visited and the conditions are evaluated step by step. Times come from the
+ * same closed form and everything is accounted at the ends of runs, so results are bit-identical. */
 #ifndef ORRERY_WORLD_REPLICA_REPLICA_H
 #define ORRERY_WORLD_REPLICA_REPLICA_H
 
@@ -184,7 +184,7 @@ struct replica {
 
     /* Seldom read. */
     struct topology_placement placement; /* its GPUs, for transfers over links */
-    struct holder holder;                /* the same, for who watches the GPUs of the site */
+    struct holder holder;                /* the same, for watchers of the site's GPUs */
     struct allocation *parts;            /* [stages]: what the holder holds; NULL: never any */
     struct replica_stream *stream; /* offloaded iterations on these links; NULL: everything is on the GPUs */
 };

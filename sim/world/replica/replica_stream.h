@@ -12,8 +12,8 @@
  * moved bytes. A tier of "kv" with the name of a storage of the cluster is that storage, shared by all replicas of the
  * node. Other drives are the replica's own: of their path only the GPUs' links and host memory belong to the site.
  *
- * Leaves out: that a throttled lane leaves some of the iteration's other claims unused; transfers of iterations that
- * nothing overlaps with (serial schedules) and that would meet in the same layers. */
+ * Leaves out: unused parts of other claims while one lane is throttled; serial schedules, whose transfers overlap with
+ * nothing and would meet in the same layers. */
 #ifndef ORRERY_WORLD_REPLICA_REPLICA_STREAM_H
 #define ORRERY_WORLD_REPLICA_REPLICA_STREAM_H
 

@@ -1,5 +1,5 @@
-/* The clock of a run of iterations with one batch: iteration i lasts first + i * slope, so the time of boundary k (the
- * end of iteration k - 1) is closed-form and does not depend on which boundaries before it were visited. */
+/* The clock of a run of iterations with one batch. Iteration i lasts first + i * slope. So the time of boundary k, the
+ * end of iteration k - 1, is closed-form and does not depend on which boundaries before it were visited. */
 #ifndef ORRERY_WORLD_REPLICA_RUN_CLOCK_H
 #define ORRERY_WORLD_REPLICA_RUN_CLOCK_H
 

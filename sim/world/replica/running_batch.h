@@ -1,6 +1,6 @@
-/* The running batch: sequences that decode together. All of them get a token whenever the batch is processed, so their
- * state is kept for all at once, at no cost per token: processed tokens as a sum, KV blocks by phase of growth, the
- * next to finish, the times between tokens as one series. A replica has one running batch of ready sequences; with
+/* The running batch: sequences that decode together. All of them get a token whenever the batch is processed. So their
+ * state is kept for all at once, at no cost per token: the sum of processed tokens, KV blocks by phase of growth, the
+ * next to finish, and one series of times between tokens. A replica has one running batch of ready sequences; with
  * pipeline stages there is one more for each batch in flight. */
 #ifndef ORRERY_WORLD_REPLICA_RUNNING_BATCH_H
 #define ORRERY_WORLD_REPLICA_RUNNING_BATCH_H

@@ -1,12 +1,11 @@
-/* What replicas compute and read, and how well they use their KV cache: sums over runs of iterations in closed form, so
- * that nothing is done per token or per member of a batch.
+/* Work of replicas: what they compute and read, and how well they use their KV cache. Sums over runs of iterations are
+ * in closed form, so nothing is done per token or per member of a batch.
  *
- * Over iterations j = 0 .. n - 1 of a decode run, N sequences of C + j N tokens together, the sums of tokens are
- * arithmetic series. KV blocks come by phases (kvcache.h), at most block_tokens of them, each an arithmetic series of
- * boundaries; their times are quadratic in the boundary (run_clock.h), so what is in use over time is a sum of cubics.
+ * In iterations j = 0 .. n - 1 of a decode run, N sequences have C + j N tokens together, and sums of tokens are
+ * arithmetic series. KV blocks are taken by phases (kvcache.h), at most block_tokens of them, each an arithmetic series
+ * of boundaries. Times are quadratic in the boundary (run_clock.h), so blocks in use over time are a sum of cubics.
  *
- * Everything is added at the ends of runs, like all that a replica counts: how a run was stepped through does not
- * show. */
+ * Everything is added at the ends of runs, so results do not depend on how a run was stepped through. */
 #ifndef ORRERY_WORLD_REPLICA_WORK_H
 #define ORRERY_WORLD_REPLICA_WORK_H
 
@@ -24,22 +23,21 @@
 /* Energy of a replica's GPUs: the model of models/power.h, summed over runs of iterations in closed form.
  *
  * Below the power limit the model is linear, so energy follows from sums that a replica keeps anyway (work.h): time,
- * FLOP, bytes. What the limit keeps from being drawn is the only sum of its own: in iteration j of a decode run both
- * energy and time are affine in j, so what an iteration would take beyond the limit is, too, and changes its sign at
- * most once.
+ * FLOP, bytes. Only the energy above the limit has a sum of its own. In iteration j of a
+ * decode run energy and time are affine in j, so the excess over the limit is affine too and changes sign at most once.
  *
  * Power is that of whole iterations: of their FLOP and bytes over their time, the host's part of it included, as the
  * model was fitted. Between iterations GPUs idle with a process on them. Work counts when its iteration ends: of one
  * that the end of the run cuts off, only the time. */
 
-/* What a replica draws, all its GPUs together. */
+/* Power of a replica's GPUs together, and energy per unit of work. */
 struct energy_model {
     double idle_w, busy_w, limit_w;
     double token_j, row_j, pair_j, weight_byte_j, context_j; /* by the members of struct work_sums */
 };
 
 struct energy_sums {
-    double excess_j; /* that iterations would take beyond the limit, and what a lower clock spares */
+    double excess_j; /* that iterations would take beyond the limit, and what a lower clock saves */
     double peak_w;   /* of the replica, in any iteration; 0 before the first */
 };
 
@@ -72,7 +70,7 @@ struct work_parts work_parts_of(const struct llm_reads *reads, const struct iter
 double work_flop_j(const struct work_parts *parts, const struct energy_model *model);
 double work_bytes_j(const struct work_parts *parts, const struct energy_model *model);
 
-/* Whose work it is. */
+/* The replica that works. */
 struct work_of {
     const struct llm_reads *reads;
     const struct kvcache *kv;
@@ -95,21 +93,21 @@ struct work_run {
  * run. */
 double work_run_j(const struct work_of *of, const struct work_run *run, double lasted_s);
 
-/* The same of one iteration of any work. */
+/* Joules beside those of idling of one iteration of any work. */
 double work_iteration_j(const struct work_of *of, const struct iteration_work *work, double lasted_s);
 
 void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
                      const struct work_run *run);
 
-/* One iteration of any work, with so many tokens in the cache. */
+/* Adds one iteration of any work, with held_tokens tokens in the cache. */
 void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
                         int64_t held_tokens, sim_ns lasted_ns);
 
 void work_merge(struct work_sums *into, const struct work_sums *from);
 
-/* Forward FLOP of what was processed: two per weight of the matrices that a token meets, four per pair, query head and
- * width of a head (llm_flop_per_token); the head for the rows of logits alone. Padding, recomputation by kernels and
- * sampling are none of it; tokens processed again after a preemption are. */
+/* Forward FLOP of the processed tokens (llm_flop_per_token): two per weight of the matrices that a token meets, and
+ * four per pair, query head and width of a head. The LLM's head counts for the rows of logits only. Includes tokens
+ * processed again after a preemption. Leaves out padding, recomputation by kernels and sampling. */
 double work_flop(const struct work_sums *sums, const struct llm_spec *llm);
 
 /* Bytes of weights and of the KV cache read. */

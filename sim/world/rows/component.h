@@ -1,4 +1,4 @@
-/* A subsystem of the world, as the world sees it: what it does when a run begins, is looked at, and ends.
+/* A subsystem of the world: the functions that the world calls in each phase of a run.
  *
  * Every room that takes part in a run exports one table of these functions. The world keeps an ordered list of tables
  * and walks it for each phase, so a new subsystem is one more entry in world.c. Functions that a subsystem has no use
@@ -15,8 +15,8 @@ struct component {
     int (*start)(void *self);
     /* Checks the invariants of its state. A violation ends the process. */
     void (*check)(void *self, sim_ns now);
-    /* Lists its time series in `series`, unless that is NULL. Returns how many they are, or a
-     * negative code. Called after creation and before start. */
+    /* Writes the names of its time series to `series`, unless NULL. Returns their number or a negative code. Called
+     * after creation and before start. */
     int (*series)(void *self, struct sampler_series *series);
     /* Writes the value of each series at a time at which no event is pending. */
     void (*sample)(void *self, sim_ns at, double *values);

@@ -1,6 +1,6 @@
-/* The order of events at one moment: lower numbers first. Decisions come after all changes of their moment: a job that
- * is submitted when another one ends finds its GPUs free, and a request that arrives at a boundary between iterations
- * is seen by the batcher there. (Its router still counts what leaves at that boundary.) */
+/* The order of events at one moment: lower numbers first. Decisions come after all changes of their moment. So a job
+ * that is submitted when another one ends finds its GPUs free. A request that arrives at a boundary between
+ * iterations is seen by the batcher there; its router still counts what leaves at that boundary. */
 #ifndef ORRERY_WORLD_ROWS_PRIORITY_H
 #define ORRERY_WORLD_ROWS_PRIORITY_H
 
@@ -21,8 +21,8 @@ enum event_priority {
     PRIORITY_LINK_SETTLE = 48 /* the flows of this moment share the links anew; claims learn of it */
 };
 
-/* First owner ids of passing owners (owner_init_passing): requests and transfers of services, in the order in which
- * they began, and jobs and their failures, in order of submission. All other owners have ids below. */
+/* First owner ids of passing owners (owner_init_passing). Requests and transfers of services are numbered as they
+ * begin, jobs and their failures in order of submission. All other owners have ids below. */
 enum {
     OWNER_ID_SERVICES = 1 << PASSING_ID_BITS,
     OWNER_ID_JOBS = 2 << PASSING_ID_BITS,

@@ -1,24 +1,24 @@
-/* Time series: how the site stands at the points of a grid of times.
+/* Time series: the state of the site on a grid of times.
  *
- * A sample is the value at its moment, after everything of that moment, and not a mean over the time before; means over
+ * A sample is the value at its moment, after all events of that moment. It is no mean over the time before; means over
  * time are metrics. Sampling is no event: it keeps no run alive and ends no run of iterations, whose state at any time
  * follows from where it began. So the samples are the same in every mode.
  *
  *     service.waiting, replica.waiting            requests that wait for a place in the batch
  *     service.running, replica.running            sequences in the batch: prompts in progress and decoding
  *     service.kv_used_frac, replica.kv_used_frac  share of the KV blocks in use
- *     service.replicas, service.replicas_wanted   of a service that scales: those that are up; those there are to be
+ *     service.replicas, service.replicas_wanted   of a service that scales: replicas that are up; that are wanted
  *     cluster.gpus_by_use                         GPUs of each service and ("jobs") of all jobs, if a service scales
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
- *     job.pending, job.running                    jobs that wait for GPUs; that have them
+ *     job.pending, job.running                    jobs that wait for GPUs; that hold GPUs
  *     rental.gpus                                 GPUs of a type that are "rented", and that are "in use"
  *     cost.usd                                    bill so far of an offer of the market
  *     power.site_w, power.domain_w                power of the site, of a domain that has a budget
  *     link.bytes_per_s                            over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
  *
- * By default the grid adapts: it begins with 512 points a second, and whenever SAMPLER_POINTS are full, every other one
- * is dropped and the step doubled. So every series ends with at most SAMPLER_POINTS, and with more than half as many
- * unless the run was over before. A step of one's own stays, and may give any number of points. */
+ * By default the grid adapts: it begins with 512 points a second. Whenever SAMPLER_POINTS points are full, every other
+ * one is dropped and the step doubled. So a series ends with at most SAMPLER_POINTS points, and with more than half as
+ * many unless the run is too short. A configured period stays, with any number of points. */
 #ifndef ORRERY_WORLD_ROWS_SAMPLER_H
 #define ORRERY_WORLD_ROWS_SAMPLER_H
 
@@ -53,7 +53,7 @@ struct sampler {
     double *values; /* [SAMPLER_POINTS][n_series], or of one point when the grid does not adapt */
 };
 
-/* With room for so many series, which the caller fills in. Returns 0 or SIM_E_NOMEM. */
+/* Makes room for n_series series, which the caller fills in. Returns 0 or SIM_E_NOMEM. */
 int sampler_init(struct sampler *sampler, const struct sample_config *config, size_t n_series);
 void sampler_fini(struct sampler *sampler); /* also of a zeroed one */
 

@@ -1,4 +1,4 @@
-/* The stream of records that a run consumes. Every trace reader and generator is one of these; the world pulls one
+/* The stream of records that a run consumes. Every trace reader and generator is a source. The world pulls one
  * record at a time, so memory does not grow with the length of a trace.
  *
  * Times are relative to the start of the run and never run backwards: a reader of a format that is not sorted sorts. */
@@ -36,7 +36,7 @@ struct job_record {
     sim_ns submit_ns;
     sim_ns duration_ns;   /* run time on the requested GPUs until it ends, >= 0 */
     enum job_status status; /* JOB_COMPLETES when unknown */
-    sim_ns estimate_ns;   /* what the user said it would take; the duration when unknown */
+    sim_ns estimate_ns;   /* run time stated by the user; the duration when unknown */
     int32_t gpus;         /* >= 0; 0: a CPU job */
     int32_t nodes;        /* asked for; 0: free choice */
     int32_t gpu_milli;    /* share of one GPU in 1/1000 when gpus == 1; else 1000 */
@@ -44,7 +44,7 @@ struct job_record {
     const char *user;
     const char *type; /* name of its kind, interned for the life of the source; "" or NULL when unknown */
     int64_t cpu_milli, memory_bytes; /* of all its nodes together; 0: unknown */
-    const char *gpu_models; /* GPU models that will do, "A|B"; interned for the life of the source; NULL or "": any */
+    const char *gpu_models; /* acceptable GPU models, "A|B"; interned for the life of the source; NULL or "": any */
 };
 
 /* Where a source is in its file, for messages and progress. */
@@ -53,7 +53,7 @@ struct source_place {
     double done_frac; /* of the bytes read; 0 when unknown */
 };
 
-/* Something a source left out or changed on the way, counted by reason: a warning of the run. */
+/* Records that a source left out or changed, counted by reason: a warning of the run. */
 struct source_note {
     const char *code; /* "failed-request" */
     const char *text; /* "requests without response tokens left out" */
@@ -61,8 +61,7 @@ struct source_note {
     int64_t count;
 };
 
-/* The same place without the folders, so that the text of a warning does not depend on where the file lies; "" when it
- * has none. */
+/* note->where without its folders, so that a warning does not depend on where the file lies; "" if it is NULL. */
 static inline const char *source_note_place(const struct source_note *note)
 {
     const char *slash = note->where != NULL ? strrchr(note->where, '/') : NULL;
@@ -70,13 +69,14 @@ static inline const char *source_note_place(const struct source_note *note)
 }
 
 /* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. After SIM_E_DATA the next
- * call goes on behind the bad row, so that a check can report them all; after any other error the source is at its end.
+ * call goes on behind the bad row, so that a check can report them all; after any other error the source is at its
+ * end.
  *
- * note: the index-th note so far; false past the last one. To be asked when the source is dry.
+ * note: writes the index-th note; false past the last one. Notes are complete at the end of the source.
  *
- * follow, of closed-loop sources only, else NULL: the request that comes after the end of another one, because its user
- * has read the answer and thought. 1 with a record that arrives at or after `now_ns`, 0 when this user is done, or a
- * negative code. To be called once for every request that ends, also of those that follow returned. */
+ * follow: NULL unless the source is a closed loop. Called once for every request that ends, including those that
+ * follow returned. Returns 1 with the next request of the same user, which arrives at or after `now_ns`, 0 if there
+ * is none, or a negative code. */
 struct request_source {
     int (*next)(struct request_source *source, struct request_record *record, struct diag *diag);
     int (*follow)(struct request_source *source, int64_t ended_id, sim_ns now_ns, struct request_record *record,

@@ -16,8 +16,8 @@ struct tee {
 /* Adds a sink, whose context must outlive the tee. At most TEE_MAX_SINKS. */
 void tee_add(struct tee *tee, struct sink sink);
 
-/* Where the rows go; rows that no sink wants have NULL members. The first code below zero that a sink returns ends the
- * row's way. The tee must stay where it is while rows come, and take no more sinks. */
+/* Where the rows go; rows that no sink wants have NULL members. The first negative code of a sink
+ * ends the delivery of a row. While rows come, the tee must stay at its address and take no more sinks. */
 struct sink tee_sink(struct tee *tee);
 
 #endif

@@ -31,8 +31,8 @@ struct replica_usage {
     int64_t entering_prompts, idle_sequences;
 };
 
-/* The bulletin board of a service with an information delay: every replica reports at the multiples of the period, and
- * routers see the latest report (Mitzenmacher, "How Useful Is Old Information?", 2000: periodic update). */
+/* The bulletin board of a service with an information delay. Every replica reports at the multiples of the period, and
+ * routers see the latest report (periodic update of Mitzenmacher, "How Useful Is Old Information?", 2000). */
 struct fleet_reports {
     struct owner owner;
     sim_ns period_ns; /* 0: none; routers see the present */
@@ -84,7 +84,7 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
 void fleet_fini(struct fleet *fleet);
 
 /* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM.
- * fleet_release_gpus gives them back; what is on its way there must have come. Both in fleet_gpus.c. */
+ * fleet_release_gpus gives them back; no transfer to it may be under way. Both in fleet_gpus.c. */
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now);
 

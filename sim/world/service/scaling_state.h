@@ -1,11 +1,11 @@
-/* The inside of a service whose replicas come and go. */
+/* The inside of a service whose number of replicas varies. */
 #ifndef ORRERY_WORLD_SERVICE_SCALING_STATE_H
 #define ORRERY_WORLD_SERVICE_SCALING_STATE_H
 
 #include "sim/world/policy/autoscaling.h"
 #include "sim/world/service/service_state.h"
 
-/* Replicas that come and go, by order of the service's autoscaler.
+/* Replicas that start and stop on decisions of the service's autoscaler.
  *
  *     down -> starting -> up -> draining -> down     a draining replica that is wanted again is up at once;
  *                                                    a failure of its node takes it down from any state
@@ -20,8 +20,8 @@
  *
  * A replica that restarts has a new state of its batching policy and an empty cache. Requests that find no replica up
  * wait at the service, in order of arrival. They are routed a nanosecond after the first one is up: at that very moment
- * a request would come after some of the boundaries between iterations. When the trace has ended and the last request
- * has left, the service goes down to min and no longer asks its autoscaler: decisions keep no run alive.
+ * a request would come after some of the boundaries between iterations. After the trace has ended and the last request
+ * has left, the service goes down to min and its autoscaler is no longer called. Decisions keep no run alive.
  *
  * Leaves out: pools, offloaded weights, routers that choose pairs; how the weights reach the GPUs, and competition on
  * that path; requests that move from a draining replica to another one. */
@@ -66,11 +66,11 @@ int services_emit_scaling(struct service *const *services, size_t n, const struc
  * or the sink's code. */
 int services_emit_failures(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
-enum replica_life { REPLICA_DOWN, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAINING, REPLICA_LIVES };
+enum replica_phase { REPLICA_DOWN, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAINING, REPLICA_PHASES };
 
 /* A replica's present tenure of GPUs. `held_ns`: sum of the earlier ones. */
 struct tenure {
-    enum replica_life life;
+    enum replica_phase phase;
     bool has_failed;          /* taken down by a failure, and not up again */
     sim_ns since_ns, held_ns;
     sim_ns up_ns;           /* while it starts: when it will be up */
@@ -88,7 +88,7 @@ struct service_scaling {
     void *state;
     int32_t n; /* replicas, in all lives */
     struct tenure *tenures;
-    int32_t count[REPLICA_LIVES];
+    int32_t count[REPLICA_PHASES];
     sim_ns delay_ns; /* from taking GPUs to being up */
     sim_ns next_ns;  /* the next decision; SIM_NS_MAX: none */
     int64_t wanted;

@@ -146,8 +146,8 @@ double service_done_frac(const struct service *service);
 /* Emits the metrics of all services together. */
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
-/* Share of the kernels' time modelled outside the range that the cost model was fitted on, mean over the replicas' busy
- * time; NAN if a model is not calibrated. */
+/* Share of the kernels' time outside the fitted range of the cost model, mean over the replicas' busy time; NAN if a
+ * model is not calibrated. */
 double services_extrapolated_frac(struct service *const *services, size_t n);
 
 #endif

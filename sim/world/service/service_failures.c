@@ -32,7 +32,7 @@ static void hold(struct service_scaling *scaling, struct request *request)
                                before != NULL ? request_of(before->view.next) : scaling->waiting.head);
 }
 
-static int tell_of(const struct service *service, const struct request *request, const char *reason, sim_ns now)
+static int emit_of(const struct service *service, const struct request *request, const char *reason, sim_ns now)
 {
     const struct sink *sink = service->env.site->sink;
     if (sink->detail == NULL) return 0;
@@ -54,7 +54,7 @@ static int send_back(struct service_scaling *scaling, struct request_list *lost,
         fleet_leave(&service->fleet, request);
         request->replica = request->decode_replica = -1;
         hold(scaling, request);
-        if (code == 0) code = tell_of(service, request, reason, now);
+        if (code == 0) code = emit_of(service, request, reason, now);
     }
     return code;
 }
@@ -72,7 +72,7 @@ static void count_one(struct service_scaling *scaling, int32_t index, sim_ns now
 static int strike_one(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
     struct request_list lost = {0};
-    const bool was_wanted = scaling->tenures[index].life != REPLICA_DRAINING;
+    const bool was_wanted = scaling->tenures[index].phase != REPLICA_DRAINING;
     int code = replica_lose(&scaling->service->fleet.replicas[index], &lost, now);
     if (code == 0) code = scaling_leave_gpus(scaling, index, now);
     if (code == 0) code = scaling_emit_decision(scaling, "failures", index, "fail", reason, now);

@@ -19,7 +19,7 @@ static sim_ns start_delay(const struct service *service)
 }
 
 /* The replicas that the service starts with are up. */
-static int set_out(struct service_scaling *scaling)
+static int init_replicas(struct service_scaling *scaling)
 {
     struct fleet *fleet = &scaling->service->fleet;
     const size_t n = (size_t)fleet->n_replicas;
@@ -32,7 +32,7 @@ static int set_out(struct service_scaling *scaling)
     const int64_t n_start = service_start_replicas(scaling->service->config);
     const int32_t n_up = n_start < fleet->n_replicas ? (int32_t)n_start : fleet->n_replicas;
     for (int32_t i = 0; i < n_up; i++) {
-        scaling->tenures[i].life = REPLICA_UP;
+        scaling->tenures[i].phase = REPLICA_UP;
         fleet->candidates.numbers[i] = i;
     }
     fleet->candidates.n = n_up;
@@ -64,7 +64,7 @@ int scaling_create(struct service *service, struct service_scaling **out)
     scaling->delay_ns = start_delay(service);
     owner_init(&scaling->clock, site_env_owner_ids(service->env.site, 1));
     owner_init(&scaling->release, site_env_owner_ids(service->env.site, 1));
-    const int code = set_out(scaling);
+    const int code = init_replicas(scaling);
     return code != 0 || scaling->autoscaler == NULL
                ? code
                : policy_state_create(&scaling->autoscaler->policy, POLICY_AUTOSCALING, sizeof(struct autoscaler),
@@ -99,7 +99,7 @@ int scaling_emit_decision(const struct service_scaling *scaling, const char *pol
     return service->env.site->sink->decision(service->env.site->sink->context, &row);
 }
 
-static int tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
+static int emit(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
                 sim_ns now)
 {
     const char *policy = scaling->autoscaler != NULL ? scaling->autoscaler->policy.name : "failures";
@@ -119,17 +119,17 @@ static struct replica *replica_of(const struct service_scaling *scaling, int32_t
 }
 
 /* The lowest number in this state, or the highest one; -1: none. */
-static int32_t lowest(const struct service_scaling *scaling, enum replica_life life)
+static int32_t lowest(const struct service_scaling *scaling, enum replica_phase phase)
 {
     for (int32_t i = 0; i < scaling->n; i++)
-        if (scaling->tenures[i].life == life) return i;
+        if (scaling->tenures[i].phase == phase) return i;
     return -1;
 }
 
-static int32_t highest(const struct service_scaling *scaling, enum replica_life life)
+static int32_t highest(const struct service_scaling *scaling, enum replica_phase phase)
 {
     for (int32_t i = scaling->n - 1; i >= 0; i--)
-        if (scaling->tenures[i].life == life) return i;
+        if (scaling->tenures[i].phase == phase) return i;
     return -1;
 }
 
@@ -138,15 +138,15 @@ static void list_candidates(struct service_scaling *scaling)
     struct fleet_candidates *candidates = &scaling->service->fleet.candidates;
     candidates->n = 0;
     for (int32_t i = 0; i < scaling->n; i++)
-        if (scaling->tenures[i].life == REPLICA_UP) candidates->numbers[candidates->n++] = i;
+        if (scaling->tenures[i].phase == REPLICA_UP) candidates->numbers[candidates->n++] = i;
 }
 
-static void live(struct service_scaling *scaling, int32_t index, enum replica_life life, sim_ns now)
+static void set_phase(struct service_scaling *scaling, int32_t index, enum replica_phase phase, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
-    scaling->count[tenure->life]--;
-    scaling->count[life]++;
-    tenure->life = life;
+    scaling->count[tenure->phase]--;
+    scaling->count[phase]++;
+    tenure->phase = phase;
     level_set(&scaling->up, now, scaling->count[REPLICA_UP]);
     list_candidates(scaling);
     scaling_count_failed(scaling, now);
@@ -165,17 +165,17 @@ void scaling_route_waiting(struct engine *engine, struct owner *owner, sim_ns no
     fail(scaling, code);
 }
 
-static int come_up(struct service_scaling *scaling, int32_t index, const char *action, const char *reason, sim_ns now)
+static int put_up(struct service_scaling *scaling, int32_t index, const char *action, const char *reason, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
     scaling_clear_failure(scaling, index, now);
-    live(scaling, index, REPLICA_UP, now);
+    set_phase(scaling, index, REPLICA_UP, now);
     tenure->seen_ns = now;
     tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
     if (scaling->waiting.n > 0)
         engine_arm(scaling->service->env.site->engine, now + 1, PRIORITY_ARRIVAL, scaling_route_waiting,
                    &scaling->release);
-    return tell(scaling, index, action, reason, now);
+    return emit(scaling, index, action, reason, now);
 }
 
 /* Takes GPUs for a replica, from jobs that yield if none are free. Returns 1, 0 without room, or a negative code. */
@@ -205,10 +205,10 @@ static int start_one(struct service_scaling *scaling, const char *reason, sim_ns
     scaling->tenures[index].up_ns = now > 0 ? sim_ns_add(now, scaling->delay_ns) : 0;
     scaling->n_starts++;
     scaling->moved = true;
-    live(scaling, index, REPLICA_STARTING, now);
+    set_phase(scaling, index, REPLICA_STARTING, now);
     level_set(&scaling->placed, now, scaling->placed.value + 1);
-    int code = tell(scaling, index, "start", reason, now);
-    if (code == 0 && scaling->tenures[index].up_ns <= now) code = come_up(scaling, index, "up", "is loaded", now);
+    int code = emit(scaling, index, "start", reason, now);
+    if (code == 0 && scaling->tenures[index].up_ns <= now) code = put_up(scaling, index, "up", "is loaded", now);
     return code == 0 ? 1 : code;
 }
 
@@ -220,7 +220,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
     tenure->held_ns += now - tenure->since_ns;
     fleet_release_gpus(&scaling->service->fleet, replica, now);
     level_set(&scaling->placed, now, scaling->placed.value - 1);
-    live(scaling, index, REPLICA_DOWN, now);
+    set_phase(scaling, index, REPLICA_DOWN, now);
     scaling->moved = true;
     return fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
 }
@@ -229,7 +229,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
 static int stop(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
     const int code = scaling_leave_gpus(scaling, index, now);
-    return code != 0 ? code : tell(scaling, index, "stop", reason, now);
+    return code != 0 ? code : emit(scaling, index, "stop", reason, now);
 }
 
 static int stop_if_empty(struct service_scaling *scaling, int32_t index, sim_ns now)
@@ -240,15 +240,15 @@ static int stop_if_empty(struct service_scaling *scaling, int32_t index, sim_ns 
 
 static int drain(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
-    live(scaling, index, REPLICA_DRAINING, now);
+    set_phase(scaling, index, REPLICA_DRAINING, now);
     scaling->n_drains++;
-    int code = tell(scaling, index, "drain", reason, now);
+    int code = emit(scaling, index, "drain", reason, now);
     return code != 0 ? code : stop_if_empty(scaling, index, now);
 }
 
 /* --- Following the wanted number --- */
 
-static int64_t expected(const struct service_scaling *scaling)
+static int64_t count_serving(const struct service_scaling *scaling)
 {
     return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING];
 }
@@ -257,9 +257,9 @@ static int add_replicas(struct service_scaling *scaling, const char *reason, sim
 {
     int code = 0, got = 1;
     int32_t index;
-    while (code == 0 && expected(scaling) < scaling->wanted && (index = lowest(scaling, REPLICA_DRAINING)) >= 0)
-        code = come_up(scaling, index, "keep", reason, now);
-    while (code == 0 && got > 0 && expected(scaling) < scaling->wanted) {
+    while (code == 0 && count_serving(scaling) < scaling->wanted && (index = lowest(scaling, REPLICA_DRAINING)) >= 0)
+        code = put_up(scaling, index, "keep", reason, now);
+    while (code == 0 && got > 0 && count_serving(scaling) < scaling->wanted) {
         got = start_one(scaling, reason, now);
         if (got < 0) code = got;
     }
@@ -270,9 +270,9 @@ static int drop_replicas(struct service_scaling *scaling, const char *reason, si
 {
     int code = 0;
     int32_t index;
-    while (code == 0 && expected(scaling) > scaling->wanted && (index = highest(scaling, REPLICA_STARTING)) >= 0)
+    while (code == 0 && count_serving(scaling) > scaling->wanted && (index = highest(scaling, REPLICA_STARTING)) >= 0)
         code = stop(scaling, index, reason, now);
-    while (code == 0 && expected(scaling) > scaling->wanted)
+    while (code == 0 && count_serving(scaling) > scaling->wanted)
         code = drain(scaling, highest(scaling, REPLICA_UP), reason, now);
     return code;
 }
@@ -280,12 +280,12 @@ static int drop_replicas(struct service_scaling *scaling, const char *reason, si
 /* Counts wanted replicas without GPUs; reports the first time. */
 static int note_missing(struct service_scaling *scaling, sim_ns now)
 {
-    const int64_t before = scaling->missing.value, missing = scaling->wanted - expected(scaling);
+    const int64_t before = scaling->missing.value, missing = scaling->wanted - count_serving(scaling);
     level_set(&scaling->missing, now, missing);
-    return before == 0 && missing > 0 ? tell(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now) : 0;
+    return before == 0 && missing > 0 ? emit(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now) : 0;
 }
 
-static int have(struct service_scaling *scaling, int64_t wanted, const char *reason, sim_ns now)
+static int scale_to(struct service_scaling *scaling, int64_t wanted, const char *reason, sim_ns now)
 {
     scaling->wanted = wanted;
     scaling->tries_again = false;
@@ -302,7 +302,7 @@ static int decide(struct service_scaling *scaling, sim_ns now)
     const struct policy *policy = &scaling->autoscaler->policy;
     const struct scaling_config *config = scaling->config;
     const struct autoscaling_view view = scaling_make_view(scaling, now);
-    struct autoscaling_plan plan = {.replicas = expected(scaling)};
+    struct autoscaling_plan plan = {.replicas = count_serving(scaling)};
     struct diag *diag = scaling->service->env.site->diag;
     int code = scaling->autoscaler->decide(scaling->state, &view, &plan);
     if (code < 0) return policy_failed(policy, code, now, diag);
@@ -313,7 +313,7 @@ static int decide(struct service_scaling *scaling, sim_ns now)
     int64_t wanted = plan.replicas > config->max ? config->max : plan.replicas;
     if (wanted < config->min) wanted = config->min;
     scaling->next_ns = sim_ns_add(now - now % config->interval_ns, config->interval_ns);
-    return have(scaling, wanted, plan.reason != NULL ? plan.reason : "as the policy wants", now);
+    return scale_to(scaling, wanted, plan.reason != NULL ? plan.reason : "as the policy wants", now);
 }
 
 /* No request is in the service or to come. */
@@ -328,7 +328,7 @@ static int wind_down(struct service_scaling *scaling, sim_ns now)
     fleet_reports_when_empty(&scaling->service->fleet, now);
     holders_end(&scaling->service->env.cluster->holders, &scaling->service->tenant);
     scaling->is_over = true;
-    return have(scaling, up < min ? up : min, "the last request has left", now);
+    return scale_to(scaling, up < min ? up : min, "the last request has left", now);
 }
 
 /* --- The clock --- */
@@ -344,19 +344,19 @@ static void arm_next(struct service_scaling *scaling)
 {
     sim_ns next_ns = scaling->next_ns;
     for (int32_t i = 0; i < scaling->n; i++)
-        if (scaling->tenures[i].life == REPLICA_STARTING && scaling->tenures[i].up_ns < next_ns)
+        if (scaling->tenures[i].phase == REPLICA_STARTING && scaling->tenures[i].up_ns < next_ns)
             next_ns = scaling->tenures[i].up_ns;
     if (next_ns < SIM_NS_MAX) arm(scaling, next_ns);
 }
 
-static int pass_on(struct service_scaling *scaling, sim_ns now)
+static int advance_replicas(struct service_scaling *scaling, sim_ns now)
 {
     int code = 0;
     for (int32_t i = 0; i < scaling->n && code == 0; i++) {
         const struct tenure *tenure = &scaling->tenures[i];
-        if (tenure->life == REPLICA_STARTING && tenure->up_ns <= now)
-            code = come_up(scaling, i, "up", "is loaded", now);
-        if (code == 0 && tenure->life == REPLICA_DRAINING) code = stop_if_empty(scaling, i, now);
+        if (tenure->phase == REPLICA_STARTING && tenure->up_ns <= now)
+            code = put_up(scaling, i, "up", "is loaded", now);
+        if (code == 0 && tenure->phase == REPLICA_DRAINING) code = stop_if_empty(scaling, i, now);
     }
     return code;
 }
@@ -364,7 +364,7 @@ static int pass_on(struct service_scaling *scaling, sim_ns now)
 static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, clock);
-    int code = pass_on(scaling, now);
+    int code = advance_replicas(scaling, now);
     if (is_over(scaling->service)) {
         scaling->next_ns = SIM_NS_MAX;
         if (code == 0) code = wind_down(scaling, now);
@@ -373,7 +373,8 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
         /* scaling waits for requests, not requests for scaling */
         if (scaling->service->in_system.value == 0) engine_progress(engine);
     } else if (code == 0 && scaling->tries_again) {
-        code = have(scaling, scaling->wanted, scaling->failed.value > 0 ? "a failure took one" : "GPUs have come", now);
+        code = scale_to(scaling, scaling->wanted, scaling->failed.value > 0 ? "a failure took one" : "GPUs have come",
+                        now);
     }
     if (scaling->moved) holders_changed(&scaling->service->env.cluster->holders, SITE_SERVICE_CHANGED);
     scaling->moved = false;
@@ -399,7 +400,7 @@ void scaling_on_dry(struct service_scaling *scaling)
 
 void scaling_on_leave(struct service_scaling *scaling, const struct request *request, sim_ns now)
 {
-    const bool drains = scaling->tenures[request->replica].life == REPLICA_DRAINING;
+    const bool drains = scaling->tenures[request->replica].phase == REPLICA_DRAINING;
     if (drains || (scaling->service->dry && scaling->service->in_system.value == 0)) arm(scaling, now);
 }
 

@@ -25,7 +25,7 @@ static void add_usage(struct service_scaling *scaling, struct autoscaling_view *
     sim_ns busy_ns = 0, up_ns = 0;
     for (int32_t i = 0; i < scaling->n; i++) {
         struct tenure *tenure = &scaling->tenures[i];
-        if (tenure->life != REPLICA_UP) continue;
+        if (tenure->phase != REPLICA_UP) continue;
         const sim_ns computed_ns = replica_busy_ns(&fleet->replicas[i], now);
         used += used_blocks(fleet, i, now);
         total += fleet->replicas[i].kv.total_blocks;
@@ -86,14 +86,14 @@ void scaling_each_waiting(const struct service_scaling *scaling, void (*visit)(v
 
 bool scaling_is_placed(const struct service_scaling *scaling, int32_t replica)
 {
-    return scaling == NULL || scaling->tenures[replica].life != REPLICA_DOWN;
+    return scaling == NULL || scaling->tenures[replica].phase != REPLICA_DOWN;
 }
 
 sim_ns scaling_held_ns(const struct service_scaling *scaling, int32_t replica, sim_ns now)
 {
     if (scaling == NULL) return now;
     const struct tenure *tenure = &scaling->tenures[replica];
-    return tenure->held_ns + (tenure->life != REPLICA_DOWN ? now - tenure->since_ns : 0);
+    return tenure->held_ns + (tenure->phase != REPLICA_DOWN ? now - tenure->since_ns : 0);
 }
 
 double scaling_held_frac(const struct service_scaling *scaling, int32_t replica, sim_ns now)
@@ -134,17 +134,17 @@ void scaling_check(const struct service_scaling *scaling)
 {
     if (scaling == NULL) return;
     const struct fleet *fleet = &scaling->service->fleet;
-    int32_t count[REPLICA_LIVES] = {0};
+    int32_t count[REPLICA_PHASES] = {0};
     for (int32_t i = 0; i < scaling->n; i++) {
         const struct replica *replica = &fleet->replicas[i];
-        const enum replica_life life = scaling->tenures[i].life;
-        count[life]++;
-        if (life == REPLICA_DOWN || life == REPLICA_STARTING) replica_check_absent(replica);
+        const enum replica_phase phase = scaling->tenures[i].phase;
+        count[phase]++;
+        if (phase == REPLICA_DOWN || phase == REPLICA_STARTING) replica_check_absent(replica);
         if (fleet->env->cluster->n_nodes > 0)
             SIM_LAW("INV-10 (replicas hold the GPUs they need)", replica->placement.n_gpus,
-                    life == REPLICA_DOWN ? 0 : replica_gpus(scaling));
+                    phase == REPLICA_DOWN ? 0 : replica_gpus(scaling));
     }
-    for (int life = 0; life < REPLICA_LIVES; life++) SIM_REQUIRE(count[life] == scaling->count[life]);
+    for (int phase = 0; phase < REPLICA_PHASES; phase++) SIM_REQUIRE(count[phase] == scaling->count[phase]);
 }
 
 /* --- Metrics --- */

@@ -83,9 +83,9 @@ int service_detail_arrived(const struct service *service, const struct request *
                            sim_ns now);
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
 
-/* The service among the tenants of the site (service_failures.c), and a replica of it as a holder: a node of it fails,
- * and it loses all that it has. Its requests go to others, or wait for one; it gives all of its GPUs back. Services
- * that failures spare do nothing. */
+/* The service among the tenants of the site, and the failure of a node of its replica (service_failures.c). The replica
+ * loses its KV and releases all its GPUs. Its requests go to other replicas or wait for one. Services whose failures
+ * are not simulated do nothing. */
 extern const struct tenant_ops service_tenant_ops;
 int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns now);
 

@@ -51,8 +51,8 @@ int request_stats_emit_rates(const struct request_stats *stats, const char *enti
 /* The classes of a service's requests: names from the trace and from slo.classes in one table, and what is counted of
  * each.
  *
- * A service whose trace names no classes, and whose SLO names none, has one class without a name, of which nothing is
- * counted beside the service's own counts. In one that has classes, requests without one are of the class "default". */
+ * If neither trace nor SLO names classes, the service has one class without a name, which has no counts of its own. If
+ * there are classes, requests without one are of the class "default". */
 
 struct service_class {
     struct request_class view; /* first: a view is the class it belongs to */
