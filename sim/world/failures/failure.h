@@ -12,7 +12,7 @@
  * does.
  *
  * A failure costs O(log n) in the components, the decisions of the schedulers whose jobs it strikes, and for each
- * struck node a scan over all replicas.
+ * failed node a scan over all replicas.
  *
  * Not modelled: GPUs that fail without their node; services whose replicas cannot restart (they keep what they hold on
  * a node that is down). */

@@ -1,7 +1,7 @@
 /* The scheduler of jobs that rent for themselves. On arrival the renter decides the type and number of a job's GPUs;
  * the job runs on them from the end of their start-up until it is done. If supply is short, jobs wait in the queue of
  * each offer. A job that loses its GPUs waits for the same ones again, behind the others. A job without GPUs rents
- * nothing and runs on a node with room for it. GPUs that have to start up are leased by number, not by node: if no
+ * nothing and runs on a node with room for it. GPUs that have to start up are leased by number, not by node. If no
  * node has room for the job when they are ready, the job waits while it pays for its lease. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/market/market_state.h"

@@ -51,8 +51,8 @@ static void energy_add(struct energy_sums *sums, const struct energy_model *mode
     sums->excess_j += is_all ? series(first_j, slope_j, (double)n) : positive_part(first_j, slope_j, (double)n);
 }
 
-/* Iterations at another clock than that of `base`, by whose model all work is counted: `at` is the model at that
- * clock, and iteration j takes at_j + j at_slope_j joules beside its busy_w. What is not drawn goes to excess_j. */
+/* Iterations at another clock than that of `base`, the model by which all work is counted. `at` is the model at their
+ * clock. Iteration j takes at_j + j at_slope_j joules beside its busy_w. Energy not drawn goes to excess_j. */
 struct energy_run {
     int64_t n;
     double base_j, base_slope_j, at_j, at_slope_j, time_s, time_slope_s;

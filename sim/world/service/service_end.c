@@ -172,7 +172,7 @@ static int emit_too_long(const struct service *service)
     return emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
 }
 
-static int emit_spared(const struct service *service)
+static int emit_not_simulated(const struct service *service)
 {
     char text[512];
     snprintf(
@@ -198,7 +198,7 @@ static int emit_warnings(const struct service *service)
              name);
     if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);
     if (code == 0) code = emit_idle_caches(service);
-    if (code == 0) code = emit_spared(service);
+    if (code == 0) code = emit_not_simulated(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)

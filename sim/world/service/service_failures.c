@@ -7,8 +7,8 @@
  * replica is up after its start delay, with an empty cache. A service with an autoscaler also tries again at each
  * decision.
  *
- * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart): failures do not
- * affect them, and the run warns; clients that notice and try elsewhere, or give up; KV that other replicas or the host
+ * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart), which failures
+ * do not affect: the run warns. Clients that notice and try elsewhere, or give up. KV that other replicas or the host
  * could still have. */
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"

@@ -1,7 +1,7 @@
 /* Hand-over: a request whose prompt one replica has processed decodes at another one, and its KV moves there.
  *
  * In serial mode all KV moves after the prompt. In layer-wise mode all layers but the last move from the start of the
- * iteration that ends the prompt; the last layer follows when the prompt is processed and they have arrived (Splitwise,
+ * iteration that ends the prompt. The last layer follows when the prompt is processed and they have arrived (Splitwise,
  * ISCA 2024, section IV-C). A pulled transfer starts when the decoding replica has room and takes the request
  * (DistServe, OSDI 2024). A pushed or layer-wise one starts at once, and its KV waits there to be taken. In either case
  * the first replica holds the blocks until the KV has arrived and has been taken. Requests are taken in order of
