@@ -1,10 +1,9 @@
 /* Measured attention: how far the law is off on pairs of heads that it was not fitted to (ai-dynamo/aiconfigurator), on
  * one LLM's chunks and sequences (casys-kaist/LLMServingSim), and on the published speed of FlashAttention-2. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/folds.h"
 #include "sim/catalog/calibration.h"
 #include "tests/support/class_fit.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
 #define AICONFIGURATOR "gpu_profiles/aiconfigurator/"

@@ -1,9 +1,8 @@
 /* Fu, "Challenges in Deploying Long-Context Transformers" (arXiv 2405.08944): Yi-34B on an A100 at the peaks of its
  * data sheet. The paper takes 34e9 parameters, 2 TB/s, and half of the operations that causal attention has. */
-#include "tests/support/harness.h"
-
 #include "models/kernel.h"
 #include "tests/support/cost_fixture.h"
+#include "tests/support/harness.h"
 
 static const double layers = 60.0;
 

@@ -1,10 +1,9 @@
 /* Checkpoints under failures, by simulation against the closed form: the efficiency of four worked cases, flushes, and
  * where the best interval lies. One long job on one node, struck by exponential failures of the node, also while it
  * restarts. */
+#include "models/checkpoint.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
-
-#include "models/checkpoint.h"
 
 #include <gsl/gsl_multifit.h>
 
@@ -14,18 +13,14 @@ static const struct checkpoint_cost cases[] = {
 /* `policy`: JSON; `save`: JSON members that say what a save costs. Returns useful time over all time. */
 static double simulate(const struct checkpoint_cost *cost, const char *policy, const char *save, double failures)
 {
-    char text[2048];
     const double work_s = floor(failures * cost->mtbf_s * checkpoint_efficiency(cost, checkpoint_optimum_s(cost)));
-    snprintf(
-        text, sizeof text,
-        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8}, \"keep\": \"metrics\","
-        " \"failures\": {\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"%.17gs\"},"
-        " \"restart\": {\"law\": \"constant\", \"mean\": \"%.17gs\"}}}},"
-        " \"jobs\": {\"placement\": \"first-fit\", \"types\": {\"default\": {\"checkpoint\": {\"policy\": %s, %s}}},"
-        " \"trace\": {\"format\": \"inline-jobs\","
-        " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"%.17gs\", \"gpus\": 8}]}}}",
+    struct bed_rows *rows = bed_run(
+        BED(.no_detail = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8}, 'keep': 'metrics', 'failures': {'causes': {'node': {'scope':"
+        " 'node', 'lifetime': {'mean': '%.17gs'}, 'restart': {'law': 'constant', 'mean': '%.17gs'}}}},"
+        " 'jobs': {'placement': 'first-fit', 'types': {'default': {'checkpoint': {'policy': %s, %s}}},"
+        " 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '%.17gs', 'gpus': 8}]}}}",
         cost->mtbf_s, cost->restart_s, policy, save, work_s);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.no_detail = true});
     const double efficiency = rows->code == 0 ? work_s / rows->end_s : (double)NAN;
     CHECK_EQ_INT(rows->code, 0);
     bed_free(rows);
@@ -35,8 +30,8 @@ static double simulate(const struct checkpoint_cost *cost, const char *policy, c
 static double simulate_interval(const struct checkpoint_cost *cost, double interval_s, double failures)
 {
     char policy[128], save[128];
-    snprintf(policy, sizeof policy, "{\"policy\": \"periodic\", \"interval\": \"%.17gs\"}", interval_s);
-    snprintf(save, sizeof save, "\"bytes\": \"%.17gGB\", \"write\": \"1GB/s\"", cost->stall_s);
+    snprintf(policy, sizeof policy, "{'policy': 'periodic', 'interval': '%.17gs'}", interval_s);
+    snprintf(save, sizeof save, "'bytes': '%.17gGB', 'write': '1GB/s'", cost->stall_s);
     return simulate(cost, policy, save, failures);
 }
 
@@ -54,20 +49,19 @@ TEST(efficiencies_are_those_of_the_formula)
 /* Policies work out the same interval from what they see. */
 TEST(policies_choose_their_interval)
 {
-    const char *save = "\"bytes\": \"60GB\", \"write\": \"1GB/s\"";
+    const char *save = "'bytes': '60GB', 'write': '1GB/s'";
     const double young_s = checkpoint_young_s(&cases[0]), daly_s = checkpoint_daly_s(&cases[0]);
-    CHECK_NEAR(simulate(&cases[0], "\"young\"", save, 2000), simulate_interval(&cases[0], young_s, 2000), 1e-7);
-    CHECK_NEAR(simulate(&cases[0], "\"daly\"", save, 2000), simulate_interval(&cases[0], daly_s, 2000), 1e-7);
+    CHECK_NEAR(simulate(&cases[0], "'young'", save, 2000), simulate_interval(&cases[0], young_s, 2000), 1e-7);
+    CHECK_NEAR(simulate(&cases[0], "'daly'", save, 2000), simulate_interval(&cases[0], daly_s, 2000), 1e-7);
 }
 
 /* What is still on its way to storage when a failure comes is lost: a longer restart, as far as means go. */
 TEST(flushes_cost_like_restarts)
 {
     const struct checkpoint_cost cost = {20, 400, 300, 10800};
-    const char *policy = "{\"policy\": \"periodic\", \"interval\": \"900s\"}";
-    const char *save =
-        "\"model\": \"datastates\", \"bytes\": \"420GB\", \"write\": \"1GB/s\", \"gpu_copy\": \"2.5GB/s\","
-        " \"gpu_buffer\": \"60GB\", \"overlap\": \"1s\"";
+    const char *policy = "{'policy': 'periodic', 'interval': '900s'}";
+    const char *save = "'model': 'datastates', 'bytes': '420GB', 'write': '1GB/s', 'gpu_copy': '2.5GB/s',"
+                       " 'gpu_buffer': '60GB', 'overlap': '1s'";
     CHECK_NEAR(simulate(&cost, policy, save, 1.5e5), checkpoint_efficiency(&cost, 900), 0.002);
 }
 

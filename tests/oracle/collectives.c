@@ -1,8 +1,7 @@
 /* Measured collectives of NCCL, vLLM and Vidur: what the files say of bus bandwidths, and how far the law is off on
  * sizes that it was not fitted to. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/folds.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
 #define MIB 1048576.0

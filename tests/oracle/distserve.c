@@ -4,12 +4,9 @@
  * other rates and lists, tensor parallel instances, pipeline stages, several instances, and its vLLM backend, where
  * every instance does both phases. An output of o tokens takes it o decode iterations after the prompt, so here it has
  * one token more. */
-#include "tests/support/harness.h"
-
 #include "tests/oracle/naive_serving.h"
 #include "tests/support/bed.h"
-
-#include <stdarg.h>
+#include "tests/support/harness.h"
 
 enum { REQUESTS = 200 };
 
@@ -108,7 +105,7 @@ TEST(the_published_case)
     MUST(path != NULL);
     memmove(path + strlen("tests/fixtures"), path + strlen(".."), strlen(path) - strlen("..") + 1);
     memcpy(path, "tests/fixtures", strlen("tests/fixtures"));
-    struct bed_rows *ours = bed_run(text, NULL);
+    struct bed_rows *ours = bed_run(NULL, "%s", text);
     check_rows(ours, rows, read_expected(FIXTURES "case1_tp1_r200.csv", rows));
     CHECK_EQ_INT(bed_metric(ours, "replica.iterations.sum"), 2453);
 }
@@ -202,60 +199,39 @@ static int read_case(const struct dist_case *one, struct latencies *rows)
     return n;
 }
 
-struct text {
-    char chars[8192];
-    size_t n;
-};
-
-/* Single quotes become double ones. */
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(text->chars + text->n, sizeof text->chars - text->n, format, arguments);
-    va_end(arguments);
-    for (int i = 0; i < n; i++)
-        if (text->chars[text->n + (size_t)i] == '\'') text->chars[text->n + (size_t)i] = '"';
-    text->n += (size_t)n;
-}
-
 static void add_instances(struct text *text, const struct dist_case *one, const struct instances *instances)
 {
     const struct profile *p = profile_of(one->engine, one->llm, instances->tensor_parallel);
-    add(text, "'replicas': %d, 'tensor_parallel': %d, 'pipeline_parallel': %d, 'cost': {'kind': 'affine', ",
-        instances->n, instances->tensor_parallel, instances->stages);
-    add(text,
-        "'prefill': {'fixed': '%.17gms', 'per_token': '%.17gms', 'per_pair': '%.17gms', 'per_stage': '1ms',"
-        " 'first_stage': {'fixed': '2ms', 'per_token': '100ns'}},",
-        p->prefill[0], p->prefill[1], p->prefill[2]);
-    add(text, "'decode': {'fixed': '%.17gms', 'per_context_token': '%.17gms', 'per_sequence': '%.17gms', ", p->small[0],
-        p->small[1], p->small[2]);
-    add(text,
+    text_printf(text, "'replicas': %d, 'tensor_parallel': %d, 'pipeline_parallel': %d, 'cost': {'kind': 'affine', ",
+                instances->n, instances->tensor_parallel, instances->stages);
+    text_printf(
+        text,
         "'large_from': 95, 'large': {'fixed': '%.17gms', 'per_context_token': '%.17gms', 'per_sequence': '%.17gms'},",
         p->large[0], p->large[1], p->large[2]);
-    add(text, "'first_stage': {'fixed': '2ms', 'per_context_token': '100ns', 'per_sequence': '-100ns'}}}");
+    text_printf(text, "'first_stage': {'fixed': '2ms', 'per_context_token': '100ns', 'per_sequence': '-100ns'}}}");
 }
 
 static void write_scenario(const struct dist_case *one, struct text *text)
 {
-    add(text,
-        "{'cluster': {'nodes': 4, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'peer': {"
-        "'llm': 'llama-3.1-8b', 'kv': {'blocks': 10000000}, 'routing': 'distserve',"
-        "'batching': {'policy': 'distserve', 'max_batched_tokens': %d},",
-        one->max_tokens);
+    text_printf(text,
+                "{'cluster': {'nodes': 4, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'peer': {"
+                "'llm': 'llama-3.1-8b', 'kv': {'blocks': 10000000}, 'routing': 'distserve',"
+                "'batching': {'policy': 'distserve', 'max_batched_tokens': %d},",
+                one->max_tokens);
     if (one->decode.n > 0) {
-        add(text, "'decode_routing': 'distserve', 'kv_transfer': {'start': 'push', 'bandwidth': '1e20GB/s'},"
-                  "'pools': {'prompts': {'role': 'prefill', ");
+        text_printf(text, "'decode_routing': 'distserve', 'kv_transfer': {'start': 'push', 'bandwidth': '1e20GB/s'},"
+                          "'pools': {'prompts': {'role': 'prefill', ");
         add_instances(text, one, &one->prefill);
-        add(text, "}, 'tokens': {'role': 'decode', ");
+        text_printf(text, "}, 'tokens': {'role': 'decode', ");
         add_instances(text, one, &one->decode);
-        add(text, "}},");
+        text_printf(text, "}},");
     } else {
-        add(text, "'pools': {'both': {");
+        text_printf(text, "'pools': {'both': {");
         add_instances(text, one, &one->prefill);
-        add(text, "}},");
+        text_printf(text, "}},");
     }
-    add(text,
+    text_printf(
+        text,
         "'trace': {'format': 'csv', 'path': 'tests/fixtures/vidur/%s.csv', 'rate_scale': %d, 'extra_output_tokens': 1,"
         "'columns': {'arrival': 'arrived_at', 'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}}}}}",
         one->list, one->scale);
@@ -263,9 +239,9 @@ static void write_scenario(const struct dist_case *one, struct text *text)
 
 static struct bed_rows *run_case(const struct dist_case *one, const struct bed_options *options)
 {
-    struct text text = {.n = 0};
+    SCOPED(text) text = {0};
     write_scenario(one, &text);
-    return bed_run(text.chars, options);
+    return bed_run(options, "%s", text.chars);
 }
 
 TEST(further_cases)

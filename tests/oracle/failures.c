@@ -1,9 +1,8 @@
 /* Failures in the world: lifetimes by their laws, availability under common causes against the stationary distribution
  * of its Markov chain, repairs and spare nodes by hand, and the same failures whatever the policies. */
+#include "models/failure.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
-
-#include "models/failure.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_linalg.h>
@@ -13,15 +12,13 @@
 /* Times between the interruptions of a job that is back at once. Returns how many; they are sorted. */
 static size_t lives(const char *lifetime, double *lives_s, size_t most)
 {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1}, \"until\": \"5000000s\","
-             " \"failures\": {\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {%s, \"mean\": \"1000s\"}}}},"
-             " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
-             " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"9000000s\", \"gpus\": 1}]}}}",
-             lifetime);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){0});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'until': '5000000s',"
+        " 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {%s, 'mean': '1000s'}}}},"
+        " 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s',"
+        " 'duration': '9000000s', 'gpus': 1}]}}}",
+        lifetime);
     double before_s = 0;
     size_t n = 0;
     for (size_t i = 0; i < rows->n_decisions && n < most; i++) {
@@ -56,10 +53,10 @@ static void check_law(const char *lifetime, const struct lifetime *law)
 
 TEST(lifetimes_follow_their_laws)
 {
-    check_law("\"law\": \"exponential\"", &(struct lifetime){LIFETIME_EXPONENTIAL, 1000, 0});
-    check_law("\"law\": \"weibull\", \"shape\": 0.6", &(struct lifetime){LIFETIME_WEIBULL, 1000, 0.6});
-    check_law("\"law\": \"weibull\", \"shape\": 3", &(struct lifetime){LIFETIME_WEIBULL, 1000, 3});
-    check_law("\"law\": \"lognormal\", \"shape\": 1.2", &(struct lifetime){LIFETIME_LOGNORMAL, 1000, 1.2});
+    check_law("'law': 'exponential'", &(struct lifetime){LIFETIME_EXPONENTIAL, 1000, 0});
+    check_law("'law': 'weibull', 'shape': 0.6", &(struct lifetime){LIFETIME_WEIBULL, 1000, 0.6});
+    check_law("'law': 'weibull', 'shape': 3", &(struct lifetime){LIFETIME_WEIBULL, 1000, 3});
+    check_law("'law': 'lognormal', 'shape': 1.2", &(struct lifetime){LIFETIME_LOGNORMAL, 1000, 1.2});
 }
 
 /* --- k of m under common causes --- */
@@ -110,22 +107,16 @@ static double exact_availability(const struct group *group)
 
 static double simulated_availability(const struct group *group, int seed)
 {
-    char text[2048];
-    snprintf(text, sizeof text,
-             "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 1}, \"keep\": \"metrics\", \"until\": \"20000000s\","
-             " \"seed\": %d, \"failures\": {"
-             " \"causes\": {\"own\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"%.17gs\"},"
-             " \"repair\": {\"mean\": \"%.17gs\"}}},"
-             " \"domains\": {\"feed\": {\"nodes\": %d, \"needed\": %d, \"shock\": \"%.17gs\", \"hit\": %.17g,"
-             " \"lethal\": \"%.17gs\", \"repair\": {\"mean\": \"%.17gs\"}}}},"
-             " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
-             " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"90000000s\", \"gpus\": 0}]}}}",
-             group->m, seed, 1 / group->own_per_s, 1 / group->repair_per_s, group->m, group->needed,
-             1 / group->shock_per_s, group->hit_frac, 1 / group->lethal_per_s, 1 / group->repair_per_s);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.no_detail = true});
-    CHECK_EQ_INT(rows->code, 0);
-    const double available = bed_metric(rows, "failure.available_frac[feed]");
-    return available;
+    struct bed_rows *rows = bed_ok(
+        BED(.no_detail = true),
+        "{'cluster': {'nodes': %d, 'gpus_per_node': 1}, 'keep': 'metrics', 'until': '20000000s', 'seed': %d,"
+        " 'failures': {'causes': {'own': {'scope': 'node', 'lifetime': {'mean': '%.17gs'},"
+        " 'repair': {'mean': '%.17gs'}}}, 'domains': {'feed': {'nodes': %d, 'needed': %d, 'shock': '%.17gs',"
+        " 'hit': %.17g, 'lethal': '%.17gs', 'repair': {'mean': '%.17gs'}}}}, 'jobs': {'placement': 'first-fit',"
+        " 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '90000000s', 'gpus': 0}]}}}",
+        group->m, seed, 1 / group->own_per_s, 1 / group->repair_per_s, group->m, group->needed, 1 / group->shock_per_s,
+        group->hit_frac, 1 / group->lethal_per_s, 1 / group->repair_per_s);
+    return bed_metric(rows, "failure.available_frac[feed]");
 }
 
 /* The mean of 30 runs, each 2 * 10^7 s long, and its 99 % interval (Student). */
@@ -155,42 +146,38 @@ TEST(groups_are_available_as_their_chain_says)
 
 static double available(const char *failures, const char *until)
 {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "{\"cluster\": {\"nodes\": 3, \"gpus_per_node\": 2}, \"until\": \"%s\", \"failures\": {%s},"
-             " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
-             " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"9000s\", \"gpus\": 0}]}}}",
-             until, failures);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
-    const double frac = bed_metric(rows, "cluster.available_frac");
-    return frac;
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 3, 'gpus_per_node': 2}, 'until': '%s', 'failures': {%s},"
+        " 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s',"
+        " 'duration': '9000s', 'gpus': 0}]}}}",
+        until, failures);
+    return bed_metric(rows, "cluster.available_frac");
 }
 
-#define EVERY_1000S "\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}," \
-    " \"repair\": {\"law\": \"constant\", \"mean\": \"300s\"}}}"
+#define EVERY_1000S "'causes': {'node': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '1000s'},"           \
+    " 'repair': {'law': 'constant', 'mean': '300s'}}}"
 
 /* All nodes fail at 1000 s and are back at 1300 s. With one of them spare: two fail, it stands in for one from 1050 s
  * on. */
 TEST(spare_nodes_stand_in)
 {
     CHECK_NEAR(available(EVERY_1000S, "1500s"), 1 - 3 * 300 / 4500.0, 1e-12);
-    CHECK_NEAR(available(EVERY_1000S ", \"spare_nodes\": 1, \"spare_delay\": \"50s\"", "1500s"),
+    CHECK_NEAR(available(EVERY_1000S ", 'spare_nodes': 1, 'spare_delay': '50s'", "1500s"),
                1 - (2 * 50 + 250) / 3000.0, 1e-12);
-    CHECK_NEAR(available(EVERY_1000S ", \"spare_nodes\": 2, \"spare_delay\": \"0s\"", "1500s"), 1, 1e-12);
+    CHECK_NEAR(available(EVERY_1000S ", 'spare_nodes': 2, 'spare_delay': '0s'", "1500s"), 1, 1e-12);
 }
 
 /* A job of two nodes: it starts again when both are there, falls back to its start, and waits for its restart. */
 TEST(jobs_wait_for_repairs)
 {
-    struct bed_rows *rows = bed_run(
-        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"site\","
-        " \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}, \"repair\": {\"law\": \"constant\", \"mean\": \"300s\"},"
-        " \"restart\": {\"law\": \"constant\", \"mean\": \"60s\"}}}}, \"jobs\": {\"placement\": \"first-fit\","
-        " \"restart\": {\"start\": \"5s\", \"resume\": \"10s\"}, \"trace\": {\"format\": \"inline-jobs\","
-        " \"jobs\": [{\"submit\": \"500s\", \"duration\": \"700s\", \"gpus\": 8}]}}}",
-        &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'causes': {'node': {'scope': 'site',"
+        " 'lifetime': {'law': 'constant', 'mean': '1000s'}, 'repair': {'law': 'constant', 'mean': '300s'},"
+        " 'restart': {'law': 'constant', 'mean': '60s'}}}}, 'jobs': {'placement': 'first-fit',"
+        " 'restart': {'start': '5s', 'resume': '10s'}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '500s',"
+        " 'duration': '700s', 'gpus': 8}]}}}");
     MUST(rows->n_jobs == 1);
     CHECK_NEAR(rows->jobs[0].end_s, 1300 + 10 + 60 + 700, 1e-9);
     CHECK_EQ_INT(rows->jobs[0].restarts, 1);
@@ -203,14 +190,13 @@ TEST(jobs_wait_for_repairs)
 /* A job of CPUs alone goes down with its node, and starts again when that is back. */
 TEST(jobs_of_cpus_alone_are_struck)
 {
-    struct bed_rows *rows = bed_run(
-        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"cpus_per_node\": 16}, \"failures\": {\"causes\": {\"node\":"
-        " {\"scope\": \"node\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}, \"repair\": {\"law\": \"constant\","
-        " \"mean\": \"300s\"}}}}, \"jobs\": {\"placement\": \"best-fit\", \"scheduler\": \"fifo-skip\", \"trace\":"
-        " {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"500s\", \"duration\": \"700s\", \"gpus\": 0, \"cpus\": 8},"
-        " {\"submit\": \"1100s\", \"duration\": \"10s\", \"gpus\": 0, \"cpus\": 8}]}}}",
-        &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'cpus_per_node': 16},"
+        " 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '1000s'},"
+        " 'repair': {'law': 'constant', 'mean': '300s'}}}}, 'jobs': {'placement': 'best-fit',"
+        " 'scheduler': 'fifo-skip', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '500s',"
+        " 'duration': '700s', 'gpus': 0, 'cpus': 8}, {'submit': '1100s', 'duration': '10s', 'gpus': 0, 'cpus': 8}]}}}");
     MUST(rows->n_jobs == 2);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 1300 + 700, 1e-9);
     CHECK_EQ_INT(bed_job(rows, 0)->restarts, 1);
@@ -222,15 +208,13 @@ TEST(staggered_shocks_count_once)
 {
     double events[2], unseen[2];
     for (int i = 0; i < 2; i++) {
-        char text[1024];
-        snprintf(
-            text, sizeof text,
-            "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 2}, \"until\": \"100000s\", \"failures\": {\"domains\":"
-            " {\"rack\": {\"nodes\": 4, \"shock\": \"1000s\", \"hit\": 0.4, \"spread\": \"%s\"}}},"
-            " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
-            " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"900000s\", \"gpus\": 0}]}}}",
+        struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            "{'cluster': {'nodes': 8, 'gpus_per_node': 2}, 'until': '100000s',"
+            " 'failures': {'domains': {'rack': {'nodes': 4, 'shock': '1000s', 'hit': 0.4, 'spread': '%s'}}},"
+            " 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s',"
+            " 'duration': '900000s', 'gpus': 0}]}}}",
             i == 0 ? "0s" : "50s");
-        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
         events[i] = bed_metric(rows, "failure.events[rack]");
         unseen[i] = bed_metric(rows, "failure.unseen[rack]");
     }
@@ -243,17 +227,13 @@ TEST(neighbours_need_not_stand_side_by_side)
 {
     double saves_s = 0;
     for (int seed = 0; seed < 5; seed++) {
-        char text[1024];
-        snprintf(
-            text, sizeof text,
-            "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 1}, \"seed\": %d, \"failures\": {\"domains\": {\"rack\":"
-            " {\"nodes\": 4, \"shock\": \"1e9s\", \"hit\": 0.9}}}, \"jobs\": {\"placement\": \"%s\", \"types\":"
-            " {\"default\": {\"checkpoint\": {\"policy\": \"young\", \"bytes\": \"1GB\", \"write\": \"1GB/s\"}}},"
-            " \"trace\": {\"format\": \"inline-jobs\", \"jobs\":"
-            " [{\"submit\": \"0s\", \"duration\": \"500000s\", \"gpus\": 8}]}}}",
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 8, 'gpus_per_node': 1}, 'seed': %d, 'failures': {'domains': {'rack': {'nodes': 4,"
+            " 'shock': '1e9s', 'hit': 0.9}}}, 'jobs': {'placement': '%s', 'types': {'default': {'checkpoint':"
+            " {'policy': 'young', 'bytes': '1GB', 'write': '1GB/s'}}}, 'trace': {'format': 'inline-jobs',"
+            " 'jobs': [{'submit': '0s', 'duration': '500000s', 'gpus': 8}]}}}",
             seed, seed == 0 ? "first-fit" : "random");
-        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-        CHECK_EQ_INT(rows->code, 0);
         if (seed == 0) saves_s = bed_metric(rows, "job.checkpoint_gpu_s.sum");
         CHECK(saves_s > 0 && bed_metric(rows, "job.checkpoint_gpu_s.sum") == saves_s);
     }
@@ -262,19 +242,16 @@ TEST(neighbours_need_not_stand_side_by_side)
 /* A node of four GPUs and one of two: the larger one is away for 300 of 1500 s, then the smaller one. */
 TEST(unequal_nodes_are_missed_by_their_gpus)
 {
-    char path[256], text[1024];
-    snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
-    bed_write(path, "sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,4,T4\nb,8000,1000,2,T4\n");
-    snprintf(
-        text, sizeof text,
-        "{\"cluster\": {\"nodes_file\": {\"path\": \"%s\"}}, \"until\": \"2000s\", \"failures\":"
-        " {\"causes\": {\"gpu\": {\"scope\": \"site\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1500s\"}, \"repair\":"
-        " {\"law\": \"constant\", \"mean\": \"300s\"}}}}, \"jobs\": {\"placement\": \"fgd\", \"scheduler\": \"fifo-skip\","
-        " \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"0s\", \"duration\": \"1700s\", \"gpus\": 1,"
-        " \"gpu_share\": 0.5, \"cpus\": 2}, {\"submit\": \"1600s\", \"duration\": \"100s\", \"gpus\": 2}]}}}",
+    const char *path = test_file("nodes.csv",
+                                 "sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,4,T4\nb,8000,1000,2,T4\n");
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes_file': {'path': '%s'}}, 'until': '2000s', 'failures': {'causes': {'gpu': {'scope': 'site',"
+        " 'lifetime': {'law': 'constant', 'mean': '1500s'}, 'repair': {'law': 'constant', 'mean': '300s'}}}},"
+        " 'jobs': {'placement': 'fgd', 'scheduler': 'fifo-skip', 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [{'submit': '0s', 'duration': '1700s', 'gpus': 1, 'gpu_share': 0.5, 'cpus': 2}, {'submit': '1600s',"
+        " 'duration': '100s', 'gpus': 2}]}}}",
         path);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1 - 300 / 2000.0, 1e-12);
     CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 1);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 1900, 1e-9);
@@ -283,49 +260,45 @@ TEST(unequal_nodes_are_missed_by_their_gpus)
 /* The last job is rejected, when a repair is still to come: the run ends there. */
 TEST(repairs_do_not_outlast_a_rejected_job)
 {
-    struct bed_rows *rows = bed_run(
-        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 2}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"site\","
-        " \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}, \"repair\": {\"law\": \"constant\", \"mean\": \"9000s\"}}}},"
-        " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\", \"jobs\":"
-        " [{\"submit\": \"0s\", \"duration\": \"900s\", \"gpus\": 2}, {\"submit\": \"1200s\", \"duration\": \"700s\","
-        " \"gpus\": 64}]}}}",
-        &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 2}, 'failures': {'causes': {'node': {'scope': 'site',"
+        " 'lifetime': {'law': 'constant', 'mean': '1000s'}, 'repair': {'law': 'constant', 'mean': '9000s'}}}},"
+        " 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s',"
+        " 'duration': '900s', 'gpus': 2}, {'submit': '1200s', 'duration': '700s', 'gpus': 64}]}}}");
     CHECK_EQ_STR(bed_job(rows, 1)->status, "rejected");
     CHECK_NEAR(rows->end_s, 1200, 1e-9);
 }
 
 static void check_refused(const char *cluster, const char *failures, const char *text)
 {
-    char scenario[1024];
-    snprintf(scenario, sizeof scenario,
-             "{\"cluster\": {%s}, \"failures\": {%s}, \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\":"
-             " \"inline-jobs\", \"jobs\": [{\"duration\": \"9s\"}]}}}",
-             cluster, failures);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.quiet = true});
+    struct bed_rows *rows = bed_run(
+        BED(.quiet = true),
+        "{'cluster': {%s}, 'failures': {%s}, 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [{'duration': '9s'}]}}}",
+        cluster, failures);
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, text) != NULL);
 }
 
 TEST(spare_nodes_without_failing_nodes_are_refused)
 {
-    check_refused("\"nodes\": 4", "\"spare_nodes\": 1", "no cause or domain makes nodes fail");
-    check_refused("\"nodes\": 4",
-                  "\"spare_nodes\": 1, \"causes\": {\"bug\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"1h\"}}}",
+    check_refused("'nodes': 4", "'spare_nodes': 1", "no cause or domain makes nodes fail");
+    check_refused("'nodes': 4", "'spare_nodes': 1, 'causes': {'bug': {'scope': 'job', 'lifetime': {'mean': '1h'}}}",
                   "no cause or domain makes nodes fail");
 }
 
 TEST(sources_of_one_name_are_refused)
 {
     static const char outage[] =
-        "\"nodes\": 2, \"gpu\": \"a100-80-sxm\", \"power\": {\"budget\": \"9kW\", \"breaker\": {\"outage\": \"9s\"}}";
-    check_refused("\"nodes\": 4",
-                  "\"causes\": {\"rack\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"1h\"}}},"
-                  " \"domains\": {\"rack\": {\"nodes\": 2, \"shock\": \"1h\"}}",
+        "'nodes': 2, 'gpu': 'a100-80-sxm', 'power': {'budget': '9kW', 'breaker': {'outage': '9s'}}";
+    check_refused("'nodes': 4",
+                  "'causes': {'rack': {'scope': 'node', 'lifetime': {'mean': '1h'}}},"
+                  " 'domains': {'rack': {'nodes': 2, 'shock': '1h'}}",
                   "'rack' is the name of a cause as well");
-    check_refused(outage, "\"causes\": {\"breaker\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"1h\"}}}",
+    check_refused(outage, "'causes': {'breaker': {'scope': 'node', 'lifetime': {'mean': '1h'}}}",
                   "'breaker' is the name of what breakers strike as well");
-    check_refused(outage, "\"domains\": {\"breaker\": {\"nodes\": 2, \"shock\": \"1h\"}}",
+    check_refused(outage, "'domains': {'breaker': {'nodes': 2, 'shock': '1h'}}",
                   "'breaker' is the name of what breakers strike as well");
 }
 
@@ -334,16 +307,13 @@ TEST(sharers_copy_their_state_from_a_whole_gpu)
 {
     double stall_s[2];
     for (int i = 0; i < 2; i++) {
-        char text[1024];
-        snprintf(
-            text, sizeof text,
-            "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 2, \"cpus_per_node\": 8}, \"jobs\": {\"placement\": \"fgd\","
-            " \"types\": {\"default\": {\"checkpoint\": {\"policy\": {\"policy\": \"periodic\", \"interval\": \"100s\"},"
-            " \"model\": \"datastates\", \"bytes\": \"10GB\", \"write\": \"1GB/s\", \"gpu_copy\": \"2GB/s\"}}}, \"trace\":"
-            " {\"format\": \"inline-jobs\", \"jobs\": [{\"duration\": \"1000s\", \"gpu_share\": %s}]}}}",
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'cpus_per_node': 8}, 'jobs': {'placement': 'fgd',"
+            " 'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '100s'},"
+            " 'model': 'datastates', 'bytes': '10GB', 'write': '1GB/s', 'gpu_copy': '2GB/s'}}},"
+            " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'gpu_share': %s}]}}}",
             i == 0 ? "1" : "0.5");
-        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-        CHECK_EQ_INT(rows->code, 0);
         stall_s[i] = rows->n_jobs == 1 ? rows->jobs[0].end_s - 1000 : 0;
     }
     CHECK(stall_s[0] > 1);
@@ -354,17 +324,14 @@ TEST(sharers_copy_their_state_from_a_whole_gpu)
 TEST(preemptions_keep_what_they_are_told_to)
 {
     for (int saved = 0; saved < 2; saved++) {
-        char text[1024];
-        snprintf(
-            text, sizeof text,
-            "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4}, \"jobs\": {\"scheduler\": \"srtf\","
-            " \"types\": {\"default\": {\"checkpoint\": {\"policy\": {\"policy\": \"periodic\", \"interval\": \"100s\"},"
-            " \"bytes\": \"10GB\", \"write\": \"1GB/s\", \"preempt_keeps\": \"%s\"}}},"
-            " \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"0s\", \"duration\": \"1000s\","
-            " \"gpus\": 4}, {\"submit\": \"260s\", \"duration\": \"50s\", \"gpus\": 4}]}}}",
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 4}, 'jobs': {'scheduler': 'srtf',"
+            " 'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '100s'},"
+            " 'bytes': '10GB', 'write': '1GB/s', 'preempt_keeps': '%s'}}}, 'trace': {'format': 'inline-jobs',"
+            " 'jobs': [{'submit': '0s', 'duration': '1000s', 'gpus': 4}, {'submit': '260s', 'duration': '50s',"
+            " 'gpus': 4}]}}}",
             saved ? "saved" : "all");
-        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-        CHECK_EQ_INT(rows->code, 0);
         const struct job_row *job = bed_job(rows, 0);
         MUST(job != NULL);
         CHECK_NEAR(job->lost_gpu_s, saved ? 4 * 40 : 0, 1e-9); /* two saves by 220 s, then 40 s of work */
@@ -377,23 +344,17 @@ TEST(preemptions_keep_what_they_are_told_to)
 
 static struct bed_rows *busy(const char *scheduler, const char *placement)
 {
-    char text[2048];
-    snprintf(
-        text, sizeof text,
-        "{\"cluster\": {\"nodes\": 16, \"gpus_per_node\": 8}, \"until\": \"20d\", \"failures\": {\"spare_nodes\": 1,"
-        " \"spare_delay\": \"5min\", \"nodes_per_switch\": 4, \"causes\": {"
-        " \"gpu\": {\"scope\": \"gpu\", \"lifetime\": {\"law\": \"weibull\", \"mean\": \"60d\", \"shape\": 0.7},"
-        " \"repair\": {\"law\": \"lognormal\", \"mean\": \"6h\", \"median\": \"1h\"}, \"visible\": 0.8},"
-        " \"switch\": {\"scope\": \"switch\", \"lifetime\": {\"mean\": \"10d\"}, \"repair\": {\"mean\": \"1h\"}}},"
-        " \"domains\": {\"rack\": {\"nodes\": 8, \"shock\": \"5d\", \"hit\": 0.3, \"lethal\": \"20d\","
-        " \"spread\": \"10min\", \"repair\": {\"mean\": \"2h\"}, \"needed\": 7}}},"
-        " \"jobs\": {\"scheduler\": \"%s\", \"placement\": \"%s\", \"trace\": {\"format\": \"generate-jobs\","
-        " \"mix\": \"philly\", \"arrival\": {\"process\": \"poisson\", \"rate\": \"0.001/s\"}, \"max_gpus\": 64,"
-        " \"duration\": \"20d\"}}}",
+    return bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 16, 'gpus_per_node': 8}, 'until': '20d', 'failures': {'spare_nodes': 1,"
+        " 'spare_delay': '5min', 'nodes_per_switch': 4, 'causes': {'gpu': {'scope': 'gpu',"
+        " 'lifetime': {'law': 'weibull', 'mean': '60d', 'shape': 0.7}, 'repair': {'law': 'lognormal', 'mean': '6h',"
+        " 'median': '1h'}, 'visible': 0.8}, 'switch': {'scope': 'switch', 'lifetime': {'mean': '10d'},"
+        " 'repair': {'mean': '1h'}}}, 'domains': {'rack': {'nodes': 8, 'shock': '5d', 'hit': 0.3, 'lethal': '20d',"
+        " 'spread': '10min', 'repair': {'mean': '2h'}, 'needed': 7}}}, 'jobs': {'scheduler': '%s', 'placement': '%s',"
+        " 'trace': {'format': 'generate-jobs', 'mix': 'philly', 'arrival': {'process': 'poisson', 'rate': '0.001/s'},"
+        " 'max_gpus': 64, 'duration': '20d'}}}",
         scheduler, placement);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
-    return rows;
 }
 
 TEST(policies_meet_the_same_failures)

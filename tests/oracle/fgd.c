@@ -72,17 +72,15 @@ struct outcome {
 
 static struct outcome run(const char *trace, int policy, int seed, int load)
 {
-    char nodes[256], pods[256], scenario[1500];
+    char nodes[256], pods[256];
     snprintf(pods, sizeof pods, "job_traces/alibaba_openb2023_pods_%s.csv", trace);
     snprintf(nodes, sizeof nodes, "%s", test_shared("job_traces/alibaba_openb2023_nodes.csv"));
-    snprintf(scenario, sizeof scenario,
-             "{'cluster': {'nodes_file': {'path': '%s', 'cpu_nodes': false}}, 'seed': %d, 'until': '%ds',"
-             " 'jobs': {'scheduler': 'fifo-skip', 'placement': %s, 'fragmentation': {'measure': true},"
-             " 'trace': {'format': 'openb', 'path': '%s', 'resample': {'gpus': 6212}}}, 'keep': 'metrics'}",
-             nodes, seed, load, policies[policy].placement, test_shared(pods));
-    bed_double_quotes(scenario);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_rows = true});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(
+        BED(.no_rows = true),
+        "{'cluster': {'nodes_file': {'path': '%s', 'cpu_nodes': false}}, 'seed': %d, 'until': '%ds',"
+        " 'jobs': {'scheduler': 'fifo-skip', 'placement': %s, 'fragmentation': {'measure': true},"
+        " 'trace': {'format': 'openb', 'path': '%s', 'resample': {'gpus': 6212}}}, 'keep': 'metrics'}",
+        nodes, seed, load, policies[policy].placement, test_shared(pods));
     CHECK(bed_metric(rows, "cluster.gpus") == 6212);
     const double allocated = 100 * bed_metric(rows, "cluster.gpus_in_use.max") / 6212; /* nobody leaves: at the end */
     const double fragmented = (100 - allocated) * bed_metric(rows, "cluster.frag_frac.end");

@@ -9,13 +9,13 @@ enum { JOBS = 60000, BATCHES = 30, BATCH = JOBS / BATCHES };
 
 static const double Z99 = 2.5758;
 
-#define TYPE "{\"arrival\": {\"process\": \"poisson\", \"rate\": \"0.4/s\"}, \"run_time\": {\"mean\": \"1s\", \"law\": \"exponential\"}}"
+#define TYPE "{'arrival': {'process': 'poisson', 'rate': '0.4/s'}, 'run_time': {'mean': '1s', 'law': 'exponential'}}"
 #define SCENARIO                                                                                                       \
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 3}, \"seed\": 1, \"jobs\": {\"scheduler\": %s, \"placement\": \"counted\","     \
-    "\"types\": {\"amdahl\": {\"speedup\": {\"law\": \"amdahl\", \"parallel_frac\": 0.8}},"                                     \
-    "\"root\": {\"speedup\": {\"law\": \"power\", \"exponent\": 0.5, \"linear_below_one\": true}}},"                             \
-    "\"trace\": {\"format\": \"generate-job-types\", \"count\": 60000, \"types\": {\"amdahl\": " TYPE                            \
-    ", \"root\": " TYPE "}}}}"
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 3}, 'seed': 1, 'jobs': {'scheduler': %s, 'placement': 'counted',"       \
+    "'types': {'amdahl': {'speedup': {'law': 'amdahl', 'parallel_frac': 0.8}},"                                        \
+    "'root': {'speedup': {'law': 'power', 'exponent': 0.5, 'linear_below_one': true}}},"                               \
+    "'trace': {'format': 'generate-job-types', 'count': 60000, 'types': {'amdahl': " TYPE                              \
+    ", 'root': " TYPE "}}}}"
 
 /* Standard error of the mean response time by batch means: jobs that follow each other share the cluster. */
 static double standard_error_s(const struct bed_rows *rows)
@@ -30,9 +30,7 @@ static double standard_error_s(const struct bed_rows *rows)
 /* Both are means of so many jobs, so their difference has twice the variance. */
 static void takes(const char *scheduler, double expected_s)
 {
-    char scenario[2048];
-    snprintf(scenario, sizeof scenario, SCENARIO, scheduler);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true});
+    struct bed_rows *rows = bed_run(BED(.no_detail = true), SCENARIO, scheduler);
     MUST(CHECK_EQ_INT(rows->code, 0));
     MUST(CHECK_EQ_INT(rows->n_jobs, JOBS));
     const double error_s = standard_error_s(rows), within_s = Z99 * sqrt(2.0) * error_s;
@@ -43,15 +41,15 @@ static void takes(const char *scheduler, double expected_s)
 
 TEST(equi_takes_what_it_took_elsewhere)
 {
-    takes("\"equi\"", 0.653);
+    takes("'equi'", 0.653);
 }
 
 TEST(hesrpt_takes_what_it_took_elsewhere)
 {
-    takes("{\"policy\": \"hesrpt\", \"exponent\": 0.5}", 0.647);
+    takes("{'policy': 'hesrpt', 'exponent': 0.5}", 0.647);
 }
 
 TEST(all_to_the_shortest_takes_what_it_took_elsewhere)
 {
-    takes("\"all-to-shortest\"", 0.691);
+    takes("'all-to-shortest'", 0.691);
 }

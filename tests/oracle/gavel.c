@@ -73,8 +73,7 @@ static double compare(const struct peer *peer)
     CHECK_NEAR(sum_s / JOBS, peer->mean_jct_s, 1e-3);
     CHECK_NEAR(run.mean_jct_s, peer->mean_jct_s, 0.05 * peer->mean_jct_s);
     CHECK(same >= peer->same);
-    const double mean_s = run.mean_jct_s;
-    return mean_s;
+    return run.mean_jct_s;
 }
 
 TEST(policies_without_linear_programs)

@@ -1,12 +1,11 @@
 /* The H200 as measured by tests/bench/gpu: whole iterations of a model of Llama-3.1-8B's shape, which no fit has seen,
  * against the sum of fitted kernels; and what the constants of the H100, the same chip with less memory bandwidth, said
  * of the H200 before. Bounds are what was found, rounded up. */
-#include "tests/support/harness.h"
-
 #include "models/operators/operators.h"
 #include "sim/catalog/calibration.h"
 #include "sim/core/csv.h"
 #include "tests/support/class_fit.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 

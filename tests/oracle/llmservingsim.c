@@ -1,9 +1,8 @@
 /* LLMServingSim's measured layers: how well the law of a matrix product fits each GPU, and how far profiles of one GPU
  * from different hands agree. Fits here are on thinned rows; bounds are what was found, rounded up. */
-#include "tests/support/harness.h"
-
 #include "sim/catalog/calibration.h"
 #include "tests/support/class_fit.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 static const double low_tokens = 16.0, high_tokens = 256.0, all_tokens = 1e9; /* where the bands end */

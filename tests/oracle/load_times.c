@@ -1,9 +1,8 @@
 /* The default of scaling.load_bandwidth against measured loads (ServerlessLLM, benchmark results on an H100 server:
  * weight files of format safetensors, read cold from NVMe): the rate is that of the two models of 32 billion
  * parameters, and tells the third one, a quarter of their size, which it was not taken from. */
-#include "tests/support/harness.h"
-
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 enum { MAX_LOADS = 64 };
 
@@ -36,15 +35,13 @@ static double median_load_s(const char *path, const char *model)
 /* Seconds from taking its GPUs to being up, of a second replica that a scenario says nothing more about. */
 static double simulated_load_s(const char *llm)
 {
-    char json[1024];
-    snprintf(
-        json, sizeof json,
-        "{\"cluster\": {\"nodes\": 1, \"gpu\": \"h100-sxm\"}, \"keep\": \"decisions\", \"services\": {\"s\": {\"llm\": \"%s\","
-        " \"tensor_parallel\": 2, \"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"0s\","
-        " \"replicas\": 1}, {\"at\": \"30s\", \"replicas\": 2}]}, \"max\": 2}, \"trace\": {\"format\": \"generate\","
-        " \"duration\": \"2min\", \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"}}}}}",
+    struct bed_rows *rows = bed_run(
+        NULL,
+        "{'cluster': {'nodes': 1, 'gpu': 'h100-sxm'}, 'keep': 'decisions', 'services': {'s': {'llm': '%s',"
+        " 'tensor_parallel': 2, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1},"
+        " {'at': '30s', 'replicas': 2}]}, 'max': 2}, 'trace': {'format': 'generate', 'duration': '2min',"
+        " 'arrival': {'process': 'fixed', 'rate': '1/s'}}}}}",
         llm);
-    struct bed_rows *rows = bed_run(json, NULL);
     double start_s = 0, up_s = 0;
     for (size_t i = 0; i < rows->n_decisions; i++) {
         if (strcmp(rows->decisions[i].action, "start") == 0) start_s = rows->decisions[i].t_s;

@@ -1,8 +1,7 @@
 /* vLLM's fused mixture-of-experts kernels as aiconfigurator measured them: how far the law is off on shapes that it was
  * not fitted to. Fits here are on thinned rows. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/folds.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
 static const double bar = 0.10, block_bar = 0.07; /* held-out medians */

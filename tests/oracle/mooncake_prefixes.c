@@ -1,12 +1,10 @@
 /* Prefix caches on Mooncake's published conversation trace (FAST 2025): hits of an exact LRU cache, as counted by a
  * program that shares nothing with this one, and the order of the policies. */
-#include "tests/support/harness.h"
-#include "tests/support/policy_params.h"
-
 #include "policies/registry.h"
-#include "sim/core/mem.h"
 #include "sim/study/cache_stat.h"
 #include "tests/support/eviction_fixture.h"
+#include "tests/support/harness.h"
+#include "tests/support/policy_params.h"
 #include "tests/support/trace_source.h"
 
 enum { N_CAPACITIES = 6, N_BLOCKS = 288500 };

@@ -1,6 +1,5 @@
 /* The batchers of the naive simulator, as their papers and engines have them. */
 #include "tests/oracle/naive_state.h"
-
 #include "tests/support/harness.h"
 
 /* Stable: equal arrivals keep their order. */

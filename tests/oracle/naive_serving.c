@@ -2,7 +2,6 @@
  * them, pipelines as Vidur has them: as many batches in flight as stages, each stage serves them in order, a request is
  * in one at a time. */
 #include "tests/oracle/naive_state.h"
-
 #include "tests/support/harness.h"
 
 static int requests_at(const struct replica *replica)

@@ -1,9 +1,8 @@
 /* The affine and table costs against every iteration that peer simulators ran: from what was in the batch, the duration
  * that the peer gave it. */
-#include "tests/support/harness.h"
-
 #include "models/stated.h"
 #include "tests/support/cost_fixture.h"
+#include "tests/support/harness.h"
 
 #include <zlib.h>
 

@@ -1,10 +1,9 @@
 /* The files of configs/calibration/power are what the code and the measurements give: fitted anew, each has its
  * parameters and errors, and rows that no fit has seen keep the bars. Splitwise @ 8f99e7d, ML.ENERGY leaderboard @
  * 0cd52dab, Zeus @ 75a8b939, configs/calibration/measured. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/power/power_fit.h"
 #include "sim/catalog/power.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 

@@ -3,10 +3,9 @@
  * medians and 90th percentiles over what was left out.
  *
  * `orrery calibrate` reports the full tables; a sample of their lines keeps the run short. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/folds.h"
 #include "tests/support/class_fit.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
 struct vidur_bars {

@@ -1,6 +1,5 @@
 /* The public files themselves: rows, sums of tokens and GPU-seconds as counted with awk. */
 #include "tests/support/harness.h"
-
 #include "tests/support/trace_source.h"
 
 TEST(azure_conversation_trace)

@@ -6,13 +6,11 @@
  * to miss the true mean. So the law is about coverage: of all the intervals at most MAX_MISSES miss (a right simulator
  * exceeds that with a chance of 7e-4). The runs of all seeds together give one narrow 99.9 % interval per model. Every
  * run is made on the calendar and on the heap, and must be the same to the nanosecond. */
-#include "tests/support/harness.h"
-
 #include "sim/core/check.h"
 #include "sim/core/engine.h"
 #include "sim/core/hash.h"
-#include "sim/core/rng.h"
 #include "sim/core/tally.h"
+#include "tests/support/harness.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>

@@ -1,7 +1,6 @@
 /* "How to Rent GPUs on a Budget" (arXiv 2406.15560): the optimum of its Fig. 1 as read off the plot, and worked cases
  * of the convex program it stands for, to four digits. */
 #include "policies/rental/widths.h"
-
 #include "tests/support/harness.h"
 
 enum { MOST_CLASSES = 3 };

@@ -1,7 +1,6 @@
 /* "How to Rent GPUs on a Budget" (arXiv 2406.15560) by simulation: jobs that rent the optimal widths take on average
  * what theory says, whatever the law of their sizes, and leave the mean bill at the budget; and every rule that
  * deviates takes longer at the same mean number of GPUs. */
-#include "sim/core/rng.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -11,22 +10,19 @@ static const double BUDGET = 3.0, THEORY_S = 0.246270; /* of Fig. 1 at b = 3 */
 static const double Z99 = 2.5758;
 
 /* Two types, 0.4 jobs per second each, of mean size 1 s: Amdahl's law with 0.8, and a square root. */
-#define TYPE(law) "{\"arrival\": {\"process\": \"poisson\", \"rate\": \"0.4/s\"}, \"run_time\": {\"mean\": \"1s\", " law "}}"
+#define TYPE(law) "{'arrival': {'process': 'poisson', 'rate': '0.4/s'}, 'run_time': {'mean': '1s', " law "}}"
 #define SCENARIO                                                                                                       \
-    "{\"cluster\": {\"unlimited\": true}, \"seed\": 1, \"market\": {\"offers\": {\"gpu\": {\"price\": \"$1/h\"%s}},"         \
-    "\"renting\": %s}, \"jobs\": {\"types\": {\"amdahl\": {\"speedup\": {\"law\": \"amdahl\", \"parallel_frac\": 0.8}},"     \
-    "\"root\": {\"speedup\": {\"law\": \"power\", \"exponent\": 0.5}}}, \"trace\": {\"format\": \"generate-job-types\","     \
-    "\"count\": 60000, \"types\": {\"amdahl\": " TYPE("%s") ", \"root\": " TYPE("%s") "}}}}"
+    "{'cluster': {'unlimited': true}, 'seed': 1, 'market': {'offers': {'gpu': {'price': '$1/h'%s}},"                   \
+    "'renting': %s}, 'jobs': {'types': {'amdahl': {'speedup': {'law': 'amdahl', 'parallel_frac': 0.8}},"               \
+    "'root': {'speedup': {'law': 'power', 'exponent': 0.5}}}, 'trace': {'format': 'generate-job-types',"               \
+    "'count': 60000, 'types': {'amdahl': " TYPE("%s") ", 'root': " TYPE("%s") "}}}}"
 #define OPTIMUM                                                                                                        \
-    "{\"policy\": \"fixed-width\", \"budget_gpus\": 3, \"classes\": {\"amdahl\": {\"rate\": \"0.4/s\", \"size\": \"1s\"},"   \
-    "\"root\": {\"rate\": \"0.4/s\", \"size\": \"1s\"}}}"
+    "{'policy': 'fixed-width', 'budget_gpus': 3, 'classes': {'amdahl': {'rate': '0.4/s', 'size': '1s'},"               \
+    "'root': {'rate': '0.4/s', 'size': '1s'}}}"
 
 static struct bed_rows *run(const char *renting, const char *law, const char *terms, const struct policy *own)
 {
-    char scenario[2048];
-    snprintf(scenario, sizeof scenario, SCENARIO, terms, renting, law, law);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true, .policy = own});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(BED(.no_detail = true, .policy = own), SCENARIO, terms, renting, law, law);
     CHECK_EQ_INT(rows->n_jobs, JOBS);
     return rows;
 }
@@ -64,8 +60,8 @@ static struct interval intervals(struct bed_rows *rows)
 
 TEST(as_theory_whatever_the_sizes) /* R10 */
 {
-    static const char *const laws[] = {"\"law\": \"exponential\"", "\"law\": \"fixed\"", "\"law\": \"two-mode\"",
-                                       "\"law\": \"hyperexponential\", \"short_frac\": 0.8, \"short\": 0.2"};
+    static const char *const laws[] = {"'law': 'exponential'", "'law': 'fixed'", "'law': 'two-mode'",
+                                       "'law': 'hyperexponential', 'short_frac': 0.8, 'short': 0.2"};
     for (int i = 0; i < 4; i++) {
         struct bed_rows *rows = run(OPTIMUM, laws[i], "", NULL);
         const struct interval within = intervals(rows);
@@ -111,19 +107,15 @@ static int init_two(void *state, const void *params, struct diag *diag)
 }
 
 #define ROOT_SCENARIO                                                                                                  \
-    "{\"cluster\": {\"unlimited\": true}, \"seed\": 1, \"market\": {\"offers\": {\"gpu\": {\"price\": \"$1/h\"%s}},"         \
-    "\"renting\": %s}, \"jobs\": {\"types\": {\"root\": {\"speedup\": {\"law\": \"power\", \"exponent\": 0.5}}},"            \
-    "\"trace\": {\"format\": \"generate-job-types\", \"count\": 60000, \"types\": {\"root\": " TYPE("\"law\": \"exponential\"") "}}}}"
+    "{'cluster': {'unlimited': true}, 'seed': 1, 'market': {'offers': {'gpu': {'price': '$1/h'%s}},"                   \
+    "'renting': %s}, 'jobs': {'types': {'root': {'speedup': {'law': 'power', 'exponent': 0.5}}},"                      \
+    "'trace': {'format': 'generate-job-types', 'count': 60000, 'types': {'root': " TYPE("'law': 'exponential'") "}}}}"
 #define ROOT_OPTIMUM                                                                                                   \
-    "{\"policy\": \"fixed-width\", \"budget_gpus\": 2.4, \"classes\": {\"root\": {\"rate\": \"0.4/s\", \"size\": \"1s\"}}}"
+    "{'policy': 'fixed-width', 'budget_gpus': 2.4, 'classes': {'root': {'rate': '0.4/s', 'size': '1s'}}}"
 
 static struct bed_rows *run_root(const char *renting, const char *terms, const struct policy *own)
 {
-    char scenario[2048];
-    snprintf(scenario, sizeof scenario, ROOT_SCENARIO, terms, renting);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true, .policy = own});
-    CHECK_EQ_INT(rows->code, 0);
-    return rows;
+    return bed_ok(BED(.no_detail = true, .policy = own), ROOT_SCENARIO, terms, renting);
 }
 
 /* The mean of GPUs is r sum frac sqrt(k): the other width follows from one. */
@@ -137,7 +129,7 @@ static void two_widths_take_longer(bool by_size, double high)
                                           .name = "two-widths", .summary = "", .source = "",
                                           .state_bytes = sizeof(struct deviation), .init = init_two},
                                .rent = rent_two};
-    struct bed_rows *best = run_root(ROOT_OPTIMUM, "", NULL), *rows = run_root("\"two-widths\"", "", &two.policy);
+    struct bed_rows *best = run_root(ROOT_OPTIMUM, "", NULL), *rows = run_root("'two-widths'", "", &two.policy);
     const struct interval within = intervals(rows);
     CHECK_NEAR(bed_metric(rows, "job.jct_s.mean"), theory_s, within.response_s);
     CHECK_NEAR(bed_metric(rows, "rental.gpus.mean"), ROOT_BUDGET, within.gpus);
@@ -160,7 +152,7 @@ TEST(no_two_widths_in_one_class)
 /* Jobs that wait for a limited supply are paid for no longer, and come to their end later. */
 TEST(no_queueing)
 {
-    struct bed_rows *best = run_root(ROOT_OPTIMUM, "", NULL), *rows = run_root(ROOT_OPTIMUM, ", \"limit\": 36.5", NULL);
+    struct bed_rows *best = run_root(ROOT_OPTIMUM, "", NULL), *rows = run_root(ROOT_OPTIMUM, ", 'limit': 36.5", NULL);
     CHECK_NEAR(bed_metric(best, "job.jct_s.mean"), ROOT_S, intervals(best).response_s);
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[gpu]"), bed_metric(best, "rental.gpu_s[gpu]"), 1e-3);
     CHECK(bed_metric(rows, "job.queue_s.mean") > 0);

@@ -5,9 +5,8 @@
  * ml-energy/leaderboard @ 0cd52dab (recent vLLM, ITL with a context of about 500), ai-dynamo/aiconfigurator @
  * 095f58a5 silicon_sample (vLLM 0.12, TPOT; prompts of other requests come in between), microsoft/vidur @ 7d475133
  * (operators of a layer). */
-#include "tests/support/harness.h"
-
 #include "tests/support/cost_fixture.h"
+#include "tests/support/harness.h"
 
 #include <zlib.h>
 

@@ -1,13 +1,9 @@
 /* The serving world against the naive simulator (naive_serving.c) in random small scenarios: the first token and the
  * end of every request to the nanosecond, the replica it went to, its preemptions; and the same bytes when every
  * boundary is visited. Costs are whole nanoseconds, so no time is rounded on either side. */
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "tests/oracle/naive_serving.h"
 #include "tests/support/bed.h"
-
-#include <stdarg.h>
+#include "tests/support/harness.h"
 
 enum { MAX_CONTEXT = 4096, TOKEN_BYTES = 2 * 32 * 4096 * 2 }; /* of the LLM in the scenarios; the KV of a token */
 
@@ -69,31 +65,15 @@ static void random_scenario(struct naive_scenario *s, enum naive_kind kind, uint
 
 /* --- The same scenario as Orrery reads it --- */
 
-struct text_of_scenario {
-    char chars[4096];
-    size_t n;
-};
-
-/* Single quotes become double ones. */
-__attribute__((format(printf, 2, 3))) static void add(struct text_of_scenario *text, const char *format, ...)
+static void add_terms(struct text *text, const char *phase, const struct naive_terms *terms, int stages)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(text->chars + text->n, sizeof text->chars - text->n, format, arguments);
-    va_end(arguments);
-    for (int i = 0; i < n; i++)
-        if (text->chars[text->n + (size_t)i] == '\'') text->chars[text->n + (size_t)i] = '"';
-    text->n += (size_t)n;
+    text_printf(text, "'%s': {'fixed': '%.0fns', 'per_token': '%.0fns', 'per_sequence': '%.0fns',", phase,
+                terms->fixed * stages, terms->token * stages, terms->sequence * stages);
+    text_printf(text, " 'per_context_token': '%.0fns', 'per_pair': '%.0fns'}", terms->context * stages,
+                terms->pair * stages);
 }
 
-static void add_terms(struct text_of_scenario *text, const char *phase, const struct naive_terms *terms, int stages)
-{
-    add(text, "'%s': {'fixed': '%.0fns', 'per_token': '%.0fns', 'per_sequence': '%.0fns',", phase,
-        terms->fixed * stages, terms->token * stages, terms->sequence * stages);
-    add(text, " 'per_context_token': '%.0fns', 'per_pair': '%.0fns'}", terms->context * stages, terms->pair * stages);
-}
-
-static void add_batching(struct text_of_scenario *text, const struct naive_scenario *s)
+static void add_batching(struct text *text, const struct naive_scenario *s)
 {
     static const char *const policies[] = {[NAIVE_VLLM_V0] = "vllm-v0",
                                            [NAIVE_VLLM_V1] = "vllm-v1",
@@ -107,14 +87,15 @@ static void add_batching(struct text_of_scenario *text, const struct naive_scena
                                          [NAIVE_FASTER_TRANSFORMER] = "max_tokens"};
     static const char *const reservations[] = {"max", "pow2", "oracle"};
     double watermark = s->watermark_blocks > 0 ? ((double)s->watermark_blocks + 0.5) / (double)s->blocks : 0;
-    add(text, "'batching': {'policy': '%s', 'max_sequences': %d, '%s': %d", policies[s->kind], s->max_sequences,
-        tokens[s->kind], s->max_tokens);
+    text_printf(text, "'batching': {'policy': '%s', 'max_sequences': %d, '%s': %d", policies[s->kind], s->max_sequences,
+                tokens[s->kind], s->max_tokens);
     if (s->kind == NAIVE_VLLM_V0)
-        add(text, ", 'padded': %s, 'preemption': '%s'", s->padded ? "true" : "false", s->swap ? "swap" : "recompute");
-    if (s->kind == NAIVE_VLLM_V0 || s->kind == NAIVE_SARATHI) add(text, ", 'watermark': %.15f", watermark);
+        text_printf(text, ", 'padded': %s, 'preemption': '%s'", s->padded ? "true" : "false",
+                    s->swap ? "swap" : "recompute");
+    if (s->kind == NAIVE_VLLM_V0 || s->kind == NAIVE_SARATHI) text_printf(text, ", 'watermark': %.15f", watermark);
     if (s->kind == NAIVE_ORCA || s->kind == NAIVE_FASTER_TRANSFORMER)
-        add(text, ", 'reservation': '%s'", reservations[s->reservation]);
-    add(text, "}, ");
+        text_printf(text, ", 'reservation': '%s'", reservations[s->reservation]);
+    text_printf(text, "}, ");
 }
 
 /* Chance and the KV cache are for the engine alone to know: it gives its choice to the naive simulator. */
@@ -132,33 +113,36 @@ static const char *routing_of(const struct naive_scenario *s)
 }
 
 /* Prompts in one pool, decoding in another. */
-static void add_pools(struct text_of_scenario *text, const struct naive_scenario *s)
+static void add_pools(struct text *text, const struct naive_scenario *s)
 {
-    add(text,
+    text_printf(
+        text,
         "'pools': {'prompts': {'role': 'prefill', 'replicas': %d}, 'tokens': {'role': 'decode', 'replicas': %d}}, ",
         s->prefill_replicas, s->replicas - s->prefill_replicas);
-    add(text, "'decode_routing': 'least-outstanding', 'kv_transfer': {'start': '%s', 'bandwidth': '%.17gB/s'}, ",
-        s->push ? "push" : "pull", TOKEN_BYTES * 1e9 / s->kv_token_ns);
+    text_printf(text,
+                "'decode_routing': 'least-outstanding', 'kv_transfer': {'start': '%s', 'bandwidth': '%.17gB/s'}, ",
+                s->push ? "push" : "pull", TOKEN_BYTES * 1e9 / s->kv_token_ns);
 }
 
-static void write_scenario(const struct naive_scenario *s, const char *trace, struct text_of_scenario *text)
+static void write_scenario(const struct naive_scenario *s, const char *trace, struct text *text)
 {
-    add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 24, 'gpu': 'a100-80-sxm'");
+    text_printf(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 24, 'gpu': 'a100-80-sxm'");
     if (s->swap)
-        add(text, ", 'pcie': '%.17gB/s'", TOKEN_BYTES * 1e9 * s->block_tokens / (double)(s->copy_block_ns * s->stages));
-    add(text, "}, 'services': {'s': {");
-    add(text, "'llm': 'llama-2-7b', 'pipeline_parallel': %d, 'routing': %s, ", s->stages, routing_of(s));
+        text_printf(text, ", 'pcie': '%.17gB/s'",
+                    TOKEN_BYTES * 1e9 * s->block_tokens / (double)(s->copy_block_ns * s->stages));
+    text_printf(text, "}, 'services': {'s': {");
+    text_printf(text, "'llm': 'llama-2-7b', 'pipeline_parallel': %d, 'routing': %s, ", s->stages, routing_of(s));
     if (s->prefill_replicas > 0)
         add_pools(text, s);
     else
-        add(text, "'replicas': %d, ", s->replicas);
-    add(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
+        text_printf(text, "'replicas': %d, ", s->replicas);
+    text_printf(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
     add_batching(text, s);
-    add(text, "'cost': {'kind': 'affine', ");
+    text_printf(text, "'cost': {'kind': 'affine', ");
     add_terms(text, "prefill", &s->prefill, s->stages);
-    add(text, ", ");
+    text_printf(text, ", ");
     add_terms(text, "decode", &s->decode, s->stages);
-    add(text, "}, 'trace': {'format': 'csv', 'path': '%s'}}}}", trace);
+    text_printf(text, "}, 'trace': {'format': 'csv', 'path': '%s'}}}}", trace);
 }
 
 static void write_trace(const struct naive_scenario *s, const char *path)
@@ -217,13 +201,13 @@ static bool compare(const struct naive_scenario *s, const struct naive_outcome *
 static void check_scenario(struct naive_scenario *s, uint64_t seed, struct totals *totals)
 {
     static struct naive_outcome outcomes[NAIVE_REQUESTS];
-    struct text_of_scenario text = {0};
+    SCOPED(text) text = {0};
     char trace[512];
     snprintf(trace, sizeof trace, "%s/trace.csv", test_tmpdir());
     write_trace(s, trace);
     write_scenario(s, trace, &text);
-    struct bed_rows *macro = bed_run(text.chars, &(struct bed_options){.check = true});
-    struct bed_rows *single = bed_run(text.chars, &(struct bed_options){.single_step = true, .queue = QUEUE_HEAP});
+    struct bed_rows *macro = bed_run(BED(.check = true), "%s", text.chars);
+    struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP), "%s", text.chars);
     CHECK_EQ_INT(macro->code, 0);
     for (int i = 0; i < s->n; i++) {
         const struct request_row *row = bed_request(macro, i);
@@ -232,6 +216,7 @@ static void check_scenario(struct naive_scenario *s, uint64_t seed, struct total
     MUST(naive_serve(s, outcomes) >= 0);
     if (!compare(s, outcomes, macro, seed, totals) || !CHECK(bed_equal(macro, single))) {
         FILE *file = fopen("build/differential.json", "w");
+        test_quotes(text.chars);
         if (file != NULL) fprintf(file, "%s\n", text.chars), fclose(file);
     }
     bed_free(macro);

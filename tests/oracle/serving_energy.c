@@ -1,32 +1,29 @@
 /* Energy of a run where every iteration can be written down: requests come once a second to one GPU, a prefill of 160
  * tokens lasts 100 ms, each of the ten decode iterations 10 ms. Then that parts add up, and that nothing is guessed. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/power/power_data.h"
 #include "sim/catalog/power.h"
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
 static const char scenario[] =
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"%s\"},"
-    " \"services\": {\"chat\": {\"llm\": \"llama-3.1-8b\", \"kv\": {\"blocks\": 40}%s,"
-    " \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"100ms\"}, \"decode\": {\"fixed\": \"10ms\"}},"
-    " \"trace\": {\"format\": \"csv\", \"path\": \"%s\"}}}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': '%s'}, 'services': {'chat': {'llm': 'llama-3.1-8b',"
+    " 'kv': {'blocks': 40}%s, 'cost': {'kind': 'affine', 'prefill': {'fixed': '100ms'}, 'decode': {'fixed': '10ms'}},"
+    " 'trace': {'format': 'csv', 'path': '%s'}}}}";
 
 enum { REQUESTS = 10, PROMPT = 160, OUTPUT = 11 };
 
 static struct bed_rows *run(const char *gpu, const char *more, bool single_step)
 {
-    char path[512], text[2048];
+    char path[512];
     snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
     if (file == NULL) return NULL;
     fprintf(file, "arrival_s,prompt_tokens,output_tokens\n");
     for (int i = 0; i < REQUESTS; i++) fprintf(file, "%d,%d,%d\n", i, PROMPT, OUTPUT);
     fclose(file);
-    snprintf(text, sizeof text, scenario, gpu, more, path);
-    return bed_run(text, &(struct bed_options){.check = true, .no_detail = true, .single_step = single_step});
+    return bed_run(BED(.check = true, .no_detail = true, .single_step = single_step), scenario, gpu, more, path);
 }
 
 /* The integral of one GPU's power over the run, iteration by iteration. */
@@ -70,8 +67,7 @@ TEST(energy_is_the_integral_of_power)
 /* Each replica's GPU is there from the beginning to the end of the run. */
 TEST(parts_add_up)
 {
-    static const char pools[] =
-        ", \"pools\": {\"prompts\": {\"role\": \"prefill\"}, \"tokens\": {\"role\": \"decode\"}}";
+    static const char pools[] = ", 'pools': {'prompts': {'role': 'prefill'}, 'tokens': {'role': 'decode'}}";
     struct bed_rows *rows = run("a100-80-sxm", pools, false);
     MUST(rows->code == 0);
     const double prompts = bed_metric(rows, "energy.j[chat/prompts]"),

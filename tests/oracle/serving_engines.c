@@ -5,10 +5,9 @@
  *
  * Sources: Mutinifni/splitwise-sim @ 8f99e7dc, ai-dynamo/aiconfigurator @ 095f58a5 (silicon_sample), LLMServe/DistServe
  * @ 82831f16, casys-kaist/LLMServingSim @ 5daddb21. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/engine/engine_calibrate.h"
 #include "tests/support/cost_fixture.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 

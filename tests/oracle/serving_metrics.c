@@ -1,26 +1,23 @@
 /* Every metric of a service where it can be worked out by hand: requests come once a second, a prefill lasts 100 ms,
  * each of the ten decode iterations 10 ms, so every request is alone and served in 200 ms. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include "tests/support/bed.h"
-
 static const char scenario[] =
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"},"
-    " \"services\": {\"chat\": {\"llm\": \"llama-3.1-8b\", \"kv\": {\"blocks\": 40},"
-    " \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"100ms\"}, \"decode\": {\"fixed\": \"10ms\"}},"
-    " \"trace\": {\"format\": \"csv\", \"path\": \"%s\"}}}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'llama-3.1-8b',"
+    " 'kv': {'blocks': 40}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '100ms'}, 'decode': {'fixed': '10ms'}},"
+    " 'trace': {'format': 'csv', 'path': '%s'}}}}";
 
 static struct bed_rows *run(int n_requests, const char *const *sets)
 {
-    char path[512], text[1024];
+    char path[512];
     snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
     if (file == NULL) return NULL;
     fprintf(file, "arrival_s,prompt_tokens,output_tokens\n");
     for (int i = 0; i < n_requests; i++) fprintf(file, "%d,160,11\n", i);
     fclose(file);
-    snprintf(text, sizeof text, scenario, path);
-    return bed_run(text, &(struct bed_options){.sets = sets, .check = true, .no_detail = true});
+    return bed_run(BED(.sets = sets, .check = true, .no_detail = true), scenario, path);
 }
 
 static void check_metric(const struct bed_rows *rows, const char *name, double expected)
@@ -113,7 +110,7 @@ TEST(cut_off_in_a_decode)
 /* A request that decodes, a crowd that no prefill can take, and one that can be served at once. */
 TEST(a_crowd_that_is_rejected_delays_nobody)
 {
-    char path[512], text[1024];
+    char path[512];
     static const char *const sets[] = {"services.chat.kv.blocks=4000", "services.chat.batching.max_batched_tokens=512",
                                        NULL};
     snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
@@ -123,8 +120,7 @@ TEST(a_crowd_that_is_rejected_delays_nobody)
     for (int i = 0; i < 500; i++) fprintf(file, "1,600,5\n");
     fprintf(file, "1,100,5\n");
     fclose(file);
-    snprintf(text, sizeof text, scenario, path);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.sets = sets, .check = true, .no_detail = true});
+    struct bed_rows *rows = bed_run(BED(.sets = sets, .check = true, .no_detail = true), scenario, path);
     MUST(rows->code == 0);
     check_metric(rows, "request.rejected", 500);
     CHECK(bed_request(rows, 501)->queue_s < 0.1);
@@ -134,15 +130,9 @@ TEST(a_crowd_that_is_rejected_delays_nobody)
 /* Alone and larger than the cache allows to grow: it preempts itself and must come back by itself. */
 TEST(one_that_preempts_itself_comes_back)
 {
-    char path[512], text[1024];
     static const char *const sets[] = {"services.chat.kv.blocks=10", "services.chat.batching.watermark=0", NULL};
-    snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    MUST(file != NULL);
-    fprintf(file, "arrival_s,prompt_tokens,output_tokens\n0,16,144\n100,16,1\n");
-    fclose(file);
-    snprintf(text, sizeof text, scenario, path);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.sets = sets, .check = true, .no_detail = true});
+    const char *path = test_file("trace.csv", "arrival_s,prompt_tokens,output_tokens\n0,16,144\n100,16,1\n");
+    struct bed_rows *rows = bed_run(BED(.sets = sets, .check = true, .no_detail = true), scenario, path);
     MUST(rows->code == 0);
     check_metric(rows, "request.finished", 2);
     CHECK(bed_metric(rows, "request.preemptions.sum") >= 1);

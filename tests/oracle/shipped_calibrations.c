@@ -3,10 +3,9 @@
  *
  * Profiles: microsoft/vidur @ 7f14d6ab, ai-dynamo/aiconfigurator @ 095f58a5, casys-kaist/LLMServingSim @ 5daddb21, and
  * configs/calibration/measured. */
-#include "tests/support/harness.h"
-
 #include "sim/catalog/calibration_file.h"
 #include "tests/support/class_fit.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 

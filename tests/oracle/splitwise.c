@@ -7,9 +7,8 @@
  * first two as published with the peers' data, cases/ computed by the same revision (Mutinifni/splitwise-sim @ 8f99e7d,
  * its code as it is, the configuration composed by other means) for three times the rate and more machines. The table
  * is in shared data. */
-#include "tests/support/harness.h"
-
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #define TABLE "llm_end_to_end/splitwise__llama2-70b__latency_and_power.csv"
 
@@ -70,23 +69,17 @@ static int same_requests(const struct bed_rows *rows, const struct outcome outco
 }
 
 static const char baseline[] =
-    "{ 'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'h100-sxm'},"
-    "  'services': { 'peer': { 'llm': 'llama-2-70b', 'tensor_parallel': 8, 'batching': 'splitwise',"
-    "    'cost': {'kind': 'table', 'file': {'path': '%s', 'where': ['hardware=h100-80gb', 'tensor_parallel=8'],"
-    "             'tokens': ['prompt_size', 'batch_size'], 'prefill_time': 'prompt_time',"
-    "             'decode_time': 'token_time'%s}},"
-    "    'trace': {'format': 'csv', 'path': 'tests/fixtures/vidur/r200.csv', 'columns': {'arrival': 'arrived_at',"
-    "              'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'h100-sxm'}, 'services': {'peer': {'llm': 'llama-2-70b',"
+    " 'tensor_parallel': 8, 'batching': 'splitwise', 'cost': {'kind': 'table', 'file': {'path': '%s',"
+    " 'where': ['hardware=h100-80gb', 'tensor_parallel=8'], 'tokens': ['prompt_size', 'batch_size'],"
+    " 'prefill_time': 'prompt_time', 'decode_time': 'token_time'%s}}, 'trace': {'format': 'csv',"
+    " 'path': 'tests/fixtures/vidur/r200.csv', 'columns': {'arrival': 'arrived_at',"
+    " 'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
 
 static struct bed_rows *run(const char *scenario, const char *table, const char *more,
                             const struct bed_options *options)
 {
-    char text[4096];
-    snprintf(text, sizeof text, scenario, table, more);
-    for (char *c = text; *c; c++)
-        if (*c == '\'') *c = '"';
-    struct bed_rows *rows = bed_run(text, options);
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(options, scenario, table, more);
     CHECK_EQ_INT(rows->n_requests, REQUESTS);
     return rows;
 }
@@ -125,26 +118,20 @@ TEST(one_machine_with_mixed_batches)
 
 /* The peer's KV has 64 heads where the LLM has 8: 200 GiB/s carry its tokens as fast as 25 GiB/s carry ours. */
 static const char two_pools[] =
-    "{ 'cluster': {'nodes': %d, 'gpus_per_node': 8, 'gpu': 'h100-sxm',"
-    "    'node_types': {'ampere': {'nodes': %d, 'gpu': 'a100-80-sxm'}}},"
-    "  'services': { 'peer': { 'llm': 'llama-2-70b', 'tensor_parallel': 8, 'batching': 'splitwise', 'routing': 'splitwise',"
-    "    'kv': {'blocks': 13165}, 'kv_transfer': {'start': 'push', 'bandwidth': '25GiB/s'},"
-    "    'pools': {'prompts': {'role': 'prefill', 'gpu': 'h100-sxm', 'replicas': %d, " POOL_COST(
-        "h100-80gb") "},"
-                     "              'tokens': {'role': 'decode', 'gpu': 'a100-80-sxm', 'replicas': %d, " POOL_COST(
-                         "a100-80gb") "}},"
-                                      "    'trace': {'format': 'csv', 'path': 'tests/fixtures/vidur/r200.csv', 'rate_scale': %d,"
-                                      "              'columns': {'arrival': 'arrived_at', 'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
+    "{'cluster': {'nodes': %d, 'gpus_per_node': 8, 'gpu': 'h100-sxm',"
+    " 'node_types': {'ampere': {'nodes': %d, 'gpu': 'a100-80-sxm'}}},"
+    " 'services': {'peer': {'llm': 'llama-2-70b', 'tensor_parallel': 8, 'batching': 'splitwise', 'routing': 'splitwise',"
+    " 'kv': {'blocks': 13165}, 'kv_transfer': {'start': 'push', 'bandwidth': '25GiB/s'},"
+    " 'pools': {'prompts': {'role': 'prefill', 'gpu': 'h100-sxm', 'replicas': %d, " POOL_COST("h100-80gb") "}, 'tokens': {'role': 'decode', 'gpu': 'a100-80-sxm', 'replicas': %d, " POOL_COST(
+        "a100-80gb") "}},"
+                     " 'trace': {'format': 'csv', 'path': 'tests/fixtures/vidur/r200.csv', 'rate_scale': %d,"
+                     " 'columns': {'arrival': 'arrived_at', 'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
 
 static struct bed_rows *run_pools(int h100s, int a100s, int rate_scale, const char *table, const char *more,
                                   const struct bed_options *options)
 {
-    char text[4096];
-    snprintf(text, sizeof text, two_pools, h100s, a100s, h100s, table, more, a100s, table, more, rate_scale);
-    for (char *c = text; *c; c++)
-        if (*c == '\'') *c = '"';
-    struct bed_rows *rows = bed_run(text, options);
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(options, two_pools, h100s, a100s, h100s, table, more, a100s, table, more,
+                                   rate_scale);
     CHECK_EQ_INT(rows->n_requests, REQUESTS);
     return rows;
 }
@@ -202,8 +189,7 @@ TEST(mixed_machines_in_turn_and_by_queue)
         char path[128], routing[128];
         snprintf(path, sizeof path, "tests/fixtures/splitwise/cases/%s-r200-3-3-0.csv", cases[i].name);
         snprintf(routing, sizeof routing, "services.peer.routing=%s", cases[i].routing);
-        for (char *c = routing; *c; c++)
-            if (*c == '\'') *c = '"';
+        test_quotes(routing);
         const char *const sets[] = {"cluster.nodes=3", "services.peer.replicas=3", "services.peer.trace.rate_scale=3",
                                     routing, NULL};
         read_expected(path, outcomes);

@@ -11,11 +11,10 @@
  * them from batches of as many tokens in prompts of 512: 8192 tokens of BLOOM in one prompt take 3.59 s, in 16 they
  * take 3.51 s, for the same FLOP but those of longer attention, and their means are 0.544 and 0.656 of TDP. Up to 2048
  * tokens the two agree within 4 %. That the published numbers say so is a test, too. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/power/power_data.h"
 #include "sim/catalog/calibration.h"
 #include "sim/catalog/power.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 

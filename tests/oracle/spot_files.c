@@ -1,16 +1,6 @@
 /* Files of spot availability: what each format says, and the public ones as they are. */
 #include "sim/catalog/availability.h"
-
 #include "tests/support/harness.h"
-
-static const char *write_file(const char *name, const char *text)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
-    FILE *file = fopen(path, "w");
-    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) return NULL;
-    return path;
-}
 
 static bool read(struct availability *availability, const char *path, enum availability_format format)
 {
@@ -24,7 +14,7 @@ static void check_steps(const char *text, enum availability_format format, const
                         int64_t end_s)
 {
     struct availability availability;
-    MUST(read(&availability, write_file("spot", text), format));
+    MUST(read(&availability, test_file("spot", text), format));
     CHECK_EQ_INT(availability.n, n);
     for (size_t i = 0; i < n && i < availability.n; i++) {
         CHECK_EQ_INT(availability.steps[i].time_ns, expected[i][0] * SIM_NS_PER_S);
@@ -55,7 +45,7 @@ static void check_finding(const char *text, enum availability_format format, int
 {
     struct availability availability;
     struct diag diag = {0};
-    CHECK_EQ_INT(availability_read(write_file("spot", text), format, &availability, &diag), code);
+    CHECK_EQ_INT(availability_read(test_file("spot", text), format, &availability, &diag), code);
     CHECK(diag.n_items == 1);
     CHECK(strstr(diag.items[0].where, where) != NULL && strstr(diag.items[0].text, says) != NULL);
     availability_fini(&availability);

@@ -4,9 +4,8 @@
  * Sources: Defibrilator/smartssd-setup @ 1b72f32f (fio), kvcache-ai/Mooncake (vLLM, two nodes of H800),
  * xaskasdf/gpu-nvme-direct (a GPU that reads drives by itself), FMInference/FlexGen @ 19753bc0 (one T4), InstInfer
  * (arXiv 2409.04992), HILOS (arXiv 2502.09921). */
-#include "tests/support/harness.h"
-
 #include "sim/catalog/storage.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 

@@ -1,10 +1,9 @@
 /* Decode iterations of Llama-3.1-8B on RTX cards against the sum of their measured operators (LLMServingSim), with
  * those operators as tables beside the laws that are shipped: what fitted laws miss at single batches, tables hold. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/engine/measured.h"
 #include "models/operators/operators.h"
 #include "sim/catalog/calibration.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/table_fixture.h"
 

@@ -2,10 +2,9 @@
  * and its own outputs are in tests/fixtures/vidur: caseN as published with the peers' data, cases/ computed by the same
  * revision (microsoft/vidur @ 7d47513, simulation core as it is, the predictor replaced by the same closed form) for
  * scarce KV blocks, pipeline stages, several replicas and another list. */
-#include "tests/support/harness.h"
-
 #include "tests/oracle/naive_serving.h"
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #define FIXTURES "tests/fixtures/vidur/"
 
@@ -144,15 +143,13 @@ TEST(the_naive_simulator_is_vidurs_twin)
 /* --- Orrery --- */
 
 static const char scenario[] =
-    "{ 'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'},"
-    "  'services': { 'peer': {"
-    "    'llm': 'llama-2-7b', 'replicas': %d, 'pipeline_parallel': %d, 'routing': {'policy': %s}, 'kv': {'blocks': %d, 'block_tokens': 16},"
-    "    'batching': {'policy': %s, 'max_sequences': %d},"
-    "    'cost': {'kind': 'affine',"
-    "      'prefill': {'fixed': '%dms', 'per_token': '%dus', 'per_sequence': '%dus', 'per_pair': '%dns'},"
-    "      'decode': {'fixed': '%dms', 'per_token': '%dus', 'per_sequence': '%dus', 'per_context_token': '%dns'}},"
-    "    'trace': {'format': 'csv', 'path': '" FIXTURES "%s.csv', 'columns': {'arrival': 'arrived_at',"
-    "              'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'peer': {'llm':"
+    " 'llama-2-7b', 'replicas': %d, 'pipeline_parallel': %d, 'routing': {'policy': %s}, 'kv': {'blocks': %d,"
+    " 'block_tokens': 16}, 'batching': {'policy': %s, 'max_sequences': %d}, 'cost': {'kind': 'affine',"
+    " 'prefill': {'fixed': '%dms', 'per_token': '%dus', 'per_sequence': '%dus', 'per_pair': '%dns'},"
+    " 'decode': {'fixed': '%dms', 'per_token': '%dus', 'per_sequence': '%dus', 'per_context_token': '%dns'}},"
+    " 'trace': {'format': 'csv', 'path': '" FIXTURES "%s.csv', 'columns': {'arrival': 'arrived_at',"
+    " 'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
 
 static const struct vidur_case published = {"vllm", "r200", 7424, 1, 1, "rr", 128, 200, 0};
 static const struct vidur_case published_sarathi = {"sarathi", "r200", 7424, 1, 1, "rr", 128, 200, 0};
@@ -167,15 +164,11 @@ static const char *batching_of(const struct vidur_case *wanted)
 
 static struct bed_rows *run_case(const struct vidur_case *wanted, const struct bed_options *options)
 {
-    char text[2048];
     int stages = wanted->stages; /* the times are those of one stage */
-    snprintf(text, sizeof text, scenario, wanted->replicas, stages,
-             is(wanted->routing, "rr") ? "'round-robin'" : "'least-outstanding', 'count': 'queued'", wanted->blocks,
-             batching_of(wanted), wanted->cap, 5 * stages, 50 * stages, 20 * stages, 2 * stages, 5 * stages,
-             50 * stages, 20 * stages, 100 * stages, wanted->list);
-    for (char *c = text; *c; c++)
-        if (*c == '\'') *c = '"';
-    return bed_run(text, options);
+    return bed_run(options, scenario, wanted->replicas, stages,
+                   is(wanted->routing, "rr") ? "'round-robin'" : "'least-outstanding', 'count': 'queued'",
+                   wanted->blocks, batching_of(wanted), wanted->cap, 5 * stages, 50 * stages, 20 * stages, 2 * stages,
+                   5 * stages, 50 * stages, 20 * stages, 100 * stages, wanted->list);
 }
 
 static void check_run(const struct vidur_case *wanted, const struct vidur_row *expected, int n)

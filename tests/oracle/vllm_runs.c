@@ -3,10 +3,9 @@
  * on an RTX PRO
  * 6000. The bars are those of the field: LLMServingSim states means of 0.5 to 2.2 % end to end, 0.2 to 1.7 % for TPOT,
  * 0.6 to 13.6 % for TTFT. */
-#include "tests/support/harness.h"
-
 #include "analysis/replay/errors.h"
 #include "sim/cli/trace/replay.h"
+#include "tests/support/harness.h"
 
 #define RUNS "llm_end_to_end/vllm_runs/"
 

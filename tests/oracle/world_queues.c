@@ -3,10 +3,8 @@
  * Jobs of one GPU on c GPUs under FIFO are M/M/c; a replica that serves one request at a time is M/D/1 or M/G/1. The
  * mean wait over independent replications must lie within a 99 % confidence interval of the closed form. Seeds are
  * fixed. */
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -26,7 +24,7 @@ struct queue_model {
 /* Waits of one run; arrivals and service times have streams of their own. */
 static double run_once(const struct queue_model *model, uint64_t seed)
 {
-    char path[512], scenario[2048];
+    char path[512];
     struct rng arrivals, services;
     rng_init(&arrivals, seed, 0, "arrivals", 0);
     rng_init(&services, seed, 0, "services", 0);
@@ -40,9 +38,7 @@ static double run_once(const struct queue_model *model, uint64_t seed)
         model->write_row(file, i, now_s, model->service_s(&services));
     }
     fclose(file);
-    snprintf(scenario, sizeof scenario, model->scenario, path);
-    struct bed_rows *rows = bed_run(scenario, NULL);
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(NULL, model->scenario, path);
     double wait_s = bed_metric(rows, model->metric);
     bed_free(rows);
     return wait_s;
@@ -90,10 +86,9 @@ static void check_jobs(int gpus)
 {
     char scenario[1024];
     snprintf(scenario, sizeof scenario,
-             "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": %d}, \"warmup\": \"3h\","
-             " \"jobs\": {\"scheduler\": \"fifo\", \"placement\": \"counted\", \"trace\": {\"format\": \"csv-jobs\","
-             " \"path\": \"%%s\", \"columns\": {\"id\": \"id\", \"submit\": \"submit\","
-             " \"duration\": \"duration\", \"gpus\": \"gpus\"}}}}",
+             "{'cluster': {'nodes': 1, 'gpus_per_node': %d}, 'warmup': '3h', 'jobs': {'scheduler': 'fifo',"
+             " 'placement': 'counted', 'trace': {'format': 'csv-jobs', 'path': '%%s', 'columns': {'id': 'id',"
+             " 'submit': 'submit', 'duration': 'duration', 'gpus': 'gpus'}}}}",
              gpus);
     double arrival_per_s = 0.7 * gpus / 60;
     struct queue_model model = {.name = "M/M/c", .arrival_per_s = arrival_per_s, .service_s = exponential_60_s,
@@ -117,11 +112,10 @@ TEST(jobs_on_eight_gpus_are_mm8)
 /* --- Requests, one at a time: M/D/1 and M/G/1 --- */
 
 static const char one_at_a_time[] =
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"}, \"warmup\": \"100s\","
-    " \"services\": {\"queue\": {\"llm\": \"llama-3.1-8b\", \"kv\": {\"blocks\": 100000},"
-    " \"batching\": {\"policy\": \"vllm-v0\", \"max_sequences\": 1},"
-    " \"cost\": {\"kind\": \"affine\", \"prefill\": {\"per_token\": \"1ms\"}, \"decode\": {\"fixed\": \"1ms\"}},"
-    " \"trace\": {\"format\": \"csv\", \"path\": \"%s\"}}}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'warmup': '100s',"
+    " 'services': {'queue': {'llm': 'llama-3.1-8b', 'kv': {'blocks': 100000}, 'batching': {'policy': 'vllm-v0',"
+    " 'max_sequences': 1}, 'cost': {'kind': 'affine', 'prefill': {'per_token': '1ms'}, 'decode': {'fixed': '1ms'}},"
+    " 'trace': {'format': 'csv', 'path': '%s'}}}}";
 
 static double always_100_tokens(struct rng *rng)
 {

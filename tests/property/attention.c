@@ -1,9 +1,7 @@
 /* Laws of the attention kernels, over random shapes and parameters: parts and bounds, never less time for more work,
  * what grouping, windows, formats and shared keys and values save, and chunks that are not alike. */
-#include "tests/support/harness.h"
-
 #include "models/kernel.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { CASES = 4000 };
 
@@ -100,8 +98,7 @@ static bool is_between_its_parts(struct kernel_time time)
 
 TEST(time_lies_between_its_parts_and_above_the_peaks)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "attention", 0);
+    struct rng rng = test_rng(1, "attention", 0);
     int outside = 0, too_fast = 0;
     for (int i = 0; i < CASES; i++) {
         const union kernel_params decode = random_params(&rng, KERNEL_DECODE_ATTENTION);
@@ -121,8 +118,7 @@ TEST(time_lies_between_its_parts_and_above_the_peaks)
 
 TEST(decode_never_takes_less_for_more)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "attention", 0);
+    struct rng rng = test_rng(2, "attention", 0);
     int faster = 0;
     for (int i = 0; i < CASES; i++) {
         const union kernel_params params = random_params(&rng, KERNEL_DECODE_ATTENTION);
@@ -141,8 +137,7 @@ TEST(decode_never_takes_less_for_more)
 
 TEST(prompts_never_take_less_for_more_chunks_or_context)
 {
-    struct rng rng;
-    rng_init(&rng, 3, 0, "attention", 0);
+    struct rng rng = test_rng(3, "attention", 0);
     int faster = 0;
     for (int i = 0; i < CASES; i++) {
         const union kernel_params params = random_params(&rng, KERNEL_PREFILL_ATTENTION);
@@ -166,8 +161,7 @@ static struct prefill_shape random_mixed(struct rng *rng)
 
 TEST(sequences_among_prompts_never_take_less_for_more)
 {
-    struct rng rng;
-    rng_init(&rng, 4, 0, "attention", 0);
+    struct rng rng = test_rng(4, "attention", 0);
     int faster = 0;
     for (int i = 0; i < CASES; i++) {
         const union kernel_params params = random_params(&rng, KERNEL_PREFILL_ATTENTION);
@@ -190,8 +184,7 @@ TEST(sequences_among_prompts_never_take_less_for_more)
 /* Only where sequences are left whole, and the same however long all of them have become. */
 TEST(the_longest_sequence_holds_the_others_up)
 {
-    struct rng rng;
-    rng_init(&rng, 5, 0, "attention", 0);
+    struct rng rng = test_rng(5, "attention", 0);
     int wrong = 0, held_up = 0;
     for (int i = 0; i < CASES; i++) {
         const union kernel_params params = random_params(&rng, KERNEL_DECODE_ATTENTION);
@@ -360,8 +353,7 @@ TEST(chunks_of_a_prompt_add_up)
  * the longest alone. */
 TEST(uneven_prompts_lie_between_the_longest_and_the_sum)
 {
-    struct rng rng;
-    rng_init(&rng, 4, 0, "attention", 0);
+    struct rng rng = test_rng(4, "attention", 0);
     int above = 0, below = 0;
     for (int i = 0; i < CASES; i++) {
         const union kernel_params *params = &prefill_kernels[i % 2];

@@ -3,10 +3,8 @@
  *
  * Of commands that allocate much, some 100 of the allocations fail, at equal distances from a place that depends on
  * their number; FULL=1 in the environment lets each of them fail. */
-#include "tests/support/harness.h"
-
 #include "sim/cli/cli.h"
-#include "sim/core/mem.h"
+#include "tests/support/harness.h"
 
 #include <sqlite3.h>
 #include <unistd.h>
@@ -98,23 +96,18 @@ static void torture(const char *const *words, const char *file)
     CHECK_EQ_INT(run(words, 2 * n_needed), 0);
 }
 
-static const char *write_scenario(char path[256])
+static const char *write_scenario(void)
 {
-    snprintf(path, 256, "%s/s.json", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    if (file == NULL) abort();
-    fputs("{\"cluster\": {\"gpu\": \"a100-80-sxm\", \"nodes\": 1},\n"
-          " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"trace\": {\"format\": \"generate\", \"count\": 3,\n"
-          "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"5/s\"}}}}}\n",
-          file);
-    fclose(file);
-    return path;
+    return test_file("s.json",
+                     "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1},\n"
+                     " 'services': {'chat': {'llm': 'llama-2-7b', 'trace': {'format': 'generate', 'count': 3,\n"
+                     "   'arrival': {'process': 'fixed', 'rate': '5/s'}}}}}\n");
 }
 
 TEST(run_without_memory)
 {
-    char path[256], database[300];
-    write_scenario(path);
+    char database[300];
+    const char *path = write_scenario();
     snprintf(database, sizeof database, "%s.db", path);
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
     char file[320];
@@ -126,28 +119,13 @@ TEST(run_without_memory)
 
 TEST(prefix_caches_without_memory)
 {
-    char path[256];
-    snprintf(path, sizeof path, "%s/p.json", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    if (file == NULL) abort();
-    fputs("{\"cluster\": {\"gpu\": \"a100-80-sxm\", \"nodes\": 1},\n"
-          " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"kv\": {\"prefix_cache\": \"lru\", \"blocks\": 400},\n"
-          "   \"routing\": \"prefix-aware\", \"trace\": {\"format\": \"generate\", \"count\": 6,\n"
-          "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"5/s\"}, \"max_total_tokens\": 2000,\n"
-          "   \"sessions\": {\"continue\": 0.7, \"block_tokens\": 64}}}}}\n",
-          file);
-    fclose(file);
+    const char *path = test_file(
+        "p.json", "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1},\n"
+                  " 'services': {'chat': {'llm': 'llama-2-7b', 'kv': {'prefix_cache': 'lru', 'blocks': 400},\n"
+                  "   'routing': 'prefix-aware', 'trace': {'format': 'generate', 'count': 6,\n"
+                  "   'arrival': {'process': 'fixed', 'rate': '5/s'}, 'max_total_tokens': 2000,\n"
+                  "   'sessions': {'continue': 0.7, 'block_tokens': 64}}}}}\n");
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
-}
-
-static const char *write_text(char path[256], const char *name, const char *text)
-{
-    snprintf(path, 256, "%s/%s", test_tmpdir(), name);
-    FILE *file = fopen(path, "w");
-    if (file == NULL) abort();
-    fputs(text, file);
-    fclose(file);
-    return path;
 }
 
 /* Two kinds of replicas, caches of prefixes where prompts are processed, KV that moves layer by layer over links, or of
@@ -162,8 +140,8 @@ TEST(pools_without_memory)
         "   \"trace\": {\"format\": \"generate\", \"count\": 12, \"max_total_tokens\": 900,\n"
         "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"50/s\"},\n"
         "   \"sessions\": {\"continue\": 0.7, \"block_tokens\": 64}}}}}\n";
-    char path[256], database[300];
-    write_text(path, "pools.json", pools);
+    char database[300];
+    const char *path = test_file("pools.json", "%s", pools);
     snprintf(database, sizeof database, "%s.db", path);
     torture((const char *const[]){"orrery", "run", path, "--keep", "decisions", "-o", database, NULL}, database);
     torture((const char *const[]){"orrery", "run", path, "--set", "services.chat.routing=splitwise", "--set",
@@ -180,15 +158,13 @@ TEST(linear_programs_without_memory)
         "   \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}}},\n"
         "   \"trace\": {\"format\": \"generate\", \"count\": 2, \"max_total_tokens\": 100,\n"
         "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"50/s\"}}}}}\n";
-    char path[256];
-    write_text(path, "flexgen.json", flexgen);
+    const char *path = test_file("flexgen.json", "%s", flexgen);
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
 }
 
 TEST(explain_without_memory)
 {
-    char path[256];
-    write_scenario(path);
+    const char *path = write_scenario();
     torture((const char *const[]){"orrery", "explain", "config", path, NULL}, NULL);
     torture((const char *const[]){"orrery", "explain", "cost", path, NULL}, NULL);
     torture((const char *const[]){"orrery", "explain", "cost", path, "--operators", "--set",

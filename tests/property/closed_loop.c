@@ -1,10 +1,6 @@
 /* A closed loop of alike requests: closed forms, and conservation over random loops. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/engine/closed_loop.h"
-#include "sim/core/err.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 /* A cost that is linear in what closed_loop_times counts. */
 struct linear {
@@ -81,8 +77,7 @@ static struct closed_loop random_loop(struct rng *rng)
  * iteration, or decodes among more sequences than there are users. */
 TEST(counts_explain_times)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "closed-loop", 0);
+    struct rng rng = test_rng(1, "closed-loop", 0);
     for (int i = 0; i < 200; i++) {
         const struct closed_loop loop = random_loop(&rng);
         const struct linear linear = {1.0 + (double)rng_below(&rng, 9), 0.01 * (double)rng_below(&rng, 9),
@@ -102,8 +97,7 @@ TEST(counts_explain_times)
  * always a whole one. */
 TEST(work_is_conserved)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "closed-loop", 0);
+    struct rng rng = test_rng(2, "closed-loop", 0);
     for (int i = 0; i < 50; i++) {
         struct closed_loop loop = random_loop(&rng);
         const struct linear linear = {.sequence_s = 1.0};

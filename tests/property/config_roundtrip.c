@@ -1,11 +1,9 @@
 /* Random documents of the test table. What is dumped binds to the same struct, bit for bit, and dumps to the same
  * bytes; a document that is taken apart into settings binds to the same struct. */
-#include "tests/support/config_table.h"
-#include "tests/support/harness.h"
-
 #include "sim/core/json_doc.h"
 #include "sim/core/json_write.h"
-#include "sim/core/rng.h"
+#include "tests/support/config_table.h"
+#include "tests/support/harness.h"
 
 enum { N_DOCUMENTS = 600, MAX_ITEMS = 3 };
 

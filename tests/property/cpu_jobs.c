@@ -5,18 +5,15 @@
 
 static struct bed_rows *run(const char *scheduler)
 {
-    char text[2048];
-    snprintf(
-        text, sizeof text,
-        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"cpus_per_node\": 16, \"gpu\": \"a100-80-sxm\"}, \"jobs\": {"
-        "\"scheduler\": \"%s\", \"placement\": \"best-fit\", \"types\": {\"default\": {\"speedup\": {\"law\": \"amdahl\","
-        " \"parallel_frac\": 0.9}}}, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": ["
-        "{\"duration\": \"1000s\", \"gpus\": 4}, {\"submit\": \"1s\", \"duration\": \"900s\", \"gpus\": 0, \"cpus\": 2},"
-        "{\"submit\": \"2s\", \"duration\": \"300s\", \"gpus\": 1, \"cpus\": 8}, {\"submit\": \"3s\", \"duration\": \"11s\","
-        " \"gpus\": 0, \"cpus\": 8}, {\"submit\": \"4s\", \"duration\": \"9000s\", \"gpus\": 2, \"cpus\": 1},"
-        "{\"submit\": \"5s\", \"duration\": \"8000s\", \"gpus\": 0, \"cpus\": 16}]}}}",
+    return bed_run(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'cpus_per_node': 16, 'gpu': 'a100-80-sxm'},"
+        " 'jobs': {'scheduler': '%s', 'placement': 'best-fit', 'types': {'default': {'speedup': {'law': 'amdahl',"
+        " 'parallel_frac': 0.9}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'gpus': 4},"
+        " {'submit': '1s', 'duration': '900s', 'gpus': 0, 'cpus': 2},{'submit': '2s', 'duration': '300s', 'gpus': 1,"
+        " 'cpus': 8}, {'submit': '3s', 'duration': '11s', 'gpus': 0, 'cpus': 8}, {'submit': '4s', 'duration': '9000s',"
+        " 'gpus': 2, 'cpus': 1},{'submit': '5s', 'duration': '8000s', 'gpus': 0, 'cpus': 16}]}}}",
         scheduler);
-    return bed_run(text, &(struct bed_options){.check = true});
 }
 
 TEST(every_scheduler_runs_them)

@@ -1,45 +1,37 @@
 /* Prompts in one pool, decoding in another: closed forms of transfers and queues, conservation under random pools,
  * batchers and ways of transfer, equal results in every mode, Splitwise's lending of machines, and what is found
  * wrong. */
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
-#include "sim/core/text.h"
 #include "tests/support/bed.h"
-
-#include <stdarg.h>
+#include "tests/support/harness.h"
 
 enum { TOKEN_BYTES = 2 * 32 * 1024 * 2 }; /* KV of a token of mistral-7b: K and V, 32 layers, 8 heads of 128, fp16 */
 
 #define CLUSTER                                                                                                        \
-    "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\", \"network\": {\"bandwidth\":"         \
-    " \"10GB/s\", \"latency\": \"0s\"}}"
+    "'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth':"                       \
+    " '10GB/s', 'latency': '0s'}}"
 #define AFFINE                                                                                                         \
-    "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
-    " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                                     \
+    " 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}}"
 #define TWO_POOLS                                                                                                      \
-    "\"pools\": {\"prompts\": {\"role\": \"prefill\"}, \"tokens\": {\"role\": \"decode\"}}"
+    "'pools': {'prompts': {'role': 'prefill'}, 'tokens': {'role': 'decode'}}"
 
 /* %: the rest of the service, its trace included. */
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
                                                                   ...)
 {
-    SCOPED(text) json = {0};
     char service[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(service, sizeof service, format, arguments);
     va_end(arguments);
-    text_printf(&json, "{" CLUSTER ", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", %s}}}", service);
-    struct bed_rows *rows = bed_run(json.chars, options);
-    return rows;
+    return bed_run(options, "{" CLUSTER ", 'services': {'chat': {'llm': 'mistral-7b', %s}}}", service);
 }
 
 #define TRACE(count, rate, prompt, output)                                                                             \
-    "\"trace\": {\"format\": \"generate\", \"count\": " #count ", \"arrival\": {\"process\": \"poisson\", \"rate\": \"" rate \
-    "\"}, \"prompt\": " prompt ", \"output\": " output "}"
-#define FIXED(tokens) "{\"distribution\": \"fixed\", \"tokens\": " #tokens "}"
-#define UNIFORM(min, max) "{\"distribution\": \"uniform\", \"min\": " #min ", \"max\": " #max "}"
+    "'trace': {'format': 'generate', 'count': " #count ", 'arrival': {'process': 'poisson', 'rate': '" rate            \
+    "'}, 'prompt': " prompt ", 'output': " output "}"
+#define FIXED(tokens) "{'distribution': 'fixed', 'tokens': " #tokens "}"
+#define UNIFORM(min, max) "{'distribution': 'uniform', 'min': " #min ", 'max': " #max "}"
 
 /* --- Closed forms --- */
 
@@ -47,10 +39,9 @@ __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct b
 static double lonely_transfer_s(const char *mode, const char *prefill, double gb_per_s, const char *latency)
 {
     struct bed_rows *rows = run(NULL,
-                                TWO_POOLS
-                                ", \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"%s\"},"
-                                " \"decode\": {\"fixed\": \"1ms\"}}, \"kv_transfer\": {%s, \"bandwidth\":"
-                                " \"%gGB/s\", \"latency\": \"%s\"}, " TRACE(20, "0.01/s", FIXED(1000), FIXED(9)),
+                                TWO_POOLS ", 'cost': {'kind': 'affine', 'prefill': {'fixed': '%s'},"
+                                          " 'decode': {'fixed': '1ms'}}, 'kv_transfer': {%s, 'bandwidth':"
+                                          " '%gGB/s', 'latency': '%s'}, " TRACE(20, "0.01/s", FIXED(1000), FIXED(9)),
                                 prefill, mode, gb_per_s, latency);
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(rows->n_requests, 20);
@@ -68,16 +59,15 @@ static double lonely_transfer_s(const char *mode, const char *prefill, double gb
 TEST(transfers_take_what_they_should)
 {
     double bytes = 1000.0 * TOKEN_BYTES;
-    CHECK_NEAR(lonely_transfer_s("\"mode\": \"serial\"", "100ms", 10, "0s"), bytes / 10e9, 2e-9);
-    CHECK_NEAR(lonely_transfer_s("\"mode\": \"serial\", \"start\": \"push\"", "100ms", 10, "3ms"), bytes / 10e9 + 0.003,
-               2e-9);
+    CHECK_NEAR(lonely_transfer_s("'mode': 'serial'", "100ms", 10, "0s"), bytes / 10e9, 2e-9);
+    CHECK_NEAR(lonely_transfer_s("'mode': 'serial', 'start': 'push'", "100ms", 10, "3ms"), bytes / 10e9 + 0.003, 2e-9);
     /* The early layers are through before the prompt is: only the last one is seen. */
-    CHECK_NEAR(lonely_transfer_s("\"mode\": \"layer-wise\"", "100ms", 10, "0s"), bytes / 32 / 10e9, 2e-9);
+    CHECK_NEAR(lonely_transfer_s("'mode': 'layer-wise'", "100ms", 10, "0s"), bytes / 32 / 10e9, 2e-9);
     /* They are not: all but what moved beside the prompt is seen. */
-    CHECK_NEAR(lonely_transfer_s("\"mode\": \"layer-wise\"", "10ms", 10, "0s"), bytes / 10e9 - 0.010, 3e-9);
-    CHECK_NEAR(lonely_transfer_s("\"mode\": \"layer-wise\", \"layer_wise_from\": 1001", "10ms", 10, "0s"), bytes / 10e9,
+    CHECK_NEAR(lonely_transfer_s("'mode': 'layer-wise'", "10ms", 10, "0s"), bytes / 10e9 - 0.010, 3e-9);
+    CHECK_NEAR(lonely_transfer_s("'mode': 'layer-wise', 'layer_wise_from': 1001", "10ms", 10, "0s"), bytes / 10e9,
                3e-9);
-    CHECK_NEAR(lonely_transfer_s("\"mode\": \"layer-wise\", \"layer_wise_from\": 1000", "10ms", 10, "0s"),
+    CHECK_NEAR(lonely_transfer_s("'mode': 'layer-wise', 'layer_wise_from': 1000", "10ms", 10, "0s"),
                bytes / 10e9 - 0.010, 3e-9);
 }
 
@@ -85,11 +75,11 @@ TEST(transfers_take_what_they_should)
 TEST(transfers_share_links)
 {
     static const char two[] =
-        "\"tensor_parallel\": 8, \"pools\": {\"prompts\": {\"role\": \"prefill\", \"batching\": {\"policy\": \"vllm-v0\"}},"
-        " \"tokens\": {\"role\": \"decode\"}}, \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"50ms\"},"
-        " \"decode\": {\"fixed\": \"1ms\"}}, \"kv\": {\"blocks\": 5000}, \"kv_transfer\": {\"start\": \"push\"},"
-        " \"trace\": {\"format\": \"generate\", \"count\": %d, \"arrival\": {\"process\": \"fixed\", \"rate\":"
-        " \"1000000000/s\"}, \"prompt\": " FIXED(8000) ", \"output\": " FIXED(9) "}";
+        "'tensor_parallel': 8, 'pools': {'prompts': {'role': 'prefill', 'batching': {'policy': 'vllm-v0'}},"
+        " 'tokens': {'role': 'decode'}}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '50ms'},"
+        " 'decode': {'fixed': '1ms'}}, 'kv': {'blocks': 5000}, 'kv_transfer': {'start': 'push'},"
+        " 'trace': {'format': 'generate', 'count': %d, 'arrival': {'process': 'fixed', 'rate':"
+        " '1000000000/s'}, 'prompt': " FIXED(8000) ", 'output': " FIXED(9) "}";
     struct bed_rows *one = run(NULL, two, 1), *both = run(NULL, two, 3);
     double bytes = 8000.0 * TOKEN_BYTES, alone_s = bed_metric(one, "request.kv_transfer_s.max");
     CHECK_NEAR(alone_s, bytes / 80e9, 1e-6); /* a NIC of 10 GB/s beside each of eight GPUs */
@@ -104,10 +94,9 @@ TEST(transfers_share_links)
 TEST(prompts_of_their_own_are_md1)
 {
     static const char many[] =
-        "\"pools\": {\"prompts\": {\"role\": \"prefill\", \"batching\": {\"policy\": \"vllm-v0\", \"max_batched_tokens\":"
-        " 500}}, \"tokens\": {\"role\": \"decode\"}}, \"kv\": {\"blocks\": 20000}, " AFFINE
-        ", \"kv_transfer\": {\"mode\": \"%s\"}, \"batching\": \"%s\", " TRACE(20000, "18/s", FIXED(500),
-                                                                              UNIFORM(1, 60));
+        "'pools': {'prompts': {'role': 'prefill', 'batching': {'policy': 'vllm-v0', 'max_batched_tokens':"
+        " 500}}, 'tokens': {'role': 'decode'}}, 'kv': {'blocks': 20000}, " AFFINE
+        ", 'kv_transfer': {'mode': '%s'}, 'batching': '%s', " TRACE(20000, "18/s", FIXED(500), UNIFORM(1, 60));
     double d_s = 0.009 + 500 * 60e-6, rate = 18, expected_s = d_s + rate * d_s * d_s / (2 * (1 - rate * d_s));
     struct bed_rows *serial = run(&(struct bed_options){.no_detail = true}, many, "serial", "vllm-v0");
     struct bed_rows *layers = run(&(struct bed_options){.no_detail = true}, many, "layer-wise", "vllm-v1");
@@ -131,18 +120,18 @@ static void random_service(struct rng *rng, struct text *text)
     static const char *const batchers[] = {"vllm-v0", "vllm-v1", "sarathi"};
     static const char *const routers[] = {"round-robin",  "random",   "least-outstanding", "jsq-tokens",
                                           "power-of-two", "least-kv", "splitwise",         "splitwise"};
-    static const char *const transfers[] = {"\"mode\": \"serial\"", "\"mode\": \"serial\", \"start\": \"push\"",
-                                            "\"mode\": \"layer-wise\", \"layer_wise_from\": 100",
-                                            "\"mode\": \"layer-wise\", \"bandwidth\": \"3GB/s\", \"latency\": \"2ms\""};
+    static const char *const transfers[] = {"'mode': 'serial'", "'mode': 'serial', 'start': 'push'",
+                                            "'mode': 'layer-wise', 'layer_wise_from': 100",
+                                            "'mode': 'layer-wise', 'bandwidth': '3GB/s', 'latency': '2ms'"};
     static const char *const roles[] = {"prefill", "decode", "mixed"};
     static const char *const delays[] = {"0s", "0s", "100ms"};
     bool mixed = rng_below(rng, 2) == 0;
-    text_printf(text, "\"routing\": \"%s\", \"kv_transfer\": {%s}, \"information_delay\": \"%s\", \"pools\": {",
+    text_printf(text, "'routing': '%s', 'kv_transfer': {%s}, 'information_delay': '%s', 'pools': {",
                 pick(rng, routers, 8), pick(rng, transfers, 4), pick(rng, delays, 3));
     for (int i = 0; i < 2 + mixed; i++)
         text_printf(text,
-                    "%s\"p%d\": {\"role\": \"%s\", \"replicas\": %d, \"batching\": \"%s\", \"kv\": {\"blocks\": %d,"
-                    " \"block_tokens\": %d}}",
+                    "%s'p%d': {'role': '%s', 'replicas': %d, 'batching': '%s', 'kv': {'blocks': %d,"
+                    " 'block_tokens': %d}}",
                     i > 0 ? ", " : "", i, roles[i], 1 + (int)rng_below(rng, 3), pick(rng, batchers, 3),
                     200 + (int)rng_below(rng, 200), rng_below(rng, 2) ? 16 : 8);
     text_printf(text, "}, " AFFINE ", " TRACE(80, "40/s", UNIFORM(1, 700), UNIFORM(1, 150)));
@@ -175,9 +164,8 @@ TEST(random_pools_lose_nothing)
     double handed_bytes = 0;
     int64_t preempted = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        struct rng rng;
         SCOPED(text) text = {0};
-        rng_init(&rng, seed, 0, "random pools", 0);
+        struct rng rng = test_rng(seed, "random pools", 0);
         random_service(&rng, &text);
         struct bed_rows *macro = run(&(struct bed_options){.check = true}, "%s", text.chars);
         struct bed_rows *single = run(&(struct bed_options){.single_step = true, .queue = QUEUE_HEAP}, "%s", text.chars);
@@ -209,8 +197,8 @@ static int prompts_at(const struct bed_rows *rows, int64_t replica)
 
 TEST(splitwise_lends_machines)
 {
-    static const char service[] = "\"routing\": {\"policy\": \"splitwise\", \"max_pending_tokens\": %d}, " TWO_POOLS
-                                  ", \"kv\": {\"blocks\": %d}, " AFFINE ", " TRACE(60, "%g/s", FIXED(1000), FIXED(50));
+    static const char service[] = "'routing': {'policy': 'splitwise', 'max_pending_tokens': %d}, " TWO_POOLS
+                                  ", 'kv': {'blocks': %d}, " AFFINE ", " TRACE(60, "%g/s", FIXED(1000), FIXED(50));
     struct bed_rows *calm = run(NULL, service, 8192, 4000, 0.5);
     CHECK_EQ_INT(prompts_at(calm, 0), 60); /* everything in its home pool */
     for (size_t i = 0; i < calm->n_requests; i++) CHECK_EQ_INT(calm->requests[i].replica, 1);
@@ -240,24 +228,23 @@ static void check_refused(const char *text, const char *service)
 TEST(what_cannot_work_is_told)
 {
     check_refused("no pool of service 'chat' decodes what its prefill pools have processed",
-                  "\"pools\": {\"a\": {\"role\": \"prefill\"}, \"b\": {\"role\": \"prefill\"}}");
-    check_refused("no pool of service 'chat' processes prompts", "\"pools\": {\"a\": {\"role\": \"decode\"}}");
+                  "'pools': {'a': {'role': 'prefill'}, 'b': {'role': 'prefill'}}");
+    check_refused("no pool of service 'chat' processes prompts", "'pools': {'a': {'role': 'decode'}}");
     check_refused("routing policy 'splitwise' chooses both replicas on arrival",
-                  TWO_POOLS ", \"decode_routing\": \"splitwise\"");
-    check_refused("role", "\"pools\": {\"a\": {\"role\": \"prompt\"}}");
-    check_refused("bandwidth", TWO_POOLS ", \"kv_transfer\": {\"bandwidth\": 5}");
+                  TWO_POOLS ", 'decode_routing': 'splitwise'");
+    check_refused("role", "'pools': {'a': {'role': 'prompt'}}");
+    check_refused("bandwidth", TWO_POOLS ", 'kv_transfer': {'bandwidth': 5}");
 }
 
 static const char lone_nodes[] =
-    "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"}, \"services\": {\"chat\": {\"llm\":"
-    " \"mistral-7b\", " TWO_POOLS ", " AFFINE ", " TRACE(5, "1/s", FIXED(100), FIXED(5)) "}}}";
+    "{'cluster': {'nodes': 2, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm':"
+    " 'mistral-7b', " TWO_POOLS ", " AFFINE ", " TRACE(5, "1/s", FIXED(100), FIXED(5)) "}}}";
 
 TEST(nodes_need_a_network)
 {
-    struct bed_rows *rows = bed_run(lone_nodes, &(struct bed_options){.quiet = true});
+    struct bed_rows *rows = bed_run(BED(.quiet = true), "%s", lone_nodes);
     CHECK(rows->code < 0);
     CHECK(rows->diag.n_errors > 0);
     static const char *const sets[] = {"services.chat.kv_transfer.bandwidth=1GB/s", NULL};
-    rows = bed_run(lone_nodes, &(struct bed_options){.sets = sets});
-    CHECK_EQ_INT(rows->code, 0);
+    rows = bed_ok(BED(.sets = sets), "%s", lone_nodes);
 }

@@ -1,9 +1,7 @@
 /* Fits of engine presets to rows that a preset made itself: the constants come back, also from disturbed rows, and also
  * through the file. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/engine/engine_calibrate.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { POINTS = 240 };
 
@@ -25,8 +23,7 @@ struct made {
 /* Rows of both GPUs and all degrees, with launches hidden in about half of them; some are off by up to `noise`. */
 static void make(struct made *made, double noise)
 {
-    struct rng rng;
-    rng_init(&rng, 3, 0, "engine-fit", 0);
+    struct rng rng = test_rng(3, "engine-fit", 0);
     arena_init(&made->arena);
     diag_init(&made->diag);
     made->truth = engine_recipe_preset(&everything);
@@ -98,15 +95,10 @@ TEST(presets_survive_their_file)
 {
     static struct made made;
     make(&made, 0.0);
-    char path[512];
     SCOPED(text) json = {0};
     struct engine_preset read;
     CHECK_EQ_INT(engine_preset_write(&made.truth, &json), 0);
-    snprintf(path, sizeof path, "%s/made-up.json", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    MUST(file != NULL);
-    fputs(json.chars, file);
-    fclose(file);
+    const char *path = test_file("made-up.json", "%s", json.chars);
     const struct catalog catalog = {.root = "configs"};
     CHECK_EQ_INT(catalog_engine(&catalog, path, "test", &made.arena, &read, &made.diag), 0);
     check_presets(&read, 1e-9);

@@ -1,11 +1,8 @@
 /* Storms of arming, disarming and plain events among entities that come and go in a pool. Every entity knows when its
  * timer must ring, so that an event that is lost, early, late or of an entity that is gone shows; calendar and heap
  * must fire the same events in the same order. */
-#include "tests/support/harness.h"
-
 #include "sim/core/engine.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { N_ENTITIES = 3000, N_CHAINS = 10, N_STEPS = 50000, OPS_PER_STEP = 4 };
 

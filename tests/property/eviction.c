@@ -1,13 +1,10 @@
 /* Eviction policies against caches written as their definitions read, in quadratic time: the same victims, in the same
  * order. */
-#include "tests/support/harness.h"
-#include "tests/support/policy_params.h"
-
 #include "policies/registry.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
 #include "sim/world/kv/cache.h"
 #include "tests/support/eviction_fixture.h"
+#include "tests/support/harness.h"
+#include "tests/support/policy_params.h"
 
 /* A cached page of the naive cache. */
 struct naive_page {
@@ -167,8 +164,7 @@ static void storm(const struct policy *policy, uint64_t seed)
     struct model model = {.capacity = 1 + (int64_t)(seed * 5 % 17)};
     struct cache_future future = {N, next_uses};
     SCOPED(arena) arena = {0};
-    struct rng rng;
-    rng_init(&rng, seed, 0, "storm", 0);
+    struct rng rng = test_rng(seed, "storm", 0);
     diag_init(&model.diag);
     paging_local(&paging, seed, N, N_KEYS, 9);
     paging_next_uses(&paging, next_uses);
@@ -252,9 +248,8 @@ TEST(large_caches_are_fast)
         struct cache cache;
         struct diag diag = {0};
         SCOPED(arena) arena = {0};
-        struct rng rng;
         if (policy->family != POLICY_EVICTION || policy->oracle != 0) continue;
-        rng_init(&rng, 1, 0, "large", 0);
+        struct rng rng = test_rng(1, "large", 0);
         int code = cache_init(&cache, &(struct cache_options){.evictor = policy,
                                                               .params = policy_params(policy, NULL, &arena),
                                                               .capacity = ROOM, .diag = &diag});

@@ -5,14 +5,12 @@
  * Expectations are checked on the mean over seeds: mean + 4 standard errors stay within the bound, so that a bound that
  * does not hold passes with a chance of less than 1 in 30,000. */
 #include "policies/declared.h"
-#include "tests/support/harness.h"
-
 #include "policies/eviction/prediction.h"
 #include "policies/registry.h"
-#include "sim/core/rng.h"
 #include "sim/core/tally.h"
 #include "sim/world/kv/cache.h"
 #include "tests/support/eviction_fixture.h"
+#include "tests/support/harness.h"
 
 static double harmonic(int k)
 {
@@ -33,9 +31,8 @@ static void paging_loop(struct paging *paging, int n, int n_pages)
 /* Growing and shrinking sets: many phases, old and new pages in each. */
 static void paging_waves(struct paging *paging, uint64_t seed, int n, int k)
 {
-    struct rng rng;
     uint64_t base = 0, width = 1;
-    rng_init(&rng, seed, 0, "waves", 0);
+    struct rng rng = test_rng(seed, "waves", 0);
     paging->n = n;
     for (int i = 0; i < n; i++) {
         if (rng_below(&rng, (uint64_t)k) == 0) base += rng_below(&rng, (uint64_t)k);

@@ -1,13 +1,10 @@
 /* Prefix caches against exhaustive search and against lists that are gone through from end to end: where Belady's
  * policy is optimal and where it is not, and what LRU finds. */
-#include "tests/support/harness.h"
-#include "tests/support/policy_params.h"
-
 #include "policies/registry.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
 #include "sim/study/cache_stat.h"
 #include "tests/support/eviction_fixture.h"
+#include "tests/support/harness.h"
+#include "tests/support/policy_params.h"
 
 enum { MAX_BLOCKS = 7, MAX_REQUESTS = 400, MAX_LENGTH = 12 };
 
@@ -105,8 +102,7 @@ static int search_best(const struct prompts *prompts, int capacity, bool prefixe
 /* Any blocks in any order: no key stands for what goes before it. */
 static void unchained(struct prompts *prompts, uint64_t seed, int n)
 {
-    struct rng rng;
-    rng_init(&rng, seed, 0, "unchained", 0);
+    struct rng rng = test_rng(seed, "unchained", 0);
     prompts->n = n;
     for (int i = 0; i < n; i++) {
         uint64_t at = rng_below(&rng, MAX_BLOCKS), step = 1 + rng_below(&rng, MAX_BLOCKS - 1);
@@ -118,8 +114,7 @@ static void unchained(struct prompts *prompts, uint64_t seed, int n)
 /* Ways down a tree whose nodes are numbered like a heap's, from 0: each block is always behind the same one. */
 static void chained(struct prompts *prompts, uint64_t seed, int n, int max_length, uint64_t ways)
 {
-    struct rng rng;
-    rng_init(&rng, seed, 0, "chained", 0);
+    struct rng rng = test_rng(seed, "chained", 0);
     prompts->n = n;
     for (int i = 0; i < n; i++) {
         uint64_t node = 0;

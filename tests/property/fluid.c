@@ -1,7 +1,6 @@
 /* Schedulers that divide all GPUs among all jobs: worked cases, an optimum and a law. Speedups are k^p. The worked
  * cases are of one GPU; here there are a million, on which all is a million^p times as fast, so that GPUs are not
  * counted too coarsely. */
-#include "sim/core/rng.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
@@ -14,7 +13,7 @@ static void run_fluid(struct jobrun *run, const char *scheduler, double exponent
     const struct job_type type = {.name = "default",
                                   .speedup = {.law = SPEEDUP_POWER, .exponent = exponent}};
     char params[64];
-    snprintf(params, sizeof params, "{\"exponent\": %.17g}", exponent);
+    snprintf(params, sizeof params, "{'exponent': %.17g}", exponent);
     jobrun_init(run,
                 &(struct jobrun_spec){.records = records,
                                       .n = n,
@@ -33,8 +32,7 @@ static double flow_s(const char *scheduler, double exponent, const double *sizes
     for (size_t i = 0; i < n; i++) records[i] = jobrun_record((int64_t)i, 0, sizes_s[i] * 1e6, 1);
     SCOPED(jobrun) run;
     run_fluid(&run, scheduler, exponent, GPUS, records, n);
-    double sum_s = run.mean_jct_s * (double)n * faster / 1e6;
-    return sum_s;
+    return run.mean_jct_s * (double)n * faster / 1e6;
 }
 
 TEST(three_jobs)
@@ -63,8 +61,7 @@ TEST(parts_of_three_jobs)
 TEST(hesrpt_is_never_worse_than_equi)
 {
     for (uint64_t round = 0; round < 60; round++) {
-        struct rng rng;
-        rng_init(&rng, 5, 0, "fluid", round);
+        struct rng rng = test_rng(5, "fluid", round);
         double sizes_s[12], exponent = 0.1 + 0.8 * rng_uniform(&rng);
         size_t n = 1 + (size_t)rng_below(&rng, 12);
         for (size_t i = 0; i < n; i++) sizes_s[i] = 0.01 + rng_exponential(&rng, 2);
@@ -78,8 +75,7 @@ TEST(hesrpt_is_never_worse_than_equi)
 TEST(all_to_the_shortest_is_srpt)
 {
     for (uint64_t round = 0; round < 60; round++) {
-        struct rng rng;
-        rng_init(&rng, 7, 0, "fluid", round);
+        struct rng rng = test_rng(7, "fluid", round);
         double sizes_s[12], exponent = 0.1 + 0.8 * rng_uniform(&rng), sum_s = 0;
         size_t n = 1 + (size_t)rng_below(&rng, 12);
         for (size_t i = 0; i < n; i++) sizes_s[i] = 0.01 + rng_exponential(&rng, 2);
@@ -99,8 +95,7 @@ TEST(equi_with_linear_speedup_is_processor_sharing)
     static struct job_record records[N];
     static const double load = 0.6;
     for (int law = 0; law < 3; law++) {
-        struct rng rng;
-        rng_init(&rng, 6, 0, "fluid", (uint64_t)law);
+        struct rng rng = test_rng(6, "fluid", (uint64_t)law);
         double now_s = 0;
         for (int i = 0; i < N; i++) {
             now_s += rng_exponential(&rng, 1 / load);
@@ -129,13 +124,10 @@ enum { ALL = sizeof all / sizeof all[0] };
 
 static struct bed_rows *run_site(const char *scheduler, const char *site, const char *list)
 {
-    char scenario[2000];
-    snprintf(scenario, sizeof scenario,
-             "{%s, \"jobs\": {\"scheduler\": \"%s\", \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [%s]}}}", site,
-             scheduler, list);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
-    return rows;
+    return bed_ok(
+        BED(.check = true),
+        "{%s, 'jobs': {'scheduler': '%s', 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        site, scheduler, list);
 }
 
 static double end_s(const struct bed_rows *rows, int64_t id)
@@ -148,11 +140,10 @@ static double end_s(const struct bed_rows *rows, int64_t id)
 TEST(jobs_of_cpus_alone_have_no_part)
 {
     for (int i = 0; i < ALL; i++) {
-        struct bed_rows *rows = run_site(all[i],
-                                         "\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"cpus_per_node\": 16}",
-                                         "{\"duration\": \"1000s\", \"gpus\": 1},"
-                                         "{\"submit\": \"1s\", \"duration\": \"900s\", \"gpus\": 0, \"cpus\": 2},"
-                                         "{\"submit\": \"2s\", \"duration\": \"10s\", \"gpus\": 0, \"cpus\": 16}");
+        struct bed_rows *rows = run_site(all[i], "'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 16}",
+                                         "{'duration': '1000s', 'gpus': 1},"
+                                         "{'submit': '1s', 'duration': '900s', 'gpus': 0, 'cpus': 2},"
+                                         "{'submit': '2s', 'duration': '10s', 'gpus': 0, 'cpus': 16}");
         CHECK_NEAR(end_s(rows, 0), 1000 / 4, 1e-9);
         CHECK_NEAR(end_s(rows, 1), 901, 1e-9);
         CHECK_NEAR(end_s(rows, 2), 911, 1e-9);
@@ -165,9 +156,8 @@ TEST(jobs_of_cpus_alone_have_no_part)
 TEST(who_finds_no_room_for_all_takes_what_there_is)
 {
     for (int i = 0; i < ALL; i++) {
-        struct bed_rows *rows = run_site(all[i],
-                                         "\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"cpus_per_node\": 4}",
-                                         "{\"duration\": \"1000s\", \"gpus\": 1, \"cpus\": 2}");
+        struct bed_rows *rows = run_site(all[i], "'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 4}",
+                                         "{'duration': '1000s', 'gpus': 1, 'cpus': 2}");
         CHECK_NEAR(end_s(rows, 0), 1000 / 2, 1e-9);
         bed_free(rows);
     }
@@ -177,11 +167,11 @@ TEST(who_finds_no_room_for_all_takes_what_there_is)
 TEST(who_finds_its_part_in_pieces_takes_one)
 {
     static const char site[] =
-        "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 3, \"gpu\": \"a100-80-sxm\"}, \"services\": {\"s\": {"
-        "\"llm\": \"mistral-7b\", \"tensor_parallel\": 2, \"replicas\": 2, \"trace\": {\"format\": \"generate\","
-        "\"count\": 1, \"arrival\": {\"process\": \"poisson\", \"rate\": \"1/s\"}}}}";
+        "'cluster': {'nodes': 2, 'gpus_per_node': 3, 'gpu': 'a100-80-sxm'}, 'services': {'s': {"
+        "'llm': 'mistral-7b', 'tensor_parallel': 2, 'replicas': 2, 'trace': {'format': 'generate',"
+        "'count': 1, 'arrival': {'process': 'poisson', 'rate': '1/s'}}}}";
     for (int i = 0; i < ALL; i++) {
-        struct bed_rows *rows = run_site(all[i], site, "{\"duration\": \"1000s\", \"gpus\": 1}");
+        struct bed_rows *rows = run_site(all[i], site, "{'duration': '1000s', 'gpus': 1}");
         CHECK_NEAR(end_s(rows, 0), 1000, 1e-9);
         bed_free(rows);
     }

@@ -1,8 +1,6 @@
 /* Replays the corpus of every fuzz target. */
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/harness.h"
 
 #include <dirent.h>
 
@@ -56,8 +54,7 @@ TEST(trace_corpus)
 TEST(random_tables)
 {
     static const char alphabet[] = "ab1,,,;\t  \"\"\n\n";
-    struct rng rng;
-    rng_init(&rng, 1, 0, "tables", 0);
+    struct rng rng = test_rng(1, "tables", 0);
     for (int i = 0; i < 30000; i++) {
         uint8_t bytes[64];
         size_t n = 1 + rng_below(&rng, sizeof bytes);

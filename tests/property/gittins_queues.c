@@ -1,7 +1,6 @@
 /* tiresias-gittins against the plainest way to write it: every ten seconds all jobs are sorted by queue, index and age,
  * and walked. Indices are summed from the definition. And a worked case, and what may be known of the past. */
 #include "policies/scheduler/sizes_file.h"
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -207,12 +206,7 @@ TEST(who_holds_gpus_for_longer_is_warned_of)
 
 static const char *history(const char *text)
 {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/history.csv", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    fputs(text, file);
-    fclose(file);
-    return path;
+    return test_file("history.csv", "%s", text);
 }
 
 /* If all that is known are jobs of 100 GPU-seconds, nobody is expected to end within 2 before that: they stay in

@@ -1,22 +1,20 @@
 /* Who may be handed requests whose prompt was processed elsewhere, what that takes, and what the end of a run makes of
  * those who are still there. */
-#include "tests/support/harness.h"
-
 #include "sim/world/service/slo.h"
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 static const char pools[] =
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 3,"
-    " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"kv\": {\"blocks\": 400},"
-    "   \"pools\": {\"prompts\": {\"role\": \"prefill\"}, \"tokens\": {\"role\": \"decode\"}},"
-    "   \"trace\": {\"format\": \"generate\", \"count\": 60, \"arrival\": {\"process\": \"poisson\", \"rate\": \"4/s\"},"
-    "     \"prompt\": {\"distribution\": \"uniform\", \"min\": 20, \"max\": 3000},"
-    "     \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 200}}}}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'seed': 3,"
+    " 'services': {'chat': {'llm': 'llama-2-7b', 'kv': {'blocks': 400}, 'pools': {'prompts': {'role': 'prefill'},"
+    " 'tokens': {'role': 'decode'}}, 'trace': {'format': 'generate', 'count': 60, 'arrival': {'process': 'poisson',"
+    " 'rate': '4/s'}, 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 3000},"
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 200}}}}}";
 
 static struct bed_rows *run(const char *set, const char *set_too, bool single_step)
 {
     const char *const sets[] = {set, set_too, NULL};
-    return bed_run(pools, &(struct bed_options){.sets = sets, .single_step = single_step, .check = true, .quiet = true});
+    return bed_run(BED(.sets = sets, .single_step = single_step, .check = true, .quiet = true), "%s", pools);
 }
 
 static size_t finished(const struct bed_rows *rows)
@@ -49,7 +47,7 @@ TEST(the_others_are_refused_before_the_run)
     static const char *const sets[][2] = {
         {"services.chat.pools.tokens.batching=orca", "services.chat.pools.tokens.batching: error"},
         {"services.chat.pools.tokens.batching=fastertransformer", "services.chat.pools.tokens.batching: error"},
-        {"services.chat.pools.tokens={\"batching\": \"orca\"}", "services.chat.pools.tokens: error"}};
+        {"services.chat.pools.tokens={'batching': 'orca'}", "services.chat.pools.tokens: error"}};
     for (size_t i = 0; i < 3; i++) {
         struct bed_rows *rows = run(sets[i][0], NULL, false);
         char told[2048];
@@ -68,10 +66,10 @@ TEST(no_slots_are_reserved_for_output_elsewhere)
 {
     static const char *const prompts[] = {
         "services.chat.pools.prompts.batching=orca",
-        "services.chat.pools.prompts.batching={\"policy\": \"orca\", \"buddy\": true}",
+        "services.chat.pools.prompts.batching={'policy': 'orca', 'buddy': true}",
         "services.chat.pools.prompts.batching=fastertransformer"};
     for (size_t i = 0; i < 3; i++) { /* 190 blocks hold every prompt, but no longest sequence */
-        struct bed_rows *rows = run(prompts[i], "services.chat.pools.prompts.kv={\"blocks\": 190}", false);
+        struct bed_rows *rows = run(prompts[i], "services.chat.pools.prompts.kv={'blocks': 190}", false);
         CHECK_EQ_INT(rows->code, 0);
         CHECK_EQ_INT(finished(rows), 60);
     }
@@ -81,7 +79,7 @@ TEST(no_slots_are_reserved_for_output_elsewhere)
 
 TEST(pools_have_stages_of_their_own)
 {
-    const char *tokens = "services.chat.pools.tokens={\"role\": \"decode\", \"pipeline_parallel\": 2}";
+    const char *tokens = "services.chat.pools.tokens={'role': 'decode', 'pipeline_parallel': 2}";
     struct bed_rows *both = run("services.chat.pipeline_parallel=2", NULL, false);
     struct bed_rows *one = run(tokens, NULL, false);
     struct bed_rows *same = run(tokens, "services.chat.pools.prompts.pipeline_parallel=2", false);
@@ -118,8 +116,7 @@ TEST(reports_do_not_go_on_for_ever)
 {
     static const char *const sets[] = {"services.chat.pools.tokens.batching=keeps-nobody",
                                        "services.chat.information_delay=1ms", "services.chat.trace.count=3", NULL};
-    struct bed_rows *rows =
-        bed_run(pools, &(struct bed_options){.sets = sets, .policy = &keeps_nobody.policy, .quiet = true});
+    struct bed_rows *rows = bed_run(BED(.sets = sets, .policy = &keeps_nobody.policy, .quiet = true), "%s", pools);
     char told[2048];
     diag_format(&rows->diag.items[0], told, sizeof told);
     CHECK(rows->code != 0);
@@ -158,12 +155,11 @@ TEST(missed_limits_count_before_the_end)
 TEST(overload_is_not_hidden_by_the_end)
 {
     static const char site[] =
-        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"}, \"until\": \"10s\","
-        " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"slo\": {\"ttft\": \"1s\"},"
-        "   \"trace\": {\"format\": \"generate\", \"count\": 10000, \"arrival\": {\"process\": \"poisson\", \"rate\": \"60/s\"},"
-        "     \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 1500},"
-        "     \"output\": {\"distribution\": \"fixed\", \"tokens\": 30}}}}}";
-    struct bed_rows *rows = bed_run(site, &(struct bed_options){.check = true});
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'until': '10s',"
+        " 'services': {'chat': {'llm': 'llama-2-7b', 'slo': {'ttft': '1s'}, 'trace': {'format': 'generate',"
+        " 'count': 10000, 'arrival': {'process': 'poisson', 'rate': '60/s'}, 'prompt': {'distribution': 'fixed',"
+        " 'tokens': 1500}, 'output': {'distribution': 'fixed', 'tokens': 30}}}}}";
+    struct bed_rows *rows = bed_run(BED(.check = true), "%s", site);
     double decided = 0, attained = 0, unfinished = 0;
     for (size_t i = 0; i < rows->n_requests; i++) {
         const struct request_row *row = &rows->requests[i];

@@ -1,9 +1,5 @@
-#include "tests/support/harness.h"
-
-#include "sim/core/err.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
 #include "sim/core/tally.h"
+#include "tests/support/harness.h"
 
 enum { MAX_BUCKETS = 100 * 1024 + 1 };
 
@@ -147,8 +143,7 @@ static double draw_scaled(struct rng *rng, double value, unsigned n, int lowest)
 
 TEST(merging_is_the_union_in_any_order)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "merge", 0);
+    struct rng rng = test_rng(2, "merge", 0);
     for (int round = 0; round < 20; round++) {
         struct histogram all = fresh(), left = fresh(), right = fresh();
         for (int i = 0; i < 500; i++) {
@@ -190,8 +185,7 @@ static void check_series_both_ways(double first, double step, uint64_t n)
 /* Steps from far below the spacing of doubles around `first` to far above the width of its bucket. */
 TEST(series_are_their_single_values)
 {
-    struct rng rng;
-    rng_init(&rng, 3, 0, "series", 0);
+    struct rng rng = test_rng(3, "series", 0);
     for (int round = 0; round < 3000; round++) {
         uint64_t n = 1 + rng_below(&rng, 300);
         double first = draw_scaled(&rng, 1 + rng_uniform(&rng), 104, -42);
@@ -204,8 +198,7 @@ TEST(series_are_their_single_values)
 TEST(series_on_edges_are_their_single_values)
 {
     static const double nudges[] = {0, 0x1p-43, -0x1p-43, 0x1p-52, -0x1p-52};
-    struct rng rng;
-    rng_init(&rng, 4, 0, "series", 0);
+    struct rng rng = test_rng(4, "series", 0);
     for (int round = 0; round < 2000; round++) {
         double unit = draw_scaled(&rng, 1, 80, -52);
         double first = unit * (double)(1024 + rng_below(&rng, 2048));

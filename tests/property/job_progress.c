@@ -1,8 +1,6 @@
 /* A job's progress in closed form, against one that walks through every wait, stretch of work, stall and flush. */
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "sim/world/jobs/job_progress.h"
+#include "tests/support/harness.h"
 
 /* Time at work is whole ns, and so is work: speeds of 1 and 2. */
 struct walker {
@@ -74,8 +72,7 @@ static void begin(struct walker *walker, struct job_progress *progress, struct r
  * speed. Speeds change where work is whole. */
 TEST(closed_form_equals_the_walk)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "job_progress", 0);
+    struct rng rng = test_rng(1, "job_progress", 0);
     for (int run = 0; run < 300; run++) {
         struct walker walker = {.speed = 1, .work_ns = 800 + 2 * (sim_ns)rng_below(&rng, 200)};
         struct job_progress progress = {.work_ns = walker.work_ns, .speed = 1};
@@ -104,8 +101,7 @@ TEST(closed_form_equals_the_walk)
 /* All time is moved, waited, stalled or worked. */
 TEST(time_adds_up)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "job_progress", 0);
+    struct rng rng = test_rng(2, "job_progress", 0);
     struct walker walker = {.speed = 1, .work_ns = 5000};
     struct job_progress progress = {.work_ns = 5000, .speed = 1};
     begin(&walker, &progress, &rng);

@@ -1,9 +1,7 @@
 /* Measured kernels: points come back, between them the law's shape rules, elsewhere the law alone; random tables
  * against a search through all points; the tables of a whole model against its kernels one by one. */
-#include "tests/support/harness.h"
-
 #include "models/operators/operators.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 #include "tests/support/table_fixture.h"
 
 static const struct gpu_spec gpu = {
@@ -164,9 +162,8 @@ TEST(measured_points_come_back)
         struct kernel_point points[N_POINTS];
         struct kernel_set set;
         SCOPED(arena) arena = {0};
-        struct rng rng;
         size_t n;
-        rng_init(&rng, 31, 0, "points", kind);
+        struct rng rng = test_rng(31, "points", kind);
         MUST(make_table(&rng, &calls[kind], &set, &arena, points, &n));
         CHECK(n > 20 && n <= N_POINTS);
         for (size_t i = 0; i < n; i++) {
@@ -186,9 +183,8 @@ TEST(tables_do_what_a_search_through_all_points_does)
         struct kernel_point points[N_POINTS];
         struct kernel_set set;
         SCOPED(arena) arena = {0};
-        struct rng rng;
         size_t n;
-        rng_init(&rng, 32, 0, "naive", n_tried);
+        struct rng rng = test_rng(32, "naive", n_tried);
         MUST(make_table(&rng, start, &set, &arena, points, &n));
         for (int i = 0; i < 100; i++) {
             struct kernel_call call = *start;
@@ -243,9 +239,8 @@ TEST(elsewhere_the_law_is_alone)
         struct kernel_point points[N_POINTS];
         struct kernel_set set;
         SCOPED(arena) arena = {0};
-        struct rng rng;
         size_t n;
-        rng_init(&rng, 33, 0, "elsewhere", kind);
+        struct rng rng = test_rng(33, "elsewhere", kind);
         MUST(make_table(&rng, &calls[kind], &set, &arena, points, &n));
         for (int i = 0; i < 200; i++) {
             struct kernel_call call = calls[kind];
@@ -339,8 +334,7 @@ TEST(a_model_holds_what_was_measured)
 {
     struct kernel_set set;
     SCOPED(arena) arena = {0};
-    struct rng rng;
-    rng_init(&rng, 34, 0, "model", 0);
+    struct rng rng = test_rng(34, "model", 0);
     kernel_set_init(&set);
     const struct operators_parts parts = {
         .gpu = &gpu, .llm = &llm, .kernels = &set,

@@ -1,9 +1,7 @@
 /* What an iteration launches, counted over random shapes: operations and bytes are those of the closed forms, every
  * part of a split does its share of the whole, and calls depend on nothing but their drivers. */
-#include "tests/support/harness.h"
-
 #include "models/operators/layer.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { CASES = 3000 };
 
@@ -129,8 +127,7 @@ static double expansion(const struct llm_spec *llm)
  * Latent attention decodes over wider vectors, and expands those of earlier tokens again for each chunk of a prompt. */
 TEST(operations_are_those_of_the_closed_form)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "operations", 0);
+    struct rng rng = test_rng(1, "operations", 0);
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         const struct iteration_work work = random_work(&rng);
@@ -177,8 +174,7 @@ static double weight_bytes(const struct llm_spec *llm, const struct llm_split *s
 /* But for those that expand latent vectors, which prompts and decoding sequences read each for themselves. */
 TEST(weights_are_read_once)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "weights", 0);
+    struct rng rng = test_rng(2, "weights", 0);
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         const struct iteration_work work = random_work(&rng);
@@ -192,8 +188,7 @@ TEST(weights_are_read_once)
 /* Each token of context costs its keys and values, and each new token writes its own. */
 TEST(the_cache_is_read_and_written)
 {
-    struct rng rng;
-    rng_init(&rng, 3, 0, "cache", 0);
+    struct rng rng = test_rng(3, "cache", 0);
     for (int i = 0; i < CASES; i++) {
         struct llm_spec llm = random_llm(&rng);
         llm.sliding_window = 0;
@@ -213,9 +208,8 @@ TEST(the_cache_is_read_and_written)
 TEST(attention_may_write_the_cache)
 {
     struct llm_split split = whole;
-    struct rng rng;
     split.attention_writes_kv = true;
-    rng_init(&rng, 3, 0, "writing", 0);
+    struct rng rng = test_rng(3, "writing", 0);
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         const struct iteration_work work = random_work(&rng);
@@ -233,8 +227,7 @@ TEST(attention_may_write_the_cache)
  * by several, latent vectors by all, and the router runs on all of them unless each routes its own tokens. */
 TEST(parts_add_up)
 {
-    struct rng rng;
-    rng_init(&rng, 4, 0, "parts", 0);
+    struct rng rng = test_rng(4, "parts", 0);
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         const struct llm_split split = random_split(&rng, &llm);
@@ -255,8 +248,7 @@ TEST(parts_add_up)
 /* A pipeline's stages do all layers together; each runs them on all tokens. */
 TEST(stages_add_up)
 {
-    struct rng rng;
-    rng_init(&rng, 5, 0, "stages", 0);
+    struct rng rng = test_rng(5, "stages", 0);
     for (int i = 0; i < CASES; i++) {
         struct llm_spec llm = random_llm(&rng);
         const int64_t stages = up_to(&rng, 8);
@@ -302,8 +294,7 @@ TEST(latent_attention_by_hand)
 /* A reduce-scatter and an all-gather move what the all-reduce moved (and the head's rows are gathered once more). */
 TEST(sequence_parallelism_moves_as_much)
 {
-    struct rng rng;
-    rng_init(&rng, 6, 0, "sequence", 0);
+    struct rng rng = test_rng(6, "sequence", 0);
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         struct llm_split split = random_split(&rng, &llm);
@@ -375,8 +366,7 @@ static bool same_calls(const struct llm_spec *llm, const struct llm_split *split
 /* Of two random batches the second takes over from the first what a driver names; nothing else may count. */
 TEST(calls_depend_on_their_drivers_alone)
 {
-    struct rng rng;
-    rng_init(&rng, 7, 0, "drivers", 0);
+    struct rng rng = test_rng(7, "drivers", 0);
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         const struct llm_split split = random_split(&rng, &llm);
@@ -407,8 +397,7 @@ TEST(calls_depend_on_their_drivers_alone)
 /* The attention of one batch, taken over to another, is that of the other. */
 TEST(calls_move_to_other_batches)
 {
-    struct rng rng;
-    rng_init(&rng, 8, 0, "batches", 0);
+    struct rng rng = test_rng(8, "batches", 0);
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         const struct iteration_work one = random_work(&rng), other = random_work(&rng);

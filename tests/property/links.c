@@ -2,13 +2,10 @@
  * the textbook's filling, level by level, over all links and flows. Ends must agree to the nanosecond, bytes must be
  * conserved as integers, and every share must be max-min fair: at its own ceiling, or the largest on a link that is
  * full. */
-#include "tests/support/harness.h"
-
 #include "sim/core/engine.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
 #include "sim/world/links/link.h"
 #include "sim/world/rows/priority.h"
+#include "tests/support/harness.h"
 
 enum { MAX_LINKS = 10, MAX_FLOWS = 40, MAX_HOPS = 4, N_NETS = 400 };
 
@@ -60,8 +57,7 @@ static void draw_flow(struct rng *rng, const struct net_plan *net, sim_ns span_n
 
 static void draw_net(uint64_t index, struct net_plan *net)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "links", index);
+    struct rng rng = test_rng(1, "links", index);
     memset(net, 0, sizeof *net);
     net->n_links = 1 + (int)rng_below(&rng, MAX_LINKS);
     net->n_flows = 1 + (int)rng_below(&rng, MAX_FLOWS);

@@ -1,7 +1,6 @@
 /* Running jobs that move to other nodes: laws that hold whoever moves them, by a scheduler that moves them at random;
  * and fifo-migrate, by hand. */
 #include "policies/registry.h"
-#include "sim/core/rng.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -69,15 +68,14 @@ enum { JOBS = 60 };
 static const char *random_jobs(uint64_t round, int mean_gap_s)
 {
     static char text[JOBS * 80];
-    struct rng rng;
-    rng_init(&rng, 8, 0, "migration", round);
+    struct rng rng = test_rng(8, "migration", round);
     size_t length = 0;
     double submit_s = 0;
     for (int i = 0; i < JOBS; i++) {
         submit_s += rng_exponential(&rng, mean_gap_s);
-        length += (size_t)snprintf(
-            text + length, sizeof text - length, "%s{\"submit\": \"%.3fs\", \"duration\": \"%.3fs\", \"gpus\": %d}",
-            i > 0 ? ", " : "", submit_s, 1 + 120 * rng_uniform(&rng), 1 + (int)rng_below(&rng, 6));
+        length += (size_t)snprintf(text + length, sizeof text - length,
+                                   "%s{'submit': '%.3fs', 'duration': '%.3fs', 'gpus': %d}", i > 0 ? ", " : "",
+                                   submit_s, 1 + 120 * rng_uniform(&rng), 1 + (int)rng_below(&rng, 6));
     }
     return text;
 }
@@ -86,15 +84,11 @@ static const char *random_jobs(uint64_t round, int mean_gap_s)
 static struct bed_rows *run_jobs(int nodes, const char *trace, const char *more, const char *rest,
                                  const struct scheduler *scheduler)
 {
-    static char text[JOBS * 80 + 2048];
-    snprintf(
-        text, sizeof text,
-        "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 4}, \"jobs\": {%s, \"trace\": {\"format\": \"inline-jobs\","
-        " \"jobs\": [%s]}}%s}",
+    return bed_ok(
+        BED(.check = true, .policy = &scheduler->policy),
+        "{'cluster': {'nodes': %d, 'gpus_per_node': 4}, 'jobs': {%s, 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [%s]}}%s}",
         nodes, more, trace, rest);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true, .policy = &scheduler->policy});
-    CHECK_EQ_INT(rows->code, 0);
-    return rows;
 }
 
 static int moves_of(const struct bed_rows *rows, int64_t job)
@@ -114,9 +108,9 @@ static double sum_of(const struct bed_rows *rows, const char *name)
 
 /* --- Laws --- */
 
-#define RESTART "\"restart\": {\"start\": \"3s\", \"resume\": \"10s\", \"migrate\": \"%s\"}"
-#define SAVES "\"types\": {\"default\": {\"checkpoint\": {\"policy\": {\"policy\": \"periodic\", \"interval\": \"20s\"}, \"bytes\": \"10GB\"," \
-    " \"write\": \"2.5GB/s\", \"model\": \"synchronous\"}}}"
+#define RESTART "'restart': {'start': '3s', 'resume': '10s', 'migrate': '%s'}"
+#define SAVES "'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '20s'}, 'bytes': '10GB',"\
+    " 'write': '2.5GB/s', 'model': 'synchronous'}}}"
 
 /* Under a placer that never refuses what fits by count. */
 TEST(moves_that_cost_nothing_change_no_end)
@@ -125,8 +119,7 @@ TEST(moves_that_cost_nothing_change_no_end)
     double n_moves = 0;
     for (uint64_t round = 0; round < 20; round++) {
         char more[1024];
-        snprintf(more, sizeof more, "\"scheduler\": \"wanderer\", \"placement\": \"first-fit\", " SAVES ", " RESTART,
-                 "0s");
+        snprintf(more, sizeof more, "'scheduler': 'wanderer', 'placement': 'first-fit', " SAVES ", " RESTART, "0s");
         const char *trace = random_jobs(round, 6);
         struct bed_rows *a = run_jobs(6, trace, more, "", &stays), *b = run_jobs(6, trace, more, "", &wanders);
         MUST(a->n_jobs == JOBS && b->n_jobs == JOBS);
@@ -148,7 +141,7 @@ TEST(each_move_takes_its_time)
 {
     const struct scheduler stays = wanderer_of(stays_decide), wanders = wanderer_of(wanders_decide);
     char more[1024];
-    snprintf(more, sizeof more, "\"scheduler\": \"wanderer\", \"placement\": \"random\", " SAVES ", " RESTART, "4.5s");
+    snprintf(more, sizeof more, "'scheduler': 'wanderer', 'placement': 'random', " SAVES ", " RESTART, "4.5s");
     const char *trace = random_jobs(100, 6);
     struct bed_rows *a = run_jobs(100, trace, more, "", &stays), *b = run_jobs(100, trace, more, "", &wanders);
     double n_moves = 0, gpu_s = 0;
@@ -167,8 +160,8 @@ TEST(each_move_takes_its_time)
 }
 
 #define BREAKS                                                                                                         \
-    ", \"failures\": {\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"10min\"}, \"repair\": {\"mean\": \"30s\"},"    \
-    " \"restart\": {\"mean\": \"5s\"}}, \"software\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"2min\"}}}}, \"seed\": %d"
+    ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '10min'}, 'repair': {'mean': '30s'},"    \
+    " 'restart': {'mean': '5s'}}, 'software': {'scope': 'job', 'lifetime': {'mean': '2min'}}}}, 'seed': %d"
 
 /* At speed 1 all GPU time that jobs hold is work that counts, work that was lost, or one of the waits. */
 TEST(gpu_time_adds_up_by_cause)
@@ -178,8 +171,7 @@ TEST(gpu_time_adds_up_by_cause)
     const struct scheduler wanders = wanderer_of(wanders_decide);
     for (int round = 0; round < 10; round++) {
         char more[1024], rest[512];
-        snprintf(more, sizeof more, "\"scheduler\": \"wanderer\", \"placement\": \"first-fit\", " SAVES ", " RESTART,
-                 "2.5s");
+        snprintf(more, sizeof more, "'scheduler': 'wanderer', 'placement': 'first-fit', " SAVES ", " RESTART, "2.5s");
         snprintf(rest, sizeof rest, BREAKS, round);
         struct bed_rows *rows = run_jobs(6, random_jobs((uint64_t)round, 6), more, rest, &wanders);
         double sum = 0;
@@ -194,23 +186,23 @@ TEST(gpu_time_adds_up_by_cause)
 /* --- fifo-migrate --- */
 
 #define APART                                                                                                          \
-    "{\"submit\": \"0s\", \"duration\": \"10s\", \"gpus\": 3}, {\"submit\": \"0s\", \"duration\": \"100s\", \"gpus\": 2}"
+    "{'submit': '0s', 'duration': '10s', 'gpus': 3}, {'submit': '0s', 'duration': '100s', 'gpus': 2}"
 
 /* The second job is on both nodes, at half of its speed. At 10 s it can be on one: 5 s of its work are done. */
 TEST(jobs_move_together_when_there_is_room)
 {
     const struct scheduler unused = wanderer_of(stays_decide);
     struct bed_rows *rows = run_jobs(2, APART,
-                                     "\"scheduler\": \"fifo-migrate\", \"placement\": \"first-fit\","
-                                     " \"restart\": {\"migrate\": \"5s\"}, \"network_penalty\": {\"nodes\": 0.5}",
+                                     "'scheduler': 'fifo-migrate', 'placement': 'first-fit',"
+                                     " 'restart': {'migrate': '5s'}, 'network_penalty': {'nodes': 0.5}",
                                      "", &unused);
     MUST(bed_job(rows, 1) != NULL);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 10 + 5 + 95, 1e-9);
     CHECK_NEAR(bed_metric(rows, "job.migrations.sum"), 1, 0);
     CHECK_NEAR(bed_metric(rows, "job.migration_gpu_s.sum"), 2 * 5, 1e-9);
     rows = run_jobs(2, APART,
-                    "\"scheduler\": {\"policy\": \"fifo-migrate\", \"gain\": 1.1}, \"placement\": \"first-fit\","
-                    " \"network_penalty\": {\"nodes\": 0.5}",
+                    "'scheduler': {'policy': 'fifo-migrate', 'gain': 1.1}, 'placement': 'first-fit',"
+                    " 'network_penalty': {'nodes': 0.5}",
                     "", &unused);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 200, 1e-9);
 }
@@ -220,8 +212,8 @@ TEST(without_a_penalty_it_is_fifo_skip)
 {
     const struct scheduler unused = wanderer_of(stays_decide);
     const char *trace = random_jobs(7, 6);
-    struct bed_rows *a = run_jobs(6, trace, "\"scheduler\": \"fifo-skip\"", "", &unused);
-    struct bed_rows *b = run_jobs(6, trace, "\"scheduler\": \"fifo-migrate\"", "", &unused);
+    struct bed_rows *a = run_jobs(6, trace, "'scheduler': 'fifo-skip'", "", &unused);
+    struct bed_rows *b = run_jobs(6, trace, "'scheduler': 'fifo-migrate'", "", &unused);
     for (int64_t i = 0; i < JOBS; i++) CHECK_NEAR(bed_job(a, i)->end_s, bed_job(b, i)->end_s, 0);
     CHECK(isnan(bed_metric(b, "job.migrations.sum")));
 }
@@ -235,8 +227,8 @@ TEST(moves_pay_where_distance_costs)
         for (int i = 0; i < 2; i++) {
             char more[256];
             snprintf(more, sizeof more,
-                     "\"scheduler\": \"%s\", \"placement\": \"first-fit\", \"restart\": {\"migrate\": \"0s\"},"
-                     " \"network_penalty\": {\"nodes\": 0.5}",
+                     "'scheduler': '%s', 'placement': 'first-fit', 'restart': {'migrate': '0s'},"
+                     " 'network_penalty': {'nodes': 0.5}",
                      i == 0 ? "fifo-skip" : "fifo-migrate");
             struct bed_rows *rows = run_jobs(6, random_jobs(round, 7), more, "", &unused);
             jct_s[i] += bed_metric(rows, "job.jct_s.mean") / 20;

@@ -1,26 +1,18 @@
 /* Iterations that mix prompts with decoding: stall-free batching (Sarathi-Serve) must equal Vidur request by request,
  * and on random loads with scarce blocks neither single steps nor the queue may change a bit, whatever the batcher. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include "sim/core/rng.h"
-#include "tests/support/bed.h"
-
-#include <stdarg.h>
-
 static const char scenario[] =
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"},"
-    " \"services\": {\"peer\": {\"llm\": \"llama-2-7b\", \"kv\": {\"blocks\": 7424}, \"batching\": \"sarathi\","
-    " \"cost\": {\"kind\": \"affine\","
-    " \"prefill\": {\"fixed\": \"5ms\", \"per_token\": \"50us\", \"per_sequence\": \"20us\", \"per_pair\": \"2ns\"},"
-    " \"decode\": {\"fixed\": \"5ms\", \"per_token\": \"50us\", \"per_sequence\": \"20us\", \"per_context_token\": \"100ns\"}},"
-    " \"trace\": {\"format\": \"csv\", \"path\": \"%s\", \"columns\": {\"arrival\": \"arrived_at\","
-    " \"prompt\": \"num_prefill_tokens\", \"output\": \"num_decode_tokens\"}}}}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'peer': {'llm': 'llama-2-7b',"
+    " 'kv': {'blocks': 7424}, 'batching': 'sarathi', 'cost': {'kind': 'affine', 'prefill': {'fixed': '5ms',"
+    " 'per_token': '50us', 'per_sequence': '20us', 'per_pair': '2ns'}, 'decode': {'fixed': '5ms', 'per_token': '50us',"
+    " 'per_sequence': '20us', 'per_context_token': '100ns'}}, 'trace': {'format': 'csv', 'path': '%s',"
+    " 'columns': {'arrival': 'arrived_at', 'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}}}}}";
 
 static struct bed_rows *run(const char *path, struct bed_options options)
 {
-    char text[2048];
-    snprintf(text, sizeof text, scenario, path);
-    return bed_run(text, &options);
+    return bed_run(&options, scenario, path);
 }
 
 TEST(equals_vidur_sarathi)
@@ -137,9 +129,8 @@ TEST(every_mode_gives_the_same_bytes)
     for (uint64_t seed = 0; seed < 100; seed++) {
         char path[512];
         int batcher = (int)(seed % N_BATCHERS);
-        struct rng rng;
         struct sets sets;
-        rng_init(&rng, seed, 0, "mixed batches", 0);
+        struct rng rng = test_rng(seed, "mixed batches", 0);
         snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
         double last_s = write_trace(path, &rng), until_s = last_s * rng_uniform(&rng) + 0.001;
         make_sets(&sets, batcher, &rng);
@@ -156,8 +147,7 @@ TEST(halves_of_sarathi)
     static const char *const whole[] = {"services.peer.batching.chunked=false", NULL};
     static const char *const turns[] = {"services.peer.batching.hybrid=false", NULL};
     char path[512];
-    struct rng rng;
-    rng_init(&rng, 1, 0, "mixed batches", 0);
+    struct rng rng = test_rng(1, "mixed batches", 0);
     snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
     (void)write_trace(path, &rng);
     struct bed_rows *uncut = run(path, (struct bed_options){.sets = whole, .check = true});

@@ -1,24 +1,18 @@
 /* Offloaded iterations on shared links: closed forms of two that meet on one link, bytes that add up in random sites,
  * and stepping that changes nothing. */
-#include "sim/core/rng.h"
-#include "sim/core/text.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
 /* A site of `node` with services that are texts of the form of SERVICE; quotes are single. */
 static struct bed_rows *run(const char *node, const char *services, const struct bed_options *options)
 {
-    SCOPED(text) json = {0};
-    text_printf(&json, "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a10'%s}, 'services': {%s}}", node,
-                services);
-    bed_double_quotes(json.chars);
-    struct bed_rows *rows = bed_run(json.chars, options);
-    return rows;
+    return bed_run(options, "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a10'%s}, 'services': {%s}}", node,
+                   services);
 }
 
 #define HOST "'host': {'device': 'host-dram-pcie4', 'capacity': '4TB'}"
 #define SERVICE(name, replicas, kv, trace)                                                                             \
-    "'" name "': {'llm': 'opt-6.7b', 'cost': {'kind': 'operators', 'engine': 'none'}, 'routing': 'round-robin', "       \
+    "'" name "': {'llm': 'opt-6.7b', 'cost': {'kind': 'operators', 'engine': 'none'}, 'routing': 'round-robin', "      \
     "'replicas': " replicas ", 'kv': {" kv "}, 'batching': {'policy': 'vllm-v0', 'max_batched_tokens': 100000}, "      \
     "'trace': {'format': 'generate', " trace "}}"
 #define PROMPTS(count, rate, prompt, output)                                                                           \
@@ -90,7 +84,7 @@ TEST(a_small_demand_is_met)
 TEST(drives_of_the_node_are_shared)
 {
 #define FROM_DISK                                                                                                      \
-    "'tiers': {" HOST ", 'scratch': {'device': 'samsung-980-pro', 'capacity': '2TB'}}, 'offload': {'policy': "           \
+    "'tiers': {" HOST ", 'scratch': {'device': 'samsung-980-pro', 'capacity': '2TB'}}, 'offload': {'policy': "         \
     "'flexgen', 'schedule': 'published', 'gpu_batch': 8, 'weights_gpu': 0, 'weights_host': 0}"
 #define SCRATCH ", 'storage': {'scratch': {'device': 'samsung-980-pro'}}"
     const char *const one = SERVICE("s", "1", FROM_DISK, PROMPTS("1", "1000000000/s", "64", "8"));
@@ -150,9 +144,8 @@ static void make_site(uint64_t number, struct site *site)
     static const char *const hosts[] = {"", ", 'host': {'device': 'host-dram-pcie4'}", ", 'host': {'device': 'host-dram-pcie3'}"};
     static const char *const storages[] = {"", ", 'storage': {'scratch': {'device': 'samsung-980-pro', 'ceiling': '2GB/s'}}",
                                            ", 'storage': {'drives': {'device': 'instcsd', 'count': 2}}"};
-    struct rng rng;
     SCOPED(text) services = {0};
-    rng_init(&rng, 7, 0, "site", number);
+    struct rng rng = test_rng(7, "site", number);
     site->switched = (int)rng_below(&rng, 2);
     site->tensor_parallel = 1 + (int)rng_below(&rng, 2);
     snprintf(site->node, sizeof site->node, "%s%s%s", site->switched ? SWITCH("9GB/s") : "", pick(&rng, hosts, 3),

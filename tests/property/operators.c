@@ -1,14 +1,12 @@
 /* The cost of an iteration kernel by kernel: its tables against the kernels themselves, its runs against single
  * iterations, and the share of it that lies outside the fitted range. */
-#include "tests/support/harness.h"
-
 #include "models/operators/operators.h"
 #include "sim/catalog/catalog.h"
-#include "sim/core/rng.h"
 #include "sim/world/replica/run_clock.h"
 #include "tests/support/bed.h"
 #include "tests/support/calibration_fixture.h"
 #include "tests/support/cost_fixture.h"
+#include "tests/support/harness.h"
 
 static const struct subject {
     const char *gpu, *llm;
@@ -205,9 +203,7 @@ TEST(runs_add_up_to_their_closed_form)
 TEST(a_run_ends_where_the_gpu_overtakes_the_host)
 {
     SCOPED(cost_fixture) fixture = {0};
-    char path[256];
-    snprintf(path, sizeof path, "%s/slow.json", test_tmpdir());
-    bed_write(path, "{\"summary\": \"slow\", \"launch\": [{\"gpu\": \"a40\", \"layer\": \"1.5ms\"}]}");
+    const char *path = test_file("slow.json", "{'summary': 'slow', 'launch': [{'gpu': 'a40', 'layer': '1.5ms'}]}");
     MUST(make(&fixture, &subjects[3], 1e9, path) == 0);
     struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 100};
     struct iteration_cost cost = cost_after(&fixture, &work, 0);
@@ -249,8 +245,7 @@ TEST(inside_nothing_is_extrapolated_and_without_a_range_all)
     MUST(make(&fitted, &subjects[2], 1e12, "none") == 0);
     MUST(make(&unfitted, &subjects[2], 0.0, "none") == 0);
     for (uint64_t n = 0; n < 2000; n++) {
-        struct rng rng;
-        rng_init(&rng, 14, 0, "domain", n);
+        struct rng rng = test_rng(14, "domain", n);
         const struct iteration_work work = random_work(&rng);
         CHECK(cost_after(&fitted, &work, 0).extrapolated_frac == 0.0);
         CHECK_NEAR(cost_after(&unfitted, &work, 0).extrapolated_frac, 1.0, 1e-12);
@@ -266,8 +261,7 @@ TEST(the_share_is_that_of_the_kernels_outside)
     int partly = 0;
     MUST(make(&fixture, &subjects[0], 5000, "none") == 0);
     for (uint64_t n = 0; n < 5000; n++) {
-        struct rng rng;
-        rng_init(&rng, 15, 0, "share", n);
+        struct rng rng = test_rng(15, "share", n);
         const struct iteration_work work = random_work(&rng);
         const struct operators_time time = direct(&fixture, &work);
         const double share = cost_after(&fixture, &work, 0).extrapolated_frac;
@@ -307,8 +301,7 @@ TEST(a_cost_allocates_nothing)
     SCOPED(cost_fixture) fixture;
     MUST(make(&fixture, &subjects[5], 1e9, "none") == 0);
     for (uint64_t n = 0; n < 500; n++) {
-        struct rng rng;
-        rng_init(&rng, 16, 0, "memory", n);
+        struct rng rng = test_rng(16, "memory", n);
         const struct iteration_work work = random_work(&rng);
         const struct iteration_cost before = cost_after(&fixture, &work, 0);
         mem_fail_after(0);
@@ -329,15 +322,14 @@ TEST(single_steps_change_nothing)
         snprintf(path, sizeof path, "%s/%g.json", test_tmpdir(), ends[i]);
         calibration_fixture_write_all(path, "a100-80-sxm", ends[i]);
         snprintf(scenario, sizeof scenario,
-                 "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 3,"
-                 " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"kv\": {\"blocks\": 500},"
-                 " \"cost\": {\"kind\": \"operators\", \"calibration\": \"%s\"}, \"trace\": {\"format\": \"generate\","
-                 " \"count\": 300, \"arrival\": {\"process\": \"poisson\", \"rate\": \"20/s\"},"
-                 " \"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 900},"
-                 " \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}}}}",
+                 "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'seed': 3,"
+                 " 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 2, 'kv': {'blocks': 500},"
+                 " 'cost': {'kind': 'operators', 'calibration': '%s'}, 'trace': {'format': 'generate', 'count': 300,"
+                 " 'arrival': {'process': 'poisson', 'rate': '20/s'}, 'prompt': {'distribution': 'uniform', 'min': 1,"
+                 " 'max': 900}, 'output': {'distribution': 'uniform', 'min': 1, 'max': 300}}}}}",
                  path);
-        struct bed_rows *macro = bed_run(scenario, &(struct bed_options){.check = true});
-        struct bed_rows *single = bed_run(scenario, &(struct bed_options){.single_step = true});
+        struct bed_rows *macro = bed_run(BED(.check = true), "%s", scenario);
+        struct bed_rows *single = bed_run(BED(.single_step = true), "%s", scenario);
         const double share = bed_metric(macro, "model.extrapolated_frac");
         CHECK_EQ_INT(macro->code, 0);
         CHECK(bed_equal(macro, single));

@@ -1,7 +1,6 @@
 /* Sequences that a batcher pauses keep what they have, get no tokens until they go on, and rows say when. */
-#include "tests/support/harness.h"
-
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 static const char scenario[] =
     "{'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'llama-2-7b', 'replicas': 2, 'cost': 'roofline',"
@@ -39,11 +38,8 @@ static const struct batcher turns = {
 
 static struct bed_rows *run(int stages, struct bed_options options)
 {
-    static char text[1024];
-    snprintf(text, sizeof text, scenario, stages);
-    bed_double_quotes(text);
     options.policy = &turns.policy;
-    return bed_run(text, &options);
+    return bed_run(&options, scenario, stages);
 }
 
 TEST(stepping_and_queues_change_nothing)

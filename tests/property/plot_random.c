@@ -1,9 +1,7 @@
 /* Charts of random numbers, good and bad: the drawing is XML, says no NAN, and every coordinate lies on the paper. */
-#include "tests/support/harness.h"
-
 #include "analysis/plot/draw.h"
 #include "analysis/plot/plot.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 #include <ctype.h>
 
@@ -232,8 +230,7 @@ static void draw_random(uint64_t index)
     struct plot_series series[MOST_SERIES];
     struct plot_line lines[MOST_LINES];
     const char *categories[MOST_CATEGORIES];
-    struct rng rng;
-    rng_init(&rng, 3, 0, "plot-random", index);
+    struct rng rng = test_rng(3, "plot-random", index);
     const size_t n_categories = rng_below(&rng, 3) == 0 ? 0 : rng_below(&rng, MOST_CATEGORIES);
     fill(&sample, &rng, n_categories);
     for (size_t i = 0; i < MOST_SERIES; i++) series[i] = random_series(&rng, &sample);
@@ -289,8 +286,7 @@ TEST(thinning_keeps_extremes)
     SCOPED(text) svg = {0};
     struct pen pen;
     struct thinner thinner;
-    struct rng rng;
-    rng_init(&rng, 5, 0, "thinning", 0);
+    struct rng rng = test_rng(5, "thinning", 0);
     pen_init(&pen, &svg, &all);
     thinner_init(&thinner, &pen);
     for (int i = 0; i < COLUMNS; i++) low[i] = drawn_low[i] = 2000.0, high[i] = drawn_high[i] = -1.0;

@@ -6,16 +6,14 @@
 /* Two racks of two servers, of which jobs of 16 GPUs fill one: 2 (670 W + 1.67 x 8 x 380 W) = 11494 W there, and 2774.9
  * W bare. */
 static const char scenario[] =
-    "{\"warmup\": \"%ds\", \"until\": \"1000s\", \"cluster\": {\"nodes\": 4, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
-    " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
-    " \"power\": {\"budget\": \"10kW\", \"level\": \"rack\", \"servers_per_rack\": 2, \"capping\": \"none\","
-    "  \"breaker\": {\"overload\": 1.2, \"after\": \"%ds\", \"outage\": \"%ds\"}}}, %s"
-    " \"jobs\": {\"scheduler\": \"fifo-skip\", \"placement\": \"first-fit\","
-    "  \"types\": {\"default\": {\"power\": {\"mean\": \"380W\"}}},"
-    "  \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [%s]}}}";
+    "{'warmup': '%ds', 'until': '1000s', 'cluster': {'nodes': 4, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm',"
+    " 'server_power': {'idle': '670W', 'per_gpu_watt': 0.67}, 'power': {'budget': '10kW', 'level': 'rack',"
+    " 'servers_per_rack': 2, 'capping': 'none', 'breaker': {'overload': 1.2, 'after': '%ds', 'outage': '%ds'}}},"
+    " %s 'jobs': {'scheduler': 'fifo-skip', 'placement': 'first-fit', 'types': {'default': {'power': {'mean':"
+    " '380W'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}";
 static const double busy_w = 11493.6, bare_w = 2774.864;
 
-#define JOB(submit, duration) "{\"submit\": \"" submit "\", \"duration\": \"" duration "\", \"gpus\": 16}"
+#define JOB(submit, duration) "{'submit': '" submit "', 'duration': '" duration "', 'gpus': 16}"
 
 struct setting {
     int warmup_s, after_s, outage_s;
@@ -24,10 +22,8 @@ struct setting {
 
 static struct bed_rows *run(const struct setting *setting, bool steps)
 {
-    char text[2048];
-    snprintf(text, sizeof text, scenario, setting->warmup_s, setting->after_s, setting->outage_s, setting->more,
-             setting->jobs);
-    return bed_run(text, &(struct bed_options){.check = true, .queue = steps ? QUEUE_HEAP : QUEUE_CALENDAR});
+    return bed_run(BED(.check = true, .queue = steps ? QUEUE_HEAP : QUEUE_CALENDAR), scenario, setting->warmup_s,
+                   setting->after_s, setting->outage_s, setting->more, setting->jobs);
 }
 
 /* At 1.14936 times its rating it takes after (1.2^2 - 1) / (1.14944^2 - 1) seconds, and is looked at every 2 s. */
@@ -86,7 +82,7 @@ TEST(a_dark_domain_draws_nothing)
 TEST(jobs_wait_for_the_reset)
 {
     const struct setting setting = {0, 50, 200, "", JOB("0s", "60s") ", " JOB("60s", "60s") ", "
-                                    "{\"submit\": \"72s\", \"duration\": \"5s\", \"gpus\": 32}"};
+                                    "{'submit': '72s', 'duration': '5s', 'gpus': 32}"};
     struct bed_rows *rows = run(&setting, false);
     CHECK_EQ_INT(rows->code, 0);
     if (CHECK_EQ_INT(rows->n_jobs, 3)) CHECK_NEAR(bed_job(rows, 2)->start_s, trip_s(50) + 200.0, 1e-9);
@@ -98,8 +94,7 @@ TEST(failures_and_outages_go_together)
 {
     const struct setting setting = {
         0, 10, 50,
-        "\"failures\": {\"causes\": {\"node\": {\"scope\": \"node\","
-        " \"lifetime\": {\"mean\": \"300s\"}, \"repair\": {\"mean\": \"20s\"}}}},",
+        "'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '300s'}, 'repair': {'mean': '20s'}}}},",
         JOB("0s", "50s") ", " JOB("1s", "50s") ", " JOB("2s", "50s") ", " JOB("3s", "50s") ", " JOB("300s", "50s")};
     struct bed_rows *rows = run(&setting, false), *heap = run(&setting, true);
     const double dark_s = bed_metric(rows, "power.dark_s"),
@@ -118,16 +113,14 @@ TEST(failures_and_outages_go_together)
 TEST(services_lose_replicas)
 {
     static const char text[] =
-        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
-        " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
-        " \"power\": {\"budget\": \"3500W\", \"level\": \"server\", \"capping\": \"none\","
-        "  \"breaker\": {\"overload\": 1.2, \"after\": \"50s\", \"outage\": \"60s\"}}},"
-        " \"services\": {\"chat\": {\"llm\": \"llama-2-70b\", \"tensor_parallel\": 8, \"replicas\": 2,"
-        "  \"trace\": {\"format\": \"generate\", \"count\": 600, \"arrival\": {\"process\": \"poisson\", \"rate\": \"2/s\"},"
-        "   \"prompt\": {\"distribution\": \"uniform\", \"min\": 100, \"max\": 3000},"
-        "   \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}}}}";
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-    struct bed_rows *steps = bed_run(text, &(struct bed_options){.check = true, .single_step = true});
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '670W',"
+        " 'per_gpu_watt': 0.67}, 'power': {'budget': '3500W', 'level': 'server', 'capping': 'none',"
+        " 'breaker': {'overload': 1.2, 'after': '50s', 'outage': '60s'}}}, 'services': {'chat': {'llm': 'llama-2-70b',"
+        " 'tensor_parallel': 8, 'replicas': 2, 'trace': {'format': 'generate', 'count': 600,"
+        " 'arrival': {'process': 'poisson', 'rate': '2/s'}, 'prompt': {'distribution': 'uniform', 'min': 100,"
+        " 'max': 3000}, 'output': {'distribution': 'uniform', 'min': 1, 'max': 300}}}}}";
+    struct bed_rows *rows = bed_run(BED(.check = true), "%s", text);
+    struct bed_rows *steps = bed_run(BED(.check = true, .single_step = true), "%s", text);
     const double gpus_j = bed_metric(rows, "energy.j") + bed_metric(rows, "energy.idle_j");
     const double dark_s = bed_metric(rows, "power.dark_s");
     CHECK_EQ_INT(rows->code, 0);
@@ -142,18 +135,16 @@ TEST(services_lose_replicas)
 TEST(services_go_dark_when_their_last_request_has_left)
 {
     struct bed_rows *rows = bed_run(
-        "{\"until\": \"730s\", \"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
-        " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
-        " \"power\": {\"budget\": \"7kW\", \"level\": \"site\", \"capping\": \"none\","
-        "  \"breaker\": {\"overload\": 1.2, \"after\": \"20s\", \"outage\": \"600s\"}}},"
-        " \"services\": {\"chat\": {\"llm\": \"llama-2-70b\", \"tensor_parallel\": 8, \"replicas\": 1,"
-        "  \"trace\": {\"format\": \"generate\", \"count\": 1, \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"},"
-        "   \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 10},"
-        "   \"output\": {\"distribution\": \"fixed\", \"tokens\": 2}}}},"
-        " \"jobs\": {\"placement\": \"first-fit\", \"types\": {\"default\": {\"power\": {\"mean\": \"400W\"}}},"
-        "  \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"100s\", \"duration\": \"60s\", \"gpus\": 8},"
-        "   {\"submit\": \"300s\", \"duration\": \"500s\", \"gpus\": 1}]}}}",
-        &(struct bed_options){.check = true});
+        BED(.check = true),
+        "{'until': '730s', 'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm',"
+        " 'server_power': {'idle': '670W', 'per_gpu_watt': 0.67}, 'power': {'budget': '7kW', 'level': 'site',"
+        " 'capping': 'none', 'breaker': {'overload': 1.2, 'after': '20s', 'outage': '600s'}}},"
+        " 'services': {'chat': {'llm': 'llama-2-70b', 'tensor_parallel': 8, 'replicas': 1,"
+        " 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'},"
+        " 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output': {'distribution': 'fixed', 'tokens': 2}}}},"
+        " 'jobs': {'placement': 'first-fit', 'types': {'default': {'power': {'mean': '400W'}}},"
+        " 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '100s', 'duration': '60s', 'gpus': 8},"
+        " {'submit': '300s', 'duration': '500s', 'gpus': 1}]}}}");
     const double dark_s = 730.0 - 140.0;
     const double gpus_j = bed_metric(rows, "energy.j") + bed_metric(rows, "energy.jobs_j") +
                           bed_metric(rows, "energy.idle_j");
@@ -169,20 +160,18 @@ TEST(services_go_dark_when_their_last_request_has_left)
 TEST(outages_spares_scaling_and_stages_go_together)
 {
     static const char text[] =
-        "{\"seed\": 2, \"cluster\": {\"nodes\": 5, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\","
-        " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
-        " \"power\": {\"budget\": \"1600W\", \"level\": \"server\", \"capping\": \"none\","
-        "  \"breaker\": {\"overload\": 1.2, \"after\": \"20s\", \"outage\": \"30s\"}}},"
-        " \"failures\": {\"spare_nodes\": 1, \"spare_delay\": \"2s\", \"causes\": {\"node\": {\"scope\": \"node\","
-        "  \"lifetime\": {\"mean\": \"200s\"}, \"repair\": {\"mean\": \"20s\"}}}},"
-        " \"services\": {\"chat\": {\"llm\": \"llama-2-70b\", \"tensor_parallel\": 2, \"pipeline_parallel\": 2,"
-        "  \"scaling\": {\"policy\": {\"policy\": \"target-outstanding\", \"target\": 8, \"down_window\": \"0s\"},"
-        "   \"min\": 0, \"max\": 4, \"interval\": \"5s\", \"start_delay\": \"3s\"},"
-        "  \"trace\": {\"format\": \"generate\", \"count\": 150, \"arrival\": {\"process\": \"poisson\", \"rate\": \"2/s\"},"
-        "   \"prompt\": {\"distribution\": \"uniform\", \"min\": 100, \"max\": 3000},"
-        "   \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}}}}";
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-    struct bed_rows *steps = bed_run(text, &(struct bed_options){.check = true, .single_step = true, .queue = QUEUE_HEAP});
+        "{'seed': 2, 'cluster': {'nodes': 5, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm',"
+        " 'server_power': {'idle': '670W', 'per_gpu_watt': 0.67}, 'power': {'budget': '1600W', 'level': 'server',"
+        " 'capping': 'none', 'breaker': {'overload': 1.2, 'after': '20s', 'outage': '30s'}}},"
+        " 'failures': {'spare_nodes': 1, 'spare_delay': '2s', 'causes': {'node': {'scope': 'node',"
+        " 'lifetime': {'mean': '200s'}, 'repair': {'mean': '20s'}}}}, 'services': {'chat': {'llm': 'llama-2-70b',"
+        " 'tensor_parallel': 2, 'pipeline_parallel': 2, 'scaling': {'policy': {'policy': 'target-outstanding',"
+        " 'target': 8, 'down_window': '0s'}, 'min': 0, 'max': 4, 'interval': '5s', 'start_delay': '3s'},"
+        " 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate': '2/s'},"
+        " 'prompt': {'distribution': 'uniform', 'min': 100, 'max': 3000}, 'output': {'distribution': 'uniform',"
+        " 'min': 1, 'max': 300}}}}}";
+    struct bed_rows *rows = bed_run(BED(.check = true), "%s", text);
+    struct bed_rows *steps = bed_run(BED(.check = true, .single_step = true, .queue = QUEUE_HEAP), "%s", text);
     const double gpus_j = bed_metric(rows, "energy.j") + bed_metric(rows, "energy.idle_j");
     const double dark_s = bed_metric(rows, "power.dark_s");
     CHECK_EQ_INT(rows->code, 0);

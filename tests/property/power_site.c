@@ -1,45 +1,42 @@
 /* The power of a site: energy is the integral of power, readings are what they say, commands take effect when they
  * should, and nothing depends on how a run is stepped through. */
-#include "tests/support/harness.h"
-
 #include "sim/world/power/power_config.h"
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 static const char scenario[] =
-    "{\"cluster\": {\"nodes\": 4, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
-    " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
-    " \"power\": {\"budget\": \"%s\", \"level\": \"%s\", \"servers_per_rack\": 2, \"telemetry\": {%s},"
-    " \"commands\": {\"out_of_band\": \"4s\", \"brake\": \"500ms\"}, \"capping\": %s}},"
-    " \"services\": {\"low\": {\"llm\": \"llama-2-70b\", \"priority\": \"low\", %s},"
-    "  \"high\": {\"llm\": \"llama-2-70b\", %s}}}";
+    "{'cluster': {'nodes': 4, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '670W',"
+    " 'per_gpu_watt': 0.67}, 'power': {'budget': '%s', 'level': '%s', 'servers_per_rack': 2, 'telemetry': {%s},"
+    " 'commands': {'out_of_band': '4s', 'brake': '500ms'}, 'capping': %s}}, 'services': {'low': {'llm': 'llama-2-70b',"
+    " 'priority': 'low', %s}, 'high': {'llm': 'llama-2-70b', %s}}}";
 
-#define LOW "\"tensor_parallel\": 8, \"replicas\": 2, "
-#define HIGH "\"tensor_parallel\": 4, \"replicas\": 3, "
-#define SCALING "\"scaling\": {\"policy\": \"target-outstanding\", \"min\": 0, \"max\": 4, \"interval\": \"2s\", \"start_delay\": \"3s\"}, "
+#define LOW "'tensor_parallel': 8, 'replicas': 2, "
+#define HIGH "'tensor_parallel': 4, 'replicas': 3, "
+#define SCALING "'scaling': {'policy': 'target-outstanding', 'min': 0, 'max': 4, 'interval': '2s', 'start_delay': '3s'}, "
 #define TRACE(rate, process)                                                                                           \
-    "\"trace\": {\"format\": \"generate\", \"count\": 120, \"arrival\": {\"process\": \"" process "\", \"rate\": \"" rate "\"},"  \
-    " \"prompt\": {\"distribution\": \"uniform\", \"min\": 100, \"max\": 3000},"                                         \
-    " \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}"
+    "'trace': {'format': 'generate', 'count': 120, 'arrival': {'process': '" process "', 'rate': '" rate "'},"         \
+    " 'prompt': {'distribution': 'uniform', 'min': 100, 'max': 3000},"                                                 \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 300}}"
 
 struct setting {
     const char *budget, *level, *telemetry, *capping, *low, *high;
 };
 
 static const struct setting settings[] = {
-    {"19kW", "row", "", "\"none\"", LOW TRACE("1/s", "poisson"), HIGH TRACE("2/s", "poisson")},
-    {"15kW", "row", "\"period\": \"500ms\"", "\"polca\"", LOW TRACE("1/s", "poisson"), HIGH TRACE("2/s", "poisson")},
-    {"4kW", "server", "\"period\": \"300ms\", \"window\": \"100ms\", \"delay\": \"70ms\"", "\"polca\"",
-     LOW TRACE("2/s", "poisson"), HIGH "\"batching\": \"sarathi\", " TRACE("2/s", "poisson")},
-    {"9kW", "rack", "\"period\": \"100ms\", \"window\": \"1s\", \"delay\": \"250ms\"",
-     "{\"policy\": \"single-threshold\", \"on\": \"all\"}", LOW TRACE("2/s", "gamma"),
-     HIGH "\"batching\": \"vllm-v1\", " TRACE("1/s", "poisson")},
-    {"12kW", "site", "\"period\": \"1s\"", "{\"policy\": \"static-cap\", \"cap\": \"200W\"}",
+    {"19kW", "row", "", "'none'", LOW TRACE("1/s", "poisson"), HIGH TRACE("2/s", "poisson")},
+    {"15kW", "row", "'period': '500ms'", "'polca'", LOW TRACE("1/s", "poisson"), HIGH TRACE("2/s", "poisson")},
+    {"4kW", "server", "'period': '300ms', 'window': '100ms', 'delay': '70ms'", "'polca'", LOW TRACE("2/s", "poisson"),
+     HIGH "'batching': 'sarathi', " TRACE("2/s", "poisson")},
+    {"9kW", "rack", "'period': '100ms', 'window': '1s', 'delay': '250ms'",
+     "{'policy': 'single-threshold', 'on': 'all'}", LOW TRACE("2/s", "gamma"),
+     HIGH "'batching': 'vllm-v1', " TRACE("1/s", "poisson")},
+    {"12kW", "site", "'period': '1s'", "{'policy': 'static-cap', 'cap': '200W'}", LOW TRACE("2/s", "poisson"),
+     HIGH TRACE("1/s", "poisson")},
+    {"12kW", "site", "'period': '1s'", "{'policy': 'static-lock', 'clock': '600MHz', 'on': 'low'}",
      LOW TRACE("2/s", "poisson"), HIGH TRACE("1/s", "poisson")},
-    {"12kW", "site", "\"period\": \"1s\"", "{\"policy\": \"static-lock\", \"clock\": \"600MHz\", \"on\": \"low\"}",
-     LOW TRACE("2/s", "poisson"), HIGH TRACE("1/s", "poisson")},
-    {"12kW", "row", "\"period\": \"1s\"", "\"brake\"", LOW TRACE("1/s", "poisson"),
-     "\"tensor_parallel\": 2, \"pipeline_parallel\": 2, \"replicas\": 3, " TRACE("1/s", "poisson")},
-    {"4kW", "server", "\"period\": \"700ms\"", "\"polca\"", LOW SCALING TRACE("2/s", "poisson"),
+    {"12kW", "row", "'period': '1s'", "'brake'", LOW TRACE("1/s", "poisson"),
+     "'tensor_parallel': 2, 'pipeline_parallel': 2, 'replicas': 3, " TRACE("1/s", "poisson")},
+    {"4kW", "server", "'period': '700ms'", "'polca'", LOW SCALING TRACE("2/s", "poisson"),
      HIGH SCALING TRACE("2/s", "gamma")},
 };
 enum { LOW_PROMPT = 400, HIGH_PROMPT = 500 };
@@ -47,10 +44,8 @@ enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
 static struct bed_rows *run(const struct setting *setting, const struct bed_options *options)
 {
-    char text[4096];
-    snprintf(text, sizeof text, scenario, setting->budget, setting->level, setting->telemetry, setting->capping,
-             setting->low, setting->high);
-    return bed_run(text, options);
+    return bed_run(options, scenario, setting->budget, setting->level, setting->telemetry, setting->capping,
+                   setting->low, setting->high);
 }
 
 /* The integral is checked after every event of a run that visits every boundary (INV-11). */
@@ -127,11 +122,11 @@ TEST(readings_tile_the_run_and_come_late)
 {
     for (int delay = 0; delay <= 1100; delay += 550) {
         char telemetry[96];
-        snprintf(telemetry, sizeof telemetry, "\"period\": \"250ms\", \"delay\": \"%dms\"", delay);
+        snprintf(telemetry, sizeof telemetry, "'period': '250ms', 'delay': '%dms'", delay);
         struct setting setting = settings[0];
         struct probe probe = {.period_ns = 250000000, .delay_ns = (sim_ns)delay * 1000000};
         setting.telemetry = telemetry;
-        setting.capping = "\"probe\"";
+        setting.capping = "'probe'";
         probe_of = &probe;
         struct bed_rows *rows = run(&setting, &(struct bed_options){.policy = &prober.policy, .no_detail = true});
         CHECK_EQ_INT(rows->code, 0);
@@ -159,16 +154,16 @@ static int locks_at_once(void *state, const struct power_view *view, struct powe
 TEST(a_lock_holds_from_the_next_boundary_on)
 {
     static const char known[] =
-        "\"tensor_parallel\": 4, \"clock_share\": {\"prefill\": 1, \"decode\": 0.5}, \"replicas\": 1,"
-        "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"1s\"}, \"decode\": {\"fixed\": \"50ms\"}},"
-        "\"trace\": {\"format\": \"generate\", \"count\": 3, \"arrival\": {\"process\": \"fixed\", \"rate\": \"%s\"},"
-        " \"prompt\": {\"distribution\": \"fixed\", \"tokens\": %d}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 101}}";
+        "'tensor_parallel': 4, 'clock_share': {'prefill': 1, 'decode': 0.5}, 'replicas': 1,"
+        "'cost': {'kind': 'affine', 'prefill': {'fixed': '1s'}, 'decode': {'fixed': '50ms'}},"
+        "'trace': {'format': 'generate', 'count': 3, 'arrival': {'process': 'fixed', 'rate': '%s'},"
+        " 'prompt': {'distribution': 'fixed', 'tokens': %d}, 'output': {'distribution': 'fixed', 'tokens': 101}}";
     const struct power_capper locker = {.policy = prober.policy, .decide = locks_at_once};
     char low[1024], high[1024];
     int n_slow = 0, n_between = 0;
     snprintf(low, sizeof low, known, "0.1/s", LOW_PROMPT);
     snprintf(high, sizeof high, known, "0.0833333333333333333/s", HIGH_PROMPT); /* every 12 s */
-    const struct setting setting = {"12kW", "row", "\"period\": \"250ms\"", "\"probe\"", low, high};
+    const struct setting setting = {"12kW", "row", "'period': '250ms'", "'probe'", low, high};
     struct bed_rows *rows = run(&setting, &(struct bed_options){.policy = &locker.policy});
     CHECK_EQ_INT(rows->code, 0);
     for (size_t i = 0; i < rows->n_requests; i++) {
@@ -188,17 +183,14 @@ TEST(a_lock_holds_from_the_next_boundary_on)
 static struct bed_rows *run_jobs(const char *capping, const struct bed_options *options)
 {
     static const char jobs[] =
-        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
-        " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
-        " \"power\": {\"budget\": \"7kW\", \"level\": \"site\", \"commands\": {\"out_of_band\": \"10s\"}, \"capping\": %s}},"
-        " \"jobs\": {\"scheduler\": \"srtf\", \"placement\": \"consolidated\","
-        "  \"types\": {\"default\": {\"power\": {\"mean\": \"380W\", \"clock_share\": 0.5}}},"
-        "  \"trace\": {\"format\": \"inline-jobs\", \"jobs\": ["
-        "   {\"submit\": \"0s\", \"duration\": \"200s\", \"gpus\": 8}, {\"submit\": \"5s\", \"duration\": \"100s\", \"gpus\": 16},"
-        "   {\"submit\": \"20s\", \"duration\": \"30s\", \"gpus\": 4}, {\"submit\": \"400s\", \"duration\": \"60s\", \"gpus\": 16}]}}}";
-    char text[2048];
-    snprintf(text, sizeof text, jobs, capping);
-    return bed_run(text, options);
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '670W',"
+        " 'per_gpu_watt': 0.67}, 'power': {'budget': '7kW', 'level': 'site', 'commands': {'out_of_band': '10s'},"
+        " 'capping': %s}}, 'jobs': {'scheduler': 'srtf', 'placement': 'consolidated',"
+        " 'types': {'default': {'power': {'mean': '380W', 'clock_share': 0.5}}}, 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [   {'submit': '0s', 'duration': '200s', 'gpus': 8}, {'submit': '5s', 'duration': '100s',"
+        " 'gpus': 16}, {'submit': '20s', 'duration': '30s', 'gpus': 4}, {'submit': '400s', 'duration': '60s',"
+        " 'gpus': 16}]}}}";
+    return bed_run(options, jobs, capping);
 }
 
 static void check_jobs(const char *capping, double speed, double gpu_w)
@@ -222,9 +214,9 @@ static void check_jobs(const char *capping, double speed, double gpu_w)
 TEST(jobs_draw_what_their_type_says)
 {
     const double floor = 0.83901;
-    check_jobs("\"none\"", 1.0, 380.0);
-    check_jobs("{\"policy\": \"static-lock\", \"clock\": \"705MHz\"}", 2.0 / 3.0, 80.0 + 300.0 * 0.5 * floor * floor);
-    check_jobs("\"polca\"", 0.0, 0.0);
+    check_jobs("'none'", 1.0, 380.0);
+    check_jobs("{'policy': 'static-lock', 'clock': '705MHz'}", 2.0 / 3.0, 80.0 + 300.0 * 0.5 * floor * floor);
+    check_jobs("'polca'", 0.0, 0.0);
 }
 
 /* --- Commands that cannot be --- */
@@ -255,7 +247,7 @@ TEST(faults_name_policy_and_place)
     for (int i = 0; i < 2; i++) {
         const struct power_capper capper = {.policy = prober.policy, .decide = faulty[i]};
         struct setting setting = settings[0];
-        setting.capping = "\"probe\"";
+        setting.capping = "'probe'";
         struct bed_rows *rows = run(&setting, &(struct bed_options){.policy = &capper.policy, .quiet = true});
         CHECK_EQ_INT(rows->code, SIM_E_POLICY);
         if (CHECK(rows->diag.n_errors > 0)) CHECK_EQ_STR(rows->diag.items[0].text, texts[i]);

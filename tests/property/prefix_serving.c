@@ -1,11 +1,10 @@
 /* Prefix caches of replicas: what they find is what the trace's blocks allow, blocks are conserved, and macro-steps
  * give up the same blocks as single steps. */
-#include "tests/support/bed.h"
-#include "tests/support/harness.h"
-
 #include "policies/registry.h"
 #include "sim/study/cache_stat.h"
 #include "sim/world/kv/prefix_cache.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 
 #define SESSIONS "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl'"
@@ -20,16 +19,14 @@ struct setup {
 
 static struct bed_rows *run(const struct setup *setup, const struct bed_options *options)
 {
-    static char text[4096];
     char cache[160] = "";
     if (setup->prefix_cache != NULL) snprintf(cache, sizeof cache, ", 'prefix_cache': %s", setup->prefix_cache);
-    snprintf(text, sizeof text,
-             "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8}, 'services': {'trace': {'llm': 'llama-3.1-8b',"
-             "'replicas': %d, 'routing': '%s', 'kv': {'blocks': %lld%s}, 'cost': 'roofline', 'batching': %s,"
-             "'trace': {%s}}}, 'keep': 'curves'}",
-             setup->replicas, setup->routing, setup->blocks, cache, setup->batching, setup->trace);
-    bed_double_quotes(text);
-    return bed_run(text, options);
+    return bed_run(
+        options,
+        "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8}, 'services': {'trace': {'llm': 'llama-3.1-8b','replicas':"
+        " %d, 'routing': '%s', 'kv': {'blocks': %lld%s}, 'cost': 'roofline', 'batching': %s,'trace': {%s}}},"
+        " 'keep': 'curves'}",
+        setup->replicas, setup->routing, setup->blocks, cache, setup->batching, setup->trace);
 }
 
 /* The service's name is also that of its stream of random numbers, here as in trace_source.h. */
@@ -321,13 +318,11 @@ TEST(a_load_that_weighs_more_spreads_requests)
 
 static struct bed_rows *run_text(const char *services, const struct bed_options *options)
 {
-    static char text[4096];
-    snprintf(text, sizeof text,
-             "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 4}, 'services': {'chat': "
-             "{'llm': 'llama-3.1-8b', 'cost': 'roofline', %s}}}",
-             services);
-    bed_double_quotes(text);
-    return bed_run(text, options);
+    return bed_run(
+        options,
+        "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 4}, 'services': {'chat': {'llm': 'llama-3.1-8b',"
+        " 'cost': 'roofline', %s}}}",
+        services);
 }
 
 static void check_steps_of(const char *services)

@@ -1,10 +1,8 @@
 /* The calendar against the heap, and both against a sorted list: the same events in the same order, whatever the times.
  * The six pathologies that calendar queues are known for are tests of their own. */
-#include "tests/support/harness.h"
-
 #include "sim/core/eventq.h"
-#include "sim/core/mem.h"
 #include "tests/bench/increments.h"
+#include "tests/support/harness.h"
 
 enum { MAX_NAIVE = 600 };
 

@@ -1,6 +1,5 @@
 /* The ordered structures of the job half against plain arrays: nodeset.c and ranking.c. */
 #include "policies/scheduler/ranking.h"
-#include "sim/core/rng.h"
 #include "sim/world/cluster/nodeset.h"
 #include "tests/support/harness.h"
 
@@ -19,8 +18,7 @@ TEST(nodeset_is_a_set)
         int32_t n = sizes[s], n_members = 0;
         bool *members = calloc((size_t)n, sizeof *members);
         struct nodeset set;
-        struct rng rng;
-        rng_init(&rng, 1, 0, "nodeset", s);
+        struct rng rng = test_rng(1, "nodeset", s);
         MUST(nodeset_init(&set, n) == 0);
         for (int step = 0; step < 3000; step++) {
             int32_t id = (int32_t)rng_below(&rng, (uint64_t)n);
@@ -88,8 +86,7 @@ TEST(ranking_is_a_sorted_list)
 {
     static struct item items[N];
     struct ranking ranking = {0};
-    struct rng rng;
-    rng_init(&rng, 1, 0, "ranking", 0);
+    struct rng rng = test_rng(1, "ranking", 0);
     for (int step = 0; step < 4000; step++) {
         int i = (int)rng_below(&rng, N);
         struct item *item = &items[i];

@@ -2,8 +2,6 @@
  * no deviation at equal mean bill that lowers the mean response time. */
 #include "policies/lp.h"
 #include "policies/rental/widths.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
 enum { CLASSES = 3, OPTIONS = 2, POINTS = 6, COLUMNS = CLASSES * OPTIONS * POINTS };

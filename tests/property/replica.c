@@ -2,15 +2,12 @@
  * batching rules written down a second time; and macro-steps against single steps, bit for bit. Loads are random and KV
  * is scarce, so that preemptions, full batches and idle times all happen. */
 #include "policies/declared.h"
+#include "policies/registry.h"
 #include "sim/world/policy/batching.h"
 #include "sim/world/policy/routing.h"
-#include "tests/support/harness.h"
-
-#include "policies/registry.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
 #include "sim/world/replica/replica.h"
 #include "sim/world/rows/priority.h"
+#include "tests/support/harness.h"
 
 enum { MAX_REQUESTS = 400, BLOCK_TOKENS = 4 };
 
@@ -324,8 +321,7 @@ static void run_twin(const struct load *load, struct outcome *outcomes)
 /* Every other cache is hardly larger than a request, and its budget smaller than some. */
 static void make_load(struct load *load, uint64_t seed)
 {
-    struct rng rng;
-    rng_init(&rng, seed, 0, "replica test", 0);
+    struct rng rng = test_rng(seed, "replica test", 0);
     bool tiny = seed % 2;
     load->n = 1 + (int)rng_below(&rng, MAX_REQUESTS - 1);
     load->blocks = tiny ? 46 + (int64_t)rng_below(&rng, 30) : 60 + (int64_t)rng_below(&rng, 200);

@@ -9,10 +9,7 @@
 
 static struct bed_rows *run(const char *services, const char *rest, const struct bed_options *options)
 {
-    static char text[8192];
-    snprintf(text, sizeof text, "{" CLUSTER ", 'services': {%s}%s}", services, rest);
-    bed_double_quotes(text);
-    return bed_run(text, options);
+    return bed_run(options, "{" CLUSTER ", 'services': {%s}%s}", services, rest);
 }
 
 static double of_class(const struct bed_rows *rows, const char *metric, const char *entity)
@@ -25,12 +22,10 @@ static double of_class(const struct bed_rows *rows, const char *metric, const ch
 /* --- Sums --- */
 
 #define MIXED                                                                                                          \
-    "'chat': {" CHAT ", 'kv': {'blocks': 900}, 'slo': {'ttft': '2s', 'classes': {'batch': {'e2e': '20s'}}},"         \
-    "  'trace': {'format': 'generate', 'mix': 'sharegpt', 'count': 250,"                                               \
-    "            'arrival': {'process': 'poisson', 'rate': '5/s'},"                                                    \
-    "            'classes': {'interactive': {'share': 2},"                                                             \
-    "                        'batch': {'mix': 'arxiv-summarization',"                                                  \
-    "                                  'arrival': {'process': 'gamma', 'rate': '1/s', 'cv': 2}}}}}"
+    "'chat': {" CHAT ", 'kv': {'blocks': 900}, 'slo': {'ttft': '2s', 'classes': {'batch': {'e2e': '20s'}}},"           \
+    " 'trace': {'format': 'generate', 'mix': 'sharegpt', 'count': 250, 'arrival': {'process': 'poisson',"              \
+    " 'rate': '5/s'}, 'classes': {'interactive': {'share': 2}, 'batch': {'mix': 'arxiv-summarization',"                \
+    " 'arrival': {'process': 'gamma', 'rate': '1/s', 'cv': 2}}}}}"
 
 static const struct bed_options checked = {.check = true}, stepped = {.single_step = true, .queue = QUEUE_HEAP};
 

@@ -1,7 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "models/roofline.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { CASES = 20000 };
 
@@ -98,8 +96,7 @@ TEST(runs_are_exact_until_the_regime_changes)
 {
     int changes = 0;
     for (uint64_t n = 0; n < CASES; n++) {
-        struct rng rng;
-        rng_init(&rng, 7, 0, "runs", n);
+        struct rng rng = test_rng(7, "runs", n);
         struct roofline model;
         random_model(&rng, &model);
         const struct iteration_work work = random_decode(&rng);
@@ -195,8 +192,7 @@ static double naive_cost_s(const struct naive *naive, const struct iteration_wor
 TEST(costs_are_those_of_the_plain_formulas)
 {
     for (uint64_t n = 0; n < CASES; n++) {
-        struct rng rng;
-        rng_init(&rng, 8, 0, "formulas", n);
+        struct rng rng = test_rng(8, "formulas", n);
         const struct gpu_spec gpu = random_gpu(&rng);
         struct llm_spec llm = random_llm(&rng);
         llm.sliding_window = 0;
@@ -224,8 +220,7 @@ TEST(computing_alone_takes_the_flop_of_a_token)
 {
     const struct roofline_params params = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (uint64_t n = 0; n < CASES / 10; n++) {
-        struct rng rng;
-        rng_init(&rng, 9, 0, "flop", n);
+        struct rng rng = test_rng(9, "flop", n);
         struct gpu_spec gpu = random_gpu(&rng);
         gpu.memory_bytes_per_s = gpu.nvlink_bytes_per_s = gpu.pcie_bytes_per_s = 1e30;
         const struct llm_spec llm = random_llm(&rng);
@@ -242,8 +237,7 @@ TEST(computing_alone_takes_the_flop_of_a_token)
 TEST(costs_grow_with_the_work)
 {
     for (uint64_t n = 0; n < CASES; n++) {
-        struct rng rng;
-        rng_init(&rng, 10, 0, "growth", n);
+        struct rng rng = test_rng(10, "growth", n);
         struct roofline model;
         random_model(&rng, &model);
         const struct iteration_work work = random_decode(&rng);
@@ -266,8 +260,7 @@ TEST(chunks_have_the_pairs_of_the_whole)
 {
     const struct roofline_params params = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (uint64_t n = 0; n < CASES / 10; n++) {
-        struct rng rng;
-        rng_init(&rng, 11, 0, "chunks", n);
+        struct rng rng = test_rng(11, "chunks", n);
         struct gpu_spec gpu = random_gpu(&rng);
         gpu.memory_bytes_per_s = 1e30;
         const struct llm_spec llm = random_llm(&rng);

@@ -1,13 +1,11 @@
 /* Laws of routing: chances, closed forms of queues under each policy, and what an information delay shows and does. */
+#include "policies/registry.h"
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include "policies/registry.h"
-#include "sim/core/rng.h"
-#include "tests/support/bed.h"
-
 static const char *const routers[] = {"round-robin", "least-outstanding", "random", "power-of-two", "jsq-tokens",
-                                      "{\"policy\": \"jsq-tokens\", \"running_weight\": 0.1}", "least-kv",
-                                      "{\"policy\": \"least-outstanding\", \"count\": \"queued\"}"};
+                                      "{'policy': 'jsq-tokens', 'running_weight': 0.1}", "least-kv",
+                                      "{'policy': 'least-outstanding', 'count': 'queued'}"};
 enum { N_ROUTERS = sizeof routers / sizeof *routers };
 
 /* --- Queues: one request at a time at each replica, 1 ms per prompt token, one token of output --- */
@@ -15,20 +13,17 @@ enum { N_ROUTERS = sizeof routers / sizeof *routers };
 enum { SERVERS = 100, CUSTOMERS = 40000 };
 
 static const char queues[] =
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 100, \"gpu\": \"a100-80-sxm\"}, \"warmup\": \"60s\","
-    " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 100, \"kv\": {\"blocks\": 10000},"
-    " \"batching\": {\"policy\": \"vllm-v0\", \"max_sequences\": 1}, \"routing\": \"%s\","
-    " \"information_delay\": \"%gs\","
-    " \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"1ns\", \"per_token\": \"1ms\"},"
-    " \"decode\": {\"fixed\": \"1ms\"}},"
-    " \"trace\": {\"format\": \"csv\", \"path\": \"%s\", \"columns\": {\"arrival\": \"at\", \"prompt\": \"in\","
-    " \"output\": \"out\"}}}}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 100, 'gpu': 'a100-80-sxm'}, 'warmup': '60s',"
+    " 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 100, 'kv': {'blocks': 10000},"
+    " 'batching': {'policy': 'vllm-v0', 'max_sequences': 1}, 'routing': '%s', 'information_delay': '%gs',"
+    " 'cost': {'kind': 'affine', 'prefill': {'fixed': '1ns', 'per_token': '1ms'}, 'decode': {'fixed': '1ms'}},"
+    " 'trace': {'format': 'csv', 'path': '%s', 'columns': {'arrival': 'at', 'prompt': 'in', 'output': 'out'}}}}}";
 
 /* Poisson arrivals, `load` per second and server; exponential service times of 1 s. Returns the mean time in the
  * system. */
 static double time_in_system_s(const char *routing, double load, double delay_s)
 {
-    char path[512], scenario[1024];
+    char path[512];
     struct rng rng;
     snprintf(path, sizeof path, "%s/queues.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
@@ -41,11 +36,8 @@ static double time_in_system_s(const char *routing, double load, double delay_s)
         fprintf(file, "%.9f,%d,1\n", now_s, (int)ceil(rng_exponential(&rng, 1000)));
     }
     fclose(file);
-    snprintf(scenario, sizeof scenario, queues, routing, delay_s, path);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true});
-    CHECK_EQ_INT(rows->code, 0);
-    double mean_s = bed_metric(rows, "request.e2e_s.mean");
-    return mean_s;
+    struct bed_rows *rows = bed_ok(BED(.no_detail = true), queues, routing, delay_s, path);
+    return bed_metric(rows, "request.e2e_s.mean");
 }
 
 /* The supermarket model for many servers (Mitzenmacher 2001): sum over i >= 1 of rho^((2^i - 2)). */
@@ -86,21 +78,19 @@ TEST(stale_information_makes_herds)
 /* --- Chances --- */
 
 static const char scenario_format[] =
-    "{\"seed\": %d, \"cluster\": {\"nodes\": %d, \"gpu\": \"a100-80-sxm\"}, \"services\": {%s \"chat\": {"
-    " \"llm\": \"mistral-7b\", \"replicas\": 8, \"routing\": %s, \"kv\": {\"blocks\": 120},"
-    " \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"
-    " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}},"
-    " \"trace\": {\"format\": \"generate\", \"count\": %d, \"arrival\": {\"process\": \"poisson\", \"rate\": \"%g/s\"},"
-    " \"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300},"
-    " \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 200}}}}}";
+    "{'seed': %d, 'cluster': {'nodes': %d, 'gpu': 'a100-80-sxm'}, 'services': {%s 'chat': {'llm': 'mistral-7b',"
+    " 'replicas': 8, 'routing': %s, 'kv': {'blocks': 120}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms',"
+    " 'per_token': '60us'}, 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}},"
+    " 'trace': {'format': 'generate', 'count': %d, 'arrival': {'process': 'poisson', 'rate': '%g/s'},"
+    " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 300}, 'output': {'distribution': 'uniform', 'min': 1,"
+    " 'max': 200}}}}}";
 
 static struct bed_rows *run_seeded(int seed, const char *other, const char *routing, int n, double rate_per_s,
                                    const struct bed_options *options)
 {
-    char scenario[2048], quoted[128];
-    snprintf(quoted, sizeof quoted, routing[0] == '{' ? "%s" : "\"%s\"", routing);
-    snprintf(scenario, sizeof scenario, scenario_format, seed, other[0] ? 2 : 1, other, quoted, n, rate_per_s);
-    return bed_run(scenario, options);
+    char quoted[128];
+    snprintf(quoted, sizeof quoted, routing[0] == '{' ? "%s" : "'%s'", routing);
+    return bed_run(options, scenario_format, seed, other[0] ? 2 : 1, other, quoted, n, rate_per_s);
 }
 
 TEST(random_is_uniform)
@@ -135,10 +125,10 @@ static bool same_replicas(const struct bed_rows *a, const struct bed_rows *b, in
 TEST(chances_are_the_services_own)
 {
     static const char other[] =
-        "\"a\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"routing\": \"random\", \"cost\": {\"kind\": \"affine\","
-        " \"prefill\": {\"fixed\": \"9ms\"}, \"decode\": {\"fixed\": \"9ms\"}}, \"trace\": {\"format\": \"generate\","
-        " \"count\": 500, \"arrival\": {\"process\": \"poisson\", \"rate\": \"50/s\"}, \"prompt\": {\"distribution\":"
-        " \"fixed\", \"tokens\": 9}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 1}}},";
+        "'a': {'llm': 'mistral-7b', 'replicas': 2, 'routing': 'random', 'cost': {'kind': 'affine',"
+        " 'prefill': {'fixed': '9ms'}, 'decode': {'fixed': '9ms'}}, 'trace': {'format': 'generate',"
+        " 'count': 500, 'arrival': {'process': 'poisson', 'rate': '50/s'}, 'prompt': {'distribution':"
+        " 'fixed', 'tokens': 9}, 'output': {'distribution': 'fixed', 'tokens': 1}}},";
     const struct bed_options options = {.no_detail = true};
     struct bed_rows *alone = run_seeded(1, "", "random", 200, 20, &options);
     struct bed_rows *reseeded = run_seeded(2, "", "random", 200, 20, &options);
@@ -161,21 +151,20 @@ TEST(chances_are_the_services_own)
 /* Two replicas; the first request is long. Returns how many of the others go to replica 0, where it is. */
 static int beside_the_long_one(const char *routing)
 {
-    char path[512], scenario[1024];
+    char path[512];
     snprintf(path, sizeof path, "%s/long.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
     if (!CHECK(file != NULL)) return -1;
     fprintf(file, "at,in,out\n0,8000,400\n");
     for (int i = 0; i < 6; i++) fprintf(file, "%.3f,100,50\n", 1.0 + i * 0.001);
     fclose(file);
-    snprintf(scenario, sizeof scenario,
-             "{\"cluster\": {\"gpu\": \"a100-80-sxm\"}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\","
-             " \"replicas\": 2, \"kv\": {\"blocks\": 4000}, \"routing\": %s, \"cost\": {\"kind\": \"affine\","
-             " \"prefill\": {\"fixed\": \"1ms\", \"per_token\": \"60us\"}, \"decode\": {\"fixed\": \"10ms\"}},"
-             " \"trace\": {\"format\": \"csv\", \"path\": \"%s\", \"columns\": {\"arrival\": \"at\", \"prompt\":"
-             " \"in\", \"output\": \"out\"}}}}}",
-             routing, path);
-    struct bed_rows *rows = bed_run(scenario, NULL);
+    struct bed_rows *rows = bed_run(
+        NULL,
+        "{'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 2,"
+        " 'kv': {'blocks': 4000}, 'routing': %s, 'cost': {'kind': 'affine', 'prefill': {'fixed': '1ms',"
+        " 'per_token': '60us'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'csv', 'path': '%s',"
+        " 'columns': {'arrival': 'at', 'prompt': 'in', 'output': 'out'}}}}}",
+        routing, path);
     CHECK_EQ_INT(rows->n_requests, 7);
     CHECK_EQ_INT(bed_request(rows, 0)->replica, 0);
     int beside = 0;
@@ -186,12 +175,12 @@ static int beside_the_long_one(const char *routing)
 TEST(each_looks_at_its_own)
 {
     /* One decodes at 0, in the batch since 0.48 s: all count requests but for the tokens and blocks that it holds. */
-    CHECK_EQ_INT(beside_the_long_one("\"least-outstanding\""), 3);
-    CHECK_EQ_INT(beside_the_long_one("{\"policy\": \"least-outstanding\", \"count\": \"queued\"}"), 3);
-    CHECK_EQ_INT(beside_the_long_one("\"jsq-tokens\""), 3);
-    CHECK_EQ_INT(beside_the_long_one("{\"policy\": \"jsq-tokens\", \"running_weight\": 1}"), 0);
-    CHECK_EQ_INT(beside_the_long_one("{\"policy\": \"jsq-tokens\", \"running_weight\": 0.01}"), 3);
-    CHECK_EQ_INT(beside_the_long_one("\"least-kv\""), 0);
+    CHECK_EQ_INT(beside_the_long_one("'least-outstanding'"), 3);
+    CHECK_EQ_INT(beside_the_long_one("{'policy': 'least-outstanding', 'count': 'queued'}"), 3);
+    CHECK_EQ_INT(beside_the_long_one("'jsq-tokens'"), 3);
+    CHECK_EQ_INT(beside_the_long_one("{'policy': 'jsq-tokens', 'running_weight': 1}"), 0);
+    CHECK_EQ_INT(beside_the_long_one("{'policy': 'jsq-tokens', 'running_weight': 0.01}"), 3);
+    CHECK_EQ_INT(beside_the_long_one("'least-kv'"), 0);
 }
 
 /* --- Information delay --- */

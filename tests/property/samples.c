@@ -1,27 +1,23 @@
 /* Time series and batches against the rows of requests and jobs: each tells the same story, counted another way. That
  * they do not depend on queue, stepping or a second run is checked by serving_conformance for every policy. */
-#include "tests/support/harness.h"
-
 #include "sim/world/rows/sampler.h"
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 /* Two replicas with few blocks (so that some requests are preempted) or few places in the batch, beside jobs. */
 static const char site[] =
-    "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 5,"
-    " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"kv\": {\"blocks\": 200},"
-    "   \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"10ms\"}, \"decode\": {\"fixed\": \"10ms\"}},"
-    "   \"trace\": {\"format\": \"generate\", \"count\": 150, \"arrival\": {\"process\": \"poisson\", \"rate\": \"12/s\"},"
-    "     \"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 600},"
-    "     \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}}},"
-    " \"jobs\": {\"scheduler\": \"srtf\", \"trace\": {\"format\": \"csv-jobs\","
-    "   \"path\": \"tests/fixtures/tiresias/jobs400.csv\", \"columns\": {\"submit\": \"submit_s\", \"gpus\": \"num_gpus\"}}}}";
+    "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'seed': 5,"
+    " 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 2, 'kv': {'blocks': 200}, 'cost': {'kind': 'affine',"
+    " 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'generate', 'count': 150,"
+    " 'arrival': {'process': 'poisson', 'rate': '12/s'}, 'prompt': {'distribution': 'uniform', 'min': 1,"
+    " 'max': 600}, 'output': {'distribution': 'uniform', 'min': 1, 'max': 300}}}}, 'jobs': {'scheduler': 'srtf',"
+    " 'trace': {'format': 'csv-jobs', 'path': 'tests/fixtures/tiresias/jobs400.csv',"
+    " 'columns': {'submit': 'submit_s', 'gpus': 'num_gpus'}}}}";
 
 static struct bed_rows *run_site(const char *set, const char *set_too) /* both or the second may be NULL */
 {
     const char *const sets[] = {set, set_too, NULL};
-    struct bed_rows *rows = bed_run(site, &(struct bed_options){.sets = sets});
-    CHECK_EQ_INT(rows->code, 0);
-    return rows;
+    return bed_ok(BED(.sets = sets), "%s", site);
 }
 
 static double sample_at(const struct bed_rows *rows, const char *series, const char *entity, double t_s)
@@ -111,12 +107,12 @@ TEST(kv_blocks_grow_between_the_events)
 {
     const char *const sets[] = {"services.chat.replicas=1",
                                 "services.chat.trace.count=1",
-                                "services.chat.trace.prompt={\"min\": 100, \"max\": 100}",
-                                "services.chat.trace.output={\"min\": 250, \"max\": 250}",
+                                "services.chat.trace.prompt={'min': 100, 'max': 100}",
+                                "services.chat.trace.output={'min': 250, 'max': 250}",
                                 "jobs=null",
                                 "sample.period=7ms",
                                 NULL};
-    struct bed_rows *rows = bed_run(site, &(struct bed_options){.sets = sets});
+    struct bed_rows *rows = bed_run(BED(.sets = sets), "%s", site);
     MUST(rows->code == 0 && rows->n_requests == 1);
     const struct request_row *request = &rows->requests[0];
     int64_t first_token = ns(request->arrival_s + request->ttft_s), end = ns(request->arrival_s + request->e2e_s);
@@ -154,7 +150,7 @@ TEST(the_grid_adapts)
         double until_s = 0.5 * (1 << run), step_s = 1.0 / 512;
         snprintf(until, sizeof until, "until=%gs", until_s);
         const char *const sets[] = {until, "services=null", NULL};
-        struct bed_rows *rows = bed_run(site, &(struct bed_options){.sets = sets});
+        struct bed_rows *rows = bed_run(BED(.sets = sets), "%s", site);
         while (floor(until_s / step_s) + 1 > SAMPLER_POINTS) step_s *= 2;
         size_t n = (size_t)floor(until_s / step_s) + 1;
         MUST(rows->n_samples == 3 * n);

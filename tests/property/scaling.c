@@ -1,38 +1,30 @@
 /* Replicas that come and go: closed forms of starting, holding and schedules, conservation of requests and GPUs under
  * an autoscaler that is never content, equal results in every mode, and a constant number as if nothing scaled. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include "sim/core/rng.h"
-#include "sim/core/text.h"
-#include "tests/support/bed.h"
-
-#include <stdarg.h>
-
 #define AFFINE                                                                                                         \
-    "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
-    " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                                     \
+    " 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}}"
 #define TRACE(count, rate, prompt, output)                                                                             \
-    "\"trace\": {\"format\": \"generate\", \"count\": " #count ", \"arrival\": {\"process\": \"poisson\", \"rate\": \"" rate \
-    "\"}, \"prompt\": " prompt ", \"output\": " output "}"
-#define FIXED(tokens) "{\"distribution\": \"fixed\", \"tokens\": " #tokens "}"
-#define UNIFORM(min, max) "{\"distribution\": \"uniform\", \"min\": " #min ", \"max\": " #max "}"
+    "'trace': {'format': 'generate', 'count': " #count ", 'arrival': {'process': 'poisson', 'rate': '" rate            \
+    "'}, 'prompt': " prompt ", 'output': " output "}"
+#define FIXED(tokens) "{'distribution': 'fixed', 'tokens': " #tokens "}"
+#define UNIFORM(min, max) "{'distribution': 'uniform', 'min': " #min ", 'max': " #max "}"
 
 /* %: the rest of the service, its trace included; on a cluster of 2 nodes with 4 GPUs each. */
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
                                                                   ...)
 {
-    SCOPED(text) json = {0};
     char service[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(service, sizeof service, format, arguments);
     va_end(arguments);
-    text_printf(&json,
-                "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\","
-                " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", %s}}}",
-                service);
-    struct bed_rows *rows = bed_run(json.chars, options);
-    return rows;
+    return bed_run(options,
+                   "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions',"
+                   " 'services': {'chat': {'llm': 'mistral-7b', %s}}}",
+                   service);
 }
 
 /* --- A constant number --- */
@@ -51,12 +43,12 @@ static void check_same_requests(const struct bed_rows *a, const struct bed_rows 
 TEST(a_constant_number_is_no_scaling)
 {
     static const char *const routers[] = {"round-robin", "random", "power-of-two", "jsq-tokens", "least-kv"};
-    static const char service[] = "\"replicas\": 3, \"routing\": \"%s\", \"kv\": {\"blocks\": 300}, %s " AFFINE
+    static const char service[] = "'replicas': 3, 'routing': '%s', 'kv': {'blocks': 300}, %s " AFFINE
                                   ", " TRACE(800, "20/s", UNIFORM(1, 600), UNIFORM(1, 120));
     for (size_t i = 0; i < sizeof routers / sizeof *routers; i++) {
         struct bed_rows *plain = run(NULL, service, routers[i], "");
         struct bed_rows *scaling = run(NULL, service, routers[i],
-                                       "\"scaling\": {\"policy\": \"schedule\", \"max\": 6, \"interval\": \"1s\"},");
+                                       "'scaling': {'policy': 'schedule', 'max': 6, 'interval': '1s'},");
         CHECK_EQ_INT(plain->code, 0);
         CHECK_EQ_INT(scaling->code, 0);
         check_same_requests(plain, scaling);
@@ -75,12 +67,12 @@ TEST(a_constant_number_is_no_scaling)
 TEST(the_first_request_waits_for_a_replica)
 {
     struct bed_rows *rows = run(&(struct bed_options){.check = true},
-                                "\"replicas\": 1, \"scaling\": {\"policy\": {\"policy\": \"target-outstanding\","
-                                " \"down_window\": \"0s\"}, \"min\": 0, \"max\": 2, \"interval\": \"10s\", \"start_delay\": \"7s\"},"
-                                " \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"50ms\"},"
-                                " \"decode\": {\"fixed\": \"10ms\"}}, \"trace\": {\"format\": \"generate\", \"count\": 4,"
-                                " \"arrival\": {\"process\": \"fixed\", \"rate\": \"0.04/s\"}, \"prompt\": " FIXED(
-                                    100) ", \"output\": " FIXED(1) "}");
+                                "'replicas': 1, 'scaling': {'policy': {'policy': 'target-outstanding',"
+                                " 'down_window': '0s'}, 'min': 0, 'max': 2, 'interval': '10s', 'start_delay': '7s'},"
+                                " 'cost': {'kind': 'affine', 'prefill': {'fixed': '50ms'},"
+                                " 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'generate', 'count': 4,"
+                                " 'arrival': {'process': 'fixed', 'rate': '0.04/s'}, 'prompt': " FIXED(
+                                    100) ", 'output': " FIXED(1) "}");
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(rows->n_requests, 4);
     CHECK_NEAR(rows->requests[0].ttft_s, 0.050, 1e-9);
@@ -96,10 +88,10 @@ TEST(the_first_request_waits_for_a_replica)
 /* Without a stated delay a replica reads its weights: 2 bytes for each of Mistral 7B's 7.24 billion. */
 TEST(weights_take_their_time)
 {
-    struct bed_rows *rows = run(
-        NULL, "\"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"0s\","
-              " \"replicas\": 1}, {\"at\": \"20s\", \"replicas\": 2}]}, \"max\": 2, \"interval\": \"5s\","
-              " \"load_bandwidth\": \"2GB/s\"}, " AFFINE ", " TRACE(100, "1/s", FIXED(100), FIXED(10)));
+    struct bed_rows *rows = run(NULL,
+                                "'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s',"
+                                " 'replicas': 1}, {'at': '20s', 'replicas': 2}]}, 'max': 2, 'interval': '5s',"
+                                " 'load_bandwidth': '2GB/s'}, " AFFINE ", " TRACE(100, "1/s", FIXED(100), FIXED(10)));
     double up_s = 0;
     for (size_t i = 0; i < rows->n_decisions; i++)
         if (strcmp(rows->decisions[i].action, "up") == 0) up_s = rows->decisions[i].t_s;
@@ -112,12 +104,12 @@ TEST(a_step_is_two_queues)
 {
     struct bed_rows *rows =
         run(&(struct bed_options){.no_detail = true},
-            "\"replicas\": 2, \"routing\": \"random\", \"kv\": {\"blocks\": 20000}, \"batching\": {\"policy\": \"vllm-v0\","
-            " \"max_batched_tokens\": 500}, \"scaling\": {\"policy\": {\"policy\": \"schedule\", \"period\": \"10d\","
-            " \"steps\": [{\"at\": \"0s\", \"replicas\": 2}, {\"at\": \"1000s\", \"replicas\": 3}]}, \"max\": 4,"
-            " \"interval\": \"10s\", \"start_delay\": \"0s\"}, " AFFINE
-            ", \"trace\": {\"format\": \"generate\", \"duration\": \"2000s\", \"arrival\": {\"process\": \"poisson\","
-            " \"rate\": \"36/s\"}, \"prompt\": " FIXED(500) ", \"output\": " FIXED(1) "}");
+            "'replicas': 2, 'routing': 'random', 'kv': {'blocks': 20000}, 'batching': {'policy': 'vllm-v0',"
+            " 'max_batched_tokens': 500}, 'scaling': {'policy': {'policy': 'schedule', 'period': '10d',"
+            " 'steps': [{'at': '0s', 'replicas': 2}, {'at': '1000s', 'replicas': 3}]}, 'max': 4,"
+            " 'interval': '10s', 'start_delay': '0s'}, " AFFINE
+            ", 'trace': {'format': 'generate', 'duration': '2000s', 'arrival': {'process': 'poisson',"
+            " 'rate': '36/s'}, 'prompt': " FIXED(500) ", 'output': " FIXED(1) "}");
     const double d_s = 0.009 + 500 * 60e-6, rates[] = {18, 12};
     double expected_s = d_s;
     for (int i = 0; i < 2; i++) expected_s += rates[i] * d_s * d_s / (2 * (1 - rates[i] * d_s)) / 2;
@@ -131,12 +123,11 @@ TEST(a_schedule_repeats)
 {
     static const char *const sets[] = {"sample.period=300s", NULL};
     struct bed_rows *rows = run(&(struct bed_options){.sets = sets, .no_detail = true},
-                                "\"tensor_parallel\": 2, \"kv\": {\"blocks\": 4000}, \"scaling\": {\"policy\":"
-                                " {\"policy\": \"schedule\", \"period\": \"1h\", \"steps\": [{\"at\": \"10min\","
-                                " \"replicas\": 3}, {\"at\": \"40min\", \"replicas\": 1}]}, \"max\": 4, \"interval\": \"100s\","
-                                " \"start_delay\": \"90s\"}, " AFFINE
-                                ", \"trace\": {\"format\": \"generate\", \"duration\": \"4h\", \"arrival\": {\"process\":"
-                                " \"fixed\", \"rate\": \"0.1/s\"}, \"prompt\": " FIXED(100) ", \"output\": " FIXED(10) "}");
+                                "'tensor_parallel': 2, 'kv': {'blocks': 4000}, 'scaling': {'policy': {'policy':"
+                                " 'schedule', 'period': '1h', 'steps': [{'at': '10min', 'replicas': 3}, {'at': '40min',"
+                                " 'replicas': 1}]}, 'max': 4, 'interval': '100s', 'start_delay': '90s'}, " AFFINE
+                                ", 'trace': {'format': 'generate', 'duration': '4h', 'arrival': {'process':"
+                                " 'fixed', 'rate': '0.1/s'}, 'prompt': " FIXED(100) ", 'output': " FIXED(10) "}");
     size_t n = 0;
     for (size_t i = 0; i < rows->n_samples; i++) {
         const struct bed_sample *sample = &rows->samples[i];
@@ -204,8 +195,7 @@ static struct lives check_lives(const struct bed_rows *rows, int start, int gpus
 static int erratic_decide(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan)
 {
     (void)state;
-    struct rng rng;
-    rng_init(&rng, 11, 0, "erratic", (uint64_t)(view->now_ns / view->interval_ns));
+    struct rng rng = test_rng(11, "erratic", (uint64_t)(view->now_ns / view->interval_ns));
     plan->replicas = (int64_t)rng_below(&rng, (uint64_t)view->max + 2);
     return view->up + view->starting + view->draining <= view->max + view->draining ? 0 : SIM_E_POLICY;
 }
@@ -228,24 +218,20 @@ struct shape {
 static struct shape random_service(struct rng *rng, struct text *text)
 {
     static const char *const batchers[] = {"vllm-v0", "vllm-v1", "sarathi", "orca", "distserve",
-                                           "{\"policy\": \"vllm-v0\", \"preemption\": \"swap\"}"};
+                                           "{'policy': 'vllm-v0', 'preemption': 'swap'}"};
     static const char *const routers[] = {"round-robin",  "random",   "least-outstanding", "jsq-tokens",
                                           "power-of-two", "least-kv", "prefix-aware",      "distserve"};
-    static const char *const caches[] = {"", "", "\"prefix_cache\": \"lru\", ", "\"prefix_cache\": \"s3-fifo\", "};
+    static const char *const caches[] = {"", "", "'prefix_cache': 'lru', ", "'prefix_cache': 's3-fifo', "};
     static const char *const delays[] = {"0s", "0s", "100ms"};
     static const char *const starts[] = {"0s", "300ms", "2s", "3.333333333s"};
     const int replicas = 1 + (int)rng_below(rng, 3), parallel = 1 + (int)rng_below(rng, 2);
     const int stages = parallel == 1 ? 1 + (int)rng_below(rng, 2) : 1;
-    text_printf(text, "\"replicas\": %d, \"tensor_parallel\": %d, \"pipeline_parallel\": %d, ", replicas, parallel,
-                stages);
+    text_printf(text, "'replicas': %d, 'tensor_parallel': %d, 'pipeline_parallel': %d, ", replicas, parallel, stages);
     const char *batching = pick(rng, batchers, 6);
-    text_printf(text, *batching == '{' ? "\"batching\": %s, " : "\"batching\": \"%s\", ", batching);
-    text_printf(text, "\"routing\": \"%s\", \"information_delay\": \"%s\", ", pick(rng, routers, 8),
-                pick(rng, delays, 3));
-    text_printf(text, "\"kv\": {%s\"blocks\": %d}, ", pick(rng, caches, 4), 150 + (int)rng_below(rng, 200));
-    text_printf(text,
-                "\"scaling\": {\"policy\": \"erratic\", \"min\": %d, \"max\": %d, \"interval\": \"%s\","
-                " \"start_delay\": \"%s\"}, ",
+    text_printf(text, *batching == '{' ? "'batching': %s, " : "'batching': '%s', ", batching);
+    text_printf(text, "'routing': '%s', 'information_delay': '%s', ", pick(rng, routers, 8), pick(rng, delays, 3));
+    text_printf(text, "'kv': {%s'blocks': %d}, ", pick(rng, caches, 4), 150 + (int)rng_below(rng, 200));
+    text_printf(text, "'scaling': {'policy': 'erratic', 'min': %d, 'max': %d, 'interval': '%s', 'start_delay': '%s'}, ",
                 (int)rng_below(rng, 2), replicas + (int)rng_below(rng, 3), rng_below(rng, 2) ? "500ms" : "1.7s",
                 pick(rng, starts, 4));
     text_printf(text, AFFINE ", " TRACE(120, "12/s", UNIFORM(1, 700), UNIFORM(1, 150)));
@@ -257,9 +243,8 @@ TEST(random_scaling_loses_nothing)
     double held = 0, preempted = 0;
     int64_t kept = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        struct rng rng;
         SCOPED(text) text = {0};
-        rng_init(&rng, seed, 0, "random scaling", 0);
+        struct rng rng = test_rng(seed, "random scaling", 0);
         const struct shape shape = random_service(&rng, &text);
         struct bed_options options = {.check = true, .policy = &erratic.policy};
         struct bed_rows *macro = run(&options, "%s", text.chars);
@@ -283,19 +268,18 @@ TEST(random_scaling_loses_nothing)
 TEST(services_share_a_cluster)
 {
     SCOPED(text) json = {0};
-    text_printf(&json, "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}, \"services\": {");
+    text_printf(&json, "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'services': {");
     for (int i = 0; i < 3; i++)
-        text_printf(
-            &json,
-            "%s\"s%d\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": %d, \"kv\": {\"blocks\": 400}, \"scaling\":"
-            " {\"policy\": \"erratic\", \"min\": 0, \"max\": %d, \"interval\": \"%ds\", \"start_delay\": \"1s\"}, " AFFINE
-            ", " TRACE(200, "5/s", UNIFORM(1, 500), UNIFORM(1, 100)) "}",
-            i > 0 ? ", " : "", i, 1 << i % 2, i % 2 ? 3 : 6, 2 + i);
+        text_printf(&json,
+                    "%s's%d': {'llm': 'mistral-7b', 'tensor_parallel': %d, 'kv': {'blocks': 400}, 'scaling':"
+                    " {'policy': 'erratic', 'min': 0, 'max': %d, 'interval': '%ds', 'start_delay': '1s'}, " AFFINE
+                    ", " TRACE(200, "5/s", UNIFORM(1, 500), UNIFORM(1, 100)) "}",
+                    i > 0 ? ", " : "", i, 1 << i % 2, i % 2 ? 3 : 6, 2 + i);
     text_printf(&json, "}}");
     struct bed_options options = {.check = true, .policy = &erratic.policy};
-    struct bed_rows *macro = bed_run(json.chars, &options);
+    struct bed_rows *macro = bed_run(&options, "%s", json.chars);
     options.single_step = true;
-    struct bed_rows *single = bed_run(json.chars, &options);
+    struct bed_rows *single = bed_run(&options, "%s", json.chars);
     CHECK_EQ_INT(macro->code, 0);
     CHECK(bed_equal(macro, single));
     CHECK_EQ_INT(macro->n_requests, 600);
@@ -310,9 +294,9 @@ TEST(services_share_a_cluster)
 /* After the last request only `min` are left, and no decision keeps the run going. */
 TEST(a_service_ends_with_its_last_request)
 {
-    struct bed_rows *rows = run(NULL, "\"replicas\": 4, \"scaling\": {\"policy\": \"schedule\", \"max\": 6, \"min\": 1,"
-                                      " \"interval\": \"1h\"}, " AFFINE
-                                      ", " TRACE(50, "5/s", UNIFORM(1, 500), UNIFORM(1, 90)));
+    struct bed_rows *rows = run(NULL,
+                                "'replicas': 4, 'scaling': {'policy': 'schedule', 'max': 6, 'min': 1,"
+                                " 'interval': '1h'}, " AFFINE ", " TRACE(50, "5/s", UNIFORM(1, 500), UNIFORM(1, 90)));
     double last_s = 0;
     for (size_t i = 0; i < rows->n_requests; i++)
         last_s = fmax(last_s, rows->requests[i].arrival_s + rows->requests[i].e2e_s);
@@ -343,23 +327,23 @@ static void check_refused(const char *text, const char *service)
         printf("\n  %s", rows->diag.items[0].text);
 }
 
-#define SCALING(more) "\"scaling\": {\"policy\": \"schedule\"" more "}"
+#define SCALING(more) "'scaling': {'policy': 'schedule'" more "}"
 
 TEST(what_cannot_scale_is_told)
 {
-    check_refused("has pools", SCALING(", \"max\": 4") ", \"pools\": {\"a\": {}}");
-    check_refused("'min' is above 'max'", SCALING(", \"max\": 4, \"min\": 5"));
-    check_refused("chooses two", SCALING(", \"max\": 4") ", \"routing\": \"splitwise\"");
+    check_refused("has pools", SCALING(", 'max': 4") ", 'pools': {'a': {}}");
+    check_refused("'min' is above 'max'", SCALING(", 'max': 4, 'min': 5"));
+    check_refused("chooses two", SCALING(", 'max': 4") ", 'routing': 'splitwise'");
     check_refused("places them elsewhere",
-                  SCALING(", \"max\": 4") ", \"kv\": {\"offload\": \"zero-inference\", \"tiers\": {\"host\":"
-                                          " {\"device\": \"host-dram-pcie4\"}}}");
-    check_refused("missing 'max'", "\"scaling\": {\"policy\": \"schedule\"}");
-    check_refused("unknown autoscaling policy", "\"scaling\": {\"policy\": \"scedule\", \"max\": 2}");
-    check_refused("no node left with 1 free GPU", "\"replicas\": 9, " SCALING(", \"max\": 9"));
+                  SCALING(", 'max': 4") ", 'kv': {'offload': 'zero-inference', 'tiers': {'host':"
+                                        " {'device': 'host-dram-pcie4'}}}");
+    check_refused("missing 'max'", "'scaling': {'policy': 'schedule'}");
+    check_refused("unknown autoscaling policy", "'scaling': {'policy': 'scedule', 'max': 2}");
+    check_refused("no node left with 1 free GPU", "'replicas': 9, " SCALING(", 'max': 9"));
     check_refused("step 2 of a replica schedule is not later",
-                  "\"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"1h\", \"replicas\": 1},"
-                  " {\"at\": \"1h\", \"replicas\": 2}]}, \"max\": 2}");
-    check_refused("wants -1 replicas of service 'chat'", "\"scaling\": {\"policy\": \"none\", \"max\": 2}");
+                  "'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '1h', 'replicas': 1},"
+                  " {'at': '1h', 'replicas': 2}]}, 'max': 2}");
+    check_refused("wants -1 replicas of service 'chat'", "'scaling': {'policy': 'none', 'max': 2}");
 }
 
 /* --- Utilisation --- */
@@ -369,11 +353,11 @@ TEST(what_cannot_scale_is_told)
 TEST(utilisation_comes_to_its_target)
 {
     static const char service[] =
-        "\"replicas\": 1, \"scaling\": {\"policy\": {\"policy\": \"target-utilisation\", \"of\": \"time\", \"target\": %s,"
-        " \"down_window\": \"0s\"}, \"min\": 1, \"max\": 8, \"interval\": \"10s\", \"start_delay\": \"2s\"}, \"cost\":"
-        " {\"kind\": \"affine\", \"prefill\": {\"per_token\": \"500us\"}, \"decode\": {\"fixed\": \"1ms\"}}, \"trace\":"
-        " {\"format\": \"generate\", \"duration\": \"3000s\", \"arrival\": {\"process\": \"fixed\", \"rate\": \"60/s\"},"
-        " \"prompt\": " FIXED(100) ", \"output\": " FIXED(1) "}";
+        "'replicas': 1, 'scaling': {'policy': {'policy': 'target-utilisation', 'of': 'time', 'target': %s,"
+        " 'down_window': '0s'}, 'min': 1, 'max': 8, 'interval': '10s', 'start_delay': '2s'}, 'cost':"
+        " {'kind': 'affine', 'prefill': {'per_token': '500us'}, 'decode': {'fixed': '1ms'}}, 'trace':"
+        " {'format': 'generate', 'duration': '3000s', 'arrival': {'process': 'fixed', 'rate': '60/s'},"
+        " 'prompt': " FIXED(100) ", 'output': " FIXED(1) "}";
     struct bed_rows *loose = run(NULL, service, "0.6"), *tight = run(NULL, service, "0.8");
     CHECK_EQ_INT(loose->code, 0);
     CHECK_NEAR(bed_metric(loose, "scaling.replicas.mean"), 5, 0.05);
@@ -396,7 +380,7 @@ TEST(decisions_alone_keep_no_run_going)
                                         .compose = never_compose};
     struct bed_rows *rows = run(
         &(struct bed_options){.policy = &idle.policy, .stall_events = 10000, .quiet = true},
-        "\"batching\": \"idle\", \"scaling\": {\"policy\": \"schedule\", \"max\": 2}, " AFFINE ", " TRACE(
+        "'batching': 'idle', 'scaling': {'policy': 'schedule', 'max': 2}, " AFFINE ", " TRACE(
             3, "1/s", FIXED(10), FIXED(10)));
     CHECK_EQ_INT(rows->code, SIM_E_STALLED);
 }

@@ -1,13 +1,11 @@
 /* What the table of policies holds, and what schedulers that skip must do besides what conformance.c asks of all. */
 #include "policies/registry.h"
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
 static struct job_record random_job(int64_t id)
 {
-    struct rng rng;
-    rng_init(&rng, 7, 0, "conformance", (uint64_t)id);
+    struct rng rng = test_rng(7, "conformance", (uint64_t)id);
     double submit_s = 0.9 * ((double)id + rng_uniform(&rng));
     int32_t gpus = 1 << rng_below(&rng, 5);
     return jobrun_record(id, submit_s, rng_exponential(&rng, 2.6), gpus > 12 ? 12 : gpus);

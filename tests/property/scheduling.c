@@ -1,5 +1,4 @@
 /* Schedulers against the plainest way to write them, closed forms and optima. */
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 #include "tests/support/naive_cluster.h"
@@ -65,8 +64,7 @@ TEST(schedulers_agree_with_naive_ones)
     static const char *const schedulers[] = {"fifo", "fifo-skip",   "easy", "conservative",
                                              "sjf",  "fewest-gpus", "srtf", "srsf"};
     for (uint64_t round = 0; round < 400; round++) {
-        struct rng rng;
-        rng_init(&rng, 1, 0, "scheduling", round);
+        struct rng rng = test_rng(1, "scheduling", round);
         struct naive_job jobs[NAIVE_MAX_JOBS];
         int total_gpus = between(&rng, 1, 12), n = between(&rng, 1, 40);
         draw_jobs(&rng, jobs, n, total_gpus, false, round % 2 == 0 ? 1 : 0);
@@ -89,8 +87,7 @@ TEST(backfilling_keeps_its_promise_when_estimates_are_exact)
     static const char *const schedulers[] = {"easy", "conservative"};
     for (uint64_t round = 0, n_promised = 0; round < 400; round++) {
         const char *scheduler = schedulers[round % 2];
-        struct rng rng;
-        rng_init(&rng, 2, 0, "scheduling", round / 2);
+        struct rng rng = test_rng(2, "scheduling", round / 2);
         struct naive_job jobs[NAIVE_MAX_JOBS];
         int n = draw_jobs(&rng, jobs, 40, 8, true, 1);
         SCOPED(jobrun) run = {0};
@@ -109,8 +106,7 @@ TEST(backfilling_keeps_its_promise_when_estimates_are_exact)
 TEST(fifo_of_single_gpu_jobs_is_list_scheduling)
 {
     enum { N = 500, SERVERS = 7 };
-    struct rng rng;
-    rng_init(&rng, 3, 0, "scheduling", 0);
+    struct rng rng = test_rng(3, "scheduling", 0);
     struct job_record records[N];
     double now_s = 0, free_s[SERVERS] = {0}, expected_s[N];
     for (int i = 0; i < N; i++) {
@@ -154,8 +150,7 @@ static int least_sum(const struct naive_job *jobs, int n, int *left, int now)
 TEST(srtf_on_one_gpu_is_optimal)
 {
     for (uint64_t round = 0; round < 60; round++) {
-        struct rng rng;
-        rng_init(&rng, 4, 0, "scheduling", round);
+        struct rng rng = test_rng(4, "scheduling", round);
         struct naive_job jobs[4];
         int left[4], submits = 0;
         for (int i = 0; i < 4; i++) {

@@ -1,9 +1,8 @@
 /* What particular batching and routing policies do in scenarios of the conformance suite, which conformance.c runs for
  * all. */
-#include "tests/support/harness.h"
-
 #include "sim/study/conform_cases.h"
 #include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 /* A scenario of the conformance suite with these policies. */
 static struct bed_rows *run(const struct conform_case *wanted, const char *batching, const char *routing,
@@ -11,8 +10,7 @@ static struct bed_rows *run(const struct conform_case *wanted, const char *batch
 {
     SCOPED(text) scenario = {0};
     conform_case_json(wanted, POLICY_BATCHING, batching, routing, &scenario);
-    struct bed_rows *rows = bed_run(scenario.chars, options);
-    return rows;
+    return bed_run(options, "%s", scenario.chars);
 }
 
 static struct bed_rows *run_with(const char *name, const char *routing, const struct bed_options *options)

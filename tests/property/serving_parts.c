@@ -1,12 +1,9 @@
 /* The parts of the serving clock against brute force: block growth by phase, boundary times, longest gaps, order of
  * finishing. */
-#include "tests/support/harness.h"
-
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
 #include "sim/world/kv/kvcache.h"
 #include "sim/world/replica/run_clock.h"
 #include "sim/world/replica/running_batch.h"
+#include "tests/support/harness.h"
 
 /* --- KV blocks --- */
 
@@ -28,8 +25,7 @@ static int64_t walk(const int64_t *contexts, int n, int64_t block_tokens, int64_
 
 TEST(block_growth_is_closed_form)
 {
-    struct rng rng;
-    rng_init(&rng, 7, 0, "kvcache test", 0);
+    struct rng rng = test_rng(7, "kvcache test", 0);
     for (int round = 0; round < 3000; round++) {
         int64_t block_tokens = 1 + (int64_t)rng_below(&rng, 20), step = (int64_t)rng_below(&rng, 1000);
         int64_t contexts[MAX_SEQUENCES], growth[HORIZON], keep = (int64_t)rng_below(&rng, 4);
@@ -58,8 +54,7 @@ TEST(block_growth_is_closed_form)
 
 TEST(boundaries_invert)
 {
-    struct rng rng;
-    rng_init(&rng, 11, 0, "clock test", 0);
+    struct rng rng = test_rng(11, "clock test", 0);
     for (int round = 0; round < 20000; round++) {
         struct run_clock clock = {.anchor_ns = (sim_ns)rng_below(&rng, 1u << 30),
                                   .first_ns = exp(rng_uniform(&rng) * 18) + 2,
@@ -88,8 +83,7 @@ TEST(boundaries_add_up_the_iterations)
 TEST(longest_gaps_are_suffix_maxima)
 {
     enum { STEPS = 300 };
-    struct rng rng;
-    rng_init(&rng, 13, 0, "gaps test", 0);
+    struct rng rng = test_rng(13, "gaps test", 0);
     for (int round = 0; round < 50; round++) {
         struct token_gaps gaps;
         sim_ns all[STEPS];
@@ -117,8 +111,7 @@ TEST(the_first_to_finish_is_the_least)
     static struct request requests[MEMBERS];
     bool in[MEMBERS] = {false};
     struct request_order order;
-    struct rng rng;
-    rng_init(&rng, 17, 0, "finish test", 0);
+    struct rng rng = test_rng(17, "finish test", 0);
     request_order_init(&order, RANK_FINISH);
     for (int round = 0; round < 20000; round++) {
         int i = (int)rng_below(&rng, MEMBERS);

@@ -2,10 +2,8 @@
  * two queues that do not differ. Waits of M/M/1 at loads of 0.8 and 0.9 forget slowly: 20,000 of them are worth 240 and
  * 55 independent ones. What is found may be wrong in 5 % of what is judged; what is too short for that has to be
  * refused. */
-#include "tests/support/harness.h"
-
 #include "analysis/compare/work.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { MEAN, P50, P90, P99, N_ESTIMATES, MOST_WAITS = 20000 };
 

@@ -1,16 +1,11 @@
 /* Services whose nodes fail: what is lost is repeated and nothing else, every request ends served once under every
  * batcher, equal results in every mode, and how long replicas and services are down. */
+#include "policies/registry.h"
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include "policies/registry.h"
-#include "sim/core/rng.h"
-#include "sim/core/text.h"
-#include "tests/support/bed.h"
-
-#include <stdarg.h>
-
 #define AFFINE                                                                                                         \
-    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                      \
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                                     \
     " 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}}"
 #define SMALL "'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output': {'distribution': 'fixed', 'tokens': 2}"
 #define UNEQUAL                                                                                                        \
@@ -21,16 +16,12 @@
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
                                                                   ...)
 {
-    SCOPED(text) json = {0};
     char scenario[8192];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(scenario, sizeof scenario, format, arguments);
     va_end(arguments);
-    bed_double_quotes(scenario);
-    text_printf(&json, "{%s}", scenario);
-    struct bed_rows *rows = bed_run(json.chars, options);
-    return rows;
+    return bed_run(options, "{%s}", scenario);
 }
 
 /* --- Closed forms --- */
@@ -380,22 +371,19 @@ enum { N_JOBS = 60 };
 static struct bed_rows *mixed(const char *more, const struct bed_options *options)
 {
     SCOPED(text) jobs = {0};
-    struct rng rng;
-    rng_init(&rng, 3, 0, "struck jobs", 0);
+    struct rng rng = test_rng(3, "struck jobs", 0);
     for (int i = 0; i < N_JOBS; i++)
         text_printf(&jobs, "%s{'submit': '%d.5s', 'duration': '%dms', 'gpus': %d}", i > 0 ? ", " : "", 2 * i,
                     500 + (int)rng_below(&rng, 9000), 1 + (int)rng_below(&rng, 2));
-    struct bed_rows *rows = run(
-        options,
-        "'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions', 'failures':"
-        " {'spare_nodes': 1, 'spare_delay': '1s', 'causes': {'node': {'scope': 'node', 'lifetime': {'mean':"
-        " '20s'}, 'repair': {'mean': '5s'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 3,"
-        " 'tensor_parallel': 2, %s 'kv': {'blocks': 400}, " AFFINE ", 'trace': {'format': 'generate',"
-        " 'count': %d, 'arrival': {'process': 'poisson', 'rate': '2/s'}, " UNEQUAL
-        "}}}, 'jobs': {'scheduler': 'srtf', 'placement': 'first-fit',"
-        " 'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}",
-        more, N_REQUESTS, jobs.chars);
-    return rows;
+    return run(options,
+               "'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions', 'failures':"
+               " {'spare_nodes': 1, 'spare_delay': '1s', 'causes': {'node': {'scope': 'node', 'lifetime': {'mean':"
+               " '20s'}, 'repair': {'mean': '5s'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 3,"
+               " 'tensor_parallel': 2, %s 'kv': {'blocks': 400}, " AFFINE ", 'trace': {'format': 'generate',"
+               " 'count': %d, 'arrival': {'process': 'poisson', 'rate': '2/s'}, " UNEQUAL
+               "}}}, 'jobs': {'scheduler': 'srtf', 'placement': 'first-fit',"
+               " 'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}",
+               more, N_REQUESTS, jobs.chars);
 }
 
 static double count_yields(const struct bed_rows *rows)

@@ -5,10 +5,9 @@
 
 #define CLUSTER "{'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'host': {'device': 'host-dram-pcie4'%s}%s}"
 #define SERVICE                                                                                                        \
-    "'llm': 'llama-2-7b', 'replicas': 4, 'tensor_parallel': %d, 'kv': {'blocks': %d},"                                 \
-    "'cost': 'roofline', 'batching': {'policy': 'vllm-v0', 'preemption': '%s'},"                                       \
-    "'trace': {'format': 'generate', 'count': 200, 'max_total_tokens': 3000,"                                          \
-    "          'arrival': {'process': 'poisson', 'rate': '16/s'}}"
+    "'llm': 'llama-2-7b', 'replicas': 4, 'tensor_parallel': %d, 'kv': {'blocks': %d},'cost': 'roofline',"              \
+    " 'batching': {'policy': 'vllm-v0', 'preemption': '%s'},'trace': {'format': 'generate', 'count': 200,"             \
+    " 'max_total_tokens': 3000, 'arrival': {'process': 'poisson', 'rate': '16/s'}}"
 
 struct site {
     const char *memory, *links, *preemption;
@@ -17,11 +16,8 @@ struct site {
 
 static struct bed_rows *run(const struct site *site, const struct bed_options *options)
 {
-    static char text[4096];
-    snprintf(text, sizeof text, "{'cluster': " CLUSTER ", 'services': {'chat': {" SERVICE "}}, 'keep': 'curves'}",
-             site->memory, site->links, site->tensor_parallel, site->blocks, site->preemption);
-    bed_double_quotes(text);
-    return bed_run(text, options);
+    return bed_run(options, "{'cluster': " CLUSTER ", 'services': {'chat': {" SERVICE "}}, 'keep': 'curves'}",
+                   site->memory, site->links, site->tensor_parallel, site->blocks, site->preemption);
 }
 
 static const struct bed_options checked = {.check = true}, stepped = {.single_step = true, .queue = QUEUE_HEAP};

@@ -1,7 +1,6 @@
 /* Generated classes: shares and lengths as asked for, streams that do not depend on the other classes, prefixes of
  * their own. */
 #include "tests/support/harness.h"
-
 #include "tests/support/trace_source.h"
 #include "traces/stat.h"
 

@@ -1,7 +1,6 @@
 /* Generated traces have the statistics that were asked for, within sampling error (4.5 standard errors: one false alarm
  * in 150,000 checks), for every seed. */
 #include "tests/support/harness.h"
-
 #include "tests/support/trace_source.h"
 #include "traces/stat.h"
 

@@ -1,7 +1,6 @@
 /* Made-up jobs against the published figures of five clusters, within sampling error (4.5 standard errors), for every
  * seed. */
 #include "tests/support/harness.h"
-
 #include "tests/support/trace_source.h"
 #include "traces/stat.h"
 

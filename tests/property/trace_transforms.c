@@ -1,7 +1,5 @@
 /* Laws of the transforms, on a made-up trace: what each of them may change, and that it changes nothing else. */
 #include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/trace_source.h"
 
 enum { N = 20000 };
@@ -88,8 +86,7 @@ TEST(thinning_keeps_a_nested_share)
 static const char *write_ticks(void)
 {
     char *text = malloc(N * 32), *at = text;
-    struct rng rng;
-    rng_init(&rng, 9, 0, "ticks", 0);
+    struct rng rng = test_rng(9, "ticks", 0);
     at += sprintf(at, "arrival_s,prompt_tokens,output_tokens\n");
     for (int i = 0, tick = 0; i < N; i++) {
         while (rng_uniform(&rng) < 0.1) tick++;

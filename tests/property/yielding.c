@@ -1,23 +1,19 @@
 /* Jobs beside a service whose replicas come and go, under every listed scheduler and placer: whoever yields starts
  * again, everything finishes, no GPU is held twice; and who yields. */
+#include "policies/registry.h"
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include "policies/registry.h"
-#include "sim/core/rng.h"
-#include "sim/core/text.h"
-#include "tests/support/bed.h"
-
 #define AFFINE                                                                                                         \
-    "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
-    " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
-#define CLUSTER "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}"
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                                     \
+    " 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}}"
+#define CLUSTER "'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}"
 
 /* Wants any number, at random, and another one the next time. */
 static int erratic_decide(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan)
 {
     (void)state;
-    struct rng rng;
-    rng_init(&rng, 5, 0, "erratic", (uint64_t)(view->now_ns / view->interval_ns));
+    struct rng rng = test_rng(5, "erratic", (uint64_t)(view->now_ns / view->interval_ns));
     plan->replicas = (int64_t)rng_below(&rng, (uint64_t)view->max + 1);
     return 0;
 }
@@ -31,31 +27,27 @@ enum { N_JOBS = 50, N_REQUESTS = 150 };
 
 static void add_service(struct text *json, int parallel)
 {
-    text_printf(
-        json,
-        "{" CLUSTER
-        ", \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": %d,"
-        " \"kv\": {\"blocks\": 400}, \"scaling\": {\"policy\": \"erratic\", \"min\": 0, \"max\": %d, \"interval\": \"3s\","
-        " \"start_delay\": \"1s\"}, " AFFINE
-        ", \"trace\": {\"format\": \"generate\", \"count\": %d, \"arrival\": {\"process\": \"poisson\", \"rate\":"
-        " \"1.5/s\"}, \"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 500}, \"output\":"
-        " {\"distribution\": \"uniform\", \"min\": 1, \"max\": 90}}}}, ",
-        parallel, 7 / parallel, N_REQUESTS);
+    text_printf(json,
+                "{" CLUSTER ", 'keep': 'decisions', 'services': {'chat': {'llm': 'mistral-7b', 'tensor_parallel': %d,"
+                " 'kv': {'blocks': 400}, 'scaling': {'policy': 'erratic', 'min': 0, 'max': %d, 'interval': '3s',"
+                " 'start_delay': '1s'}, " AFFINE
+                ", 'trace': {'format': 'generate', 'count': %d, 'arrival': {'process': 'poisson', 'rate':"
+                " '1.5/s'}, 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 500}, 'output':"
+                " {'distribution': 'uniform', 'min': 1, 'max': 90}}}}, ",
+                parallel, 7 / parallel, N_REQUESTS);
 }
 
 /* Random jobs; every fourth is of a type that does not yield. */
 static void add_jobs(struct text *json, const char *scheduler, const char *placer)
 {
-    struct rng rng;
-    rng_init(&rng, 3, 0, "yielding jobs", 0);
-    text_printf(
-        json,
-        "\"jobs\": {\"scheduler\": \"%s\", \"placement\": \"%s\", \"preemptible\": true, \"types\": {\"firm\":"
-        " {\"preemptible\": false}}, \"restart\": {\"resume\": \"2s\"}, \"trace\": {\"format\": \"inline-jobs\","
-        " \"jobs\": [",
-        scheduler, placer);
+    struct rng rng = test_rng(3, "yielding jobs", 0);
+    text_printf(json,
+                "'jobs': {'scheduler': '%s', 'placement': '%s', 'preemptible': true, 'types': {'firm':"
+                " {'preemptible': false}}, 'restart': {'resume': '2s'}, 'trace': {'format': 'inline-jobs',"
+                " 'jobs': [",
+                scheduler, placer);
     for (int i = 0; i < N_JOBS; i++)
-        text_printf(json, "%s{\"submit\": \"%d.5s\", \"duration\": \"%dms\", \"gpus\": %d}", i > 0 ? ", " : "", 2 * i,
+        text_printf(json, "%s{'submit': '%d.5s', 'duration': '%dms', 'gpus': %d}", i > 0 ? ", " : "", 2 * i,
                     500 + (int)rng_below(&rng, 12000), 1 + (int)rng_below(&rng, 5));
     text_printf(json, "]}}}");
 }
@@ -68,8 +60,7 @@ static struct bed_rows *run(const char *scheduler, const char *placer, int paral
     struct bed_options options = {.check = true, .policy = &erratic.policy, .no_detail = true};
     if (other_way) options = (struct bed_options){.single_step = true, .queue = QUEUE_HEAP, .policy = &erratic.policy,
                                                   .no_detail = true};
-    struct bed_rows *rows = bed_run(json.chars, &options);
-    return rows;
+    return bed_run(&options, "%s", json.chars);
 }
 
 /* Everything came to its end, and what held GPUs adds up to the GPUs that were held. */
@@ -120,22 +111,18 @@ TEST(every_scheduler_and_placer_gets_by)
  * "jobs". */
 static struct bed_rows *run_four(const char *more)
 {
-    SCOPED(text) json = {0};
-    text_printf(
-        &json,
-        "{" CLUSTER
-        ", \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": 2,"
-        " \"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"0s\", \"replicas\": 0}, {\"at\": \"100s\","
-        " \"replicas\": 1}, {\"at\": \"200s\", \"replicas\": 0}]}, \"min\": 0, \"max\": 1, \"interval\": \"100s\"}, " AFFINE
-        ", \"trace\": {\"format\": \"generate\", \"duration\": \"400s\", \"arrival\": {\"process\": \"fixed\", \"rate\":"
-        " \"0.0301/s\"}, \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 10}, \"output\": {\"distribution\": \"fixed\","
-        " \"tokens\": 2}}}}, \"jobs\": {\"scheduler\": \"fifo-skip\", \"placement\": \"consolidated\","
-        " \"restart\": {\"resume\": \"30s\"}, %s \"trace\": {\"format\": \"inline-jobs\", \"jobs\":"
-        " [{\"submit\": \"1s\", \"duration\": \"300s\", \"gpus\": 2}, {\"submit\": \"2s\", \"duration\": \"300s\", \"gpus\": 3},"
-        " {\"submit\": \"3s\", \"duration\": \"300s\", \"gpus\": 1}, {\"submit\": \"4s\", \"duration\": \"300s\", \"gpus\": 2}]}}}",
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{" CLUSTER ", 'keep': 'decisions', 'services': {'chat': {'llm': 'mistral-7b', 'tensor_parallel': 2,"
+        " 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 0}, {'at': '100s',"
+        " 'replicas': 1}, {'at': '200s', 'replicas': 0}]}, 'min': 0, 'max': 1, 'interval': '100s'}, " AFFINE
+        ", 'trace': {'format': 'generate', 'duration': '400s', 'arrival': {'process': 'fixed', 'rate': '0.0301/s'},"
+        " 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output': {'distribution': 'fixed', 'tokens': 2}}}},"
+        " 'jobs': {'scheduler': 'fifo-skip', 'placement': 'consolidated', 'restart': {'resume': '30s'},"
+        " %s 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '1s', 'duration': '300s', 'gpus': 2},"
+        " {'submit': '2s', 'duration': '300s', 'gpus': 3}, {'submit': '3s', 'duration': '300s', 'gpus': 1},"
+        " {'submit': '4s', 'duration': '300s', 'gpus': 2}]}}}",
         more);
-    struct bed_rows *rows = bed_run(json.chars, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(rows->n_jobs, 4);
     return rows;
 }
@@ -144,7 +131,7 @@ static struct bed_rows *run_four(const char *more)
  * when the service gives its GPUs back, and waits until it works, and no other job is touched. */
 TEST(the_latest_yields_and_comes_back)
 {
-    struct bed_rows *rows = run_four("\"preemptible\": true,");
+    struct bed_rows *rows = run_four("'preemptible': true,");
     for (int64_t id = 0; id < 4; id++) {
         const struct job_row *job = bed_job(rows, id);
         CHECK_EQ_INT(job->preemptions, id == 3);
@@ -156,7 +143,7 @@ TEST(the_latest_yields_and_comes_back)
 /* Of what they have spent on their GPUs, the single one has the least, but its node has then only one free. */
 TEST(who_has_done_least_yields_where_it_helps)
 {
-    struct bed_rows *rows = run_four("\"preemptible\": true, \"yield\": \"least-work\",");
+    struct bed_rows *rows = run_four("'preemptible': true, 'yield': 'least-work',");
     CHECK_EQ_INT(bed_job(rows, 3)->preemptions, 1);
     CHECK_EQ_INT(bed_job(rows, 2)->preemptions, 0);
 }
@@ -176,20 +163,18 @@ TEST(firm_jobs_do_not_yield)
 static void check_room_for_stages(const char *cluster, const char *scheduler, int tensor_parallel, int yielded)
 {
     SCOPED(text) json = {0};
-    text_printf(
-        &json,
-        "{%s, \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": %d,"
-        " \"pipeline_parallel\": 2, \"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"0s\","
-        " \"replicas\": 0}, {\"at\": \"100s\", \"replicas\": 1}]}, \"min\": 0, \"max\": 1, \"interval\": \"100s\"}, " AFFINE
-        ", \"trace\": {\"format\": \"generate\", \"duration\": \"400s\", \"arrival\": {\"process\": \"fixed\","
-        " \"rate\": \"0.0301/s\"}, \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 10}, \"output\":"
-        " {\"distribution\": \"fixed\", \"tokens\": 2}}}}, \"jobs\": {\"scheduler\": \"%s\", \"placement\":"
-        " \"consolidated\", \"preemptible\": true, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [",
-        cluster, tensor_parallel, scheduler);
-    for (int i = 0; i < 8; i++) text_printf(&json, "%s{\"duration\": \"350s\"}", i > 0 ? ", " : "");
+    text_printf(&json,
+                "{%s, 'keep': 'decisions', 'services': {'chat': {'llm': 'mistral-7b', 'tensor_parallel': %d,"
+                " 'pipeline_parallel': 2, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s',"
+                " 'replicas': 0}, {'at': '100s', 'replicas': 1}]}, 'min': 0, 'max': 1, 'interval': '100s'}, " AFFINE
+                ", 'trace': {'format': 'generate', 'duration': '400s', 'arrival': {'process': 'fixed',"
+                " 'rate': '0.0301/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output':"
+                " {'distribution': 'fixed', 'tokens': 2}}}}, 'jobs': {'scheduler': '%s', 'placement':"
+                " 'consolidated', 'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [",
+                cluster, tensor_parallel, scheduler);
+    for (int i = 0; i < 8; i++) text_printf(&json, "%s{'duration': '350s'}", i > 0 ? ", " : "");
     text_printf(&json, "]}}}");
-    struct bed_rows *rows = bed_run(json.chars, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(BED(.check = true), "%s", json.chars);
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == yielded);
     CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") == 0);
 }
@@ -203,30 +188,25 @@ TEST(jobs_make_room_for_all_stages)
  * there. */
 TEST(node_types_make_room_together)
 {
-    check_room_for_stages("\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\", \"node_types\":"
-                          " {\"more\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}}}",
+    check_room_for_stages("'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'node_types':"
+                          " {'more': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}}}",
                           "gavel-fifo", 4, 8);
 }
 
 /* Two jobs hold half of the GPU each. %s: whether the first one may be preempted. */
 static struct bed_rows *run_sharers(const char *first_type)
 {
-    char text[2048];
-    snprintf(
-        text, sizeof text,
-        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"cpus_per_node\": 16, \"gpu\": \"a100-80-sxm\"}, \"keep\":"
-        " \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"scaling\": {\"policy\": {\"policy\":"
-        " \"schedule\", \"steps\": [{\"at\": \"0s\", \"replicas\": 0}, {\"at\": \"100s\", \"replicas\": 1}]}, \"min\": 0,"
-        " \"max\": 1, \"interval\": \"50s\"}, " AFFINE ", \"trace\": {\"format\": \"generate\", \"duration\": \"400s\","
-        " \"arrival\": {\"process\": \"fixed\", \"rate\": \"0.0301/s\"}, \"prompt\": {\"distribution\": \"fixed\","
-        " \"tokens\": 10}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 2}}}}, \"jobs\": {\"placement\": \"fgd\","
-        " \"preemptible\": true, \"types\": {\"firm\": {\"preemptible\": false}}, \"trace\": {\"format\": \"inline-jobs\","
-        " \"jobs\": [{\"duration\": \"299s\", \"gpu_share\": 0.5, \"type\": \"%s\"}, {\"submit\": \"1s\", \"duration\":"
-        " \"330s\", \"gpu_share\": 0.5}]}}}",
+    return bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'cpus_per_node': 16, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions',"
+        " 'services': {'chat': {'llm': 'mistral-7b', 'scaling': {'policy': {'policy': 'schedule',"
+        " 'steps': [{'at': '0s', 'replicas': 0}, {'at': '100s', 'replicas': 1}]}, 'min': 0, 'max': 1,"
+        " 'interval': '50s'}, " AFFINE ", 'trace': {'format': 'generate', 'duration': '400s',"
+        " 'arrival': {'process': 'fixed', 'rate': '0.0301/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 10},"
+        " 'output': {'distribution': 'fixed', 'tokens': 2}}}}, 'jobs': {'placement': 'fgd', 'preemptible': true,"
+        " 'types': {'firm': {'preemptible': false}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '299s',"
+        " 'gpu_share': 0.5, 'type': '%s'}, {'submit': '1s', 'duration': '330s', 'gpu_share': 0.5}]}}}",
         first_type);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
-    return rows;
 }
 
 /* A GPU is free when all who share it have left: nobody yields in vain. */

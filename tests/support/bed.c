@@ -204,20 +204,21 @@ static void free_rows(void *memory)
     free(rows);
 }
 
-struct bed_rows *bed_run(const char *scenario, const struct bed_options *options)
+struct bed_rows *bed_vrun(const struct bed_options *options, const char *format, va_list arguments)
 {
     static const struct bed_options defaults;
     struct bed_rows *rows = calloc(1, sizeof *rows);
     if (rows == NULL || (rows->hash = hash_create()) == NULL) abort();
     test_own(rows, free_rows);
     if (options == NULL) options = &defaults;
+    const char *scenario = test_vjson(format, arguments);
     diag_init(&rows->diag);
     struct arena arena;
     arena_init(&arena);
     struct config *config = NULL;
     rows->code = config_parse("scenario", ".", scenario, strlen(scenario), &config, &rows->diag);
     for (const char *const *set = options->sets; rows->code == 0 && set != NULL && *set != NULL; set++)
-        rows->code = config_set(config, *set, &rows->diag);
+        rows->code = config_set(config, test_json("%s", *set), &rows->diag);
     if (rows->code == 0) rows->code = run_world(config, options, &arena, rows);
     config_destroy(config);
     arena_fini(&arena);
@@ -231,21 +232,28 @@ struct bed_rows *bed_run(const char *scenario, const struct bed_options *options
     return rows;
 }
 
+struct bed_rows *bed_run(const struct bed_options *options, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct bed_rows *rows = bed_vrun(options, format, arguments);
+    va_end(arguments);
+    return rows;
+}
+
+struct bed_rows *bed_ok(const struct bed_options *options, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct bed_rows *rows = bed_vrun(options, format, arguments);
+    va_end(arguments);
+    CHECK_EQ_INT(rows->code, 0);
+    return rows;
+}
+
 void bed_free(struct bed_rows *rows)
 {
     test_release(rows);
-}
-
-void bed_double_quotes(char *text)
-{
-    for (; *text != '\0'; text++)
-        if (*text == '\'') *text = '"';
-}
-
-void bed_write(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) abort();
 }
 
 double bed_metric(const struct bed_rows *rows, const char *name)

@@ -8,6 +8,7 @@
 #include "sim/world/policy/all.h"
 #include "sim/world/rows/sink.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -65,15 +66,17 @@ struct bed_rows {
     struct hash *hash; /* while it runs */
 };
 
-/* Makes every single quote a double one, in place: scenarios read better without backslashes. */
-void bed_double_quotes(char *text);
+#define BED(...) (&(const struct bed_options){__VA_ARGS__})
 
-/* A file for a scenario to read. */
-void bed_write(const char *path, const char *text);
-
-/* Runs; paths in the text are relative to the repository. A failure of any kind is in rows->code and rows->diag. The
- * rows live until the test ends; a test that runs very many scenarios calls bed_free before. */
-struct bed_rows *bed_run(const char *scenario, const struct bed_options *options);
+/* Runs a scenario: JSON with ' for " and printf's conversions; \\u0027 is an apostrophe. Its paths are relative to the
+ * repository. NULL: no options. A failure of any kind is in rows->code and rows->diag. The rows live until the test ends;
+ * a test that runs very many scenarios calls bed_free before. */
+struct bed_rows *bed_run(const struct bed_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Runs, and checks that the code is 0. */
+struct bed_rows *bed_ok(const struct bed_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+struct bed_rows *bed_vrun(const struct bed_options *options, const char *format, va_list arguments);
 void bed_free(struct bed_rows *rows);
 
 /* NAN when there is no such metric. */

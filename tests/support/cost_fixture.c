@@ -2,6 +2,7 @@
 
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/cost.h"
+#include "tests/support/harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +43,11 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,
                       int64_t tensor_parallel, int64_t pipeline_parallel)
 {
-    char text[2048];
-    const size_t n = strlen(document);
-    if (n >= sizeof text) abort();
-    for (size_t i = 0; i <= n; i++) text[i] = document[i] == '\'' ? '"' : document[i];
+    const char *text = test_json("%s", document);
     arena_init(&fixture->arena);
     diag_init(&fixture->diag);
     struct config *config;
-    int code = config_parse("t.json", ".", text, n, &config, &fixture->diag);
+    int code = config_parse("t.json", ".", text, strlen(text), &config, &fixture->diag);
     if (code == 0) code = make(fixture, config, gpu, llm, tensor_parallel, pipeline_parallel);
     config_destroy(config);
     fixture->message[0] = 0;

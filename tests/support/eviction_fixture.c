@@ -1,25 +1,21 @@
 #include "tests/support/eviction_fixture.h"
 
 #include "policies/registry.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
 #include "sim/world/kv/cache.h"
 #include "tests/support/harness.h"
 #include "tests/support/policy_params.h"
 
 void paging_uniform(struct paging *paging, uint64_t seed, int n, int n_pages)
 {
-    struct rng rng;
-    rng_init(&rng, seed, 0, "uniform", 0);
+    struct rng rng = test_rng(seed, "uniform", 0);
     paging->n = n;
     for (int i = 0; i < n; i++) paging->pages[i] = rng_below(&rng, (uint64_t)n_pages);
 }
 
 void paging_local(struct paging *paging, uint64_t seed, int n, int n_pages, int local)
 {
-    struct rng rng;
     uint64_t base = 0;
-    rng_init(&rng, seed, 0, "local", 0);
+    struct rng rng = test_rng(seed, "local", 0);
     paging->n = n;
     for (int i = 0; i < n; i++) {
         bool stays = rng_below(&rng, 8) > 0;

@@ -153,6 +153,67 @@ const char *test_tmpdir(void)
     return keep(path);
 }
 
+struct rng test_rng(uint64_t seed, const char *name, uint64_t index)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 0, name, index);
+    return rng;
+}
+
+void test_quotes(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '\'') *text = '"';
+}
+
+/* Not by sim/core/text.h, whose memory may be about to fail. */
+const char *test_vjson(const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    const size_t bytes = (size_t)vsnprintf(NULL, 0, format, again) + 1;
+    va_end(again);
+    char *json = malloc(bytes);
+    if (json == NULL) abort();
+    vsnprintf(json, bytes, format, arguments);
+    test_quotes(json);
+    return test_own(json, free);
+}
+
+const char *test_json(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *json = test_vjson(format, arguments);
+    va_end(arguments);
+    return json;
+}
+
+static void write_file(const char *path, const char *format, va_list arguments)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fputs(test_vjson(format, arguments), file) >= 0 && fclose(file) == 0);
+}
+
+void test_write(const char *path, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_file(path, format, arguments);
+    va_end(arguments);
+}
+
+const char *test_file(const char *name, const char *format, ...)
+{
+    char path[256];
+    va_list arguments;
+    snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
+    va_start(arguments, format);
+    write_file(path, format, arguments);
+    va_end(arguments);
+    return keep(path);
+}
+
 const char *test_orrery(void)
 {
     const char *path = getenv("ORRERY");

@@ -1,11 +1,17 @@
-/* What every suite includes: CUnit, the usual headers of C, checks that print both values, and skipping by name.
+/* What every suite includes: CUnit, the usual headers of C and of sim/core, checks that print both values, and skipping by name.
  *
  * A suite is one file, tests/{unit,property,oracle}/NAME.c; its tests are what the file defines with TEST(). */
 #ifndef ORRERY_TESTS_SUPPORT_HARNESS_H
 #define ORRERY_TESTS_SUPPORT_HARNESS_H
 
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+#include "sim/core/text.h"
+
 #include <CUnit/CUnit.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +38,9 @@ struct test {
 void *test_own(void *memory, void (*release)(void *));
 void test_release(void *memory);
 
+/* Random numbers of run 0, as rng_init gives them. */
+struct rng test_rng(uint64_t seed, const char *name, uint64_t index);
+
 /* Leaves the running test as skipped, with the reason; it is counted and named at the end. Use as
  * `if (!have) { test_skip("..."); return; }`. */
 void test_skip(const char *reason);
@@ -39,6 +48,17 @@ void test_skip(const char *reason);
 /* Path of a file under ../shared/data, or NULL after test_skip() when that data is absent. Static storage per call site
  * is not needed: the text lives until the end of the run. */
 const char *test_shared(const char *path_below_data);
+
+/* JSON reads better with ' for ": makes every ' a ", in place; or in a text made by printf's conversions, which lives
+ * until the running test ends. An apostrophe within is \\u0027. */
+void test_quotes(char *text);
+const char *test_json(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *test_vjson(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
+
+/* Write a file by printf's conversions, with " for every '. The first one gives it a fresh temporary directory, and
+ * returns its path, which lives until the end of the run. */
+const char *test_file(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void test_write(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A fresh temporary directory for the running test, removed at the end of the run. */
 const char *test_tmpdir(void);

@@ -1,7 +1,6 @@
 #include "tests/support/jobrun.h"
 
 #include "policies/registry.h"
-#include "sim/core/mem.h"
 #include "sim/world/jobs/job.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/policy/instance.h"

@@ -9,7 +9,7 @@ const void *policy_params(const struct policy *policy, const char *json, struct 
     struct config_families families = cli_families(NULL);
     struct config *config = NULL;
     struct diag diag = {0};
-    if (json == NULL) json = "{}";
+    json = test_json("%s", json != NULL ? json : "{}");
     void *params = arena_alloc(arena, policy->params_bytes);
     int code = config_parse("params", ".", json, strlen(json), &config, &diag);
     if (code == 0) code = config_bind(config, policy->params, &families, arena, params, policy->params_bytes, &diag);

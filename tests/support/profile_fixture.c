@@ -35,12 +35,7 @@ int profile_fixture_read(struct profile_fixture *fixture, const char *path)
 
 int profile_fixture_text(struct profile_fixture *fixture, const char *name, const char *text)
 {
-    const char *path = arena_printf(&fixture->arena, "%s/%s", test_tmpdir(), name);
-    FILE *file = fopen(path, "wb");
-    if (file == NULL) return SIM_E_IO;
-    fputs(text, file);
-    fclose(file);
-    return profile_fixture_read(fixture, path);
+    return profile_fixture_read(fixture, test_file(name, "%s", text));
 }
 
 int profile_fixture_join(struct profile_fixture *fixture)

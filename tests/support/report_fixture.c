@@ -1,6 +1,5 @@
 #include "tests/support/report_fixture.h"
 
-#include "sim/core/mem.h"
 #include "sim/world/rows/metric.h"
 #include "tests/support/harness.h"
 

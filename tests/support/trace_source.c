@@ -1,7 +1,6 @@
 #include "tests/support/trace_source.h"
 
 #include "tests/support/harness.h"
-
 #include "traces/registry.h"
 
 static const struct config_families families = {.alternative = trace_alternative};
@@ -25,9 +24,7 @@ __attribute__((format(printf, 4, 0))) static int bind(struct trace_source *trace
     size_t start = strlen(text);
     int n = vsnprintf(text + start, sizeof text - start - 1, format, args);
     if (n < 0 || (size_t)n >= sizeof text - start - 1) abort();
-    for (char *c = text; *c; c++) {
-        if (*c == '\'') *c = '"';
-    }
+    test_quotes(text);
     strcat(text, "}");
     *trace = (struct trace_source){.options = {.seed = seed, .stream = "trace", .where = "services.chat.trace"}};
     arena_init(&trace->arena);

@@ -1,11 +1,9 @@
 /* Calibrating from profiles to files and back: what is written reads back as the same numbers, files merge by set and
  * class, and a model predicts the rows it was made from. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/calibrate.h"
 #include "analysis/calibrate/write.h"
 #include "sim/catalog/calibration_file.h"
-#include "sim/core/text.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
 /* A profile of 90 rows in three groups, exactly as the law says with its initial parameters. */

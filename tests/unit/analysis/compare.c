@@ -1,9 +1,8 @@
 /* What is paired with what, which interval it gets, and which word it earns. That intervals cover is for
  * tests/property/stats_coverage.c. */
+#include "sim/cli/cli.h"
 #include "tests/support/compare_fixture.h"
 #include "tests/support/harness.h"
-
-#include "sim/cli/cli.h"
 
 static double steady_ttft_s(int64_t id)
 {

@@ -1,8 +1,6 @@
 /* Fitting parameters: what made the rows is found again, also among outliers, with the same bits every time. */
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/class_fit.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
 enum { ROWS = 400 };
@@ -23,8 +21,7 @@ static void synthesise(struct synthetic *s, enum kernel_class class, const union
 {
     static const double sizes[] = {512, 1024, 2048, 4096, 8192, 14336, 28672};
     static const double rows[] = {1, 4, 16, 40, 64, 100, 128, 192, 256, 300, 512, 1000, 2048, 4096, 8192};
-    struct rng rng;
-    rng_init(&rng, 3, 0, "fit", 0);
+    struct rng rng = test_rng(3, "fit", 0);
     for (size_t i = 0; i < ROWS; i++) {
         struct profile_row *row = &s->rows[i];
         const double m = pick(&rng, rows, 15), n = pick(&rng, sizes, 7), k = pick(&rng, sizes, 7);

@@ -1,8 +1,6 @@
 /* Cross-validation on synthetic rows: every row is left out once, and by the fold of its name. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/folds.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
 enum { ROWS = 300 };
@@ -21,8 +19,7 @@ struct made {
 static int make(struct made *made, const char **groups, size_t n_groups, double skew)
 {
     const int code = profile_fixture_init(&made->fixture, "a100-80-sxm");
-    struct rng rng;
-    rng_init(&rng, 1, 0, "folds", 0);
+    struct rng rng = test_rng(1, "folds", 0);
     for (size_t i = 0; i < ROWS; i++) {
         struct profile_row *row = &made->rows[i];
         const double tokens = 1.0 + (double)rng_below(&rng, 8000);

@@ -1,9 +1,7 @@
 /* The verdict of the regression gate, its baseline file, its log of decisions and its reports. */
-#include "tests/support/harness.h"
-
 #include "analysis/gate/gate.h"
 #include "sim/core/hash.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 #include <unistd.h>
 
@@ -57,8 +55,7 @@ TEST(a_row_is_a_line_whatever_its_texts)
 /* One field of one row of a log is another: that row is found, with the rows before it. */
 TEST(the_first_difference_is_found_wherever_it_is)
 {
-    struct rng rng;
-    rng_init(&rng, 5, 0, "gate", 0);
+    struct rng rng = test_rng(5, "gate", 0);
     for (int round = 0; round < 200; round++) {
         SCOPED(arena) arena = {0};
         struct text before = {0}, now = {0};

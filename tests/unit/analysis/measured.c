@@ -1,7 +1,6 @@
 /* Tables of measured iterations: which rows are read, which are left out and why, what is wrong with a file. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/engine/measured.h"
+#include "tests/support/harness.h"
 
 struct session {
     struct arena arena;
@@ -13,12 +12,7 @@ struct session {
 /* Reads a text as a file of that name. */
 static int read_text(struct session *session, const char *name, const char *text)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
-    FILE *file = fopen(path, "w");
-    if (!CHECK(file != NULL)) return SIM_E_IO;
-    fputs(text, file);
-    fclose(file);
+    const char *path = test_file(name, "%s", text);
     arena_init(&session->arena);
     diag_init(&session->diag);
     session->message[0] = 0;

@@ -1,8 +1,6 @@
 /* Charts of every kind: the bytes of each, which a change of style moves on purpose (ACCEPT=1 build/.../tests/run
  * plot). */
 #include "tests/support/harness.h"
-
-#include "sim/core/mem.h"
 #include "tests/support/plot_fixture.h"
 
 static void compare_with_file(const char *path, const struct text *svg)

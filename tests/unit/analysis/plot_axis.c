@@ -1,10 +1,8 @@
 /* Axes, ticks and texts of charts: laws and closed forms. */
-#include "tests/support/harness.h"
-
 #include "analysis/plot/draw.h"
 #include "analysis/plot/mark.h"
 #include "analysis/plot/ticks.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 TEST(ends_of_an_axis_lie_at_its_pixels)
 {
@@ -84,8 +82,7 @@ static void check_labels(const struct scale *scale, const struct ticks *ticks, b
 
 TEST(ticks_cover_and_are_round)
 {
-    struct rng rng;
-    rng_init(&rng, 7, 0, "ticks", 0);
+    struct rng rng = test_rng(7, "ticks", 0);
     for (int i = 0; i < 3000; i++) {
         static const enum plot_scale kinds[] = {PLOT_LINEAR, PLOT_LOG, PLOT_TIME};
         const struct plot_axis axis = {.scale = kinds[i % 3]};

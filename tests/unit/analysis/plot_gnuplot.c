@@ -1,7 +1,5 @@
 /* gnuplot draws what plot_gnuplot writes, of every kind, and says nothing meanwhile; texts cannot break out of it. */
 #include "tests/support/harness.h"
-
-#include "sim/core/mem.h"
 #include "tests/support/plot_fixture.h"
 
 #include <unistd.h>

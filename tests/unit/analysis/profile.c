@@ -1,6 +1,5 @@
 /* Reading measured kernels: shapes from columns, line ends, dropped rows, findings with their place. */
 #include "tests/support/harness.h"
-
 #include "tests/support/profile_fixture.h"
 
 #define GEMM_HEADER "kernel_source,gemm_dtype,m,n,k,latency"

@@ -1,6 +1,5 @@
 /* Reading measured attention: which rows are prompts, which decode, what counts as context, and what is left out. */
 #include "tests/support/harness.h"
-
 #include "tests/support/profile_fixture.h"
 
 static const struct prefill_shape *prefill_of(const struct profile *profile, size_t i)

@@ -1,6 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/profile/profile.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -11,18 +10,15 @@ struct reading {
     struct gpu_spec gpu;
     struct profile profile;
     int code;
-    char path[512], message[1024];
+    const char *path;
+    char message[1024];
 };
 
 static void reading_begin(struct reading *reading, const char *name, const char *text, const char *llm, int64_t tensor)
 {
     arena_init(&reading->arena);
     diag_init(&reading->diag);
-    snprintf(reading->path, sizeof reading->path, "%s/%s", test_tmpdir(), name);
-    FILE *file = fopen(reading->path, "w");
-    MUST(file);
-    fputs(text, file);
-    fclose(file);
+    reading->path = test_file(name, "%s", text);
     MUST(catalog_gpu(&catalog, "a6000", "test", &reading->arena, &reading->gpu, &reading->diag) == 0);
     const struct profile_options options = {&catalog, &reading->gpu, llm, tensor};
     reading->code = profile_read(reading->path, &options, &reading->arena, &reading->profile, &reading->diag);
@@ -31,7 +27,7 @@ static void reading_begin(struct reading *reading, const char *name, const char 
     CHECK_EQ_STR(reading->message, "");
 }
 
-static void reading_end(struct reading *reading)
+static void reading_fini(struct reading *reading)
 {
     arena_fini(&reading->arena);
 }
@@ -58,7 +54,7 @@ static int64_t dropped_rows(const struct profile *profile, const char *reason)
 /* Llama-3.1-70B: hidden 8192, 64 heads of 128 over 8 KV heads, ffn 28672, vocabulary 128256. */
 TEST(projections_of_a_shard_keep_their_own_shapes)
 {
-    struct reading reading;
+    SCOPED(reading) reading;
     reading_begin(&reading, "H100__Llama-3.1-70B__tp4__layers.csv",
                   LAYERS_HEADER "q_proj,7,0,4,100000\r\nk_proj,7,0,4,10000\nv_proj,7,0,4,10000\no_proj,7,0,4,100000\n"
                                 "gate_proj,7,0,4,150000\nup_proj,7,0,4,150000\ndown_proj,7,0,4,150000\n"
@@ -78,12 +74,11 @@ TEST(projections_of_a_shard_keep_their_own_shapes)
     CHECK_EQ_STR(reading.profile.groups[0], "llama-3.1-70b");
     CHECK_EQ_STR(reading.profile.format, "llmservingsim-layers");
     CHECK_EQ_STR(reading.profile.set, "in-model");
-    reading_end(&reading);
 }
 
 TEST(a_prompt_without_context_is_prefill)
 {
-    struct reading reading;
+    SCOPED(reading) reading;
     reading_begin(&reading, "A6000__Llama-3.1-8B__tp1__layers.csv",
                   LAYERS_HEADER "attn,512,0,1,50000\nembedding,512,0,1,20000\n", NULL, 0);
     MUST(reading.code == 0 && reading.profile.n == 2);
@@ -94,13 +89,12 @@ TEST(a_prompt_without_context_is_prefill)
     CHECK_NEAR(rows[0].call.shape.prefill.past, 0.0, 0.0);
     CHECK_NEAR(rows[0].call.shape.prefill.kv_heads, 8.0, 0.0);
     CHECK_EQ_INT(rows[1].call.class, KERNEL_EMBEDDING);
-    reading_end(&reading);
 }
 
 /* A mixture: the matrices of one expert are products of their own; the window of 2047 tokens ends the attention. */
 TEST(experts_and_windows)
 {
-    struct reading reading;
+    SCOPED(reading) reading;
     reading_begin(&reading, "A6000__Phi-mini-MoE-instruct__tp1__layers.csv",
                   LAYERS_HEADER "expert.w1,64,0,1,20000\nexpert.w2,64,0,1,15000\nexpert.w3,64,0,1,20000\n"
                                 "attn,2047,0,1,400000\nattn,2048,0,1,1800000\ngate,64,0,1,60000\nrope,64,0,1,40000\n"
@@ -113,12 +107,11 @@ TEST(experts_and_windows)
     CHECK_EQ_INT(dropped_rows(&reading.profile, "several kernels"), 2);
     CHECK_EQ_INT(dropped_rows(&reading.profile, "attention beyond the window"), 1);
     CHECK_EQ_INT(dropped_rows(&reading.profile, "not an operator of the LLM"), 2);
-    reading_end(&reading);
 }
 
 TEST(fused_layers_are_the_operators_of_an_iteration)
 {
-    struct reading reading;
+    SCOPED(reading) reading;
     reading_begin(&reading, "RTX4090__Llama-3.1-8B__bf16_tp2__dense.csv",
                   "layer,tokens,time_us\r\nqkv_proj,20,60.5\r\ngate_up_proj,20,250\r\nact_fn,20,3\r\nlayernorm,20,2\r\n"
                   "rotary_emb,20,2.4\r\n",
@@ -134,12 +127,11 @@ TEST(fused_layers_are_the_operators_of_an_iteration)
     CHECK_EQ_INT(rows[4].call.class, KERNEL_ROTARY);
     CHECK_NEAR(rows[0].measured_s, 60.5e-6, 1e-12);
     CHECK_EQ_INT(rows[4].line, 6);
-    reading_end(&reading);
 }
 
 TEST(the_head_counts_sequences)
 {
-    struct reading reading;
+    SCOPED(reading) reading;
     reading_begin(&reading, "some.csv", "layer,sequences,time_us\nlm_head,48,1200\nsampler,48,40\nrandom,48,4\n",
                   "llama-3.1-8b", 1);
     MUST(reading.code == 0 && reading.profile.n == 2);
@@ -148,27 +140,19 @@ TEST(the_head_counts_sequences)
     CHECK(reading.profile.rows[1].call.shape.elementwise.tokens == 48.0);
     CHECK(reading.profile.rows[1].call.shape.elementwise.width == 128256.0);
     CHECK_EQ_INT(dropped_rows(&reading.profile, "not an operator of the LLM"), 1);
-    reading_end(&reading);
 }
 
 static void check_refused(const char *name, const char *text, const char *llm, int64_t tensor, int code,
                           const char *expected)
 {
-    struct reading reading = {0};
-    arena_init(&reading.arena);
-    diag_init(&reading.diag);
-    snprintf(reading.path, sizeof reading.path, "%s/%s", test_tmpdir(), name);
-    FILE *file = fopen(reading.path, "w");
-    MUST(file);
-    fputs(text, file);
-    fclose(file);
+    SCOPED(reading) reading = {0};
+    reading.path = test_file(name, "%s", text);
     MUST(catalog_gpu(&catalog, "a6000", "test", &reading.arena, &reading.gpu, &reading.diag) == 0);
     const struct profile_options options = {&catalog, &reading.gpu, llm, tensor};
     CHECK_EQ_INT(profile_read(reading.path, &options, &reading.arena, &reading.profile, &reading.diag), code);
     MUST(reading.diag.n_items > 0);
     diag_format(&reading.diag.items[0], reading.message, sizeof reading.message);
     if (!strstr(reading.message, expected)) CHECK_EQ_STR(reading.message, expected);
-    arena_fini(&reading.arena);
 }
 
 TEST(what_is_missing_is_named)

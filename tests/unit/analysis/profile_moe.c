@@ -1,6 +1,5 @@
 /* Reading measured mixture-of-experts layers. */
 #include "tests/support/harness.h"
-
 #include "tests/support/profile_fixture.h"
 
 #define HEADER                                                                                                         \

@@ -1,6 +1,5 @@
 /* Reading measured collectives: bytes of messages, links of a topology, rows that measure something else. */
 #include "tests/support/harness.h"
-
 #include "tests/support/profile_fixture.h"
 
 #include <limits.h>
@@ -132,10 +131,7 @@ TEST(a_folder_tells_no_topology)
     const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
                                     "1,5.0,5.385,0,8,65536000,all_reduce,4,8\r\n";
     snprintf(path, sizeof path, "%s/all_reduce.csv", folder);
-    FILE *file = fopen(path, "wb");
-    MUST(file != NULL);
-    fputs(text, file);
-    fclose(file);
+    test_write(path, "%s", text);
     MUST(profile_fixture_read(&fixture, path) == 0);
     CHECK_EQ_INT(fixture.files[0].n, 1);
     CHECK_EQ_INT(dropped(&fixture.files[0], between_nodes), 1);

@@ -1,6 +1,5 @@
 /* Our own profile format: every class by its members, what may be left out, findings with their place. */
 #include "tests/support/harness.h"
-
 #include "tests/support/profile_fixture.h"
 
 static const char all_text[] =

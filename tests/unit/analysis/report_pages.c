@@ -2,8 +2,6 @@
 #include "tests/support/report_fixture.h"
 #include "tests/support/store_fixture.h"
 
-#include "sim/core/mem.h"
-
 static const char *fresh_path(void)
 {
     static char path[256];

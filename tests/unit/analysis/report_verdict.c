@@ -1,7 +1,6 @@
-#include "tests/support/harness.h"
-
 #include "analysis/report/figures.h"
 #include "analysis/report/verdict.h"
+#include "tests/support/harness.h"
 
 /* --- Trends --- */
 

@@ -1,7 +1,6 @@
-#include "tests/support/harness.h"
-
 #include "analysis/report/page.h"
 #include "analysis/report/words.h"
+#include "tests/support/harness.h"
 
 static char buffer[WORDS_CHARS];
 

@@ -1,11 +1,7 @@
 /* Closed forms and hand-worked examples of analysis/stats, and its bootstraps against the plain ones. How often its
  * intervals cover is for tests/property/stats_coverage.c. */
-#include "tests/support/harness.h"
-
 #include "analysis/stats/stats.h"
-#include "sim/core/err.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sort.h>
@@ -99,8 +95,7 @@ TEST(quantiles_are_type_7)
 TEST(selection_is_that_of_sorting)
 {
     enum { N = 200 };
-    struct rng rng;
-    rng_init(&rng, 6, 0, "select", 0);
+    struct rng rng = test_rng(6, "select", 0);
     for (int trial = 0; trial < 3000; trial++) {
         double values[N], sorted[N];
         const size_t n = 1 + rng_below(&rng, N), k = rng_below(&rng, n);
@@ -155,8 +150,7 @@ TEST(effective_n_is_that_of_an_autoregressive_series)
     for (size_t k = 0; k < 4; k++)
         for (size_t n = 1000; n <= N; n = 6 * n + 4000) {
             const double phi = phis[k], worth = (double)n * (1 - phi) / (1 + phi);
-            struct rng rng;
-            rng_init(&rng, 1, 0, "effective", n + k);
+            struct rng rng = test_rng(1, "effective", n + k);
             const gsl_rng gsl = rng_gsl(&rng);
             double level = gsl_ran_gaussian(&gsl, 1 / sqrt(1 - phi * phi));
             for (size_t i = 0; i < n; i++) values[i] = level = phi * level + gsl_ran_ugaussian(&gsl);
@@ -178,8 +172,7 @@ TEST(mser5_finds_the_end_of_a_transient)
     enum { N = 2000, RAMP = 200 };
     for (uint64_t seed = 1; seed <= 10; seed++) {
         double values[N];
-        struct rng rng;
-        rng_init(&rng, seed, 0, "transient", 0);
+        struct rng rng = test_rng(seed, "transient", 0);
         gsl_rng gsl = rng_gsl(&rng);
         for (int i = 0; i < N; i++) values[i] = gsl_ran_gaussian(&gsl, 1) + (i < RAMP ? 20.0 * (RAMP - i) / RAMP : 0);
         const size_t cut = stats_mser5(values, N);
@@ -234,8 +227,7 @@ static struct interval plain_bootstrap_t(const double *values, size_t n)
 {
     double *drawn = mem_alloc(n * sizeof *drawn), *errors = mem_alloc(RESAMPLES * sizeof *errors);
     const double mean = mean_of(values, n), error = error_of(values, n, mean);
-    struct rng rng;
-    rng_init(&rng, 1, 0, "plain", 0);
+    struct rng rng = test_rng(1, "plain", 0);
     for (int i = 0; i < RESAMPLES; i++) {
         for (size_t k = 0; k < n; k++) drawn[k] = values[rng_below(&rng, n)];
         const double again = mean_of(drawn, n);
@@ -257,8 +249,7 @@ TEST(mean_is_that_of_the_plain_bootstrap)
     for (size_t i = 0; i < 3; i++) {
         const size_t n = sizes[i];
         double *values = mem_alloc(n * sizeof *values);
-        struct rng rng;
-        rng_init(&rng, 3, 0, "skewed", i);
+        struct rng rng = test_rng(3, "skewed", i);
         gsl_rng gsl = rng_gsl(&rng);
         for (size_t k = 0; k < n; k++) values[k] = gsl_ran_lognormal(&gsl, 0, 1);
         struct interval interval;
@@ -276,8 +267,7 @@ static struct interval plain_quantile_difference(const double *base, const doubl
 {
     double *drawn[2] = {mem_alloc(n * sizeof(double)), mem_alloc(n * sizeof(double))};
     double *differences = mem_alloc(RESAMPLES * sizeof *differences);
-    struct rng rng;
-    rng_init(&rng, 2, 0, "plain", 0);
+    struct rng rng = test_rng(2, "plain", 0);
     for (int i = 0; i < RESAMPLES; i++) {
         for (size_t k = 0; k < n; k++) {
             const size_t pair = rng_below(&rng, n);
@@ -304,8 +294,7 @@ TEST(quantile_difference_is_that_of_the_plain_bootstrap)
     static const double qs[] = {0.5, 0.9};
     for (int i = 0; i < 4; i++) {
         double base[N], changed[N];
-        struct rng rng;
-        rng_init(&rng, 4, 0, "pairs", (uint64_t)i);
+        struct rng rng = test_rng(4, "pairs", (uint64_t)i);
         gsl_rng gsl = rng_gsl(&rng);
         for (int k = 0; k < N; k++) {
             base[k] = gsl_ran_lognormal(&gsl, 0, 1);
@@ -333,8 +322,7 @@ TEST(p_of_a_quantile_agrees_with_its_interval)
     for (int trial = 0; trial < TRIALS; trial++) {
         double base[N], changed[N], p;
         struct interval interval;
-        struct rng rng;
-        rng_init(&rng, 5, 0, "agreement", (uint64_t)trial);
+        struct rng rng = test_rng(5, "agreement", (uint64_t)trial);
         gsl_rng gsl = rng_gsl(&rng);
         for (int i = 0; i < N; i++) {
             base[i] = gsl_ran_lognormal(&gsl, 0, 1);

@@ -1,8 +1,7 @@
-#include "tests/support/harness.h"
-
 #include "sim/catalog/calibration.h"
 #include "sim/catalog/calibration_file.h"
 #include "tests/support/calibration_fixture.h"
+#include "tests/support/harness.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -92,8 +91,7 @@ TEST(sets_are_chosen_apart_for_collectives)
     struct bench bench;
     set_up(&bench);
     calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
-    FILE *broken = fopen(bench.default_path, "w");
-    MUST(broken != NULL && fclose(broken) == 0);
+    test_write(bench.default_path, "%s", "");
     const struct calibration_request request = {
         .gpu = "mine", .kernels = "in-model", .collectives = "isolated", .needed = needed};
     MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
@@ -116,10 +114,7 @@ TEST(what_is_missing_comes_from_a_gpu_alike)
     calibration_fixture_write(bench.gpu_path, mine, 2);
     calibration_fixture_write(bench.default_path, defaults, 2);
     snprintf(path, sizeof path, "%s/calibration/twin.json", bench.root);
-    FILE *twin = fopen(path, "w");
-    MUST(twin != NULL);
-    fputs("{\"gpu\": \"twin\", \"like\": \"mine\", \"sets\": {}}", twin);
-    fclose(twin);
+    test_write(path, "{'gpu': 'twin', 'like': 'mine', 'sets': {}}");
     MUST(load(&bench, "twin", "in-model") == 0);
     CHECK(!bench.calibration.calibrated && !bench.calibration.kernels.ranges[KERNEL_NORM].fitted);
     check_class(&bench, KERNEL_GEMM, 1e-6, "mine");
@@ -175,10 +170,7 @@ TEST(the_defaults_asked_for_calibrate_nothing)
     struct bench bench;
     set_up(&bench);
     calibration_fixture_write(bench.gpu_path, own, 1);
-    FILE *file = fopen(bench.default_path, "w");
-    MUST(file != NULL);
-    fputs("{\"gpu\": \"default\", \"sets\": {\"in-model\": {}}}", file);
-    fclose(file);
+    test_write(bench.default_path, "{'gpu': 'default', 'sets': {'in-model': {}}}");
     for (int i = 0; i < 2; i++) {
         MUST(read_asked_for(&bench, "mine", i > 0 ? bench.default_path : "default", "in-model") == 0);
         CHECK(!bench.calibration.calibrated && bench.diag.n_items == 0);
@@ -211,10 +203,7 @@ TEST(what_does_not_exist_is_told)
     CHECK_EQ_INT(read_asked_for(&bench, "mine", "nowhere.json", "in-model"), SIM_E_CONFIG);
     check_message(&bench, "s.json:1:1: error: there is no calibration 'nowhere.json'");
     snprintf(twin, sizeof twin, "%s/calibration/twin.json", bench.root);
-    FILE *file = fopen(twin, "w");
-    MUST(file != NULL);
-    fputs("{\"gpu\": \"twin\", \"like\": \"mime\", \"sets\": {}}", file);
-    fclose(file);
+    test_write(twin, "{'gpu': 'twin', 'like': 'mime', 'sets': {}}");
     CHECK_EQ_INT(load(&bench, "twin", "in-model"), SIM_E_CONFIG);
     check_message(&bench, "twin.json: error: unknown calibration 'mime'; did you mean 'mine'?");
     arena_fini(&bench.arena);
@@ -231,10 +220,7 @@ TEST(a_calibration_of_another_gpu_is_told)
     CHECK(bench.diag.n_warnings == 1);
     check_message(&bench, "' is of 'made-up', but the GPU is 'k80'");
     snprintf(twin, sizeof twin, "%s/calibration/k80.json", bench.root);
-    FILE *file = fopen(twin, "w");
-    MUST(file != NULL);
-    fputs("{\"gpu\": \"k80\", \"like\": \"made-up\", \"sets\": {}}", file);
-    fclose(file);
+    test_write(twin, "{'gpu': 'k80', 'like': 'made-up', 'sets': {}}");
     snprintf(twin, sizeof twin, "%s/calibration/made-up.json", bench.root);
     calibration_fixture_write(twin, parts, 1);
     MUST(read_asked_for(&bench, "k80", bench.gpu_path, "in-model") == 0);

@@ -1,7 +1,6 @@
+#include "sim/catalog/catalog.h"
 #include "tests/support/catalog_session.h"
 #include "tests/support/harness.h"
-
-#include "sim/catalog/catalog.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -197,15 +196,8 @@ TEST(paths_are_read_as_they_are)
 /* A file with `text`, in which ' stands for ", is refused with this finding at its place. */
 static void check_llm_file(const char *text, const char *expected)
 {
-    char path[512], quoted[1024], message[1024];
-    snprintf(path, sizeof path, "%s/llm.json", test_tmpdir());
-    snprintf(quoted, sizeof quoted, "%s", text);
-    for (char *c = quoted; *c; c++)
-        if (*c == '\'') *c = '"';
-    FILE *file = fopen(path, "w");
-    MUST(file);
-    fputs(quoted, file);
-    fclose(file);
+    char message[1024];
+    const char *path = test_file("llm.json", "%s", text);
     SCOPED(session) session = {0};
     struct llm_spec llm;
     CHECK_EQ_INT(catalog_llm(&catalog, path, "t", &session.arena, &llm, &session.diag), SIM_E_CONFIG);

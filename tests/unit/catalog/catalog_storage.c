@@ -1,7 +1,6 @@
+#include "sim/catalog/storage.h"
 #include "tests/support/catalog_session.h"
 #include "tests/support/harness.h"
-
-#include "sim/catalog/storage.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -72,15 +71,7 @@ TEST(software_is_found_by_name)
 /* A file with `text`, in which ' stands for ", is refused with this finding. */
 static void check_refused(const char *text, const char *expected)
 {
-    char path[512], quoted[2048];
-    snprintf(path, sizeof path, "%s/drive.json", test_tmpdir());
-    snprintf(quoted, sizeof quoted, "%s", text);
-    for (char *c = quoted; *c; c++)
-        if (*c == '\'') *c = '"';
-    FILE *file = fopen(path, "w");
-    MUST(file);
-    fputs(quoted, file);
-    fclose(file);
+    const char *path = test_file("drive.json", "%s", text);
     SCOPED(session) session = {0};
     struct storage_spec spec;
     CHECK_EQ_INT(catalog_storage(&catalog, path, "t", &session.arena, &spec, &session.diag), SIM_E_CONFIG);

@@ -1,6 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "tests/support/cost_fixture.h"
+#include "tests/support/harness.h"
 
 static struct cost_fixture made;
 
@@ -91,12 +90,8 @@ static const char measured_csv[] = "gpu,batch,length,first,next\n"
 /* Writes `csv` to a file of its own and makes the model that reads it. */
 static int make_from_file(const char *csv, const char *more)
 {
-    char path[512], document[1024];
-    snprintf(path, sizeof path, "%s/measured.csv", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    if (!file) return SIM_E_IO;
-    fputs(csv, file);
-    fclose(file);
+    char document[1024];
+    const char *path = test_file("measured.csv", "%s", csv);
     snprintf(document, sizeof document,
              "{'cost': {'kind': 'table', 'file': {'path': '%s', 'where': ['gpu=a100'], 'tokens': ['batch', 'length'], "
              "'prefill_time': 'first', 'decode_time': 'next'%s}}}",

@@ -1,8 +1,8 @@
 /* Host time of serving engines: the law, and presets as files. */
-#include "tests/support/harness.h"
-
 #include "sim/catalog/engine.h"
+#include "tests/support/catalog_session.h"
 #include "tests/support/cost_fixture.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -41,30 +41,11 @@ TEST(launches_end_along_a_run)
     CHECK(run.until >= 10 && run.until <= 11);
 }
 
-/* What a test allocates and finds. */
-struct session {
-    struct arena arena;
-    struct diag diag;
-    char message[DIAG_LINE_CHARS];
-};
-
-static void session_begin(struct session *session)
-{
-    arena_init(&session->arena);
-    diag_init(&session->diag);
-    session->message[0] = 0;
-}
-
 static int read_text(struct session *session, const char *text, struct engine_preset *preset)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/engine.json", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    if (!CHECK(file != NULL)) return SIM_E_IO;
-    for (const char *c = text; *c != 0; c++) fputc(*c == '\'' ? '"' : *c, file);
-    fclose(file);
+    const char *path = test_file("engine.json", "%s", text);
     const int code = catalog_engine(&catalog, path, "test", &session->arena, preset, &session->diag);
-    if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
+    session_message(session);
     return code;
 }
 
@@ -81,9 +62,8 @@ TEST(overheads_between_degrees)
         double iteration_s, sequence_s, prompt_s;
     } cases[] = {{1, false, 4e-3, 8e-6, 0.0}, {2, true, 4e-3, 8e-6, 0.0},  {4, false, 6e-3, 6e-6, 1e-3},
                  {8, true, 8e-3, 4e-6, 2e-3}, {64, false, 8e-3, 4e-6, 2e-3}};
-    struct session session;
+    SCOPED(session) session = {0};
     struct engine_preset preset;
-    session_begin(&session);
     CHECK_EQ_INT(read_text(&session, example, &preset), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct engine_params params;
@@ -92,7 +72,6 @@ TEST(overheads_between_degrees)
         CHECK_NEAR(params.sequence_s, cases[i].sequence_s, 1e-15);
         CHECK_NEAR(params.prompt_s, cases[i].prompt_s, 1e-15);
     }
-    arena_fini(&session.arena);
 }
 
 TEST(a_guess_says_what_it_rests_on)
@@ -114,8 +93,7 @@ TEST(a_guess_says_what_it_rests_on)
         {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 1 x a is that of 2 GPUs", 1},
         {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 16 x a is that of 8 GPUs", 16},
     };
-    struct session session;
-    session_begin(&session);
+    SCOPED(session) session = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct engine_preset preset;
         const char *caveat = NULL;
@@ -125,28 +103,24 @@ TEST(a_guess_says_what_it_rests_on)
         CHECK_EQ_INT(engine_preset_caveat(&preset, cases[i].gpu, cases[i].degree, &session.arena, &caveat), 0);
         CHECK_EQ_STR(caveat ? caveat : "", cases[i].caveat ? cases[i].caveat : "");
     }
-    arena_fini(&session.arena);
 }
 
 TEST(launches_by_gpu)
 {
-    struct session session;
+    SCOPED(session) session = {0};
     struct engine_preset preset;
     struct engine_params params;
-    session_begin(&session);
     CHECK_EQ_INT(read_text(&session, example, &preset), 0);
     CHECK(engine_preset_params(&preset, "b", 2, &params));
     CHECK_NEAR(params.layer_launch_s, 3e-6, 1e-18);
     CHECK(!engine_preset_params(&preset, "c", 2, &params));
     CHECK_NEAR(params.layer_launch_s, 2e-6, 1e-18);
-    arena_fini(&session.arena);
 }
 
 TEST(wrong_presets_are_refused)
 {
-    struct session session;
+    SCOPED(session) session = {0};
     struct engine_preset preset;
-    session_begin(&session);
     CHECK_EQ_INT(
         read_text(&session,
                   "{'summary': 's', 'source': 't', 'overhead': [{'tensor_parallel': 2}, {'tensor_parallel': 2}]}",
@@ -156,17 +130,15 @@ TEST(wrong_presets_are_refused)
     diag_init(&session.diag);
     CHECK_EQ_INT(catalog_engine(&catalog, "vlm-0.2", "s.json:1:2", &session.arena, &preset, &session.diag),
                  SIM_E_CONFIG);
-    diag_format(&session.diag.items[0], session.message, sizeof session.message);
-    CHECK(strstr(session.message, "s.json:1:2: error: unknown engine 'vlm-0.2'; did you mean 'vllm-0.2'?") != NULL);
-    arena_fini(&session.arena);
+    CHECK(strstr(session_message(&session), "s.json:1:2: error: unknown engine 'vlm-0.2'; did you mean 'vllm-0.2'?") !=
+          NULL);
 }
 
 /* Every preset can be read, and its numbers are what an engine may take. */
 TEST(presets_of_the_catalog)
 {
-    struct session session;
+    SCOPED(session) session = {0};
     struct catalog_names names;
-    session_begin(&session);
     MUST(catalog_list_engines(&catalog, &session.arena, &names, &session.diag) == 0 && names.n >= 7);
     for (size_t i = 0; i < names.n; i++) {
         struct engine_preset preset;
@@ -177,7 +149,6 @@ TEST(presets_of_the_catalog)
         CHECK(params.iteration_s < 40e-3 && params.sequence_s < 1e-3 && params.layer_launch_s < 1e-3);
         if (preset.overheads.n > 0) CHECK(preset.profiles.n > 0 && preset.fit.n > 0 && preset.fitted_on != NULL);
     }
-    arena_fini(&session.arena);
 }
 
 /* A batch that a CUDA graph would cover, on GPUs that are much faster than launches. */
@@ -186,21 +157,18 @@ static double small_batch_s(const char *document)
     SCOPED(cost_fixture) fixture = {0};
     const struct iteration_work work = {.decode_sequences = 2, .decode_context_tokens = 200};
     if (!CHECK_EQ_INT(cost_fixture_init(&fixture, document, "h100-sxm", "llama-3.1-8b", 4, 1), 0)) return 0.0;
-    const double seconds = cost_fixture_s(&fixture, work);
-    return seconds;
+    return cost_fixture_s(&fixture, work);
 }
 
 TEST(graphs_can_be_switched_off)
 {
-    struct session session;
+    SCOPED(session) session = {0};
     struct engine_preset preset;
     struct engine_params params;
-    session_begin(&session);
     MUST(catalog_engine(&catalog, "vllm-0.12", "test", &session.arena, &preset, &session.diag) == 0);
     engine_preset_params(&preset, "h100-sxm", 4, &params);
     const double launch_s = 32.0 * params.layer_launch_s, host_s = params.iteration_s + 2.0 * params.sequence_s;
     CHECK(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12'}}") < launch_s);
     CHECK_NEAR(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12', 'cuda_graphs': false}}"),
                launch_s + host_s, 1e-12);
-    arena_fini(&session.arena);
 }

@@ -1,7 +1,6 @@
-#include "tests/support/harness.h"
-
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/huggingface.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -46,14 +45,9 @@ TEST(published_files_give_the_catalogs_shapes)
 /* A file that is called config.json, as in a checkpoint, goes by the name of its directory. */
 TEST(checkpoints_are_named_after_their_directory)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/config.json", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    MUST(file);
-    fputs("{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4, "
-          "\"intermediate_size\": 128, \"vocab_size\": 100, \"max_position_embeddings\": 512}",
-          file);
-    fclose(file);
+    const char *path = test_file(
+        "config.json", "{'model_type': 'llama', 'num_hidden_layers': 2, 'hidden_size': 64, 'num_attention_heads': 4, "
+                       "'intermediate_size': 128, 'vocab_size': 100, 'max_position_embeddings': 512}");
     SCOPED(arena) arena = {0};
     struct llm_spec llm;
     MUST(read_llm(path, &arena, &llm) == 0);
@@ -78,13 +72,10 @@ TEST(other_shapes_have_the_published_parameters)
 static int read_text(const char *quoted, struct llm_spec *llm, char *messages, size_t bytes)
 {
     static const struct json_source source = {.name = "config.json", .directory = ".", .has_lines = true};
-    char text[1024];
+    const char *text = test_json("%s", quoted);
     SCOPED(arena) arena = {0};
     struct diag diag = {0};
     struct json_node *root;
-    snprintf(text, sizeof text, "%s", quoted);
-    for (char *c = text; *c; c++)
-        if (*c == '\'') *c = '"';
     int code = json_parse(&arena, &source, text, strlen(text), &root, &diag);
     if (code == 0) code = huggingface_recognises(root) ? huggingface_read(root, llm, &diag) : SIM_E_USAGE;
     messages[0] = 0;

@@ -1,6 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "models/storage.h"
+#include "tests/support/harness.h"
 
 /* A drive of round numbers: 2 GB/s read, 1 GB/s write over a link of 4 GB/s, 4 KiB granules. */
 static struct storage_device make_drive(void)

@@ -1,8 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "sim/cli/answer.h"
-#include "sim/core/err.h"
-#include "sim/core/mem.h"
+#include "tests/support/harness.h"
 
 static const struct table_column columns[] = {LEFT("name"), RIGHT("n"), LEFT("note"), JSON_ONLY("more"),
                                               RIGHT_SHOWN("error")};

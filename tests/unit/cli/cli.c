@@ -1,7 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "sim/cli/options.h"
-#include "sim/core/mem.h"
+#include "tests/support/harness.h"
 
 /* --- Options --- */
 

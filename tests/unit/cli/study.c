@@ -1,9 +1,8 @@
 /* Studies: what their axes come to, what is wrong with them, and what is searched for. */
-#include "tests/support/harness.h"
-
 #include "sim/study/axes.h"
 #include "sim/study/search.h"
 #include "sim/study/study.h"
+#include "tests/support/harness.h"
 
 struct session {
     struct arena arena;
@@ -18,7 +17,8 @@ static void parse(struct session *session, const char *json)
     arena_init(&session->arena);
     diag_init(&session->diag);
     session->message[0] = 0;
-    session->code = study_parse("s.json", "dir", json, &session->arena, &session->study, &session->diag);
+    session->code = study_parse("s.json", "dir", test_json("%s", json), &session->arena, &session->study,
+                                &session->diag);
     if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
 }
 
@@ -36,18 +36,16 @@ static const char *values_at(struct session *session, size_t i)
     if (!CHECK(run_at(&session->study, i, &session->arena, &run) == 0)) return "";
     for (size_t j = 0; j < run.n_params; j++)
         text_printf(&text, "%s%s=%s", j > 0 ? " " : "", run.params[j].key, run.params[j].value);
-    const char *values = arena_strdup(&session->arena, text.chars != NULL ? text.chars : "");
-    return values;
+    return arena_strdup(&session->arena, text.chars != NULL ? text.chars : "");
 }
 
 TEST(points_are_the_product)
 {
     struct session session;
     struct study_run run;
-    parse(&session, "{\"scenario\": \"x.json\", \"seeds\": [7, 3],"
-                    " \"axes\": [{\"key\": \"p\", \"values\": [\"a\", \"b\"]},"
-                    "            {\"zip\": {\"m\": [\"s\", \"t\", \"u\"], \"n\": [1, 2, 3]}},"
-                    "            {\"grid\": {\"x\": [true], \"y\": [null, \"5\"]}}]}");
+    parse(&session, "{'scenario': 'x.json', 'seeds': [7, 3], 'axes': [{'key': 'p', 'values': ['a', 'b']},"
+                    "            {'zip': {'m': ['s', 't', 'u'], 'n': [1, 2, 3]}},            {'grid': {'x': [true],"
+                    " 'y': [null, '5']}}]}");
     CHECK_EQ_INT(session.code, 0);
     CHECK_EQ_INT(session.study.n_points, 12);
     CHECK_EQ_INT(session.study.n_runs, 24);
@@ -66,18 +64,18 @@ TEST(ranges_keep_their_unit)
     static const struct {
         const char *range, *values[3];
     } cases[] = {
-        {"\"linear\": {\"from\": \"1/s\", \"to\": \"9/s\", \"n\": 3}", {"1/s", "5/s", "9/s"}},
-        {"\"linear\": {\"from\": \"8GiB\", \"to\": \"24GiB\", \"n\": 3}", {"8GiB", "16GiB", "24GiB"}},
-        {"\"log\": {\"from\": \"10ms\", \"to\": \"1s\", \"n\": 3}", {"10ms", "0.1s", "1s"}},
-        {"\"log\": {\"from\": 1, \"to\": 9, \"n\": 3}", {"1", "3", "9"}},
-        {"\"linear\": {\"from\": 1, \"to\": 4, \"n\": 3}", {"1", "2", "4"}},
-        {"\"linear\": {\"from\": 0.0, \"to\": 0.3, \"n\": 3}", {"0", "0.15", "0.3"}},
-        {"\"linear\": {\"from\": 9, \"to\": 1, \"n\": 3}", {"9", "5", "1"}},
+        {"'linear': {'from': '1/s', 'to': '9/s', 'n': 3}", {"1/s", "5/s", "9/s"}},
+        {"'linear': {'from': '8GiB', 'to': '24GiB', 'n': 3}", {"8GiB", "16GiB", "24GiB"}},
+        {"'log': {'from': '10ms', 'to': '1s', 'n': 3}", {"10ms", "0.1s", "1s"}},
+        {"'log': {'from': 1, 'to': 9, 'n': 3}", {"1", "3", "9"}},
+        {"'linear': {'from': 1, 'to': 4, 'n': 3}", {"1", "2", "4"}},
+        {"'linear': {'from': 0.0, 'to': 0.3, 'n': 3}", {"0", "0.15", "0.3"}},
+        {"'linear': {'from': 9, 'to': 1, 'n': 3}", {"9", "5", "1"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session session;
         char json[256], expected[64];
-        snprintf(json, sizeof json, "{\"scenario\": \"x.json\", \"axes\": [{\"key\": \"k\", %s}]}", cases[i].range);
+        snprintf(json, sizeof json, "{'scenario': 'x.json', 'axes': [{'key': 'k', %s}]}", cases[i].range);
         parse(&session, json);
         CHECK_EQ_STR(session.message, "");
         for (size_t j = 0; session.code == 0 && j < 3; j++) {
@@ -93,8 +91,8 @@ TEST(objects_are_values)
 {
     struct session session;
     struct study_run run;
-    parse(&session, "{\"scenario\": \"x.json\", \"set\": {\"u\": {\"v\": 1}},"
-                    " \"axes\": [{\"key\": \"b\", \"values\": [{\"policy\": \"x\", \"n\": 3}, \"y\"]}]}");
+    parse(&session, "{'scenario': 'x.json', 'set': {'u': {'v': 1}},"
+                    " 'axes': [{'key': 'b', 'values': [{'policy': 'x', 'n': 3}, 'y']}]}");
     MUST(session.code == 0 && run_at(&session.study, 0, &session.arena, &run) == 0);
     CHECK_EQ_INT(run.n_settings, 4);
     CHECK_EQ_STR(run.settings[0].assignment, "keep=metrics");
@@ -115,10 +113,9 @@ TEST(keys_within_keys_are_set_behind_them)
     const char *const order[] = {expected[0], expected[1], expected[2], expected[5], expected[3], expected[4]};
     struct session session;
     struct study_run run;
-    parse(&session,
-          "{\"scenario\": \"x.json\", \"keep\": \"rows\",\n \"axes\": [{\"key\": \"x.c.d.e\", \"values\": [1]},"
-          "{\"key\": \"y\", \"values\": [2]}, {\"key\": \"x.c.d\", \"values\": [\"word\"]},"
-          "{\"key\": \"x.c\", \"values\": [{\"policy\": \"p\"}]}]}");
+    parse(&session, "{'scenario': 'x.json', 'keep': 'rows',\n 'axes': [{'key': 'x.c.d.e', 'values': [1]},"
+                    "{'key': 'y', 'values': [2]}, {'key': 'x.c.d', 'values': ['word']},"
+                    "{'key': 'x.c', 'values': [{'policy': 'p'}]}]}");
     CHECK_EQ_STR(session.message, "");
     MUST(session.code == 0 && run_at(&session.study, 0, &session.arena, &run) == 0);
     CHECK_EQ_INT(run.n_settings, 6);
@@ -134,12 +131,11 @@ TEST(values_know_their_places)
 {
     struct session session;
     struct study_run run;
-    parse(&session,
-          "{\"scenario\": \"x.json\", \"set\": {\"s\": 1},\n\"axes\": [\n{\"zip\": {\"a\": [1, 2], \"b\": [3,\n4]}},"
-          "\n{\"key\": \"l\", \"linear\": {\"from\": 1, \"to\": 3, \"n\": 2}},"
-          "\n{\"sample\": \"random\", \"n\": 2, \"ranges\": {\"r\": {\"from\": 1, \"to\": 9}}}],"
-          "\n\"search\": {\"largest\": \"q\", \"from\": 1, \"to\": 4,"
-          "\"where\": [{\"metric\": \"request.finished\", \"at_least\": 1}]}}");
+    parse(&session, "{'scenario': 'x.json', 'set': {'s': 1},\n'axes': [\n{'zip': {'a': [1, 2], 'b': [3,\n4]}},"
+                    "\n{'key': 'l', 'linear': {'from': 1, 'to': 3, 'n': 2}},"
+                    "\n{'sample': 'random', 'n': 2, 'ranges': {'r': {'from': 1, 'to': 9}}}],"
+                    "\n'search': {'largest': 'q', 'from': 1, 'to': 4,"
+                    "'where': [{'metric': 'request.finished', 'at_least': 1}]}}");
     CHECK_EQ_STR(session.message, "");
     MUST(session.code == 0);
     MUST(study_run_with(&session.study, session.study.n_points - 1, 0, "q", "3", &session.arena, &run) == 0);
@@ -163,8 +159,8 @@ TEST(a_command_line_sets_what_the_study_leaves_open)
         struct session session;
         struct study_overlay overlay = {.n_settings = 1, .settings = &cases[i].setting};
         char message[DIAG_LINE_CHARS] = "";
-        parse(&session, "{\"scenario\": \"x.json\", \"axes\": [{\"key\": \"v\", \"values\": [\"a\", \"b\"]},"
-                        "{\"key\": \"o\", \"values\": [{\"p\": 1}, {\"p\": 2}]}]}");
+        parse(&session, "{'scenario': 'x.json', 'axes': [{'key': 'v', 'values': ['a', 'b']},"
+                        "{'key': 'o', 'values': [{'p': 1}, {'p': 2}]}]}");
         MUST(session.code == 0);
         CHECK_EQ_INT(study_lay(&session.study, &overlay, &session.arena, &session.diag), SIM_E_USAGE);
         if (session.diag.n_items > 0) diag_format(&session.diag.items[0], message, sizeof message);
@@ -182,9 +178,8 @@ static void check_sample(const char *kind)
     char json[300];
     int n_low = 0, n_first = 0, counts[4] = {0};
     snprintf(json, sizeof json,
-             "{\"scenario\": \"x.json\", \"axes\": [{\"sample\": \"%s\", \"n\": 256, \"ranges\": {"
-             "\"r\": {\"from\": \"1/s\", \"to\": \"100/s\", \"scale\": \"log\"}, \"i\": {\"from\": 1, \"to\": 4},"
-             "\"c\": [\"a\", \"b\"]}}]}",
+             "{'scenario': 'x.json', 'axes': [{'sample': '%s', 'n': 256, 'ranges': {'r': {'from': '1/s',"
+             " 'to': '100/s', 'scale': 'log'}, 'i': {'from': 1, 'to': 4},'c': ['a', 'b']}}]}",
              kind);
     parse(&session, json);
     MUST(session.code == 0 && CHECK_EQ_INT(session.study.n_points, 256));
@@ -213,9 +208,9 @@ TEST(samples_fill_their_ranges)
 TEST(definitions_parse_to_the_same_study)
 {
     static const char json[] =
-        "{\"name\": \"n\", \"scenario\": \"x.json\", \"set\": {\"a.b\": \"5\", \"c\": {\"policy\": \"p\"}}, \"seeds\": 3,"
-        " \"axes\": [{\"sample\": \"random\", \"n\": 5, \"seed\": 4, \"ranges\": {\"r\": {\"from\": 0.0, \"to\": 1.0}}}],"
-        " \"show\": [\"request.finished\"], \"keep\": \"rows\"}";
+        "{'name': 'n', 'scenario': 'x.json', 'set': {'a.b': '5', 'c': {'policy': 'p'}}, 'seeds': 3,"
+        " 'axes': [{'sample': 'random', 'n': 5, 'seed': 4, 'ranges': {'r': {'from': 0.0, 'to': 1.0}}}],"
+        " 'show': ['request.finished'], 'keep': 'rows'}";
     struct session first, second;
     parse(&first, json);
     const char *const settings[] = {"a.b=word", "d=[1, 2]"};
@@ -236,65 +231,63 @@ TEST(definitions_parse_to_the_same_study)
 
 TEST(findings_tell_the_place)
 {
-#define AXIS(text) "{\"scenario\": \"x.json\",\n \"axes\": [" text "]}"
-#define SEARCH(text) "{\"scenario\": \"x.json\",\n \"search\": {" text "}}"
+#define AXIS(text) "{'scenario': 'x.json',\n 'axes': [" text "]}"
+#define SEARCH(text) "{'scenario': 'x.json',\n 'search': {" text "}}"
     static const struct {
         const char *json, *message;
     } cases[] = {
-        {"{\"scenario\": \"x.json\",\n \"axis\": []}",
+        {"{'scenario': 'x.json',\n 'axis': []}",
          "s.json:2:2: error: unknown key 'axis' in a study; did you mean 'axes'?"},
         {"{}", "s.json:1:1: error: a study needs 'scenario'"},
         {"[]", "s.json:1:1: error: a document must be an object, got a list"},
-        {"{\"scenario\": \"x.json\", \"seeds\": 0}", "s.json:1:33: error: 'seeds' must be"},
-        {"{\"scenario\": \"x.json\", \"seeds\": [1, 2, 1]}", "s.json:1:33: error: the seed 1 comes more than once"},
-        {"{\"scenario\": \"x.json\", \"keep\": \"all\"}", "s.json:1:32: error: unknown"},
-        {"{\"scenario\": \"x.json\", \"show\": [\"request.ttft_s.p9\"]}", "did you mean 'request.ttft_s.p90'?"},
-        {"{\"scenario\": \"x.json\", \"set\": {\"a\": 1}, \"axes\": [{\"key\": \"a\", \"values\": [1]}]}",
+        {"{'scenario': 'x.json', 'seeds': 0}", "s.json:1:33: error: 'seeds' must be"},
+        {"{'scenario': 'x.json', 'seeds': [1, 2, 1]}", "s.json:1:33: error: the seed 1 comes more than once"},
+        {"{'scenario': 'x.json', 'keep': 'all'}", "s.json:1:32: error: unknown"},
+        {"{'scenario': 'x.json', 'show': ['request.ttft_s.p9']}", "did you mean 'request.ttft_s.p90'?"},
+        {"{'scenario': 'x.json', 'set': {'a': 1}, 'axes': [{'key': 'a', 'values': [1]}]}",
          "s.json:1:37: error: 'a' is set and varied by an axis"},
         {AXIS("3"), "s.json:2:11: error: an axis must be an object, got 3"},
         {AXIS("{}"), "s.json:2:11: error: an axis has one of 'key', 'grid', 'zip' and 'sample'"},
-        {AXIS("{\"key\": \"a\"}"), "s.json:2:11: error: an axis with a 'key' needs 'values'"},
-        {AXIS("{\"key\": \"a\", \"values\": []}"), "s.json:2:34: error: 'values' must be a list of at least one value"},
-        {AXIS("{\"key\": \"a\", \"values\": [1, 1]}"), "s.json:2:34: error: the value 1 comes more than once"},
-        {AXIS("{\"key\": \"seed\", \"values\": [1]}"), "error: 'seed' cannot be an axis"},
-        {AXIS("{\"key\": \"a\", \"values\": [1]}, {\"zip\": {\"a\": [1]}}"), "'a' is varied by more than one axis"},
-        {"{\"scenario\": \"x.json\", \"name\": \"\"}", "s.json:1:32: error: 'name' is empty; leave it out"},
-        {"{\"scenario\": \"x.json\", \"set\": {\"seed\": 1}}",
+        {AXIS("{'key': 'a'}"), "s.json:2:11: error: an axis with a 'key' needs 'values'"},
+        {AXIS("{'key': 'a', 'values': []}"), "s.json:2:34: error: 'values' must be a list of at least one value"},
+        {AXIS("{'key': 'a', 'values': [1, 1]}"), "s.json:2:34: error: the value 1 comes more than once"},
+        {AXIS("{'key': 'seed', 'values': [1]}"), "error: 'seed' cannot be an axis"},
+        {AXIS("{'key': 'a', 'values': [1]}, {'zip': {'a': [1]}}"), "'a' is varied by more than one axis"},
+        {"{'scenario': 'x.json', 'name': ''}", "s.json:1:32: error: 'name' is empty; leave it out"},
+        {"{'scenario': 'x.json', 'set': {'seed': 1}}",
          "s.json:1:40: error: 'seed' cannot be set: the study has its own; write \"seeds\": 5"},
-        {"{\"scenario\": \"x.json\", \"set\": {\"keep\": \"rows\"}}",
+        {"{'scenario': 'x.json', 'set': {'keep': 'rows'}}",
          "s.json:1:40: error: 'keep' cannot be set: the study has its own; write \"keep\""},
-        {"{\"scenario\": \"x.json\", \"set\": {\"a.b\": 1, \"a\": 2}}", "s.json:1:47: error: 'a' takes the place of 'a.b'"},
-        {"{\"scenario\": \"x.json\", \"set\": {\"a.b\": 1}, \"axes\": [{\"key\": \"a\", \"values\": [{\"c\": 1}, 2]}]}",
+        {"{'scenario': 'x.json', 'set': {'a.b': 1, 'a': 2}}", "s.json:1:47: error: 'a' takes the place of 'a.b'"},
+        {"{'scenario': 'x.json', 'set': {'a.b': 1}, 'axes': [{'key': 'a', 'values': [{'c': 1}, 2]}]}",
          "s.json:1:39: error: 'a.b' is set, but values of the axis 'a' take its place"},
-        {AXIS("{\"key\": \"\", \"values\": [1]}"), "s.json:2:19: error: '' is not a key of a scenario; such as"},
-        {AXIS("{\"grid\": {\"a..b\": [1]}}"), "s.json:2:29: error: 'a..b' is not a key of a scenario"},
-        {AXIS("{\"zip\": {\"a\": [1], \"b.\": [1]}}"), "'b.' is not a key of a scenario"},
-        {AXIS("{\"sample\": \"random\", \"n\": 2, \"ranges\": {\"=\": [1]}}"), "'=' is not a key of a scenario"},
-        {AXIS("{\"zip\": {\"a\": [1, 2, 1], \"b\": [3, 3, 3]}}"),
+        {AXIS("{'key': '', 'values': [1]}"), "s.json:2:19: error: '' is not a key of a scenario; such as"},
+        {AXIS("{'grid': {'a..b': [1]}}"), "s.json:2:29: error: 'a..b' is not a key of a scenario"},
+        {AXIS("{'zip': {'a': [1], 'b.': [1]}}"), "'b.' is not a key of a scenario"},
+        {AXIS("{'sample': 'random', 'n': 2, 'ranges': {'=': [1]}}"), "'=' is not a key of a scenario"},
+        {AXIS("{'zip': {'a': [1, 2, 1], 'b': [3, 3, 3]}}"),
          "s.json:2:19: error: items 1 and 3 of the lists are the same point"},
-        {AXIS("{\"key\": \"a.b.c\", \"values\": [1]}, {\"key\": \"a\", \"values\": [3, {\"b\": {\"c\": 1}}]}"),
+        {AXIS("{'key': 'a.b.c', 'values': [1]}, {'key': 'a', 'values': [3, {'b': {'c': 1}}]}"),
          "s.json:2:10: error: 'a.b.c' is varied, but values of 'a' set it too"},
-        {AXIS(
-             "{\"key\": \"a.b\", \"values\": [1]}], \"search\": {\"largest\": \"a\", \"from\": 1, \"to\": 4, \"where\": [{"
-             "\"metric\": \"request.finished\", \"at_least\": 1}]}, \"show\": ["),
+        {AXIS("{'key': 'a.b', 'values': [1]}], 'search': {'largest': 'a', 'from': 1, 'to': 4, 'where': [{"
+              "'metric': 'request.finished', 'at_least': 1}]}, 'show': ["),
          "'a' is searched for, and the axis 'a.b' sets it too"},
-        {AXIS("{\"zip\": {\"a\": [1, 2], \"b\": [1]}}"), "s.json:2:38: error: 'b' has 1 values, but 'a' has 2"},
-        {AXIS("{\"key\": \"a\", \"linear\": {\"from\": 1, \"to\": 3, \"n\": 5}}"),
+        {AXIS("{'zip': {'a': [1, 2], 'b': [1]}}"), "s.json:2:38: error: 'b' has 1 values, but 'a' has 2"},
+        {AXIS("{'key': 'a', 'linear': {'from': 1, 'to': 3, 'n': 5}}"),
          "the value 2 comes more than once; write the ends with a decimal point"},
-        {AXIS("{\"key\": \"a\", \"linear\": {\"from\": \"1s\", \"to\": \"3GB\", \"n\": 2}}"),
+        {AXIS("{'key': 'a', 'linear': {'from': '1s', 'to': '3GB', 'n': 2}}"),
          "s.json:2:55: error: \"3GB\" is not in the unit of the other end of the range"},
-        {AXIS("{\"key\": \"a\", \"log\": {\"from\": 0, \"to\": 3, \"n\": 2}}"), "the ends of a logarithmic range must be above 0"},
-        {AXIS("{\"key\": \"a\", \"log\": {\"form\": 1, \"to\": 3, \"n\": 2}}"), "did you mean 'from'?"},
-        {AXIS("{\"sample\": \"sobel\", \"n\": 2, \"ranges\": {\"a\": [1]}}"), "did you mean 'sobol'?"},
-        {AXIS("{\"sample\": \"sobol\", \"n\": 1000000, \"ranges\": {\"a\": [1]}}, {\"sample\": \"random\", \"n\": 1000000,"
-              "\"ranges\": {\"b\": [1]}}"), "a study has at most 100000000 runs"},
-        {SEARCH("\"largest\": \"a\", \"from\": 4, \"to\": 1, \"where\": [{\"metric\": \"request.finished\", \"at_least\": 1}]"),
+        {AXIS("{'key': 'a', 'log': {'from': 0, 'to': 3, 'n': 2}}"), "the ends of a logarithmic range must be above 0"},
+        {AXIS("{'key': 'a', 'log': {'form': 1, 'to': 3, 'n': 2}}"), "did you mean 'from'?"},
+        {AXIS("{'sample': 'sobel', 'n': 2, 'ranges': {'a': [1]}}"), "did you mean 'sobol'?"},
+        {AXIS("{'sample': 'sobol', 'n': 1000000, 'ranges': {'a': [1]}}, {'sample': 'random', 'n': 1000000,"
+              "'ranges': {'b': [1]}}"), "a study has at most 100000000 runs"},
+        {SEARCH("'largest': 'a', 'from': 4, 'to': 1, 'where': [{'metric': 'request.finished', 'at_least': 1}]"),
          "the bracket must end above where it starts"},
-        {SEARCH("\"from\": 1, \"to\": 4, \"where\": [{\"metric\": \"request.finished\", \"at_least\": 1}]"),
+        {SEARCH("'from': 1, 'to': 4, 'where': [{'metric': 'request.finished', 'at_least': 1}]"),
          "a search has either 'largest' or 'smallest'"},
-        {SEARCH("\"largest\": \"a\", \"from\": 1, \"to\": 4, \"where\": []"), "at least one condition"},
-        {SEARCH(
-             "\"largest\": \"a\", \"from\": 1, \"to\": 4, \"where\": [{\"metric\": \"request.ttft_s.p99\", \"at_most\": 2}]"),
+        {SEARCH("'largest': 'a', 'from': 1, 'to': 4, 'where': []"), "at least one condition"},
+        {SEARCH("'largest': 'a', 'from': 1, 'to': 4, 'where': [{'metric': 'request.ttft_s.p99', 'at_most': 2}]"),
          "the limit of 'request.ttft_s.p99' is in s, got 2; such as \"15ms\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -367,11 +360,10 @@ TEST(conditions_hold_on_the_mean_or_under_every_seed)
 TEST(memory_may_run_out_anywhere)
 {
     static const char json[] =
-        "{\"scenario\": \"x.json\", \"set\": {\"c\": {\"policy\": \"p\"}}, \"seeds\": [1, 2],"
-        " \"axes\": [{\"zip\": {\"a\": [1], \"b\": [\"x\"]}}, {\"key\": \"k\", \"log\": {\"from\": 1, \"to\": 9, \"n\": 3}},"
-        "           {\"sample\": \"random\", \"n\": 2, \"ranges\": {\"r\": {\"from\": 0.0, \"to\": 1.0}}}],"
-        " \"search\": {\"largest\": \"s\", \"from\": 1, \"to\": 4,"
-        "              \"where\": [{\"metric\": \"request.finished\", \"at_least\": 1}]}}";
+        "{'scenario': 'x.json', 'set': {'c': {'policy': 'p'}}, 'seeds': [1, 2], 'axes': [{'zip': {'a': [1],"
+        " 'b': ['x']}}, {'key': 'k', 'log': {'from': 1, 'to': 9, 'n': 3}},           {'sample': 'random', 'n': 2,"
+        " 'ranges': {'r': {'from': 0.0, 'to': 1.0}}}], 'search': {'largest': 's', 'from': 1, 'to': 4,"
+        "              'where': [{'metric': 'request.finished', 'at_least': 1}]}}";
     struct session session = {.code = SIM_E_NOMEM};
     long n = 0;
     for (; session.code != 0 && n < 2000; n++) {

@@ -1,7 +1,6 @@
 /* A violated requirement ends the process, in the way of the build. */
-#include "tests/support/harness.h"
-
 #include "sim/core/check.h"
+#include "tests/support/harness.h"
 
 #include <signal.h>
 #include <sys/resource.h>

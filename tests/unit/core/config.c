@@ -1,7 +1,6 @@
+#include "sim/core/config/config.h"
 #include "tests/support/config_table.h"
 #include "tests/support/harness.h"
-
-#include "sim/core/config/config.h"
 
 /* A document loaded from text, with its --set, and bound. */
 static struct {
@@ -28,13 +27,10 @@ static void format_messages(void)
  * the document, ' stands for ". */
 static int bind(const char *quoted, const char *const *settings)
 {
-    char text[2048];
-    size_t n = strlen(quoted);
-    if (n >= sizeof text) abort();
-    for (size_t i = 0; i <= n; i++) text[i] = quoted[i] == '\'' ? '"' : quoted[i];
+    const char *text = test_json("%s", quoted);
     arena_init(&bound.arena);
     diag_init(&bound.diag);
-    bound.code = config_parse("t.json", "configs/scenarios", text, n, &bound.config, &bound.diag);
+    bound.code = config_parse("t.json", "configs/scenarios", text, strlen(text), &bound.config, &bound.diag);
     for (; bound.code == 0 && settings != NULL && *settings != NULL; settings++)
         bound.code = config_set(bound.config, *settings, &bound.diag);
     if (bound.code == 0)

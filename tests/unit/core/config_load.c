@@ -1,9 +1,7 @@
+#include "sim/core/config/config.h"
 #include "tests/support/config_table.h"
 #include "tests/support/harness.h"
 
-#include "sim/core/config/config.h"
-
-#include <stdarg.h>
 #include <sys/stat.h>
 
 /* A directory of documents, and what loading one of them gave. */
@@ -27,10 +25,7 @@ static void write_file(const char *name, const char *quoted)
         mkdir(path, 0700);
         *slash = '/';
     }
-    FILE *file = fopen(path, "w");
-    if (file == NULL) abort();
-    for (; *quoted != 0; quoted++) putc(*quoted == '\'' ? '"' : *quoted, file);
-    fclose(file);
+    test_write(path, "%s", quoted);
 }
 
 /* The findings, one per line, without the directory. */

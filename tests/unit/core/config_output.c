@@ -1,8 +1,7 @@
-#include "tests/support/config_table.h"
-#include "tests/support/harness.h"
-
 #include "sim/core/config/config.h"
 #include "sim/core/json_write.h"
+#include "tests/support/config_table.h"
+#include "tests/support/harness.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,7 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "sim/core/csv.h"
-#include "sim/core/mem.h"
+#include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 
 #include <zlib.h>

@@ -1,8 +1,6 @@
 /* What engine.h promises, for both kinds of queue. */
-#include "tests/support/harness.h"
-
 #include "sim/core/engine.h"
-#include "sim/core/mem.h"
+#include "tests/support/harness.h"
 
 enum { MAX_LOG = 4096, COUNTER_MAX = (1 << OWNER_COUNTER_BITS) - 1 };
 

@@ -1,7 +1,5 @@
 #include "tests/support/harness.h"
 
-#include "sim/core/err.h"
-
 TEST(errors_are_kept_in_order_and_counted)
 {
     struct diag diag = {0};

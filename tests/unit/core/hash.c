@@ -1,7 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "sim/core/hash.h"
-#include "sim/core/mem.h"
+#include "tests/support/harness.h"
 
 enum { BUFFER_BYTES = 4160 };
 

@@ -1,7 +1,6 @@
-#include "tests/support/harness.h"
-
 #include "sim/core/json_doc.h"
 #include "sim/core/json_scan.h"
+#include "tests/support/harness.h"
 
 static const struct json_source source = {.name = "t.json", .directory = ".", .has_lines = true};
 

@@ -1,10 +1,6 @@
 /* The map of keys against an array, through growth and removal. */
-#include "tests/support/harness.h"
-
-#include "sim/core/err.h"
 #include "sim/core/key_map.h"
-#include "sim/core/mem.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { N_KEYS = 300 };
 
@@ -19,8 +15,7 @@ TEST(agrees_with_an_array)
     struct key_map map = {0};
     int64_t values[N_KEYS];
     size_t n = 0;
-    struct rng rng;
-    rng_init(&rng, 5, 0, "keys", 0);
+    struct rng rng = test_rng(5, "keys", 0);
     for (int i = 0; i < N_KEYS; i++) values[i] = -1;
     key_map_remove(&map, 3);
     for (int step = 0; step < 20000; step++) {

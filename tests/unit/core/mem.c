@@ -1,7 +1,5 @@
 #include "tests/support/harness.h"
 
-#include "sim/core/mem.h"
-
 TEST(pool_reuses_records)
 {
     struct pool pool;

@@ -1,8 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "sim/core/number.h"
-
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 static enum number_status i64(const char *text, int64_t *value)
 {
@@ -96,8 +93,7 @@ TEST(decimals_are_correctly_rounded)
         CHECK_EQ_INT(f64(hard[i], &value), NUMBER_OK);
         CHECK(value == strtod(hard[i], NULL));
     }
-    struct rng rng;
-    rng_init(&rng, 7, 0, "number", 0);
+    struct rng rng = test_rng(7, "number", 0);
     for (int i = 0; i < 200000; i++) {
         char text[64];
         uint64_t bits = rng_u64(&rng);

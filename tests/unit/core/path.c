@@ -1,6 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "sim/core/path.h"
+#include "tests/support/harness.h"
 
 static const struct {
     const char *path, *normal;

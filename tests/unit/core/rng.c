@@ -3,8 +3,6 @@
  * below one percent; a wrong one fails by far. */
 #include "tests/support/harness.h"
 
-#include "sim/core/rng.h"
-
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_statistics_double.h>
@@ -109,8 +107,7 @@ TEST(uniform_fills_its_cells_evenly)
     enum { CELLS = 500 };
     for (uint64_t stream = 0; stream < STREAMS; stream++) {
         int upper[CELLS] = {0}, lower[CELLS] = {0};
-        struct rng rng;
-        rng_init(&rng, 1, 0, "chi-square", stream);
+        struct rng rng = test_rng(1, "chi-square", stream);
         for (int i = 0; i < DRAWS; i++) {
             double u = rng_uniform(&rng) * CELLS;
             upper[(int)u]++;
@@ -164,8 +161,7 @@ TEST(below_is_even_and_in_range)
     static const uint64_t sizes[] = {1, 2, 3, 7, 10, 64, 100};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         int counts[100] = {0};
-        struct rng rng;
-        rng_init(&rng, 5, 0, "below", s);
+        struct rng rng = test_rng(5, "below", s);
         for (int i = 0; i < DRAWS; i++) {
             uint64_t value = rng_below(&rng, sizes[s]);
             MUST(value < sizes[s]);
@@ -180,8 +176,7 @@ TEST(below_has_no_bias_where_it_would_be_largest)
 {
     uint64_t n = UINT64_C(3) << 62;
     int counts[3] = {0};
-    struct rng rng;
-    rng_init(&rng, 6, 0, "below", 0);
+    struct rng rng = test_rng(6, "below", 0);
     for (int i = 0; i < DRAWS; i++) counts[rng_below(&rng, n) % 3]++;
     CHECK(chi_square_p(counts, 3, DRAWS / 3.0) > RARE);
 }
@@ -200,8 +195,7 @@ TEST(exponential_has_its_distribution)
     static double x[DRAWS];
     const double mean_s = 2.5;
     for (uint64_t stream = 0; stream < STREAMS; stream++) {
-        struct rng rng;
-        rng_init(&rng, 7, 0, "exponential", stream);
+        struct rng rng = test_rng(7, "exponential", stream);
         for (int i = 0; i < DRAWS; i++) x[i] = rng_exponential(&rng, mean_s);
         qsort(x, DRAWS, sizeof x[0], compare_double);
         double gap = 0;

@@ -1,7 +1,5 @@
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "sim/core/tally.h"
+#include "tests/support/harness.h"
 
 #include <gsl/gsl_statistics_double.h>
 
@@ -9,8 +7,7 @@ enum { VALUES = 3000 };
 
 static void draw(double values[VALUES], uint64_t stream, double offset)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "tally", stream);
+    struct rng rng = test_rng(1, "tally", stream);
     for (int i = 0; i < VALUES; i++) values[i] = offset + rng_exponential(&rng, 10) - 5;
 }
 
@@ -91,8 +88,7 @@ TEST(order_matters_only_to_rounding)
 /* Against the sum over every nanosecond. */
 TEST(level_integrates_a_step_function)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "level", 0);
+    struct rng rng = test_rng(2, "level", 0);
     for (int round = 0; round < 50; round++) {
         struct level level;
         sim_ns start = (sim_ns)rng_below(&rng, 1000) - 500, now = start;

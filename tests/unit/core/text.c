@@ -1,8 +1,5 @@
 #include "tests/support/harness.h"
 
-#include "sim/core/mem.h"
-#include "sim/core/text.h"
-
 #include <float.h>
 
 TEST(text_grows_and_stays_terminated)

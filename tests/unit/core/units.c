@@ -1,8 +1,5 @@
-#include "tests/support/harness.h"
-
-#include "sim/core/err.h"
-#include "sim/core/rng.h"
 #include "sim/core/units.h"
+#include "tests/support/harness.h"
 
 TEST(seconds_round_half_to_even)
 {
@@ -31,8 +28,7 @@ TEST(seconds_saturate)
 
 TEST(whole_nanoseconds_survive_a_trip_through_seconds)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "units", 0);
+    struct rng rng = test_rng(1, "units", 0);
     for (int i = 0; i < 20000; i++) { /* 2^51 ns are 26 days */
         uint64_t below_ns = UINT64_C(1) << (1 + rng_below(&rng, 51));
         sim_ns ns = (sim_ns)rng_below(&rng, below_ns);
@@ -235,8 +231,7 @@ static void check_round_trip(double si, enum unit_dim dim)
 /* Doubles of any exponent, round decimals of quantities people write, and whole numbers of some unit. */
 TEST(what_is_written_reads_back_bit_by_bit)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "units", 0);
+    struct rng rng = test_rng(2, "units", 0);
     for (int i = 0; i < 300; i++) {
         for (int d = 0; d < UNIT_DIM_COUNT; d++) {
             enum unit_dim dim = (enum unit_dim)d;

@@ -1,7 +1,5 @@
-#include "tests/support/harness.h"
-
-#include "sim/core/mem.h"
 #include "sim/core/vec.h"
+#include "tests/support/harness.h"
 
 struct pair {
     int a, b;

@@ -1,6 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "models/stated.h"
+#include "tests/support/harness.h"
 
 /* The closed form of the Vidur cases: t_us = 5000 + 50 T + 20 R + 0.1 C + 0.002 P over the whole batch. */
 static const struct affine vidur = {

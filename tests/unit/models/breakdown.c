@@ -1,6 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "models/operators/operators.h"
+#include "tests/support/harness.h"
 
 static const struct gpu_spec gpu = {
     .peak_flop_per_s = {[FORMAT_FP32] = 20e12, [FORMAT_FP16] = 300e12}, .memory_bytes_per_s = 2e12, .sm_count = 108,

@@ -1,7 +1,6 @@
 /* Costs and intervals of checkpoints: the worked cases, optimality, limits, and the three designs. */
-#include "tests/support/harness.h"
-
 #include "models/checkpoint.h"
+#include "tests/support/harness.h"
 
 static const struct {
     struct checkpoint_cost cost;

@@ -1,8 +1,7 @@
 /* Laws of collective operations: what they cost when latency or bandwidth is all there is, in which order they
  * stand. */
-#include "tests/support/harness.h"
-
 #include "models/kernel.h"
+#include "tests/support/harness.h"
 
 static const enum collective_op ops[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER,        COLLECTIVE_REDUCE_SCATTER,
                                          COLLECTIVE_ALL_TO_ALL, COLLECTIVE_DIRECT_ALL_REDUCE, COLLECTIVE_SEND};

@@ -1,7 +1,6 @@
 /* Laws of an element-wise pass's time: its limits, its waves of rows, and the cache. */
-#include "tests/support/harness.h"
-
 #include "models/kernel.h"
+#include "tests/support/harness.h"
 
 static const struct gpu_spec gpu = {.memory_bytes_per_s = 2e12, .l2_bytes = 40e6, .sm_count = 100, .boost_hz = 1.5e9};
 

@@ -1,9 +1,7 @@
 /* Energy in closed form against the integral of power over every iteration, with FLOP and bytes counted another way. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/power/power_data.h"
-#include "sim/core/rng.h"
 #include "sim/world/replica/work.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -78,9 +76,8 @@ static int random_run(struct bench *bench, struct rng *rng)
 TEST(runs_that_decode)
 {
     struct bench bench;
-    struct rng rng;
     int seen[3] = {0};
-    rng_init(&rng, 1, 0, "energy", 0);
+    struct rng rng = test_rng(1, "energy", 0);
     if (bench_open(&bench))
         for (int i = 0; i < 400; i++) seen[random_run(&bench, &rng)]++;
     CHECK(seen[0] > 20 && seen[1] > 5 && seen[2] > 20);

@@ -1,8 +1,6 @@
 /* Loads of experts: nothing is lost, and expected values are those of drawing at random. */
-#include "tests/support/harness.h"
-
 #include "models/operators/moe.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 enum { MAX_EXPERTS = 256, DRAWS = 200 };
 
@@ -151,9 +149,8 @@ static int busiest(const struct expert_load_shape *shape, const double rows[MAX_
 
 static struct expert_load mean_of_draws(const struct expert_load_shape *shape, double tile_rows)
 {
-    struct rng rng;
     struct expert_load mean = {0.0, 0.0, 0.0};
-    rng_init(&rng, 3, 0, "experts", 0);
+    struct rng rng = test_rng(3, "experts", 0);
     for (int i = 0; i < DRAWS; i++) {
         double rows[MAX_EXPERTS];
         if (shape->skew > 0.0)

@@ -1,7 +1,6 @@
 /* Laws of lifetimes and the binomial failure rate model. */
-#include "tests/support/harness.h"
-
 #include "models/failure.h"
+#include "tests/support/harness.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_integration.h>

@@ -1,5 +1,4 @@
 #include "models/fragmentation.h"
-
 #include "tests/support/harness.h"
 
 /* Figure 8 of the paper: GPUs with 0.5 and 1 left, CPU ample, tasks of 0.3, 0.5 and 0.7 GPUs equally likely. */

@@ -1,9 +1,7 @@
 /* Laws of a matrix product's time: its limits, what it never falls below, and in which direction it may go. */
-#include "tests/support/harness.h"
-
 #include "models/kernel.h"
 #include "models/operators/dense.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 static const struct gpu_spec gpu = {
     .peak_flop_per_s = {[FORMAT_FP16] = 312e12, [FORMAT_FP8] = 624e12}, .memory_bytes_per_s = 2e12, .sm_count = 108};
@@ -59,8 +57,7 @@ TEST(large_products_are_bound_by_computing)
  * the two after one another in the smallest tile without a split. */
 TEST(time_lies_between_its_limits)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "gemm", 0);
+    struct rng rng = test_rng(1, "gemm", 0);
     for (int i = 0; i < 2000; i++) {
         const double m = 1.0 + (double)rng_below(&rng, 9000), n = 32.0 + (double)rng_below(&rng, 30000);
         const double k = 32.0 + (double)rng_below(&rng, 30000);

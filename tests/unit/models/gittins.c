@@ -1,8 +1,6 @@
 /* The Gittins index against its definition, summed size by size, and where it is known: one size, sizes without memory,
  * and the best of all quanta. */
 #include "models/gittins.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
 enum { MOST = 40 };
@@ -28,8 +26,7 @@ static void take(struct list *list, size_t n)
 /* Small whole sizes, often equal. */
 static void draw(struct list *list, uint64_t round)
 {
-    struct rng rng;
-    rng_init(&rng, 3, 0, "gittins", round);
+    struct rng rng = test_rng(3, "gittins", round);
     const size_t n = 1 + (size_t)rng_below(&rng, MOST);
     const uint64_t largest = 1 + rng_below(&rng, 30);
     for (size_t i = 0; i < n; i++) list->sizes[i] = 1 + (double)rng_below(&rng, largest);

@@ -1,13 +1,10 @@
-#include "tests/support/harness.h"
-
 #include "models/operators/operators.h"
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 TEST(knots_rise_without_repetition)
 {
     struct knots knots = {.n = 0};
-    struct rng rng;
-    rng_init(&rng, 5, 0, "knots", 0);
+    struct rng rng = test_rng(5, "knots", 0);
     for (int i = 0; i < 2000; i++) knots_add(&knots, (int64_t)rng_below(&rng, 200) - 20);
     MUST(knots.n > 100 && knots.n < 180);
     for (size_t i = 0; i < knots.n; i++) CHECK(knots.at[i] > (i > 0 ? knots.at[i - 1] : 0));
@@ -26,8 +23,7 @@ TEST(what_is_found_encloses_the_number)
 {
     for (uint64_t n = 0; n < 2000; n++) {
         struct knots knots = {.n = 0};
-        struct rng rng;
-        rng_init(&rng, 6, 0, "find", n);
+        struct rng rng = test_rng(6, "find", n);
         while (knots.n < 2 + n % 40) knots_add(&knots, 1 + (int64_t)rng_below(&rng, 500));
         const int64_t scale = 1 + (int64_t)rng_below(&rng, 9), x = (int64_t)rng_below(&rng, 600 * (uint64_t)scale);
         const size_t i = knots_find(&knots, scale, x);

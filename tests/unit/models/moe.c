@@ -1,7 +1,6 @@
 /* Laws of a mixture-of-experts layer: its work is that of the closed form, however it is split. */
-#include "tests/support/harness.h"
-
 #include "models/operators/moe.h"
+#include "tests/support/harness.h"
 
 static const struct gpu_spec gpu = {.name = "any",
                                     .peak_flop_per_s = {[FORMAT_FP32] = 2e13, [FORMAT_BF16] = 3e14},

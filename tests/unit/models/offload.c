@@ -1,8 +1,6 @@
 /* Offloaded iterations against the formulas of their papers, worked out by hand. */
 #include "models/offload.h"
-
 #include "sim/catalog/catalog.h"
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
@@ -249,8 +247,7 @@ enum { TRIALS = 500 };
  * tier add up, and a faster link makes nothing slower. */
 TEST(laws_of_a_step)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "offload", 0);
+    struct rng rng = test_rng(1, "offload", 0);
     for (int trial = 0; trial < TRIALS; trial++) {
         struct offload offload = random_offload(&rng);
         struct offload_step step, faster;
@@ -279,8 +276,7 @@ TEST(laws_of_a_step)
 /* Along a run the pieces are what the model gives at every single iteration. */
 TEST(pieces_are_exact)
 {
-    struct rng rng;
-    rng_init(&rng, 2, 0, "offload", 0);
+    struct rng rng = test_rng(2, "offload", 0);
     for (int trial = 0; trial < TRIALS; trial++) {
         const struct offload offload = random_offload(&rng);
         struct iteration_work work = {.decode_sequences = 1 + (int64_t)rng_below(&rng, 64)};

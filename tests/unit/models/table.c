@@ -1,8 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "models/stated.h"
-
-#include "sim/core/rng.h"
+#include "tests/support/harness.h"
 
 TEST(duplicates_become_their_median)
 {
@@ -17,8 +14,7 @@ TEST(duplicates_become_their_median)
 TEST(reduction_forgets_the_order)
 {
     enum { N = 200 };
-    struct rng rng;
-    rng_init(&rng, 1, 0, "table", 0);
+    struct rng rng = test_rng(1, "table", 0);
     struct table_point points[N], shuffled[N];
     for (int i = 0; i < N; i++) points[i] = (struct table_point){(double)rng_below(&rng, 20), rng_uniform(&rng)};
     for (int i = 0; i < N; i++) shuffled[(i * 77) % N] = points[i];

@@ -1,6 +1,5 @@
-#include "tests/support/harness.h"
-
 #include "models/transformer.h"
+#include "tests/support/harness.h"
 
 static const struct llm_spec llama_2_7b = {
     .layers = 32, .hidden = 4096, .q_heads = 32, .kv_heads = 32, .head_dim = 128, .ffn = 11008, .vocab = 32000,

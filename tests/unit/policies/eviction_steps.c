@@ -1,11 +1,10 @@
 /* Each eviction policy on a sequence short enough to follow by hand. Pages are letters. */
 #include "policies/declared.h"
-#include "tests/support/harness.h"
-
 #include "policies/eviction/prediction.h"
 #include "policies/registry.h"
 #include "sim/world/kv/cache.h"
 #include "tests/support/eviction_fixture.h"
+#include "tests/support/harness.h"
 
 static struct paging letters(const char *text)
 {

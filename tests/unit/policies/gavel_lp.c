@@ -1,8 +1,6 @@
 /* Gavel's linear programs: worked cases, and against water filling, enumeration and bisection that know no linear
  * programming. */
 #include "policies/scheduler/gavel_lp.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
 enum { MOST_KINDS = 24, MOST_TYPES = 3, MOST_X = MOST_KINDS * MOST_TYPES };
@@ -136,9 +134,8 @@ static double level_by_bisection(const struct fixture *f)
 /* One program after another from the basis of the one before, though jobs, speeds and weights are others each time. */
 TEST(max_min_is_that_of_bisection)
 {
-    struct rng rng;
     struct fixture kept = {0};
-    rng_init(&rng, 7, 0, "gavel", 0);
+    struct rng rng = test_rng(7, "gavel", 0);
     for (int i = 0; i < 200; i++) {
         struct fixture f;
         double level;
@@ -158,8 +155,7 @@ TEST(max_min_is_that_of_bisection)
 /* Alike jobs in one kind get what each gets in a kind of its own. */
 TEST(kinds_are_their_jobs)
 {
-    struct rng rng;
-    rng_init(&rng, 8, 0, "gavel", 0);
+    struct rng rng = test_rng(8, "gavel", 0);
     for (int i = 0; i < 50; i++) {
         struct fixture together, apart;
         double level, level_apart;
@@ -271,9 +267,8 @@ static double done_per_cost(const struct fixture *f, const double *x, const doub
 /* With demands on the rates: the ratio is what X does, and none of many X in its neighbourhood does more. */
 TEST(per_cost_has_no_better_neighbour)
 {
-    struct rng rng;
     int solved = 0;
-    rng_init(&rng, 9, 0, "gavel", 0);
+    struct rng rng = test_rng(9, "gavel", 0);
     for (int i = 0; i < 50; i++) {
         struct fixture f;
         enum { KINDS = 6 };

@@ -66,7 +66,7 @@ static struct field three_jobs(const char *params)
 
 TEST(max_min_keeps_the_rates_of_the_paper)
 {
-    struct field field = three_jobs("{\"objective\": \"las\"}");
+    struct field field = three_jobs("{'objective': 'las'}");
     check_ends(&field, (const double[]){1, 1, 1});
 }
 
@@ -74,16 +74,16 @@ TEST(max_min_keeps_the_rates_of_the_paper)
  * 12/11 times 11/12. */
 TEST(who_knows_no_speeds_is_slower_by_a_closed_form)
 {
-    struct field field = three_jobs("{\"objective\": \"las\", \"aware\": false}");
+    struct field field = three_jobs("{'objective': 'las', 'aware': false}");
     check_ends(&field, (const double[]){12.0 / 11, 12.0 / 11, 12.0 / 11});
 }
 
 TEST(weights_are_shares)
 {
-    struct field field = {.params = "{\"weights\": {\"a\": 3}}", .n = 2, .gpus = 1, .work = {0.75, 0.25}};
+    struct field field = {.params = "{'weights': {'a': 3}}", .n = 2, .gpus = 1, .work = {0.75, 0.25}};
     check_ends(&field, (const double[]){1, 1});
     CHECK_EQ_INT(field.n_warnings, 0);
-    field.params = "{\"weights\": {\"A\": 3}}";
+    field.params = "{'weights': {'A': 3}}";
     check_ends(&field, (const double[]){1, 0.5});
     CHECK_EQ_INT(field.n_warnings, 1);
     field.params = "{}";
@@ -101,7 +101,7 @@ TEST(gangs_get_gpu_time_as_others)
  * a quarter longer. */
 TEST(makespan_is_that_of_the_longest)
 {
-    struct field field = {.params = "{\"objective\": \"makespan\"}", .n = 3, .gpus = 2, .work = {0.5, 0.5, 1}};
+    struct field field = {.params = "{'objective': 'makespan'}", .n = 3, .gpus = 2, .work = {0.5, 0.5, 1}};
     check_ends(&field, (const double[]){1, 1, 1});
     field.params = "{}";
     check_ends(&field, (const double[]){0.75, 0.75, 1.25});
@@ -110,16 +110,16 @@ TEST(makespan_is_that_of_the_longest)
 /* The wide one has its GPUs for half of the time. */
 TEST(makespan_of_a_gang)
 {
-    struct field field = {.params = "{\"objective\": \"makespan\"}", .n = 3, .gpus = 2, .width = {2, 1, 1}, .work = {0.5, 0.5, 0.5}};
+    struct field field = {.params = "{'objective': 'makespan'}", .n = 3, .gpus = 2, .width = {2, 1, 1}, .work = {0.5, 0.5, 0.5}};
     check_ends(&field, (const double[]){1, 1, 1});
 }
 
 /* Each works where its advantage lies; whoever knows no speeds sees no reason for that. */
 TEST(makespan_by_speeds)
 {
-    struct field field = {.params = "{\"objective\": \"makespan\"}", .n = 2, .work = {2, 1}, .fast = {0.5, 1}, .slow = {2, 1}};
+    struct field field = {.params = "{'objective': 'makespan'}", .n = 2, .work = {2, 1}, .fast = {0.5, 1}, .slow = {2, 1}};
     check_ends(&field, (const double[]){1, 1});
-    field.params = "{\"objective\": \"makespan\", \"aware\": false}";
+    field.params = "{'objective': 'makespan', 'aware': false}";
     field_run(&field);
     CHECK(field.end[0] > 1.2);
 }
@@ -128,7 +128,7 @@ TEST(makespan_by_speeds)
  * attained service. */
 TEST(finish_times_are_fair_from_the_start)
 {
-    struct field field = three_jobs("{\"objective\": \"ftf\"}");
+    struct field field = three_jobs("{'objective': 'ftf'}");
     check_ends(&field, (const double[]){1, 1, 1});
 }
 
@@ -138,17 +138,17 @@ TEST(finish_times_are_fair_from_the_start)
 TEST(who_waited_is_made_up_for)
 {
     const double r = (19 - sqrt(19 * 19 - 4 * 8)) / 2;
-    struct field field = {.params = "{\"objective\": \"ftf\", \"reallocation\": \"100h\"}", .n = 2, .gpus = 1,
+    struct field field = {.params = "{'objective': 'ftf', 'reallocation': '100h'}", .n = 2, .gpus = 1,
                           .work = {3, 2}, .submit_s = {0, 1}};
     check_ends(&field, (const double[]){5, 1 + 2 / (1 - r)});
-    field.params = "{\"objective\": \"las\", \"reallocation\": \"100h\"}";
+    field.params = "{'objective': 'las', 'reallocation': '100h'}";
     check_ends(&field, (const double[]){5, 5});
 }
 
 /* The first two get the GPUs, the second one the fast, which counts more for it; the third comes after them. */
 TEST(first_in_first_out_goes_by_speeds)
 {
-    struct field field = {.params = "{\"objective\": \"fifo\"}", .n = 3, .work = {1, 1, 1}, .fast = {1, 1, 1},
+    struct field field = {.params = "{'objective': 'fifo'}", .n = 3, .work = {1, 1, 1}, .fast = {1, 1, 1},
                           .slow = {1, 0.1, 0.5}};
     check_ends(&field, (const double[]){1, 1, 2});
 }
@@ -157,12 +157,12 @@ TEST(first_in_first_out_goes_by_speeds)
  * run time. */
 TEST(cost_goes_by_prices)
 {
-    struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}}", .n = 1,
+    struct field field = {.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}}", .n = 1,
                           .work = {1}, .fast = {1}, .slow = {0.5}};
     check_ends(&field, (const double[]){2});
-    field.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$1.9/h\", \"slow\": \"$1/h\"}}";
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$1.9/h', 'slow': '$1/h'}}";
     check_ends(&field, (const double[]){1});
-    field.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}, \"slo\": 1.3333333}";
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slo': 1.3333333}";
     check_ends(&field, (const double[]){4.0 / 3});
     CHECK_EQ_INT(field.n_warnings, 0);
 }
@@ -171,7 +171,7 @@ TEST(cost_goes_by_prices)
  * it. */
 TEST(slo_that_cannot_be_met_is_warned_of)
 {
-    struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}, \"slo\": 1.3333333}",
+    struct field field = {.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slo': 1.3333333}",
                           .n = 3, .work = {1, 1, 1}, .fast = {1, 1, 1}, .slow = {0.5, 0.5, 0.5}};
     field_run(&field);
     CHECK_EQ_INT(field.n_warnings, 2);
@@ -182,11 +182,11 @@ TEST(slo_that_cannot_be_met_is_warned_of)
  * it has. */
 TEST(who_is_past_its_slo_is_warned_of)
 {
-    struct field field = {.params = "{\"objective\": \"cost\", \"slo\": 1.5, \"reallocation\": \"100h\"}", .n = 2, .gpus = 1,
+    struct field field = {.params = "{'objective': 'cost', 'slo': 1.5, 'reallocation': '100h'}", .n = 2, .gpus = 1,
                           .work = {1, 0.5}, .submit_s = {0, 1}};
     field_run(&field);
     CHECK_EQ_INT(field.n_warnings, 1);
-    field.params = "{\"objective\": \"cost\", \"slo\": 4, \"reallocation\": \"100h\"}";
+    field.params = "{'objective': 'cost', 'slo': 4, 'reallocation': '100h'}";
     field_run(&field);
     CHECK_EQ_INT(field.n_warnings, 0);
 }
@@ -194,11 +194,11 @@ TEST(who_is_past_its_slo_is_warned_of)
 /* Among several types of GPU a price that is not known is an error; alone it does not count. */
 TEST(cost_needs_prices)
 {
-    struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\"}}", .n = 1, .work = {1}, .fast = {1},
+    struct field field = {.params = "{'objective': 'cost', 'prices': {'fast': '$3/h'}}", .n = 1, .work = {1}, .fast = {1},
                           .slow = {0.5}, .code = SIM_E_CONFIG};
     field_run(&field);
-    field.params = "{\"objective\": \"cost\"}";
+    field.params = "{'objective': 'cost'}";
     field_run(&field);
-    field = (struct field){.params = "{\"objective\": \"cost\"}", .n = 1, .gpus = 1, .work = {1}};
+    field = (struct field){.params = "{'objective': 'cost'}", .n = 1, .gpus = 1, .work = {1}};
     check_ends(&field, (const double[]){1});
 }

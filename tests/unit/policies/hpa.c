@@ -1,8 +1,7 @@
 /* Kubernetes' rule for replicas, on the examples of its documentation ("Horizontal Pod Autoscaling", algorithm
  * details). */
-#include "tests/support/harness.h"
-
 #include "policies/autoscaling/hpa.h"
+#include "tests/support/harness.h"
 
 static const struct hpa_params defaults = {.tolerance = 0.1, .down_window_ns = 300 * SIM_NS_PER_S};
 

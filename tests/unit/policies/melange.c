@@ -1,7 +1,5 @@
 /* Mélange's integer program: the example of its repository, limits, and small cases against all fleets. */
 #include "policies/rental/fleet_params.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
 static const double none = (double)INFINITY;
@@ -75,8 +73,7 @@ static double cheapest_of_all(const struct melange_problem *problem)
 
 TEST(as_all_fleets)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "melange", 0);
+    struct rng rng = test_rng(1, "melange", 0);
     for (int round = 0; round < 200; round++) {
         double usd_per_h[KINDS], rate_per_s[BUCKETS], max_per_s[KINDS * BUCKETS];
         const double most[] = {none, none};

@@ -4,14 +4,10 @@
 
 static struct bed_rows *run(const char *cluster, const char *jobs, const char *list)
 {
-    char scenario[4000];
-    snprintf(scenario, sizeof scenario,
-             "{'cluster': {%s}, 'jobs': {%s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}, 'until': '100s'}",
-             cluster, jobs, list);
-    bed_double_quotes(scenario);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
-    return rows;
+    return bed_ok(
+        BED(.check = true),
+        "{'cluster': {%s}, 'jobs': {%s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}, 'until': '100s'}", cluster,
+        jobs, list);
 }
 
 static double start_s(const struct bed_rows *rows, int64_t id)
@@ -116,23 +112,23 @@ TEST(jobs_without_gpus_are_given_none)
 
 TEST(more_models_than_can_be_told_apart)
 {
-    char path[512], scenario[1024];
+    char path[512];
     snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
     fputs("sn,cpu_milli,memory_mib,gpu,model\n", file);
     for (int i = 0; i < 65; i++) fprintf(file, "n%d,1000,1024,1,model-%d\n", i, i);
     fclose(file);
-    snprintf(scenario, sizeof scenario,
-             "{\"cluster\": {\"nodes_file\": {\"path\": \"%s\"}}, \"jobs\": {\"trace\": {\"format\":"
-             "\"inline-jobs\", \"jobs\": []}}}",
-             path);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.quiet = true});
+    struct bed_rows *rows = bed_run(
+        BED(.quiet = true),
+        "{'cluster': {'nodes_file': {'path': '%s'}}, 'jobs': {'trace': {'format':'inline-jobs', 'jobs': []}}}", path);
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     CHECK_EQ_STR(rows->diag.items[0].text, "nodes have GPUs of more than 64 models; 'model-64' is one too many");
     CHECK(strstr(rows->diag.items[0].where, ":1:") != NULL && strstr(rows->diag.items[0].hint, "one name") != NULL);
-    rows = bed_run("{\"cluster\": {\"gpus_per_node\": 65, \"cpus_per_node\": 8}, \"jobs\": {\"trace\": {\"format\":"
-                   "\"inline-jobs\", \"jobs\": []}}}", &(struct bed_options){.quiet = true});
+    rows = bed_run(
+        BED(.quiet = true),
+        "{'cluster': {'gpus_per_node': 65, 'cpus_per_node': 8}, 'jobs': {'trace': {'format':'inline-jobs',"
+        " 'jobs': []}}}");
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
 }

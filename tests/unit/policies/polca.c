@@ -1,13 +1,10 @@
 /* POLCA's state machine on scripted series of power, through the interface of its family, with commands that take their
  * time: which command is given at which reading, and none twice. Then its baselines. */
 #include "policies/declared.h"
+#include "policies/registry.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/policy/power_cap.h"
 #include "tests/support/harness.h"
-
-#include "policies/registry.h"
-#include "sim/core/err.h"
-#include "sim/core/mem.h"
 
 enum { PERIOD_S = 2, LATENCY_S = 40, BRAKE_S = 5, MAX_LOG = 512 };
 

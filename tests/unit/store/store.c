@@ -1,8 +1,7 @@
-#include "tests/support/harness.h"
-#include "tests/support/store_fixture.h"
-
 #include "sim/store/readback.h"
 #include "sim/store/schema.h"
+#include "tests/support/harness.h"
+#include "tests/support/store_fixture.h"
 
 #include <sqlite3.h>
 #include <unistd.h>

@@ -1,10 +1,8 @@
 /* What can go wrong with a results file, and that it never leaves half a database: wrong paths, locks, full disks,
  * failing system calls, no memory, and kill -9. */
+#include "sim/store/readback.h"
 #include "tests/support/harness.h"
 #include "tests/support/store_fixture.h"
-
-#include "sim/core/mem.h"
-#include "sim/store/readback.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,14 +25,6 @@ static bool exists(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    MUST(file != NULL);
-    fputs(text, file);
-    fclose(file);
 }
 
 /* Opening fails, with this text (or the start of it) and a hint, and says which file. */
@@ -84,7 +74,7 @@ TEST(files_of_others_are_left_alone)
 {
     char path[256], text[64];
     make_path(path);
-    write_file(path, "arrival,prompt,output\n0.5,100,20\n");
+    test_write(path, "arrival,prompt,output\n0.5,100,20\n");
     check_refused(path, "cannot open results: file is not a database");
     FILE *file = fopen(path, "r");
     MUST(file != NULL && fgets(text, sizeof text, file) != NULL);
@@ -108,7 +98,7 @@ TEST(an_empty_file_is_taken)
 {
     char path[256];
     make_path(path);
-    write_file(path, "");
+    test_write(path, "%s", "");
     CHECK_EQ_INT(store_write_run(path, &writers[0], 10, 1, NULL, NULL), 0);
     CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request"), "10");
 }
@@ -174,7 +164,7 @@ TEST(missing_runs_and_files_are_named_on_reading)
     CHECK_EQ_INT(results_read_run(path, 1, &arena, &run, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "cannot open results: No such file or directory");
     CHECK(!exists(path));
-    write_file(path, "");
+    test_write(path, "%s", "");
     CHECK_EQ_INT(results_rehash(path, 1, hex, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[1].text, "not a results database: this file belongs to another program");
 }

@@ -1,10 +1,8 @@
 /* One results file and several processes: whoever waits for it gets a file of its own or the one that is there, and
  * nobody removes what another one writes. And the paths, links and run ids with which no run can be stored. */
+#include "sim/store/readback.h"
 #include "tests/support/harness.h"
 #include "tests/support/store_fixture.h"
-
-#include "sim/core/mem.h"
-#include "sim/store/readback.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,5 @@
 /* Logs of real engines: what is read from them, and what is found wrong with them. */
 #include "tests/support/harness.h"
-
-#include "sim/core/mem.h"
 #include "tests/support/trace_source.h"
 #include "traces/engine_log.h"
 

@@ -1,13 +1,10 @@
 /* How far a job has come, at speeds that are no whole numbers: all is done at its end, and not before. */
 #include "sim/world/jobs/job_progress.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
 TEST(all_is_done_at_the_end)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "progress", 0);
+    struct rng rng = test_rng(1, "progress", 0);
     for (int i = 0; i < 20000; i++) {
         struct job_progress progress = {.work_ns = (sim_ns)rng_below(&rng, UINT64_C(1) << (1 + i % 52)),
                                         .from_ns = (sim_ns)rng_below(&rng, UINT64_C(1) << 50),

@@ -1,10 +1,7 @@
 /* Errors of replays by hand, and constants that a search has to find again. */
-#include "tests/support/harness.h"
-
 #include "analysis/replay/errors.h"
 #include "analysis/replay/refit.h"
-#include "sim/core/err.h"
-#include "sim/core/mem.h"
+#include "tests/support/harness.h"
 
 TEST(errors_by_hand)
 {

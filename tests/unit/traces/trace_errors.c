@@ -1,7 +1,5 @@
 /* Wrong traces: each finding names the place, what was expected, and what to do. */
 #include "tests/support/harness.h"
-
-#include "sim/core/mem.h"
 #include "tests/support/trace_source.h"
 #include "traces/registry.h"
 
@@ -53,7 +51,7 @@ TEST(bad_rows_say_where_and_what_was_expected)
 static void check_mooncake(const char *line, const char *expected)
 {
     char message[1024];
-    const char *path = trace_source_file("m.jsonl", line);
+    const char *path = trace_source_file("m.jsonl", test_json("%s", line));
     SCOPED(trace_source) trace;
     MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_totals(&trace).code, SIM_E_DATA);
@@ -65,21 +63,21 @@ static void check_mooncake(const char *line, const char *expected)
 
 TEST(bad_json_lines_say_where_and_what_was_expected)
 {
-    check_mooncake("{\"timestamp\": 0, \"input_length\": 6758.5, \"output_length\": 500}",
+    check_mooncake("{'timestamp': 0, 'input_length': 6758.5, 'output_length': 500}",
                    ":1:34: error: 'input_length' must be a whole number from 0 to 2147483647, got '6758.5'" FIX_JSON);
-    check_mooncake("{\"timestamp\": 0, \"input_length\": -1, \"output_length\": 500}",
+    check_mooncake("{'timestamp': 0, 'input_length': -1, 'output_length': 500}",
                    ":1:34: error: 'input_length' must be a whole number from 0 to 2147483647, got '-1'" FIX_JSON);
-    check_mooncake("{\"timestamp\": \"0\"}", ":1:15: error: expected a number" FIX_JSON);
-    check_mooncake("{\"timestamp\": 0, \"input_length\": 1}", ":1:1: error: 'output_length' is missing" FIX_JSON);
-    check_mooncake("{\"timestamp\": 0, \"hash_ids\": [1 2]}", ":1:33: error: expected ',' or ']'" FIX_JSON);
-    check_mooncake("{\"timestamp\": 0, \"hash_ids\": [1,]}", ":1:33: error: expected a number" FIX_JSON);
-    check_mooncake("{\"timestamp\": 0, \"hash_ids\": 1}", ":1:30: error: expected '['" FIX_JSON);
-    check_mooncake("{\"timestamp\": 0} x", ":1:18: error: expected the end of the line" FIX_JSON);
-    check_mooncake("{\"timestamp\" 0}", ":1:14: error: expected ':'" FIX_JSON);
-    check_mooncake("{\"timestamp", ":1:12: error: expected the closing quote of a string" FIX_JSON);
+    check_mooncake("{'timestamp': '0'}", ":1:15: error: expected a number" FIX_JSON);
+    check_mooncake("{'timestamp': 0, 'input_length': 1}", ":1:1: error: 'output_length' is missing" FIX_JSON);
+    check_mooncake("{'timestamp': 0, 'hash_ids': [1 2]}", ":1:33: error: expected ',' or ']'" FIX_JSON);
+    check_mooncake("{'timestamp': 0, 'hash_ids': [1,]}", ":1:33: error: expected a number" FIX_JSON);
+    check_mooncake("{'timestamp': 0, 'hash_ids': 1}", ":1:30: error: expected '['" FIX_JSON);
+    check_mooncake("{'timestamp': 0} x", ":1:18: error: expected the end of the line" FIX_JSON);
+    check_mooncake("{'timestamp' 0}", ":1:14: error: expected ':'" FIX_JSON);
+    check_mooncake("{'timestamp", ":1:12: error: expected the closing quote of a string" FIX_JSON);
     check_mooncake("timestamp,input_length\n", ":1:1: error: expected '{'" FIX_JSON);
-    check_mooncake("{\"x\": tru}", ":1:7: error: expected a value" FIX_JSON);
-    check_mooncake("{\"x\": [[}", ":1:10: error: expected a value" FIX_JSON);
+    check_mooncake("{'x': tru}", ":1:7: error: expected a value" FIX_JSON);
+    check_mooncake("{'x': [[}", ":1:10: error: expected a value" FIX_JSON);
 }
 
 TEST(missing_files_and_columns_say_so)

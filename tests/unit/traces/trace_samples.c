@@ -1,6 +1,5 @@
 /* The samples of traces/samples are what the commands of their MANIFEST.md write. */
 #include "tests/support/harness.h"
-
 #include "tests/support/trace_source.h"
 #include "traces/convert.h"
 

@@ -1,7 +1,6 @@
 /* The library behind `orrery trace check|stat|convert`. */
-#include "tests/support/harness.h"
-
 #include "sim/core/output.h"
+#include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 #include "traces/convert.h"
 #include "traces/stat.h"

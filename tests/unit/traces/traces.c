@@ -1,5 +1,4 @@
 #include "tests/support/harness.h"
-
 #include "tests/support/trace_source.h"
 #include "traces/registry.h"
 

@@ -1,6 +1,4 @@
 #include "sim/world/cluster/cluster.h"
-
-#include "sim/core/err.h"
 #include "tests/support/harness.h"
 
 static struct cluster *make(int64_t nodes, int64_t gpus_per_node)

@@ -1,9 +1,7 @@
 /* The clock state of a replica under a clock or a cap, against the model of one GPU (models/power.h) at that clock. */
-#include "tests/support/harness.h"
-
 #include "analysis/calibrate/power/power_data.h"
-#include "sim/core/rng.h"
 #include "sim/world/replica/gpu_clock.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 static const struct power_model law = {80, 400, 33, 881, 283, 0.839, 0.727};
@@ -53,9 +51,8 @@ static struct iteration_work random_work(struct rng *rng)
 TEST(locks_and_caps)
 {
     struct bench bench;
-    struct rng rng;
     int n_saturated = 0, n_free = 0;
-    rng_init(&rng, 1, 0, "pace", 0);
+    struct rng rng = test_rng(1, "pace", 0);
     for (int i = 0; i < 2000 && (i > 0 || bench_open(&bench)); i++) {
         const int64_t gpus = 1 + (int64_t)rng_below(&rng, 8);
         const struct iteration_work work = random_work(&rng);
@@ -84,8 +81,7 @@ TEST(locks_and_caps)
 TEST(runs_at_a_lower_clock)
 {
     struct bench bench;
-    struct rng rng;
-    rng_init(&rng, 2, 0, "pace", 0);
+    struct rng rng = test_rng(2, "pace", 0);
     for (int i = 0; i < 300 && (i > 0 || bench_open(&bench)); i++) {
         const struct energy_model base = energy_model_of(&law, &bench.gpu, &bench.llm, 4);
         const struct clock_model model = {law, 4, {0.9, 0.1}};

@@ -1,7 +1,5 @@
 /* Who hears of GPUs in which order: watchers as they joined, tenants as they entered. An error stops the rest. */
 #include "sim/world/cluster/holder.h"
-
-#include "sim/core/err.h"
 #include "tests/support/harness.h"
 
 static char heard[64]; /* one letter for each call */

@@ -14,8 +14,7 @@ TEST(factors_follow_their_law)
 
 TEST(the_trace_is_believed_unless_told_otherwise)
 {
-    struct rng rng;
-    rng_init(&rng, 1, 0, "jobs.estimates", 0);
+    struct rng rng = test_rng(1, "jobs.estimates", 0);
     const struct job_record record = {.duration_ns = 10 * SIM_NS_PER_S, .estimate_ns = 99 * SIM_NS_PER_S};
     CHECK(estimate_of(&(struct estimates_config){.law = ESTIMATE_TRACED}, &record, &rng) == record.estimate_ns);
     CHECK(estimate_of(&(struct estimates_config){.law = ESTIMATE_EXACT}, &record, &rng) == record.duration_ns);
@@ -26,25 +25,21 @@ TEST(the_trace_is_believed_unless_told_otherwise)
 /* Mean completion time under SJF of a queue at 90 % load. */
 static double mean_jct_s(const char *estimates)
 {
-    char scenario[1024];
-    snprintf(
-        scenario, sizeof scenario,
-        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1}, \"jobs\": {\"scheduler\": \"sjf\", \"placement\": \"counted\", "
-        "\"estimates\": %s, \"trace\": {\"format\": \"generate-job-types\", \"count\": 20000, \"types\": {\"any\": {\"arrival\": "
-        "{\"process\": \"poisson\", \"rate\": \"0.9/s\"}, \"run_time\": {\"mean\": \"1s\", \"law\": \"exponential\"}}}}}}",
+    struct bed_rows *rows = bed_ok(
+        BED(.no_detail = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': 'sjf', 'placement': 'counted',"
+        " 'estimates': %s, 'trace': {'format': 'generate-job-types', 'count': 20000,"
+        " 'types': {'any': {'arrival': {'process': 'poisson', 'rate': '0.9/s'}, 'run_time': {'mean': '1s',"
+        " 'law': 'exponential'}}}}}}",
         estimates);
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true});
-    CHECK_EQ_INT(rows->code, 0);
-    const double mean_s = bed_metric(rows, "job.jct_s.mean");
-    return mean_s;
+    return bed_metric(rows, "job.jct_s.mean");
 }
 
 /* M/M/1 under first come, first served: 10 s; shortest first is faster, the less the worse it is told. */
 TEST(the_worse_the_estimates_the_longer_it_takes)
 {
-    const double exact_s = mean_jct_s("{\"law\": \"exact\"}"),
-                 good_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 0.5}");
-    const double bad_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 4}");
+    const double exact_s = mean_jct_s("{'law': 'exact'}"), good_s = mean_jct_s("{'law': 'lognormal', 'sigma': 0.5}");
+    const double bad_s = mean_jct_s("{'law': 'lognormal', 'sigma': 4}");
     CHECK(exact_s < good_s && good_s < bad_s && bad_s < 10.0);
-    CHECK(mean_jct_s("{\"law\": \"traced\"}") == exact_s);
+    CHECK(mean_jct_s("{'law': 'traced'}") == exact_s);
 }

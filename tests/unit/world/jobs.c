@@ -1,7 +1,6 @@
 /* What the world makes of the plans of schedulers and placers, good and bad. */
-#include "sim/world/jobs/jobs.h"
-
 #include "policies/registry.h"
+#include "sim/world/jobs/jobs.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 

@@ -3,45 +3,40 @@
 #include "policies/kv_offload/flexgen_search.h"
 #include "policies/kv_offload/select_n_bus.h"
 #include "policies/registry.h"
-#include "sim/core/text.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
 /* Ten requests at once; `kv` are members of that section, `more` of the service. */
 static struct bed_rows *serve(const char *kv, const char *more, const struct bed_options *options)
 {
-    SCOPED(text) json = {0};
-    text_printf(
-        &json,
-        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 2, \"gpu\": \"a10\"}, \"services\": {\"s\": {"
-        "\"llm\": \"opt-6.7b\", \"cost\": {\"kind\": \"operators\", \"engine\": \"none\"}, %s \"kv\": {%s},"
-        "\"batching\": {\"policy\": \"vllm-v0\", \"max_batched_tokens\": 100000},"
-        "\"trace\": {\"format\": \"generate\", \"count\": 40, \"arrival\": {\"process\": \"poisson\", \"rate\": \"20/s\"},"
-        "\"prompt\": {\"distribution\": \"uniform\", \"min\": 10, \"max\": 300},"
-        "\"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 200}}}}}",
+    return bed_run(
+        options,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a10'}, 'services': {'s': {'llm': 'opt-6.7b',"
+        " 'cost': {'kind': 'operators', 'engine': 'none'}, %s 'kv': {%s},'batching': {'policy': 'vllm-v0',"
+        " 'max_batched_tokens': 100000},'trace': {'format': 'generate', 'count': 40, 'arrival': {'process': 'poisson',"
+        " 'rate': '20/s'},'prompt': {'distribution': 'uniform', 'min': 10, 'max': 300},'output': {'distribution':"
+        " 'uniform', 'min': 1, 'max': 200}}}}}",
         more, kv);
-    struct bed_rows *rows = bed_run(json.chars, options);
-    return rows;
 }
 
 #define TIERS                                                                                                          \
-    "\"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, \"disk\": {\"device\": \"samsung-980-pro\"}, "                  \
-    "\"csd\": {\"device\": \"instcsd\"}}, "
+    "'tiers': {'host': {'device': 'host-dram-pcie4'}, 'disk': {'device': 'samsung-980-pro'}, "                         \
+    "'csd': {'device': 'instcsd'}}, "
 
 /* Placements of every kind, in both modes of stepping: the same, and with all bytes accounted for. */
 TEST(stepping_changes_nothing)
 {
     static const char *const placements[] = {
-        "\"zero-inference\"",
-        "{\"policy\": \"vllm-cpu\", \"cpu_offload\": \"6GB\"}",
-        "{\"policy\": \"select-n\", \"interval\": 5}",
-        "\"instinfer\"",
-        "{\"policy\": \"instinfer\", \"keep\": 0.125}",
-        ("{\"policy\": \"flexgen\", \"gpu_batch\": 8, \"weights_gpu\": 0.5, \"weights_host\": 0.5, \"cache_gpu\": 0.2, "
-         "\"cache_host\": 0.5}")};
+        "'zero-inference'",
+        "{'policy': 'vllm-cpu', 'cpu_offload': '6GB'}",
+        "{'policy': 'select-n', 'interval': 5}",
+        "'instinfer'",
+        "{'policy': 'instinfer', 'keep': 0.125}",
+        ("{'policy': 'flexgen', 'gpu_batch': 8, 'weights_gpu': 0.5, 'weights_host': 0.5, 'cache_gpu': 0.2, "
+         "'cache_host': 0.5}")};
     for (size_t i = 0; i < sizeof placements / sizeof *placements; i++) {
         char kv[512];
-        snprintf(kv, sizeof kv, TIERS "\"offload\": %s", placements[i]);
+        snprintf(kv, sizeof kv, TIERS "'offload': %s", placements[i]);
         struct bed_rows *runs = serve(kv, "", &(struct bed_options){.check = true});
         struct bed_rows *steps = serve(kv, "", &(struct bed_options){.single_step = true, .check = true});
         if (!CHECK_EQ_INT(runs->code, 0) || !CHECK(bed_equal(runs, steps))) printf("\n  %s", placements[i]);
@@ -62,7 +57,7 @@ TEST(stepping_changes_nothing)
 /* Every iteration streams the same bytes: 6 GB, of 13.3 GB. */
 TEST(streamed_bytes_are_counted)
 {
-    struct bed_rows *rows = serve(TIERS "\"offload\": {\"policy\": \"vllm-cpu\", \"cpu_offload\": \"6GB\"}", "",
+    struct bed_rows *rows = serve(TIERS "'offload': {'policy': 'vllm-cpu', 'cpu_offload': '6GB'}", "",
                                   &(struct bed_options){0});
     CHECK_NEAR(bed_metric(rows, "offload.to_gpu_bytes.sum") / (6e9 * bed_metric(rows, "replica.iterations.sum")), 1.0,
                1e-9);
@@ -71,9 +66,8 @@ TEST(streamed_bytes_are_counted)
 /* vLLM's CPU offload frees memory for the cache: what was preempted without it is not with it. */
 TEST(offloaded_weights_make_room)
 {
-    struct bed_rows *plain = serve("\"usable_frac\": 0.65", "", &(struct bed_options){0});
-    struct bed_rows *away = serve(TIERS "\"usable_frac\": 0.65, \"offload\": \"vllm-cpu\"", "",
-                                  &(struct bed_options){0});
+    struct bed_rows *plain = serve("'usable_frac': 0.65", "", &(struct bed_options){0});
+    struct bed_rows *away = serve(TIERS "'usable_frac': 0.65, 'offload': 'vllm-cpu'", "", &(struct bed_options){0});
     CHECK(bed_metric(plain, "request.preemptions.sum") > 0);
     CHECK_EQ_INT((int64_t)bed_metric(away, "request.preemptions.sum"), 0);
 }
@@ -81,10 +75,10 @@ TEST(offloaded_weights_make_room)
 /* The policy that swaps is the batcher's own way of swapping. */
 TEST(swapping_policy)
 {
-    struct bed_rows *policy = serve("\"blocks\": 60, \"offload\": \"swap\"", "", &(struct bed_options){.check = true});
-    struct bed_rows *own = serve("\"blocks\": 60", "", &(struct bed_options){
+    struct bed_rows *policy = serve("'blocks': 60, 'offload': 'swap'", "", &(struct bed_options){.check = true});
+    struct bed_rows *own = serve("'blocks': 60", "", &(struct bed_options){
         .sets = (const char *const[]){"services.s.batching.preemption=swap", NULL}});
-    struct bed_rows *none = serve("\"blocks\": 60, \"offload\": \"recompute\"", "", &(struct bed_options){0});
+    struct bed_rows *none = serve("'blocks': 60, 'offload': 'recompute'", "", &(struct bed_options){0});
     CHECK(bed_metric(policy, "request.preemptions.sum") > 0);
     CHECK_NEAR(bed_metric(policy, "request.e2e_s.mean"), bed_metric(own, "request.e2e_s.mean"), 0);
     CHECK(bed_metric(policy, "request.e2e_s.mean") != bed_metric(none, "request.e2e_s.mean"));
@@ -92,9 +86,8 @@ TEST(swapping_policy)
 
 TEST(out_of_memory)
 {
-    struct bed_rows *rows = serve(TIERS
-                                  "\"workload\": {\"sequences\": 4096, \"prompt\": 2048, \"output\": 64}, \"offload\": "
-                                  "{\"policy\": \"flexgen\", \"gpu_batch\": 4096, \"memory_slack\": 1}",
+    struct bed_rows *rows = serve(TIERS "'workload': {'sequences': 4096, 'prompt': 2048, 'output': 64}, 'offload': "
+                                        "{'policy': 'flexgen', 'gpu_batch': 4096, 'memory_slack': 1}",
                                   "", &(struct bed_options){0});
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "request.rejected"), 40);
@@ -117,17 +110,15 @@ static void finding(const char *kv, const char *text)
 
 TEST(findings)
 {
-    finding(TIERS
-            "\"offload\": {\"policy\": \"flexgen\", \"gpu_batch\": 1, \"weights_gpu\": 0.9, \"weights_host\": 0.2}",
+    finding(TIERS "'offload': {'policy': 'flexgen', 'gpu_batch': 1, 'weights_gpu': 0.9, 'weights_host': 0.2}",
             "shares on GPU and host exceed 1");
-    finding(TIERS "\"offload\": {\"policy\": \"flexgen\", \"gpu_batch\": 1, \"token_products\": \"1TFLOP/s\"}",
+    finding(TIERS "'offload': {'policy': 'flexgen', 'gpu_batch': 1, 'token_products': '1TFLOP/s'}",
             "all four measured rates or none");
-    finding("\"offload\": {\"policy\": \"flexgen\", \"gpu_batch\": 1, \"cache_gpu\": 0}",
+    finding("'offload': {'policy': 'flexgen', 'gpu_batch': 1, 'cache_gpu': 0}",
             "places KV cache where there is nothing");
-    finding("\"tiers\": {\"a\": {\"device\": \"pm9a3\"}, \"b\": {\"device\": \"samsung-980-pro\"}}",
-            "two tiers are of one kind");
-    finding("\"tiers\": {\"a\": {\"device\": \"pm9a3\", \"software\": \"dos\"}}", "lists no software 'dos'");
-    finding(TIERS "\"offload\": {\"policy\": \"select-n\", \"interval\": 33}", "no number of layers");
+    finding("'tiers': {'a': {'device': 'pm9a3'}, 'b': {'device': 'samsung-980-pro'}}", "two tiers are of one kind");
+    finding("'tiers': {'a': {'device': 'pm9a3', 'software': 'dos'}}", "lists no software 'dos'");
+    finding(TIERS "'offload': {'policy': 'select-n', 'interval': 33}", "no number of layers");
 }
 
 /* Tiers that a policy cannot do without, stages, and what two policies say of preempted sequences. */
@@ -136,11 +127,11 @@ TEST(findings_of_a_pool)
     static const char *const hosts[] = {"zero-inference", "select-n", "vllm-cpu", "flexgen-slo"};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
         char kv[64];
-        snprintf(kv, sizeof kv, "\"offload\": \"%s\"", hosts[i]);
+        snprintf(kv, sizeof kv, "'offload': '%s'", hosts[i]);
         finding(kv, "needs host memory, and kv.tiers names none");
     }
-    finding("\"offload\": \"instinfer\"", "needs computational storage, and kv.tiers names none");
-    finding_with(TIERS "\"offload\": \"vllm-cpu\"", "services.s.pipeline_parallel=2",
+    finding("'offload': 'instinfer'", "needs computational storage, and kv.tiers names none");
+    finding_with(TIERS "'offload': 'vllm-cpu'", "services.s.pipeline_parallel=2",
                  "places the layers of one stage, not of 2");
 }
 
@@ -149,16 +140,16 @@ TEST(findings_of_preemption)
     static const char *const others[] = {"vllm-v1", "sarathi", "orca", "fastertransformer", "splitwise"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char set[128];
-        snprintf(set, sizeof set, "services.s.batching={\"policy\": \"%s\", \"max_batched_tokens\": null}", others[i]);
-        finding_with("\"offload\": \"swap\"", set, "does not take them back");
-        finding_with(TIERS "\"offload\": {\"policy\": \"vllm-cpu\", \"swap\": true}", set, "does not take them back");
+        snprintf(set, sizeof set, "services.s.batching={'policy': '%s', 'max_batched_tokens': null}", others[i]);
+        finding_with("'offload': 'swap'", set, "does not take them back");
+        finding_with(TIERS "'offload': {'policy': 'vllm-cpu', 'swap': true}", set, "does not take them back");
     }
-    finding_with("\"offload\": \"recompute\"", "services.s.batching.preemption=swap", "say different things");
-    finding_with("\"offload\": \"swap\"", "services.s.batching.preemption=recompute", "say different things");
+    finding_with("'offload': 'recompute'", "services.s.batching.preemption=swap", "say different things");
+    finding_with("'offload': 'swap'", "services.s.batching.preemption=recompute", "say different things");
     static const char *const agree[][2] = {{"swap", "swap"}, {"recompute", "recompute"}, {"none", "swap"}};
     for (size_t i = 0; i < sizeof agree / sizeof *agree; i++) {
         char kv[64], set[64];
-        snprintf(kv, sizeof kv, "\"blocks\": 60, \"offload\": \"%s\"", agree[i][0]);
+        snprintf(kv, sizeof kv, "'blocks': 60, 'offload': '%s'", agree[i][0]);
         snprintf(set, sizeof set, "services.s.batching.preemption=%s", agree[i][1]);
         struct bed_rows *rows = serve(kv, "", &(struct bed_options){.sets = (const char *const[]){set, NULL}});
         CHECK_EQ_INT(rows->code, 0);
@@ -169,7 +160,7 @@ TEST(findings_of_preemption)
 
 static double streaming_bytes_per_s(const char *const *sets)
 {
-    struct bed_rows *rows = serve(TIERS "\"offload\": \"zero-inference\"", "", &(struct bed_options){.sets = sets});
+    struct bed_rows *rows = serve(TIERS "'offload': 'zero-inference'", "", &(struct bed_options){.sets = sets});
     CHECK_EQ_INT(rows->code, 0);
     const double bytes = bed_metric(rows, "offload.to_gpu_bytes.sum");
     const double seconds = bed_metric(rows, "sim.end_s");
@@ -179,7 +170,7 @@ static double streaming_bytes_per_s(const char *const *sets)
 /* Two replicas below one switch of 10 GB/s read from the host no faster than it, together. */
 TEST(replicas_share_a_switch)
 {
-    const char *const alone[] = {"cluster.pcie_switch={\"gpus\": 2, \"bandwidth\": \"10GB/s\"}", NULL};
+    const char *const alone[] = {"cluster.pcie_switch={'gpus': 2, 'bandwidth': '10GB/s'}", NULL};
     const char *const both[] = {alone[0], "services.s.replicas=2", NULL};
     const double one = streaming_bytes_per_s(alone), two = streaming_bytes_per_s(both);
     CHECK(one > 9e9 && one <= 10e9);
@@ -189,11 +180,11 @@ TEST(replicas_share_a_switch)
 /* The memory of a host that just holds one replica's weights does not hold those of two. */
 TEST(replicas_share_their_host)
 {
-#define HALF "\"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\", \"capacity\": \"20GB\"}}, "
+#define HALF "'tiers': {'host': {'device': 'host-dram-pcie4', 'capacity': '20GB'}}, "
     for (int replicas = 1; replicas <= 2; replicas++) {
         char set[64];
         snprintf(set, sizeof set, "services.s.replicas=%d", replicas);
-        struct bed_rows *rows = serve(HALF "\"offload\": {\"policy\": \"zero-inference\", \"host_cache\": false}", "",
+        struct bed_rows *rows = serve(HALF "'offload': {'policy': 'zero-inference', 'host_cache': false}", "",
                                       &(struct bed_options){.sets = (const char *const[]){set, NULL}});
         CHECK_EQ_INT((int64_t)bed_metric(rows, "request.rejected"), replicas == 1 ? 0 : 40);
         /* No price, no energy, no calibration, and of one replica extrapolation, of two no memory: no word of the

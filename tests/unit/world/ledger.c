@@ -1,7 +1,5 @@
 /* What leases cost, to the micro-dollar: quanta and minima, rounding, and a bill that is the sum of its leases. */
 #include "sim/world/market/ledger.h"
-
-#include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
 static const int64_t S = SIM_NS_PER_S, H = 3600 * SIM_NS_PER_S;
@@ -70,8 +68,7 @@ TEST(prices_that_change)
     CHECK_EQ_INT(price_lease_from_uusd(&billing, 3 * PRICE_MICRO, 9 * S, 20 * S), 3 * 20 * 2); /* as at its start */
     billing.follows = true;
     CHECK_EQ_INT(price_lease_from_uusd(&billing, 3 * PRICE_MICRO, 9 * S, 20 * S), 3 * (1 * 2 + 6 * 10 + 13 * 1));
-    struct rng rng;
-    rng_init(&rng, 1, 0, "price-changes", 0);
+    struct rng rng = test_rng(1, "price-changes", 0);
     for (int i = 0; i < 1000; i++) {
         const int64_t start_ns = (int64_t)rng_below(&rng, 20 * (uint64_t)S),
                       held_ns = (int64_t)rng_below(&rng, 20 * (uint64_t)S);

@@ -1,9 +1,7 @@
-#include "tests/support/harness.h"
-
 #include "sim/core/engine.h"
-#include "sim/core/mem.h"
 #include "sim/world/links/link.h"
 #include "sim/world/rows/priority.h"
+#include "tests/support/harness.h"
 
 enum { N_MOVES = 8, N_LINKS = 4, N_DEEDS = 8, N_TOLD = 8 };
 

@@ -5,10 +5,10 @@
 
 /* GPUs at a tenth of a cent per second; jobs rent what they ask for. */
 #define SCENARIO(offer, jobs)                                                                                          \
-    "{\"cluster\": {\"unlimited\": true}, \"market\": {\"offers\": {\"gpu\": {\"price\": \"$3.6/h\"" offer "}}, "             \
-    "\"renting\": \"as-asked\"}, \"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": [" jobs "]}}}"
+    "{'cluster': {'unlimited': true}, 'market': {'offers': {'gpu': {'price': '$3.6/h'" offer "}}, "                    \
+    "'renting': 'as-asked'}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [" jobs "]}}}"
 #define JOB(submit, duration, gpus)                                                                                    \
-    "{\"submit\": \"" submit "\", \"duration\": \"" duration "\", \"gpus\": " #gpus "}"
+    "{'submit': '" submit "', 'duration': '" duration "', 'gpus': " #gpus "}"
 
 /* What all leases came to, as their rows tell. */
 static int64_t sum_of_rows(const struct bed_rows *rows)
@@ -20,8 +20,7 @@ static int64_t sum_of_rows(const struct bed_rows *rows)
 
 static struct bed_rows *run(const char *scenario)
 {
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = true});
-    CHECK_EQ_INT(rows->code, 0);
+    struct bed_rows *rows = bed_ok(BED(.check = true), "%s", scenario);
     CHECK_EQ_INT(sum_of_rows(rows), llround(bed_metric(rows, "cost.usd") * 1e6));
     CHECK_EQ_INT(rows->n_leases, bed_metric(rows, "rental.leases"));
     return rows;
@@ -59,25 +58,25 @@ static void check_one_job(const char *scenario, int64_t uusd, double jct_s)
 TEST(terms_of_a_lease)
 {
     check_one_job(SCENARIO("", JOB("5s", "100s", 2)), 200000, 100);
-    check_one_job(SCENARIO(", \"start_up\": \"60s\"", JOB("5s", "100s", 2)), 320000, 160);
-    check_one_job(SCENARIO(", \"start_up\": \"60s\", \"pays_start_up\": false", JOB("5s", "100s", 2)), 200000, 160);
-    check_one_job(SCENARIO(", \"billing\": \"1h\"", JOB("5s", "100s", 2)), 7200000, 100);
-    check_one_job(SCENARIO(", \"minimum\": \"5min\"", JOB("5s", "100s", 2)), 600000, 100);
+    check_one_job(SCENARIO(", 'start_up': '60s'", JOB("5s", "100s", 2)), 320000, 160);
+    check_one_job(SCENARIO(", 'start_up': '60s', 'pays_start_up': false", JOB("5s", "100s", 2)), 200000, 160);
+    check_one_job(SCENARIO(", 'billing': '1h'", JOB("5s", "100s", 2)), 7200000, 100);
+    check_one_job(SCENARIO(", 'minimum': '5min'", JOB("5s", "100s", 2)), 600000, 100);
     check_one_job(SCENARIO("", JOB("0s", "0s", 2)), 0, 0);
 }
 
 /* At twice the price from 50 s on, and at none from 120 s on: on demand a lease keeps the price of its start, spot GPUs
  * follow. */
-#define CHANGES "\"price_changes\": [{\"at\": \"50s\", \"price\": \"$7.2/h\"}, {\"at\": \"120s\", \"price\": \"$0/h\"}]"
+#define CHANGES "'price_changes': [{'at': '50s', 'price': '$7.2/h'}, {'at': '120s', 'price': '$0/h'}]"
 
 TEST(prices_that_change)
 {
     check_one_job(SCENARIO(", " CHANGES, JOB("5s", "100s", 2)), 200000, 100);
     check_one_job(SCENARIO(", " CHANGES, JOB("50s", "100s", 2)), 400000, 100);
     check_one_job(SCENARIO(", " CHANGES, JOB("200s", "100s", 2)), 0, 100);
-    check_one_job(SCENARIO(", \"kind\": \"spot\", " CHANGES, JOB("5s", "100s", 2)), 2 * (45 * 1000 + 55 * 2000), 100);
-    check_one_job(SCENARIO(", \"kind\": \"spot\", " CHANGES, JOB("100s", "100s", 2)), 2 * 20 * 2000, 100);
-    check_one_job(SCENARIO(", \"kind\": \"spot\", \"billing\": \"1min\", " CHANGES, JOB("10s", "100s", 2)),
+    check_one_job(SCENARIO(", 'kind': 'spot', " CHANGES, JOB("5s", "100s", 2)), 2 * (45 * 1000 + 55 * 2000), 100);
+    check_one_job(SCENARIO(", 'kind': 'spot', " CHANGES, JOB("100s", "100s", 2)), 2 * 20 * 2000, 100);
+    check_one_job(SCENARIO(", 'kind': 'spot', 'billing': '1min', " CHANGES, JOB("10s", "100s", 2)),
                   2 * (60 * 1000 + 60 * 2000), 100);
 }
 
@@ -85,7 +84,7 @@ TEST(prices_that_change)
 TEST(lines_where_supply_lacks)
 {
     struct bed_rows *rows = run(
-        SCENARIO(", \"limit\": 3", JOB("0s", "100s", 2) ", " JOB("1s", "100s", 2) ", " JOB("2s", "10s", 1)));
+        SCENARIO(", 'limit': 3", JOB("0s", "100s", 2) ", " JOB("1s", "100s", 2) ", " JOB("2s", "10s", 1)));
     CHECK_NEAR(bed_job(rows, 0)->start_s, 0, 1e-9);
     CHECK_NEAR(bed_job(rows, 1)->start_s, 100, 1e-9);
     CHECK_NEAR(bed_job(rows, 2)->start_s, 100, 1e-9);
@@ -95,21 +94,14 @@ TEST(lines_where_supply_lacks)
 
 static const char *write_ticks(const char *data)
 {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/spot.json", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    if (file == NULL) return NULL;
-    fprintf(file, "{\"metadata\": {\"gap_seconds\": 10}, \"data\": [%s]}", data);
-    fclose(file);
-    return path;
+    return test_file("spot.json", "{'metadata': {'gap_seconds': 10}, 'data': [%s]}", data);
 }
 
 /* Four GPUs, from 20 s to 40 s one, then four again. The youngest lease goes first; jobs go on where they were. */
 TEST(spot_gpus_come_and_go)
 {
     char scenario[1024], offer[640];
-    snprintf(offer, sizeof offer, ", \"kind\": \"spot\", \"spot\": {\"availability\": \"%s\"}",
-             write_ticks("4, 4, 1, 1, 4, 4"));
+    snprintf(offer, sizeof offer, ", 'kind': 'spot', 'spot': {'availability': '%s'}", write_ticks("4, 4, 1, 1, 4, 4"));
     snprintf(scenario, sizeof scenario, SCENARIO("%s", JOB("0s", "100s", 1) ", " JOB("5s", "50s", 2)), offer);
     struct bed_rows *rows = run(scenario);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 100, 1e-9);
@@ -125,7 +117,7 @@ TEST(spot_gpus_come_and_go)
 TEST(interrupted_before_the_start)
 {
     char scenario[1024], offer[640];
-    snprintf(offer, sizeof offer, ", \"kind\": \"spot\", \"start_up\": \"30s\", \"spot\": {\"availability\": \"%s\"}",
+    snprintf(offer, sizeof offer, ", 'kind': 'spot', 'start_up': '30s', 'spot': {'availability': '%s'}",
              write_ticks("2, 0, 2, 2, 2, 2, 2, 2, 2"));
     snprintf(scenario, sizeof scenario, SCENARIO("%s", JOB("0s", "40s", 2)), offer);
     struct bed_rows *rows = run(scenario);
@@ -139,17 +131,16 @@ TEST(interrupted_before_the_start)
  * conserved. */
 TEST(spot_lives_at_random)
 {
-    static const char *const laws[] = {"\"law\": \"exponential\"", "\"law\": \"weibull\", \"shape\": 1"};
+    static const char *const laws[] = {"'law': 'exponential'", "'law': 'weibull', 'shape': 1"};
     for (int i = 0; i < 2; i++) {
-        char scenario[1024];
-        snprintf(
-            scenario, sizeof scenario,
-            "{\"cluster\": {\"unlimited\": true}, \"market\": {\"offers\": {\"gpu\": {\"price\": \"$3.6/h\", \"kind\": \"spot\","
-            "\"spot\": {\"mean_life\": \"20min\", %s}}}, \"renting\": \"as-asked\"}, \"jobs\": {\"trace\": {\"format\":"
-            "\"generate-job-types\", \"count\": 2000, \"types\": {\"a\": {\"arrival\": {\"process\": \"poisson\","
-            "\"rate\": \"20/h\"}, \"run_time\": {\"law\": \"fixed\", \"mean\": \"30min\"}, \"gpus\": 2}}}}}",
+        struct bed_rows *rows = bed_run(
+            BED(.no_detail = false),
+            "{'cluster': {'unlimited': true}, 'market': {'offers': {'gpu': {'price': '$3.6/h',"
+            " 'kind': 'spot','spot': {'mean_life': '20min', %s}}}, 'renting': 'as-asked'},"
+            " 'jobs': {'trace': {'format':'generate-job-types', 'count': 2000,"
+            " 'types': {'a': {'arrival': {'process': 'poisson','rate': '20/h'}, 'run_time': {'law': 'fixed',"
+            " 'mean': '30min'}, 'gpus': 2}}}}}",
             laws[i]);
-        struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = false});
         MUST(rows->code == 0);
         const double interruptions = bed_metric(rows, "rental.interruptions"), expected = 2000 * 30.0 / 20.0;
         CHECK_NEAR(interruptions, expected, 2.576 * sqrt(expected));
@@ -163,9 +154,9 @@ TEST(spot_lives_at_random)
 TEST(a_fixed_fleet)
 {
     static const char scenario[] =
-        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4}, \"market\": {\"offers\": {\"own\": {\"price\": \"$3.6/h\", \"kind\":"
-        " \"reserved\"}}}, \"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": [" JOB(
-            "0s", "100s", 1) ", " JOB("150s", "50s", 8) "]}}}";
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'market': {'offers': {'own': {'price': '$3.6/h', 'kind':"
+        " 'reserved'}}}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [" JOB("0s", "100s", 1) ", " JOB(
+            "150s", "50s", 8) "]}}}";
     struct bed_rows *rows = run(scenario);
     CHECK_EQ_INT(bill(rows), 8 * 200000);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_job"), 0.8, 1e-9);
@@ -176,15 +167,14 @@ TEST(a_fixed_fleet)
 TEST(one_bill_for_services_and_jobs)
 {
     static const char scenario[] =
-        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
-        "\"market\": {\"prices\": \"verda\"}, \"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": [" JOB(
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'},"
+        "'market': {'prices': 'verda'}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [" JOB(
             "0s", "3600s",
-            6) "]}}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"slo\": {\"e2e\": \"1h\"},"
-               "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\"}, \"decode\": {\"fixed\": \"11ms\"}},"
-               "\"trace\": {\"format\": \"generate\", \"count\": 100, \"arrival\": {\"process\": \"poisson\", \"rate\": \"1/s\"},"
-               "\"prompt\": {\"distribution\": \"fixed\", \"tokens\": 100}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 10}}}}}";
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = false});
-    CHECK_EQ_INT(rows->code, 0);
+            6) "]}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 2, 'slo': {'e2e': '1h'},"
+               "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms'}, 'decode': {'fixed': '11ms'}},"
+               "'trace': {'format': 'generate', 'count': 100, 'arrival': {'process': 'poisson', 'rate': '1/s'},"
+               "'prompt': {'distribution': 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 10}}}}}";
+    struct bed_rows *rows = bed_ok(BED(.check = false), "%s", scenario);
     CHECK_EQ_INT(bill(rows), 8 * 1290000);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_job"), 6 * 1.29, 1e-9);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token"), 2 * 1.29 / 1000, 1e-9);
@@ -194,14 +184,13 @@ TEST(one_bill_for_services_and_jobs)
 /* A service on two of eight GPUs: 100 requests of 10 tokens that all attain their SLO, the last of which comes at 990
  * s. */
 #define SERVICE(renting, more) SERVICE_ON(renting, "", more)
-#define SERVICE_ON(renting, offer, more)                                                                                         \
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, " more                                        \
-    "\"market\": {\"offers\": {\"a100-80-sxm\": {\"gpu\": \"a100-80-sxm\", \"price\": \"$3.6/h\"" offer "}},"                \
-    "\"renting\": \"" renting "\"}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2,"                     \
-    "\"slo\": {\"e2e\": \"1h\"}, \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\"},"                        \
-    "\"decode\": {\"fixed\": \"11ms\"}}, \"trace\": {\"format\": \"generate\", \"count\": 100,"                              \
-    "\"arrival\": {\"process\": \"fixed\", \"rate\": \"0.1/s\"}, \"prompt\": {\"distribution\": \"fixed\","             \
-    "\"tokens\": 100}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 10}}}}}"
+#define SERVICE_ON(renting, offer, more)                                                                               \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, " more                                        \
+    "'market': {'offers': {'a100-80-sxm': {'gpu': 'a100-80-sxm', 'price': '$3.6/h'" offer "}},"                        \
+    "'renting': '" renting "'}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 2,'slo': {'e2e': '1h'},"        \
+    " 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms'},'decode': {'fixed': '11ms'}},"                            \
+    " 'trace': {'format': 'generate', 'count': 100,'arrival': {'process': 'fixed', 'rate': '0.1/s'},"                  \
+    " 'prompt': {'distribution': 'fixed','tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 10}}}}}"
 
 /* What is leased and idle is part of the price of what came of the rest: with closed forms, in dollars. */
 TEST(idle_gpus_are_in_the_price)
@@ -213,38 +202,38 @@ TEST(idle_gpus_are_in_the_price)
     CHECK_NEAR(bed_metric(alone, "cost.usd_per_met_request"), 8 * 0.991 / 100, 1e-12);
     CHECK(isnan(bed_metric(alone, "cost.usd_per_job")));
     /* half of the requests come in the warm-up, and so does the bill, by time */
-    struct bed_rows *warm = run(SERVICE("fixed-fleet", "\"warmup\": \"505s\","));
+    struct bed_rows *warm = run(SERVICE("fixed-fleet", "'warmup': '505s',"));
     CHECK_NEAR(bed_metric(warm, "cost.usd"), 8 * 0.991, 1e-9);
     const double met = bed_metric(warm, "request.finished") * bed_metric(warm, "slo.attained_frac");
     const double after_frac = 1 - 505 / bed_metric(warm, "sim.end_s");
     CHECK_NEAR(bed_metric(warm, "cost.usd_per_met_request"), 8 * 0.991 * after_frac / met, 1e-9);
     /* of what is rounded up, too: to an hour, as a quantum or a minimum */
-    static const char *const coarse[] = {SERVICE_ON("fixed-fleet", ", \"billing\": \"1h\"", "\"warmup\": \"505s\","),
-                                         SERVICE_ON("fixed-fleet", ", \"minimum\": \"1h\"", "\"warmup\": \"505s\",")};
+    static const char *const coarse[] = {SERVICE_ON("fixed-fleet", ", 'billing': '1h'", "'warmup': '505s',"),
+                                         SERVICE_ON("fixed-fleet", ", 'minimum': '1h'", "'warmup': '505s',")};
     for (int i = 0; i < 2; i++) {
         struct bed_rows *hour = run(coarse[i]);
         CHECK_NEAR(bed_metric(hour, "cost.usd"), 8 * 3.6, 1e-9);
         CHECK_NEAR(bed_metric(hour, "cost.usd_per_met_request"), 8 * 3.6 * after_frac / met, 1e-9);
     }
     /* the service's two to the end, the job's four for 900 s; what nobody leased is free */
-    struct bed_rows *both = run(SERVICE(
-        "as-asked", "\"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": [" JOB("0s", "900s", 4) "]}},"));
+    struct bed_rows *both = run(
+        SERVICE("as-asked", "'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [" JOB("0s", "900s", 4) "]}},"));
     CHECK_NEAR(bed_metric(both, "cost.usd"), 2 * 0.991 + 4 * 0.9, 1e-9);
     CHECK_NEAR(bed_metric(both, "cost.usd_per_job"), 4 * 0.9, 1e-9);
     CHECK_NEAR(bed_metric(both, "cost.usd_per_met_request"), 2 * 0.991 / 100, 1e-12);
 }
 
 #define FLEET(policy, more)                                                                                            \
-    "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a10g\", \"node_types\": {\"big\": {\"nodes\": 1,"         \
-    " \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}}}, \"market\": {\"prices\": \"melange-2024\","                         \
-    "\"offers\": {\"small\": {\"gpu\": \"a10g\"}, \"large\": {\"gpu\": \"a100-80-sxm\"}},"                                  \
-    "\"renting\": {\"policy\": \"" policy "\", \"service\": \"chat\", \"rate\": \"30/s\", \"slices\": 1,"                     \
-    "\"buckets\": [0.2, 0.1, 0.5, 0.2], \"kinds\": {\"small\": {\"max_throughput\": [\"2/s\", \"1/s\", \"5/s\", \"2/s\"]},"   \
-    "\"large\": {\"max_throughput\": [\"20/s\", \"20/s\", \"40/s\", \"20/s\"]}}" more "}},"                                 \
-    "\"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"pools\": {\"small\": {}, \"large\": {\"gpu\": \"a100-80-sxm\"}},"   \
-    "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\"}, \"decode\": {\"fixed\": \"11ms\"}},"               \
-    "\"trace\": {\"format\": \"generate\", \"count\": 300, \"arrival\": {\"process\": \"poisson\", \"rate\": \"30/s\"},"    \
-    "\"prompt\": {\"distribution\": \"fixed\", \"tokens\": 100}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 10}}}}}"
+    "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a10g', 'node_types': {'big': {'nodes': 1,"                   \
+    " 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}}}, 'market': {'prices': 'melange-2024',"                               \
+    "'offers': {'small': {'gpu': 'a10g'}, 'large': {'gpu': 'a100-80-sxm'}},"                                           \
+    "'renting': {'policy': '" policy "', 'service': 'chat', 'rate': '30/s', 'slices': 1,"                              \
+    "'buckets': [0.2, 0.1, 0.5, 0.2], 'kinds': {'small': {'max_throughput': ['2/s', '1/s', '5/s', '2/s']},"            \
+    "'large': {'max_throughput': ['20/s', '20/s', '40/s', '20/s']}}" more "}},"                                        \
+    "'services': {'chat': {'llm': 'mistral-7b', 'pools': {'small': {}, 'large': {'gpu': 'a100-80-sxm'}},"              \
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms'}, 'decode': {'fixed': '11ms'}},"                            \
+    "'trace': {'format': 'generate', 'count': 300, 'arrival': {'process': 'poisson', 'rate': '30/s'},"                 \
+    "'prompt': {'distribution': 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 10}}}}}"
 
 /* The fleet of Mélange's example, and the one of A100s alone; all that it has is paid for until the run ends. */
 TEST(a_planned_fleet)
@@ -261,7 +250,7 @@ TEST(a_planned_fleet)
 static void check_refused(const char *scenario, const char *set, int code, const char *says)
 {
     const char *const sets[] = {set, NULL};
-    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.quiet = true, .sets = sets});
+    struct bed_rows *rows = bed_run(BED(.quiet = true, .sets = sets), "%s", scenario);
     CHECK_EQ_INT(rows->code, code);
     bool found = false;
     for (int i = 0; i < rows->diag.n_items; i++) found = found || strstr(rows->diag.items[i].text, says) != NULL;
@@ -270,15 +259,19 @@ static void check_refused(const char *scenario, const char *set, int code, const
 
 TEST(what_cannot_be_is_told)
 {
-    check_refused(SCENARIO(", \"limit\": 1", JOB("0s", "1s", 2)), NULL, SIM_E_POLICY, "never has so many");
-    check_refused(SCENARIO(", \"gpu\": \"t4\"", JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "of which the site has no nodes");
-    check_refused("{\"cluster\": {\"unlimited\": true}, \"market\": {}, \"jobs\": {\"trace\": {\"format\": \"inline-jobs\","
-                  "\"jobs\": []}}}", NULL, SIM_E_CONFIG, "no price");
-    check_refused("{\"cluster\": {\"unlimited\": true}, \"market\": {\"offers\": {\"x\": {\"price\": \"$1/h\"}}}, \"jobs\":"
-                  "{\"trace\": {\"format\": \"inline-jobs\", \"jobs\": []}}}", NULL, SIM_E_CONFIG, "which has no limit");
-    check_refused("{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"t4\"}, \"market\": {\"prices\": \"verdo\"},"
-                  "\"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": []}}}", NULL, SIM_E_CONFIG, "unknown price list");
-    check_refused(SCENARIO(", \"price_changes\": [{\"at\": \"9s\", \"price\": \"$1/h\"}, {\"at\": \"9s\", \"price\": \"$2/h\"}]",
-                           JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "not after the one before it");
+    check_refused(SCENARIO(", 'limit': 1", JOB("0s", "1s", 2)), NULL, SIM_E_POLICY, "never has so many");
+    check_refused(SCENARIO(", 'gpu': 't4'", JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "of which the site has no nodes");
+    check_refused("{'cluster': {'unlimited': true}, 'market': {}, 'jobs': {'trace': {'format': 'inline-jobs',"
+                  "'jobs': []}}}",
+                  NULL, SIM_E_CONFIG, "no price");
+    check_refused("{'cluster': {'unlimited': true}, 'market': {'offers': {'x': {'price': '$1/h'}}}, 'jobs':"
+                  "{'trace': {'format': 'inline-jobs', 'jobs': []}}}",
+                  NULL, SIM_E_CONFIG, "which has no limit");
+    check_refused("{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 't4'}, 'market': {'prices': 'verdo'},"
+                  "'jobs': {'trace': {'format': 'inline-jobs', 'jobs': []}}}",
+                  NULL, SIM_E_CONFIG, "unknown price list");
+    check_refused(SCENARIO(", 'price_changes': [{'at': '9s', 'price': '$1/h'}, {'at': '9s', 'price': '$2/h'}]",
+                           JOB("0s", "1s", 2)),
+                  NULL, SIM_E_CONFIG, "not after the one before it");
     check_refused(FLEET("melange", ""), "market.renting.service=caht", SIM_E_CONFIG, "which does not exist");
 }

@@ -3,19 +3,8 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include <stdarg.h>
-
-/* A scenario in single quotes; the parts are GPUs at a tenth of a cent per second. */
-__attribute__((format(printf, 2, 3))) static struct bed_rows *run(bool quiet, const char *format, ...)
-{
-    char scenario[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(scenario, sizeof scenario, format, arguments);
-    va_end(arguments);
-    bed_double_quotes(scenario);
-    return bed_run(scenario, &(struct bed_options){.check = true, .quiet = quiet});
-}
+/* The parts are GPUs at a tenth of a cent per second. */
+#define run(quiet_, ...) bed_run(BED(.check = true, .quiet = quiet_), __VA_ARGS__)
 
 #define MARKET(offer, renting) "'market': {'offers': {'gpu': {'price': '$3.6/h'" offer "}}, 'renting': " renting "}"
 #define JOBS(list) "'trace': {'format': 'inline-jobs', 'jobs': [" list "]}"
@@ -42,14 +31,11 @@ TEST(jobs_without_gpus_rent_nothing)
     for (int i = 0; i < 2; i++) {
         struct bed_rows *rows = run(
             false,
-            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'cpus_per_node': 8}, " MARKET(
-                "", "%s") ", 'jobs': {"
-                          "'types': {'t': {}}, " JOBS(
-                              "{'duration': '100s', 'gpus': 2, 'cpus': 4, 'type': 't'},"
-                              "{'submit': '1s', 'duration': '10s', 'gpus': 2, 'type': 't'},"
-                              "{'submit': '2s', 'duration': '5s', 'gpus': 0, 'cpus': 4, 'type': 't'},"
-                              "{'submit': '3s', 'duration': '5s', 'gpus': 0, 'cpus': 1, 'type': 't'},"
-                              "{'submit': '3s', 'duration': '5s', 'gpus': 0, 'type': 't'}") "}}",
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'cpus_per_node': 8}, " MARKET("", "%s") ", 'jobs': {'types': {'t': {}}, " JOBS(
+                "{'duration': '100s', 'gpus': 2, 'cpus': 4, 'type': 't'},{'submit': '1s', 'duration': '10s',"
+                " 'gpus': 2, 'type': 't'},{'submit': '2s', 'duration': '5s', 'gpus': 0, 'cpus': 4,"
+                " 'type': 't'},{'submit': '3s', 'duration': '5s', 'gpus': 0, 'cpus': 1, 'type': 't'},{'submit': '3s',"
+                " 'duration': '5s', 'gpus': 0, 'type': 't'}") "}}",
             renters[i]);
         CHECK_EQ_INT(rows->code, 0);
         CHECK_NEAR(bed_job(rows, 2)->end_s, 7, 1e-9);
@@ -66,9 +52,8 @@ TEST(jobs_without_gpus_rent_nothing)
 TEST(no_lease_of_failed_nodes)
 {
     struct bed_rows *rows = run_well("{'cluster': {'nodes': 2, 'gpus_per_node': 4}, " MARKET(
-        "", "'as-asked'") ", 'failures': {'causes': {'crash': {"
-                          "'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '100s'},"
-                          "'repair': {'law': 'constant', 'mean': '50s'}}}}, 'jobs': {" JOBS(
+        "", "'as-asked'") ", 'failures': {'causes': {'crash': {'scope': 'node', 'lifetime': {'law': 'constant',"
+                          " 'mean': '100s'},'repair': {'law': 'constant', 'mean': '50s'}}}}, 'jobs': {" JOBS(
                               "{'duration': '1s', 'gpus': 1}, {'submit': '110s', 'duration': '10s', 'gpus': 8}") "}}");
     CHECK_NEAR(bed_job(rows, 1)->start_s, 150, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[gpu]"), 1 + 80, 1e-9);
@@ -104,8 +89,8 @@ static void check_told(struct bed_rows *rows, int code, const char *says, const 
 }
 
 #define WIDE(cluster, offer)                                                                                           \
-    "{'cluster': {" cluster "}, " MARKET(offer, "{'policy': 'fixed-width', 'classes': {'t': {'rate': '1/s', 'size': '1s',"  \
-    "'width': 9}}}") ", 'jobs': {'types': {'t': {'speedup': {'law': 'power', 'exponent': 0.5}}}, "                       \
+    "{'cluster': {" cluster "}, " MARKET(offer, "{'policy': 'fixed-width', 'classes': {'t': {'rate': '1/s', 'size': '1s',"\
+    "'width': 9}}}") ", 'jobs': {'types': {'t': {'speedup': {'law': 'power', 'exponent': 0.5}}}, "                     \
     JOBS("{'duration': '10s', 'type': 't', 'cpus': 1}") "}}"
 
 /* A job that rents more than there will ever be would wait for ever, and all behind it. */
@@ -178,10 +163,7 @@ TEST(a_scheduler_that_would_not_be_asked)
  * 25 s count at 27 s and 50 s at 54 s; by 60 s it has done 56 s. A last save of 2 s before the end leaves 54 s. */
 static struct bed_rows *run_spot(const char *checkpoint, const char *notice)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/spot.csv", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    if (file == NULL || fputs("0,4\n60000,0\n70000,4\n", file) < 0 || fclose(file) != 0) return NULL;
+    const char *path = test_file("spot.csv", "0,4\n60000,0\n70000,4\n");
     struct bed_rows *rows = run(
         false,
         "{'cluster': {'unlimited': true}, 'market': {'offers': {'gpu': {'price': '$3.6/h', 'kind': 'spot', 'spot': {"

@@ -1,23 +1,19 @@
 /* Policies that ask for the impossible: the run ends with SIM_E_POLICY (or SIM_E_STALLED) and a finding that names the
  * policy, the action and why it cannot be. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-#include "tests/support/bed.h"
-
 static const char scenario[] =
-    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
-    " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"kv\": {\"blocks\": 20},"
-    " \"batching\": \"%s\", \"routing\": \"%s\", \"trace\": {\"format\": \"generate\", \"count\": 10,"
-    " \"arrival\": {\"process\": \"fixed\", \"rate\": \"1000000000/s\"},"
-    " \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 64},"
-    " \"output\": {\"distribution\": \"fixed\", \"tokens\": 40}}}}}";
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b',"
+    " 'replicas': 2, 'kv': {'blocks': 20}, 'batching': '%s', 'routing': '%s', 'trace': {'format': 'generate',"
+    " 'count': 10, 'arrival': {'process': 'fixed', 'rate': '1000000000/s'}, 'prompt': {'distribution': 'fixed',"
+    " 'tokens': 64}, 'output': {'distribution': 'fixed', 'tokens': 40}}}}}";
 
 static void check_fault(const struct policy *policy, int code, const char *text)
 {
-    char full[1024];
     bool batching = policy->family == POLICY_BATCHING;
-    snprintf(full, sizeof full, scenario, batching ? policy->name : "vllm-v0", batching ? "round-robin" : policy->name);
-    struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = policy, .quiet = true});
+    struct bed_rows *rows = bed_run(BED(.policy = policy, .quiet = true), scenario, batching ? policy->name : "vllm-v0",
+                                    batching ? "round-robin" : policy->name);
     CHECK_EQ_INT(rows->code, code);
     if (CHECK(rows->diag.n_errors > 0)) {
         const char *found = rows->diag.items[0].text;
@@ -209,11 +205,10 @@ TEST(batchers_that_ask_for_the_impossible)
 TEST(a_batcher_that_admits_beyond_the_cache)
 {
     struct batcher batcher = faulty_batcher;
-    char full[1024];
     batcher.compose = admits_all;
-    snprintf(full, sizeof full, scenario, "faulty", "round-robin");
     static const char *const sets[] = {"services.chat.kv.blocks=10", NULL};
-    struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = &batcher.policy, .quiet = true, .sets = sets});
+    struct bed_rows *rows = bed_run(BED(.policy = &batcher.policy, .quiet = true, .sets = sets), scenario, "faulty",
+                                    "round-robin");
     CHECK_EQ_INT(rows->code, SIM_E_POLICY);
     CHECK(strstr(rows->diag.items[0].text, "there are too few free KV blocks") != NULL);
 }
@@ -226,10 +221,8 @@ TEST(a_batcher_that_never_takes_anybody_is_found_out)
 TEST(a_batcher_that_fails_ends_the_run)
 {
     struct batcher batcher = faulty_batcher;
-    char full[1024];
     batcher.compose = fails_itself;
-    snprintf(full, sizeof full, scenario, "faulty", "round-robin");
-    struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = &batcher.policy, .quiet = true});
+    struct bed_rows *rows = bed_run(BED(.policy = &batcher.policy, .quiet = true), scenario, "faulty", "round-robin");
     CHECK_EQ_INT(rows->code, SIM_E_POLICY);
     CHECK_EQ_STR(rows->diag.items[0].text, "batching policy 'faulty' failed with -7 (policy fault) at 0.000000000 s");
 }

@@ -1,9 +1,8 @@
 /* The law of a GPU's power: what holds for any parameters, and what the catalog says of GPUs. */
-#include "tests/support/harness.h"
-
 #include "models/power.h"
 #include "sim/catalog/power.h"
 #include "tests/support/catalog_session.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 

@@ -1,9 +1,8 @@
 /* Prefix chains and the cache below them: who holds what, what is evicted, and what goes wrong. */
 #include "policies/declared.h"
-#include "tests/support/harness.h"
-
 #include "policies/registry.h"
 #include "sim/world/kv/prefix_cache.h"
+#include "tests/support/harness.h"
 
 /* A cache, its chains, and what it has evicted. */
 struct bench {

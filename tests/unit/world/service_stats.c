@@ -1,8 +1,7 @@
 /* What services count, added up: times that saturate, and what is not known of one is not known of all. */
-#include "tests/support/harness.h"
-
 #include "sim/world/rows/metric.h"
 #include "sim/world/service/service_stats.h"
+#include "tests/support/harness.h"
 
 static struct service_stats merged(sim_ns busy_ns, sim_ns extrapolated_ns, bool uncalibrated)
 {

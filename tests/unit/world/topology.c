@@ -1,9 +1,7 @@
-#include "tests/support/harness.h"
-
-#include "sim/core/rng.h"
 #include "sim/world/cluster_section.h"
 #include "sim/world/links/topology.h"
 #include "sim/world/rows/metric.h"
+#include "tests/support/harness.h"
 
 enum { N_MOVES = 16, N_PLACEMENTS = 16 };
 
@@ -38,7 +36,8 @@ static struct site *site_create(const char *cluster, int *code)
     site = (struct site){0};
     arena_init(&site.arena);
     diag_init(&site.diag);
-    snprintf(text, sizeof text, "{\"cluster\": {%s}}", cluster);
+    snprintf(text, sizeof text, "{'cluster': {%s}}", cluster);
+    test_quotes(text);
     *code = config_parse("site.json", ".", text, strlen(text), &site.config, &site.diag);
     if (*code == 0)
         *code = config_bind(site.config, fields, NULL, &site.arena, &site.cluster, sizeof site.cluster, &site.diag);
@@ -124,7 +123,7 @@ static double rate_of(struct site *site, struct topology_end from, struct topolo
 
 TEST(gpus_have_pcie_links_of_their_own)
 {
-    struct site *site = good_site("\"gpu\": \"a100-80-sxm\"");
+    struct site *site = good_site("'gpu': 'a100-80-sxm'");
     sit(site, 0, 0, 1);
     sit(site, 1, 0, 1);
     CHECK_RATE(rate_of(site, gpus(site, 0), tier(site, 0, "host"), 0), site->gpu.pcie_bytes_per_s);
@@ -141,8 +140,7 @@ TEST(gpus_have_pcie_links_of_their_own)
 
 TEST(a_switch_is_shared_by_its_gpus)
 {
-    struct site *site = good_site("\"gpu\": \"a10\", \"pcie\": \"24GB/s\", "
-                                  "\"pcie_switch\": {\"gpus\": 2, \"bandwidth\": \"24GB/s\"}");
+    struct site *site = good_site("'gpu': 'a10', 'pcie': '24GB/s', 'pcie_switch': {'gpus': 2, 'bandwidth': '24GB/s'}");
     for (int i = 0; i < 3; i++) {
         sit(site, i, 0, 1);
         move(site, i, tier(site, i, "host"), gpus(site, i), 24000000000);
@@ -163,8 +161,7 @@ TEST(a_switch_is_shared_by_its_gpus)
 /* Eight GPUs at 24 GB/s ask for more than eight channels of memory sustain. */
 TEST(host_memory_is_shared_by_the_node)
 {
-    struct site *site = good_site(
-        "\"gpu\": \"a100-80-sxm\", \"nodes\": 2, \"host\": {\"device\": \"host-dram-pcie4\"}");
+    struct site *site = good_site("'gpu': 'a100-80-sxm', 'nodes': 2, 'host': {'device': 'host-dram-pcie4'}");
     CHECK_RATE((sit(site, 0, 0, 1), rate_of(site, tier(site, 0, "host"), gpus(site, 0), 10000)), 24e9);
     sim_ns begin_ns = engine_now(site->engine);
     for (int i = 1; i < 8; i++) sit(site, i, 0, 1);
@@ -184,9 +181,9 @@ TEST(a_file_systems_ceiling_is_shared_by_all_drives)
     for (int two = 0; two < 2; two++) {
         char text[512];
         snprintf(text, sizeof text,
-                 "\"gpu\": \"a6000\", \"host\": {\"device\": \"host-dram-pcie4\"}, \"storage\": {"
-                 "\"bare\": {\"device\": \"samsung-980-pro\", \"count\": %d}, "
-                 "\"fs\": {\"device\": \"samsung-980-pro\", \"count\": %d, \"software\": \"flexgen\"}}",
+                 "'gpu': 'a6000', 'host': {'device': 'host-dram-pcie4'}, 'storage': {"
+                 "'bare': {'device': 'samsung-980-pro', 'count': %d}, "
+                 "'fs': {'device': 'samsung-980-pro', 'count': %d, 'software': 'flexgen'}}",
                  1 + two, 1 + two);
         struct site *site = good_site(text);
         sit(site, 0, 0, 1);
@@ -204,7 +201,7 @@ TEST(a_file_systems_ceiling_is_shared_by_all_drives)
 
 TEST(computational_drives_have_an_inside_and_an_outside)
 {
-    struct site *site = good_site("\"gpu\": \"a6000\", \"storage\": {\"kv\": {\"device\": \"instcsd\", \"count\": 2}}");
+    struct site *site = good_site("'gpu': 'a6000', 'storage': {'kv': {'device': 'instcsd', 'count': 2}}");
     sit(site, 0, 0, 1);
     struct topology_end csd = tier(site, 0, "kv");
     CHECK(csd.tier->attention_here && !csd.tier->through_host);
@@ -216,16 +213,16 @@ TEST(computational_drives_have_an_inside_and_an_outside)
 
 TEST(nvlink_joins_what_the_fabric_joins)
 {
-    struct site *site = good_site("\"gpu\": \"h100-sxm\"");
+    struct site *site = good_site("'gpu': 'h100-sxm'");
     for (int i = 0; i < 4; i++) sit(site, i, 0, 1);
     CHECK_RATE(rate_of(site, gpus(site, 0), gpus(site, 3), 0), 450e9);
     site_destroy(site);
-    site = good_site("\"gpu\": \"a40\"");
+    site = good_site("'gpu': 'a40'");
     for (int i = 0; i < 3; i++) sit(site, i, 0, 1);
     CHECK_RATE(rate_of(site, gpus(site, 0), gpus(site, 1), 0), site->gpu.nvlink_bytes_per_s);
     CHECK_RATE(rate_of(site, gpus(site, 1), gpus(site, 2), 0), site->gpu.pcie_bytes_per_s);
     site_destroy(site);
-    site = good_site("\"gpu\": \"v100-32-sxm\"");
+    site = good_site("'gpu': 'v100-32-sxm'");
     for (int i = 0; i < 3; i++) sit(site, i, 0, 1);
     CHECK_RATE(rate_of(site, gpus(site, 0), gpus(site, 1), 0), site->gpu.nvlink_bytes_per_s / 3);
     site_destroy(site);
@@ -233,8 +230,8 @@ TEST(nvlink_joins_what_the_fabric_joins)
 
 TEST(nodes_reach_each_other_over_their_nics)
 {
-    struct site *site = good_site("\"gpu\": \"h100-sxm\", \"nodes\": 3, \"network\": {\"bandwidth\": \"50GB/s\", "
-                                  "\"fabric\": \"120GB/s\", \"latency\": \"7us\"}");
+    struct site *site = good_site("'gpu': 'h100-sxm', 'nodes': 3, 'network': {'bandwidth': '50GB/s', "
+                                  "'fabric': '120GB/s', 'latency': '7us'}");
     for (int i = 0; i < 6; i++) sit(site, i, i % 2, 1);
     CHECK_RATE(rate_of(site, gpus(site, 0), gpus(site, 1), 7000), 50e9);
     CHECK_RATE(rate_of(site, tier(site, 0, "host"), gpus(site, 1), 7000), 50e9);
@@ -243,8 +240,7 @@ TEST(nodes_reach_each_other_over_their_nics)
     run(site);
     for (int i = 0; i < 3; i++) CHECK_EQ_INT(site->moves[i].ended_ns - begin_ns, SIM_NS_PER_S + 7000);
     site_destroy(site);
-    site = good_site(
-        "\"gpu\": \"h100-sxm\", \"nodes\": 2, \"network\": {\"bandwidth\": \"50GB/s\", \"per\": \"node\"}");
+    site = good_site("'gpu': 'h100-sxm', 'nodes': 2, 'network': {'bandwidth': '50GB/s', 'per': 'node'}");
     for (int i = 0; i < 4; i++) sit(site, i, i % 2, 1);
     for (int i = 0; i < 2; i++) move(site, i, gpus(site, 2 * i), gpus(site, 2 * i + 1), 25000000000);
     run(site);
@@ -254,8 +250,8 @@ TEST(nodes_reach_each_other_over_their_nics)
 
 TEST(remote_memory_is_shared_by_the_site)
 {
-    struct site *site = good_site("\"gpu\": \"h100-sxm\", \"nodes\": 2, \"network\": {\"bandwidth\": \"100GB/s\"}, "
-                                  "\"storage\": {\"pool\": {\"device\": \"rdma-h800\", \"capacity\": \"1TB\"}}");
+    struct site *site = good_site("'gpu': 'h100-sxm', 'nodes': 2, 'network': {'bandwidth': '100GB/s'}, "
+                                  "'storage': {'pool': {'device': 'rdma-h800', 'capacity': '1TB'}}");
     for (int i = 0; i < 4; i++) sit(site, i, i % 2, 1);
     CHECK(tier(site, 0, "pool").tier == tier(site, 1, "pool").tier);
     CHECK(tier(site, 0, "host").tier != tier(site, 1, "host").tier);
@@ -272,8 +268,8 @@ TEST(remote_memory_is_shared_by_the_site)
 
 TEST(a_group_moves_its_shards_side_by_side)
 {
-    struct site *site = good_site("\"gpu\": \"h100-sxm\", \"nodes\": 2, \"pcie\": \"50GB/s\", "
-                                  "\"network\": {\"bandwidth\": \"25GB/s\"}");
+    struct site *site = good_site("'gpu': 'h100-sxm', 'nodes': 2, 'pcie': '50GB/s', "
+                                  "'network': {'bandwidth': '25GB/s'}");
     sit(site, 0, 0, 4);
     sit(site, 1, 1, 2);
     CHECK_EQ_INT(topology_shards(gpus(site, 0), gpus(site, 1)), 4);
@@ -286,8 +282,7 @@ TEST(a_group_moves_its_shards_side_by_side)
 
 TEST(links_carry_whole_granules)
 {
-    struct site *site = good_site("\"gpu\": \"a6000\", \"storage\": {\"kv\": {\"device\": \"samsung-980-pro\", "
-                                  "\"way\": \"direct\"}}");
+    struct site *site = good_site("'gpu': 'a6000', 'storage': {'kv': {'device': 'samsung-980-pro', 'way': 'direct'}}");
     sit(site, 0, 0, 2);
     move(site, 0, gpus(site, 0), tier(site, 0, "kv"), 10000); /* two times 5000: two granules each */
     run(site);
@@ -297,8 +292,7 @@ TEST(links_carry_whole_granules)
 
 TEST(claims_of_two_groups_share_a_switch)
 {
-    struct site *site = good_site("\"gpu\": \"a10\", \"pcie\": \"24GB/s\", "
-                                  "\"pcie_switch\": {\"gpus\": 4, \"bandwidth\": \"24GB/s\"}");
+    struct site *site = good_site("'gpu': 'a10', 'pcie': '24GB/s', 'pcie_switch': {'gpus': 4, 'bandwidth': '24GB/s'}");
     for (int i = 0; i < 2; i++) {
         sit(site, i, 0, 2);
         CHECK_EQ_INT(topology_claim(site->topology, tier(site, i, "host"), gpus(site, i), 16e9,
@@ -322,7 +316,7 @@ TEST(claims_of_two_groups_share_a_switch)
 
 TEST(a_cancelled_transfer_ends_all_its_shards)
 {
-    struct site *site = good_site("\"gpu\": \"a10\", \"pcie\": \"24GB/s\"");
+    struct site *site = good_site("'gpu': 'a10', 'pcie': '24GB/s'");
     sit(site, 0, 0, 4);
     move(site, 0, gpus(site, 0), tier(site, 0, "host"), 1000000000);
     transfer_cancel(&site->moves[0].transfer);
@@ -339,9 +333,8 @@ TEST(a_cancelled_transfer_ends_all_its_shards)
 
 TEST(tiers_hold_what_they_can)
 {
-    struct site *site = good_site("\"gpu\": \"a10\", \"host\": {\"memory\": \"1000B\"}, \"storage\": {"
-                                  "\"a\": {\"device\": \"samsung-980-pro\", \"count\": 3}, "
-                                  "\"b\": {\"device\": \"pm9a3\", \"capacity\": \"5GB\"}}");
+    struct site *site = good_site("'gpu': 'a10', 'host': {'memory': '1000B'}, 'storage': {'a': {'device':"
+                                  " 'samsung-980-pro', 'count': 3}, 'b': {'device': 'pm9a3', 'capacity': '5GB'}}");
     sit(site, 0, 0, 1);
     struct tier *host = tier(site, 0, "host").tier, *ssd;
     CHECK(tier_take(host, 0, 900));
@@ -374,22 +367,22 @@ static void check_finding(const char *cluster, const char *where, const char *te
 
 TEST(what_cannot_be_is_told)
 {
-    check_finding("\"storage\": {\"kv\": {\"device\": \"pm9a3\", \"software\": \"flexgen\"}}", "site.json:1:64",
+    check_finding("'storage': {'kv': {'device': 'pm9a3', 'software': 'flexgen'}}", "site.json:1:64",
                   "storage device 'pm9a3' has no software 'flexgen'");
-    check_finding("\"storage\": {\"kv\": {\"device\": \"host-dram-pcie4\"}}", "site.json:1:43",
+    check_finding("'storage': {'kv': {'device': 'host-dram-pcie4'}}", "site.json:1:43",
                   "'host-dram-pcie4' is memory of the host, which is not in 'storage'");
-    check_finding("\"host\": {\"device\": \"pm9a3\"}", "site.json:1:33", "'pm9a3' is of kind 'ssd'");
-    check_finding("\"host\": {\"software\": \"alisa\"}", "site.json:1:35",
+    check_finding("'host': {'device': 'pm9a3'}", "site.json:1:33", "'pm9a3' is of kind 'ssd'");
+    check_finding("'host': {'software': 'alisa'}", "site.json:1:35",
                   "the host's software is one of its device's, and 'device' is missing");
-    check_finding("\"gpus_per_node\": 2, \"pcie_switch\": {\"gpus\": 4, \"bandwidth\": \"1GB/s\"}", "site.json:1:58",
+    check_finding("'gpus_per_node': 2, 'pcie_switch': {'gpus': 4, 'bandwidth': '1GB/s'}", "site.json:1:58",
                   "a PCIe switch for 4 GPUs, of which a node has 2");
-    check_finding("\"storage\": {\"kv\": {\"device\": \"pm9a4\"}}", "site.json:1:43", "unknown storage device 'pm9a4'");
-    check_finding("\"network\": {\"per\": \"gpu\"}", "site.json:1:25", "missing 'bandwidth' in 'cluster.network'");
+    check_finding("'storage': {'kv': {'device': 'pm9a4'}}", "site.json:1:43", "unknown storage device 'pm9a4'");
+    check_finding("'network': {'per': 'gpu'}", "site.json:1:25", "missing 'bandwidth' in 'cluster.network'");
 }
 
 TEST(ways_that_are_not_there_are_told)
 {
-    struct site *site = good_site("\"gpu\": \"a10\", \"nodes\": 2, \"storage\": {\"kv\": {\"device\": \"pm9a3\"}}");
+    struct site *site = good_site("'gpu': 'a10', 'nodes': 2, 'storage': {'kv': {'device': 'pm9a3'}}");
     sit(site, 0, 0, 1);
     sit(site, 1, 1, 1);
     struct move *first = &site->moves[0];
@@ -407,8 +400,7 @@ TEST(ways_that_are_not_there_are_told)
 
 TEST(replicas_of_an_unlimited_cluster_have_nodes_of_their_own)
 {
-    struct site *site = good_site(
-        "\"gpu\": \"h100-sxm\", \"unlimited\": true, \"network\": {\"bandwidth\": \"25GB/s\"}");
+    struct site *site = good_site("'gpu': 'h100-sxm', 'unlimited': true, 'network': {'bandwidth': '25GB/s'}");
     sit(site, 0, -1, 2);
     sit(site, 1, -1, 2);
     CHECK_RATE(rate_of(site, gpus(site, 0), gpus(site, 1), 5000), 50e9);
@@ -437,8 +429,8 @@ static int note_metric(void *context, const struct metric_row *row)
 
 TEST(metrics_are_by_kind_of_link)
 {
-    struct site *site = good_site("\"gpu\": \"a6000\", \"host\": {\"device\": \"host-dram-pcie4\"}, \"storage\": {"
-                                  "\"kv\": {\"device\": \"samsung-980-pro\", \"software\": \"flexgen\"}}");
+    struct site *site = good_site("'gpu': 'a6000', 'host': {'device': 'host-dram-pcie4'}, 'storage': {"
+                                  "'kv': {'device': 'samsung-980-pro', 'software': 'flexgen'}}");
     struct rows rows = {0};
     struct sink sink = {.context = &rows, .metric = note_metric};
     sit(site, 0, 0, 1);
@@ -468,7 +460,7 @@ static void see(struct engine *engine, struct owner *owner, sim_ns now)
 
 TEST(series_are_of_kinds_and_of_few_links)
 {
-    const char *cluster = "\"gpu\": \"h100-sxm\", \"nodes\": 2, \"network\": {\"bandwidth\": \"50GB/s\"}";
+    const char *cluster = "'gpu': 'h100-sxm', 'nodes': 2, 'network': {'bandwidth': '50GB/s'}";
     for (int many = 0; many < 2; many++) {
         struct sampler_series series[64];
         struct site *site = good_site(cluster);
@@ -492,7 +484,7 @@ TEST(series_are_of_kinds_and_of_few_links)
         }
         site_destroy(site);
     }
-    struct site *site = good_site("\"gpu\": \"h100-sxm\"");
+    struct site *site = good_site("'gpu': 'h100-sxm'");
     sit(site, 0, 0, 1);
     CHECK_EQ_INT(topology_prepare_series(site->topology), 0);
     CHECK_EQ_INT(topology_n_series(site->topology), 0); /* the scenario says nothing of links */
@@ -505,13 +497,12 @@ TEST(series_are_of_kinds_and_of_few_links)
 TEST(links_carry_what_transfers_move)
 {
     static const char cluster[] =
-        "\"gpu\": \"a40\", \"nodes\": 3, \"gpus_per_node\": 4, \"host\": {\"device\": \"host-dram-pcie4\"}, "
-        "\"pcie_switch\": {\"gpus\": 2, \"bandwidth\": \"24GB/s\"}, \"network\": {\"bandwidth\": \"10GB/s\", "
-        "\"fabric\": \"15GB/s\"}, \"storage\": {\"ssd\": {\"device\": \"pm9a3\", \"count\": 2}, "
-        "\"csd\": {\"device\": \"instcsd\"}, \"far\": {\"device\": \"rdma-h800\"}}";
+        "'gpu': 'a40', 'nodes': 3, 'gpus_per_node': 4, 'host': {'device': 'host-dram-pcie4'}, "
+        "'pcie_switch': {'gpus': 2, 'bandwidth': '24GB/s'}, 'network': {'bandwidth': '10GB/s', "
+        "'fabric': '15GB/s'}, 'storage': {'ssd': {'device': 'pm9a3', 'count': 2}, "
+        "'csd': {'device': 'instcsd'}, 'far': {'device': 'rdma-h800'}}";
     static const char *const names[] = {"host", "ssd", "csd", "far"};
-    struct rng rng;
-    rng_init(&rng, 1, 0, "topology", 0);
+    struct rng rng = test_rng(1, "topology", 0);
     struct site *site = good_site(cluster);
     for (int i = 0; i < 6; i++) sit(site, i, i / 2, 1 + i % 2);
     int n_ended = 0;
@@ -539,8 +530,8 @@ static int use_short_of_memory(long n)
 {
     int code;
     mem_fail_after(n);
-    struct site *site = site_create("\"gpu\": \"a40\", \"nodes\": 2, \"network\": {\"bandwidth\": \"10GB/s\"}, "
-                                    "\"storage\": {\"ssd\": {\"device\": \"pm9a3\"}}",
+    struct site *site = site_create("'gpu': 'a40', 'nodes': 2, 'network': {'bandwidth': '10GB/s'}, "
+                                    "'storage': {'ssd': {'device': 'pm9a3'}}",
                                     &code);
     if (site->engine == NULL) code = SIM_E_NOMEM;
     for (int i = 0; i < 2 && code == 0; i++)

@@ -1,11 +1,9 @@
 /* Sums over runs of iterations against loops over every iteration and block, and what comes out of them. */
-#include "tests/support/harness.h"
-
 #include "sim/catalog/catalog.h"
-#include "sim/core/rng.h"
 #include "sim/world/replica/work.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/service/slo.h"
+#include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -102,8 +100,7 @@ static void random_run(struct bench *bench, struct rng *rng)
 TEST(runs_equal_their_iterations)
 {
     struct bench bench;
-    struct rng rng;
-    rng_init(&rng, 1, 0, "work", 0);
+    struct rng rng = test_rng(1, "work", 0);
     if (bench_open(&bench, "mixtral-8x7b"))
         for (int i = 0; i < 300; i++) random_run(&bench, &rng);
     arena_fini(&bench.arena);
