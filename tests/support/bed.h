@@ -69,8 +69,8 @@ struct bed_rows {
 #define BED(...) (&(const struct bed_options){__VA_ARGS__})
 
 /* Runs a scenario: JSON with ' for " and printf's conversions; \\u0027 is an apostrophe. Its paths are relative to the
- * repository. NULL: no options. A failure of any kind is in rows->code and rows->diag. The rows live until the test ends;
- * a test that runs very many scenarios calls bed_free before. */
+ * repository. NULL: no options. A failure of any kind is in rows->code and rows->diag. The rows live until the test
+ * ends; a test that runs very many scenarios calls bed_free before. */
 struct bed_rows *bed_run(const struct bed_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Runs, and checks that the code is 0. */

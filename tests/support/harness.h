@@ -1,4 +1,5 @@
-/* What every suite includes: CUnit, the usual headers of C and of sim/core, checks that print both values, and skipping by name.
+/* What every suite includes: CUnit, the usual headers of C and of sim/core, checks that print both values, and
+ * skipping by name.
  *
  * A suite is one file, tests/{unit,property,oracle}/NAME.c; its tests are what the file defines with TEST(). */
 #ifndef ORRERY_TESTS_SUPPORT_HARNESS_H
