@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FLUSH_BYTES = 1 << 16, MAX_VIEWS = 256 };
@@ -137,27 +138,6 @@ int export_sources_read(const struct database *database, const char *directory, 
 
 /* --- CSV --- */
 
-static void add_quoted(struct text *csv, const char *chars)
-{
-    text_add(csv, "\"");
-    for (size_t n; *chars != 0; chars += n) {
-        n = strcspn(chars, "\"");
-        text_add_bytes(csv, chars, n);
-        if (chars[n] != '"') continue;
-        text_add(csv, "\"\"");
-        n++;
-    }
-    text_add(csv, "\"");
-}
-
-static void add_text(struct text *csv, const char *chars)
-{
-    if (*chars == 0 || chars[strcspn(chars, ",\"\r\n")] != 0 || *chars == ' ' || chars[strlen(chars) - 1] == ' ')
-        add_quoted(csv, chars);
-    else
-        text_add(csv, chars);
-}
-
 static void add_real(struct text *csv, double value)
 {
     if (isinf(value)) text_add(csv, value > 0 ? "9e999" : "-9e999"); /* number parsers read it as infinity */
@@ -170,17 +150,17 @@ static void add_field(struct text *csv, sqlite3_stmt *query, int column)
     case SQLITE_INTEGER: text_printf(csv, "%" PRId64, (int64_t)sqlite3_column_int64(query, column)); break;
     case SQLITE_FLOAT: add_real(csv, sqlite3_column_double(query, column)); break;
     case SQLITE_NULL: break;
-    default: add_text(csv, (const char *)sqlite3_column_text(query, column));
+    default: text_csv_field(csv, (const char *)sqlite3_column_text(query, column));
     }
 }
 
-static int write_rows(const struct database *database, sqlite3_stmt *query, const struct export_target *target,
-                      struct text *csv, struct diag *diag)
+static int write_rows(const struct database *database, sqlite3_stmt *query, int n_columns,
+                      const struct export_target *target, struct text *csv, struct diag *diag)
 {
-    int n_columns = sqlite3_column_count(query), code = 0, step = SQLITE_DONE;
+    int code = 0, step = SQLITE_DONE;
     for (int i = 0; i < n_columns; i++) {
         if (i > 0) text_add(csv, ",");
-        add_text(csv, sqlite3_column_name(query, i));
+        text_csv_field(csv, sqlite3_column_name(query, i));
     }
     text_add(csv, "\r\n");
     while (code == 0 && (step = sqlite3_step(query)) == SQLITE_ROW) {
@@ -197,21 +177,37 @@ static int write_rows(const struct database *database, sqlite3_stmt *query, cons
     return csv->failed ? diag_nomem_at(diag, database->path) : target->write(target->context, csv);
 }
 
+/* The columns of the query without an empty "class" at the end: read back as a trace, the file has no classes either. */
+static int count_columns(const struct database *database, const struct export_source *source, const char *where,
+                         sqlite3_stmt *query, int *n_columns, struct diag *diag)
+{
+    char sql[256];
+    int64_t has_classes = 0;
+    *n_columns = sqlite3_column_count(query);
+    if (source->is_view || strcmp(sqlite3_column_name(query, *n_columns - 1), "class") != 0) return 0;
+    sqlite3_snprintf(sizeof sql, sql, "SELECT EXISTS (SELECT 1 FROM (SELECT * FROM \"%w\"%s) WHERE class NOT NULL)",
+                     source->name, where);
+    const int code = database_integer(database, sql, &has_classes, "read results", diag);
+    if (has_classes == 0) --*n_columns;
+    return code;
+}
+
 int export_csv(const struct database *database, const struct export_source *source, int64_t run_id,
                const struct export_target *target, struct diag *diag)
 {
-    char sql[256];
+    char sql[256], where[64] = "";
     sqlite3_stmt *query;
     struct text csv;
-    bool of_one = run_id != 0 && source->has_run;
-    const char *column = strcmp(source->name, "run") == 0 ? "id" : "run_id";
-    sqlite3_snprintf(sizeof sql, sql, "SELECT * FROM \"%w\"%s%s%s", source->name, of_one ? " WHERE " : "",
-                     of_one ? column : "", of_one ? " = ?1" : "");
+    int n_columns;
+    if (run_id != 0 && source->has_run)
+        snprintf(where, sizeof where, " WHERE %s = %" PRId64, strcmp(source->name, "run") == 0 ? "id" : "run_id",
+                 run_id);
+    sqlite3_snprintf(sizeof sql, sql, "SELECT * FROM \"%w\"%s", source->name, where);
     int code = database_prepare(database, sql, &query, "read results", diag);
     if (code != 0) return code;
-    if (of_one) sqlite3_bind_int64(query, 1, run_id);
     text_init(&csv);
-    code = write_rows(database, query, target, &csv, diag);
+    code = count_columns(database, source, where, query, &n_columns, diag);
+    if (code == 0) code = write_rows(database, query, n_columns, target, &csv, diag);
     text_fini(&csv);
     sqlite3_finalize(query);
     return code;

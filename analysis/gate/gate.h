@@ -8,6 +8,7 @@
 
 #include "analysis/gate/baseline.h"
 #include "analysis/gate/decision_log.h"
+#include "sim/core/json_write.h"
 
 /* The outcome of one scenario. */
 struct gate_outcome {
@@ -90,7 +91,7 @@ bool gate_platform_differs(const struct gate_report *report);
 void gate_text(const struct gate_report *report, struct text *text);
 void gate_markdown(const struct gate_report *report, struct text *text);
 void gate_junit(const struct gate_report *report, struct text *text);
-void gate_json(const struct gate_report *report, struct text *text);
+void gate_json(const struct gate_report *report, struct json_writer *writer);
 
 /* Parts of these. */
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text);

@@ -88,21 +88,18 @@ static void write_result(struct json_writer *writer, const struct gate_result *r
     json_write_close(writer, '}');
 }
 
-void gate_json(const struct gate_report *report, struct text *text)
+void gate_json(const struct gate_report *report, struct json_writer *writer)
 {
     const struct baseline *baseline = report->baseline;
-    struct json_writer writer;
-    json_writer_init(&writer, text);
-    json_write_open(&writer, NULL, '{');
-    json_write_bool(&writer, "passed", gate_code(report) == 0);
-    json_write_bool(&writer, "platform_differs", gate_platform_differs(report));
-    write_maker(&writer, "baseline", &baseline->maker);
-    write_maker(&writer, "now", &report->maker);
-    json_write_open(&writer, "scenarios", '[');
-    for (size_t i = 0; i < report->n_results; i++) write_result(&writer, &report->results[i], &baseline->maker);
-    json_write_close(&writer, ']');
-    json_write_close(&writer, '}');
-    text_add(text, "\n");
+    json_write_open(writer, NULL, '{');
+    json_write_bool(writer, "passed", gate_code(report) == 0);
+    json_write_bool(writer, "platform_differs", gate_platform_differs(report));
+    write_maker(writer, "baseline", &baseline->maker);
+    write_maker(writer, "now", &report->maker);
+    json_write_open(writer, "scenarios", '[');
+    for (size_t i = 0; i < report->n_results; i++) write_result(writer, &report->results[i], &baseline->maker);
+    json_write_close(writer, ']');
+    json_write_close(writer, '}');
 }
 
 /* --- JUnit XML --- */

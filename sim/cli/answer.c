@@ -2,6 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/core/err.h"
+#include "sim/core/json_doc.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
@@ -64,11 +65,6 @@ void table_shown(struct answer_table *table, double value, const char *shown)
 void table_undefined(struct answer_table *table)
 {
     add_cell(table, CELL_NULL, "-", 0);
-}
-
-void table_json(struct answer_table *table, const char *json)
-{
-    add_cell(table, CELL_JSON, json, 0);
 }
 
 static size_t count_rows(const struct answer_table *table)
@@ -168,8 +164,6 @@ static void write_cell(struct json_writer *json, const char *key, const struct a
     json_write_key(json, key);
     if (cell->kind == CELL_NUMBER)
         text_json_number(json->text, cell->number);
-    else if (cell->kind == CELL_JSON)
-        text_add(json->text, cell_text(table, row, column));
     else
         text_json_string(json->text, cell->kind == CELL_TEXT ? cell_text(table, row, column) : NULL);
 }
@@ -203,6 +197,16 @@ static size_t only_column(const struct answer_table *table)
     return n == 1 ? found : 0;
 }
 
+static void add_header(const struct answer_table *table, struct text *header)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (table->columns[i].key == NULL) continue;
+        if (header->length > 0) text_add(header, ",");
+        text_csv_field(header, table->columns[i].key);
+    }
+    text_add(header, "\r\n");
+}
+
 static void write_members(struct json_writer *json, const struct answer_table *table)
 {
     const size_t only = only_column(table);
@@ -218,54 +222,163 @@ static void write_members(struct json_writer *json, const struct answer_table *t
     }
 }
 
+/* --- CSV --- */
+
+struct csv_column {
+    const char *name;
+    const struct json_node *value; /* of the row visited last that has one */
+    size_t row;                    /* this row's number, from 1 */
+};
+
+struct csv_writer {
+    struct arena arena;
+    struct csv_column *columns;
+    size_t n_columns, capacity;
+    size_t next; /* the column expected next */
+    bool failed;
+};
+
+/* The column, in the order in which names first occur. NULL when out of memory. */
+static struct csv_column *find_column(struct csv_writer *csv, const char *name)
+{
+    for (size_t i = 0; i < csv->n_columns; i++) {
+        struct csv_column *column = &csv->columns[(csv->next + i) % csv->n_columns];
+        if (strcmp(column->name, name) != 0) continue;
+        csv->next = (csv->next + i + 1) % csv->n_columns;
+        return column;
+    }
+    const struct csv_column column = {.name = name};
+    csv->next = 0;
+    csv->failed |= vec_push(&csv->columns, &csv->n_columns, &csv->capacity, column) != 0;
+    return csv->failed ? NULL : &csv->columns[csv->n_columns - 1];
+}
+
+static void visit_value(struct csv_writer *csv, const char *name, const struct json_node *value, size_t row)
+{
+    if (value->kind == JSON_LIST || csv->failed) return;
+    if (value->kind != JSON_OBJECT) {
+        struct csv_column *column = find_column(csv, name != NULL ? name : "value");
+        if (column == NULL) return;
+        column->value = value;
+        column->row = row;
+        return;
+    }
+    for (const struct json_node *member = value->first; member != NULL && !csv->failed; member = member->next) {
+        const char *full = name != NULL ? arena_printf(&csv->arena, "%s.%s", name, member->key) : member->key;
+        csv->failed |= full == NULL;
+        if (!csv->failed) visit_value(csv, full, member, row);
+    }
+}
+
+static void add_csv_row(const struct csv_writer *csv, bool has_names, const char *name, size_t row, struct text *text)
+{
+    if (has_names) text_csv_field(text, name);
+    for (size_t i = 0; i < csv->n_columns; i++) {
+        const struct csv_column *column = &csv->columns[i];
+        if (has_names || i > 0) text_add(text, ",");
+        if (row == 0)
+            text_csv_field(text, column->name);
+        else if (column->row == row && column->value->kind != JSON_NULL)
+            text_csv_field(text, column->value->text);
+    }
+    text_add(text, "\r\n");
+}
+
+/* The rows of a list or, behind the column "name", of an object. All rows are visited twice: for the header first. */
+static void add_csv(struct csv_writer *csv, const struct json_node *rows, struct text *text)
+{
+    const bool has_names = rows->kind == JSON_OBJECT;
+    size_t n = 0;
+    for (const struct json_node *row = rows->first; row != NULL; row = row->next) visit_value(csv, NULL, row, ++n);
+    if (n > 0) add_csv_row(csv, has_names, "name", 0, text);
+    for (const struct json_node *row = rows->first; row != NULL && !csv->failed; row = row->next) {
+        visit_value(csv, NULL, row, ++n);
+        add_csv_row(csv, has_names, row->key, n, text);
+    }
+}
+
+/* Replaces the JSON text of the answer by the CSV of its rows. */
+static int convert_to_csv(struct answer *answer)
+{
+    static const struct json_source source = {.name = "answer", .directory = "."};
+    struct csv_writer csv = {0};
+    struct json_node *root;
+    struct text text;
+    arena_init(&csv.arena);
+    text_init(&text);
+    int code = json_parse(&csv.arena, &source, answer->text.chars, answer->text.length, &root, NULL);
+    const struct json_node *rows = code == 0 && answer->rows != NULL ? json_member(root, answer->rows) : root;
+    if (code == 0 && rows != NULL) add_csv(&csv, rows, &text);
+    if (text.length == 0 && answer->header.length > 0) text_add(&text, answer->header.chars);
+    text_fini(&answer->text);
+    answer->text = text;
+    mem_free(csv.columns);
+    arena_fini(&csv.arena);
+    return code != 0 ? code : csv.failed ? SIM_E_NOMEM : 0;
+}
+
 /* --- Answers --- */
 
-void answer_init(struct answer *answer, enum answer_form form)
+const char *const answer_forms[] = {
+    [ANSWER_TEXT] = "text", [ANSWER_MARKDOWN] = "markdown", [ANSWER_JSON] = "json", [ANSWER_CSV] = "csv", NULL};
+
+void answer_init(struct answer *answer, enum answer_form form, const char *rows)
 {
-    *answer = (struct answer){.form = form};
+    *answer = (struct answer){.form = form, .rows = rows};
     text_init(&answer->text);
+    text_init(&answer->header);
     json_writer_init(&answer->json, &answer->text);
 }
 
 /* Where a member or item goes; NULL: there are none for people. */
 static struct json_writer *inside(struct answer *answer, const char *key)
 {
-    if (answer->form != ANSWER_JSON) return NULL;
+    if (!answer_is_data(answer->form)) return NULL;
     if (answer->json.depth == 0 && key != NULL) json_write_open(&answer->json, NULL, '{');
     return &answer->json;
 }
 
 int answer_end(struct answer *answer, int code, FILE *out)
 {
-    if (answer->form == ANSWER_JSON) {
+    if (answer_is_data(answer->form)) {
         if (answer->json.depth > 0) json_write_close(&answer->json, '}');
         text_add(&answer->text, "\n");
     }
     if (code == 0 && (answer->failed || answer->text.failed)) code = SIM_E_NOMEM;
+    if (code == 0 && answer->form == ANSWER_CSV) code = convert_to_csv(answer);
+    if (code == 0 && (answer->text.failed || answer->header.failed)) code = SIM_E_NOMEM;
     if (code == 0 && answer->text.length > 0) fwrite(answer->text.chars, 1, answer->text.length, out);
     text_fini(&answer->text);
+    text_fini(&answer->header);
     return code;
+}
+
+static bool is_csv_table(const struct answer *answer, const char *key)
+{
+    if (answer->form != ANSWER_CSV || (key == NULL) != (answer->rows == NULL)) return false;
+    return key == NULL || strcmp(key, answer->rows) == 0;
 }
 
 void answer_add(struct answer *answer, const char *key, const char *heading, struct answer_table *table)
 {
     answer->failed |= table->failed;
-    if (!table->failed && answer->form != ANSWER_JSON) show_table(answer, heading, table);
-    if (!table->failed && answer->form == ANSWER_JSON) write_rows(inside(answer, key), key, table);
+    if (!table->failed && !answer_is_data(answer->form)) show_table(answer, heading, table);
+    if (!table->failed && answer_is_data(answer->form)) write_rows(inside(answer, key), key, table);
+    if (is_csv_table(answer, key) && table->n_cells == 0) add_header(table, &answer->header);
     table_fini(table);
 }
 
 void answer_members(struct answer *answer, struct answer_table *table)
 {
     answer->failed |= table->failed;
-    if (!table->failed && answer->form != ANSWER_JSON) show_table(answer, NULL, table);
-    if (!table->failed && answer->form == ANSWER_JSON) write_members(inside(answer, ""), table);
+    if (!table->failed && !answer_is_data(answer->form)) show_table(answer, NULL, table);
+    if (!table->failed && answer_is_data(answer->form)) write_members(inside(answer, ""), table);
     table_fini(table);
 }
 
 void answer_say(struct answer *answer, const char *format, ...)
 {
-    if (answer->form == ANSWER_JSON) return;
+    if (answer_is_data(answer->form)) return;
     va_list arguments;
     va_start(arguments, format);
     text_vprintf(&answer->text, format, arguments);
@@ -286,7 +399,7 @@ void answer_open_row(struct answer *answer, const char *key, char bracket)
 
 void answer_close(struct answer *answer, char bracket)
 {
-    if (answer->form == ANSWER_JSON) json_write_close(&answer->json, bracket);
+    if (answer_is_data(answer->form)) json_write_close(&answer->json, bracket);
 }
 
 void answer_text(struct answer *answer, const char *key, const char *value)
@@ -315,10 +428,10 @@ void answer_json(struct answer *answer, const char *key, const char *json)
     text_add(&answer->text, json);
 }
 
-int table_print(struct answer_table *table, int code, bool as_json, FILE *out)
+int table_print(struct answer_table *table, int code, enum answer_form form, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_init(&answer, form, NULL);
     answer_add(&answer, NULL, NULL, table);
     return answer_end(&answer, code, out);
 }

@@ -1,4 +1,8 @@
-/* The answer of a verb: tables and values, filled once and printed for people (text, Markdown) or programs (JSON). */
+/* The answer of a verb: tables and values, filled once and printed for people (text, Markdown) or programs (JSON, CSV).
+ *
+ * CSV is one table of the answer by RFC 4180: a header of the JSON keys, then the JSON values. An answer with several
+ * tables names the one to print. Members of an object in a row are columns "object.member". Null is an empty field, an
+ * empty text is quoted. Lists within a row are left out. */
 #ifndef ORRERY_CLI_ANSWER_H
 #define ORRERY_CLI_ANSWER_H
 
@@ -14,7 +18,7 @@ enum column_align { COLUMN_LEFT, COLUMN_RIGHT };
 
 struct table_column {
     const char *title; /* NULL: left out for people */
-    const char *key;   /* NULL: left out of JSON */
+    const char *key;   /* NULL: left out of JSON and CSV */
     enum column_align align;
 };
 
@@ -25,7 +29,7 @@ struct table_column {
 #define RIGHT_SHOWN(title) {title, NULL, COLUMN_RIGHT}
 #define JSON_ONLY(key) {NULL, key, COLUMN_LEFT}
 
-enum cell_kind { CELL_TEXT, CELL_NUMBER, CELL_NULL, CELL_JSON };
+enum cell_kind { CELL_TEXT, CELL_NUMBER, CELL_NULL };
 
 struct table_cell {
     enum cell_kind kind;
@@ -58,23 +62,32 @@ void table_shown(struct answer_table *table, double value, const char *shown);
 /* No value: "-" for people, null in JSON. */
 void table_undefined(struct answer_table *table);
 
-/* A value written in JSON. */
-void table_json(struct answer_table *table, const char *json);
-
 /* For people: integers as they are, others with five significant digits. Returns `buffer`. */
 const char *table_show_number(double value, char *buffer, size_t buffer_bytes);
 
-enum answer_form { ANSWER_TEXT, ANSWER_MARKDOWN, ANSWER_JSON };
+enum answer_form { ANSWER_TEXT, ANSWER_MARKDOWN, ANSWER_JSON, ANSWER_CSV };
+
+/* Their names, for options of kind OPTION_WORD. */
+extern const char *const answer_forms[];
+
+static inline bool answer_is_data(enum answer_form form)
+{
+    return form == ANSWER_JSON || form == ANSWER_CSV;
+}
 
 /* Printed by answer_end alone, so that a verb that fails prints nothing. */
 struct answer {
     enum answer_form form;
+    const char *rows; /* the member that CSV prints; NULL: the whole answer */
     bool failed; /* out of memory */
     struct text text;
+    struct text header; /* CSV: of a table without rows */
     struct json_writer json;
 };
 
-void answer_init(struct answer *answer, enum answer_form form);
+/* `rows`: the member of the JSON object that is the table of CSV, a list of objects, or an object of named values or
+ * rows; NULL: the whole answer. */
+void answer_init(struct answer *answer, enum answer_form form, const char *rows);
 
 /* Prints the answer if `code` is 0, and frees it. Returns `code`, or SIM_E_NOMEM when filling failed. */
 int answer_end(struct answer *answer, int code, FILE *out);
@@ -102,6 +115,6 @@ void answer_bool(struct answer *answer, const char *key, bool value);
 void answer_json(struct answer *answer, const char *key, const char *json);
 
 /* The whole answer of a verb: answer_add and answer_end at once. */
-int table_print(struct answer_table *table, int code, bool as_json, FILE *out);
+int table_print(struct answer_table *table, int code, enum answer_form form, FILE *out);
 
 #endif

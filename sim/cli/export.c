@@ -13,7 +13,8 @@
 
 struct export_options {
     const char *run, *output;
-    bool list, json;
+    bool list;
+    int form; /* enum answer_form, of the list */
 };
 
 #define AT(name) offsetof(struct export_options, name)
@@ -21,7 +22,8 @@ static const struct option export_options[] = {
     {"What comes out", "run", 0, OPTION_TEXT, AT(run), "N", NULL, "only the rows of this run (as results.db:N)"},
     {NULL, "output", 'o', OPTION_TEXT, AT(output), "FILE.csv[.gz]", NULL, "write to a file"},
     {NULL, "list", 0, OPTION_FLAG, AT(list), NULL, NULL, "list the tables and views instead"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "with --list: as JSON"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "with --list: as JSON"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "with --list: as CSV"},
     {0}};
 #undef AT
 
@@ -73,7 +75,7 @@ static int list_sources(struct cli *cli, const struct export_options *options, c
         table_text(&table, sources->items[i].is_view ? "view" : "table");
         table_text(&table, sources->items[i].about);
     }
-    return table_print(&table, 0, options->json, cli->out);
+    return table_print(&table, 0, (enum answer_form)options->form, cli->out);
 }
 
 static const struct export_source *find_source(struct cli *cli, const struct export_sources *sources, const char *name,

@@ -1,4 +1,4 @@
-/* orrery list: the names that a scenario may use, as a table or as JSON. */
+/* orrery list: the names that a scenario may use, as a table, JSON or CSV. */
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
@@ -16,11 +16,12 @@
 #include <string.h>
 
 struct list_options {
-    bool json;
+    int form; /* enum answer_form */
 };
 
 static const struct option list_options[] = {
-    {"Options", "json", 0, OPTION_FLAG, offsetof(struct list_options, json), NULL, NULL, "print a JSON array"}, {0}};
+    {"Options", "json", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print a JSON array"},
+    {NULL, "csv", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print CSV"}, {0}};
 
 /* A listing under construction. */
 struct listing {
@@ -361,7 +362,7 @@ static int list(struct cli *cli, const struct cli_call *call)
     const char *data = paths_data(&list.arena);
     list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
     int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
-    code = table_print(&list.table, code, options->json, cli->out);
+    code = table_print(&list.table, code, (enum answer_form)options->form, cli->out);
     arena_fini(&list.arena);
     return code;
 }
@@ -369,7 +370,7 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|storage|policies|formats|metrics|scenarios [--json]",
+    .usage = "gpus|llms|engines|storage|policies|formats|metrics|scenarios [--json|--csv]",
     .options = list_options,
     .takes_plugins = true,
     .options_bytes = sizeof(struct list_options),

@@ -79,12 +79,28 @@ static void add_text(struct reading *reading, const struct option *option, const
         texts->items[texts->n++] = word;
 }
 
+static void set_word(struct reading *reading, const struct option *option)
+{
+    int *to = (int *)(void *)((char *)reading->values + option->offset);
+    const int choice = find_choice(option, option->name);
+    if (*to != 0 && *to != choice)
+        reading->code = diag_error(reading->diag, SIM_E_USAGE, NULL, NULL, "--%s and --%s exclude each other",
+                                   option->choices[*to], option->name);
+    *to = choice;
+}
+
+static bool is_flag(const struct option *option)
+{
+    return option->kind == OPTION_FLAG || option->kind == OPTION_WORD;
+}
+
 /* Takes an option whose value is `value` if attached to it, else the next word. */
 static void take(struct reading *reading, const struct option *option, const char *value)
 {
     void *to = (char *)reading->values + option->offset;
-    if (option->kind == OPTION_FLAG) {
-        *(bool *)to = true;
+    if (is_flag(option)) {
+        if (option->kind == OPTION_FLAG) *(bool *)to = true;
+        if (option->kind == OPTION_WORD) set_word(reading, option);
         if (value != NULL)
             reading->code = diag_error(reading->diag, SIM_E_USAGE, NULL, NULL, "option '--%s' takes no value",
                                        option->name);
@@ -119,9 +135,9 @@ static void take_word(struct reading *reading, const char *word)
             fail_unknown(reading, word, strlen(word));
             return;
         }
-        bool has_value = option->kind != OPTION_FLAG && letter[1] != 0;
+        bool has_value = !is_flag(option) && letter[1] != 0;
         take(reading, option, has_value ? letter + 1 : NULL);
-        if (option->kind != OPTION_FLAG) return;
+        if (!is_flag(option)) return;
     }
 }
 

@@ -11,7 +11,8 @@ enum option_kind {
     OPTION_FLAG,  /* bool */
     OPTION_TEXT,  /* const char *, NULL when absent */
     OPTION_TEXTS, /* struct option_texts: may be given several times */
-    OPTION_CHOICE /* int, index into `choices`; zero when absent */
+    OPTION_CHOICE, /* int, index into `choices`; zero when absent */
+    OPTION_WORD    /* a flag: int, index of its own name in `choices`; words of one offset exclude each other */
 };
 
 enum { OPTION_MAX_TEXTS = 256 };

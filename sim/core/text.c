@@ -117,6 +117,21 @@ void text_json_string(struct text *text, const char *chars)
     text_add(text, "\"");
 }
 
+void text_csv_field(struct text *text, const char *chars)
+{
+    const size_t length = strlen(chars);
+    const bool quoted = length == 0 || strcspn(chars, ",\"\r\n") < length || *chars == ' ' || chars[length - 1] == ' ';
+    if (quoted) text_add(text, "\"");
+    for (size_t n; *chars != 0; chars += n) {
+        n = strcspn(chars, "\"");
+        text_add_bytes(text, chars, n);
+        if (chars[n] != '"') continue;
+        text_add(text, "\"\"");
+        n++;
+    }
+    if (quoted) text_add(text, "\"");
+}
+
 /* Fifteen digits survive the way through a normal double, so a shorter decimal shows up there with its zeros trimmed;
  * subnormal numbers carry fewer digits. */
 static void format_shortest(double value, char *buffer, size_t buffer_bytes)

@@ -28,6 +28,10 @@ size_t text_utf8_length(const char *bytes, size_t left);
 /* A JSON string with quotes and escapes; invalid UTF-8 bytes become U+FFFD. NULL is written as null. */
 void text_json_string(struct text *text, const char *chars);
 
+/* A field of CSV by RFC 4180: quoted when it is empty, holds a comma, quote or line break, or begins or ends with a
+ * blank. */
+void text_csv_field(struct text *text, const char *chars);
+
 /* The shortest decimal that reads back as the same double; null for NaN and infinities. Integers have no ".0". */
 void text_json_number(struct text *text, double value);
 

@@ -35,7 +35,7 @@ static int report(struct cli *cli, int code, const struct text *json, const stru
     if (code == 0 && output->as_json) fputs(json->chars, cli->out);
     if (code != 0 || output->as_json) return code;
     struct answer answer;
-    answer_init(&answer, ANSWER_TEXT);
+    answer_init(&answer, ANSWER_TEXT, NULL);
     show(fitted, &answer);
     return answer_end(&answer, 0, cli->out);
 }

@@ -265,7 +265,7 @@ static void write_profile(const struct calibrated_set *set, const struct profile
 int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, bool as_json, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
     if (as_json) {
         answer_text(&answer, "gpu", gpu);
         answer_open(&answer, "profiles", '[');
@@ -367,7 +367,7 @@ int calibrate_print_prediction(const char *gpu, const struct prediction *predict
                                bool as_json, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
     (as_json ? write_prediction : show_prediction)(gpu, prediction, profile, &answer);
     return answer_end(&answer, 0, out);
 }

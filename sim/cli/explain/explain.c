@@ -1,5 +1,6 @@
 /* orrery explain: sources of a scenario's values, cost of its iterations, speed of its links; the schema of
  * scenarios. */
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/explain_cost.h"
 #include "sim/cli/explain/explain_links.h"
@@ -18,8 +19,8 @@ struct explain_options {
 static const struct option explain_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, offsetof(struct explain_options, settings), "KEY=VALUE", NULL,
      "set a value of the scenario"},
-    {"Options of cost and links", "json", 0, OPTION_FLAG, COST_OPTION(json), NULL, NULL,
-     "print the rows as a JSON array"},
+    {"Options of cost and links", "json", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print the rows as a JSON array"},
+    {NULL, "csv", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print the rows as CSV"},
     {"Options of cost", "operators", 0, OPTION_FLAG, COST_OPTION(operators), NULL, NULL,
      "only the operators of one iteration, instead of iterations over batch and context"},
     {"The iteration whose operators are shown", "batch", 0, OPTION_TEXT, COST_OPTION(batch.batch), "N", NULL,
@@ -59,7 +60,7 @@ static int explain_scenario(struct cli *cli, const struct explain_options *optio
     int code = setup_load(&setup, scenario, &over, &cli->diag);
     if (code == 0 && topic == CONFIG) code = explain_config(cli, &setup);
     if (code == 0 && topic == COST) code = explain_cost(cli, &setup, &options->cost);
-    if (code == 0 && topic == LINKS) code = explain_links(cli, &setup, options->cost.json);
+    if (code == 0 && topic == LINKS) code = explain_links(cli, &setup, (enum answer_form)options->cost.form);
     setup_fini(&setup);
     return code;
 }
@@ -73,11 +74,11 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
 static int check_options(struct cli *cli, const struct explain_cost_options *options, enum topic topic)
 {
     const bool batch = explain_batch_is_given(&options->batch);
-    if (topic != COST && topic != LINKS && options->json)
-        return fail_usage(cli, "leave it out", "'--json' belongs to 'explain cost' and 'explain links'");
+    if (topic != COST && topic != LINKS && options->form != ANSWER_TEXT)
+        return fail_usage(cli, "leave it out", "'--json' and '--csv' belong to 'explain cost' and 'explain links'");
     if (topic != COST && (options->operators || batch))
         return fail_usage(cli, "leave them out", "'--operators' and its batch belong to 'explain cost'");
-    if (topic == COST && options->json && batch && !options->operators)
+    if (topic == COST && options->form != ANSWER_TEXT && batch && !options->operators)
         return fail_usage(cli, "add --operators", "'--batch', '--context' and '--prompt' describe no row without it");
     return 0;
 }
@@ -105,8 +106,8 @@ const struct verb verb_explain = {
     .name = "explain",
     .summary = "the origin of a scenario's values, the cost of its iterations, the speed of its links",
     .usage = "config SCENARIO [--set KEY=VALUE]...\n"
-             "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [--json]\n"
-             "links SCENARIO [--set KEY=VALUE]... [--json]\nschema",
+             "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [--json|--csv]\n"
+             "links SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
     .notes = "config: each value with its place in the files, its unit and its meaning\n"
              "cost:   time, work and bandwidth of iterations, for each service; with \"operators\" costs also one\n"
              "        iteration by operator, kernel by kernel: ms, its share, what bounds it, efficiency (the time that\n"

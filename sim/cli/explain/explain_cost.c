@@ -324,13 +324,13 @@ static int add_service(struct cli *cli, const struct setup *setup, const struct 
 
 static int print(struct account *account, const struct explain_cost_options *options, FILE *out)
 {
-    const bool both = !options->json && !options->operators;
-    if (options->json)
-        return table_print(options->operators ? &account->operators : &account->iterations, 0, true, out);
+    const enum answer_form form = (enum answer_form)options->form;
+    if (answer_is_data(form))
+        return table_print(options->operators ? &account->operators : &account->iterations, 0, form, out);
     struct answer answer;
-    answer_init(&answer, ANSWER_TEXT);
+    answer_init(&answer, form, NULL);
     answer_say(&answer, "%s", account->notes.chars != NULL ? account->notes.chars : "");
-    if (both) answer_add(&answer, NULL, NULL, &account->iterations);
+    if (!options->operators) answer_add(&answer, NULL, NULL, &account->iterations);
     if (account->operators.n_cells > 0) answer_say(&answer, "\n%s", account->operator_notes.chars);
     answer_add(&answer, NULL, NULL, &account->operators);
     return answer_end(&answer, 0, out);

@@ -16,7 +16,7 @@ struct explain_batch {
 bool explain_batch_is_given(const struct explain_batch *given);
 
 struct explain_cost_options {
-    bool json;
+    int form;       /* enum answer_form */
     bool operators; /* show only one iteration, by operator */
     struct explain_batch batch;
 };

@@ -199,7 +199,7 @@ static int measure_ways(struct ways *ways, const struct setup *setup, struct eng
     return code;
 }
 
-int explain_links(struct cli *cli, const struct setup *setup, bool json)
+int explain_links(struct cli *cli, const struct setup *setup, enum answer_form form)
 {
     static const struct table_column columns[] = {LEFT("from"),           LEFT("to"),          RIGHT("gpu_gb_per_s"),
                                                   RIGHT("node_gb_per_s"), RIGHT("latency_us"), LEFT("way")};
@@ -212,7 +212,7 @@ int explain_links(struct cli *cli, const struct setup *setup, bool json)
     TABLE_INIT(&ways.table, columns);
     struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     int code = engine != NULL ? measure_ways(&ways, setup, engine) : SIM_E_NOMEM;
-    code = table_print(&ways.table, code, json, cli->out);
+    code = table_print(&ways.table, code, form, cli->out);
     engine_destroy(engine);
     topology_destroy(ways.topology);
     arena_fini(&arena);

@@ -2,12 +2,11 @@
 #ifndef ORRERY_CLI_EXPLAIN_EXPLAIN_LINKS_H
 #define ORRERY_CLI_EXPLAIN_EXPLAIN_LINKS_H
 
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/run/setup.h"
 
-#include <stdbool.h>
-
 /* Returns 0 or a negative code with findings. */
-int explain_links(struct cli *cli, const struct setup *setup, bool json);
+int explain_links(struct cli *cli, const struct setup *setup, enum answer_form form);
 
 #endif

@@ -19,13 +19,14 @@
 
 struct why_options {
     const char *service;
-    bool json;
+    int form; /* enum answer_form */
 };
 
 #define AT(name) offsetof(struct why_options, name)
 static const struct option why_options[] = {
     {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the request's service, if several have the id"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the events as CSV"},
     {0}};
 #undef AT
 
@@ -208,12 +209,12 @@ static void write_story(const struct asking *asking, const struct story *story, 
 
 static int print_story(const struct asking *asking, const struct story *story)
 {
-    const bool as_json = asking->options->json;
+    const enum answer_form form = (enum answer_form)asking->options->form;
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
-    (as_json ? write_story : say_story)(asking, story, &answer);
+    answer_init(&answer, form, "events");
+    (answer_is_data(form) ? write_story : say_story)(asking, story, &answer);
     const int code = answer_end(&answer, 0, asking->cli->out);
-    if (code == 0 && !as_json)
+    if (code == 0 && !answer_is_data(form))
         fprintf(asking->cli->err,
                 "simulated once more from the scenario of run %" PRId64 "; the result hash is the same\n",
                 asking->record.id);
@@ -271,7 +272,7 @@ const struct verb verb_why = {
     .takes_plugins = true,
     .name = "why",
     .summary = "the life of one request or job: what happened to it, and why",
-    .usage = "RESULTS[:RUN] request|job ID [--service NAME] [--json]",
+    .usage = "RESULTS[:RUN] request|job ID [--service NAME] [--json|--csv]",
     .notes = "The run is simulated once more from its stored scenario, and must come to the same result hash.\n",
     .options = why_options,
     .options_bytes = sizeof(struct why_options),

@@ -18,7 +18,8 @@ struct run_options {
     const char *seed, *name, *output, *from;
     const char *timeline, *timeline_window, *timeline_sample;
     int keep, queue, check;
-    bool json, quiet, dump_config, single_step, strict_domain, resume;
+    int form; /* enum answer_form */
+    bool quiet, dump_config, single_step, strict_domain, resume;
 };
 
 static const char *const keeps[] = {"scenario", "metrics", "curves", "rows", "decisions", NULL};
@@ -44,7 +45,8 @@ static const struct option run_options[] = {
      "only this part of the timeline: 10s:1min"},
     {NULL, "timeline-sample", 0, OPTION_TEXT, AT(timeline_sample), "1/N", NULL,
      "only one of N requests in the timeline"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
      "the queue of pending events"},
@@ -130,7 +132,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     if (code != 0) return code;
     struct simulate_options how = {.output = options->output,
                                    .resume = options->resume,
-                                   .json = options->json,
+                                   .form = (enum answer_form)options->form,
                                    .quiet = options->quiet,
                                    .heap_queue = strcmp(queues[options->queue], "heap") == 0,
                                    .single_step = options->single_step,

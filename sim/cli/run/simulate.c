@@ -80,7 +80,7 @@ static int finish(struct running *running, const char *status, char result_hash[
                                .seed = running->setup->scenario.seed,
                                .status = status,
                                .result_hash = result_hash};
-    code = summary_print(&running->summary, &head, running->options->json, cli->out);
+    code = summary_print(&running->summary, &head, running->options->form, cli->out);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
     return code == 0 ? check_domain(running) : code;
 }

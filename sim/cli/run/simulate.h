@@ -5,6 +5,7 @@
 #ifndef ORRERY_CLI_RUN_SIMULATE_H
 #define ORRERY_CLI_RUN_SIMULATE_H
 
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/run/recording.h"
 #include "sim/cli/run/setup.h"
@@ -16,7 +17,8 @@
 
 struct simulate_options {
     const char *output; /* results database; NULL: none */
-    bool resume, json, quiet;
+    enum answer_form form;
+    bool resume, quiet;
     bool heap_queue, single_step, check_events, strict_domain;
     const char *timeline; /* file; NULL: none */
     const struct timeline_options *timeline_part;

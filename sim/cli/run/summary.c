@@ -185,10 +185,10 @@ static void write_out(const struct summary *summary, const struct summary_run *r
     answer_add(answer, "warnings", NULL, &warnings);
 }
 
-int summary_print(const struct summary *summary, const struct summary_run *run, bool as_json, FILE *out)
+int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
-    (as_json ? write_out : show)(summary, run, &answer);
+    answer_init(&answer, form, "metrics");
+    (answer_is_data(form) ? write_out : show)(summary, run, &answer);
     return answer_end(&answer, 0, out);
 }

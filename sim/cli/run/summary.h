@@ -2,6 +2,7 @@
 #ifndef ORRERY_CLI_RUN_SUMMARY_H
 #define ORRERY_CLI_RUN_SUMMARY_H
 
+#include "sim/cli/answer.h"
 #include "sim/core/mem.h"
 #include "sim/world/rows/sink.h"
 
@@ -34,7 +35,7 @@ void summary_fini(struct summary *summary);
 struct sink summary_sink(struct summary *summary);
 
 /* Prints a line about the run, a table of distributions with a column per quantile, a table of single values, and
- * warnings; or one JSON object. Equal runs print equal texts. Returns 0 or SIM_E_NOMEM. */
-int summary_print(const struct summary *summary, const struct summary_run *run, bool as_json, FILE *out);
+ * warnings; or their data: JSON, or the metrics as CSV. Equal runs print equal texts. Returns 0 or SIM_E_NOMEM. */
+int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out);
 
 #endif

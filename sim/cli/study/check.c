@@ -1,4 +1,5 @@
 /* orrery check: the regression gate of a CI. */
+#include "sim/cli/answer.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/check_runs.h"
@@ -16,7 +17,8 @@
 struct check_options {
     const char *baseline, *seed, *only, *workers, *junit, *markdown;
     struct option_texts settings;
-    bool update, json, quiet;
+    int form; /* enum answer_form */
+    bool update, quiet;
 };
 
 #define AT(name) offsetof(struct check_options, name)
@@ -31,7 +33,8 @@ static const struct option check_options[] = {
      "write the results into the baseline instead; a new SCENARIO is added to it"},
     {"Where the verdict goes", "junit", 0, OPTION_TEXT, AT(junit), "FILE", NULL, "also as JUnit XML, for a CI server"},
     {NULL, "markdown", 0, OPTION_TEXT, AT(markdown), "FILE", NULL, "also as Markdown, for $GITHUB_STEP_SUMMARY"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the scenarios as CSV"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "print nothing when the gate is met"},
     {"How it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
      "runs in parallel; by default one per core"},
@@ -188,14 +191,15 @@ static int write_file(struct cli *cli, const char *path, const struct gate_repor
 static int print(const struct checking *checking)
 {
     const struct gate_report *report = &checking->report;
-    if (checking->options->quiet && gate_code(report) == 0 && !checking->options->json) return 0;
-    struct text text;
-    text_init(&text);
-    (checking->options->json ? gate_json : gate_text)(report, &text);
-    int code = text.failed ? diag_nomem(&checking->cli->diag) : 0;
-    if (code == 0) fputs(text.chars, checking->cli->out);
-    text_fini(&text);
-    return code;
+    const enum answer_form form = (enum answer_form)checking->options->form;
+    struct answer answer;
+    if (checking->options->quiet && gate_code(report) == 0 && !answer_is_data(form)) return 0;
+    answer_init(&answer, form, "scenarios");
+    if (answer_is_data(form))
+        gate_json(report, &answer.json);
+    else
+        gate_text(report, &answer.text);
+    return answer_end(&answer, 0, checking->cli->out);
 }
 
 static int tell(struct checking *checking)

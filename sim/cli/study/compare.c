@@ -11,7 +11,8 @@
 struct compare_verb_options {
     const char *base, *changed, *margin;
     struct option_texts metrics;
-    bool steady, points, json, markdown;
+    bool steady, points;
+    int form; /* enum answer_form */
     int fail_on;
 };
 
@@ -30,8 +31,9 @@ static const struct option compare_verb_options[] = {
     {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures,
      "exit with 1 if some metric is worse, even at one point only"},
     {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single point of the study"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object, with all points"},
-    {NULL, "markdown", 0, OPTION_FLAG, AT(markdown), NULL, NULL, "print a table in Markdown"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object, with all points"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, with all points"},
+    {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a table in Markdown"},
     {0}};
 #undef AT
 
@@ -65,8 +67,6 @@ static struct compare_metric *read_dictionary(void)
 static int check_usage(struct cli *cli, const struct compare_verb_options *options, int n_arguments)
 {
     const bool selects = options->base != NULL || options->changed != NULL;
-    if (options->json && options->markdown)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--json and --markdown exclude each other");
     if (selects && (options->base == NULL || options->changed == NULL))
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--base and --new go together");
     if (n_arguments == 1 && !selects)
@@ -142,8 +142,7 @@ static int compare(struct cli *cli, const struct cli_call *call)
     arena_init(&comparison.arena);
     code = compare_arguments(cli, verb, call, &options, &comparison);
     const struct compare_print what = {&comparison, &options, verb->points, is_gate(verb)};
-    const enum answer_form form = verb->json ? ANSWER_JSON : verb->markdown ? ANSWER_MARKDOWN : ANSWER_TEXT;
-    if (code == 0) code = compare_print(&what, form, cli->out);
+    if (code == 0) code = compare_print(&what, (enum answer_form)verb->form, cli->out);
     if (code == 0) code = check_gate(cli, verb, &comparison);
     comparison_fini(&comparison);
     mem_free(dictionary);

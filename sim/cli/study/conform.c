@@ -5,7 +5,6 @@
 #include "sim/cli/families.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/conform_child.h"
-#include "sim/core/json_write.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
@@ -43,8 +42,7 @@ struct conforming {
     struct conform_suite suite;
     struct arena arena;
     struct catalog catalog;
-    struct json_writer json;
-    struct text text;
+    struct answer answer; /* JSON alone: text is printed while policies are tested */
     struct conform_patience patience;
     size_t n_skipped; /* scenarios of this policy not run, after one that did not end */
     int code;         /* the worst so far */
@@ -79,22 +77,22 @@ static void print_failure(FILE *out, const struct conform_case *wanted, const st
     fprintf(out, ": %s\n", result->text);
 }
 
-static void write_case(struct json_writer *json, const struct conform_case *wanted, const struct policy *policy,
+static void write_case(struct answer *answer, const struct conform_case *wanted, const struct policy *policy,
                        const struct conform_result *result)
 {
-    json_write_open_row(json, NULL, '{');
-    json_write_string(json, "scenario", wanted->name);
+    answer_open_row(answer, NULL, '{');
+    answer_text(answer, "scenario", wanted->name);
     for (int i = 0; i < CONFORM_N_CHECKS; i++)
         if (result->verdicts[i] == CONFORM_NOT_CHECKED)
-            json_write_string(json, conform_check_name((enum conform_check)i), NULL);
+            answer_text(answer, conform_check_name((enum conform_check)i), NULL);
         else
-            json_write_bool(json, conform_check_name((enum conform_check)i), result->verdicts[i] == CONFORM_PASSED);
+            answer_bool(answer, conform_check_name((enum conform_check)i), result->verdicts[i] == CONFORM_PASSED);
     if (result->code != 0) {
-        json_write_string(json, "with", policy_family_partners(policy->family)[result->partner]);
-        json_write_number(json, "t_s", result->t_s);
-        json_write_string(json, "failure", result->text);
+        answer_text(answer, "with", policy_family_partners(policy->family)[result->partner]);
+        answer_number(answer, "t_s", result->t_s);
+        answer_text(answer, "failure", result->text);
     }
-    json_write_close(json, '}');
+    answer_close(answer, '}');
 }
 
 /* DIR/scheduler-smallest-area-all-at-once.json; blanks and commas become '-'. */
@@ -164,7 +162,7 @@ static int print_table(struct conforming *all, const struct policy *policy, cons
     const struct plugin *plugin = plugins_of(all->plugins, policy);
     fprintf(all->cli->out, "%s %s%s%s\n\n", policy_family_name(policy->family), policy->name, plugin ? ", " : "",
             plugin ? plugin->path : "");
-    return table_print(&table, 0, false, all->cli->out);
+    return table_print(&table, 0, ANSWER_TEXT, all->cli->out);
 }
 
 static size_t count_failed(const struct conform_result *results, size_t n)
@@ -198,15 +196,15 @@ static void write_policy(struct conforming *all, const struct policy *policy, co
                          size_t n, const struct conform_result *results)
 {
     const struct plugin *plugin = plugins_of(all->plugins, policy);
-    json_write_open(&all->json, NULL, '{');
-    json_write_string(&all->json, "family", policy_family_name(policy->family));
-    json_write_string(&all->json, "policy", policy->name);
-    json_write_string(&all->json, "plugin", plugin != NULL ? plugin->path : NULL);
-    json_write_bool(&all->json, "conforms", count_failed(results, n) == 0);
-    json_write_open(&all->json, "scenarios", '[');
-    for (size_t i = 0; i < n; i++) write_case(&all->json, &cases[i], policy, &results[i]);
-    json_write_close(&all->json, ']');
-    json_write_close(&all->json, '}');
+    answer_open(&all->answer, NULL, '{');
+    answer_text(&all->answer, "family", policy_family_name(policy->family));
+    answer_text(&all->answer, "policy", policy->name);
+    answer_text(&all->answer, "plugin", plugin != NULL ? plugin->path : NULL);
+    answer_bool(&all->answer, "conforms", count_failed(results, n) == 0);
+    answer_open(&all->answer, "scenarios", '[');
+    for (size_t i = 0; i < n; i++) write_case(&all->answer, &cases[i], policy, &results[i]);
+    answer_close(&all->answer, ']');
+    answer_close(&all->answer, '}');
 }
 
 static int conform_policy(struct conforming *all, const struct policy *policy)
@@ -286,18 +284,15 @@ static int start(struct conforming *all)
     all->suite = (struct conform_suite){.families = cli_families(all->plugins), .catalog = &all->catalog,
                                         .n_settings = all->options->settings.n,
                                         .settings = all->options->settings.items};
-    text_init(&all->text);
-    json_writer_init(&all->json, &all->text);
-    json_write_open(&all->json, NULL, '[');
+    answer_init(&all->answer, all->options->json ? ANSWER_JSON : ANSWER_TEXT, NULL);
+    answer_open(&all->answer, NULL, '[');
     return all->catalog.root != NULL ? read_limit(all) : SIM_E_NOMEM;
 }
 
 static int end(struct conforming *all, int code)
 {
-    json_write_close(&all->json, ']');
-    if (code == 0 && all->text.failed) code = SIM_E_NOMEM;
-    if (code == 0 && all->options->json) fprintf(all->cli->out, "%s\n", all->text.chars);
-    text_fini(&all->text);
+    answer_close(&all->answer, ']');
+    code = answer_end(&all->answer, code, all->cli->out);
     arena_fini(&all->arena);
     if (code != 0 || all->code == 0) return code;
     return diag_error(&all->cli->diag, all->code, NULL,

@@ -8,7 +8,8 @@
 
 struct figure_call {
     const char *directory, *workers;
-    bool resume, gnuplot, quiet, json;
+    int form; /* enum answer_form */
+    bool resume, gnuplot, quiet;
 };
 
 #define AT(name) offsetof(struct figure_call, name)
@@ -19,7 +20,8 @@ static const struct option figure_options[] = {
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "keep what an earlier call has finished"},
     {NULL, "gnuplot", 0, OPTION_FLAG, AT(gnuplot), NULL, NULL, "also write each chart as .gp and .dat"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},
-    {"Output", "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print a JSON array"},
+    {"Output", "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a JSON array"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print CSV"},
     {0}};
 #undef AT
 
@@ -56,7 +58,7 @@ static int list_figures(struct cli *cli, const struct figure_call *call)
         int one = list_one(cli, &files.items[i], &table);
         if (found == 0) found = one;
     }
-    code = table_print(&table, code, call->json, cli->out);
+    code = table_print(&table, code, (enum answer_form)call->form, cli->out);
     arena_fini(&arena);
     return found != 0 ? found : code;
 }
@@ -93,26 +95,28 @@ static void say_counts(const char *before, const struct claim_counts *counts, st
     text_fini(&text);
 }
 
-/* Adds the claims to `all` for JSON; else prints them at once, ahead of messages: both streams may end in one pipe. */
-static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all, bool as_json)
+/* Adds the claims to `all` for JSON and CSV. Else prints them at once, ahead of messages: both streams may end in one
+ * pipe. */
+static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all,
+                        enum answer_form form)
 {
     char heading[DIAG_TEXT_CHARS];
     struct answer answer;
     struct answer_table table;
-    answer_init(&answer, ANSWER_TEXT);
+    answer_init(&answer, ANSWER_TEXT, NULL);
     TABLE_INIT(&table, claim_columns);
     for (size_t i = 0; i < work->claims.n; i++)
-        add_claim(as_json ? all : &table, &work->figure, &work->claims.items[i]);
+        add_claim(answer_is_data(form) ? all : &table, &work->figure, &work->claims.items[i]);
     snprintf(heading, sizeof heading, "%s: %s", work->figure.id, work->figure.title);
     answer_add(&answer, NULL, heading, &table);
-    if (!as_json) say_counts("", &work->claims.counts, &answer);
+    if (!answer_is_data(form)) say_counts("", &work->claims.counts, &answer);
     const int code = answer_end(&answer, 0, cli->out);
     fflush(cli->out);
     return code;
 }
 
 static int run_figure(struct cli *cli, const struct figure_file *file, const struct figure_options *options,
-                      struct answer_table *all, bool as_json, struct claim_counts *counts)
+                      struct answer_table *all, enum answer_form form, struct claim_counts *counts)
 {
     struct figure_work work;
     int code = figure_work_load(&work, file, options, &cli->diag);
@@ -120,7 +124,7 @@ static int run_figure(struct cli *cli, const struct figure_file *file, const str
     if (code == 0) code = figure_work_simulate(&work, options, cli);
     if (code == 0) code = figure_work_read(&work, &cli->diag);
     if (code == 0) code = figure_work_write(&work, options, &cli->diag);
-    if (code == 0) code = print_claims(cli, &work, all, as_json);
+    if (code == 0) code = print_claims(cli, &work, all, form);
     if (code == 0) claim_counts_add(counts, &work.claims.counts);
     figure_work_fini(&work);
     return code;
@@ -140,18 +144,18 @@ static int judge_counts(struct cli *cli, const struct claim_counts *counts)
 }
 
 static int run_figures(struct cli *cli, const struct figure_files *files, const struct figure_options *options,
-                       bool as_json)
+                       enum answer_form form)
 {
     struct answer_table all;
     struct answer answer;
     struct claim_counts counts = {0};
     TABLE_INIT(&all, claim_columns);
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_init(&answer, form, NULL);
     int code = 0;
     for (size_t i = 0; code == 0 && i < files->n; i++)
-        code = run_figure(cli, &files->items[i], options, &all, as_json, &counts);
+        code = run_figure(cli, &files->items[i], options, &all, form, &counts);
     answer_add(&answer, NULL, NULL, &all);
-    if (!as_json && files->n > 1) say_counts("all figures: ", &counts, &answer);
+    if (!answer_is_data(form) && files->n > 1) say_counts("all figures: ", &counts, &answer);
     code = answer_end(&answer, code, cli->out);
     fflush(cli->out);
     if (code == 0) code = figure_work_gallery(files->items, files->n, options, &cli->diag);
@@ -185,7 +189,7 @@ static int run_named(struct cli *cli, const struct cli_call *call, bool all)
     arena_init(&arena);
     int code = sweeping_read_count(cli, "--jobs", given->workers, &options.study.workers);
     if (code == 0) code = find_figures(cli, call, all, &arena, &files);
-    if (code == 0) code = run_figures(cli, &files, &options, given->json);
+    if (code == 0) code = run_figures(cli, &files, &options, (enum answer_form)given->form);
     arena_fini(&arena);
     return code;
 }

@@ -20,7 +20,8 @@
 struct sweep_verb_options {
     struct option_texts settings;
     const char *seeds, *name, *output, *workers, *shard;
-    bool resume, dry_run, json, quiet;
+    int form; /* enum answer_form */
+    bool resume, dry_run, quiet;
 };
 
 #define AT(name) offsetof(struct sweep_verb_options, name)
@@ -35,7 +36,8 @@ static const struct option sweep_options[] = {
      "the new results database (default: the study's name and '.db')"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL,
      "resume a sweep that was stopped or killed; run failed runs again"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print JSON"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print runs, points or, of a search, outcomes as CSV"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"Where it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
      "runs in parallel (default: one per core)"},
@@ -186,7 +188,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     if (watch.has_line) fprintf(cli->err, "\r\033[K");
     bool is_written = (code == 0 || result.n_failed > 0) && (how->ranks == NULL || how->ranks->rank == 0);
     if (is_written && how->n_shards == 0) {
-        int table_code = sweep_table_results(study, how->output, options->json, cli->out, &cli->diag);
+        int table_code = sweep_table_results(study, how->output, (enum answer_form)options->form, cli->out, &cli->diag);
         if (code == 0) code = table_code;
     }
     if (is_written && !options->quiet) print_closing_line(&watch, &result, how->output);
@@ -198,7 +200,7 @@ static int list_runs(struct cli *cli, const struct sweep_verb_options *options, 
 {
     struct sweeping_host host;
     int code = sweeping_init(&host, cli);
-    if (code == 0) code = sweep_table_runs(study, options->json, cli->out);
+    if (code == 0) code = sweep_table_runs(study, (enum answer_form)options->form, cli->out);
     if (code == 0) code = sweep_check(study, &host.runner, &cli->diag);
     sweeping_fini(&host);
     return code;

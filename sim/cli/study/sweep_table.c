@@ -1,6 +1,5 @@
 #include "sim/cli/study/sweep_table.h"
 
-#include "sim/cli/answer.h"
 #include "sim/study/axes.h"
 #include "sim/study/outcome.h"
 
@@ -108,11 +107,11 @@ static void show_runs(const struct study *study, struct answer *answer)
     say_left_out(study, 0, answer);
 }
 
-int sweep_table_runs(const struct study *study, bool as_json, FILE *out)
+int sweep_table_runs(const struct study *study, enum answer_form form, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
-    (as_json ? write_runs : show_runs)(study, &answer);
+    answer_init(&answer, form, NULL);
+    (answer_is_data(form) ? write_runs : show_runs)(study, &answer);
     return answer_end(&answer, 0, out);
 }
 
@@ -322,15 +321,16 @@ static int show_results(const struct results_view *view, struct answer *answer)
     return each_outcome(view, front, say_front_point, answer);
 }
 
-int sweep_table_results(const struct study *study, const char *output, bool as_json, FILE *out, struct diag *diag)
+int sweep_table_results(const struct study *study, const char *output, enum answer_form form, FILE *out,
+                        struct diag *diag)
 {
     struct results_view view = {.study = study, .diag = diag};
     struct answer answer;
     view.n_rows = study->n_points < MAX_SHOWN_ROWS ? study->n_points : MAX_SHOWN_ROWS;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_init(&answer, form, study->search != NULL ? "outcomes" : "points");
     int code = merge_open(&view.merge, &output, 1, study->hash, diag);
     if (code == 0 && study->search == NULL) code = choose_metrics(&view);
-    if (code == 0) code = (as_json ? write_results : show_results)(&view, &answer);
+    if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
     merge_close(&view.merge);
     return answer_end(&answer, code, out);
 }

@@ -173,7 +173,7 @@ static void add_refit(const struct replay_refit *refit, struct answer *answer)
 int replay_print(const struct replay_report *report, bool as_json, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
     say_counts(report, &answer);
     add_head(report, &answer);
     for (size_t i = 0; i < (report->refit != NULL ? N_SECTIONS : REFIT_SECTION); i++) {

@@ -9,6 +9,7 @@
 #include "sim/cli/trace/trace_cache.h"
 #include "sim/cli/trace/trace_replay.h"
 #include "sim/cli/trace/trace_report.h"
+#include "sim/core/json_write.h"
 #include "sim/core/number.h"
 #include "traces/convert.h"
 #include "traces/registry.h"
@@ -87,11 +88,12 @@ static const struct trace_format *find_format(struct cli *cli, const char *name)
 static int load_params(struct cli *cli, struct opened *trace, const char *path, const struct option_texts *settings)
 {
     struct text json;
+    struct json_writer writer;
     text_init(&json);
-    text_add(&json, "{");
-    if (path != NULL) text_add(&json, "\"path\": ");
-    if (path != NULL) text_json_string(&json, path);
-    text_add(&json, "}");
+    json_writer_init(&writer, &json);
+    json_write_open(&writer, NULL, '{');
+    if (path != NULL) json_write_string(&writer, "path", path);
+    json_write_close(&writer, '}');
     int code = json.failed ? SIM_E_NOMEM
                            : config_parse("the parameters", ".", json.chars, json.length, &trace->config, &cli->diag);
     text_fini(&json);

@@ -151,7 +151,7 @@ int trace_report_stat(const struct trace_stat *stat, bool requests, const struct
                       FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
     add_values(stat, requests, &answer);
     add_quantities(stat, requests, &answer);
     add_classes(stat, &answer);

@@ -304,6 +304,7 @@ TEST(reports_hold_whatever_names_there_are)
     CHECK_EQ_INT(gate_code(&report), SIM_E_DATA);
     check_junit(&report);
     struct text text = {0}, markdown = {0}, json = {0};
+    struct json_writer writer;
     gate_text(&report, &text);
     CHECK(strstr(text.chars,
                  "5 scenarios: 1 the same, 1 within tolerance, 1 moved, 1 not in the baseline, 1 failed\n") != NULL);
@@ -314,7 +315,8 @@ TEST(reports_hold_whatever_names_there_are)
     gate_markdown(&report, &markdown);
     CHECK(strstr(markdown.chars, "### Regression gate: not met\n") != NULL);
     CHECK(strstr(markdown.chars, "| n&lt;a> &amp; \"b\" \x02 \\| `````` | moved | 1 of 4 | 1 | ") != NULL);
-    gate_json(&report, &json);
+    json_writer_init(&writer, &json);
+    gate_json(&report, &writer);
     CHECK(json.chars[0] == '{');
     report.n_results = 4;
     CHECK_EQ_INT(gate_code(&report), SIM_E_GATE);

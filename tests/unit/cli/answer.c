@@ -15,9 +15,11 @@ static void fill(struct answer_table *table)
     table_text(table, "long name");
     table_number(table, (double)NAN);
     table_text(table, "x");
-    table_json(table, "[1, 2]");
+    table_text(table, "");
     table_shown(table, 0.125, "12.5 %");
 }
+
+static const char *csv_rows;
 
 /* What answer_end prints for an answer that `make` has filled. */
 static const char *printed(enum answer_form form, void (*make)(struct answer *))
@@ -27,7 +29,7 @@ static const char *printed(enum answer_form form, void (*make)(struct answer *))
     memset(text, 0, sizeof text);
     FILE *out = fmemopen(text, sizeof text - 1, "w");
     if (out == NULL) return "";
-    answer_init(&answer, form);
+    answer_init(&answer, form, csv_rows);
     make(&answer);
     CHECK_EQ_INT(answer_end(&answer, 0, out), 0);
     fclose(out);
@@ -59,7 +61,7 @@ TEST(json_has_every_column_with_a_key)
     CHECK_EQ_STR(printed(ANSWER_JSON, only_table),
                  "[\n"
                  "  {\"name\": \"µs\", \"n\": 12345, \"note\": null, \"more\": \"a \\\"quote\\\"\"},\n"
-                 "  {\"name\": \"long name\", \"n\": null, \"note\": \"x\", \"more\": [1, 2]}\n"
+                 "  {\"name\": \"long name\", \"n\": null, \"note\": \"x\", \"more\": \"\"}\n"
                  "]\n");
 }
 
@@ -125,6 +127,39 @@ TEST(json_has_members_and_lists)
                  "}\n");
 }
 
+TEST(csv_has_the_keys_and_values_of_json)
+{
+    CHECK_EQ_STR(printed(ANSWER_CSV, only_table),
+                 "name,n,note,more\r\nµs,12345,,\"a \"\"quote\"\"\"\r\nlong name,,x,\"\"\r\n");
+}
+
+TEST(csv_is_one_table_of_several)
+{
+    csv_rows = "rows";
+    CHECK_EQ_STR(printed(ANSWER_CSV, several_parts), "name,n,note,more\r\nµs,12345,,\"a \"\"quote\"\"\"\r\n");
+    csv_rows = "none";
+    CHECK_EQ_STR(printed(ANSWER_CSV, several_parts), "name,n,note,more\r\n");
+    csv_rows = "by_name";
+    CHECK_EQ_STR(printed(ANSWER_CSV, several_parts),
+                 "name,n,note,more,value\r\nµs,12345,,\"a \"\"quote\"\"\",\r\nn,,,,2\r\n");
+    csv_rows = NULL;
+}
+
+/* Rows that differ in their members; objects, lists and blanks inside. */
+static void uneven_rows(struct answer *answer)
+{
+    answer_open(answer, NULL, '[');
+    answer_json(answer, NULL, "{\"b\": 0.1, \"o\": {\"x\": true, \"y\": {\"z\": \"line\\nbreak\"}}}");
+    answer_json(answer, NULL, "{\"a\": \" \", \"o\": {\"x\": null}, \"list\": [1], \"b\": 1e-300}");
+    answer_close(answer, ']');
+}
+
+TEST(members_of_objects_are_columns_of_csv)
+{
+    CHECK_EQ_STR(printed(ANSWER_CSV, uneven_rows),
+                 "b,o.x,o.y.z,a\r\n0.1,true,\"line\nbreak\",\r\n1e-300,,,\" \"\r\n");
+}
+
 TEST(numbers_are_shown_with_five_digits)
 {
     static const struct {
@@ -146,13 +181,13 @@ TEST(an_answer_without_memory_says_so)
     fill(&table);
     mem_fail_never();
     CHECK(table.failed);
-    CHECK_EQ_INT(table_print(&table, 0, false, stdout), SIM_E_NOMEM);
+    CHECK_EQ_INT(table_print(&table, 0, ANSWER_TEXT, stdout), SIM_E_NOMEM);
 }
 
 TEST(a_failed_verb_prints_nothing)
 {
     struct answer_table table;
     fill(&table);
-    CHECK_EQ_INT(table_print(&table, SIM_E_DATA, false, NULL), SIM_E_DATA);
+    CHECK_EQ_INT(table_print(&table, SIM_E_DATA, ANSWER_TEXT, NULL), SIM_E_DATA);
     CHECK(table.cells == NULL);
 }

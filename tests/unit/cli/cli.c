@@ -7,8 +7,11 @@ struct values {
     struct option_texts settings;
     const char *output;
     int queue;
+    int form;
     bool json, quiet;
 };
+
+static const char *const forms[] = {"text", "markdown", "csv", NULL};
 
 static const char *const queues[] = {"calendar", "heap", NULL};
 
@@ -18,6 +21,8 @@ static const struct option table[] = {
     {NULL, "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "a file"},
     {"Second", "queue", 0, OPTION_CHOICE, AT(queue), "Q", queues, "a queue"},
     {NULL, "json", 'j', OPTION_FLAG, AT(json), NULL, NULL, "a flag"},
+    {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, forms, "one of two words"},
+    {NULL, "csv", 'c', OPTION_WORD, AT(form), NULL, forms, "the other"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "another flag"},
     {0}};
 #undef AT
@@ -69,6 +74,18 @@ TEST(absent_options_are_zero)
     CHECK(!parsed.values.json && !parsed.values.quiet);
 }
 
+TEST(words_of_one_value_exclude_each_other)
+{
+    PARSE("-cc");
+    CHECK_EQ_INT(parsed.n, 0);
+    CHECK_EQ_STR(forms[parsed.values.form], "csv");
+    PARSE("--csv", "--markdown");
+    CHECK_EQ_INT(parsed.n, SIM_E_USAGE);
+    CHECK_EQ_STR(parsed.diag.items[0].text, "--csv and --markdown exclude each other");
+    PARSE("--csv=1");
+    CHECK_EQ_STR(parsed.diag.items[0].text, "option '--csv' takes no value");
+}
+
 TEST(every_wrong_option_is_reported)
 {
     PARSE("--sett", "--json=1", "-x", "--queue=list", "--output");
@@ -107,5 +124,7 @@ TEST(help_has_the_groups_of_the_table)
                              "\nSecond:\n"
                              "      --queue Q               a queue\n"
                              "  -j, --json                  a flag\n"
+                             "      --markdown              one of two words\n"
+                             "  -c, --csv                   the other\n"
                              "  -q, --quiet                 another flag\n");
 }
