@@ -57,8 +57,9 @@ FUZZERS  := $(wildcard tests/fuzz/*.c)
 HARNESS  := $(wildcard tests/support/*.c) $(FUZZERS)
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 
-# WITH=build/asan compiles only what the result of a simulation depends on, and takes the other objects from that build: for
-# tests/cli/compilers.sh, which compares compilers and levels of optimisation, and for tests that repeat large experiments.
+# WITH=build/asan compiles only what the result of a simulation depends on, and takes the other objects from that
+# build: for tests/cli/compilers.sh, which compares compilers and levels of optimisation, and for tests that repeat
+# large experiments.
 DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
 obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(filter $(DECIDING),$(1)),$(1))) \
     $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(DECIDING),$(1))))
@@ -118,8 +119,8 @@ $(B)/%.o: %.c $(B)/flags | build/deps.ok
 	$(call note,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
 
-# The sanitized build spends less time where optimising pays, on hashes and placement, and where it does not, on tests that do
-# no more than set up runs and read their results.
+# The sanitized build spends less time where optimising pays, on hashes and placement, and where it does not, on tests
+# that do no more than set up runs and read their results.
 ifeq ($(MODE),asan)
 $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(call below,sim/world/cluster)): DEFINES = -O2
 $(call obj,$(call below,tests/unit) $(call below,tests/bench) $(HARNESS)): DEFINES = -O0
@@ -161,7 +162,8 @@ $(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB)
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ -lcunit $(LDLIBS)
 
-# Freed memory returns after 16 MB more are freed, not 256: a process touches fewer fresh pages, which the kernel clears.
+# Freed memory returns after 16 MB more are freed, not 256: a process touches fewer fresh pages, which the kernel
+# clears.
 SANITIZED := detect_leaks=1:quarantine_size_mb=16
 ## make test       unit, property, oracle, golden, cli and lint tests under ASan and UBSan; T=name runs the ones so named
 test:
@@ -237,8 +239,8 @@ engine-%: build/orrery FORCE
 accuracy:
 	@analysis/calibrate/accuracy.sh README.md
 
-# Headers for policies keep their paths below include/orrery, since they name each other by these. Paths may hold blanks, so
-# the functions of make, which take lists apart at blanks, stay away from them.
+# Headers for policies keep their paths below include/orrery, since they name each other by these. Paths may hold
+# blanks, so the functions of make, which take lists apart at blanks, stay away from them.
 TO := $(if $(filter /%,$(firstword $(PREFIX))),$(PREFIX),$(CURDIR)/$(PREFIX))
 INSTALLED := $(DESTDIR)$(TO)
 PKG_CONFIG := $(INSTALLED)/lib/pkgconfig/orrery.pc

@@ -62,7 +62,7 @@ static void rank(struct replay_errors *errors, double abs_s[REPLAY_WORST], size_
 
 static void compare_requests(const double *measured, const double *simulated, size_t n, struct replay_errors *errors)
 {
-    double bias_s = 0.0, sum_s = 0.0, sum_frac = 0.0, abs_s[REPLAY_WORST];
+    double bias_s = 0.0, sum_s = 0.0, sum_frac = 0.0, abs_s[REPLAY_WORST] = {0.0};
     size_t n_frac = 0;
     for (size_t i = 0; i < n; i++) {
         if (!is_pair(measured, simulated, i)) continue;

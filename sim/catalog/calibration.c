@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const char by_default[] = "default", initial[] = "initial";
-static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration"};
+static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration", "sources.json"};
 
 /* The set that a class comes from: the preferred one, else the first that has it; NULL: none has. */
 static const struct calibration_set *find_set(const struct calibration_file *file, const char *preferred, size_t class)

@@ -119,8 +119,8 @@ const struct config_field catalog_llm_fields[] = {
 
 /* --- Entries --- */
 
-static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus"};
-static const struct shelf llms = {"llms", "LLM", "orrery list llms"};
+static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL};
+static const struct shelf llms = {"llms", "LLM", "orrery list llms", NULL};
 
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                       struct diag *diag)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct shelf shelf = {"prices", "price list", "orrery list prices"};
+static const struct shelf shelf = {"prices", "price list", "orrery list prices", NULL};
 
 #define PRICE(key, member, what)                                                                                       \
     ROW_QUANTITY(key, member, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, WITHIN(0, 1e6), what)

@@ -28,14 +28,20 @@ static int compare_names(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
+static bool is_entry(const struct shelf *shelf, const char *file)
+{
+    return file[0] != '.' && path_is_json(file) && (!shelf->no_entry || strcmp(file, shelf->no_entry) != 0);
+}
+
 /* Counts the entries of a shelf, and keeps the names of up to `max` of them when `names` is not NULL, in the order of
  * the directory. */
-static int visit_shelf(DIR *directory, struct arena *arena, const char **names, size_t max, size_t *n)
+static int visit_shelf(DIR *directory, const struct shelf *shelf, struct arena *arena, const char **names, size_t max,
+                       size_t *n)
 {
     *n = 0;
     rewinddir(directory);
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        if (entry->d_name[0] == '.' || !path_is_json(entry->d_name)) continue;
+        if (!is_entry(shelf, entry->d_name)) continue;
         if (names) {
             if (*n == max) break;
             names[*n] = shelf_entry_name(arena, entry->d_name);
@@ -57,9 +63,9 @@ int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct 
         return diag_error(diag, SIM_E_IO, path, "set ORRERY_DATA to the directory that holds 'configs'",
                           "cannot list the %ss of the catalog: %s", shelf->noun, strerror(errno));
     size_t n;
-    visit_shelf(directory, arena, NULL, 0, &n);
+    visit_shelf(directory, shelf, arena, NULL, 0, &n);
     const char **list = arena_alloc(arena, (n + 1) * sizeof *list);
-    const int code = list ? visit_shelf(directory, arena, list, n, &names->n) : SIM_E_NOMEM;
+    const int code = list ? visit_shelf(directory, shelf, arena, list, n, &names->n) : SIM_E_NOMEM;
     closedir(directory);
     if (code != 0) return diag_nomem(diag);
     qsort(list, names->n, sizeof *list, compare_names);
@@ -100,7 +106,8 @@ int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const c
     *path = is_path ? arena_strdup(arena, name)
                     : arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
     if (!*path) return diag_nomem(diag);
-    if (is_path || (strchr(name, '/') == NULL && access(*path, R_OK) == 0)) return 0;
+    if (is_path) return 0;
+    if (strchr(name, '/') == NULL && is_entry(shelf, strrchr(*path, '/') + 1) && access(*path, R_OK) == 0) return 0;
     return report_unknown(catalog, shelf, name, where, arena, diag);
 }
 

@@ -8,6 +8,7 @@
 /* The folder below the catalog's root, and what messages call its entries. */
 struct shelf {
     const char *folder, *noun, *list_command;
+    const char *no_entry; /* a file of the folder that is none: "sources.json"; or NULL */
 };
 
 /* Finds the file of an entry. Reports an unknown name; that a path leads nowhere is for its reader to say. Returns 0,

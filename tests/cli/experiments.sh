@@ -1,6 +1,7 @@
 #!/bin/sh
-# By the optimised build: published experiments too large for sanitizers (the suite fgd), whose policies run under these in
-# other suites, and all checks of the suite conformance, of which the sanitizers see one run with each partner.
+# By the optimised build: published experiments too large for sanitizers (the suite fgd), whose policies run under
+# these in other suites, and all checks of the suite conformance, of which the sanitizers see one run with each
+# partner.
 . tests/cli/lib.sh
 
 [ -n "${OPTIMISED:-}" ] || skip 'no optimised build: the suites run in this one'

@@ -8,6 +8,15 @@ db=$T/r.db
 run 0 run "$T/mixed.json" --quiet -o "$db" --keep decisions --name 'a "quoted", name'
 run 0 run tests/golden/cases/scarce-kv.json --quiet -o "$db" --set warmup=0s
 
+# The column of classes is there when a request has one: else the file, read as a trace, would have the class 'default'.
+run 0 export "$db" request
+head -1 "$T/out" | grep -q 'status.$' || complain 'a column of classes without classes'
+printf '{"cluster": {"gpu": "a100-80-sxm"}, "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "csv", "path": "c.csv"}}}}' >"$T/c.json"
+printf 'arrival_s,prompt_tokens,output_tokens,class\n0,10,5,batch\n1,10,5,\n' >"$T/c.csv"
+run 0 run "$T/c.json" -q -o "$T/c.db"
+run 0 export "$T/c.db" request
+head -1 "$T/out" | grep -q 'status,class.$' || complain 'no column of classes'
+
 # Texts with everything that needs quotes, and numbers with many digits, go through CSV and back; SQLite itself reads
 # numbers to some fifteen digits.
 sqlite3 "$db" "update request set service = 'a, \"b\"' || char(13, 10) || 'c ' where id = 7;
@@ -16,8 +25,8 @@ for table in $(sqlite3 "$db" "select name from sqlite_schema where type = 'table
     run 0 export "$db" "$table" -o "$T/$table.csv"
     [ "$(sqlite3 "$db" "select count(*) from $table")" = 0 ] && continue
     fields=$(sqlite3 "$db" "select group_concat(iif(type = 'REAL', 'iif(' || name || ' <> '''', printf(''%.15g'', ' || name ||
-        '), null)', 'nullif(' || name || ', '''')')) from pragma_table_info('$table')")
-    columns=$(sqlite3 "$db" "select group_concat(name || ' ' || type) from pragma_table_info('$table')")
+        '), null)', 'nullif(' || name || ', '''')')) from pragma_table_info('$table') where '$table.' || name <> 'request.class'")
+    columns=$(sqlite3 "$db" "select group_concat(name || ' ' || type) from pragma_table_info('$table') where '$table.' || name <> 'request.class'")
     sqlite3 "$T/$table.db" "create table back ($columns)" ".import --csv --skip 1 $T/$table.csv back"
     sql "$T/$table.db" "attach '$db' as r; select (select count(*) from back) - (select count(*) from r.$table),
         (select count(*) from (select $fields from r.$table except select $fields from back))" '0|0'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every scenario of tests/golden/cases gives the summary that stands beside it, to the last digit. When a result moves on
-# purpose, say why in the body of the commit and run ACCEPT=1 tests/golden/golden.sh.
+# Every scenario of tests/golden/cases gives the summary that stands beside it, to the last digit. When a result moves
+# on purpose, say why in the body of the commit and run ACCEPT=1 tests/golden/golden.sh.
 set -u
 orrery=${ORRERY:-build/orrery}
 out=${TEST_TMPDIR:-$(mktemp -d)}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The scenarios of configs/regression give the results of their baseline, decision by decision. When they move on purpose, say
-# why in the body of the commit and run "make accept".
+# The scenarios of configs/regression give the results of their baseline, decision by decision. When they move on
+# purpose, say why in the body of the commit and run "make accept".
 . tests/cli/lib.sh
 baseline=configs/regression/baseline.json
 if [ "${ACCEPT:-}" = 1 ]; then

@@ -33,8 +33,8 @@ ban 'ends the process: only main does, and SIM_BUG; runs of a sweep, of check an
 ban 'reads the environment: only sim/cli may' "$(call 'getenv|secure_getenv|setenv|putenv')" '^sim/cli/'
 ban 'asserts by check.h' "$(call assert)"
 
-# Storage that outlives a call and can change: none, but for the fault injection of mem.c, which is per thread. Looked up
-# in the library as it was built; a const volatile lies in the same section.
+# Storage that outlives a call and can change: none, but for the fault injection of mem.c, which is per thread. Looked
+# up in the library as it was built; a const volatile lies in the same section.
 library=${BUILD:-build/release}/liborrery.a
 [ -f "$library" ] || { echo "$library is not built"; exit 1; }
 objdump -t "$library" | awk '

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Files and folders that a README names in `backquotes` exist: relative to the README, to the top, or to sim/world. Names with
-# capitals, stars or angle brackets stand for what a reader fills in.
+# Files and folders that a README names in `backquotes` exist: relative to the README, to the top, or to sim/world.
+# Names with capitals, stars or angle brackets stand for what a reader fills in.
 fail=0
 for page in sim/README.md sim/world/README.md policies/README.md tests/bench/gpu/README.md; do
     [ -f "$page" ] || { echo "$page: no such file"; fail=1; continue; }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The layout of the code is that of .clang-format; `tests/lint/format.sh --fix` makes it so.
 #
-# Left as they are: tables, lists and macros, where clang-format 14 would give every item a line of its own, and comments
-# behind code, which are aligned by hand in groups.
+# Left as they are: tables, lists and macros, where clang-format 14 would give every item a line of its own, and
+# comments behind code, which are aligned by hand in groups.
 command -v clang-format >/dev/null || { echo 'clang-format is not installed'; exit 77; }
 case $(clang-format --version) in
 *'version 14.'*) ;;

@@ -10,7 +10,7 @@ family_front_files=0  # of these, in sim/study and sim/cli
 routing_headers=10    # headers of ours that a routing policy sees
 view_recompiled=60    # product .c files that depend on the view of a batcher
 walk_files=-          # .c files that run while a request is served
-comment_columns=0     # lines with comments over 120 columns
+comment_columns=0     # lines with comments over 120 columns, also of .inc, .sh and the Makefile
 product_lines=-       # .c and .h
 test_lines=-          # .c, .h and .sh below tests
 median_function=11    # lines between the braces
@@ -37,13 +37,14 @@ measure "files in the largest room, $2" "$1" $room_files
 set -- $(find $product -name '*.[ch]' | sed 's|/[^/]*$||' | largest)
 measure "files in the largest folder, $2" "$1" $folder_files
 
-sh tests/lint/includes.sh >"${TMPDIR:-/tmp}/house.$$"
-trap 'rm -f "${TMPDIR:-/tmp}/house.$$"' EXIT
-measure 'includes against the order of rooms' "$(sed '/^\^ sim\/world:/q' "${TMPDIR:-/tmp}/house.$$" | grep -c '^sim/world/')" $upward_includes
-measure 'private headers included from outside' "$(grep -cE '(inside|_state)\.h"' "${TMPDIR:-/tmp}/house.$$")" $private_includes
+includes=$(mktemp)
+trap 'rm -f "$includes"' EXIT
+sh tests/lint/includes.sh >"$includes"
+measure 'includes against the order of rooms' "$(sed '/^\^ sim\/world:/q' "$includes" | grep -c '^sim/world/')" $upward_includes
+measure 'private headers included from outside' "$(grep -cE '(inside|_state)\.h"' "$includes")" $private_includes
 
-# A file names a family when it holds its POLICY_ constant or the path of its header or folder. Not shared: the family's own
-# policies, sim/world/policy, where the table of families stands, and the one room that calls the family.
+# A file names a family when it holds its POLICY_ constant or the path of its header or folder. Not shared: the
+# family's own policies, sim/world/policy, where the table of families stands, and the one room that calls the family.
 families=$(ls -d policies/*/ | cut -d/ -f2 | grep -v '^examples$\|^support$\|^shared$')
 most=0
 for family in $families; do
@@ -67,7 +68,8 @@ recompiled='?'
 [ -d "$build/sim" ] && recompiled=$(for room in $product; do find "$build/$room" -name '*.d'; done | xargs grep -lF "$view" | wc -l)
 measure ".c files that depend on $view" "$recompiled" $view_recompiled
 
-# Files of functions, also inlined ones, that valgrind sees between the start and the end of the events of a small service.
+# Files of functions, also inlined ones, that valgrind sees between the start and the end of the events of a small
+# service.
 walk='?'
 program=build/release/orrery
 if [ -x $program ] && command -v valgrind >/dev/null; then
@@ -82,8 +84,8 @@ if [ -x $program ] && command -v valgrind >/dev/null; then
 fi
 measure 'files on the walk of a request' "$walk" $walk_files
 
-measure 'lines with a comment over 120 columns' "$(find $product tests -name '*.[ch]' | xargs awk 'length($0) > 120' |
-    grep -cE '/\*|\*/|^ *\* ')" $comment_columns
+measure 'lines with a comment over 120 columns' "$({ find $product tests -name '*.[ch]' -o -name '*.inc' | xargs awk 'length($0) > 120' |
+    grep -E '/\*|\*/|^ *\* '; find tests Makefile -name '*.sh' -o -name Makefile | xargs awk 'length($0) > 120' | grep '^ *# '; } | wc -l)" $comment_columns
 measure 'lines of the product' "$(find $product -name '*.[ch]' | xargs cat | wc -l)" $product_lines
 measure 'lines of tests' "$(find tests -name '*.[ch]' -o -name '*.sh' | grep '^tests' | xargs cat | wc -l)" $test_lines
 

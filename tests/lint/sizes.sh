@@ -1,6 +1,7 @@
 #!/bin/sh
 # Sizes of files and functions: files at most 600 lines; functions with a median under 15 lines, 90 % of them within 40,
-# none over 80. A function starts at its brace in the first column and ends with the next one there; tables do not count.
+# none over 80. A function starts at its brace in the first column and ends with the next one there; tables do not
+# count.
 fail=0
 sources() { find sim models policies traces analysis -name '*.[ch]' 2>/dev/null | LC_ALL=C sort; }
 

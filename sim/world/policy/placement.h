@@ -27,7 +27,9 @@ static inline void placement_add(struct placement *placement, int32_t node, int3
 
 /* --- The family --- */
 
-/* A placer that only counts leaves both functions NULL: its jobs' GPUs are on no node in particular. On an unlimited
+/* Each node type has a state of its own: `view` and `job` are always of the type that the state was made for.
+ *
+ * A placer that only counts leaves both functions NULL: its jobs' GPUs are on no node in particular. On an unlimited
  * cluster no placer is asked.
  *
  * possible: whether the job could be placed on an empty cluster; if not, it is rejected when it is submitted. It

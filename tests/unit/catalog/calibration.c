@@ -202,6 +202,10 @@ TEST(what_does_not_exist_is_told)
     check_message(&bench, "s.json:1:1: error: unknown calibration 'mime'; did you mean 'mine'?");
     CHECK_EQ_INT(read_asked_for(&bench, "mine", "nowhere.json", "in-model"), SIM_E_CONFIG);
     check_message(&bench, "s.json:1:1: error: there is no calibration 'nowhere.json'");
+    snprintf(twin, sizeof twin, "%s/calibration/sources.json", bench.root); /* lies there, and is no calibration */
+    test_write(twin, "{}");
+    CHECK_EQ_INT(read_asked_for(&bench, "mine", "sources", "in-model"), SIM_E_CONFIG);
+    check_message(&bench, "unknown calibration 'sources'");
     snprintf(twin, sizeof twin, "%s/calibration/twin.json", bench.root);
     test_write(twin, "{'gpu': 'twin', 'like': 'mime', 'sets': {}}");
     CHECK_EQ_INT(load(&bench, "twin", "in-model"), SIM_E_CONFIG);

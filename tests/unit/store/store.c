@@ -1,3 +1,4 @@
+#include "sim/core/database.h"
 #include "sim/store/readback.h"
 #include "sim/store/schema.h"
 #include "tests/support/harness.h"
@@ -231,6 +232,32 @@ TEST(runs_are_appended_and_repeat_their_hash)
     CHECK_EQ_INT(results_rehash(path, 3, again, &diag), 0);
     CHECK_EQ_STR(again, third);
     check_no_errors(&diag);
+}
+
+/* Files of one schema version have the same tables: whoever changes a column raises DATABASE_VERSION. */
+TEST(the_version_changes_with_the_schema)
+{
+    enum { VERSION = 3 };
+    static const char schema[] = "e216c53749712ef9f08332df39572be3";
+    static const char columns[] =
+        "SELECT t.name || ' ' || group_concat(c.name || ' ' || c.type || c.\"notnull\" || c.pk) FROM sqlite_schema AS t, "
+        "pragma_table_info(t.name) AS c WHERE t.type = 'table' GROUP BY t.name ORDER BY 1";
+    sqlite3 *db;
+    sqlite3_stmt *query;
+    char hex[HASH_HEX_CHARS];
+    struct hash *hash = hash_create();
+    MUST(hash != NULL && sqlite3_open(":memory:", &db) == SQLITE_OK);
+    for (const char *const *sql = schema_create_sql; *sql != NULL; sql++)
+        CHECK_EQ_INT(sqlite3_exec(db, *sql, NULL, NULL, NULL), SQLITE_OK);
+    MUST(sqlite3_prepare_v2(db, columns, -1, &query, NULL) == SQLITE_OK);
+    while (sqlite3_step(query) == SQLITE_ROW) hash_text(hash, (const char *)sqlite3_column_text(query, 0));
+    sqlite3_finalize(query);
+    sqlite3_close(db);
+    hash_hex(hash, hex);
+    hash_destroy(hash);
+    if (strcmp(hex, schema) != 0) puts("the schema has changed: raise DATABASE_VERSION, then correct both lines here");
+    CHECK_EQ_STR(hex, schema);
+    CHECK_EQ_INT(DATABASE_VERSION, VERSION);
 }
 
 TEST(several_runs_go_through_one_opening)
