@@ -111,8 +111,10 @@ if command -v bash >/dev/null; then
     offers 'policies ' orrery list p
     offers 'cost ' orrery explain cos
     offers 'round-robin ' orrery conform round
-    offers 'h100-pcie h100-sxm ' orrery run quickstart --set cluster.gpu = h100
-    offers 'distserve jsq-tokens least-kv least-outstanding power-of-two prefix-aware random round-robin splitwise ' orrery run quickstart --set services.chat.routing =
+    offers "$(cd "$root/configs/hardware" && ls h100*.json | sed 's/\.json$//' | tr '\n' ' ')" orrery run quickstart --set cluster.gpu = h100
+    routers=$("$ORRERY" list policies | awk '$1 == "routing" { print $2 }' | LC_ALL=C sort | tr '\n' ' ')
+    [ "${routers#*round-robin}" != "$routers" ] || complain "the routing policies are '$routers'"
+    offers "$routers" orrery run quickstart --set services.chat.routing =
     offers 'a40 ' orrery calibrate --gpu a40
     offers 'smallest_area.c ' orrery run quickstart --plugin smallest_area.c
     mkdir blanks

@@ -4,6 +4,7 @@
  * Profiles: microsoft/vidur @ 7f14d6ab, ai-dynamo/aiconfigurator @ 095f58a5, casys-kaist/LLMServingSim @ 5daddb21, and
  * configs/calibration/measured. */
 #include "sim/catalog/calibration_file.h"
+#include "sim/core/json_doc.h"
 #include "tests/support/class_fit.h"
 #include "tests/support/harness.h"
 
@@ -12,40 +13,13 @@ static const struct catalog catalog = {.root = "configs"};
 /* Errors are kept to 1e-5, and parameters to six digits. */
 static const double kept = 3e-5;
 
-/* What the beginning of a profile's name tells. Without a folder of shared data it is one that ships. */
-static const struct origin {
-    const char *prefix, *folder, *gpu;
-} origins[] = {
-    {"h200-sxm-", NULL, "h200-sxm"},
-    {"flash-attention-2", NULL, "a100-80-sxm"},
-    {"a100_sxm__", "aiconfigurator", "a100-80-sxm"},
-    {"h100_sxm__", "aiconfigurator", "h100-sxm"},
-    {"a100__", "vidur", "a100-80-sxm"},
-    {"h100__", "vidur", "h100-sxm"},
-    {"a40__", "vidur", "a40"},
-    {"network__a100_dgx__", "vidur", "a100-80-sxm"},
-    {"network__h100_dgx__", "vidur", "h100-sxm"},
-    {"network__a40_pairwise_nvlink__", "vidur", "a40"},
-    {"network__a100_pairwise_nvlink__", "vidur", "a100-80-pcie"},
-    {"network__h100_pairwise_nvlink__", "vidur", "h100-pcie"},
-    {"A6000__", "llmservingsim", "a6000"},
-    {"RTX4090__", "llmservingsim", "rtx-4090"},
-    {"RTXPRO6000__", "llmservingsim", "rtx-pro-6000"},
-};
-
-static const struct origin *find_origin(const char *file)
-{
-    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
-        if (strncmp(file, origins[i].prefix, strlen(origins[i].prefix)) == 0) return &origins[i];
-    return NULL;
-}
-
 enum { MAX_FILES = 64 };
 
 /* The profiles of one set. */
 struct bench {
     struct arena arena;
     struct diag diag;
+    struct json_node *sources;
     struct calibration_file file;
     size_t n_profiles;
     struct profile profiles[MAX_FILES];
@@ -57,6 +31,8 @@ static bool bench_open(struct bench *bench, const char *name)
     memset(bench, 0, sizeof *bench);
     arena_init(&bench->arena);
     diag_init(&bench->diag);
+    if (!CHECK_EQ_INT(json_load(&bench->arena, "configs/calibration/sources.json", &bench->sources, &bench->diag), 0))
+        return false;
     const char *path = arena_printf(&bench->arena, "configs/calibration/%s.json", name);
     return CHECK_EQ_INT(calibration_file_read(path, &bench->arena, &bench->file, &bench->diag), 0);
 }
@@ -66,11 +42,21 @@ static void bench_close(struct bench *bench)
     arena_fini(&bench->arena);
 }
 
-/* Where a profile lies; NULL without shared data. */
-static const char *profile_path(struct bench *bench, const struct origin *origin, const char *file)
+/* The entry of configs/calibration/sources.json that lists a profile, by the name of its file: the path as listed and
+ * the GPU. The pooled fit lists files of others. */
+static const char *listed_path(const struct json_node *sources, const char *file, const char **gpu)
 {
-    if (origin->folder == NULL) return arena_printf(&bench->arena, "configs/calibration/measured/%s", file);
-    return test_shared(arena_printf(&bench->arena, "gpu_profiles/%s/%s", origin->folder, file));
+    const struct json_node *entry = json_member(sources, "calibration");
+    for (entry = entry != NULL ? entry->first : NULL; entry != NULL; entry = entry->next) {
+        const struct json_node *files = strcmp(entry->key, "default") != 0 ? json_member(entry, "files") : NULL;
+        for (const struct json_node *path = files != NULL ? files->first : NULL; path != NULL; path = path->next) {
+            const char *slash = strrchr(path->text, '/');
+            if (slash == NULL || strcmp(slash + 1, file) != 0) continue;
+            *gpu = entry->key;
+            return path->text;
+        }
+    }
+    return NULL;
 }
 
 /* Reads a profile unless that was done. Returns false without shared data. */
@@ -78,12 +64,12 @@ static bool read_profile(struct bench *bench, const struct calibration_profile *
 {
     for (size_t i = 0; i < bench->n_profiles; i++)
         if (strcmp(bench->names[i], listed->file) == 0) return true;
-    const struct origin *origin = find_origin(listed->file);
-    if (!CHECK(origin != NULL && bench->n_profiles < MAX_FILES)) return false;
-    const char *path = profile_path(bench, origin, listed->file);
-    if (path == NULL) return false;
+    const char *gpu_name = NULL, *path = listed_path(bench->sources, listed->file, &gpu_name);
+    if (!CHECK(path != NULL && bench->n_profiles < MAX_FILES)) return false;
+    if (strncmp(path, "configs/", strlen("configs/")) != 0) path = test_shared(path);
+    if (path == NULL) return false; /* without shared data */
     struct gpu_spec *gpu = arena_alloc(&bench->arena, sizeof *gpu);
-    if (!CHECK(gpu != NULL && catalog_gpu(&catalog, origin->gpu, "test", &bench->arena, gpu, &bench->diag) == 0))
+    if (!CHECK(gpu != NULL && catalog_gpu(&catalog, gpu_name, "test", &bench->arena, gpu, &bench->diag) == 0))
         return false;
     const struct profile_options options = {.catalog = &catalog, .gpu = gpu};
     struct profile *profile = &bench->profiles[bench->n_profiles];
@@ -145,9 +131,20 @@ static void check_file(const char *name)
 
 TEST(files_tell_the_error_of_their_fit)
 {
-    static const char *const names[] = {"a100-80-sxm", "h100-sxm", "h200-sxm", "a40",          "a100-80-pcie",
-                                        "h100-pcie",   "a6000",    "rtx-4090", "rtx-pro-6000", "default"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_file(names[i]);
+    struct arena arena;
+    struct json_node *sources;
+    int n = 0;
+    arena_init(&arena);
+    MUST(json_load(&arena, "configs/calibration/sources.json", &sources, NULL) == 0);
+    const struct json_node *entries = json_member(sources, "calibration");
+    MUST(entries != NULL);
+    for (const struct json_node *entry = entries->first; entry != NULL; entry = entry->next) {
+        if (json_member(entry, "files") == NULL) continue; /* like another GPU */
+        check_file(entry->key);
+        n++;
+    }
+    CHECK(n >= 10);
+    arena_fini(&arena);
 }
 
 /* --- what was left out --- */
