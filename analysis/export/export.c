@@ -177,7 +177,7 @@ static int write_rows(const struct database *database, sqlite3_stmt *query, int 
     return csv->failed ? diag_nomem_at(diag, database->path) : target->write(target->context, csv);
 }
 
-/* The columns of the query without an empty "class" at the end: read back as a trace, the file has no classes either. */
+/* The columns of the query, less a "class" at the end that is empty: read back as a trace, the file has no classes. */
 static int count_columns(const struct database *database, const struct export_source *source, const char *where,
                          sqlite3_stmt *query, int *n_columns, struct diag *diag)
 {

@@ -1,6 +1,125 @@
 #include "sim/catalog/cost.h"
 
+#include "models/roofline.h"
+#include "models/stated.h"
 #include "sim/catalog/cost_kind.h"
+
+/* --- Affine --- */
+
+/* What a scenario states; the pipeline stages come from the service. */
+struct affine_params {
+    struct affine_phase prefill, decode;
+};
+
+#define TERM(base, text, member, what)                                                                                 \
+    {.name = text, .kind = CONFIG_QUANTITY, .offset = (base) + offsetof(struct affine_terms, member),                  \
+     .dim = UNIT_TIME, .value = "0s", .help = what}
+#define TERMS(base)                                                                                                    \
+    TERM(base, "fixed", fixed_s, "per iteration"), TERM(base, "per_token", token_s, "per token processed"),            \
+        TERM(base, "per_sequence", sequence_s, "per sequence"),                                                        \
+        TERM(base, "per_context_token", context_token_s,                                                               \
+             "per token of context: decoding, tokens processed so far; prompts, tokens before this chunk"),            \
+        TERM(base, "per_pair", pair_s, "per n^2 + 2 n p of a prompt chunk of n tokens on top of p")
+
+static const struct config_field terms_fields[] = {TERMS(0), {0}};
+
+#define ROW_OF struct affine_phase
+static const struct config_field phase_fields[] = {
+    TERMS(offsetof(struct affine_phase, small)),
+    ROW_INT("large_from", large_from, DEFAULT("0"), AT_LEAST(0),
+            "number of sequences from which 'large' applies; 0: never"),
+    ROW_SECTION("large", large, FILLED, terms_fields, "coefficients of large batches, in place of those above"),
+    ROW_QUANTITY("per_stage", stage_s, UNIT_TIME, DEFAULT("0s"), ANY, "added once per pipeline stage"),
+    ROW_SECTION("undivided", undivided, FILLED, terms_fields,
+                "coefficients that are not divided by the number of pipeline stages"),
+    ROW_SECTION("first_stage", first_stage, FILLED, terms_fields,
+                "coefficients of the first pipeline stage only, not divided by the number of stages"),
+    {0},
+};
+#undef ROW_OF
+
+#define ROW_OF struct affine_params
+static const struct config_field affine_fields[] = {
+    ROW_SECTION("prefill", prefill, FILLED, phase_fields, "prompts"),
+    ROW_SECTION("decode", decode, FILLED, phase_fields, "sequences that generate"),
+    {0},
+};
+#undef ROW_OF
+
+static int affine_build(const void *params, const struct cost_request *request, struct iteration_model *model)
+{
+    const struct affine_params *phases = params;
+    struct affine *affine = arena_alloc(request->arena, sizeof *affine);
+    if (!affine) return SIM_E_NOMEM;
+    *affine = (struct affine){phases->prefill, phases->decode, (double)request->pipeline_parallel};
+    model->model = affine;
+    model->cost = affine_cost;
+    model->calibrated = true;
+    return 0;
+}
+
+static const struct cost_kind cost_affine = {
+    .name = "affine",
+    .summary = "closed form of tokens, sequences, context and squared prompt lengths, per phase",
+    .fields = affine_fields,
+    .params_bytes = sizeof(struct affine_params),
+    .build = affine_build,
+};
+
+/* --- Roofline --- */
+
+#define EFFICIENCY(key, member, share, what) ROW_REAL(key, member, DEFAULT(share), WITHIN(DBL_MIN, 1.0), what)
+#define DURATION(key, member, time, what) ROW_QUANTITY(key, member, UNIT_TIME, DEFAULT(time), WITHIN(0.0, 10.0), what)
+
+#define ROW_OF struct roofline_params
+static const struct config_field roofline_fields[] = {
+    EFFICIENCY("projection_compute_efficiency", projection_flop_frac, "0.7",
+               "share of the peak that matrix products with weights reach"),
+    EFFICIENCY("projection_bandwidth_efficiency", projection_bandwidth_frac, "0.75",
+               "share of the memory bandwidth that reading weights reaches"),
+    EFFICIENCY("attention_compute_efficiency", attention_flop_frac, "0.53",
+               "share of the peak that attention of prompts reaches"),
+    EFFICIENCY("attention_bandwidth_efficiency", attention_bandwidth_frac, "0.64",
+               "share of the memory bandwidth that reading the KV cache reaches"),
+    EFFICIENCY("elementwise_bandwidth_efficiency", elementwise_bandwidth_frac, "0.5",
+               "share of the memory bandwidth that norms, activations and residuals reach"),
+    EFFICIENCY("collective_bandwidth_efficiency", collective_bandwidth_frac, "0.65",
+               "share of the link bandwidth that a ring all-reduce reaches"),
+    DURATION("collective_latency", collective_s, "4us", "start of a collective"),
+    DURATION("collective_hop_latency", collective_hop_s, "1.5us", "each step of a collective's ring"),
+    DURATION("layer_overhead", layer_s, "40us", "start and ramp of the kernels of a layer"),
+    DURATION("host_layer_time", host_layer_s, "0s",
+             "CPU time to launch the kernels of a layer, as far as the GPU does not hide it; 0 with CUDA graphs"),
+    DURATION("iteration_overhead", iteration_s, "0.85ms", "CPU time of the engine per iteration"),
+    DURATION("sequence_overhead", sequence_s, "42us", "CPU time of the engine per sequence in the batch"),
+    {0},
+};
+#undef ROW_OF
+
+static int roofline_build(const void *params, const struct cost_request *request, struct iteration_model *model)
+{
+    const struct llm_spec *llm = request->llm;
+    if (llm->kv_latent > 0 || llm->dense_layers > 0)
+        return diag_error(request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",
+                          "the roofline knows neither latent attention nor layers of two kinds, as %s has them",
+                          llm->name);
+    struct roofline *roofline = arena_alloc(request->arena, sizeof *roofline);
+    if (!roofline) return SIM_E_NOMEM;
+    roofline_init(roofline, request->gpu, request->llm, request->tensor_parallel, request->pipeline_parallel, params);
+    model->model = roofline;
+    model->cost = roofline_cost;
+    return 0;
+}
+
+static const struct cost_kind cost_roofline = {
+    .name = "roofline",
+    .summary = "from the GPU's data sheet and the LLM's shape, with default efficiencies; uncalibrated",
+    .fields = roofline_fields,
+    .params_bytes = sizeof(struct roofline_params),
+    .build = roofline_build,
+};
+
+/* --- All kinds --- */
 
 static const struct cost_kind *const kinds[] = {&cost_operators, &cost_roofline, &cost_affine, &cost_table};
 

@@ -12,6 +12,6 @@ struct cost_kind {
     int (*build)(const void *params, const struct cost_request *request, struct iteration_model *model);
 };
 
-extern const struct cost_kind cost_operators, cost_roofline, cost_affine, cost_table;
+extern const struct cost_kind cost_operators, cost_table;
 
 #endif

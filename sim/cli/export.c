@@ -2,7 +2,6 @@
 #include "analysis/export/export.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"

@@ -1,7 +1,9 @@
 #include "sim/cli/plugins.h"
 
 #include "policies/registry.h"
+#include "sim/catalog/cost.h"
 #include "sim/cli/paths.h"
+#include "traces/registry.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -275,4 +277,19 @@ int plugins_check(const struct plugins *plugins, const char *policies, const cha
         word += n + strspn(word + n, " ");
     }
     return code;
+}
+
+static bool alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
+{
+    if (strcmp(family, "cost") == 0) return cost_alternative(index, out);
+    if (trace_alternative(NULL, family, index, out)) return true;
+    size_t n = 0; /* built-in policies of the family */
+    for (; policy_alternative(NULL, family, n, out); n++)
+        if (n == index) return true;
+    return plugins_alternative(context, family, index - n, out);
+}
+
+struct config_families cli_families(const struct plugins *plugins)
+{
+    return (struct config_families){.alternative = alternative, .context = plugins};
 }

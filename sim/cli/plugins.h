@@ -49,4 +49,8 @@ void plugins_describe(const struct plugins *plugins, const struct scenario *scen
  * SIM_E_USAGE. */
 int plugins_check(const struct plugins *plugins, const char *policies, const char *where, struct diag *diag);
 
+/* All policies, trace formats, generators and cost models that a scenario may name. Policies of plug-ins follow the
+ * built-in ones. `plugins` may be NULL; else it must outlive the result. */
+struct config_families cli_families(const struct plugins *plugins);
+
 #endif

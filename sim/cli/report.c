@@ -1,7 +1,7 @@
 /* orrery report: one HTML page about a run or a study. */
 #include "analysis/report/report.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
 #include "sim/core/mem.h"
 #include "sim/core/output.h"
 #include "sim/store/readback.h"

@@ -7,8 +7,9 @@
 #define ORRERY_STORE_RECORD_H
 
 #include "sim/core/hash.h"
-#include "sim/store/record.h"
+#include "sim/store/results.h"
 #include "sim/store/schema.h"
+#include "sim/world/rows/sink.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -68,5 +69,33 @@ void digest_add(struct digest *digest, const struct record *record);
 
 /* Writes the result hash. Returns 0 or SIM_E_NOMEM. */
 int digest_hex(const struct digest *digest, char hex[HASH_HEX_CHARS]);
+
+/* --- Sinks --- */
+
+/* Takes a row, the struct of sink.h of its table. Returns 0 or a negative code, which the sink returns. */
+struct route {
+    int (*put)(void *store, enum table_id table, const void *row);
+    void *store;
+};
+
+/* A sink that passes every row to the route, which must outlive it. Rows that `keep` excludes have NULL members. */
+struct sink route_sink(struct route *route, enum results_keep keep);
+
+/* Hashes the rows of a run that nobody keeps: the result hash that a database would get. */
+struct hash_sink {
+    enum results_keep keep;
+    struct route route;
+    struct digest digest;
+    struct block block; /* the current record */
+};
+
+int hash_sink_init(struct hash_sink *sink, enum results_keep keep); /* 0 or SIM_E_NOMEM */
+void hash_sink_fini(struct hash_sink *sink);                        /* accepts a zeroed one */
+
+/* The sink; `sink` must not move while rows come. */
+struct sink hash_sink(struct hash_sink *sink);
+
+/* Writes the hash of all rows so far. Returns 0 or SIM_E_NOMEM. */
+int hash_sink_hex(const struct hash_sink *sink, char hex[HASH_HEX_CHARS]);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
-#include "sim/store/hash_sink.h"
+#include "sim/store/record.h"
 #include "sim/store/writer.h"
 
 #include <inttypes.h>

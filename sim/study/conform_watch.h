@@ -3,7 +3,7 @@
 #ifndef ORRERY_STUDY_CONFORM_WATCH_H
 #define ORRERY_STUDY_CONFORM_WATCH_H
 
-#include "sim/store/hash_sink.h"
+#include "sim/store/record.h"
 #include "sim/study/conform_cases.h"
 #include "sim/world/rows/tee.h"
 

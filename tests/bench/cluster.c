@@ -4,7 +4,7 @@
  * The moderate load keeps the queue short. In overload it grows to 10^5 jobs, where a scheduler that walked through
  * all pending jobs would crawl. */
 #include "policies/registry.h"
-#include "sim/cli/families.h"
+#include "sim/cli/plugins.h"
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# clang-tidy over all sources, by .clang-tidy. The first time it takes minutes: `make lint` runs it, `make test` does not.
-# A clean file is checked again only when it, one of its headers, the checks or clang-tidy change: build/tidy keeps a sum
-# of what was checked.
+# clang-tidy over all sources, by .clang-tidy. The first time it takes minutes: `make lint` runs it, `make test` does
+# not. A clean file is checked again only when it, one of its headers, the checks or clang-tidy change: build/tidy
+# keeps a sum of what was checked.
 [ -n "$LINT_ALL" ] || { echo 'clang-tidy takes minutes; make lint runs it'; exit 77; }
 command -v clang-tidy >/dev/null || { echo 'clang-tidy is not installed'; exit 77; }
 flags="-std=c17 -I. -I${BUILD:-build/release} -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE"

@@ -1,6 +1,6 @@
 /* The conformance suite: every listed policy passes it, and policies that are wrong in the ways it looks for do not. */
 #include "policies/registry.h"
-#include "sim/cli/families.h"
+#include "sim/cli/plugins.h"
 #include "sim/study/conform.h"
 #include "sim/world/policy/all.h"
 #include "tests/support/harness.h"

@@ -1,6 +1,6 @@
 #include "tests/support/bed.h"
 
-#include "sim/cli/families.h"
+#include "sim/cli/plugins.h"
 #include "sim/core/config/config.h"
 #include "sim/world/world.h"
 #include "tests/support/harness.h"

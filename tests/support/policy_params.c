@@ -1,6 +1,6 @@
 #include "tests/support/policy_params.h"
 
-#include "sim/cli/families.h"
+#include "sim/cli/plugins.h"
 #include "tests/support/harness.h"
 
 const void *policy_params(const struct policy *policy, const char *json, struct arena *arena)

@@ -4,7 +4,6 @@
 #include "sim/cli/calibrate/calibrate_measured.h"
 #include "sim/cli/calibrate/calibrate_print.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/core/number.h"
 #include "sim/core/path.h"

@@ -3,9 +3,230 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/explain_cost.h"
-#include "sim/cli/explain/explain_links.h"
-#include "sim/cli/families.h"
+#include "sim/cli/plugins.h"
 #include "sim/cli/run/setup.h"
+#include "sim/world/links/topology.h"
+
+#include <stdio.h>
+
+/* --- Links: the paths between a GPU and the memories it reaches, for one GPU and for all GPUs of a node --- */
+
+static const double everything_bytes_per_s = 1e15; /* more than any path grants */
+
+/* Nodes of one type. Placements: all GPUs of the first node, its first GPU, all shifted by one, and those of the
+ * next node of the type. */
+struct node_type {
+    const char *name; /* its key; NULL: the cluster's own nodes */
+    int32_t first;    /* node; -1: an unlimited cluster has none */
+    int32_t n_gpus;
+    bool has_next;    /* a node of the same type, over the network */
+    struct gpu_spec gpu;
+    struct topology_placement all, one, next_all, next, far_all, far;
+};
+
+struct ways {
+    struct cli *cli;
+    struct topology *topology;
+    const struct cluster_config *cluster;
+    const struct topology_config *links;
+    size_t n_types;
+    struct node_type *types;
+    struct arena *arena;
+    struct answer_table table;
+};
+
+static void ignore(struct transfer *transfer, sim_ns now)
+{
+    (void)transfer;
+    (void)now;
+}
+
+/* The rate granted to a transfer that runs alone, with unlimited demand. */
+static int measure(struct ways *ways, struct topology_end from, struct topology_end to, double *bytes_per_s)
+{
+    struct transfer transfer = {0};
+    int code = topology_claim(ways->topology, from, to, everything_bytes_per_s, &transfer, ignore);
+    *bytes_per_s = transfer.granted_bytes_per_s;
+    transfer_cancel(&transfer);
+    return code;
+}
+
+static void add_way(struct ways *ways, const struct link_path *path)
+{
+    struct text way;
+    text_init(&way);
+    for (int32_t i = 0; i < path->n; i++) text_printf(&way, "%s%s", i > 0 ? " " : "", link_name(path->links[i]));
+    ways->table.failed |= way.failed;
+    table_text(&ways->table, way.chars);
+    text_fini(&way);
+}
+
+/* The name of an end: "gpu", or "hopper gpu" on nodes of another type than the cluster's own. */
+static void add_end(struct ways *ways, const char *before, const struct node_type *type, const char *name)
+{
+    struct text end;
+    text_init(&end);
+    text_printf(&end, "%s%s%s%s", before, type->name != NULL ? type->name : "", type->name != NULL ? " " : "", name);
+    ways->table.failed |= end.failed;
+    table_text(&ways->table, end.chars);
+    text_fini(&end);
+}
+
+/* Adds the rates of one shard and of all shards, behind the names of both ends. */
+static int add_rates(struct ways *ways, struct topology_end from, struct topology_end to, struct topology_end from_all,
+                     struct topology_end to_all)
+{
+    struct link_path path;
+    double cap, one = 0, all = 0;
+    int code = topology_path(ways->topology, from, to, 0, &path, &cap);
+    if (code == 0) code = measure(ways, from, to, &one);
+    if (code == 0) code = measure(ways, from_all, to_all, &all);
+    if (code != 0) return code;
+    table_number(&ways->table, one / 1e9);
+    table_number(&ways->table, all / 1e9);
+    table_number(&ways->table, sim_s_from_ns(path.latency_ns) * 1e6);
+    add_way(ways, &path);
+    return 0;
+}
+
+static int add_tier(struct ways *ways, const struct node_type *type, struct tier *tier)
+{
+    const struct topology_end memory = {&type->one, NULL}, all = {&type->all, NULL};
+    const struct topology_end end = {&type->one, tier}, all_end = {&type->all, tier};
+    add_end(ways, "", type, "gpu");
+    add_end(ways, "", type, tier->name);
+    int code = add_rates(ways, memory, end, all, all_end);
+    if (code != 0) return code;
+    add_end(ways, "", type, tier->name);
+    add_end(ways, "", type, "gpu");
+    code = add_rates(ways, end, memory, all_end, all);
+    if (code != 0 || !tier->attention_here || tier->spec == NULL) return code;
+    add_end(ways, "", type, tier->name);
+    table_text(&ways->table, "attention there");
+    return add_rates(ways, end, end, all_end, all_end);
+}
+
+static int add_gpus(struct ways *ways, const struct node_type *type, const struct topology_placement *seat,
+                    const struct topology_placement *all)
+{
+    const struct topology_end from = {&type->one, NULL}, from_all = {&type->all, NULL};
+    return add_rates(ways, from, (struct topology_end){seat, NULL}, from_all, (struct topology_end){all, NULL});
+}
+
+static int add_tiers(struct ways *ways, const struct node_type *type)
+{
+    const struct config_list *storage = &ways->links->storage;
+    struct tier *tier;
+    int code = topology_tier_named(&type->one, "host", &tier);
+    if (code == 0) code = add_tier(ways, type, tier);
+    for (size_t i = 0; i < storage->n && code == 0; i++) {
+        code = topology_tier_named(&type->one, ((const struct storage_config *)storage->items)[i].name, &tier);
+        if (code == 0) code = add_tier(ways, type, tier);
+    }
+    return code;
+}
+
+/* Paths within a node, and from there to nodes of the same and of other types. */
+static int add_type(struct ways *ways, const struct node_type *type)
+{
+    int code = add_tiers(ways, type);
+    if (code == 0 && type->n_gpus > 1) {
+        add_end(ways, "", type, "gpu");
+        add_end(ways, "next ", type, "gpu");
+        code = add_gpus(ways, type, &type->next, &type->next_all);
+    }
+    if (code == 0 && type->has_next) {
+        add_end(ways, "", type, "gpu");
+        add_end(ways, "", type, "gpu of another node");
+        code = add_gpus(ways, type, &type->far, &type->far_all);
+    }
+    const bool far = ways->links->network.bytes_per_s > 0;
+    for (size_t i = 0; i < ways->n_types && far && code == 0; i++) {
+        if (&ways->types[i] == type) continue;
+        add_end(ways, "", type, "gpu");
+        add_end(ways, "", &ways->types[i], "gpu");
+        code = add_gpus(ways, type, &ways->types[i].one, &ways->types[i].all);
+    }
+    return code;
+}
+
+static int sit(struct ways *ways, struct node_type *type)
+{
+    const int32_t n = type->n_gpus, next = type->first < 0 ? -1 : type->first + 1;
+    int code = topology_placement_add(ways->topology, &type->all, type->first, n, &type->gpu);
+    if (code == 0 && type->has_next) code = topology_placement_add(ways->topology, &type->far_all, next, n, &type->gpu);
+    struct topology_gpu **turned = arena_alloc(ways->arena, (size_t)n * sizeof(*turned));
+    if (turned == NULL) code = SIM_E_NOMEM;
+    if (code != 0) return code;
+    for (int32_t i = 0; i < n; i++) turned[i] = type->all.gpus[(i + 1) % n];
+    type->next_all = (struct topology_placement){ways->topology, n, turned};
+    type->next = (struct topology_placement){ways->topology, 1, turned};
+    type->one = (struct topology_placement){ways->topology, 1, type->all.gpus};
+    type->far = (struct topology_placement){ways->topology, 1, type->far_all.gpus};
+    return 0;
+}
+
+/* The cluster's own nodes first, then its node_types. */
+static int list_types(struct ways *ways, const struct setup *setup)
+{
+    const struct cluster_config *cluster = ways->cluster;
+    const struct node_type_config *others = cluster->node_types.items;
+    const bool network = ways->links->network.bytes_per_s > 0;
+    int32_t first = cluster->unlimited ? -1 : 0;
+    int code = 0;
+    ways->types = arena_alloc(ways->arena, (cluster->node_types.n + 1) * sizeof *ways->types);
+    if (ways->types == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i <= cluster->node_types.n && code == 0; i++) {
+        const struct node_type_config own = {.nodes = cluster->nodes, .gpus_per_node = cluster->gpus_per_node,
+                                             .gpu = cluster->gpu};
+        const struct node_type_config *config = i == 0 ? &own : &others[i - 1];
+        struct node_type *type = &ways->types[ways->n_types++];
+        *type = (struct node_type){.name = config->name, .first = first, .n_gpus = (int32_t)config->gpus_per_node,
+                                   .has_next = network && (first < 0 || config->nodes > 1)};
+        code = catalog_gpu(&setup->catalog, config->gpu, config_where(setup->config, "cluster"), ways->arena,
+                           &type->gpu, &ways->cli->diag);
+        if (code == 0) code = sit(ways, type);
+        if (first >= 0) first += (int32_t)config->nodes;
+    }
+    return code;
+}
+
+static int measure_ways(struct ways *ways, const struct setup *setup, struct engine *engine)
+{
+    struct site_env site = {.engine = engine, .diag = &ways->cli->diag, .catalog = &setup->catalog,
+                            .config = setup->config, .arena = ways->arena};
+    const struct topology_env env = {.site = &site, .cluster = ways->cluster, .links = ways->links};
+    if (ways->cluster->gpu == NULL)
+        return diag_error(env.site->diag, SIM_E_CONFIG, config_where(setup->config, "cluster"),
+                          "add \"gpu\": see 'orrery list gpus'", "links depend on the cluster's 'gpu'");
+    int code = topology_create(&env, &ways->topology);
+    if (code == 0) code = list_types(ways, setup);
+    for (size_t i = 0; i < ways->n_types && code == 0; i++) code = add_type(ways, &ways->types[i]);
+    return code;
+}
+
+/* Returns 0 or a negative code with findings. */
+static int explain_links(struct cli *cli, const struct setup *setup, enum answer_form form)
+{
+    static const struct table_column columns[] = {LEFT("from"),           LEFT("to"),          RIGHT("gpu_gb_per_s"),
+                                                  RIGHT("node_gb_per_s"), RIGHT("latency_us"), LEFT("way")};
+    struct arena arena;
+    struct ways ways = {.cli = cli,
+                        .cluster = &setup->scenario.cluster.nodes,
+                        .links = &setup->scenario.cluster.links,
+                        .arena = &arena};
+    arena_init(&arena);
+    TABLE_INIT(&ways.table, columns);
+    struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
+    int code = engine != NULL ? measure_ways(&ways, setup, engine) : SIM_E_NOMEM;
+    code = table_print(&ways.table, code, form, cli->out);
+    engine_destroy(engine);
+    topology_destroy(ways.topology);
+    arena_fini(&arena);
+    return code;
+}
+
+/* --- The verb --- */
 
 enum topic { CONFIG, COST, LINKS, SCHEMA };
 
@@ -106,7 +327,7 @@ const struct verb verb_explain = {
     .name = "explain",
     .summary = "the origin of a scenario's values, the cost of its iterations, the speed of its links",
     .usage = "config SCENARIO [--set KEY=VALUE]...\n"
-             "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [--json|--csv]\n"
+             "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [options]\n"
              "links SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
     .notes = "config: each value with its place in the files, its unit and its meaning\n"
              "cost:   time, work and bandwidth of iterations, for each service; with \"operators\" costs also one\n"

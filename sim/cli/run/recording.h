@@ -4,7 +4,7 @@
 #define ORRERY_CLI_RUN_RECORDING_H
 
 #include "sim/cli/run/setup.h"
-#include "sim/store/hash_sink.h"
+#include "sim/store/record.h"
 #include "sim/store/results.h"
 
 #include <stdbool.h>

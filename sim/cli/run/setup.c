@@ -1,7 +1,7 @@
 #include "sim/cli/run/setup.h"
 
-#include "sim/cli/families.h"
 #include "sim/cli/paths.h"
+#include "sim/cli/plugins.h"
 #include "sim/core/path.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef ORRERY_CLI_RUN_SETUP_H
 #define ORRERY_CLI_RUN_SETUP_H
 
-#include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/config/config.h"
 #include "sim/core/hash.h"

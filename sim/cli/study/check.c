@@ -1,6 +1,5 @@
 /* orrery check: the regression gate of a CI. */
 #include "sim/cli/answer.h"
-#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/check_runs.h"
 #include "sim/cli/study/sweeping.h"

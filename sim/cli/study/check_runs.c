@@ -5,7 +5,7 @@
 #include "sim/cli/run/simulate.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/json_write.h"
-#include "sim/store/hash_sink.h"
+#include "sim/store/record.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/tee.h"
 

@@ -2,7 +2,6 @@
 
 #include "analysis/figure/page.h"
 #include "analysis/query.h"
-#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/sweeping.h"

@@ -3,10 +3,9 @@
  * A trace is the object {"format": FORMAT, "path": FILE, ...} of a scenario: --format names the reader or generator,
  * --set gives its other parameters, including transforms. */
 #include "sim/cli/cli.h"
-#include "sim/cli/families.h"
-#include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/plugins.h"
 #include "sim/cli/run/setup.h"
-#include "sim/cli/trace/trace_cache.h"
 #include "sim/cli/trace/trace_replay.h"
 #include "sim/cli/trace/trace_report.h"
 #include "sim/core/json_write.h"

@@ -2,7 +2,6 @@
  * order of the document, so that findings come in the order of its lines; then come the fields it leaves out. */
 #include "sim/core/config/config_scalar.h"
 #include "sim/core/config/config_table.h"
-#include "sim/core/config/config_trail.h"
 #include "sim/core/config/config_tree.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "sim/core/check.h"
 #include "sim/core/config/config_scalar.h"
 #include "sim/core/config/config_table.h"
-#include "sim/core/config/config_trail.h"
 #include "sim/core/config/config_tree.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The offers of the market: prices, nodes, and the renter's view of job types on them. */
 #include "sim/world/market/market_state.h"
 
-#include "sim/catalog/prices.h"
+#include "sim/catalog/catalog.h"
 #include "sim/world/jobs/job_types.h"
 
 #include <math.h>

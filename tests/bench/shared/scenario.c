@@ -1,6 +1,6 @@
 #include "tests/bench/shared/scenario.h"
 
-#include "sim/cli/families.h"
+#include "sim/cli/plugins.h"
 #include "sim/core/config/config.h"
 #include "sim/store/results.h"
 #include "sim/world/world.h"
