@@ -239,6 +239,10 @@ engine-%: build/orrery FORCE
 accuracy:
 	@analysis/calibrate/accuracy.sh README.md
 
+## make pictures   draw the pictures of the pages anew: scenarios and studies, and with Graphviz the graphs of sim/
+pictures: build/orrery
+	@ORRERY=build/orrery configs/scenarios/pictures/draw.sh
+
 # Headers for policies keep their paths below include/orrery, since they name each other by these. Paths may hold
 # blanks, so the functions of make, which take lists apart at blanks, stay away from them.
 TO := $(if $(filter /%,$(firstword $(PREFIX))),$(PREFIX),$(CURDIR)/$(PREFIX))
@@ -283,6 +287,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration power engines accuracy install install-files \
+.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration power engines accuracy pictures install install-files \
     uninstall clean help print-policy-headers print-libraries check-syntax optimised FORCE
 .SECONDARY:
