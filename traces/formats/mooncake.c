@@ -41,7 +41,7 @@ static bool read_blocks(struct reader *reader, struct json_line *line)
     struct prefix_blocks *blocks = reader->format.state;
     bool first = true;
     while (json_line_element(line, &first)) {
-        int64_t id;
+        int64_t id = 0;
         if (!read_number(reader, line, "hash_ids", INT64_MAX, &id)) return false;
         if (!prefix_blocks_add(blocks, (uint64_t)id)) return reader_no_memory(reader);
     }
