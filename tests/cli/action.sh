@@ -72,10 +72,14 @@ step 1 3 INPUT_ORRERY="$program" INPUT_PLUGINS="$T/runner/last.so" INPUT_OPTIONS
 step 2 3 INPUT_ORRERY="$program"
 unset ORRERY_DATA
 
-# What the README shows of it is there.
-last='the workflow in README.md'
-for input in $(awk '$0 == "```" { inside = 0 } inside { print } $0 == "```yaml" { inside = 1 }' README.md |
+# Inputs that the page on the gate shows exist.
+page=analysis/gate/README.md
+last="the workflow in $page"
+n_inputs=0
+for input in $(awk '$0 == "```" { inside = 0 } inside { print } $0 == "```yaml" { inside = 1 }' $page |
     awk '/orrery-check@/ { inside = 1 } inside && /^ *with:/ { keys = 1; next } keys && /^ *[a-z]+: / { sub(/:.*/, ""); print $1 }'); do
+    n_inputs=$((n_inputs + 1))
     grep -q "^  $input:" "$root/$action" || complain "the action has no input '$input'"
 done
+[ $n_inputs -gt 0 ] || complain 'it has no inputs'
 finish
