@@ -33,8 +33,8 @@ chart() { # NAME TITLE VERB WHAT [OPTION...]
 long() { # SCENARIO METRIC...: rows of a table
     results run "$1" --keep curves
     for metric in $(shift; echo "$@"); do
-        sqlite3 "$db" "select '| \`$1\` | \`' || name || '\` | ' || format('%,.8g', value) || ' | ' || coalesce(unit, '') || ' |'
-                       from metric where name = '$metric'"
+        sqlite3 "$db" "select printf('| \`%s\` | \`%s\` | %s | %s |', '$1', name, iif(value < 1000, printf('%.4g', value),
+                       printf('%,d', cast(round(value) as integer))), iif(unit = '1', '', unit)) from metric where name = '$metric'"
     done
 }
 
@@ -58,10 +58,8 @@ graph request sim/world
 wanted long-runs || exit 0
 {
     printf '%s\n' '| scenario | metric | value | unit |' '|---|---|---:|---|'
-    long day-of-chat request.finished request.ttft_s.p99 request.tpot_s.p99 replica.busy_frac cost.output_tokens_per_usd
-    long acme-six-weeks job.finished job.jct_s.p50 job.jct_s.p99 job.preemptions.sum job.goodput_frac failure.interrupts \
-        cluster.gpu_util
-    long polca-row request.finished power.site_w.max power.budget_frac.max power.rise_frac.max power.brakes request.ttft_s.p99
-    long mixed-site request.finished slo.attained_frac job.finished job.preemptions.sum scaling.replicas.max \
-        power.site_w.max power.brakes cost.usd
+    long day-of-chat request.finished request.ttft_s.p99 replica.busy_frac cost.output_tokens_per_usd
+    long acme-six-weeks job.finished job.jct_s.p50 job.goodput_frac failure.interrupts cluster.gpu_util
+    long polca-row request.finished request.ttft_s.p99 power.site_w.max power.budget_frac.max power.brakes
+    long mixed-site request.finished slo.attained_frac job.finished job.preemptions.sum power.site_w.max power.brakes cost.usd
 } >"$folder/long-runs.md"
