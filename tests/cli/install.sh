@@ -55,9 +55,12 @@ if command -v pkg-config >/dev/null; then
     equal "$(pkg-config --variable=abi orrery)" "$(sed -n 's/.*POLICY_ABI = \([0-9]*\).*/\1/p' "$root/sim/world/policy/policy.h")" abi
     equal "orrery $(pkg-config --modversion orrery)" "$("$ORRERY" --version | sed 's/ (.*//')" --modversion
 
-    # policies/README.md, as it stands there.
-    last='the shell blocks of policies/README.md'
-    awk '$0 == "```" { inside = 0 } inside { print } $0 == "```sh" { inside = 1 }' "$root/policies/README.md" >"$T/blocks.sh"
+    # policies/README.md: blocks in bash are for a copy of the examples; the block in C becomes a plug-in by two changes.
+    blocks() { # LANGUAGE
+        awk -v fence="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print } $0 == fence { inside = 1 }' "$root/policies/README.md"
+    }
+    last='the bash blocks of policies/README.md'
+    blocks bash >"$T/blocks.sh"
     [ "$(wc -l <"$T/blocks.sh")" -gt 6 ] || complain 'there are none'
     sh -eu "$T/blocks.sh" >"$T/out" 2>"$T/err" || { complain 'a command failed'; tail -5 "$T/err"; }
     out 'conforms in 19 scenarios'
@@ -67,6 +70,10 @@ if command -v pkg-config >/dev/null; then
     grep -q 'smallest-area' figures/own/load.svg || complain 'the figure lacks the policy'
     grep -q 'sjf' figures/own/load.svg || complain 'the figure lacks the built-in ones'
     sql figures/own/load.db "select count(*) from run where policies like '%smallest-area%plugin.smallest_area.so=%'" 15
+    last='the C block of policies/README.md as a plug-in'
+    { blocks c | sed '/policies\/declared\.h/d'; echo 'ORRERY_PLUGIN(&routing_fewest_waiting.policy)'; } >fewest_waiting.c
+    make -s fewest_waiting.so >"$T/make" 2>&1 || { complain 'it does not build'; cat "$T/make"; }
+    run 0 run quickstart --plugin ./fewest_waiting.so --set services.chat.routing=fewest-waiting --quiet
     last='smallest_area.c'
     [ "$(wc -l <smallest_area.c)" -lt 80 ] || complain 'it has more than 80 lines'
     ! grep '#include "' smallest_area.c | grep -v '"sim/world/policy/scheduler.h"' || complain 'it includes more'
