@@ -235,9 +235,9 @@ engine-%: build/orrery FORCE
 	@mkdir -p configs/engines
 	build/orrery calibrate --engine $* $(call sources,engines,$*,files) -o configs/engines/$*.json >build/engine-$*.txt
 
-## make accuracy   write the tables "Accuracy", "Power" and "Engines" of README.md from configs/calibration and configs/engines
-accuracy:
-	@analysis/calibrate/accuracy.sh README.md
+## make accuracy   write the generated tables of the pages anew, those about accuracy among them
+accuracy: build/orrery
+	@sh tests/lint/generated.sh --fix
 
 ## make pictures   draw the pictures of the pages anew: scenarios and studies, and with Graphviz the graphs of sim/
 pictures: build/orrery

@@ -1,21 +1,34 @@
 #!/bin/sh
-# The tables "Accuracy", "Power" and "Engines" of README.md are those of the calibration files and presets, and every
-# calibration file is read.
+# The tables about accuracy on the pages are those of the calibration files and presets, and every calibration file is
+# read.
 . tests/cli/lib.sh
 
+# Each part "<!-- generated: analysis/calibrate/accuracy.sh TOPIC TABLE -->" holds what this prints.
 last='analysis/calibrate/accuracy.sh'
-analysis/calibrate/accuracy.sh >"$T/tables" || complain 'it failed'
-sed -n '/^<!-- accuracy/,/^<!-- end of accuracy/p; /^<!-- power/,/^<!-- end of power/p; /^<!-- engines/,/^<!-- end of engines/p' README.md | grep -v '^<!--' >"$T/readme"
-[ -s "$T/readme" ] || complain 'README.md has no such tables'
-diff "$T/readme" "$T/tables" >"$T/difference" || { complain "'make accuracy' has not been run"; head -5 "$T/difference"; }
-
-# Put in twice, they stand there once.
-cp README.md "$T/README.md"
-analysis/calibrate/accuracy.sh "$T/README.md" && analysis/calibrate/accuracy.sh "$T/README.md"
-cmp -s README.md "$T/README.md" || complain 'it changes what is right'
-echo 'no markers' >"$T/none.md"
-analysis/calibrate/accuracy.sh "$T/none.md" && complain 'it found markers where there are none'
-equal "$(cat "$T/none.md")" 'no markers' 'a file without markers'
+n_parts=0
+for page in configs/calibration/README.md configs/calibration/power/README.md configs/engines/README.md; do
+    for part in $(sed -n 's/^<!-- generated: analysis\/calibrate\/accuracy.sh \(.*\) -->$/\1/p' "$page" | tr ' ' ,); do
+        topic=${part%,*} table=${part#*,}
+        n_parts=$((n_parts + 1))
+        analysis/calibrate/accuracy.sh "$topic" "$table" >"$T/table" || complain "'$topic $table' failed"
+        sed -n "/^<!-- generated: .* $topic $table -->/,/^<!-- end of generated part -->/p" "$page" |
+            grep -v '^<!--\|^$' >"$T/page"
+        diff "$T/page" "$T/table" >"$T/difference" ||
+            { complain "$page, '$topic $table': 'make accuracy' has not been run"; head -5 "$T/difference"; }
+        [ "$(wc -l <"$T/table")" -gt 2 ] || complain "the table '$topic $table' is empty"
+        [ "$(awk -F '|' 'NF > most { most = NF } END { print most - 2 }' "$T/table")" -le 6 ] ||
+            complain "the table '$topic $table' has more than six columns"
+    done
+done
+[ $n_parts -ge 15 ] || complain "the pages hold $n_parts tables only"
+run_accuracy() { # STATUS ARGUMENTS...
+    want=$1
+    shift
+    analysis/calibrate/accuracy.sh "$@" >"$T/out" 2>"$T/err"
+    equal $? "$want" "the status of accuracy.sh $*"
+}
+run_accuracy 2 nonsense
+run_accuracy 1 power nonsense
 
 # Each file is of a GPU of the catalog, or of all of them, and a prediction reads it.
 printf 'kernel,tokens,width,time_us\nnorm,64,4096,5\nnorm,4096,4096,50\n' >"$T/norm.csv"
