@@ -1,5 +1,5 @@
 #!/bin/sh
-# The scenarios that reproduce simulators of job schedulers, as README "Other simulators" names them, on the command
+# The scenarios that reproduce simulators of job schedulers, as tests/oracle/README.md names them, on the command
 # line alone.
 . tests/cli/lib.sh
 

@@ -93,7 +93,7 @@ static void check_rows(const struct bed_rows *rows, const struct latencies *expe
     }
 }
 
-/* The scenario that the README shows. */
+/* The scenario of tests/oracle/README.md. */
 TEST(the_published_case)
 {
     struct latencies rows[REQUESTS];

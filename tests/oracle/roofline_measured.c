@@ -1,5 +1,5 @@
 /* How far the uncalibrated roofline is from public measurements. The bounds say what to expect of it, on both sides: a
- * change of the defaults that leaves them needs a line in README.
+ * change of the defaults that leaves them needs a line in models/README.md.
  *
  * Sources, all medians: Mutinifni/splitwise-sim @ 8f99e7dc (vLLM of late 2023, without CUDA graphs),
  * ml-energy/leaderboard @ 0cd52dab (recent vLLM, ITL with a context of about 500), ai-dynamo/aiconfigurator @
