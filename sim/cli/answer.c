@@ -126,6 +126,17 @@ static void add_aligned(const struct answer_table *table, struct text *text)
     for (size_t row = 0; row < count_rows(table); row++) add_line(table, widths, row, text);
 }
 
+/* A cell of Markdown: a bar within it would end it. */
+static void add_markdown_cell(struct text *text, const char *cell)
+{
+    text_add(text, "| ");
+    for (const char *bar; (bar = strchr(cell, '|')) != NULL; cell = bar + 1) {
+        text_add_bytes(text, cell, (size_t)(bar - cell));
+        text_add(text, "\\|");
+    }
+    text_printf(text, "%s ", cell);
+}
+
 static void add_markdown(const struct answer_table *table, struct text *text)
 {
     const struct table_column *columns = table->columns;
@@ -137,7 +148,7 @@ static void add_markdown(const struct answer_table *table, struct text *text)
     text_add(text, "|\n");
     for (size_t row = 0; row < count_rows(table); row++) {
         for (size_t i = 0; i < table->n_columns; i++)
-            if (columns[i].title != NULL) text_printf(text, "| %s ", cell_text(table, row, i));
+            if (columns[i].title != NULL) add_markdown_cell(text, cell_text(table, row, i));
         text_add(text, "|\n");
     }
 }

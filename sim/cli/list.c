@@ -1,4 +1,4 @@
-/* orrery list: the names that a scenario may use, as a table, JSON or CSV. */
+/* orrery list: the names that a scenario may use, and the reference of its keys, as a table, Markdown, JSON or CSV. */
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
@@ -9,6 +9,7 @@
 #include "sim/cli/plugins.h"
 #include "sim/core/path.h"
 #include "sim/world/rows/metric.h"
+#include "sim/world/scenario.h"
 #include "traces/registry.h"
 
 #include <math.h>
@@ -20,17 +21,34 @@ struct list_options {
 
 static const struct option list_options[] = {
     {"Options", "json", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print a JSON array"},
-    {NULL, "csv", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print CSV"}, {0}};
+    {NULL, "csv", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print CSV"},
+    {NULL, "markdown", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms,
+     "print a table of Markdown"},
+    {0}};
 
 /* A listing under construction. */
 struct listing {
     struct cli *cli;
     struct arena arena;
     struct catalog catalog;
+    enum answer_form form;
+    const char *only; /* the family or the beginning of the names to list; "": all */
     struct answer_table table;
 };
 
 #define COLUMNS(list, columns) TABLE_INIT(&(list)->table, columns)
+
+/* A name as scenarios write it: code in Markdown. */
+static void add_name(struct listing *list, const char *name)
+{
+    const bool as_code = list->form == ANSWER_MARKDOWN && name != NULL;
+    table_text(&list->table, as_code ? arena_printf(&list->arena, "`%s`", name) : name);
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
 
 static double giga(double value)
 {
@@ -244,9 +262,11 @@ static void add_policies(struct listing *list, struct policy_table policies, con
 {
     for (size_t i = 0; i < policies.n; i++) {
         const struct policy *policy = policies.policies[i];
+        const char *family = policy_family_name(policy->family);
         char oracle[POLICY_ORACLE_CHARS];
-        table_text(&list->table, policy_family_name(policy->family));
-        table_text(&list->table, policy->name);
+        if (list->only[0] != 0 && strcmp(family, list->only) != 0) continue;
+        table_text(&list->table, family);
+        add_name(list, policy->name);
         policy_oracle_names(policy->oracle, oracle);
         table_text(&list->table, oracle[0] != 0 ? oracle : NULL);
         table_text(&list->table, policy->summary);
@@ -294,13 +314,71 @@ static int list_metrics(struct listing *list)
     static const char *const better[] = {[METRIC_NEUTRAL] = NULL, [METRIC_LOWER] = "lower", [METRIC_HIGHER] = "higher"};
     COLUMNS(list, columns);
     for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++) {
-        table_text(&list->table, def->name);
+        if (!begins(def->name, list->only)) continue;
+        add_name(list, def->name);
         table_text(&list->table, def->unit);
         table_text(&list->table, better[def->direction]);
         table_text(&list->table, def->definition);
         table_text(&list->table, def->vllm);
     }
     return 0;
+}
+
+/* --- Keys --- */
+
+static void add_key(struct listing *list, const char *path, const struct config_field *field)
+{
+    char value[CONFIG_VALUE_CHARS];
+    add_name(list, path);
+    table_text(&list->table, config_value_text(field, value, sizeof value));
+    table_text(&list->table, field->flags & CONFIG_REQUIRED ? "required" : field->value);
+    table_text(&list->table, field->help);
+}
+
+static int add_key_of_scenario(void *context, const char *path, const struct config_field *field)
+{
+    struct listing *list = context;
+    if (begins(path, list->only)) add_key(list, path, field);
+    return 0;
+}
+
+static int list_keys(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("key"), LEFT("value"), LEFT("default"), LEFT("meaning")};
+    COLUMNS(list, columns);
+    return config_each_key(scenario_fields, add_key_of_scenario, list);
+}
+
+struct parameters {
+    struct listing *list;
+    const char *name; /* of the policy, trace format or cost */
+};
+
+static int add_parameter(void *context, const char *path, const struct config_field *field)
+{
+    const struct parameters *parameters = context;
+    add_name(parameters->list, parameters->name);
+    add_key(parameters->list, path, field);
+    return 0;
+}
+
+static int list_parameters(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("name"), LEFT("key"), LEFT("value"), LEFT("default"),
+                                                  LEFT("meaning")};
+    COLUMNS(list, columns);
+    const struct config_families families = cli_families(list->cli->plugins);
+    struct config_alternative alternative;
+    size_t n = 0;
+    int code = 0;
+    for (; code == 0 && families.alternative(families.context, list->only, n, &alternative); n++) {
+        struct parameters parameters = {list, alternative.name};
+        code = config_each_key(alternative.fields, add_parameter, &parameters);
+    }
+    if (n > 0) return code;
+    return diag_error(&list->cli->diag, SIM_E_USAGE, NULL,
+                      "a family of 'orrery list policies', or request-trace, job-trace, arrival, length, cost",
+                      "'%s' is no family", list->only);
 }
 
 /* --- Scenarios --- */
@@ -342,10 +420,11 @@ static int list_scenarios(struct listing *list)
 static const struct {
     const char *name;
     int (*make)(struct listing *list);
-} listings[] = {{"gpus", list_gpus},         {"llms", list_llms},       {"storage", list_storage}, {"engines", list_engines},
-                {"prices", list_prices},
-                {"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics},
-                {"scenarios", list_scenarios}};
+    bool takes_part; /* a second argument: which of them */
+} listings[] = {{"gpus", list_gpus, false},         {"llms", list_llms, false},       {"storage", list_storage, false}, {"engines", list_engines, false},
+                {"prices", list_prices, false},
+                {"policies", list_policies, true}, {"formats", list_formats, false}, {"metrics", list_metrics, true},
+                {"scenarios", list_scenarios, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
 static int list(struct cli *cli, const struct cli_call *call)
@@ -355,13 +434,18 @@ static int list(struct cli *cli, const struct cli_call *call)
     for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name;
     int found = cli_pick(cli, "listing", call->arguments[0], names);
     if (found < 0) return SIM_E_USAGE;
+    if (call->n_arguments > 1 && !listings[found].takes_part)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave it out", "'list %s' takes no second argument",
+                          listings[found].name);
 
-    struct listing list = {.cli = cli};
+    struct listing list = {.cli = cli,
+                           .form = (enum answer_form)options->form,
+                           .only = call->n_arguments > 1 ? call->arguments[1] : ""};
     arena_init(&list.arena);
     const char *data = paths_data(&list.arena);
     list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
     int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
-    code = table_print(&list.table, code, (enum answer_form)options->form, cli->out);
+    code = table_print(&list.table, code, list.form, cli->out);
     arena_fini(&list.arena);
     return code;
 }
@@ -369,11 +453,18 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|storage|policies|formats|metrics|scenarios [--json|--csv]",
+    .usage = "gpus|llms|engines|storage|prices|formats|scenarios [--json|--csv|--markdown]\n"
+             "policies [FAMILY] [--json|--csv|--markdown]\n"
+             "metrics [PREFIX] [--json|--csv|--markdown]\n"
+             "keys [PREFIX] [--json|--csv|--markdown]\n"
+             "parameters FAMILY [--json|--csv|--markdown]",
+    .notes = "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
+             "parameters: the keys of each policy of a family; also of the families request-trace, job-trace, arrival,\n"
+             "            length and cost\n",
     .options = list_options,
     .takes_plugins = true,
     .options_bytes = sizeof(struct list_options),
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = 2,
     .run = list,
 };

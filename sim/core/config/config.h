@@ -105,6 +105,17 @@ int config_dump(const struct config_field *fields, const struct config_families 
 int config_explain(const struct config *config, const struct config_field *fields,
                    const struct config_families *families, const void *bound, struct text *lines);
 
+/* Calls `visit` with each key below `fields`, sections before their members: "cluster.power.budget"; "NAME" stands for
+ * the name of a member of a map, "[]" for an item of a list. Alternatives of a variant are not entered: their own
+ * tables hold their keys. Returns 0, what `visit` returned first, or SIM_E_NOMEM. */
+typedef int config_key_fn(void *context, const char *path, const struct config_field *field);
+int config_each_key(const struct config_field *fields, config_key_fn *visit, void *context);
+
+/* What may stand at a key: "a whole number, at least 1", "a time such as \"15ms\"", "\"policy\" of family routing".
+ * Returns `buffer`. */
+enum { CONFIG_RANGE_CHARS = 200, CONFIG_VALUE_CHARS = 512 };
+const char *config_value_text(const struct config_field *field, char *buffer, size_t buffer_bytes);
+
 /* Writes the JSON Schema (draft 2020-12) of a table, for a document that stands alone: one that extends another may
  * leave out what the schema requires. */
 int config_schema(const struct config_field *fields, const struct config_families *families, struct text *json);

@@ -125,8 +125,7 @@ static const char *show_bound(const struct config_field *field, double bound, ch
     return buffer;
 }
 
-/* Writes the limits of a field: "at least 1", "between \"1kW\" and \"20MW\"". Returns false when it has none. */
-static bool show_range(const struct config_field *field, char *buffer, size_t buffer_bytes)
+bool config_range(const struct config_field *field, char *buffer, size_t buffer_bytes)
 {
     double min, max;
     char low[SHOWN_BOUND_CHARS], high[SHOWN_BOUND_CHARS];
@@ -155,7 +154,7 @@ void config_check_range(struct config_reading *reading, const struct config_fiel
     double min, max;
     char range[2 * SHOWN_BOUND_CHARS + 40], got[DIAG_TEXT_CHARS / 2];
     limits_of(field, &min, &max);
-    if ((value >= min && value <= max) || !show_range(field, range, sizeof range)) return;
+    if ((value >= min && value <= max) || !config_range(field, range, sizeof range)) return;
     int noun_chars = (int)strlen(noun != NULL ? noun : "") - ((isinf(max) ? min : max) == 1);
     if (noun != NULL)
         config_report(reading, node, NULL, "'%s' must have %s %.*s, got %.0f", name, range, noun_chars, noun, value);

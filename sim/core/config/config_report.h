@@ -30,6 +30,9 @@ void config_report_type(struct config_reading *reading, const struct config_fiel
 /* What a field takes: "a whole number", "a quantity such as \"80GiB\"", "an object". Returns `buffer`. */
 const char *config_expected(const struct config_field *field, char *buffer, size_t buffer_bytes);
 
+/* Writes the limits of a field: "at least 1", "between \"1kW\" and \"20MW\"". Returns false when it has none. */
+bool config_range(const struct config_field *field, char *buffer, size_t buffer_bytes);
+
 /* Reports a value outside [min, max] of the field; with a `noun` in the plural, such as "items", a count of these. */
 void config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
                         const struct json_node *node, double value, const char *noun);

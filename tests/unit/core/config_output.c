@@ -252,3 +252,64 @@ TEST(json_is_indented_but_for_rows)
     CHECK_EQ_STR(output.text.chars, "[\n  {},\n  {\"a\": null, \"b\": [false, 1.5]},\n  [\n    \"c\"\n  ]\n]");
     text_fini(&output.text);
 }
+
+static int add_key_line(void *context, const char *path, const struct config_field *field)
+{
+    char value[CONFIG_VALUE_CHARS];
+    text_printf(context, "%s: %s\n", path, config_value_text(field, value, sizeof value));
+    return 0;
+}
+
+TEST(every_key_is_listed_below_its_section)
+{
+    text_init(&output.text);
+    CHECK_EQ_INT(config_each_key(site_fields, add_key_line, &output.text), 0);
+    CHECK_EQ_STR(output.text.chars, "title: a string\n"
+                                    "strict: true or false\n"
+                                    "nodes: a whole number, at least 1\n"
+                                    "seed: a whole number\n"
+                                    "load: a number\n"
+                                    "memory: a quantity such as \"80GiB\"\n"
+                                    "price: a quantity such as \"$2.49/h\"\n"
+                                    "scale: a number\n"
+                                    "until: a time such as \"15ms\"\n"
+                                    "warmup: a time such as \"15ms\"\n"
+                                    "trace: a path\n"
+                                    "mode: one of \"fast\", \"exact\"\n"
+                                    "power: an object\n"
+                                    "power.budget: a quantity such as \"700W\", between \"1kW\" and \"10MW\"\n"
+                                    "power.idle: a number, between 0 and 1\n"
+                                    "slo: an object\n"
+                                    "slo.ttft: a time such as \"15ms\", above 0\n"
+                                    "slo.tpot: a time such as \"15ms\", between \"0s\" and \"10s\"\n"
+                                    "services: objects by name\n"
+                                    "services.NAME.replicas: a whole number, between 1 and 512\n"
+                                    "services.NAME.batching: \"policy\" of family batching\n"
+                                    "services.NAME.slo: an object\n"
+                                    "services.NAME.slo.ttft: a time such as \"15ms\", above 0\n"
+                                    "services.NAME.slo.tpot: a time such as \"15ms\", between \"0s\" and \"10s\"\n"
+                                    "services.NAME.window: list, each a time such as \"15ms\"\n"
+                                    "racks: list of objects\n"
+                                    "racks[].height: a whole number, between 0 and 48\n"
+                                    "racks[].label: a string\n"
+                                    "racks[].nodes: list, each a string\n"
+                                    "weights: list, each a number\n"
+                                    "shares: object, each member a number\n"
+                                    "renting: \"policy\" of family rental\n"
+                                    "probing: \"policy\" of family batching\n");
+    text_fini(&output.text);
+}
+
+static int stop_at_power(void *context, const char *path, const struct config_field *field)
+{
+    (void)field;
+    *(int *)context += 1;
+    return strcmp(path, "power.budget") == 0 ? 7 : 0;
+}
+
+TEST(listing_keys_stops_when_the_visitor_says_so)
+{
+    int seen = 0;
+    CHECK_EQ_INT(config_each_key(site_fields, stop_at_power, &seen), 7);
+    CHECK(seen > 1);
+}
