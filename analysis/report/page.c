@@ -246,3 +246,17 @@ void page_figure(struct text *html, const struct page_figure *figure)
     page_sql(html, figure->queries, figure->n_queries);
     text_add(html, "</figcaption>\n</figure>\n");
 }
+
+bool page_next_chart(const struct text *html, struct page_chart *chart)
+{
+    static const char open[] = "<svg ", close[] = "</svg>", title[] = "<title>";
+    const char *from = chart->svg != NULL ? chart->svg + chart->svg_bytes : html->chars;
+    const char *svg = from != NULL ? strstr(from, open) : NULL;
+    const char *end = svg != NULL ? strstr(svg, close) : NULL;
+    if (end == NULL) return false;
+    chart->svg = svg;
+    chart->svg_bytes = (size_t)(end - svg) + sizeof close - 1;
+    chart->title = strstr(svg, title) + sizeof title - 1;
+    chart->title_bytes = strcspn(chart->title, "<");
+    return true;
+}

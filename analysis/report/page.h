@@ -57,6 +57,17 @@ void page_figures(struct text *html);
 void page_figures_end(struct text *html);
 void page_figure(struct text *html, const struct page_figure *figure);
 
+/* A chart of a page that is written: a document of SVG within it. */
+struct page_chart {
+    const char *svg; /* NULL: before the first chart */
+    size_t svg_bytes;
+    const char *title; /* escaped, as it stands in the page */
+    size_t title_bytes;
+};
+
+/* Goes on to the next chart of the page. Returns false past the last one. */
+bool page_next_chart(const struct text *html, struct page_chart *chart);
+
 /* Adds the statements, folded. */
 void page_sql(struct text *html, const struct page_query *queries, size_t n);
 

@@ -1,4 +1,5 @@
-/* orrery report: one HTML page about a run or a study. */
+/* orrery report: one HTML page about a run or a study, or one chart of it. */
+#include "analysis/report/page.h"
 #include "analysis/report/report.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 
 struct report_cli_options {
-    const char *output, *base, *changed;
+    const char *output, *base, *changed, *chart;
     struct option_texts metrics;
 };
 
@@ -18,6 +19,7 @@ struct report_cli_options {
 static const struct option report_options_table[] = {
     {"Options", "output", 'o', OPTION_TEXT, OFFSET(output), "FILE", NULL,
      "write the page there, not to standard output"},
+    {NULL, "chart", 0, OPTION_TEXT, OFFSET(chart), "TITLE", NULL, "only this chart of the page, as an SVG document"},
     {NULL, "metric", 'm', OPTION_TEXTS, OFFSET(metrics), "NAME", NULL,
      "describe a study by this metric; the first two of several are plotted against each other"},
     {NULL, "base", 'b', OPTION_TEXT, OFFSET(base), "KEY=VALUE,...", NULL,
@@ -68,6 +70,39 @@ static int write_page(struct cli *cli, const char *path, const struct text *html
     return code;
 }
 
+/* Reports a title that the page lacks; the hint lists all titles. */
+static int fail_no_chart(struct cli *cli, const struct text *html, const char *title)
+{
+    struct page_chart chart = {0};
+    struct text hint;
+    text_init(&hint);
+    while (page_next_chart(html, &chart))
+        text_printf(&hint, "%s'%.*s'", hint.length > 0 ? ", " : "its charts: ", (int)chart.title_bytes, chart.title);
+    const int code = diag_error(&cli->diag, SIM_E_USAGE, NULL, hint.chars, "the page has no chart '%s'", title);
+    text_fini(&hint);
+    return code;
+}
+
+/* Leaves of the page the chart of this title. */
+static int keep_chart(struct cli *cli, struct text *html, const char *title)
+{
+    struct page_chart chart = {0};
+    struct text wanted, svg;
+    text_init(&wanted);
+    text_init(&svg);
+    page_escape(&wanted, title);
+    while (svg.length == 0 && page_next_chart(html, &chart))
+        if (chart.title_bytes == wanted.length && memcmp(chart.title, wanted.chars, wanted.length) == 0)
+            text_add_bytes(&svg, chart.svg, chart.svg_bytes);
+    int code = wanted.failed || svg.failed ? SIM_E_NOMEM : 0;
+    if (code == 0 && svg.length == 0) code = fail_no_chart(cli, html, title);
+    text_add(&svg, "\n");
+    text_fini(&wanted);
+    text_fini(html);
+    *html = svg;
+    return code;
+}
+
 /* The page must not replace the results. */
 static int check_output(struct cli *cli, const char *output, const char *results)
 {
@@ -94,6 +129,7 @@ static int report(struct cli *cli, const struct cli_call *call)
                                       : SIM_E_NOMEM;
     if (code == 0) code = check_output(cli, given->output, options.path);
     if (code == 0) code = report_html(&options, &html, &cli->diag);
+    if (code == 0 && given->chart != NULL) code = keep_chart(cli, &html, given->chart);
     if (code == 0) code = write_page(cli, given->output, &html);
     text_fini(&html);
     arena_fini(&arena);
@@ -103,7 +139,8 @@ static int report(struct cli *cli, const struct cli_call *call)
 const struct verb verb_report = {
     .name = "report",
     .summary = "one HTML page about a run or a study",
-    .usage = "RESULTS[:RUN] [-o report.html] [--metric NAME]... [--base K=V --new K=V]",
+    .usage = "RESULTS[:RUN] [-o report.html] [--metric NAME]... [--base K=V --new K=V]\n"
+             "RESULTS[:RUN] --chart TITLE [-o chart.svg]",
     .notes = "The page needs no network and no other file: it opens from a disk, on a phone, and prints. Every figure has\n"
              "the SQL that made it below. Without ':RUN' the page is about the study in the file, or else about the\n"
              "last run.\n",

@@ -16,6 +16,16 @@ done
 run 0 report "$T/r.db:1"
 cmp -s "$T/out" "$T/mixed.html" || complain 'another page on standard output'
 
+# One chart alone is an SVG document, that of the page; the titles are told where there is none.
+run 0 report "$T/r.db:1" --chart 'Job completion time' -o "$T/jct.svg"
+awk '/<svg / { svg = $0 "\n"; next } svg != "" { svg = svg $0 "\n" } /<\/svg>/ && svg ~ /<title>Job completion time</ { printf "%s", svg; exit }
+    /<\/svg>/ { svg = "" }' "$T/mixed.html" >"$T/expected.svg"
+[ -s "$T/expected.svg" ] || complain 'the page has no such chart'
+cmp -s "$T/jct.svg" "$T/expected.svg" || complain 'the chart is not that of the page'
+run 2 report "$T/r.db:1" --chart 'Job completion' -o "$T/none.svg"
+err "the page has no chart 'Job completion'; its charts: '"
+no_file "$T/none.svg"
+
 # Sums only, jobs only, and another run of the same file.
 run 0 run "$T/mixed.json" --keep curves -o "$T/r.db" --name sums
 run 0 report "$T/r.db" -o "$T/sums.html"
