@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tables about the accuracy of calibrations, power models and engine presets, as Markdown, from the JSON files in configs.
+# Tables about the accuracy of calibrations, power models and engine presets, as Markdown, from the files in configs.
 #
 # usage: accuracy.sh TOPIC TABLE   one table: accuracy in-model, power activity, engines errors ...
 #        accuracy.sh TOPIC         the names of its tables: the views of analysis/calibrate/**/TOPIC.sql

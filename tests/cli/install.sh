@@ -55,7 +55,7 @@ if command -v pkg-config >/dev/null; then
     equal "$(pkg-config --variable=abi orrery)" "$(sed -n 's/.*POLICY_ABI = \([0-9]*\).*/\1/p' "$root/sim/world/policy/policy.h")" abi
     equal "orrery $(pkg-config --modversion orrery)" "$("$ORRERY" --version | sed 's/ (.*//')" --modversion
 
-    # policies/README.md: blocks in bash are for a copy of the examples; the block in C becomes a plug-in by two changes.
+    # policies/README.md: blocks in bash are for a copy of the examples; the C block becomes a plug-in by two changes.
     blocks() { # LANGUAGE
         awk -v fence="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print } $0 == fence { inside = 1 }' "$root/policies/README.md"
     }
@@ -115,7 +115,7 @@ if command -v bash >/dev/null; then
     offers 'calendar heap ' orrery run quickstart --queue ''
     offers 'event ' orrery run --check ev
     offers 'quickstart ' orrery run quick
-    offers 'policies ' orrery list p
+    offers 'parameters policies prices ' orrery list p
     offers 'cost ' orrery explain cos
     offers 'round-robin ' orrery conform round
     offers "$(cd "$root/configs/hardware" && ls h100*.json | sed 's/\.json$//' | tr '\n' ' ')" orrery run quickstart --set cluster.gpu = h100

@@ -30,9 +30,9 @@ run 0 figure list
 for kind in gpus:hardware llms:llms storage:storage engines:engines; do
     run 0 list "${kind%%:*}" --json
     equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'))")" \
-        "$(ls "configs/${kind##*:}" | wc -l)" "number of ${kind%%:*}"
+        "$(ls "configs/${kind##*:}"/*.json | wc -l)" "number of ${kind%%:*}"
 done
 run 0 list prices --json
 equal "$(sqlite3 :memory: "select count(distinct value->>'prices') from json_each(readfile('$T/out'))")" \
-    "$(ls configs/prices | wc -l)" "number of price lists"
+    "$(ls configs/prices/*.json | wc -l)" "number of price lists"
 finish

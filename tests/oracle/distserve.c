@@ -204,6 +204,12 @@ static void add_instances(struct text *text, const struct dist_case *one, const 
     const struct profile *p = profile_of(one->engine, one->llm, instances->tensor_parallel);
     text_printf(text, "'replicas': %d, 'tensor_parallel': %d, 'pipeline_parallel': %d, 'cost': {'kind': 'affine', ",
                 instances->n, instances->tensor_parallel, instances->stages);
+    text_printf(text,
+                "'prefill': {'fixed': '%.17gms', 'per_token': '%.17gms', 'per_pair': '%.17gms', 'per_stage': '1ms',"
+                " 'first_stage': {'fixed': '2ms', 'per_token': '100ns'}},",
+                p->prefill[0], p->prefill[1], p->prefill[2]);
+    text_printf(text, "'decode': {'fixed': '%.17gms', 'per_context_token': '%.17gms', 'per_sequence': '%.17gms', ",
+                p->small[0], p->small[1], p->small[2]);
     text_printf(
         text,
         "'large_from': 95, 'large': {'fixed': '%.17gms', 'per_context_token': '%.17gms', 'per_sequence': '%.17gms'},",
