@@ -1,7 +1,7 @@
 /* How often the intervals of analysis/stats hold what they are made for: of 1,000 synthetic experiments with a known
- * answer, a 95 % interval has to cover it in 93 to 97 % of them. Where one is known to cover less or more, that is what
- * is tested, and what analysis/compare/README.md says. The seeds are 1 ... 1,000: fixed, but none was picked. With 1,000
- * experiments a share of 95 % is known to 0.7 %, so the band is three of these. */
+ * answer, a 95 % interval has to cover it in 93 to 97 % of them. Where one is known to cover less or more, that is
+ * what is tested, and what analysis/compare/README.md says. The seeds are 1 ... 1,000: fixed, but none was picked.
+ * With 1,000 experiments a share of 95 % is known to 0.7 %, so the band is three of these. */
 #include "analysis/stats/stats.h"
 #include "tests/support/harness.h"
 
