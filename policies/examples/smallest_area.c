@@ -31,7 +31,7 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
 {
     (void)view;
     struct job *job = job_view_slot(note->job), **link = &((struct state *)state)->first;
-    if (note->event == JOB_EVENT_SUBMIT) { /* inserted behind equals, which were submitted before */
+    if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) { /* inserted behind equals */
         *job = (struct job){.view = note->job, .area = (double)note->job->gpus * (double)note->job->estimate_ns};
         while (*link != NULL && (*link)->area <= job->area) link = &(*link)->next;
         job->next = *link;

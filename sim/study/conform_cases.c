@@ -31,6 +31,7 @@ struct job {
 struct job_details {
     const char *cluster; /* members of the section */
     struct job (*job)(int64_t id);
+    const char *mtbf; /* mean time between failures of a job; NULL: jobs fail only where they save checkpoints */
 };
 
 static struct job plain(double submit_s, double duration_s, int32_t gpus)
@@ -135,7 +136,7 @@ static struct job random_job(int64_t id)
 
 #define CLUSTER(nodes, gpus) "\"nodes\": " #nodes ", \"gpus_per_node\": " #gpus
 #define JOBS(title, count, rejected, site, function)                                                                   \
-    {.name = title, .n = count, .n_rejected = rejected, .details = &(const struct job_details){site, function}}
+    {.name = title, .n = count, .n_rejected = rejected, .details = &(const struct job_details){site, function, NULL}}
 
 static const struct conform_case job_cases[] = {
     JOBS("no jobs", 0, 0, CLUSTER(2, 8), one_gpu),
@@ -155,7 +156,8 @@ static const struct conform_case job_cases[] = {
     JOBS("odd nanoseconds", 80, 0, CLUSTER(1, 4), odd_nanoseconds),
     JOBS("far apart", 10, 0, CLUSTER(2, 4), far_apart),
     JOBS("long and short", 60, 0, CLUSTER(2, 8), long_and_short),
-    {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct job_details){CLUSTER(4, 4), random_job}},
+    {.name = "jobs that fail", .n = 60, .details = &(const struct job_details){CLUSTER(4, 4), random_job, "10s"}},
+    {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct job_details){CLUSTER(4, 4), random_job, NULL}},
     JOBS("unlimited", 60, 0, "\"unlimited\": true", all_at_once),
 };
 
@@ -187,9 +189,16 @@ static void add_checkpoints(const char *policy, struct text *json)
                 policy);
 }
 
-static const char job_failures[] =
-    ",\n  \"failures\": {\"causes\": {\"software\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"2d\"},"
-    " \"restart\": {\"law\": \"constant\", \"mean\": \"7s\"}}}}";
+/* Checkpointers meet rare failures in every case, and wait until they work again. */
+static void add_failures(const struct job_details *details, bool saves, struct text *json)
+{
+    const char *mtbf = details->mtbf != NULL ? details->mtbf : "2d";
+    if (details->mtbf == NULL && !saves) return;
+    text_printf(json,
+                ",\n  \"failures\": {\"causes\": {\"software\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"%s\"},"
+                " \"restart\": {\"law\": \"constant\", \"mean\": \"%s\"}}}}",
+                mtbf, saves ? "7s" : "0s");
+}
 
 enum { SCHEDULER_SLOT, PLACEMENT_SLOT, CHECKPOINT_SLOT, RENTING_SLOT };
 
@@ -217,7 +226,9 @@ static void add_jobs(const struct conform_case *wanted, const char *const *named
         text_add(json, i == 0 ? "\n      " : ",\n      ");
         add_job(json, &job);
     }
-    text_printf(json, "]}\n  }%s\n}\n", checkpointing != NULL ? job_failures : "");
+    text_add(json, "]}\n  }");
+    add_failures(details, checkpointing != NULL, json);
+    text_add(json, "\n}\n");
 }
 
 /* --- Requests --- */

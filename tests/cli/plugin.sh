@@ -150,6 +150,10 @@ cat >"$T/jobs.json" <<'END'
 END
 run 0 run "$T/jobs.json" --plugin "$T/smallest_area.so" -o "$T/j.db" --quiet
 sql "$T/j.db" "select count(*) from job where end_s not null" 300
+run 0 run "$T/jobs.json" --plugin "$T/smallest_area.so" -o "$T/f.db" --quiet --set seed=2 \
+    --set 'failures={"causes": {"job": {"scope": "job", "lifetime": {"mean": "2d"}, "restart": {"law": "constant", "mean": "7s"}}}}'
+sql "$T/f.db" "select count(*) from job where end_s not null" 300
+sql "$T/f.db" "select sum(restarts) > 0 from job" 1
 run 0 explain config "$T/jobs.json" --plugin "$T/smallest_area.so"
 out 'jobs.scheduler.patience'
 run 2 validate "$T/jobs.json" --plugin "$T/smallest_area.so" --set jobs.scheduler.patience=5
