@@ -63,6 +63,9 @@ agree 0 '$' sweep "$T/study.json" --dry-run -q
 agree 0 '$.points' sweep "$T/study.json" -q --resume -o "$T/study.db"
 agree 0 '$.outcomes' sweep "$T/search.json" -q --resume -o "$T/search.db"
 
+run 0 run configs/scenarios/csd-whatif.json -q --csv # the table has no room for warnings
+err 'warning: no-energy: '
+
 run 0 check --baseline "$T/gate.json" "$T/serve.json" --update
 agree 0 '$.scenarios' check --baseline "$T/gate.json"
 agree 1 '$.scenarios' check --baseline "$T/gate.json" "$T/serve.json" --set services.chat.replicas=1

@@ -47,7 +47,7 @@ static const struct option run_options[] = {
     {NULL, "timeline-sample", 0, OPTION_TEXT, AT(timeline_sample), "1/N", NULL,
      "only one of N requests in the timeline"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
-    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, warnings on standard error"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
      "the queue of pending events"},

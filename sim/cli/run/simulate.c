@@ -140,7 +140,7 @@ static int finish(struct running *running, const char *status, char result_hash[
                                .seed = running->setup->scenario.seed,
                                .status = status,
                                .result_hash = result_hash};
-    code = summary_print(&running->summary, &head, running->options->form, cli->out);
+    code = summary_print(&running->summary, &head, running->options->form, cli->out, cli->err);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
     return code == 0 ? check_domain(running) : code;
 }

@@ -146,6 +146,15 @@ static void add_values(const struct summary *summary, struct answer *answer)
     answer_add(answer, NULL, NULL, &table);
 }
 
+static void add_warnings(const struct summary *summary, struct answer *answer)
+{
+    for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
+        answer_say(answer, "warning: %s: %s", warning->row.code, warning->row.text);
+        if (warning->row.count > 1) answer_say(answer, " (%" PRId64 " times)", warning->row.count);
+        answer_say(answer, "\n");
+    }
+}
+
 static void show(const struct summary *summary, const struct summary_run *run, struct answer *answer)
 {
     answer_say(answer, "%s, seed %" PRId64 ": %s\nresult hash %s\n", run->scenario, run->seed, run->status,
@@ -153,11 +162,7 @@ static void show(const struct summary *summary, const struct summary_run *run, s
     add_distributions(summary, answer);
     add_values(summary, answer);
     if (summary->first_warning != NULL) answer_say(answer, "\n");
-    for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
-        answer_say(answer, "warning: %s: %s", warning->row.code, warning->row.text);
-        if (warning->row.count > 1) answer_say(answer, " (%" PRId64 " times)", warning->row.count);
-        answer_say(answer, "\n");
-    }
+    add_warnings(summary, answer);
 }
 
 /* --- For programs --- */
@@ -185,10 +190,15 @@ static void write_out(const struct summary *summary, const struct summary_run *r
     answer_add(answer, "warnings", NULL, &warnings);
 }
 
-int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out)
+int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out,
+                  FILE *err)
 {
     struct answer answer;
     answer_init(&answer, form, "metrics");
     (answer_is_data(form) ? write_out : show)(summary, run, &answer);
-    return answer_end(&answer, 0, out);
+    const int code = answer_end(&answer, 0, out);
+    if (code != 0 || form != ANSWER_CSV) return code;
+    answer_init(&answer, ANSWER_TEXT, NULL);
+    add_warnings(summary, &answer);
+    return answer_end(&answer, 0, err);
 }

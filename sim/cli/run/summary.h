@@ -35,7 +35,9 @@ void summary_fini(struct summary *summary);
 struct sink summary_sink(struct summary *summary);
 
 /* Prints a line about the run, a table of distributions with a column per quantile, a table of single values, and
- * warnings; or their data: JSON, or the metrics as CSV. Equal runs print equal texts. Returns 0 or SIM_E_NOMEM. */
-int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out);
+ * warnings; or their data: JSON, or the metrics as CSV and the warnings to `err`. Equal runs print equal texts. Returns
+ * 0 or SIM_E_NOMEM. */
+int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out,
+                  FILE *err);
 
 #endif
