@@ -8,13 +8,14 @@
 
 enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
 
-/* A job that needs GPUs. Schedulers see neither jobs without GPUs nor rejected jobs. */
+/* A job that must be placed: it asked for GPUs, or for CPU or memory where nodes count them. Schedulers see no others,
+ * and no rejected ones. */
 struct job_view {
     int64_t id;
     int64_t sequence;   /* order of submission, from 0 */
     sim_ns submit_ns;
     sim_ns estimate_ns; /* run time that the user stated */
-    int32_t gpus;       /* >= 1 */
+    int32_t gpus;       /* asked for; 0: only CPU and memory of a node */
     int32_t nodes;      /* asked for; 0: free choice */
     enum job_state state;
     int32_t preemptions;
