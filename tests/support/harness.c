@@ -376,7 +376,10 @@ static void add_suites(int argc, char **argv)
 {
     static const struct test *tests[MAX_TESTS];
     int n = 0;
-    for (const struct test *test = __start_tests; test < __stop_tests && n < MAX_TESTS; test++) tests[n++] = test;
+    for (const struct test *test = __start_tests; test < __stop_tests; test++) {
+        if (n == MAX_TESTS) abort();
+        tests[n++] = test;
+    }
     qsort(tests, (size_t)n, sizeof *tests, compare_places);
     for (int i = 0; i < n; i++) {
         char name[64];

@@ -27,7 +27,7 @@ static void make_page(const struct fixture_run *run, struct text *html)
 
 TEST(a_mixed_site_has_every_section)
 {
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     make_page(&(struct fixture_run){.name = "site", .status = "done", .requests = true, .jobs = true, .seed = 7}, &html);
     static const char *const expected[] = {
         "<h1>site</h1>", "seed 7, done", "All 400 requests finished.", "All 60 jobs finished.", "id=\"metrics\"",
@@ -40,7 +40,7 @@ TEST(a_mixed_site_has_every_section)
 
 TEST(a_service_alone_has_no_gantt)
 {
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
     CHECK(fixture_has(&html, "Time per output token"));
     CHECK(!fixture_has(&html, "id=\"nodes\""));
@@ -49,7 +49,7 @@ TEST(a_service_alone_has_no_gantt)
 
 TEST(jobs_alone_have_no_latencies)
 {
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     make_page(&(struct fixture_run){.name = "jobs", .status = "done", .jobs = true}, &html);
     CHECK(!fixture_has(&html, "Time to first token"));
     CHECK(fixture_has(&html, "Slowdown"));
@@ -58,7 +58,7 @@ TEST(jobs_alone_have_no_latencies)
 
 TEST(sections_without_rows_say_so)
 {
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     make_page(&(struct fixture_run){.name = "sums", .status = "done", .requests = true, .jobs = true, .no_rows = true}, &html);
     CHECK(fixture_has(&html, "All 400 requests finished."));
     CHECK(fixture_has(&html, "The run kept no time series"));
@@ -72,7 +72,7 @@ TEST(sections_without_rows_say_so)
 
 TEST(names_are_escaped_wherever_they_stand)
 {
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     make_page(&(struct fixture_run){.name = "<script>alert('x')</script> & \xe6\x97\xa5\xe6\x9c\xac", .status = "done",
                                     .requests = true, .scenario = "{\"a\": \"</pre><b>\"}"},
               &html);
@@ -106,7 +106,7 @@ static size_t read_curve(const struct text *html, const char *title, const char 
  * 11, ..., 400 ms but for every tenth, a share of p is at most 10 + 390 p. */
 TEST(the_distribution_is_that_of_the_rows)
 {
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     double x[1000] = {0}, y[1000] = {0};
     make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
     const size_t n = read_curve(&html, "Time to first token", "x", x, 1000);
@@ -120,7 +120,7 @@ TEST(the_distribution_is_that_of_the_rows)
 TEST(values_that_make_no_curve_are_told)
 {
     const char *path = fresh_path();
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
                            &diag) == 0);
@@ -138,7 +138,7 @@ TEST(values_that_make_no_curve_are_told)
 TEST(waiting_that_grows_is_a_grave_warning)
 {
     const char *path = fresh_path();
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "late", .status = "done", .requests = true}, &diag) == 0);
     MUST(fixture_sql(path, "UPDATE request SET queue_s = arrival_s * 0.2"));
@@ -156,7 +156,7 @@ TEST(waiting_that_grows_is_a_grave_warning)
 TEST(of_several_runs_it_is_the_last_or_the_one_asked_for)
 {
     const char *path = fresh_path();
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "first", .status = "done", .requests = true}, &diag) == 0);
     MUST(fixture_write_run(path, &(struct fixture_run){.name = "second", .status = "done", .jobs = true}, &diag) == 0);
@@ -204,7 +204,7 @@ TEST(random_rows_make_a_page)
 
 TEST(what_is_no_results_file_is_refused)
 {
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     const char *path = fresh_path();
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), SIM_E_STORE);
@@ -225,7 +225,7 @@ TEST(memory_that_runs_out_is_an_error)
                            &diag) == 0);
     int code = SIM_E_NOMEM, n_failed = 0;
     for (long n = 0; code != 0 && n < 200000; n += 1 + n / 8) {
-        SCOPED(text) html;
+        SCOPED(text) html = {0};
         diag_init(&diag);
         mem_fail_after(n);
         code = fixture_report(path, 0, &html, &diag);
@@ -262,7 +262,7 @@ static void write_study(const char *path)
 TEST(a_study_is_told_by_its_axes)
 {
     const char *path = fresh_path();
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     write_study(path);
     MUST(fixture_sql(path, "INSERT INTO study VALUES ('routers', 'Which <router>?', '{\"axes\": []}', 'abc')"));
@@ -290,7 +290,7 @@ TEST(a_study_is_told_by_its_axes)
 TEST(what_differs_by_chance_only_is_not_clear)
 {
     const char *path = fresh_path();
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     write_study(path);
     MUST(fixture_sql(path, "UPDATE metric SET value = 1 + 0.001 * (run_id * 7 % 5) WHERE name = 'request.ttft_s.p99'"));
@@ -307,7 +307,7 @@ TEST(what_differs_by_chance_only_is_not_clear)
 TEST(many_comparisons_ask_for_more)
 {
     const char *path = fresh_path();
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     write_study(path);
     MUST(fixture_sql(path,
@@ -326,7 +326,7 @@ TEST(many_comparisons_ask_for_more)
 TEST(groups_are_judged_as_compare_does)
 {
     const char *path = fresh_path();
-    SCOPED(text) html;
+    SCOPED(text) html = {0};
     struct diag diag = {0};
     write_study(path);
     CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsq", &html, &diag), 0);
