@@ -14,4 +14,11 @@ for page in sim/README.md sim/world/README.md policies/README.md tests/bench/gpu
         fail=1
     done
 done
+# Of the other pages, what names a file by its folder.
+for page in $(find analysis configs policies sim tests traces -name README.md | LC_ALL=C sort); do
+    folder=$(dirname "$page")
+    for path in $(grep -o '`[^` ]*`' "$page" | tr -d '`' | grep -E '^[a-z_][a-z0-9_/.-]*/[a-z0-9_.-]*\.(c|h|inc|sh|sql)$' | LC_ALL=C sort -u); do
+        [ -e "$folder/$path" ] || [ -e "$path" ] || [ -e "sim/world/$path" ] || [ -e "sim/core/$path" ] || { echo "$page: '$path' does not exist"; fail=1; }
+    done
+done
 exit $fail
