@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FLUSH_BYTES = 1 << 16, MAX_VIEWS = 256 };

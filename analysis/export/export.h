@@ -35,8 +35,7 @@ struct export_target {
 };
 
 /* Writes a header line and a line per row, of one run or (run_id 0) of all. The table request has the column "class"
- * only if one of these rows has a class. Returns 0, the target's code,
- * SIM_E_STORE or SIM_E_NOMEM. */
+ * only if one of these rows has a class. Returns 0, the target's code, SIM_E_STORE or SIM_E_NOMEM. */
 int export_csv(const struct database *database, const struct export_source *source, int64_t run_id,
                const struct export_target *target, struct diag *diag);
 
