@@ -1,14 +1,19 @@
 #!/bin/sh
-# Files and folders that a README names in `backquotes` exist: relative to the README, to the top, or to sim/world.
-# Names with capitals, stars or angle brackets stand for what a reader fills in.
+# Files and folders that a page names in `backquotes` exist: relative to the page, to the top or to the folders below.
+# A name without a folder exists anywhere in the tree. Names with capitals, stars or brackets stand for what a reader
+# fills in. Files of a reader's own are left out.
 fail=0
-for page in sim/README.md sim/world/README.md policies/README.md tests/bench/gpu/README.md; do
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT
+git ls-files | sed 's|.*/||' | LC_ALL=C sort -u >"$T/names"
+for page in $(git ls-files '*README.md'); do
     [ -f "$page" ] || { echo "$page: no such file"; fail=1; continue; }
     folder=$(dirname "$page")
-    for path in $(grep -o '`[^` ]*`' "$page" | tr -d '`' | grep -E '/|\.(c|h|inc|sh|json)$' |
-        grep -vE '[A-Z*<>{}$=]|^-|^/|^\.\.|^~|^figures/|^inside.h$|^config.json$' | LC_ALL=C sort -u); do
-        for base in "$folder" . sim/world sim/core policies/examples "configs/figures/rental"; do
-            [ -e "$base/$path" ] && continue 2
+    for path in $(awk '/^```/ { code = !code } !code' "$page" | grep -o '`[^` ]*`' | tr -d '`' | grep -E '/|\.(c|h|inc|sh|json)$' |
+        grep -vE '[][A-Z*<>{}$=]|^-|^/|^\.|^~|^figures/|^inside.h$|^(config|site|mine|exp).json$' | LC_ALL=C sort -u); do
+        case $path in */*) ;; *) grep -qxF -e "$path" "$T/names" && continue ;; esac
+        for base in "$folder" . sim/world sim/core policies/examples configs/figures configs/figures/rental tests/fixtures; do
+            [ -e "$base/$path" ] || [ -e "$base/$path.json" ] && continue 2
         done
         echo "$page: '$path' does not exist"
         fail=1

@@ -147,7 +147,7 @@ static double products_ms(struct bench *bench, const union kernel_params *params
     return 1e3 * seconds;
 }
 
-/* Whether a value is what README says, to the last digit there. */
+/* Whether a value is what configs/calibration/README.md says, to the last digit there. */
 #define CHECK_SAID(value, said, digit) CHECK_NEAR(value, said, 0.5 * (digit) + 1e-9)
 
 /* Parameters are shares of the data sheet's peaks, so those of the A40 on the A6000's data sheet are the A40 scaled by
@@ -198,7 +198,7 @@ static bool shipped_gemm(struct bench *bench, const char *gpu, union kernel_para
     return CHECK_EQ_STR(calibration.origin[KERNEL_GEMM], "in-model");
 }
 
-/* The shipped calibrations of both, and the numbers that README tells of them. */
+/* The shipped calibrations of both, and the numbers that configs/calibration/README.md gives. */
 TEST(a6000_three_ways)
 {
     struct bench a6000, a40;

@@ -91,7 +91,7 @@ TEST(belady_bounds_every_policy)
     block_log_fini(&log);
 }
 
-/* Rows of the table in the README, in tenths of a percent of all blocks. */
+/* Rows of the table in policies/eviction/README.md, in tenths of a percent of all blocks. */
 TEST(advice_is_as_published)
 {
     static const struct {

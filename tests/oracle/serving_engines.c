@@ -1,7 +1,7 @@
 /* Whole iterations of serving engines against public measurements: the shipped calibrations and presets, end to end.
  * The constants of a preset were fitted on one part of the rows, which is named in its file; bounds hold for the
- * others, or for all where the text says so, and lie where the errors are, rounded up: the bars of README are told
- * there.
+ * others, or for all where the text says so, and lie where the errors are, rounded up. configs/engines/README.md gives
+ * the bars.
  *
  * Sources: Mutinifni/splitwise-sim @ 8f99e7dc, ai-dynamo/aiconfigurator @ 095f58a5 (silicon_sample), LLMServe/DistServe
  * @ 82831f16, casys-kaist/LLMServingSim @ 5daddb21. */
@@ -200,7 +200,7 @@ TEST(decode_iterations_of_rtx_cards)
 {
     static const struct {
         const char *file;
-        size_t rows, within; /* as README says */
+        size_t rows, within; /* as configs/engines/README.md says */
         double median;
     } cards[] = {{"gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv", 98, 83, 0.035},
                  {"gpu_profiles/llmservingsim/RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv", 171, 168, 0.015}};

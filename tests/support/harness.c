@@ -74,7 +74,7 @@ static bool is_long(const char *name)
 {
     static const char *const names[] = {
         "tests/cli/compilers.sh", "every_policy_conforms", "tests/cli/figure_polca.sh",    "every_policy_conforms_at_length",
-        "tests/cli/readme.sh",    "tests/cli/conform.sh",  "tests/cli/figures_offload.sh", "tests/cli/sweep.sh",
+        "tests/cli/pages.sh",    "tests/cli/conform.sh",  "tests/cli/figures_offload.sh", "tests/cli/sweep.sh",
         "tests/cli/experiments.sh", "tests/cli/figure_distserve.sh"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
