@@ -120,8 +120,8 @@ int calibrate_keep_laws(struct calibrated_set *set, const struct calibration *la
         *kept = *set->classes[c];
         code = keep_law(kept, laws, arena);
         set->classes[c] = kept;
-        diag_warning(diag, NULL, "measure more shapes to fit a law of your own",
-                     "'%s' keeps the law of '%s' beside its table: %zu rows for %zu parameters", info->name, kept->law,
+        diag_warning(diag, NULL, "measure more shapes for a fit of your own",
+                     "'%s' keeps the fit of '%s' beside its table: %zu rows for %zu parameters", info->name, kept->law,
                      kept->report.n_rows, info->n_params);
     }
     return code;

@@ -81,10 +81,10 @@ static int find_run(const struct compare_group *all, int64_t id, const struct co
     *run = NULL;
     for (size_t i = 0; i < all->n; i++)
         if (id == 0 || all->runs[i].id == id) *run = &all->runs[i];
-    if (*run == NULL && id == 0) return diag_error(diag, SIM_E_STORE, all->label, NULL, "there is no run in it");
-    if (*run == NULL) return diag_error(diag, SIM_E_STORE, all->label, NULL, "there is no run %" PRId64 " in it", id);
+    if (*run == NULL && id == 0) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run");
+    if (*run == NULL) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run %" PRId64, id);
     if (strcmp((*run)->status, "open") == 0 || strcmp((*run)->status, "failed") == 0)
-        return diag_error(diag, SIM_E_DATA, all->label, NULL, "run %" PRId64 " did not end: its status is '%s'",
+        return diag_error(diag, SIM_E_DATA, all->label, NULL, "run %" PRId64 " did not finish: its status is '%s'",
                           (*run)->id, (*run)->status);
     if (strcmp((*run)->status, "done") != 0)
         diag_warning(diag, all->label, "its later requests and jobs are missing", "run %" PRId64 " ended early (%s)",
@@ -124,7 +124,7 @@ static int copy_all(const struct compare_group *all, struct arena *arena, struct
                     struct diag *diag)
 {
     *group = *all;
-    if (all->n == 0) return diag_error(diag, SIM_E_STORE, all->label, NULL, "there is no run in it");
+    if (all->n == 0) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run");
     group->runs = arena_alloc(arena, all->n * sizeof *group->runs);
     if (group->runs == NULL) return SIM_E_NOMEM;
     memcpy(group->runs, all->runs, all->n * sizeof *group->runs);

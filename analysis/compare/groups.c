@@ -111,8 +111,8 @@ static int drop_copies(struct grouping *grouping)
     if (n_copies == 0) return 0;
     return work_remark(
         grouping->work,
-        "%zu pairs of runs count once with another one, as their results are the same although their seeds "
-        "differ: the seed changes nothing here, and says nothing",
+        "%zu pairs of runs are counted once with another pair: their results are equal although their seeds "
+        "differ, so the seed has no effect here",
         n_copies);
 }
 
@@ -161,7 +161,7 @@ static size_t describe(struct grouping *grouping, size_t n, struct compare_row *
     row->changed = stats_mean(grouping->changed, n);
     row->delta.mean = stats_mean(grouping->delta, n);
     if (row->direction != COMPARE_NEUTRAL && n > 0) row->worse_frac = (double)n_worse / (double)n;
-    if (n == 0) row->note = "no pair of runs has it";
+    if (n == 0) row->note = "no pair of runs has this metric";
     if (n > 0 && n_moved == 0) row->delta = (struct interval){0, 0, 0};
     return n_moved;
 }
@@ -257,7 +257,7 @@ static int add_welch_row(struct grouping *grouping, size_t metric, size_t n_base
     row->base = stats_mean(grouping->base, n);
     row->changed = stats_mean(grouping->changed, m);
     row->delta = stats_welch_interval(grouping->base, n, grouping->changed, m, grouping->work->options->level, &row->p);
-    if (isnan(row->delta.low)) row->note = "fewer than two runs have it";
+    if (isnan(row->delta.low)) row->note = "fewer than two runs have this metric";
     return 0;
 }
 
@@ -284,12 +284,13 @@ static int nothing_pairs(const struct compare_work *work, const struct compare_g
 {
     const size_t n = work->comparison->n_unfinished_runs;
     char left_out[80] = "";
-    if (n > 0) snprintf(left_out, sizeof left_out, "; left out: %zu %s that did not end", n, n == 1 ? "run" : "runs");
+    if (n > 0)
+        snprintf(left_out, sizeof left_out, "; left out: %zu %s that did not finish", n, n == 1 ? "run" : "runs");
     return diag_error(work->diag, SIM_E_DATA, NULL,
                       base->n == 0 || changed->n == 0
-                          ? "'orrery sweep --resume' repeats what did not end; table run says what became of each"
-                          : "runs pair by seed and by the parameters that are not chosen by",
-                      "nothing pairs: %zu runs of '%s', %zu runs of '%s'%s", base->n, base->label, changed->n,
+                          ? "'orrery sweep --resume' repeats unfinished runs; table run has the status of each"
+                          : "runs are paired by seed and by the parameters outside --base and --new",
+                      "no runs can be paired: %zu runs of '%s', %zu runs of '%s'%s", base->n, base->label, changed->n,
                       changed->label, left_out);
 }
 
@@ -306,8 +307,8 @@ static int compare_unpaired(struct grouping *grouping, const struct compare_grou
     for (size_t m = 0; code == 0 && m < work->metrics.n; m++) code = add_welch_row(grouping, m, base->n, changed->n);
     work->comparison->n_unpaired = 0;
     return code == 0 ? work_remark(work,
-                                   "the runs do not pair, as no seed is in both groups: Welch's t interval over %zu "
-                                   "and %zu runs, wider than that of pairs",
+                                   "the runs are not paired, as no seed is in both groups: Welch's t interval over %zu "
+                                   "and %zu runs, wider than a paired interval",
                                    base->n, changed->n)
                      : code;
 }
@@ -340,17 +341,17 @@ static int remark_pairs(const struct grouping *grouping)
         n_other_trace += strcmp(grouping->pairs[i].base->trace_hash, grouping->pairs[i].changed->trace_hash) != 0;
     const char *over = grouping->n_points == 1 ? "intervals are over the seeds"
                        : grouping->n_seeds > 1 ? "intervals are over the seeds, of their means over the points"
-                                               : "there are no intervals, as points of one seed are no repetitions";
+                                               : "there are no intervals, as points of one seed are not repetitions";
     int code = work_remark(work, "%zu pairs of runs, %zu %s at %zu %s: %s", grouping->n, grouping->n_seeds,
                            grouping->n_seeds == 1 ? "seed" : "seeds", grouping->n_points,
                            grouping->n_points == 1 ? "point" : "points", over);
     if (code == 0 && n_other_trace > 0) {
         code = work_remark(work, "the input files differ in %zu pairs", n_other_trace);
-        diag_warning(work->diag, NULL, "only runs of one trace saw the same world",
-                     "%zu pairs of runs have read different input files", n_other_trace);
+        diag_warning(work->diag, NULL, "compare runs of one trace", "%zu pairs of runs have read different input files",
+                     n_other_trace);
     }
     if (code == 0 && work->options->steady)
-        code = work_remark(work, "--steady is for one pair of runs: here each run counts as one value");
+        code = work_remark(work, "--steady applies to one pair of runs; here each run is one value");
     return code;
 }
 
@@ -359,10 +360,9 @@ static int remark_left_out(struct compare_work *work)
     const struct comparison *comparison = work->comparison;
     int code = 0;
     if (comparison->n_unpaired > 0)
-        code = work_remark(work, "left out: %zu runs that no run of the other group pairs with",
-                           comparison->n_unpaired);
+        code = work_remark(work, "left out: %zu runs without a counterpart in the other group", comparison->n_unpaired);
     if (code == 0 && comparison->n_unfinished_runs > 0)
-        code = work_remark(work, "left out: %zu runs that did not end", comparison->n_unfinished_runs);
+        code = work_remark(work, "left out: %zu runs that did not finish", comparison->n_unfinished_runs);
     return code;
 }
 

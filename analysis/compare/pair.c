@@ -151,7 +151,7 @@ static int add_single(struct compare_work *work, size_t metric)
     if (base <= changed && changed <= base)
         row->delta = (struct interval){0, 0, 0};
     else
-        row->note = isnan(base) || isnan(changed) ? "only one of the runs has it" : "one value of each run";
+        row->note = isnan(base) || isnan(changed) ? "only one of the runs has this metric" : "one value of each run";
     return 0;
 }
 
@@ -246,7 +246,7 @@ static int remark_rows(struct compare_work *work, const struct paired *paired)
     work->comparison->n_unpaired_rows += n_only;
     if (paired->n > 0)
         code = work_remark(work,
-                           "%zu %s are paired by id; intervals are over these, at one seed: they say nothing about "
+                           "%zu %s are paired by id; intervals are over these, at one seed, and do not cover "
                            "other seeds or traces",
                            paired->n, what);
     if (code == 0 && n_only > 0)
@@ -268,8 +268,9 @@ static int remark_method(const struct pair_work *pair)
 {
     struct compare_work *work = pair->work;
     if (pair->paired[0].n + pair->paired[1].n == 0)
-        return work_remark(work, "no requests or jobs are paired (rows are not kept, or of other traces): there are no "
-                                 "intervals");
+        return work_remark(
+            work, "no requests or jobs are paired (rows are not kept, or belong to other traces): there are no "
+                  "intervals");
     if (work->options->steady)
         return work_remark(
             work, "values and intervals are of the pairs after the warm-up that MSER-5 finds, by batch means in "
@@ -304,8 +305,8 @@ static int remark_values(struct compare_work *work)
     if (most == NULL) return 0;
     return work_remark(
         work,
-        "base and new are of what paired, not of all that finished: most apart is %s, which for the whole "
-        "runs is %.4g and %.4g, here %.4g and %.4g",
+        "base and new cover pairs, not all that finished: the largest deviation is that of %s, which is %.4g and "
+        "%.4g for the whole runs, here %.4g and %.4g",
         most->metric, most->base_run, most->changed_run, most->base, most->changed);
 }
 
@@ -316,11 +317,10 @@ static int remark_inputs(struct compare_work *work, const struct compare_run *ba
         code = work_remark(work, "the input files differ (trace_hash %.8s and %.8s)",
                            base->trace_hash[0] != 0 ? base->trace_hash : "none",
                            changed->trace_hash[0] != 0 ? changed->trace_hash : "none");
-        diag_warning(work->diag, NULL, "requests of different traces only look alike",
-                     "the two runs have read different input files");
+        diag_warning(work->diag, NULL, "compare runs of one trace", "the two runs have read different input files");
     }
     if (code == 0 && base->seed != changed->seed) {
-        code = work_remark(work, "the seeds differ: generated requests are others");
+        code = work_remark(work, "the seeds differ, and so do generated requests");
         diag_warning(work->diag, NULL, "compare runs of one seed, or several seeds of each",
                      "the two runs have different seeds");
     }

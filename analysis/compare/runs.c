@@ -271,7 +271,7 @@ static int find_member(const struct compare_group *all, struct term *term, struc
     if (code != 0 || members.is_exact || members.found[0] == NULL) return code;
     term->member = members.found[0];
     if (members.found[1] == NULL) return 0;
-    return diag_error(diag, SIM_E_USAGE, all->label, "write more of it", "'%s' may be %s or %s", term->key,
+    return diag_error(diag, SIM_E_USAGE, all->label, "write a longer part", "'%s' may be %s or %s", term->key,
                       members.found[0], members.found[1]);
 }
 

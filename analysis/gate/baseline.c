@@ -290,11 +290,11 @@ static int share_out(const struct reading *reading, const char *chars, size_t n_
         struct baseline_entry *entry = &reading->baseline->entries[i];
         size_t n = entry->decisions.n;
         entry->decisions = decision_log_take(chars, n_chars, n);
-        if (entry->decisions.n < n) return fail_log(reading, "the log has fewer decisions than the baseline tells");
+        if (entry->decisions.n < n) return fail_log(reading, "the log has fewer decisions than the baseline");
         chars += entry->decisions.n_chars;
         n_chars -= entry->decisions.n_chars;
     }
-    return n_chars == 0 ? 0 : fail_log(reading, "the log has more decisions than the baseline tells");
+    return n_chars == 0 ? 0 : fail_log(reading, "the log has more decisions than the baseline");
 }
 
 static int read_log(const struct reading *reading)
@@ -309,7 +309,7 @@ static int read_log(const struct reading *reading)
     if (code == 0 && (strcmp(hash, reading->log_hash) != 0 || text.length < head))
         code = fail_log(reading, "the log of decisions is not the one that belongs to the baseline");
     if (code == 0 && memcmp(text.chars, decision_log_header, head) != 0)
-        code = fail_log(reading, "the log of decisions has other columns than those of this version");
+        code = fail_log(reading, "the columns of the log of decisions differ from this version's");
     if (code == 0) {
         char *copy = arena_alloc(reading->arena, text.length - head + 1);
         if (copy == NULL)

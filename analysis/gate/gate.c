@@ -180,7 +180,7 @@ static bool may_fit(const struct gate_report *report, const struct gate_outcome 
 static void warn_of_pattern(const struct tolerance *tolerance, struct diag *diag)
 {
     diag_warning(diag, tolerance->where, "'orrery list metrics' names them",
-                 "no metric is called like '%s': this tolerance has no effect", tolerance->pattern);
+                 "no metric matches '%s': this tolerance has no effect", tolerance->pattern);
 }
 
 void gate_check_patterns(const struct gate_report *report, const struct gate_outcome *outcomes, struct diag *diag)

@@ -100,18 +100,18 @@ static void describe_parting(const struct parting *parting, struct text *text)
     if (parting->has_before)
         describe_line("baseline", &parting->before, text);
     else
-        text_add(text, "    baseline  has no further decision\n");
+        text_add(text, "    baseline  no further decision\n");
     if (parting->has_now)
         describe_line("now", &parting->now, text);
     else
-        text_add(text, "    now       has no further decision\n");
+        text_add(text, "    now       no further decision\n");
 }
 
 static void describe_divergence(const struct divergence *divergence, struct text *text)
 {
     const struct parting *first = &divergence->first, *choice = &divergence->choice;
     if (!first->found) {
-        text_printf(text, "  all %zu decisions are the same: costs, inputs or rows have moved, no policy has\n",
+        text_printf(text, "  all %zu decisions are the same: costs, inputs or rows have moved, policies have not\n",
                     divergence->n_now);
         return;
     }
@@ -125,7 +125,7 @@ static void describe_divergence(const struct divergence *divergence, struct text
         text_add(text, "  every choice is the same, at another time\n");
         return;
     }
-    text_printf(text, "  first choice that is another one: number %zu\n", choice->number);
+    text_printf(text, "  first different choice: number %zu\n", choice->number);
     describe_parting(choice, text);
 }
 
@@ -133,7 +133,7 @@ static void describe_head(const struct gate_result *result, struct text *text)
 {
     text_printf(text, "%s: %s", result->entry->name, gate_verdict_text(result->verdict));
     if (result->verdict == GATE_MOVED && result->n_beyond == 0)
-        text_add(text, ": its rows are others than those of the baseline");
+        text_add(text, ": its rows differ from the baseline");
     else if (result->verdict == GATE_MOVED)
         text_printf(text, " beyond tolerance: %zu of %zu metrics", result->n_beyond, result->n_metrics);
     if (result->verdict == GATE_TOLERATED)
@@ -152,12 +152,11 @@ void gate_describe(const struct gate_report *report, const struct gate_result *r
     default: break;
     }
     if (result->scenario_moved)
-        text_add(
-            text,
-            "  its scenario is not that of the baseline: its file, one that it extends, or a default has changed\n");
+        text_add(text,
+                 "  its scenario differs from the baseline: its file, one that it extends, or a default has changed\n");
     if (result->n_moves == 0) text_add(text, "  no metric has moved\n");
     describe_moves(result, text);
-    if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) are not those of the baseline\n");
+    if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) differ from the baseline\n");
     describe_divergence(&result->divergence, text);
 }
 

@@ -275,7 +275,7 @@ void cdf_draw(const struct cdf *figure, const char *note, struct text *html)
     const struct plot_chart chart = {.kind = PLOT_LINE, .title = figure->title, .n_series = figure->n_curves,
                                      .series = series,
                                      .x = {.title = figure->axis, .scale = is_log ? PLOT_LOG : PLOT_LINEAR},
-                                     .y = {.title = "share at most so large", .low = 0.0, .high = 1.0}};
+                                     .y = {.title = "cumulative share", .low = 0.0, .high = 1.0}};
     const struct page_figure page = {.chart = &chart, .note = note, .queries = figure->queries,
                                      .n_queries = figure->n_queries, .group = figure->title};
     page_figure(html, &page);

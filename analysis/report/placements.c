@@ -219,12 +219,12 @@ static const char *describe(const struct gantt *gantt)
 {
     char words[WORDS_CHARS];
     const char *lanes =
-        "One row per GPU; which GPU of its node a job had is not recorded, so rows fill from the first.";
+        "One row per GPU. The GPU that a job had on its node is not recorded, so rows fill from the first.";
     if (gantt->shown_gpu_s >= gantt->gpu_s * (1.0 - 1e-12)) return lanes;
     return arena_printf(
         gantt->source->arena,
-        "%s Shown are %zu of %zu nodes with jobs, those with most GPU time, and there the longest stretches: "
-        "%s of all GPU time that jobs held.",
+        "%s Shown are %zu of %zu nodes, those with most GPU time, and their longest allocations: %s of all GPU time "
+        "that jobs held.",
         lanes, gantt->n_shown, gantt->n_nodes, words_percent(gantt->shown_gpu_s / gantt->gpu_s, words));
 }
 

@@ -40,7 +40,8 @@ static int read_run(const struct database *database, int64_t run_id, struct aren
     struct query_answer answer;
     int code = query_run(database, sql, &run_id, 1, "read results", arena, &answer, diag);
     if (code != 0) return code;
-    if (answer.n_rows == 0 && run_id == 0) return diag_error(diag, SIM_E_STORE, database->path, NULL, "no runs in it");
+    if (answer.n_rows == 0 && run_id == 0)
+        return diag_error(diag, SIM_E_STORE, database->path, NULL, "it contains no run");
     if (answer.n_rows == 0)
         return diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
                           "no run %" PRId64, run_id);

@@ -183,25 +183,24 @@ static void add_warning(const char *code, const char *text, double count, bool g
 static void add_own_warnings(const struct verdict_facts *facts, const struct report_run *run, struct text *html)
 {
     if (strcmp(run->status, "done") != 0)
-        add_warning("incomplete", "the run did not come to its end; its numbers are those of a part of it", 1, true,
-                    html);
+        add_warning("incomplete", "the run did not reach its end; its numbers cover a part of it", 1, true, html);
     if (verdict_requests_saturate(facts))
         add_warning(
             "saturated",
             verdict_requests_grow(facts)
-                ? "requests come faster than they are served: waiting times say how long the run is, not how good "
-                  "the system is"
-                : "many requests were left when the run was cut short: waiting times may say how long the run is, "
-                  "not how good the system is",
+                ? "requests arrive faster than they are served: waiting times measure the length of the run, not "
+                  "the quality of the system"
+                : "many requests were unfinished at the end of the run: waiting times may measure its length, not "
+                  "the quality of the system",
             1, true, html);
     if (verdict_jobs_saturate(facts))
         add_warning(
             "saturated",
             facts->jobs->grows
-                ? "jobs come faster than the cluster does them: waiting times say how long the run is, not how good "
-                  "the scheduler is"
-                : "many jobs had not started when the run was cut short: waiting times may say how long the run is, "
-                  "not how good the scheduler is",
+                ? "jobs arrive faster than they are done: waiting times measure the length of the run, not the "
+                  "quality of the scheduler"
+                : "many jobs had not started at the end of the run: waiting times may measure its length, not the "
+                  "quality of the scheduler",
             1, true, html);
     if (run->oracle[0] != 0) add_warning("oracle", run->oracle, 1, false, html);
 }
@@ -265,7 +264,7 @@ static int add_verdict(const struct verdict_facts *facts, struct text *html)
     text_init(&verdict);
     verdict_run(facts, &verdict);
     text_add(html, "<p class=\"verdict\">");
-    page_escape(html, verdict.length > 0 ? verdict.chars : "There are no numbers to judge by.");
+    page_escape(html, verdict.length > 0 ? verdict.chars : "The run has no metrics.");
     text_add(html, "</p>\n");
     const int code = verdict.failed ? SIM_E_NOMEM : 0;
     text_fini(&verdict);

@@ -380,8 +380,7 @@ static int add_warnings(const struct report_source *source, const struct study *
     if (code != 0) return code;
     text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
     if (study->n_done < study->n_runs)
-        text_printf(html,
-                    "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not come to their end</li>\n",
+        text_printf(html, "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not finish</li>\n",
                     study->n_runs - study->n_done, study->n_runs);
     for (size_t i = 0; i < answer.n_rows; i++) {
         const char *name = answer.columns[0].texts[i];

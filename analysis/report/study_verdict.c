@@ -14,8 +14,7 @@ static void say_size(const struct study *study, struct text *text)
     if (study->n_done == study->n_runs)
         text_add(text, ", all done. ");
     else
-        text_printf(text, "; %s did not come to their end. ",
-                    words_number((double)(study->n_runs - study->n_done), runs));
+        text_printf(text, "; %s did not finish. ", words_number((double)(study->n_runs - study->n_done), runs));
 }
 
 /* --- Best and worst --- */
@@ -192,12 +191,12 @@ static int say_winners(const struct study *study, size_t a, struct arena *arena,
         say_winner(study, axis, k, &contest, is_first, text);
         is_first = false;
     }
-    if (!is_first && !has_seeds(study)) text_add(text, ". With one seed each, nothing tells this from chance");
+    if (!is_first && !has_seeds(study)) text_add(text, ". With one seed each, this may be chance");
     if (!is_first && has_seeds(study))
         text_add(
             text,
-            " (clearly: the t-intervals of its differences to all others under equal seeds leave out zero, at 95 % for all "
-            "of these comparisons together, by Bonferroni)");
+            " (clearly: the t-intervals of its differences to all others under equal seeds exclude zero, at 95 % for all "
+            "comparisons together, by Bonferroni)");
     if (!is_first) text_add(text, ". ");
     return 0;
 }

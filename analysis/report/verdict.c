@@ -89,13 +89,13 @@ static void say_end(const struct verdict_facts *facts, struct text *text)
     char end[WORDS_CHARS];
     const char *at = words_seconds(metric(facts, "sim.end_s"), end);
     if (strcmp(facts->status, "interrupted") == 0)
-        text_printf(text, "The run was interrupted at %s of simulated time: what follows is about a part of it. ", at);
+        text_printf(text, "The run was interrupted at %s of simulated time: what follows covers this part only. ", at);
     else if (strcmp(facts->status, "stalled") == 0)
-        text_printf(text, "The run made no progress any more and was ended at %s: its numbers are not a result. ", at);
+        text_printf(text, "The run stopped making progress and ended at %s: its numbers are not a result. ", at);
     else if (strcmp(facts->status, "open") == 0)
-        text_add(text, "The run is not complete: its process died or is still at work. ");
+        text_add(text, "The run is not complete: its process died or still runs. ");
     else if (strcmp(facts->status, "done") != 0)
-        text_printf(text, "The run has status '%.40s' and no result; the warnings say why. ", facts->status);
+        text_printf(text, "The run has status '%.40s' and no result; see the warnings. ", facts->status);
 }
 
 /* "Of 1,000 requests 990 finished (99 %), 4 were rejected and 6 were left at the end. " */
@@ -184,9 +184,9 @@ static void say_growth(const struct trend_growth *growth, const struct queue_wor
                 words_seconds(growth->early_s, early), words->came);
     if (!isnan(growth->until_s)) text_printf(text, " up to %s", words_seconds(growth->until_s, until));
     text_printf(text, " to %s in the last quarter", words_seconds(growth->late_s, late));
-    text_printf(text, ", as when work comes at %s times the pace that it is %s at",
+    text_printf(text, ", as if work arrived at %s times the rate at which it is %s",
                 words_number(round(100.0 * (1.0 + growth->rate)) / 100.0, load), words->served);
-    text_add(text, "; mean and percentiles of waiting depend on how long the run is. ");
+    text_add(text, "; mean and percentiles of waiting depend on the length of the run. ");
 }
 
 /* Follows the name of the queue. */
@@ -250,7 +250,7 @@ static void say_use(const struct verdict_facts *facts, struct text *text)
     const double busy_frac = metric(facts, "replica.busy_frac"), gpu_util = metric(facts, "cluster.gpu_util");
     if (!isnan(busy_frac)) text_printf(text, "Replicas computed %s of the time. ", words_percent(busy_frac, busy));
     if (!isnan(gpu_util))
-        text_printf(text, "%s of the cluster's GPU time was held by somebody. ", words_percent(gpu_util, held));
+        text_printf(text, "Jobs and services held %s of the cluster's GPU time. ", words_percent(gpu_util, held));
 }
 
 static void say_doubt(const struct verdict_facts *facts, struct text *text)
@@ -258,9 +258,9 @@ static void say_doubt(const struct verdict_facts *facts, struct text *text)
     char share[WORDS_CHARS];
     const double extrapolated = metric(facts, "model.extrapolated_frac");
     if (facts->is_uncalibrated)
-        text_add(text, "The costs rest on no measurement of this GPU. ");
+        text_add(text, "The cost model is not calibrated for this GPU. ");
     else if (extrapolated >= least_extrapolated)
-        text_printf(text, "%s of the kernels' time was costed outside the range that was measured. ",
+        text_printf(text, "%s of the kernels' time lies outside the measured range. ",
                     words_percent(extrapolated, share));
 }
 

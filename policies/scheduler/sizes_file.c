@@ -23,8 +23,7 @@ static int read_rows(struct csv *csv, struct real_list *sizes, struct diag *diag
         code = read_size(csv, position, &gpu_s, diag);
         if (code == 0) code = real_list_add(sizes, gpu_s);
     }
-    if (code == 0 && sizes->n == 0)
-        code = diag_error(diag, SIM_E_DATA, csv_name(csv), NULL, "there is no job in this history");
+    if (code == 0 && sizes->n == 0) code = diag_error(diag, SIM_E_DATA, csv_name(csv), NULL, "the history has no jobs");
     return code;
 }
 

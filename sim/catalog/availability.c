@@ -89,7 +89,7 @@ static int read_ticks(struct reading *reading, const struct json_node *root)
     const sim_ns gap_ns = sim_ns_from_s(gap->number);
     if (gap_ns == 0 || gap_ns > SIM_NS_MAX / ((int64_t)data->n + 1))
         return bad_node(gap,
-                        "so many ticks of this length are no time that can be told: a tick is at least 1 ns, all of "
+                        "the length of all ticks is out of range: a tick is at least 1 ns, all of "
                         "them at most 292 years",
                         reading->diag);
     int64_t tick = 0;

@@ -134,7 +134,7 @@ static int check_times(const struct config_list *shapes, const struct kernel_poi
         const double law_s = kernel_call_time(params, gpu, &points[i].call).seconds, ratio = points[i].seconds / law_s;
         if (!(law_s > 0.0) || (ratio >= 1.0 / most && ratio <= most)) continue;
         return diag_error(diag, SIM_E_CONFIG, place_of(shapes, i), "are these seconds?",
-                          "the measured time of %g s is %g times that of the law, %g s", points[i].seconds, ratio,
+                          "the measured time of %g s is %g times that of the fit, %g s", points[i].seconds, ratio,
                           law_s);
     }
     return 0;

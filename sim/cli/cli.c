@@ -20,7 +20,7 @@ const struct verb *const *cli_verbs(size_t *n)
 const char *cli_exit_text(void)
 {
     return "0 ok, 1 gate not met, 2 usage or config, 3 input data or results file, 4 policy fault,\n"
-           "5 no progress, 70 our bug, 130 interrupted.\n";
+           "5 no progress, 70 internal error, 130 interrupted.\n";
 }
 
 static void print_help(FILE *out)

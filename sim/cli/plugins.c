@@ -100,7 +100,7 @@ static int check_policy(const struct plugins *plugins, const struct plugin *plug
                            "has no init, and no room for its parameters in its state");
     const char *missing = policy_missing(policy);
     if (missing != NULL)
-        return diag_error(diag, SIM_E_USAGE, plugin->path, "the header of its family says which functions it needs",
+        return diag_error(diag, SIM_E_USAGE, plugin->path, "see the header of its family for the functions it needs",
                           "policy '%s' lacks the function '%s'", policy->name, missing);
     return check_name(plugins, plugin, policy, diag);
 }

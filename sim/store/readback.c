@@ -88,7 +88,7 @@ static int read_run(const struct database *database, int64_t run_id, struct aren
         code = diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
                           "no run %" PRId64, run_id);
     else if (step == SQLITE_DONE)
-        code = diag_error(diag, SIM_E_STORE, database->path, NULL, "no runs in it");
+        code = diag_error(diag, SIM_E_STORE, database->path, NULL, "it contains no run");
     int ended = end_query(database, query, step, diag);
     return code != 0 ? code : ended;
 }

@@ -281,7 +281,7 @@ static const struct conform_case request_cases[] = {
     REQUESTS("closed loop", 120, 2, 300, AFFINE,
              "\"arrival\": {\"process\": \"closed\", \"users\": 8, \"think\": \"200ms\"}", UNIFORM("prompt", 1, 300),
              UNIFORM("output", 1, 80)),
-    REQUESTS("users who do not think, boundaries that coincide", 120, 3, 300, EQUAL_STEPS,
+    REQUESTS("users without think time, coinciding boundaries", 120, 3, 300, EQUAL_STEPS,
              "\"arrival\": {\"process\": \"closed\", \"users\": 6, \"think\": \"0s\"}", FIXED("prompt", 64),
              UNIFORM("output", 1, 8)),
     {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct request_details){

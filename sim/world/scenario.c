@@ -16,17 +16,16 @@ const struct config_field scenario_fields[] = {
     ROW_MAP("services", services, OPTIONAL, ANY, struct service_config, service_config_fields, "LLM services, by name"),
     ROW_SECTION("jobs", jobs, OPTIONAL, jobs_config_fields, "training and batch jobs"),
     ROW_SECTION("failures", failures, OPTIONAL, failures_config_fields,
-                "what makes nodes and jobs fail, and how they are repaired"),
-    ROW_SECTION("market", market, OPTIONAL, market_config_fields, "what renting GPUs costs, and who rents how many"),
-    ROW_INT("seed", seed, DEFAULT("1"), WITHIN(0, 9e15), "of all random streams"),
+                "failures of nodes and jobs, and their repair"),
+    ROW_SECTION("market", market, OPTIONAL, market_config_fields, "prices of rented GPUs, and the policy that rents them"),
+    ROW_INT("seed", seed, DEFAULT("1"), WITHIN(0, 9e15), "seed of all random streams"),
     ROW_TIME("warmup", warmup_ns, DEFAULT("0s"), WITHIN(0, 9e9),
-             "what arrives before this time is left out of the metrics"),
+             "metrics leave out requests and jobs that arrive before this time"),
     ROW_TIME("until", until_ns, DEFAULT("0s"), WITHIN(0, 9e9),
-             "end of the run; 0s: when everything that arrived has finished"),
-    ROW_CHOICE(
-        "keep", keep, DEFAULT("rows"), keep_names,
-        "rows that are stored: metrics; curves: distributions and time series, too; rows: of requests and jobs, too; "
-        "decisions: all of theirs, too"),
+             "end of the run; 0s: when all requests and jobs have finished"),
+    ROW_CHOICE("keep", keep, DEFAULT("rows"), keep_names,
+               "rows to store: metrics; curves: also distributions and time series; rows: also requests and jobs; "
+               "decisions: also all decisions"),
     ROW_SECTION("sample", sample, FILLED, sample_config_fields, "time series of queues, batches, KV cache and GPUs"),
     {0}};
 #undef ROW_OF
@@ -42,7 +41,7 @@ int scenario_bind(const struct config *config, const struct config_families *fam
                           "nothing arrives in this scenario");
     if (scenario->cluster.nodes.nodes_file.path != NULL && scenario->cluster.power.capping.entry != NULL)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "cluster.power"), "leave out one of the two",
-                          "power is accounted for nodes that are alike, not for those of a 'nodes_file'");
+                          "power is simulated for equal nodes, not for a 'nodes_file'");
     if (scenario->until_ns > 0 && scenario->warmup_ns >= scenario->until_ns)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "warmup"), NULL,
                           "the warm-up does not end before 'until'");

@@ -97,7 +97,7 @@ refused 'cluster.node_types={"x":{"nodes":1,"gpu":"h1000"}}' "error: unknown GPU
 
 # A service in pools: what validate passes also runs, and what nothing reads is told of.
 run 2 validate disaggregated --set cluster.network=null
-err 'data must go from node to node, and there is no network; add "network"'
+err 'data moves between nodes, but there is no network; add "network"'
 run 0 validate disaggregated --set cluster.network=null --set services.chat.kv_transfer.bandwidth=25GB/s
 run 0 validate disaggregated
 err_is </dev/null

@@ -80,9 +80,9 @@ norm() { sqlite3 :memory: "select json_extract(value, '$.$1') from json_each(rea
     where json_extract(value, '$.operator') $2 'norm'" | sort -u; }
 equal "$(norm by =)" table 'what the norms rest on'
 equal "$(norm ms =)" 2.6 'milliseconds of 65 norms'
-equal "$(norm by '<>' | tr -d '\n')" law 'what all others rest on'
+equal "$(norm by '<>' | tr -d '\n')" fit 'what all others rest on'
 run 0 explain cost "$T/table-run.json" --operators --batch 5000 --json
-equal "$(norm by =)" law 'what norms of many more rows rest on'
+equal "$(norm by =)" fit 'what norms of many more rows rest on'
 equal "$(json_of "$T/table.json" '$.sets.in-model.norm.law')" in-model 'the law of few rows'
 equal "$(json_of "$T/table.json" '$.sets.in-model.norm.parameters.start')" \
     "$(json_of configs/calibration/a100-80-sxm.json '$.sets.in-model.norm.parameters.start')" 'its start'
@@ -93,7 +93,7 @@ equal "$(norm parameters '<>' | grep -c default)" 0 'sets of other GPUs'
 printf 'kernel,m,n,k,weights,compute,time_us\n' >"$T/few.csv"
 for m in 16 64 256 1024; do echo "gemm,$m,4096,4096,fp16,fp16,$((40 + m / 5))"; done >>"$T/few.csv"
 run 0 calibrate --gpu a100-80-sxm --set in-model --table "$T/few.csv" -o "$T/few.json"
-err "warning: 'gemm' keeps the law of 'in-model' beside its table: 4 rows for "
+err "warning: 'gemm' keeps the fit of 'in-model' beside its table: 4 rows for "
 sed 's/fp16/bf16/g' "$T/few.csv" >"$T/bf16.csv"
 run 0 calibrate --predict a100-80-sxm "$T/bf16.csv" --set in-model --calibration "$T/few.json" --json
 json '$.table_frac' 1
@@ -211,7 +211,7 @@ err "--gpu: error: unknown GPU 'a100-80-sxn'; did you mean 'a100-80-sxm'?"
 run 2 calibrate --predict a100-80-sxm -o x.json "$T/norm.csv"
 err 'error: a prediction fits nothing, and writes no files'
 run 2 calibrate --gpu default "$T/norm.csv"
-err "error: there is no GPU before '$T/norm.csv'; write GPU=PROFILE"
+err "error: no GPU before '$T/norm.csv'; write GPU=PROFILE"
 run 2 calibrate --gpu a100-80-sxm --tp many "$T/norm.csv"
 err "error: option '--tp' must be a whole number from 1, got 'many'"
 run 2 calibrate --gpu a100-80-sxm --set 'in model' "$T/norm.csv"

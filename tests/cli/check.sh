@@ -125,7 +125,7 @@ cost 15ms
 run 0 check --baseline "$base"
 sed -i '2s/,.*,/,5,/' "$T/gate/jobs.csv"
 run 1 check --baseline "$base"
-out 'its input files (traces, catalog) are not those of the baseline'
+out 'its input files (traces, catalog) differ from the baseline'
 run 0 check --baseline "$base" --update --only mixed
 run 0 check --baseline "$base"
 made_by() { # the makers of the baseline, and of each of its scenarios that has one of its own
@@ -146,7 +146,7 @@ equal "$(made_by)" "$commit:-|-|-" 'all by one again'
 sed -i.before 's/"replicas": 4/"replicas": 3/' "$T/gate/serve.json"
 run 1 check --baseline "$base" --only serve
 [ "$(sed -n '/^serve: moved/{n;p}' "$T/out")" = \
-    '  its scenario is not that of the baseline: its file, one that it extends, or a default has changed' ] ||
+    '  its scenario differs from the baseline: its file, one that it extends, or a default has changed' ] ||
     complain 'it does not say first that the scenario has changed'
 run 1 check --baseline "$base" --only serve --json
 json '$.scenarios[0].scenario_moved' 1
@@ -165,8 +165,8 @@ equal "$(json_of "$T/gate/near.json" '$.scenarios[0].scenario_hash')" \
 # A tolerance whose pattern fits nothing is warned of.
 tolerate '{"*": "2%", "request.tfft_s.*": "20%"}' '{"job.*": 1}'
 run 0 check --baseline "$T/gate/tolerant.json"
-err "warning: no metric is called like 'request.tfft_s.*': this tolerance has no effect; 'orrery list metrics'"
-err "warning: no metric is called like 'job.*'"
+err "warning: no metric matches 'request.tfft_s.*': this tolerance has no effect; 'orrery list metrics'"
+err "warning: no metric matches 'job.*'"
 holds "$T/err" 'tolerant.json:'
 
 # Who crashes: a policy of a plug-in that is in force, or the program.

@@ -131,7 +131,7 @@ err 'no run has seed=9'
 run 2 compare "$db:1" "$db:2" -m tttf_s.mean
 err "the runs have no metric 'tttf_s.mean'"
 run 3 compare "$db:1" "$db:9"
-err 'there is no run 9 in it'
+err 'it contains no run 9'
 run 3 compare "$T/none.db:1" "$db:2"
 err 'none.db'
 

@@ -64,7 +64,7 @@ for load in 1.1 1.5 3; do
     for until in 1d 90s; do
         queue $load fixed $until
         holds "$T/queue.html" 'The service &#39;one&#39; is saturated'
-        told=$(grep -o 'at [0-9.]* times the pace' "$T/queue.html" | cut -d' ' -f2)
+        told=$(grep -o 'at [0-9.]* times the rate' "$T/queue.html" | cut -d' ' -f2)
         awk "BEGIN { exit !($told > 0.98 * $load && $told < 1.02 * $load) }" || complain "load $load until $until is told as $told"
     done
 done

@@ -297,9 +297,9 @@ TEST(sources_of_one_name_are_refused)
                   " 'domains': {'rack': {'nodes': 2, 'shock': '1h'}}",
                   "'rack' is the name of a cause as well");
     check_refused(outage, "'causes': {'breaker': {'scope': 'node', 'lifetime': {'mean': '1h'}}}",
-                  "'breaker' is the name of what breakers strike as well");
+                  "'breaker' is the name of breaker failures as well");
     check_refused(outage, "'domains': {'breaker': {'nodes': 2, 'shock': '1h'}}",
-                  "'breaker' is the name of what breakers strike as well");
+                  "'breaker' is the name of breaker failures as well");
 }
 
 /* A job that shares a GPU copies its state over that GPU's link: as one that has it alone. */

@@ -125,7 +125,7 @@ TEST(services_lose_replicas)
     const double dark_s = bed_metric(rows, "power.dark_s");
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_equal(rows, steps));
-    CHECK(dark_s > 0 && bed_metric(rows, "failure.struck_replicas") == bed_metric(rows, "power.breaker_trips"));
+    CHECK(dark_s > 0 && bed_metric(rows, "failure.replica_stops") == bed_metric(rows, "power.breaker_trips"));
     CHECK_NEAR(bed_metric(rows, "request.finished"), 600.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * (2 * rows->end_s - dark_s)), 1.0, 1e-9);
 }
@@ -178,7 +178,7 @@ TEST(outages_spares_scaling_and_stages_go_together)
     CHECK(bed_equal(rows, steps));
     CHECK(dark_s > 0 && bed_metric(rows, "failure.events[breaker]") > 0 &&
           bed_metric(rows, "failure.events[node]") > 0);
-    CHECK(bed_metric(rows, "failure.struck_requests") > 0 && bed_metric(rows, "scaling.drains.sum") > 0);
+    CHECK(bed_metric(rows, "failure.restarted_requests") > 0 && bed_metric(rows, "scaling.drains.sum") > 0);
     CHECK_NEAR(bed_metric(rows, "request.finished"), 150.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * (5 * rows->end_s - dark_s)), 1.0, 1e-9);
 }

@@ -444,7 +444,7 @@ static const struct config_field params[] = {
     GENERATE_END_PARAMS,
     ROW_CHOICE("mix", mix, DEFAULT("azure-conversation"), request_mix_names,
                "public trace whose statistics are the defaults"),
-    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "when requests come"),
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "arrival process"),
     ROW_VARIANT("prompt", prompt, OPTIONAL, "length", "distribution", "prompt lengths"),
     ROW_VARIANT("output", output, OPTIONAL, "length", "distribution", "output lengths"),
     ROW_SECTION("sessions", sessions, FILLED, session_fields, "prefixes that prompts share"),

@@ -29,7 +29,7 @@ static const struct engine_recipe recipes[] = {
     {.name = "vllm-0.12", .summary = "vLLM 0.12 (2025): CUDA graphs, prompts in chunks beside decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .is_recent = true,
      .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "vllm-0.19", .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: host time not measured",
+    {.name = "vllm-0.19", .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: CPU overhead not measured",
      .source = "casys-kaist/LLMServingSim @ 5daddb21, profiler/perf" EAGER, .kernels = "in-model",
      .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
     {.name = "trtllm-1.0", .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",

@@ -109,7 +109,7 @@ static const char *reason_to_drop(const struct profile_row *row)
     if (!(row->measured_s >= least_s)) return "no time";
     if (!has_shape(&row->call)) return "no shape";
     const struct kernel_time law = initial_time(row->gpu, &row->call);
-    if (!isfinite(law.seconds)) return "no finite time by the law of its class";
+    if (!isfinite(law.seconds)) return "no finite time by the fit of its class";
     const double peak_s = law.flop / gpu_peak_flop_per_s(row->gpu, kernel_call_compute(&row->call));
     return row->measured_s * peak_slack < peak_s ? profile_faster_than_peak : NULL;
 }

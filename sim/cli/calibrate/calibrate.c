@@ -26,10 +26,11 @@ static const struct option calibrate_options[] = {
      "predict with a calibration file of your own, instead of the shipped one"},
     {NULL, "engine", 'e', OPTION_TEXT, AT(engine), "NAME", NULL,
      "the serving engine whose iterations were measured: fit its CPU overhead"},
-    {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL, "parameter set; by the format: in-model or isolated"},
+    {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL,
+     "parameter set; default: that of the format, in-model or isolated"},
     {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the measured LLM, if the profile does not name it"},
     {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL,
-     "its tensor parallelism, if the profile does not give it"},
+     "tensor parallelism of the profile, if the profile does not state it"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
      "calibration file: fitted classes replace those in it"},
     {NULL, "table", 't', OPTION_FLAG, AT(table), NULL, NULL,
@@ -66,7 +67,7 @@ static int split_argument(struct reading *reading, const char *argument, const c
     const char *equals = strchr(argument, '=');
     if (equals == NULL)
         return diag_error(&reading->cli->diag, SIM_E_USAGE, NULL, "write GPU=PROFILE: a fit over several GPUs",
-                          "there is no GPU before '%s'", argument);
+                          "no GPU before '%s'", argument);
     *gpu = arena_printf(&reading->arena, "%.*s", (int)(equals - argument), argument);
     *path = equals + 1;
     return *gpu != NULL ? 0 : SIM_E_NOMEM;

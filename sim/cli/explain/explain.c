@@ -245,9 +245,10 @@ static const struct option explain_options[] = {
     {"Options of cost", "operators", 0, OPTION_FLAG, COST_OPTION(operators), NULL, NULL,
      "only the operators of one iteration, instead of iterations over batch and context"},
     {"The iteration whose operators are shown", "batch", 0, OPTION_TEXT, COST_OPTION(batch.batch), "N", NULL,
-     "sequences that decode: 32 by default, none beside a prompt"},
-    {NULL, "context", 0, OPTION_TEXT, COST_OPTION(batch.context), "N", NULL, "tokens of each of them: 1024 by default"},
-    {NULL, "prompt", 0, OPTION_TEXT, COST_OPTION(batch.prompt), "N", NULL, "tokens of a prompt: none by default"},
+     "decoding sequences; default: 32, or none with --prompt"},
+    {NULL, "context", 0, OPTION_TEXT, COST_OPTION(batch.context), "N", NULL,
+     "context tokens of each sequence; default: 1024"},
+    {NULL, "prompt", 0, OPTION_TEXT, COST_OPTION(batch.prompt), "N", NULL, "tokens of a prompt; default: no prompt"},
     {0}};
 
 static int print_text(struct cli *cli, struct text *text, int code)
@@ -333,7 +334,7 @@ const struct verb verb_explain = {
              "cost:   time, work and bandwidth of iterations, for each service; with \"operators\" costs also one\n"
              "        iteration by operator, kernel by kernel: ms, its share, what bounds it, efficiency (the time that\n"
              "        the data sheet allows, over its own), whether its kernels lie in the range that their parameters\n"
-             "        were fitted on, and the set these come from. 'host' is what the engine adds to the GPU's time.\n"
+             "        were fitted on, and the set these come from. 'host' is the engine's CPU overhead.\n"
              "        Runs take these times on chords between knots of batch and context, so they differ a little\n"
              "links:  the paths between a GPU, the memories it reaches and other GPUs: GB/s of one GPU and of all\n"
              "        GPUs of a node together, latency, and the links on the path\n"

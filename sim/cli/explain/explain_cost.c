@@ -212,8 +212,8 @@ static const char *domain_of(const struct operator_share *row)
 /* Whether the time comes from measured points, from the model, or both. */
 static const char *basis_of(const struct operator_share *row)
 {
-    if (row->measured_s <= 0.0) return "law";
-    return row->measured_s < row->time.seconds ? "law and table" : "table";
+    if (row->measured_s <= 0.0) return "fit";
+    return row->measured_s < row->time.seconds ? "fit and table" : "table";
 }
 
 static void add_operator(struct answer_table *table, const char *service, const struct cost_operators *cost,

@@ -24,7 +24,7 @@ struct check_options {
 static const struct option check_options[] = {
     {"What is checked", "baseline", 'b', OPTION_TEXT, AT(baseline), "FILE", NULL,
      "the scenarios with their expected results"},
-    {NULL, "only", 0, OPTION_TEXT, AT(only), "PATTERN", NULL, "only scenarios of the baseline with such a name"},
+    {NULL, "only", 0, OPTION_TEXT, AT(only), "PATTERN", NULL, "only scenarios of the baseline whose name matches"},
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
      "set a value of SCENARIO; paths are relative to the baseline"},
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of SCENARIO's random streams"},
@@ -36,7 +36,7 @@ static const struct option check_options[] = {
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the scenarios as CSV"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "print nothing when the gate is met"},
     {"How it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
-     "runs in parallel; by default one per core"},
+     "runs in parallel; default: one per core"},
     {0}};
 #undef AT
 

@@ -22,12 +22,12 @@ static const char *const failures[] = {"never", "worse", NULL};
 static const struct option compare_verb_options[] = {
     {"What is compared", "base", 'b', OPTION_TEXT, AT(base), "KEY=VALUE,...", NULL,
      "runs of DB with these parameters, or by seed, run, name, policies or scenario keys"},
-    {NULL, "new", 'n', OPTION_TEXT, AT(changed), "KEY=VALUE,...", NULL, "the runs that are compared with these"},
-    {NULL, "metric", 'm', OPTION_TEXTS, AT(metrics), "NAME", NULL, "only metrics whose name has this part: ttft_s.p99"},
+    {NULL, "new", 'n', OPTION_TEXT, AT(changed), "KEY=VALUE,...", NULL, "runs compared with the base"},
+    {NULL, "metric", 'm', OPTION_TEXTS, AT(metrics), "NAME", NULL, "only metrics whose name contains this: ttft_s.p99"},
     {"How it is judged", "margin", 0, OPTION_TEXT, AT(margin), "PERCENT", NULL,
-     "of the base: smaller differences do not matter; by default 1%"},
+     "percent of the base below which differences count as none; default: 1%"},
     {NULL, "steady", 0, OPTION_FLAG, AT(steady), NULL, NULL,
-     "claims beyond one trace: warm-up by MSER-5, intervals by batch means"},
+     "intervals for the steady state: warm-up by MSER-5, batch means"},
     {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures,
      "exit with 1 if some metric is worse, even at one point only"},
     {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single point of the study"},
@@ -154,10 +154,10 @@ const struct verb verb_compare = {
     .summary = "compare two runs or two groups of runs: what changed, and how certain that is",
     .usage = "DB:RUN DB:RUN [options]\nDB --base KEY=VALUE,... --new KEY=VALUE,... [options]\nDB DB [options]",
     .notes = "Two runs are paired by request and job, and intervals are over these. Groups of runs are paired by seed and by\n"
-             "the parameters of their study that are not chosen by, and intervals are over the seeds. Two files: all runs\n"
-             "of one against those of the other. Verdicts, for intervals of 95 % and after Holm's correction:\n\n"
+             "the parameters of their study outside --base and --new; intervals are over the seeds. Two files: all runs\n"
+             "of one against all runs of the other. Verdicts, for intervals of 95 % and after Holm's correction:\n\n"
              "  same            the whole interval lies within the margin\n"
-             "  better, worse   zero is outside of it ('differs' where neither direction is better)\n"
+             "  better, worse   zero is outside the interval ('differs' for neutral metrics)\n"
              "  unclear         neither, or there is no interval\n",
     .options = compare_verb_options,
     .options_bytes = sizeof(struct compare_verb_options),

@@ -23,8 +23,9 @@ struct conform_options {
 #define AT(name) offsetof(struct conform_options, name)
 static const struct option conform_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the policy: patience=1h"},
-    {NULL, "keep", 0, OPTION_TEXT, AT(keep), "DIR", NULL, "write the scenarios that failed there, for 'orrery run'"},
-    {NULL, "limit", 0, OPTION_TEXT, AT(limit), "SECONDS", NULL, "how long the runs of one scenario may take: 60"},
+    {NULL, "keep", 0, OPTION_TEXT, AT(keep), "DIR", NULL, "write failed scenarios to this folder, for 'orrery run'"},
+    {NULL, "limit", 0, OPTION_TEXT, AT(limit), "SECONDS", NULL,
+     "time limit for the runs of one scenario, in seconds; default: 60"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {0}};
 #undef AT
@@ -346,6 +347,6 @@ static void print_checks(FILE *out)
 const struct verb verb_conform = {
     .name = "conform", .summary = "run the conformance suite on a policy of your own, or on a built-in one",
     .usage = "my.so [--set KEY=VALUE]... [--keep DIR] [--json]\nPOLICY [--plugin my.so]... [options]",
-    .notes = "Exit status: 0 it conforms, 1 it does not, 4 it asks for the impossible or crashes.\n",
+    .notes = "Exit status: 0 it conforms, 1 it does not, 4 it crashes or makes an impossible request.\n",
     .print_more = print_checks, .options = conform_options, .options_bytes = sizeof(struct conform_options),
     .takes_plugins = true, .min_arguments = 1, .max_arguments = 1, .run = conform};

@@ -97,7 +97,7 @@ static void judge_death(int status, int limit_s, struct conform_result *result, 
     else if (number != 0)
         judge(result, CONFORM_ENDS, "it crashes: signal %d (%s)", number, strsignal(number));
     else if (WEXITSTATUS(status) == 70)
-        judge(result, CONFORM_LAWS, "a law of the world is broken (see above): status 70");
+        judge(result, CONFORM_LAWS, "an invariant is violated (see above): status 70");
     else
         judge(result, CONFORM_ENDS, "it ends the process: status %d", WEXITSTATUS(status));
 }

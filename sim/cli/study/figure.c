@@ -15,9 +15,9 @@ struct figure_call {
 #define AT(name) offsetof(struct figure_call, name)
 static const struct option figure_options[] = {
     {"Options of run and all", "output", 'o', OPTION_TEXT, AT(directory), "DIR", NULL,
-     "where results and documents go; by default figures"},
-    {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel; by default one per core"},
-    {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "keep what an earlier call has finished"},
+     "folder of results and documents; default: figures"},
+    {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel; default: one per core"},
+    {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "keep the finished runs of an earlier call"},
     {NULL, "gnuplot", 0, OPTION_FLAG, AT(gnuplot), NULL, NULL, "also write each chart as .gp and .dat"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},
     {"Output", "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a JSON array"},

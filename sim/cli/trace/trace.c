@@ -32,9 +32,10 @@ static const struct option trace_options[] = {
     {"What is read", "format", 'f', OPTION_TEXT, AT(format), "FORMAT", NULL,
      "format of FILE ('orrery list formats'); generate: the generator"},
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the format: rate_scale=2"},
-    {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; 1 by default"},
+    {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; default: 1"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
-    {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL, "its format: csv, azure-llm, mooncake; csv-jobs, philly"},
+    {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL,
+     "format of the new trace: csv, azure-llm, mooncake; csv-jobs, philly"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat, replay: print one JSON object"},
     {NULL, "prefix-cache", 0, OPTION_TEXTS, AT(caches), "POLICY=N,...", NULL,
      "stat: hits of a cache of N prompt blocks with this eviction policy"},
@@ -42,11 +43,11 @@ static const struct option trace_options[] = {
      "the deployment; --set changes its values, -o stores the run"},
     {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the service of the scenario, if it has several"},
     {NULL, "allow-bad-rows", 0, OPTION_TEXT, AT(bad_rows), "N", NULL,
-     "wrong rows of the log to leave out; 0 by default"},
+     "most unreadable rows of the log to leave out; default: 0"},
     {NULL, "refit", 0, OPTION_CHOICE, AT(refit), "overhead", refits,
      "fit the engine's CPU overhead on one part of the log, test it on the other"},
     {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL,
-     "share of the log to fit on, from its start; 0.5 by default"},
+     "share of the log to fit on, from its start; default: 0.5"},
     {0}};
 #undef AT
 

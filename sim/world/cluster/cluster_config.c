@@ -15,9 +15,9 @@ const struct config_field node_type_config_fields[] = {
     ROW_NAME_OR_PATH("gpu", gpu, REQUIRED, ANY,
                      "type of the GPUs: a name of the hardware catalog, or path of such a file"),
     ROW_QUANTITY("gpu_price", gpu_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, POSITIVE,
-                 "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"),
-    ROW_REAL("cpus_per_node", cpus_per_node, OPTIONAL, WITHIN(DBL_MIN, 1e6), "CPU cores of each node that jobs share; else CPU is not counted"),
-    ROW_QUANTITY("memory_per_node", memory_per_node_bytes, UNIT_BYTES, OPTIONAL, WITHIN(DBL_MIN, 1e15), "memory of each node that jobs share; else memory is not counted"),
+                 "price of renting one GPU, as \"$2.49/h\", for cost.*; default: the list price, if the GPU has one"),
+    ROW_REAL("cpus_per_node", cpus_per_node, OPTIONAL, WITHIN(DBL_MIN, 1e6), "CPU cores of each node that jobs share; default: CPU is not counted"),
+    ROW_QUANTITY("memory_per_node", memory_per_node_bytes, UNIT_BYTES, OPTIONAL, WITHIN(DBL_MIN, 1e15), "memory of each node that jobs share; default: memory is not counted"),
     {0}};
 #undef ROW_OF
 
@@ -117,8 +117,7 @@ static int read_rows(struct csv *csv, const struct node_list_config *config, str
         if (code == 0 && (node.gpus > 0 || config->cpu_nodes)) code = append(list, arena, &node);
         if (code < 0) return code;
     }
-    if (code == 0 && list->n == 0)
-        return diag_error(diag, SIM_E_DATA, config->path, NULL, "there is no node in this list");
+    if (code == 0 && list->n == 0) return diag_error(diag, SIM_E_DATA, config->path, NULL, "the list has no nodes");
     return code;
 }
 

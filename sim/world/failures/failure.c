@@ -372,7 +372,7 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
                           "nodes cannot fail where jobs are on no node in particular");
     if (config->spare_nodes > 0 && !failures_config_strikes_nodes(config) && !failures->options.has_breakers)
         return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
-                          "add 'causes' that strike nodes, or leave it out",
+                          "add 'causes' that hit nodes, or leave it out",
                           "spare nodes would never serve: no cause or domain makes nodes fail");
     if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
         return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"), NULL,

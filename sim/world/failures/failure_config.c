@@ -11,42 +11,42 @@ static const char *const scope_names[] = {"gpu", "node", "switch", "site", "job"
 #define ROW_OF struct lifetime_config
 static const struct config_field lifetime_fields[] = {
     ROW_CHOICE("law", kind, DEFAULT("exponential"), kind_names, "distribution of the time"),
-    ROW_QUANTITY("mean", mean_s, UNIT_TIME, REQUIRED, AT_LEAST(0), "mean time of each component, or of each repair"),
+    ROW_QUANTITY("mean", mean_s, UNIT_TIME, REQUIRED, AT_LEAST(0), "mean time"),
     ROW_REAL("shape", shape, OPTIONAL, WITHIN(0.05, 100),
              "Weibull: below 1 the young fail more, above 1 the old; lognormal: standard deviation of the logarithm"),
     ROW_QUANTITY("median", median_s, UNIT_TIME, OPTIONAL, POSITIVE,
-                 "lognormal: instead of the shape; not below the mean: no spread"),
+                 "lognormal: instead of the shape; no spread unless below the mean"),
     {0}};
 #undef ROW_OF
 
-static const char repair_help[] = "time for which nodes are down; else they stay up";
-static const char restart_help[] = "added to jobs.restart: time until a job that it struck computes again; else none";
+static const char repair_help[] = "time for which nodes are down; default: nodes stay up";
+static const char restart_help[] = "time until a failed job computes again, added to jobs.restart; default: none";
 
 #define ROW_OF struct failure_cause_config
 static const struct config_field cause_fields[] = {
     ROW_CHOICE(
         "scope", scope, REQUIRED, scope_names,
-        "what fails: each GPU (its node with it), node, switch (with its nodes) or the site; or each running job"),
+        "component that fails: each GPU (with its node), node, switch (with its nodes) or the site; or each running job"),
     ROW_SECTION("lifetime", lifetime, FILLED, lifetime_fields,
                 "time to failure of each such component, new or repaired"),
     ROW_SECTION("repair", repair, OPTIONAL, lifetime_fields, repair_help),
     ROW_SECTION("restart", restart, OPTIONAL, lifetime_fields, restart_help),
     ROW_REAL("visible", visible_frac, DEFAULT("1"), WITHIN(0, 1),
-             "share of its failures that strike jobs and nodes; the others have no effect"),
+             "share of its failures that hit jobs and nodes; the others have no effect"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct failure_domain_config
 static const struct config_field domain_fields[] = {
-    ROW_INT("nodes", nodes, REQUIRED, WITHIN(1, 1e6), "nodes of each group: the first ones, the next ones, and so on"),
+    ROW_INT("nodes", nodes, REQUIRED, WITHIN(1, 1e6), "nodes of each group, in the order of their numbers"),
     ROW_QUANTITY("shock", shock_mean_s, UNIT_TIME, OPTIONAL, POSITIVE,
-                 "mean time between shocks of a group, each of which strikes every node with probability 'hit'"),
+                 "mean time between shocks of a group; a shock hits each node with probability 'hit'"),
     ROW_REAL("hit", hit_frac, DEFAULT("1"), WITHIN(0, 1),
-             "probability that a shock strikes a node of the group; shocks that strike none have no effect"),
+             "probability that a shock hits a node of the group"),
     ROW_QUANTITY("lethal", lethal_mean_s, UNIT_TIME, OPTIONAL, POSITIVE,
-                 "mean time between shocks of a group that strike all of its nodes"),
+                 "mean time between shocks that hit all nodes of a group"),
     ROW_QUANTITY("spread", spread_s, UNIT_TIME, DEFAULT("0s"), AT_LEAST(0),
-                 "nodes that a shock strikes fail one by one within this time after it, evenly spread"),
+                 "nodes hit by a shock fail one by one within this time, evenly spread"),
     ROW_SECTION("repair", repair, OPTIONAL, lifetime_fields, repair_help),
     ROW_SECTION("restart", restart, OPTIONAL, lifetime_fields, restart_help),
     ROW_INT("needed", needed, DEFAULT("0"), WITHIN(0, 1e6),
@@ -58,7 +58,7 @@ static const struct config_field domain_fields[] = {
 const struct config_field failures_config_fields[] = {
     ROW_MAP("causes", causes, OPTIONAL, ANY, struct failure_cause_config, cause_fields, "causes of failures, by name"),
     ROW_MAP("domains", domains, OPTIONAL, ANY, struct failure_domain_config, domain_fields,
-            "groups of nodes that fail together, by name: what feeds, cools or connects them"),
+            "failure domains: groups of nodes with common power, cooling or network, by name"),
     ROW_INT("nodes_per_switch", nodes_per_switch, DEFAULT("32"), WITHIN(1, 1e6), "for causes of scope 'switch'"),
     ROW_INT("spare_nodes", spare_nodes, DEFAULT("0"), WITHIN(0, 1e6),
             "the last nodes of the cluster, which wait to replace nodes that are down"),
@@ -113,9 +113,9 @@ static int check_lifetime(const struct checking *checking, const char *key, cons
     if (lifetime->kind == LIFETIME_LOGNORMAL && has_shape == has_median)
         return report(checking, key, NULL, "is lognormal: it needs a 'shape' or a 'median', one of the two");
     if (lifetime->kind != LIFETIME_LOGNORMAL && has_median)
-        return report(checking, key, NULL, "has a 'median', which only lognormal laws take");
+        return report(checking, key, NULL, "has a 'median', which only a lognormal distribution has");
     if ((lifetime->kind == LIFETIME_EXPONENTIAL || lifetime->kind == LIFETIME_CONSTANT) && has_shape)
-        return report(checking, key, NULL, "has a 'shape', which its law does not take");
+        return report(checking, key, NULL, "has a 'shape', which its distribution does not have");
     return 0;
 }
 
@@ -165,12 +165,12 @@ int failures_config_check(const struct failures_config *config, bool has_breaker
     for (size_t i = 0; i < config->causes.n; i++) {
         const struct checking checking = {document, diag, "causes", causes[i].name};
         code = both(code, check_cause(&causes[i], document, diag));
-        code = both(code, check_name(&checking, breaker, "what breakers strike"));
+        code = both(code, check_name(&checking, breaker, "breaker failures"));
     }
     for (size_t i = 0; i < config->domains.n; i++) {
         const struct checking checking = {document, diag, "domains", domains[i].name};
         code = both(code, check_domain(&domains[i], document, diag));
-        code = both(code, check_name(&checking, breaker, "what breakers strike"));
+        code = both(code, check_name(&checking, breaker, "breaker failures"));
         for (size_t k = 0; k < config->causes.n; k++)
             code = both(code, check_name(&checking, causes[k].name, "a cause"));
     }

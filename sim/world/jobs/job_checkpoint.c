@@ -14,26 +14,26 @@ static const char *const keeps_names[] = {"all", "saved", NULL};
 
 #define ROW_OF struct checkpoint_config
 const struct config_field checkpoint_config_fields[] = {
-    ROW_SHORT_VARIANT("policy", policy, DEFAULT("none"), "checkpointing", "policy",
-                      "how often the job saves its state"),
-    ROW_CHOICE("model", design, DEFAULT("synchronous"), design_names,
-               "how: all wait for storage; slices written under the next step; by way of pinned host memory"),
+    ROW_SHORT_VARIANT("policy", policy, DEFAULT("none"), "checkpointing", "policy", "interval between checkpoints"),
+    ROW_CHOICE(
+        "model", design, DEFAULT("synchronous"), design_names,
+        "synchronous: the job waits for storage; fastpersist: slices written during the next step; datastates: through pinned host memory"),
     ROW_QUANTITY("bytes", bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
-                 "of the whole state; else params times bytes_per_param"),
+                 "size of the whole state; default: params times bytes_per_param"),
     ROW_REAL("params", params, OPTIONAL, WITHIN(1, 1e15), "parameters of the model that the job trains"),
     ROW_REAL("bytes_per_param", bytes_per_param, DEFAULT("14"), WITHIN(DBL_MIN, 1e3),
              "14: 16-bit weights, 32-bit weights and two moments of Adam; 16: with 16-bit gradients"),
-    ROW_QUANTITY("write", write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of storage, all writers together"),
+    ROW_QUANTITY("write", write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "write bandwidth of storage, all writers together"),
     ROW_QUANTITY("node_write", node_write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "of each node: its drives or its way to storage"),
+                 "write bandwidth of each node: its drives, or its path to storage"),
     ROW_QUANTITY("gpu_copy", gpu_copy_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "datastates: from each GPU to pinned host memory"),
+                 "datastates: bandwidth from each GPU to pinned host memory"),
     ROW_QUANTITY("gpu_buffer", gpu_buffer_bytes, UNIT_BYTES, DEFAULT("16GB"), AT_LEAST(0),
                  "datastates: pinned host memory for each GPU"),
     ROW_QUANTITY("overlap", overlap_s, UNIT_TIME, DEFAULT("0s"), AT_LEAST(0),
-                 "forward and backward pass of a step, under which fastpersist and datastates work"),
+                 "duration of a step's forward and backward pass, which hides writes of fastpersist and datastates"),
     ROW_CHOICE("preempt_keeps", preempt_keeps, DEFAULT("all"), keeps_names,
-               "work kept when its scheduler preempts it: all, or what is saved; a failure keeps what is saved"),
+               "work kept at a preemption: all, or saved work only; a failure keeps saved work only"),
     {0}};
 #undef ROW_OF
 

@@ -24,8 +24,8 @@ static const struct config_field speedup_fields[] = {
              "f of Amdahl's law: share of the work that is parallel"),
     ROW_REAL("exponent", exponent, DEFAULT("1"), WITHIN(DBL_MIN, 1), "p of the power law"),
     ROW_BOOL("linear_below_one", linear_below_one, DEFAULT("false"),
-             "of the power law: on a part of a GPU a job is as fast as that part is large"),
-    ROW_LIST("points", points, OPTIONAL, ANY, struct speedup_point, point_fields, "of the table, fewest GPUs first"),
+             "power law: on a share of a GPU, speed is proportional to the share"),
+    ROW_LIST("points", points, OPTIONAL, ANY, struct speedup_point, point_fields, "points of the table, fewest GPUs first"),
     {0}};
 #undef ROW_OF
 
@@ -39,26 +39,24 @@ static const char *const priority_names[] = {"high", "low", NULL};
 #define ROW_OF struct job_power_config
 static const struct config_field power_fields[] = {
     ROW_QUANTITY("mean", mean_w, UNIT_POWER, REQUIRED, WITHIN(1, 1e5),
-                 "of each of its GPUs, in the mean, at the highest clock"),
+                 "mean power of each of its GPUs at the highest clock"),
     ROW_REAL("clock_share", clock_share, DEFAULT("0.57"), WITHIN(0, 1),
-             "share of its time that waits for the SM clock; the default is that of Zeus' training jobs on V100"),
-    ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "when power runs short: low is slowed down first"),
+             "share of its time that waits for the SM clock; default: Zeus' training jobs on V100"),
+    ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "priority when power runs short: low is slowed down first"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct job_type
 const struct config_field job_type_config_fields[] = {
-    ROW_SECTION("speedup", speedup, FILLED, speedup_fields,
-                "what other numbers of GPUs than asked for do to its speed"),
-    ROW_MAP("speeds", speeds, OPTIONAL, ANY, struct gpu_speed, speed_fields,
-            "speed by the type of GPU; 1 on those not named"),
+    ROW_SECTION("speedup", speedup, FILLED, speedup_fields, "speed on other numbers of GPUs than requested"),
+    ROW_MAP("speeds", speeds, OPTIONAL, ANY, struct gpu_speed, speed_fields, "speed by GPU type; 1 on types not named"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("true"),
-             "whether it yields to services, where jobs do (jobs.preemptible)"),
+             "whether jobs of this type yield to services, if jobs.preemptible"),
     ROW_INT("priority", priority, DEFAULT("0"), WITHIN(-1e6, 1e6),
-            "among jobs that may yield, those of lower priority do first"),
+            "preemptible jobs of lower priority yield first"),
     ROW_SECTION("checkpoint", checkpoint, OPTIONAL, checkpoint_config_fields,
-                "how its jobs save their state; else a failure costs all their work"),
-    ROW_SECTION("power", power, OPTIONAL, power_fields, "what its GPUs draw, where the cluster has a section 'power'"),
+                "checkpoints of its jobs; default: a failure loses all their work"),
+    ROW_SECTION("power", power, OPTIONAL, power_fields, "power of its GPUs; needs cluster.power"),
     {0}};
 #undef ROW_OF
 
@@ -133,8 +131,9 @@ static const char *const estimate_names[] = {"traced", "exact", "lognormal", "un
 
 #define ROW_OF struct estimates_config
 const struct config_field estimates_config_fields[] = {
-    ROW_CHOICE("law", law, DEFAULT("traced"), estimate_names,
-               "what the trace says; the truth; the truth times a factor of median 1, or one from 1 to 'most'"),
+    ROW_CHOICE(
+        "law", law, DEFAULT("traced"), estimate_names,
+        "traced: that of the trace; exact: true run time; lognormal: times a factor of median 1; uniform: times 1 to 'most'"),
     ROW_REAL("sigma", sigma, DEFAULT("1"), WITHIN(DBL_MIN, 10),
              "lognormal: standard deviation of the factor's logarithm"),
     ROW_REAL("most", most, DEFAULT("10"), WITHIN(1, 1e6), "uniform: the largest factor"),

@@ -11,12 +11,12 @@
 
 #define ROW_OF struct restart_config
 static const struct config_field restart_fields[] = {
-    ROW_TIME("start", start_ns, DEFAULT("0s"), AT_LEAST(0), "of a job that starts for the first time"),
-    ROW_TIME("resume", resume_ns, DEFAULT("0s"), AT_LEAST(0), "of a job that goes on after its GPUs were taken"),
+    ROW_TIME("start", start_ns, DEFAULT("0s"), AT_LEAST(0), "delay of a job that starts for the first time"),
+    ROW_TIME("resume", resume_ns, DEFAULT("0s"), AT_LEAST(0), "delay of a job that resumes after a preemption or failure"),
     ROW_TIME("resume_multi_node", resume_multi_node_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
-             "the same of jobs of more GPUs than a node has; -1ns: as resume"),
+             "delay of resuming a job larger than a node; -1ns: as resume"),
     ROW_TIME("migrate", migrate_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
-             "of a running job that moves to other nodes; -1ns: as one that goes on"),
+             "delay of a running job that moves to other nodes; -1ns: as resume"),
     {0}};
 #undef ROW_OF
 
@@ -25,40 +25,40 @@ static const char *const yield_names[] = {"latest-start", "least-work", NULL};
 #define ROW_OF struct network_penalty
 static const struct config_field network_penalty_fields[] = {
     ROW_REAL("nodes", nodes_frac, DEFAULT("0"), WITHIN(0, 1),
-             "share of its speed that a job loses when it is on several nodes of one rack"),
-    ROW_REAL("racks", racks_frac, DEFAULT("0"), WITHIN(0, 1), "the same when it is on several racks"),
+             "share of its speed that a job loses on several nodes of one rack"),
+    ROW_REAL("racks", racks_frac, DEFAULT("0"), WITHIN(0, 1), "share of its speed that a job loses on several racks"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct fragmentation_config
 static const struct config_field fragmentation_fields[] = {
     ROW_BOOL("measure", measure, DEFAULT("false"),
-             "measure cluster.frag_*; the trace is read through beforehand to learn what jobs there are"),
+             "measure cluster.frag_*; the trace is read ahead for its mix of jobs"),
     ROW_REAL("cover", cover_frac, DEFAULT("0.95"), WITHIN(0, 1),
-             "share of the jobs, the most popular kinds first, that it goes by"),
+             "share of the jobs that count, most frequent kinds first"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct jobs_config
 const struct config_field jobs_config_fields[] = {
-    ROW_SHORT_VARIANT("scheduler", scheduler, DEFAULT("fifo"), "scheduler", "policy", "which jobs run"),
-    ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "which GPUs a job gets"),
-    ROW_VARIANT("trace", trace, REQUIRED, "job-trace", "format", "where the jobs come from"),
+    ROW_SHORT_VARIANT("scheduler", scheduler, DEFAULT("fifo"), "scheduler", "policy", "jobs that run"),
+    ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "GPUs that a job gets"),
+    ROW_VARIANT("trace", trace, REQUIRED, "job-trace", "format", "source of the jobs"),
     ROW_MAP("types", types, OPTIONAL, ANY, struct job_type, job_type_config_fields,
-            "kinds of jobs, by the type that the trace says; \"default\" for all others"),
-    ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it works"),
-    ROW_SECTION("estimates", estimates, FILLED, estimates_config_fields, "what users state of their jobs' run times"),
+            "job types, by their name in the trace; \"default\" for all others"),
+    ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it computes"),
+    ROW_SECTION("estimates", estimates, FILLED, estimates_config_fields, "run times that users estimate for their jobs"),
     ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
-             "decisions are made at multiples of this time only; 0s: whenever something changes"),
+             "decisions at multiples of this time only; 0s: at every change"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
-             "running jobs yield to services that want GPUs and find none free"),
+             "running jobs yield to services that find no free GPUs"),
     ROW_CHOICE(
         "yield", yield, DEFAULT("latest-start"), yield_names,
-        "first to yield among jobs of one priority: the latest to take its GPUs, or the one that used them least"),
+        "first to yield among jobs of one priority: the job that took its GPUs last, or that used them least"),
     ROW_SECTION("network_penalty", network_penalty, FILLED, network_penalty_fields,
-                "what jobs lose whose GPUs are apart"),
+                "loss of speed of jobs on distant GPUs"),
     ROW_SECTION("fragmentation", fragmentation, FILLED, fragmentation_fields,
-                "free GPUs that are of no use: for placers that go by it, and as a metric"),
+                "fragmentation: free GPUs that jobs cannot use, for placement and as a metric"),
     {0}};
 #undef ROW_OF
 

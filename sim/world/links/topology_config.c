@@ -15,9 +15,9 @@ const struct config_field host_config_fields[] = {
     ROW_NAME_OR_PATH("device", device, OPTIONAL, ANY,
                      "memory of the host and its PCIe links: of kind 'dram' in the catalog (orrery list storage)"),
     ROW_TEXT("software", software, OPTIONAL, ANY,
-             "software that copies, one that the device lists: its ceiling is shared by the node"),
+             "copying software, from the device's list; the node shares its ceiling"),
     ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
-                 "memory of each host for KV cache; else the device's capacity, or no limit without a device"),
+                 "memory of each host for KV cache; default: the device's capacity, or no limit without a device"),
     {0}};
 #undef ROW_OF
 
@@ -28,7 +28,7 @@ const struct config_field network_config_fields[] = {
     ROW_QUANTITY("bandwidth", bytes_per_s, UNIT_BYTES_PER_S, REQUIRED, POSITIVE, "of each NIC, per direction"),
     ROW_CHOICE("per", per, DEFAULT("gpu"), per_names, "a NIC beside every GPU, or one for all GPUs of a node"),
     ROW_QUANTITY("fabric", fabric_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "all that goes from node to node at once; else the NICs are the only limit"),
+                 "bandwidth that all transfers between nodes share; default: NICs are the only limit"),
     ROW_TIME("latency", latency_ns, DEFAULT("5us"), WITHIN(0, 10), "from node to node"),
     {0}};
 #undef ROW_OF
@@ -41,11 +41,12 @@ const struct config_field storage_config_fields[] = {
     ROW_INT("count", count, DEFAULT("1"), WITHIN(1, 4096),
             "devices in each node, over which all data are striped; of kind 'remote': in all"),
     ROW_TEXT("software", software, OPTIONAL, ANY,
-             "software on the way, one that the device lists: its ceiling is shared by all devices of the node"),
-    ROW_QUANTITY("ceiling", ceiling_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "of file system and software together, shared by all devices of the node, instead of the software's"),
+             "software on the path, from the device's list; all devices of the node share its ceiling"),
+    ROW_QUANTITY(
+        "ceiling", ceiling_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+        "ceiling of file system and software together, shared by all devices of the node; default: the software's"),
     ROW_QUANTITY("capacity", capacity_bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
-                 "of all devices together; else as the catalog says, or without limit"),
+                 "capacity of all devices together; default: that of the catalog, or no limit"),
     ROW_CHOICE("way", way, DEFAULT("usual"), way_names,
                "to and from GPUs through host memory, or directly; usual: drives through the host, others directly"),
     {0}};

@@ -250,7 +250,7 @@ static void check_way(struct way *way, const struct topology_end *from, const st
     else if (!has_network(way))
         fail(way, config_where(way->topology->env.site->config, "cluster"),
              "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
-             "data must go from node to node, and there is no network");
+             "data moves between nodes, but there is no network");
 }
 
 bool topology_reaches(const struct topology_placement *from, const struct topology_placement *to)
@@ -302,7 +302,7 @@ int topology_path(struct topology *topology, struct topology_end from, struct to
     if (path->n == 0)
         fail(&way, config_where(topology->env.site->config, "cluster"),
              "add \"host\": {\"device\": ...} to the cluster (orrery list storage)",
-             "the host's memory is to be read, and nothing says how fast it is");
+             "the host's memory is read, but its bandwidth is unknown");
     *cap_bytes_per_s = way.cap_bytes_per_s;
     return way.code;
 }

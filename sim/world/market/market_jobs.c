@@ -62,7 +62,7 @@ static int check_rental(const struct market *market, const struct cluster_view *
         return fault(market, job, ", which does not exist", NULL);
     if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "", NULL);
     if (rental->gpus > market->offers[rental->offer].limit_gpus)
-        return fault(market, job, ", which never has so many",
+        return fault(market, job, ", which never has that many",
                      "raise its 'limit', or give the site more nodes of its GPU");
     const int32_t node_type = market->states[rental->offer].node_type;
     for (int32_t type = node_type; type > 0; type--) view = view->next_type;

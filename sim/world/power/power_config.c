@@ -7,7 +7,7 @@ const struct config_field server_power_config_fields[] = {
     ROW_QUANTITY("idle", idle_w, UNIT_POWER, SOURCED_REQUIRED, WITHIN(0, 1e6),
                  "power of a server without its GPUs, when these idle"),
     ROW_REAL("per_gpu_watt", per_gpu_w, SOURCED_REQUIRED, WITHIN(0, 10),
-             "watts more for each watt of its GPUs: fans, losses of power supplies, busy CPUs"),
+             "added watts per watt of its GPUs: fans, losses of power supplies, busy CPUs"),
     {0}};
 #undef ROW_OF
 
@@ -40,7 +40,7 @@ static const struct config_field commands_fields[] = {
 #define ROW_OF struct power_breaker_config
 static const struct config_field breaker_fields[] = {
     ROW_REAL("rating", rating_frac, DEFAULT("1"), WITHIN(0.01, 100),
-             "power that it carries without end, as a fraction of the budget"),
+             "power that the breaker carries forever, as a fraction of the budget"),
     ROW_REAL("overload", overload_frac, DEFAULT("1.33"), WITHIN(1.001, 100),
              "an overload, as a fraction of the rating, that trips it after the time below"),
     ROW_TIME("after", after_ns, DEFAULT("10s"), WITHIN(1e-3, 9e9),
@@ -66,7 +66,7 @@ const struct config_field power_config_fields[] = {
                 "share of iterations' time that waits for the SM clock"),
     ROW_SECTION("telemetry", telemetry, FILLED, telemetry_fields, "how the power of a domain is read"),
     ROW_SECTION("commands", commands, FILLED, commands_fields, "latency of commands"),
-    ROW_SECTION("breaker", breaker, OPTIONAL, breaker_fields, "of each domain; else none trips"),
+    ROW_SECTION("breaker", breaker, OPTIONAL, breaker_fields, "breaker of each domain; default: none"),
     ROW_SHORT_VARIANT("capping", capping, DEFAULT("none"), "power_cap", "policy",
                       "limits of GPUs when power runs short"),
     {0}};

@@ -3,7 +3,7 @@
 #define ROW_OF struct clock_share_config
 const struct config_field clock_share_config_fields[] = {
     ROW_REAL("prefill", prefill, DEFAULT("0.95"), WITHIN(0, 1),
-             "of the time of iterations that process prompts; both are assumptions (README, Power)"),
+             "of the time of iterations that process prompts; both are assumptions, see configs/calibration/power"),
     ROW_REAL("decode", decode, DEFAULT("0.05"), WITHIN(0, 1), "of the time of iterations that only decode"),
     {0}};
 #undef ROW_OF

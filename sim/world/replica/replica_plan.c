@@ -175,7 +175,7 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     int code = check_named(replica, now, "resume", request);
     if (code != 0) return code;
     if (request->state != REQUEST_PAUSED && request->state != REQUEST_NONRESIDENT)
-        return plan_fault(replica, now, "resume", request->id, "it is neither paused nor away");
+        return plan_fault(replica, now, "resume", request->id, "it is neither paused nor swapped out");
     bool nonresident = request->state == REQUEST_NONRESIDENT;
     if (nonresident && resumption->wait && !(replica->plan.decode && replica->plan.decode_sequences == INT64_MAX))
         return plan_fault(replica, now, "resume", request->id, "the iteration that waits for it does not decode");

@@ -10,7 +10,7 @@ static const sim_ns FINEST_NS = 1953125;
 
 const struct config_field sample_config_fields[] = {
     {.name = "period", .kind = CONFIG_TIME, .offset = offsetof(struct sample_config, period_ns), .value = "0s", .min = 0,
-     .max = 9e9, .help = "time between two samples; 0s: as short as at most 1024 samples of each series allow"},
+     .max = 9e9, .help = "time between two samples; 0s: chosen for at most 1024 samples per series"},
     {0}};
 
 int sampler_init(struct sampler *sampler, const struct sample_config *config, size_t n_series)

@@ -483,7 +483,7 @@ static int check_ways(const struct fleet *fleet)
             if (topology_reaches(&fleet->replicas[from].placement, &fleet->replicas[to].placement)) return 0;
     return diag_error(fleet->env->site->diag, SIM_E_CONFIG, config_where(fleet->env->site->config, "cluster"),
                       "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
-                      "service '%s': data must go from node to node, and there is no network", fleet->config->name);
+                      "service '%s': data moves between nodes, but there is no network", fleet->config->name);
 }
 
 int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,

@@ -8,7 +8,7 @@
 static const struct config_field kv_fields[] = {
     ROW_INT("block_tokens", block_tokens, DEFAULT("16"), WITHIN(1, 65536), "tokens per block of the paged KV cache"),
     ROW_INT("blocks", blocks, DEFAULT("0"), WITHIN(0, 1e12),
-            "KV blocks per replica; 0: what the GPU's memory leaves beside the weights"),
+            "KV blocks per replica; 0: as many as fit beside the weights in the GPU's memory"),
     ROW_REAL("usable_frac", usable_frac, DEFAULT("0.9"), WITHIN(0.01, 1),
              "share of the GPU's memory that the engine uses (vLLM: gpu_memory_utilization)"),
     ROW_QUANTITY("reserve", reserve_bytes, UNIT_BYTES, DEFAULT("512MiB"), WITHIN(0, 1e12),
@@ -18,16 +18,16 @@ static const struct config_field kv_fields[] = {
     ROW_INT("activation_sequences", activation_sequences, DEFAULT("256"), WITHIN(1, 1e6),
             "sequences of the largest iteration, for which logits are kept"),
     ROW_SHORT_VARIANT("prefix_cache", prefix_cache, OPTIONAL, "eviction", "policy",
-                      "which cached prompt blocks are evicted first; without it no prefixes are cached"),
+                      "eviction of cached prompt blocks; default: no prefixes are cached"),
     ROW_SHORT_VARIANT(
         "offload", offload.policy, DEFAULT("none"), "kv_offload", "policy",
-        "where weights, KV cache and hidden states lie, and what becomes of the cache of preempted sequences"),
+        "placement of weights, KV cache and hidden states, and treatment of the cache of preempted sequences"),
     ROW_MAP("tiers", offload.tiers, FILLED, ANY, struct offload_tier_config, offload_tier_fields,
             "memory beyond the GPU: of the host, drives, drives that compute; at most one of each kind"),
-    ROW_SECTION("workload", offload.workload, FILLED, offload_workload_fields, "what the placement is planned for"),
+    ROW_SECTION("workload", offload.workload, FILLED, offload_workload_fields, "workload that the placement is planned for"),
     ROW_QUANTITY("bus_bandwidth", offload.bus_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "that the host links of some GPUs share; none: each has its own"),
-    ROW_INT("bus_gpus", offload.bus_gpus, DEFAULT("1"), WITHIN(1, 64), "GPUs that share it"),
+                 "bandwidth that the host links of `bus_gpus` GPUs share; default: each has its own"),
+    ROW_INT("bus_gpus", offload.bus_gpus, DEFAULT("1"), WITHIN(1, 64), "GPUs that share the bus"),
     ROW_QUANTITY("slo_ttft", offload.ttft_slo_s, UNIT_TIME, OPTIONAL, POSITIVE,
                  "time to the first token that the placement must keep to"),
     ROW_QUANTITY("slo_tpot", offload.tpot_slo_s, UNIT_TIME, OPTIONAL, POSITIVE,
@@ -40,16 +40,16 @@ static const char *const role_names[] = {"mixed", "prefill", "decode", NULL};
 #define ROW_OF struct pool_config
 static const struct config_field pool_fields[] = {
     ROW_CHOICE("role", role, DEFAULT("mixed"), role_names,
-               "what its replicas do of a request: all, its prompt, or decoding after a prompt processed elsewhere"),
+               "work of its replicas: whole requests, prompts only, or decoding after another pool's prefill"),
     ROW_NAME_OR_PATH("gpu", gpu, OPTIONAL, ANY,
-                     "type of its GPUs, of the cluster or one of its node_types; else the cluster's"),
+                     "GPU type, of the cluster or one of its node_types; default: the cluster's"),
     ROW_INT("replicas", replicas, OPTIONAL, WITHIN(1, 1000000),
-            "instances of the LLM; this and all that follows default to the service's"),
+            "instances of the LLM; this key and the following default to the service's"),
     ROW_INT("tensor_parallel", tensor_parallel, OPTIONAL, WITHIN(1, 1024), "GPUs that share each layer of a replica"),
     ROW_INT("pipeline_parallel", pipeline_parallel, OPTIONAL, WITHIN(1, 256),
             "stages that the layers of a replica are split into"),
-    ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy", "which requests an iteration serves"),
-    ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind", "how long an iteration takes"),
+    ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy", "requests that an iteration serves"),
+    ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind", "duration of an iteration"),
     ROW_SECTION("kv", kv, OPTIONAL, kv_fields, "the paged KV cache"),
     {0}};
 #undef ROW_OF
@@ -60,14 +60,14 @@ static const char *const transfer_starts[] = {"pull", "push", NULL};
 #define ROW_OF struct kv_transfer_config
 static const struct config_field kv_transfer_fields[] = {
     ROW_CHOICE("mode", mode, DEFAULT("serial"), transfer_modes,
-               "all after the prompt, or layer by layer while the next layers compute, which is pushed"),
+               "serial: all KV after the prompt; layer-wise: pushed layer by layer while the next layers compute"),
     ROW_CHOICE("start", start, DEFAULT("pull"), transfer_starts,
-               "pull: when the decoding replica has room and takes the request; push: when the prompt is processed"),
+               "pull: when the decode replica has room and takes the request; push: when the prompt is processed"),
     ROW_INT("layer_wise_from", layer_wise_from_tokens, DEFAULT("0"), WITHIN(0, 1e9),
-            "prompts with fewer tokens go serially"),
+            "prompts with fewer tokens are transferred serially"),
     ROW_QUANTITY("bandwidth", bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "of every transfer on its own, instead of the links of the site, which transfers share"),
-    ROW_TIME("latency", latency_ns, DEFAULT("0s"), WITHIN(0, 1000), "before the first byte of a transfer moves"),
+                 "bandwidth of each transfer alone; default: transfers share the links of the site"),
+    ROW_TIME("latency", latency_ns, DEFAULT("0s"), WITHIN(0, 1000), "time before the first byte of a transfer moves"),
     {0}};
 #undef ROW_OF
 
@@ -77,15 +77,15 @@ static const struct config_field kv_transfer_fields[] = {
 #define LOAD_BANDWIDTH "3.4GB/s" /* START_LOAD_BYTES_PER_S */
 #define START_ROWS(delay_key, delay, load)                                                                             \
     ROW_QUANTITY(delay_key, delay, UNIT_TIME, OPTIONAL, WITHIN(0, 1e6),                                                \
-                 "from taking GPUs to a replica's first request; else the time to load its weights"),                  \
+                 "from taking GPUs to a replica's first request; default: the time to load its weights"),                  \
         ROW_QUANTITY("load_bandwidth", load, UNIT_BYTES_PER_S, DEFAULT(LOAD_BANDWIDTH), POSITIVE,                      \
-                     "at which a replica loads its weights, all of its GPUs together")
+                     "bandwidth at which a replica loads its weights, all GPUs together")
 
 #define ROW_OF struct scaling_config
 static const struct config_field scaling_fields[] = {
-    ROW_SHORT_VARIANT("policy", policy, REQUIRED, "autoscaling", "policy", "how many replicas there are to be"),
+    ROW_SHORT_VARIANT("policy", policy, REQUIRED, "autoscaling", "policy", "number of replicas wanted"),
     ROW_INT("min", min, DEFAULT("1"), WITHIN(0, 1e6),
-            "fewest replicas; with 0 the first request waits for one to start"),
+            "fewest replicas; with 0, the first request waits until a replica starts"),
     ROW_INT("max", max, REQUIRED, WITHIN(1, 1e6), "most replicas"),
     ROW_TIME("interval", interval_ns, DEFAULT("15s"), WITHIN(1e-3, 9e9), "time from one decision to the next"),
     START_ROWS("start_delay", start.delay_s, start.load_bytes_per_s),
@@ -107,31 +107,30 @@ const struct config_field service_config_fields[] = {
     ROW_INT("pipeline_parallel", pipeline_parallel, DEFAULT("1"), WITHIN(1, 256),
             "stages that the layers of a replica are split into, of tensor_parallel GPUs each"),
     ROW_INT("replicas", replicas, DEFAULT("1"), WITHIN(1, 1000000),
-            "instances of the LLM; with 'scaling': how many the service starts with"),
+            "instances of the LLM; with 'scaling': instances at the start"),
     ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v0"), "batching", "policy",
-                      "which requests an iteration serves"),
-    ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy",
-                      "which replica a request goes to"),
+                      "requests that an iteration serves"),
+    ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy", "replica that serves a request"),
     ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
              "period of the reports by which routers see replicas; 0s: routers see the present"),
-    ROW_SHORT_VARIANT("cost", cost, DEFAULT("operators"), "cost", "kind", "how long an iteration takes"),
+    ROW_SHORT_VARIANT("cost", cost, DEFAULT("operators"), "cost", "kind", "duration of an iteration"),
     ROW_SECTION("kv", kv, FILLED, kv_fields, "the paged KV cache"),
     ROW_MAP("pools", pools, OPTIONAL, ANY, struct pool_config, pool_fields,
             "kinds of replicas, by name; without pools all replicas are equal"),
-    ROW_SECTION("slo", slo, FILLED, slo_fields, "limits that a request is to keep; without any, no slo.* metrics"),
+    ROW_SECTION("slo", slo, FILLED, slo_fields, "limits for each request; without limits there are no slo.* metrics"),
     ROW_SHORT_VARIANT("decode_routing", decode_routing, OPTIONAL, "routing", "policy",
-                      "which replica decodes when a prompt was processed in a pool with role prefill; else as routing"),
+                      "replica that decodes after prefill in a pool of role prefill; default: as routing"),
     ROW_SECTION("kv_transfer", kv_transfer, OPTIONAL, kv_transfer_fields,
-                "how KV gets from the replica of the prompt to the one that decodes"),
+                "transfer of KV from the prefill replica to the decode replica"),
     ROW_SECTION("scaling", scaling, OPTIONAL, scaling_fields,
-                "how the number of replicas follows the load; else `replicas`, all the time"),
+                "autoscaling: the number of replicas follows the load; default: always `replicas`"),
     ROW_SECTION("restart", restart, FILLED, restart_fields,
-                "of a replica whose node has failed; a service with 'scaling' uses that instead"),
+                "restart of a replica whose node failed; a service with 'scaling' uses that instead"),
     ROW_CHOICE("priority", priority, OPTIONAL, priority_names,
-               "when power runs short: low is slowed down first; else high"),
+               "priority when power runs short: low is slowed down first; default: high"),
     ROW_SECTION("clock_share", clock_share, OPTIONAL, clock_share_config_fields,
-                "how far its iterations wait for the SM clock; else cluster.power.clock_share"),
-    ROW_VARIANT("trace", trace, REQUIRED, "request-trace", "format", "the requests that arrive"),
+                "share of its iterations' time that waits for the SM clock; default: cluster.power.clock_share"),
+    ROW_VARIANT("trace", trace, REQUIRED, "request-trace", "format", "source of the requests"),
     {0}};
 #undef ROW_OF
 

@@ -177,10 +177,10 @@ static int emit_not_simulated(const struct service *service)
     char text[512];
     snprintf(
         text, sizeof text,
-        "service '%s' has pools, offloaded weights or a routing that chooses pairs: nodes that fail do not strike it, "
-        "what it holds on them goes on",
+        "service '%s' has pools, offloaded weights or a routing that chooses pairs: failures of nodes do not stop its "
+        "replicas",
         service->config->name);
-    return emit_warning(service, "not-struck", service->env.nodes_fail && service->scaling == NULL, text);
+    return emit_warning(service, "failures-ignored", service->env.nodes_fail && service->scaling == NULL, text);
 }
 
 static int emit_warnings(const struct service *service)

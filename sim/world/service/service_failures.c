@@ -155,7 +155,7 @@ static int emit(const struct failure_total *total, const char *entity, const str
     const struct {
         const char *name;
         double value;
-    } metrics[] = {{"failure.struck_replicas", total->replicas}, {"failure.struck_requests", total->requests},
+    } metrics[] = {{"failure.replica_stops", total->replicas}, {"failure.restarted_requests", total->requests},
                    {"failure.lost_kv_tokens", total->tokens},    {"failure.replica_down_s", total->replica_s},
                    {"failure.service_down_s", total->service_s}};
     int code = 0;

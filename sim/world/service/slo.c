@@ -23,7 +23,7 @@ const struct config_field slo_fields[] = {
     LIMITS(struct slo_config),
     {.name = "classes", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = offsetof(struct slo_config, classes),
      .fields = class_fields, .elem_bytes = sizeof(struct slo_class), .min = 0, .max = SLO_MAX_CLASSES,
-     .help = "limits of the requests of a class, by its name; what one leaves out it has from above"},
+     .help = "limits of the requests of a class, by its name; default: the limits above"},
     {0},
 };
 

@@ -211,7 +211,7 @@ TEST(columns_agree)
             if (i == 0) CHECK((fabs(row->changed_run - row->changed) > 0.01) == (steady == 1));
         }
         /* the fixture's p50 is half of the maximum, and no median */
-        CHECK(compare_says(&comparison, "most apart is request.ttft_s.p50, which for the whole runs is 0.75 and"));
+        CHECK(compare_says(&comparison, "the largest deviation is that of request.ttft_s.p50, which is 0.75 and"));
     }
 }
 
@@ -312,7 +312,7 @@ TEST(what_did_not_end_is_left_out)
     MUST(compare_make(path, runs, n));
     CHECK_EQ_INT(compare_study(path, "routing=random", "routing=jsq", &comparison, &diag), 0);
     CHECK(comparison.n_unfinished_runs == 2 && comparison.n_unpaired == 2 && comparison.n_pairs == 8);
-    CHECK(compare_says(&comparison, "left out: 2 runs that did not end"));
+    CHECK(compare_says(&comparison, "left out: 2 runs that did not finish"));
     /* seeds 1 and 2 lack a point, so that overall there are three */
     CHECK_EQ_INT(compare_find(&comparison, "request.ttft_s.mean", NULL)->n, 3);
     CHECK_EQ_INT(compare_find(&comparison, "request.ttft_s.mean", "services.chat.replicas=2")->n, 3);
@@ -362,8 +362,9 @@ TEST(what_did_not_end_is_counted_when_nothing_pairs)
     for (size_t i = 0; i < n; i++) runs[i].status = "failed";
     MUST(compare_make(path, runs, n));
     CHECK_EQ_INT(compare_study(path, "routing=random", "routing=jsq", &comparison, &diag), SIM_E_DATA);
-    CHECK(strstr(diag.items[0].text, "nothing pairs: 0 runs of 'routing=random', 0 runs of 'routing=jsq'; left out: 20 "
-                                     "runs that did not end") != NULL);
+    CHECK(strstr(diag.items[0].text,
+                 "no runs can be paired: 0 runs of 'routing=random', 0 runs of 'routing=jsq'; left out: 20 "
+                 "runs that did not finish") != NULL);
 }
 
 /* Seeds that change nothing are one case, however often it is repeated. */
@@ -379,7 +380,7 @@ TEST(copies_count_once)
     CHECK_EQ_INT(compare_study(path, "routing=random", "routing=jsq", &comparison, &diag), 0);
     const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
     CHECK(row->n == 1 && row->verdict == COMPARE_UNCLEAR && isnan(row->p));
-    CHECK(compare_says(&comparison, "4 pairs of runs count once"));
+    CHECK(compare_says(&comparison, "4 pairs of runs are counted once"));
 }
 
 /* No seed is in both groups: Welch, over the runs as they are. */

@@ -146,7 +146,7 @@ TEST(waiting_that_grows_is_a_grave_warning)
                            " (1, 0, 'uncalibrated', 'nobody measured this GPU', 1)"));
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
     CHECK(fixture_has(&html, "The service &#39;a&#39; is saturated: the mean wait rises from"));
-    CHECK(fixture_has(&html, "1.2 times the pace"));
+    CHECK(fixture_has(&html, "1.2 times the rate"));
     CHECK(fixture_has(&html, "class=\"grave\"><strong>saturated"));
     CHECK(fixture_has(&html, "class=\"grave\"><strong>uncalibrated"));
     CHECK(fixture_has(&html, "<li><strong>clipped</strong> lengths &lt;clipped&gt; (3 times)"));
@@ -214,7 +214,7 @@ TEST(what_is_no_results_file_is_refused)
     MUST(fixture_sql(path, "DELETE FROM run"));
     diag_init(&diag);
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), SIM_E_STORE);
-    CHECK_EQ_STR(diag.items[0].text, "no runs in it");
+    CHECK_EQ_STR(diag.items[0].text, "it contains no run");
 }
 
 TEST(memory_that_runs_out_is_an_error)
@@ -275,7 +275,7 @@ TEST(a_study_is_told_by_its_axes)
         "12 runs of 6 points, 2 seeds each, all done.",
         "The best TTFT p99 is 402 ms with routing=jsq, rate=1/s, the worst 2.41 s with routing=rr, rate=10/s.",
         "In 3 comparisons with all else equal, TTFT p99 is best with routing=jsq in 3, clearly in 3",
-        "at 95 % for all of these comparisons together",
+        "at 95 % for all comparisons together",
         "1 of 6 points are on the Pareto front of TTFT p99 and output tokens per second.",
         "holds the SLO",
         "7/s",
@@ -296,8 +296,8 @@ TEST(what_differs_by_chance_only_is_not_clear)
     MUST(fixture_sql(path, "UPDATE metric SET value = 1 + 0.001 * (run_id * 7 % 5) WHERE name = 'request.ttft_s.p99'"));
     MUST(fixture_sql(path, "UPDATE run SET status = 'failed' WHERE id = 12"));
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
-    CHECK(fixture_has(&html, "1 did not come to their end"));
-    CHECK(fixture_has(&html, "1 of 12 runs did not come to their end"));
+    CHECK(fixture_has(&html, "1 did not finish"));
+    CHECK(fixture_has(&html, "1 of 12 runs did not finish"));
     CHECK(fixture_has(&html, ", clearly in 0"));
     fixture_check_page(path, &html);
 }

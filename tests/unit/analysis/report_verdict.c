@@ -128,8 +128,8 @@ TEST(a_service_is_told_by_its_counts_and_latencies)
     check_verdict(metrics, (struct verdict_facts){.status = "done"},
                   "Of 1,000 requests 990 finished (99 %), 4 were rejected, 6 were left at the end. The first token came after "
                   "200 ms at the median and 1.5 s at the 99th percentile, the others every 20 ms (30 ms); the whole answer "
-                  "took 5 s (9 s). These are times of finished requests alone, without the 6 left at the end. Replicas computed 50 % of the time. 5 % of the kernels' time was costed outside the range "
-                  "that was measured.");
+                  "took 5 s (9 s). These are times of finished requests alone, without the 6 left at the end. Replicas "
+                  "computed 50 % of the time. 5 % of the kernels' time lies outside the measured range.");
 }
 
 TEST(jobs_are_told_by_their_completion)
@@ -139,7 +139,7 @@ TEST(jobs_are_told_by_their_completion)
                                           {"cluster.gpu_util", 0.75}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done"},
                   "All 50 jobs finished. A job took 2 h from submission to its end on average (median 60 min, 99th "
-                  "percentile 10 h), 25 % of it before the first start. 75 % of the cluster's GPU time was held by somebody.");
+                  "percentile 10 h), 25 % of it before the first start. Jobs and services held 75 % of the cluster's GPU time.");
 }
 
 TEST(saturation_needs_growth_or_leftovers)
@@ -151,8 +151,8 @@ TEST(saturation_needs_growth_or_leftovers)
     const struct made_metric left[] = {{"request.arrived", 100}, {"request.finished", 90}, {"request.unfinished", 10}, {0}};
     check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &grows},
                   "Of 100 requests 90 finished (90 %), 10 were left at the end. The service is saturated: the mean wait "
-                  "rises from 10 s in the second quarter of the arrivals to 60 s in the last quarter, as when work comes "
-                  "at 1.5 times the pace that it is served at; mean and percentiles of waiting depend on how long the run is.");
+                  "rises from 10 s in the second quarter of the arrivals to 60 s in the last quarter, as if work arrived "
+                  "at 1.5 times the rate at which it is served; mean and percentiles of waiting depend on the length of the run.");
     check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &level},
                   "Of 100 requests 90 finished (90 %), 10 were left at the end.");
     check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &cut},
@@ -175,8 +175,8 @@ TEST(each_service_is_judged_by_its_own_queue)
     check_verdict(
         none, facts,
         "The service 'b' is saturated: the mean wait rises from 10 s in the second quarter of the arrivals up to 4 min "
-        "to 60 s in the last quarter, as when work comes at 2 times the pace that it is served at; mean "
-        "and percentiles of waiting depend on how long the run is. The service 'c' is saturated or was cut short: 7 % "
+        "to 60 s in the last quarter, as if work arrived at 2 times the rate at which it is served; mean "
+        "and percentiles of waiting depend on the length of the run. The service 'c' is saturated or was cut short: 7 % "
         "of its requests still waited at the end.");
     facts.metric = made, facts.context = none;
     CHECK(verdict_requests_saturate(&facts) && verdict_requests_grow(&facts));
@@ -213,13 +213,13 @@ TEST(a_run_without_a_result_says_so_first)
     const struct made_metric none[] = {{0}};
     const struct made_metric some[] = {{"sim.end_s", 90}, {"request.arrived", 0}, {0}};
     check_verdict(none, (struct verdict_facts){.status = "failed"},
-                  "The run has status 'failed' and no result; the warnings say why.");
+                  "The run has status 'failed' and no result; see the warnings.");
     check_verdict(none, (struct verdict_facts){.status = "open"},
-                  "The run is not complete: its process died or is still at work.");
+                  "The run is not complete: its process died or still runs.");
     check_verdict(some, (struct verdict_facts){.status = "interrupted"},
-                  "The run was interrupted at 90 s of simulated time: what follows is about a part of it. There were no requests.");
+                  "The run was interrupted at 90 s of simulated time: what follows covers this part only. There were no requests.");
     check_verdict(none, (struct verdict_facts){.status = "done", .is_uncalibrated = true},
-                  "The costs rest on no measurement of this GPU.");
+                  "The cost model is not calibrated for this GPU.");
     check_verdict(none, (struct verdict_facts){.status = "done"}, "");
 }
 

@@ -97,9 +97,9 @@ static void check_told(struct bed_rows *rows, int code, const char *says, const 
 TEST(more_than_there_will_ever_be)
 {
     check_told(run(true, "%s", WIDE("'nodes': 2, 'gpus_per_node': 4", "")), SIM_E_POLICY,
-               "rents 9 GPUs of offer 0 for job 0, which never has so many", "more nodes");
+               "rents 9 GPUs of offer 0 for job 0, which never has that many", "more nodes");
     check_told(run(true, "%s", WIDE("'nodes': 3, 'gpus_per_node': 4", ", 'limit': 8")), SIM_E_POLICY,
-               "never has so many", "raise its 'limit'");
+               "never has that many", "raise its 'limit'");
     check_told(run(true, "%s", WIDE("'nodes': 3, 'gpus_per_node': 4, 'cpus_per_node': 2", "")), SIM_E_POLICY,
                "for which its nodes never have room", "CPU");
 }

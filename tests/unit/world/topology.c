@@ -389,7 +389,7 @@ TEST(ways_that_are_not_there_are_told)
     struct topology_end host = tier(site, 0, "host"), drive = tier(site, 0, "kv");
     CHECK_EQ_INT(topology_move(site->topology, gpus(site, 0), gpus(site, 1), 1, &first->transfer, note_end),
                  SIM_E_CONFIG);
-    CHECK_EQ_STR(site->diag.items[0].text, "data must go from node to node, and there is no network");
+    CHECK_EQ_STR(site->diag.items[0].text, "data moves between nodes, but there is no network");
     CHECK_EQ_INT(topology_move(site->topology, drive, gpus(site, 1), 1, &first->transfer, note_end), SIM_E_CONFIG);
     CHECK_EQ_STR(site->diag.items[1].text, "drives are reached from their own node only");
     CHECK_EQ_INT(topology_move(site->topology, host, host, 1, &first->transfer, note_end), SIM_E_CONFIG);

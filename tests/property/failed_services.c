@@ -71,7 +71,7 @@ TEST(only_what_is_lost_is_repeated)
         CHECK_NEAR(rows->requests[0].arrival_s + rows->requests[0].e2e_s, end_s, 1e-7);
         CHECK_EQ_INT(rows->requests[0].preemptions, 0);
         CHECK_NEAR(bed_metric(rows, "failure.lost_kv_tokens"), lost_tokens, 0);
-        CHECK_NEAR(bed_metric(rows, "failure.struck_requests"), floor(end_s / lives_s[i]), 0);
+        CHECK_NEAR(bed_metric(rows, "failure.restarted_requests"), floor(end_s / lives_s[i]), 0);
         CHECK_NEAR(rows->end_s, end_s, 1e-7);
     }
 }
@@ -96,7 +96,7 @@ TEST(services_are_down_until_they_have_started_again)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 50, 1e-6);
     CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 4 * 50, 1e-6);
-    CHECK_NEAR(bed_metric(rows, "failure.struck_replicas"), 4, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.replica_stops"), 4, 0);
     CHECK_EQ_INT(bed_decisions(rows, "fail", -1), 4);
     for (size_t i = 0; i < rows->n_requests; i++) {
         const struct request_row *row = &rows->requests[i];
@@ -129,7 +129,7 @@ TEST(replicas_start_again_where_there_is_room)
         " 'tensor_parallel': 2, 'restart': {'delay': '3s'}, " AFFINE ", 'trace': {'format': 'generate',"
         " 'duration': '100s', 'arrival': {'process': 'fixed', 'rate': '1/s'}, " SMALL "}}}");
     CHECK_EQ_INT(rows->code, 0);
-    CHECK(bed_metric(rows, "failure.struck_replicas") >= 1);
+    CHECK(bed_metric(rows, "failure.replica_stops") >= 1);
     CHECK(bed_decisions(rows, "start", -1) >= 1);
 }
 
@@ -186,8 +186,8 @@ static void check_served_once(const struct bed_rows *rows)
         CHECK_EQ_STR(rows->requests[i].status, "finished");
         CHECK(bed_request(rows, rows->requests[i].id) == &rows->requests[i]);
     }
-    CHECK(bed_metric(rows, "failure.struck_requests") > 0);
-    CHECK_EQ_INT(bed_decisions(rows, "requeue", -1), bed_metric(rows, "failure.struck_requests"));
+    CHECK(bed_metric(rows, "failure.restarted_requests") > 0);
+    CHECK_EQ_INT(bed_decisions(rows, "requeue", -1), bed_metric(rows, "failure.restarted_requests"));
     CHECK(rows->n_token_gaps == (int64_t)(bed_metric(rows, "request.output_tokens.sum") - N_REQUESTS));
 }
 
@@ -197,7 +197,7 @@ static void check_storm(const struct site *site)
     struct bed_rows *rows = stormy(site, &(struct bed_options){.check = true});
     struct bed_rows *again = stormy(site, &(struct bed_options){.check = true, .single_step = true, .queue = QUEUE_HEAP});
     check_served_once(rows);
-    CHECK(bed_metric(rows, "failure.struck_requests") > 10);
+    CHECK(bed_metric(rows, "failure.restarted_requests") > 10);
     CHECK(bed_equal(rows, again));
     if (CU_get_number_of_failures() > before)
         printf("\n  %s, %d by %d GPUs%s", site->batching, site->tensor_parallel, site->pipeline_parallel, site->more);
@@ -414,7 +414,7 @@ TEST(services_and_jobs_bear_failures_together)
 }
 
 /* Replicas that hand over go on; the run says so. */
-TEST(a_service_that_is_spared_is_told_of)
+TEST(a_service_that_ignores_failures_warns)
 {
     static const char text[] =
         "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'network': {'bandwidth':"
