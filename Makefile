@@ -14,8 +14,8 @@ B := build/$(MODE)$(if $(findstring clang,$(CC)),-clang)$(if $(MPI),-mpi)$(if $(
 FLAGS_release := -O2 -g
 FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
 FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
-FLAGS_o0      := -O0 -g
-FLAGS_o3      := -O3 -g
+FLAGS_o0      := -O0
+FLAGS_o3      := -O3
 FLAGS_fuzz    := -O1 -g -DFUZZING -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(FLAGS_$(MODE)),)
 $(error MODE must be one of release debug asan o0 o3 fuzz, got '$(MODE)')
@@ -40,7 +40,6 @@ CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 # At a fixed address a program starts without relocating the table that the sanitizer keeps of all globals.
 LDFLAGS_asan  := -no-pie
 ifneq ($(WITH),)
-LDFLAGS_$(MODE) := -fsanitize=address,undefined -no-pie
 CFLAGS += -g0
 endif
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
@@ -52,19 +51,19 @@ below = $(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c)
 LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(foreach room,core catalog world store study,$(call below,sim/$(room))) \
               $(call below,models) $(call below,policies) $(call below,traces) $(call below,analysis))
 CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
-SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c)
+# Without sanitizers `make test` runs only what repeats large experiments.
+SUITES   := $(if $(filter o3,$(MODE)),tests/property/conformance.c tests/oracle/fgd.c,\
+              $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c))
 FUZZERS  := $(wildcard tests/fuzz/*.c)
 HARNESS  := $(wildcard tests/support/*.c) $(FUZZERS)
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 
-# WITH=build/asan compiles only what the result of a simulation depends on, and takes the other objects from that
-# build: for tests/cli/compilers.sh, which compares compilers and levels of optimisation, and for tests that repeat
-# large experiments.
+# WITH=build/o3 compiles only what the result of a simulation depends on, and takes the other objects from that build:
+# for tests/cli/compilers.sh, which compares compilers and levels of optimisation.
 DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
 obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(filter $(DECIDING),$(1)),$(1))) \
     $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(DECIDING),$(1))))
 LIB := $(B)/liborrery.a
-LINKER ?= $(CC)
 
 Q := $(if $(V),,@)
 # Printed by make itself, which starts no process for it; so are the folders of objects made, all at once.
@@ -89,7 +88,7 @@ POLICY_HEADERS := $(filter-out %/instance.h,$(wildcard sim/world/policy/*.h)) \
 
 $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
 	$(call note,LINK,$@)
-	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -Wl,--dynamic-list=$(B)/exports -o $@ $(filter-out $(B)/exports,$^) $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -Wl,--dynamic-list=$(B)/exports -o $@ $(filter-out $(B)/exports,$^) $(LDLIBS)
 
 print-policy-headers:
 	@echo $(POLICY_HEADERS)
@@ -124,6 +123,10 @@ $(B)/%.o: %.c $(B)/flags | build/deps.ok
 ifeq ($(MODE),asan)
 $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(call below,sim/world/cluster)): DEFINES = -O2
 $(call obj,$(call below,tests/unit) $(call below,tests/bench) $(HARNESS)): DEFINES = -O0
+endif
+# Optimised is what the result and the time of a simulation depend on.
+ifeq ($(MODE),o3)
+$(call obj,$(filter-out $(DECIDING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0
 endif
 
 $(B)/sim/cli/version.o: DEFINES = -DORRERY_COMMIT='"$(GIT_COMMIT)"'
@@ -169,8 +172,8 @@ SANITIZED := detect_leaks=1:quarantine_size_mb=16
 test:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) MODE=asan WERROR=1 run-tests
 run-tests: $(B)/tests/run $(B)/orrery $(if $(or $(if $(T),,all),$(findstring bench,$(T)),$(findstring cli,$(T))),$(BENCHES))
-	@$(if $(T),,$(MAKE) --no-print-directory MODE=o3 WITH=$(B) WERROR= CI= optimised)
-	@OPTIMISED=$(if $(T),,build/o3-relinked) ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=$(SANITIZED) $(B)/tests/run $(T)
+	@$(if $(T),,$(MAKE) --no-print-directory MODE=o3 WERROR= CI= optimised)
+	@OPTIMISED=$(if $(T),,build/o3) ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=$(SANITIZED) $(B)/tests/run $(T)
 
 ## make accept     write the golden results anew; the body of the commit says what moved them
 accept: build/orrery

@@ -13,20 +13,12 @@ failures=0
 last=
 
 under_test=$ORRERY
-sanitizers=${ASAN_OPTIONS:-}
 
-# The program of the optimised build, for experiments too large for sanitizers; the one under test where there is none.
-# Its simulation is not instrumented, so that its heap needs neither quarantine nor marks.
-optimised() {
-    [ -n "${OPTIMISED:-}" ] || return 0
-    ORRERY=$OPTIMISED/orrery
-    export ASAN_OPTIONS="$sanitizers:poison_heap=0:quarantine_size_mb=0:thread_local_quarantine_size_kb=0:malloc_context_size=0:max_malloc_fill_size=0:check_printf=0:replace_intrin=0"
-}
+# The program of the optimised build, which has no sanitizers, for experiments too large for these; the one under test
+# where there is none.
+optimised() { ORRERY=${OPTIMISED:+$OPTIMISED/orrery}; : "${ORRERY:=$under_test}"; }
 # The program under test again.
-sanitized() {
-    ORRERY=$under_test
-    export ASAN_OPTIONS="$sanitizers"
-}
+sanitized() { ORRERY=$under_test; }
 
 complain() {
     echo "FAILED: $*"

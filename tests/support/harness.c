@@ -323,14 +323,14 @@ static void name_of(int test, char *text, int size)
     snprintf(text, (size_t)size, "%s/%s", run.tests[test].suite, run.tests[test].name);
 }
 
-/* One line per test, written at once: with the CPU seconds that it took where these are many. */
+/* One line per test, written at once: with the CPU seconds that it took where these are many, or with $TEST_TIMES. */
 static void tell(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord failures)
 {
     if (!run.mine) return;
     double s = cpu_s() - run.began_s;
     workers_took(run.next - 1, s);
     printf("%s %s/%s", failures != NULL ? "FAILED" : run.skipped ? "skipped" : "passed", suite->pName, test->pName);
-    printf(s >= 1 ? "  %.1f CPU-s\n" : "\n", s);
+    printf(s >= (getenv("TEST_TIMES") ? 0 : 1) ? "  %.2f CPU-s\n" : "\n", s);
     for (CU_pFailureRecord at = failures; at != NULL; at = at->pNext)
         printf("  %s:%u: %s\n", at->strFileName, at->uiLineNumber, at->strCondition);
     if (failures != NULL) workers_failed();
