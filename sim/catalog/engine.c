@@ -251,13 +251,13 @@ static bool has_no_host(const struct engine_preset *preset)
 static void say_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel, struct text *text)
 {
     if (has_no_host(preset)) {
-        text_printf(text, "the host time of engine %s was not measured: none is added", preset->name);
+        text_printf(text, "the CPU overhead of engine %s was not measured: none is added", preset->name);
         return;
     }
     text_printf(text, "engine %s was measured", preset->name);
     say_gpus(preset, text);
     say_degrees(preset, text);
-    text_printf(text, "; its host time for %lld x %s ", (long long)tensor_parallel, gpu);
+    text_printf(text, "; its CPU overhead for %lld x %s ", (long long)tensor_parallel, gpu);
     say_source(preset, tensor_parallel, text);
 }
 

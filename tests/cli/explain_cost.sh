@@ -55,7 +55,7 @@ grep -qE '^chat +prefill +1 +128 +0 +- .* - +0$' "$T/out" || complain 'no dash f
 service opt-175b '{"kind": "operators", "engine": "vllm-0.12"}'
 run 0 explain cost "$T/s.json"
 out 'chat: opt-175b does not fit into this memory: no run will start'
-out 'chat: engine vllm-0.12 was measured on h100-sxm with 2, 4 and 8 GPUs; its host time for 2 x a100-80-sxm is that of 2 GPUs'
+out 'chat: engine vllm-0.12 was measured on h100-sxm with 2, 4 and 8 GPUs; its CPU overhead for 2 x a100-80-sxm is that of 2 GPUs'
 
 # Files ending in .json are found beside the document that names them, in --set from the current directory.
 mkdir -p "$T/site/llms" "$T/scenarios"

@@ -122,7 +122,7 @@ run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm
 out "warning: uncalibrated: service 'chat': the operators cost of llama-2-7b on v100-32-sxm is not calibrated"
 
 # GPUs without a price are told, and a scenario may give one, in place of the list price, too.
-out "warning: unpriced: service 'chat': no price of v100-32-sxm is known, so cost.* is left out; cluster.gpu_price gives one"
+out "warning: unpriced: service 'chat': the price of v100-32-sxm is unknown, so cost.* is absent; set cluster.gpu_price"
 run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm --set 'cluster.gpu_price=$2/h' --json
 json '$.metrics."cost.usd_per_h"' 8
 equal "$(grep -c unpriced "$T/out")" 0 'warnings of prices'

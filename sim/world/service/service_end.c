@@ -104,8 +104,8 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     code = emit_warning(service, "uncalibrated", !model->calibrated, text);
     if (code != 0) return code;
     snprintf(text, sizeof text,
-             "service '%s'%s: no price of %s is known, so cost.* is left out; cluster.gpu_price gives one", name,
-             of_pool, pool->gpu.name);
+             "service '%s'%s: the price of %s is unknown, so cost.* is absent; set cluster.gpu_price", name, of_pool,
+             pool->gpu.name);
     return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
 }
 

@@ -121,7 +121,7 @@ const char *service_energy_problem(const struct service *service, const struct f
     else
         snprintf(text, text_bytes, "service '%s': no energy: the power of %s is not calibrated, %s%s%s",
                  service->config->name, pool->gpu.name, power->problem,
-                 power->nearest != NULL ? "; the nearest that is calibrated: " : "",
+                 power->nearest != NULL ? "; nearest calibrated GPU: " : "",
                  power->nearest != NULL ? power->nearest : "");
     return text;
 }
@@ -139,7 +139,7 @@ const char *service_energy_caveat(const struct service *service, const struct fl
     if (is_out && n > 0 && (size_t)n < text_bytes)
         snprintf(text + n, text_bytes - (size_t)n,
                  "%s at %.3g to %.3g of the peak FLOP/s and %.3g to %.3g of the memory bandwidth; here %.3g and %.3g "
-                 "while busy, in the mean",
+                 "while busy, on average",
                  power->is_measured ? "" : ", measured", power->compute_range[0], power->compute_range[1],
                  power->memory_range[0], power->memory_range[1], shares[0], shares[1]);
     return text;

@@ -83,15 +83,15 @@ TEST(a_guess_says_what_it_rests_on)
         {"['a']", "a", NULL, 8},
         {"[]", "c", NULL, 2},
         {"['a', 'b']", "c",
-         "engine engine was measured on a and b with 2 and 8 GPUs; its host time for 2 x c is that of 2 "
+         "engine engine was measured on a and b with 2 and 8 GPUs; its CPU overhead for 2 x c is that of 2 "
          "GPUs there",
          2},
         {"['a']", "a",
-         "engine engine was measured on a with 2 and 8 GPUs; its host time for 4 x a lies between those of 2 "
+         "engine engine was measured on a with 2 and 8 GPUs; its CPU overhead for 4 x a lies between those of 2 "
          "and 8 GPUs there",
          4},
-        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 1 x a is that of 2 GPUs", 1},
-        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 16 x a is that of 8 GPUs", 16},
+        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its CPU overhead for 1 x a is that of 2 GPUs", 1},
+        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its CPU overhead for 16 x a is that of 8 GPUs", 16},
     };
     SCOPED(session) session = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
