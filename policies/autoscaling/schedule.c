@@ -54,7 +54,7 @@ static int schedule_decide(void *state, const struct autoscaling_view *view, str
     while (i > 0 && steps[i].at_ns > at_ns) i--;
     if (steps[i].at_ns > at_ns) i = schedule->steps.n - 1;
     plan->replicas = steps[i].replicas;
-    plan->reason = "the schedule says so";
+    plan->reason = "as scheduled";
     return 0;
 }
 

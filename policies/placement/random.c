@@ -42,7 +42,7 @@ static int random_place(void *state, const struct cluster_view *view, const stru
 const struct placer placement_random = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "random",
-               .summary = "node drawn at random from those with room",
+               .summary = "node drawn at random from the nodes with room",
                .source = "Tiresias (NSDI 2019) simulator, scheme random; Weng et al., FGD (USENIX ATC 2023), Random"},
     .by_node = true,
     .possible = parts_possible,

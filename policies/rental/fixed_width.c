@@ -210,7 +210,7 @@ static int rent(void *state, const struct market_view *view, const struct job_vi
 static const struct config_field class_fields[] = {
     ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, REQUIRED, WITHIN(0, 1e9), "arrivals of jobs of this type"),
     ROW_QUANTITY("size", size_s, UNIT_TIME, REQUIRED, POSITIVE, "mean run time on one GPU of speed 1"),
-    ROW_REAL("weight", weight, DEFAULT("1"), POSITIVE, "weight of its jobs' response time in the mean to minimise"),
+    ROW_REAL("weight", weight, DEFAULT("1"), POSITIVE, "weight of its jobs in the mean response time to minimise"),
     ROW_REAL("width", width, OPTIONAL, WITHIN(1e-6, 1e9), "GPUs that each job rents, instead of the optimum"),
     {0}};
 #undef ROW_OF

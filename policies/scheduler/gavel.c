@@ -190,10 +190,11 @@ static enum lp_outcome optimise_cost(struct table *table, const struct gavel *ga
     }
     if (is_late)
         job_plan_warn(gavel->rounds.plan, "gavel-slo-late",
-                      "allocations with jobs past their slo, who have none any more");
+                      "allocations with jobs past their slo, which no longer counts for them");
     const enum lp_outcome outcome = gavel_max_per_cost(&table->jobs, gavel->price, table->need, table->x, &ratio);
     if (outcome != LP_INFEASIBLE) return outcome;
-    job_plan_warn(gavel->rounds.plan, "gavel-slo", "allocations without the slo, which all jobs cannot meet together");
+    job_plan_warn(gavel->rounds.plan, "gavel-slo",
+                  "allocations without the slo, as no allocation meets it for all jobs");
     return gavel_max_per_cost(&table->jobs, gavel->price, NULL, table->x, &ratio);
 }
 
@@ -235,7 +236,7 @@ static int set_shares(struct table *table, struct gavel *gavel, const struct clu
     if (outcome == LP_FAILED) return SIM_E_NOMEM;
     if (outcome != LP_OPTIMAL) {
         job_plan_warn(gavel->rounds.plan, "gavel-lp",
-                      "allocations of equal shares, where a linear program was not solved");
+                      "allocations of equal shares, as the linear program was not solved");
         gavel_isolated(&table->jobs, table->x);
     }
     share(table, &gavel->rounds);

@@ -258,9 +258,8 @@ static void count_unlike(struct scheduling *of, const struct cluster_view *view,
 static void warn_of_unlike(struct scheduling *of, struct job_plan *plan)
 {
     for (; of->n_unlike > 0; of->n_unlike--)
-        job_plan_warn(
-            plan, "gittins-sizes",
-            "jobs that held their GPUs for another time than the trace says: their index was that of another size");
+        job_plan_warn(plan, "gittins-sizes",
+                      "jobs whose time on GPUs differs from the trace: their index was that of another size");
 }
 
 static void gittins_notify(void *state, const struct cluster_view *view, const struct job_note *note)

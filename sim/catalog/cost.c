@@ -28,7 +28,7 @@ static const struct config_field phase_fields[] = {
     TERMS(offsetof(struct affine_phase, small)),
     ROW_INT("large_from", large_from, DEFAULT("0"), AT_LEAST(0),
             "number of sequences from which 'large' applies; 0: never"),
-    ROW_SECTION("large", large, FILLED, terms_fields, "coefficients of large batches, in place of those above"),
+    ROW_SECTION("large", large, FILLED, terms_fields, "coefficients of large batches, instead of the ones above"),
     ROW_QUANTITY("per_stage", stage_s, UNIT_TIME, DEFAULT("0s"), ANY, "added once per pipeline stage"),
     ROW_SECTION("undivided", undivided, FILLED, terms_fields,
                 "coefficients that are not divided by the number of pipeline stages"),

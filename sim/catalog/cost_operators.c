@@ -30,7 +30,7 @@ static const struct config_field fields[] = {
     ROW_NAME_OR_PATH("engine", engine, DEFAULT("vllm-0.12"), WITHIN(1, 4096),
                      "serving engine (orrery list engines): its CPU overhead, and the calibration set of its kernels"),
     ROW_NAME_OR_PATH("calibration", calibration, DEFAULT(by_itself), WITHIN(1, 4096),
-                     "fitted parameters of the kernels; auto: those of the cluster's GPU"),
+                     "fitted parameters of the kernels; auto: for the cluster's GPU"),
     ROW_TEXT("kernels", kernels, DEFAULT(by_itself), WITHIN(1, 64),
              "set of the calibration: in-model, isolated ...; auto: that of the engine"),
     ROW_INT("expert_parallel", expert_parallel, DEFAULT("1"), WITHIN(1, 1024),

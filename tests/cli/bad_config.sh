@@ -108,7 +108,7 @@ run 0 validate disaggregated --set services.chat.routing=splitwise
 err "'decode_routing' has no effect: the 'routing' chooses both replicas on arrival; leave it out"
 
 run 0 validate disaggregated --set services.chat.kv_transfer.mode=serial --set services.chat.kv_transfer.layer_wise_from=64
-err "'kv_transfer.layer_wise_from' has no effect: mode 'serial' sends every prompt whole; leave it out"
+err "'kv_transfer.layer_wise_from' has no effect: mode 'serial' transfers every prompt whole; leave it out"
 run 0 validate disaggregated --set services.chat.replicas=3 --set services.chat.pools.prompts.replicas=1 \
     --set services.chat.pools.tokens.replicas=2
 err "--set services.chat.replicas: warning: 'replicas' has no effect: every pool has its own; leave it out"
@@ -123,11 +123,11 @@ host='services.chat.kv.tiers={"host": {"device": "host-dram-pcie4"}}'
 run 0 validate quickstart --set "$host" --set services.chat.kv.offload=zero-inference --set services.chat.kv.slo_tpot=1s \
     --set services.chat.kv.workload.sequences=8
 err_is <<'END'
---set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'zero-inference' does not go by it as it is set here; leave it out
+--set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'zero-inference' does not read it with these settings; leave it out
 END
 run 0 validate quickstart --set "$host" --set services.chat.kv.offload=select-n --set services.chat.kv.slo_tpot=1s \
     --set services.chat.kv.slo_ttft=9s
-err "'kv.slo_ttft' has no effect: kv.offload 'select-n' does not go by it as it is set here"
+err "'kv.slo_ttft' has no effect: kv.offload 'select-n' does not read it with these settings"
 run 0 validate quickstart --set "$host" --set 'services.chat.kv.offload={"policy": "select-n", "phase": "prefill"}' \
     --set services.chat.kv.slo_ttft=9s --set services.chat.kv.bus_gpus=2 --set services.chat.kv.bus_bandwidth=20GB/s
 err_is </dev/null

@@ -28,7 +28,7 @@ json '$.throughput[0].error_percent' 0
 equal "$(sqlite3 "$T/again.db" "attach '$T/r.db' as r; select count(*) from request as a join r.request as b
     using (prompt_tokens, output_tokens, queue_s, ttft_s, tpot_s, e2e_s)")" 150 'requests with the same times'
 
-# Without the host time it is faster, and the worst requests have their names.
+# Without the CPU overhead it is faster, and the worst requests have their names.
 run 0 trace replay "$T/log.csv" --scenario "$T/s.json"
 out 'Request by request, simulated - measured'
 out 'Worst requests'
@@ -37,7 +37,7 @@ run 0 trace replay "$T/log.csv" --scenario "$T/s.json"
 cmp -s "$T/out" "$T/first" || complain 'another report of the same replay'
 grep -qE '^tpot_s +mean +0\.0[0-9]+ +0\.0[0-9]+ +-[0-9.]+$' "$T/out" || complain 'the mean of TPOT'
 
-# The host time is found on the first half, and holds on the second.
+# The CPU overhead is found on the first half, and holds on the second.
 run 0 trace replay "$T/log.csv" --scenario "$T/s.json" --refit overhead --json
 valid_json
 equal "$(sqlite3 :memory: "select count(*), max(abs(value ->> 'mean_after') > 2) from

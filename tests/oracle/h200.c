@@ -84,7 +84,7 @@ static bool bench_open(struct bench *bench)
 
 /* --- predicted iterations --- */
 
-/* Predicts the iterations by the kernels of a GPU's calibration; no host time. Those whose prompts attend by
+/* Predicts the iterations by the kernels of a GPU's calibration; no CPU overhead. Those whose prompts attend by
  * FlashAttention-2 are left out: that kernel cuts prompts' keys into parts, which no law has. */
 static void predict(struct bench *bench, const char *calibrated)
 {

@@ -218,7 +218,7 @@ TEST(decode_iterations_of_rtx_cards)
 /* What a token of a single request takes beyond reading the weights once at the memory's peak, late in 2023 (medians of
  * Splitwise's rows with prompts of 512 tokens; on two A100 21 ms for short answers, 26 ms for others). Two years later
  * the host is a matter of a few milliseconds. */
-TEST(host_time_by_year)
+TEST(overhead_by_year)
 {
     static const struct {
         const char *gpu;

@@ -244,7 +244,7 @@ TEST(faults_of_schedulers_are_caught)
 {
     const char *busy = "all at once";
     catch_scheduler(starts_twice, busy, CONFORM_ENDS, SIM_E_POLICY, "which is running (reason: once more)");
-    catch_scheduler(reads_the_future, busy, CONFORM_ENDS, SIM_E_POLICY, "without having declared it");
+    catch_scheduler(reads_the_future, busy, CONFORM_ENDS, SIM_E_POLICY, "without declaring it");
     catch_scheduler(sleeps_for_ever, busy, CONFORM_ENDS, SIM_E_GATE, "60 jobs wait forever");
     catch_scheduler(never_rests, busy, CONFORM_ENDS, SIM_E_GATE, "no progress");
     catch_scheduler(spoils_the_view, busy, CONFORM_LAWS, SIM_E_GATE,

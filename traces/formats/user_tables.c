@@ -236,7 +236,7 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("gpu_milli", columns[GPU_MILLI], DEFAULT("gpu_milli"), ANY, "share of the one GPU, in 1/1000"),
     ROW_TEXT("estimate", columns[ESTIMATE], DEFAULT("estimate_s"), ANY, "run time estimated by the user"),
     ROW_TEXT("group", columns[GROUP], DEFAULT("group"), ANY, "virtual cluster, partition or type"),
-    ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user who submitted the job"),
+    ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user that submitted the job"),
     ROW_TEXT("type", columns[TYPE], DEFAULT("type"), ANY, "name of its entry under \"jobs.types\""),
     ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "completed, cancelled or failed at the end of its run time"),
     {0}};

@@ -172,7 +172,7 @@ static const struct config_field closed_params[] = {
 #undef ROW_OF
 
 static const struct arrival_process arrival_closed = {.name = "closed",
-                                               .summary = "users who wait for the answer, think, and send the next request",
+                                               .summary = "users that wait for the answer, pause, and send the next request",
                                                .params = closed_params,
                                                .params_bytes = sizeof(struct closed_params),
                                                .next = closed_next,

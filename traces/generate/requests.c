@@ -182,7 +182,7 @@ static const struct config_field request_class_fields[] = {
              "weight of this class among the common arrivals"),
     ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "separate arrivals instead of a share"),
     ROW_CHOICE("mix", mix, OPTIONAL, request_class_mix_names,
-               "public trace whose lengths are the defaults of this class; common: those of all classes"),
+               "public trace whose lengths are the defaults of this class; common: of all classes"),
     ROW_VARIANT("prompt", prompt, OPTIONAL, "length", "distribution", "prompt lengths"),
     ROW_VARIANT("output", output, OPTIONAL, "length", "distribution", "output lengths"),
     {0}};

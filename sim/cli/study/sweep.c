@@ -29,7 +29,7 @@ struct sweep_verb_options {
 static const struct option sweep_options[] = {
     {"What is simulated", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
      "set a value of the scenario in every run"},
-    {NULL, "seeds", 0, OPTION_TEXT, AT(seeds), "N", NULL, "seeds 1 .. N in place of those of the study"},
+    {NULL, "seeds", 0, OPTION_TEXT, AT(seeds), "N", NULL, "seeds 1 .. N instead of the study's"},
     {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the study in the results"},
     {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL,
      "list the runs, check every value of every axis, and stop"},

@@ -30,7 +30,7 @@ sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_v
 {
     struct jobs *jobs = job_of(job)->jobs;
     if (!(jobs->scheduler->policy.oracle & ORACLE_DURATION))
-        fault(jobs, &jobs->scheduler->policy, "asks for the true run time of job %lld without having declared it",
+        fault(jobs, &jobs->scheduler->policy, "reads the true run time of job %lld without declaring it",
               (long long)job->id);
     return job_remaining_ns(job_of(job), view->now_ns);
 }
@@ -144,8 +144,8 @@ static int place(struct job *job, int32_t gpus)
                                 &job->holder.held);
     if (code == 0) job->place_speed = jobs_place_speed(jobs, job->holder.held);
     if (code == SIM_E_POLICY)
-        fault(jobs, &jobs->placer->policy, "puts job %lld on GPUs that are not free or not as many as it asked for",
-              (long long)job->view.id);
+        fault(jobs, &jobs->placer->policy,
+              "puts job %lld on GPUs that are not free, or on another number than requested", (long long)job->view.id);
     return code < 0 ? code : 1;
 }
 

@@ -193,7 +193,7 @@ static void warn_of_scaling(const struct market *market)
     for (size_t i = 0; i < market->env.services->n && !leases_cluster(market); i++)
         if (services[i].scaling.policy.entry != NULL)
             diag_warning(market->env.site->diag, config_where(market->env.site->config, "market.renting"),
-                         "rent a fixed fleet", "service '%s' scales, but its leases are those of its first replicas",
+                         "rent a fixed fleet", "service '%s' scales, but its leases cover its first replicas only",
                          services[i].name);
 }
 

@@ -200,10 +200,10 @@ int power_finish(void *self, sim_ns now)
     };
     int code = warn(power, "breaker",
                     has_outages ? "a breaker tripped; its domain was dark until it was reset"
-                                : "a breaker would have tripped; its domain goes on",
+                                : "a breaker would have tripped; its domain stays powered",
                     totals.trips);
     if (code == 0)
-        code = warn(power, "power", "jobs whose type says nothing of their power are taken to idle with a process",
+        code = warn(power, "power", "jobs whose type has no power: their GPUs draw idle power with a process",
                     power->n_unknown);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit_of(sink, metrics[i].name, metrics[i].entity, metrics[i].value);

@@ -123,7 +123,7 @@ int fleet_check_scaling(const struct fleet *fleet)
     if (config->scaling.policy.entry == NULL) return 0;
     if (fleet_sets_restart(fleet))
         return refuse(fleet, "restart", "say it as scaling.start_delay or scaling.load_bandwidth",
-                      "its replicas start as 'scaling' says, after failures, too; it has a 'restart'");
+                      "'scaling' also starts its replicas after failures; it has a 'restart'");
     if (config->pools.n > 0) return refuse(fleet, "pools", "leave out 'pools' or 'scaling'", "has pools");
     if (config->scaling.min > config->scaling.max)
         return refuse(fleet, "scaling.min", "lower it, or raise scaling.max", "'min' is above 'max'");

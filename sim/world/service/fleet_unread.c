@@ -121,9 +121,9 @@ static void warn_offload(const struct fleet *fleet, const struct fleet_pool *poo
     if (policy->place == NULL)
         snprintf(why, sizeof why, "kv.offload '%s' places nothing beyond the GPU", policy->policy.name);
     else if (strcmp(key->name, "bus_gpus") == 0)
-        snprintf(why, sizeof why, "no 'kv.bus_bandwidth' is given that they could share");
+        snprintf(why, sizeof why, "there is no 'kv.bus_bandwidth' to share");
     else
-        snprintf(why, sizeof why, "kv.offload '%s' does not go by it as it is set here", policy->policy.name);
+        snprintf(why, sizeof why, "kv.offload '%s' does not read it with these settings", policy->policy.name);
     warn(fleet, path, name, why);
 }
 
@@ -161,10 +161,10 @@ static void warn_handovers(const struct fleet *fleet)
         warn_if_given(fleet, "decode_routing", "no pool has role prefill");
         warn_if_given(fleet, "kv_transfer", "no pool has role prefill");
     } else if (transfer->mode == KV_TRANSFER_SERIAL && transfer->layer_wise_from_tokens > 0) {
-        warn_if_given(fleet, "kv_transfer.layer_wise_from", "mode 'serial' sends every prompt whole");
+        warn_if_given(fleet, "kv_transfer.layer_wise_from", "mode 'serial' transfers every prompt whole");
     } else if (transfer->mode == KV_TRANSFER_LAYER_WISE && transfer->layer_wise_from_tokens == 0 &&
                transfer->start == KV_TRANSFER_PUSH) {
-        warn_if_given(fleet, "kv_transfer.start", "what goes layer-wise is pushed, and every prompt does");
+        warn_if_given(fleet, "kv_transfer.start", "all transfers are layer-wise, which are pushed");
     }
 }
 

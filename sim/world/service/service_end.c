@@ -113,8 +113,8 @@ static int emit_out_of_memory(const struct service *service, const struct fleet_
 {
     char text[512];
     const struct offload_service *offload = &pool->offload;
-    snprintf(text, sizeof text, "service '%s': under kv_offload policy '%s' it serves no request: %s",
-             service->config->name, offload->policy->policy.name, offload->problem);
+    snprintf(text, sizeof text, "service '%s': kv_offload policy '%s' serves no request: %s", service->config->name,
+             offload->policy->policy.name, offload->problem);
     return emit_warning(service, "out-of-memory", offload->problem[0] != '\0', text);
 }
 
@@ -155,8 +155,8 @@ static int emit_idle_caches(const struct service *service)
     const bool arrived = service->stats.requests.arrived > 0;
     const bool idle = fleet_caches_prefixes(fleet) && fleet->prefix_block_tokens == 0 && arrived;
     snprintf(text, sizeof text,
-             "service '%s': kv.prefix_cache has no effect, for no request names the blocks of its prompt (a trace of "
-             "format 'mooncake' does), and none was preempted",
+             "service '%s': kv.prefix_cache has no effect: no request has prefix blocks (as a trace of format "
+             "'mooncake' has), and none was preempted",
              service->config->name);
     return emit_warning(service, "no-prefixes", idle, text);
 }
@@ -193,7 +193,7 @@ static int emit_warnings(const struct service *service)
              name, service->first_refuser, service->first_refusal);
     code = emit_warning(service, "request-rejected", service->n_refused, text);
     snprintf(text, sizeof text,
-             "service '%s': preempted sequences that were to be swapped and were computed again, for the host's memory "
+             "service '%s': preempted sequences were recomputed instead of swapped: the host's memory "
              "(cluster.host.memory) had no room for their KV",
              name);
     if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);

@@ -35,7 +35,7 @@ static int set_clock_model(const struct service *service, struct fleet_pool *poo
     struct power_model model;
     if (site->has_outages && !service_may_fail(service))
         return cannot(service, pool, "leave out 'cluster.power.breaker.outage'",
-                      "its replicas cannot start anew, as those of a domain that goes dark must");
+                      "its replicas cannot restart after a breaker trips");
     int code = find_power_model(service, pool, site, &model);
     if (code != 0) return code;
     pool->clock_model = (struct clock_model){.power = model,

@@ -138,8 +138,7 @@ TEST(impossible_actions_are_policy_faults)
     expect_fault(move_to_nowhere, "policy 'script' moves job 0, which is running, to node type 1, which does not exist "
                                   "(reason: no reason), at 1.5 s");
     expect_fault(wake_in_the_past, "policy 'script' asks to be woken at 1.5 s, which is not later than now, at 1.5 s");
-    expect_fault(ask_the_oracle,
-                 "policy 'script' asks for the true run time of job 0 without having declared it, at 1.5 s");
+    expect_fault(ask_the_oracle, "policy 'script' reads the true run time of job 0 without declaring it, at 1.5 s");
 }
 
 static int place_too_many(void *state, const struct cluster_view *view, const struct job_view *job,
@@ -163,7 +162,7 @@ TEST(wrong_placements_are_policy_faults)
                 SIM_E_POLICY);
     CHECK_EQ_STR(run.diag.items[0].where, "jobs.placement");
     CHECK_EQ_STR(run.diag.items[0].text,
-                 "policy 'greedy' puts job 0 on GPUs that are not free or not as many as it asked for, at 1.5 s");
+                 "policy 'greedy' puts job 0 on GPUs that are not free, or on another number than requested, at 1.5 s");
 }
 
 TEST(schedulers_are_woken_when_they_wish)
