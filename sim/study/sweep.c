@@ -433,7 +433,7 @@ static int report_missing(const struct sweeping *sweeping, struct diag *diag)
 static int merge_all(const struct merge *merge, const char *output, bool partial, struct arena *arena,
                      struct diag *diag)
 {
-    struct study study;
+    struct study study = {0};
     struct sweep_options options = {.output = output};
     struct sweep_result result = {0};
     struct sweeping sweeping = {.study = &study, .options = &options, .result = &result};

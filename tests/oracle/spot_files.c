@@ -14,7 +14,7 @@ static void check_steps(const char *text, enum availability_format format, const
                         int64_t end_s)
 {
     struct availability availability;
-    MUST(read(&availability, test_file("spot", text), format));
+    MUST(read(&availability, test_file("spot", "%s", text), format));
     CHECK_EQ_INT(availability.n, n);
     for (size_t i = 0; i < n && i < availability.n; i++) {
         CHECK_EQ_INT(availability.steps[i].time_ns, expected[i][0] * SIM_NS_PER_S);
@@ -45,7 +45,7 @@ static void check_finding(const char *text, enum availability_format format, int
 {
     struct availability availability;
     struct diag diag = {0};
-    CHECK_EQ_INT(availability_read(test_file("spot", text), format, &availability, &diag), code);
+    CHECK_EQ_INT(availability_read(test_file("spot", "%s", text), format, &availability, &diag), code);
     CHECK(diag.n_items == 1);
     CHECK(strstr(diag.items[0].where, where) != NULL && strstr(diag.items[0].text, says) != NULL);
     availability_fini(&availability);

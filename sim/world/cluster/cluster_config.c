@@ -129,7 +129,7 @@ static int node_list_read(const struct node_list_config *config, struct arena *a
     *list = (struct config_list){0};
     int code = input_open(config->path, &input, diag);
     if (code == 0) code = csv_create(input, &(struct csv_options){0}, &csv, diag);
-    if (code < 0) return code;
+    if (code != 0) return code;
     code = read_rows(csv, config, arena, list, diag);
     csv_destroy(csv);
     return code == SIM_E_NOMEM ? diag_nomem(diag) : code;
