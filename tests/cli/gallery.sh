@@ -9,6 +9,13 @@ sh $last -o "$T" quickstart schedulers >"$T/out" 2>&1 || { complain 'it failed';
 for name in quickstart schedulers; do
     cmp "$T/$name.svg" "configs/scenarios/pictures/$name.svg" || complain "$name.svg is stale: make pictures"
 done
+# The picture of the schema has the tables and columns of a results database, and no others.
+run 0 run quickstart -q -o "$T/schema.db"
+last='analysis/schema.svg'
+sqlite3 "$T/schema.db" "select name from sqlite_master where type = 'table' union all
+    select c.name from sqlite_master as t, pragma_table_info(t.name) as c where t.type = 'table'" | LC_ALL=C sort >"$T/names"
+awk -F'[<>]' '/ font-size="11.00"/ { sub(/ \(key\)$/, "", $3); print $3 }' analysis/schema.svg | LC_ALL=C sort | diff "$T/names" - ||
+    complain 'it is stale: make pictures'
 n_pictures=0
 for picture in configs/scenarios/pictures/*.svg; do
     n_pictures=$((n_pictures + 1))
