@@ -137,7 +137,7 @@ equal "$(sqlite3 :memory: "select value ->> 'usd_per_h' from json_each(readfile(
 
 # So is a prefix cache that no request can use, and how much room the requests lacked.
 run 0 run "$T/serve.json" --set services.chat.kv.prefix_cache=lru
-out "warning: no-prefixes: service 'chat': kv.prefix_cache has no effect, for no request names the blocks of its prompt"
+out "warning: no-prefixes: service 'chat': kv.prefix_cache has no effect: no request has prefix blocks"
 run 0 run prefix-cache -q
 equal "$(grep -c no-prefixes "$T/out")" 0 'warnings of caches that are used'
 run 0 run disaggregated --set services.chat.pools.tokens.kv.blocks=3 -q

@@ -59,7 +59,7 @@ static double mean_error(const struct bench *bench, enum replay_time time)
 /* Whether a percentage is what analysis/replay/README.md says, to its last digit. */
 #define CHECK_SAID(frac, percent) CHECK_NEAR(100.0 * (frac), percent, 0.05 + 1e-9)
 
-/* Predicted: nothing was fitted to the run. Within the bars, and what that page says, in percent. */
+/* The runs are seen, but nothing was fitted to them. Within the bars, and what that page says, in percent. */
 static void check_prediction(const char *log, const char *scenario, double e2e, double tpot, double ttft)
 {
     struct bench bench;
