@@ -232,7 +232,7 @@ power-%: build/orrery FORCE
 	$(if $(files),build/orrery calibrate power --gpu $* $(files) -o configs/calibration/power/$*.json \
 	    >build/power-$*.txt,@echo '{"gpu": "$*", "like": "$(like)"}' >configs/calibration/power/$*.json)
 
-## make engines    fit the CPU overhead of every engine, or E=name, anew to the measured iterations, into configs/engines
+## make engines    fit the CPU overhead of every engine, or E=name, anew to measured iterations, into configs/engines
 engines: $(call parts,engine-,engines,$(E))
 engine-%: build/orrery FORCE
 	@mkdir -p configs/engines

@@ -1,5 +1,6 @@
--- The results schema as a graph of Graphviz: a box for each table with its columns, an edge for each reference. Run it on
--- a results database: `sqlite3 results.db <analysis/schema.sql | dot -Tsvg`. `make pictures` writes schema.svg with it.
+-- The results schema as a graph of Graphviz: a box for each table with its columns, an edge for each reference. Run
+-- it on a results database: `sqlite3 results.db <analysis/schema.sql | dot -Tsvg`. `make pictures` writes schema.svg
+-- with it.
 .mode list
 .headers off
 select 'digraph schema { rankdir=LR; nodesep=0.2; ranksep=0.9; bgcolor="white";';

@@ -28,9 +28,9 @@ create table error as
     select gpu, set_name, class.name, 'roofline', part.key, part.value
     from class, json_each(class.json, '$.held_out.roofline') as part;
 
--- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that no
--- release of SQLite rounds otherwise; the billionth is above the error of the product and below the last digit of the
--- files.
+-- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that
+-- no release of SQLite rounds otherwise; the billionth is above the error of the product and below the last digit of
+-- the files.
 create table rounded as
     select gpu, set_name, name, kind, part, json_extract(json, '$.median') as exact,
            cast(1000 * json_extract(json, '$.median') + 0.5 + 1e-9 as integer) as median,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The steps of the action, in the source tree that it came with: deps, build, check. Inputs are in INPUT_*; the summary goes to
-# $GITHUB_STEP_SUMMARY.
+# The steps of the action, in the source tree that it came with: deps, build, check. Inputs are in INPUT_*; the
+# summary goes to $GITHUB_STEP_SUMMARY.
 set -eu
 source=$(cd "$(dirname "$0")/../../.." && pwd)
 work=${RUNNER_TEMP:-$(mktemp -d)}

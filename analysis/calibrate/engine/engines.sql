@@ -1,9 +1,10 @@
--- The engine presets, for accuracy.sh: each view is a table of at most six columns. Expects a table file(name, json), one
--- row per preset. Every order is by names, never by the ids of json_each: these differ between releases of SQLite.
+-- The engine presets, for accuracy.sh: each view is a table of at most six columns. Expects a table file(name, json),
+-- one row per preset. Every order is by names, never by the ids of json_each: these differ between releases of
+-- SQLite.
 
--- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that no
--- release of SQLite rounds otherwise; the billionth is above the error of the product and below the last digit of the
--- files.
+-- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that
+-- no release of SQLite rounds otherwise; the billionth is above the error of the product and below the last digit of
+-- the files.
 create table rounded as
     select file.name, kind.key as kind, part.key as part, json_extract(part.value, '$.rows') as rows,
            cast(1000 * json_extract(part.value, '$.median') + 0.5 + 1e-9 as integer) as median,

@@ -13,9 +13,9 @@ create table parameter as
                                    then ' (bound)' else '' end as value
     from part, json_each(part.json, '$.parameters') as parameter;
 
--- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that no
--- release of SQLite rounds otherwise; the billionth is above the error of the product and below the last digit of the
--- files. The clock model has no rows of power and slowdown together.
+-- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that
+-- no release of SQLite rounds otherwise; the billionth is above the error of the product and below the last digit of
+-- the files. The clock model has no rows of power and slowdown together.
 create table rounded as
     select gpu, part, kind.key as kind, error.key as what, json_extract(error.value, '$.rows') as rows,
            cast(1000 * json_extract(error.value, '$.median') + 0.5 + 1e-9 as integer) as median,

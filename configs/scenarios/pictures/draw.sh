@@ -1,7 +1,8 @@
 #!/bin/sh
 # Draws the pictures of the pages: runs scenarios and studies in a temporary folder and writes one chart of each report
-# as SVG. The same program and the same inputs give the same bytes. Where `dot` (Graphviz) is installed it also draws the
-# graphs of sim, sim/world and analysis, and it writes long-runs.md, the metrics of the scenarios that no test of a page runs.
+# as SVG. The same program and the same inputs give the same bytes. Where `dot` (Graphviz) is installed, it also draws
+# the graphs of sim, sim/world and analysis. It writes long-runs.md, too: the metrics of the scenarios that no test of a
+# page runs.
 # Usage: draw.sh [-o FOLDER] [NAME...]: only these pictures, and into this folder. ORRERY names the program.
 set -eu
 cd "$(dirname "$0")/../../.."
