@@ -33,7 +33,7 @@ static const struct config_field flexgen_fields[] = {
     ROW_CHOICE("schedule", schedule, DEFAULT("released"), schedules,
                "published: the longest of five overlapping parts; released: cost_model.py adds some of them up"),
     ROW_BOOL("host_attention", host_attends, DEFAULT("true"),
-             "the CPU attends to KV cache that is not on the GPU; otherwise the cache is copied to the GPU each time"),
+             "the CPU computes attention over KV cache outside the GPU; otherwise this cache is copied to the GPU for each iteration"),
     ROW_INT("gpu_batch", gpu_batch, DEFAULT("0"), WITHIN(0, 65536),
             "sequences that the GPU processes at once; 0: the whole placement is searched for"),
     ROW_INT("batches", batches, DEFAULT("1"), WITHIN(1, 65536), "GPU batches of a block"),

@@ -40,7 +40,7 @@ static int instinfer_place(void *state, const struct offload_view *view, struct 
 const struct kv_offloader kv_offload_instinfer = {
     .policy = {POLICY_HEAD(kv_offloader, POLICY_KV_OFFLOAD),
                .name = "instinfer",
-               .summary = "KV cache in computational storage, which attends to it, densely or sparsely",
+               .summary = "KV cache on drives that compute attention over it, dense or sparse; weights on the GPU",
                .source = "Pan et al., arXiv 2409.04992",
                .params = instinfer_fields,
                .params_bytes = sizeof(struct instinfer),

@@ -18,7 +18,7 @@ static int power_of_two_route(void *state, const struct fleet_view *view, const 
 const struct router routing_power_of_two = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "power-of-two",
-               .summary = "of two replicas drawn at random the one with fewer unfinished requests",
+               .summary = "of two replicas drawn at random, the one with fewer unfinished requests",
                .source = "Mitzenmacher, \"The Power of Two Choices in Randomized Load Balancing\", 2001"},
     .route = power_of_two_route,
 };

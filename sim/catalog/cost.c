@@ -41,7 +41,7 @@ static const struct config_field phase_fields[] = {
 #define ROW_OF struct affine_params
 static const struct config_field affine_fields[] = {
     ROW_SECTION("prefill", prefill, FILLED, phase_fields, "prompts"),
-    ROW_SECTION("decode", decode, FILLED, phase_fields, "sequences that generate"),
+    ROW_SECTION("decode", decode, FILLED, phase_fields, "decoding sequences; keys as of prefill"),
     {0},
 };
 #undef ROW_OF

@@ -34,12 +34,12 @@ static const struct config_field table_file_fields[] = {
     ROW_LIST("tokens", tokens, DEFAULT("[\"tokens\"]"), WITHIN(1, MAX_FACTORS), char *, text_fields,
              "columns whose product is the number of tokens"),
     ROW_LIST("decode_where", decode_where, OPTIONAL, WITHIN(0, MAX_WHERE), char *, text_fields,
-             "what must hold as well in rows for the curve of decoding"),
+             "further conditions on the rows of the decoding curve"),
     ROW_LIST("decode_tokens", decode_tokens, OPTIONAL, WITHIN(0, MAX_FACTORS), char *, text_fields,
              "columns whose product is the number of decoding sequences; default: as 'tokens'"),
     ROW_TEXT("prefill_time", prefill_time, DEFAULT("prefill_time"), ANY, "time column of iterations with prompts"),
     ROW_TEXT("decode_time", decode_time, DEFAULT("decode_time"), ANY, "time column of iterations that only decode"),
-    ROW_QUANTITY("time_unit", unit_s, UNIT_TIME, DEFAULT("1ms"), WITHIN(DBL_MIN, 1e6), "what a time of 1 stands for"),
+    ROW_QUANTITY("time_unit", unit_s, UNIT_TIME, DEFAULT("1ms"), WITHIN(DBL_MIN, 1e6), "unit of the time columns"),
     {0},
 };
 #undef ROW_OF

@@ -28,7 +28,7 @@ struct holder_draw {
     int group;          /* enum power_group */
     int64_t gpus;       /* others: at most */
     double mean_w;      /* steady, at the highest clock; not above 0: unknown */
-    double clock_share; /* steady: share of its time that waits for the SM clock */
+    double clock_share; /* steady: share of its time that scales with the SM clock */
     double idle_w, highest_hz, limit_w; /* others: of its GPU */
     bool varies_between_events;     /* others: its power changes between events, too */
 };

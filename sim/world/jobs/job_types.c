@@ -41,7 +41,7 @@ static const struct config_field power_fields[] = {
     ROW_QUANTITY("mean", mean_w, UNIT_POWER, REQUIRED, WITHIN(1, 1e5),
                  "mean power of each of its GPUs at the highest clock"),
     ROW_REAL("clock_share", clock_share, DEFAULT("0.57"), WITHIN(0, 1),
-             "share of its time that waits for the SM clock; default: Zeus' training jobs on V100"),
+             "share of its time that scales with the SM clock; default: Zeus' training jobs on V100"),
     ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "priority when power runs short: low is slowed down first"),
     {0}};
 #undef ROW_OF

@@ -27,7 +27,7 @@ struct speedup_config {
 /* The power that each GPU of a job draws, and how the clock changes it (models/power.h). */
 struct job_power_config {
     double mean_w;      /* mean at the highest clock; NAN: not known */
-    double clock_share; /* share of its time that waits for the SM clock */
+    double clock_share; /* share of its time that scales with the SM clock */
     int priority;       /* 0: high, 1: low */
 };
 

@@ -12,7 +12,7 @@
         {name ".p50", unit, direction, "median " definition, vllm},                                                    \
         {name ".p90", unit, direction, "90th percentile of the " definition, vllm},                                    \
         {name ".p99", unit, direction, "99th percentile of the " definition, vllm},                                    \
-        {name ".max", unit, direction, "longest " definition, vllm},
+        {name ".max", unit, direction, "largest " definition, vllm},
 
 /* In the order in which lists and comparisons show them. */
 const struct metric_def metric_dictionary[] = {

@@ -129,7 +129,7 @@ const struct config_field service_config_fields[] = {
     ROW_CHOICE("priority", priority, OPTIONAL, priority_names,
                "priority when power runs short: low is slowed down first; default: high"),
     ROW_SECTION("clock_share", clock_share, OPTIONAL, clock_share_config_fields,
-                "share of its iterations' time that waits for the SM clock; default: cluster.power.clock_share"),
+                "share of its iterations' time that scales with the SM clock; default: cluster.power.clock_share"),
     ROW_VARIANT("trace", trace, REQUIRED, "request-trace", "format", "source of the requests"),
     {0}};
 #undef ROW_OF
