@@ -17,7 +17,7 @@ struct instinfer {
 #define ROW_OF struct instinfer
 static const struct config_field instinfer_fields[] = {
     ROW_REAL("keep", kept_frac, DEFAULT("1"), WITHIN(DBL_MIN, 1),
-             "share of channels and tokens that sparse attention keeps; 1: dense"),
+             "share of each key's components and of the tokens that sparse attention reads; 1: dense"),
     {0}};
 #undef ROW_OF
 

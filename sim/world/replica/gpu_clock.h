@@ -28,8 +28,8 @@ static inline struct clock_order clock_order_none(void)
     return (struct clock_order){1.0, (double)INFINITY};
 }
 
-/* Share of an iteration's time that waits for the SM clock and so lasts longer under a lower clock. prefill: iterations
- * that process prompts; decode: those that only decode. */
+/* Share of an iteration's time that scales with the SM clock. prefill: iterations that process prompts; decode: those
+ * that only decode. */
 struct clock_share_config {
     double prefill, decode;
 };
