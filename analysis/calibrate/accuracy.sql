@@ -87,7 +87,7 @@ create view "isolated-bands" as
     from wide where set_name = 'isolated' and coalesce(tokens_1, tokens_17, tokens_257, tokens_4097) is not null
     order by gpu, place, name;
 create view "worst-folds" as
-    select gpu as "GPU", set_name as "set", name as "kernels", held_out_by as "held out by", part as "worst",
+    select gpu as "GPU", set_name as "set", name as "kernels", held_out_by || ' ' || part as "held out",
            worst.median as "median"
     from wide join worst using (gpu, set_name, name)
     where nth = 1 and held_out_by in ('llm', 'gpu') order by gpu, set_name, place, name;

@@ -32,18 +32,32 @@ create view measured as
                 else ifnull(json_extract(json, '$.fitted_on'), '-') end as "fitted on"
     from file order by name;
 
+-- The set of the collectives is named only where it differs from that of the other kernels.
 create view traits as
-    select name as engine, ifnull(json_extract(json, '$.kernels'), 'in-model') as "kernels",
-           ifnull(json_extract(json, '$.collectives'), 'in-model') as "collectives",
-           case when json_extract(json, '$.graph_tokens') > 0 then 'up to ' || json_extract(json, '$.graph_tokens') || ' tokens'
-                else 'none' end as "CUDA graphs",
-           case when json_extract(json, '$.mixed_attention') then 'one' else 'two' end as "attention launches",
-           case when json_extract(json, '$.direct_all_reduce') then 'own kernel' else 'library' end as "short all-reduce"
-    from file order by name;
+    select name as engine, kernels || case when collectives = kernels then '' else ', collectives ' || collectives end
+               as "set",
+           case when graph_tokens > 0 then 'to ' || graph_tokens || ' tokens' else 'none' end as "CUDA graphs",
+           case when mixed then 1 else 2 end as "attention launches",
+           case when direct then 'own kernel' else 'library' end as "short all-reduce"
+    from (select name, ifnull(json_extract(json, '$.kernels'), 'in-model') as kernels,
+                 ifnull(json_extract(json, '$.collectives'), 'in-model') as collectives,
+                 json_extract(json, '$.graph_tokens') as graph_tokens,
+                 json_extract(json, '$.mixed_attention') as mixed,
+                 json_extract(json, '$.direct_all_reduce') as direct
+          from file) order by name;
+
+-- One row per overhead, in microseconds: files write "12.47ms", "47.7us", "5607ns" or "0s".
+create table overhead as
+    select name, parallel, kind, cast(text as real) * case when text like '%ns' then 0.001 when text like '%us' then 1.0
+               when text like '%ms' then 1000.0 else 1000000.0 end as us
+    from (select name, json_extract(part.value, '$.tensor_parallel') as parallel, kind.value as kind,
+                 ifnull(json_extract(part.value, '$.' || kind.value), '0s') as text
+          from file, json_each(file.json, '$.overhead') as part,
+               json_each('["iteration", "sequence", "prompt"]') as kind);
 
 create view overheads as
-    select name as engine, json_extract(overhead.value, '$.tensor_parallel') as "tensor parallel",
-           ifnull(json_extract(overhead.value, '$.iteration'), '0s') as "iteration",
-           ifnull(json_extract(overhead.value, '$.sequence'), '0s') as "sequence",
-           ifnull(json_extract(overhead.value, '$.prompt'), '0s') as "prompt"
-    from file, json_each(file.json, '$.overhead') as overhead order by name, overhead.key;
+    select name as engine, parallel as "tensor parallel",
+           max(case when kind = 'iteration' then printf('%.1f', us) end) as "iteration, us",
+           max(case when kind = 'sequence' then printf('%.1f', us) end) as "sequence, us",
+           max(case when kind = 'prompt' then printf('%.1f', us) end) as "prompt, us"
+    from overhead group by name, parallel order by name, parallel;
