@@ -340,11 +340,12 @@ static int remark_pairs(const struct grouping *grouping)
     for (size_t i = 0; i < grouping->n; i++)
         n_other_trace += strcmp(grouping->pairs[i].base->trace_hash, grouping->pairs[i].changed->trace_hash) != 0;
     const char *over = grouping->n_points == 1 ? "intervals are over the seeds"
-                       : grouping->n_seeds > 1 ? "intervals are over the seeds, of their means over the points"
-                                               : "there are no intervals, as points of one seed are not repetitions";
+                       : grouping->n_seeds > 1
+                           ? "intervals are over the seeds, of their means over the configurations"
+                           : "there are no intervals, as configurations of one seed are not repetitions";
     int code = work_remark(work, "%zu pairs of runs, %zu %s at %zu %s: %s", grouping->n, grouping->n_seeds,
                            grouping->n_seeds == 1 ? "seed" : "seeds", grouping->n_points,
-                           grouping->n_points == 1 ? "point" : "points", over);
+                           grouping->n_points == 1 ? "configuration" : "configurations", over);
     if (code == 0 && n_other_trace > 0) {
         code = work_remark(work, "the input files differ in %zu pairs", n_other_trace);
         diag_warning(work->diag, NULL, "compare runs of one trace", "%zu pairs of runs have read different input files",

@@ -3,6 +3,7 @@
 # Usage: dictionary.sh columns            the columns of the row tables, from sim/world/rows/tables.inc
 #        dictionary.sh metrics PREFIX...  metrics and their definitions, from `orrery list metrics`. Of a distribution
 #                                         only the mean is listed; of the kinds of links and tiers only the first.
+#                                         The page explains the marks.
 case ${1:-} in
     columns)
         printf '| table | column | type | unit and meaning |\n|---|---|---|---|\n'
@@ -16,7 +17,9 @@ case ${1:-} in
     metrics)
         shift
         printf '| metric | unit | better | definition |\n|---|---|---|---|\n'
-        for prefix; do orrery list metrics "$prefix" --markdown | sed '1,2d; s/, whole run with its warm-up//'; done | awk '
+        for prefix; do orrery list metrics "$prefix" --markdown | sed '1,2d; s/, whole run with its warm-up//
+            s/, of \(requests that arrive\|jobs that are submitted\) after the warm-up and finish/ ‡/
+            s/[,;] of requests that arrive after the warm-up/ †/'; done | awk '
             { name = $2; stem = name; sub(/\.(mean|p50|p90|p99|max)`$/, "", stem); lines[NR] = $0; names[NR] = name; stems[NR] = stem
               known[name] = 1 }
             END { for (i = 1; i <= NR; i++) {

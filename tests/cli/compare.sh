@@ -63,7 +63,7 @@ for seed in 1 2 3 4 5; do
     done
 done
 run 0 compare "$seeds" --base services.chat.replicas=1 --new services.chat.replicas=2 -m ttft_s
-out 'note: 5 pairs of runs, 5 seeds at 1 point: intervals are over the seeds'
+out 'note: 5 pairs of runs, 5 seeds at 1 configuration: intervals are over the seeds'
 grep -qE '^request.ttft_s.mean .* t over seeds, n=5  better$' "$T/out" || complain 'over seeds'
 run 0 compare "$seeds:1" "$seeds:2" -m ttft_s
 out 'no requests or jobs are paired'
@@ -76,7 +76,7 @@ cat >"$T/study.json" <<END2
 END2
 run 0 sweep "$T/study.json" -o "$T/study.db" -q
 run 0 compare "$T/study.db" --base routing=round-robin --new routing=least-outstanding -m ttft_s.mean --points
-out 'note: 6 pairs of runs, 3 seeds at 2 points: intervals are over the seeds, of their means over the points'
+out 'note: 6 pairs of runs, 3 seeds at 2 configurations: intervals are over the seeds, of their means over the configurations'
 out '  at services.chat.replicas=2 '
 mean=$(sqlite3 "$T/study.db" "select avg(iif(p.value = 'least-outstanding', m.value, -m.value)) * 2
     from metric m join param p using (run_id) where m.name = 'request.ttft_s.mean' and p.key = 'services.chat.routing'")
@@ -111,7 +111,7 @@ grep -qE '0 in the base only, 0 in the new run only, [0-9]+ have one of another 
 cp "$seeds" "$T/other.db"
 run 0 compare "$seeds" "$T/other.db"
 out "base  $seeds"
-out 'note: 10 pairs of runs, 5 seeds at 2 points'
+out 'note: 10 pairs of runs, 5 seeds at 2 configurations'
 grep -qE '^[0-9]+ same \(' "$T/out" || complain 'equal files are the same'
 run 2 compare "$db" "$T/other.db"
 err "have the same seed and parameters"

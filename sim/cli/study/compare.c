@@ -30,7 +30,7 @@ static const struct option compare_verb_options[] = {
      "intervals for the steady state: warm-up by MSER-5, batch means"},
     {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures,
      "exit with 1 if some metric is worse, even at one point only"},
-    {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single point of the study"},
+    {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single configuration of the study"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object, with all points"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, with all points"},
     {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a table in Markdown"},

@@ -244,7 +244,7 @@ static void show_text(const struct compare_print *print, struct answer *answer)
     if (comparison->n_remarks > 0 || has_hidden_points(print)) answer_say(answer, "\n");
     for (size_t i = 0; i < comparison->n_remarks; i++) answer_say(answer, "note: %s\n", comparison->remarks[i]);
     if (has_hidden_points(print))
-        answer_say(answer, "note: --points shows each of the %zu points\n", count_points(comparison));
+        answer_say(answer, "note: --points shows each of the %zu configurations\n", count_points(comparison));
 }
 
 static void show_markdown(const struct compare_print *print, struct answer *answer)

@@ -349,7 +349,7 @@ TEST(one_seed_earns_no_verdict)
     CHECK_NEAR(row->delta.mean, 1.01, 1e-12);
     CHECK(row->n == 6 && row->worse_frac == 1);
     CHECK(compare_find(&comparison, "cluster.gpus", NULL)->verdict == COMPARE_SAME);
-    CHECK(compare_says(&comparison, "6 pairs of runs, 1 seed at 6 points: there are no intervals"));
+    CHECK(compare_says(&comparison, "6 pairs of runs, 1 seed at 6 configurations: there are no intervals"));
 }
 
 TEST(what_did_not_end_is_counted_when_nothing_pairs)
