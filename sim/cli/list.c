@@ -326,13 +326,16 @@ static int list_metrics(struct listing *list)
 
 /* --- Keys --- */
 
+/* In Markdown the value stands in square brackets behind the meaning: tables of pages have few columns. */
 static void add_key(struct listing *list, const char *path, const struct config_field *field)
 {
-    char value[CONFIG_VALUE_CHARS];
+    char buffer[CONFIG_VALUE_CHARS];
+    const char *value = config_value_text(field, buffer, sizeof buffer);
+    const bool is_page = list->form == ANSWER_MARKDOWN;
     add_name(list, path);
-    table_text(&list->table, config_value_text(field, value, sizeof value));
+    table_text(&list->table, value);
     table_text(&list->table, field->flags & CONFIG_REQUIRED ? "required" : field->value);
-    table_text(&list->table, field->help);
+    table_text(&list->table, is_page ? arena_printf(&list->arena, "%s [%s]", field->help, value) : field->help);
 }
 
 static int add_key_of_scenario(void *context, const char *path, const struct config_field *field)
@@ -345,7 +348,8 @@ static int add_key_of_scenario(void *context, const char *path, const struct con
 static int list_keys(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("key"), LEFT("value"), LEFT("default"), LEFT("meaning")};
-    COLUMNS(list, columns);
+    static const struct table_column of_page[] = {LEFT("key"), JSON_ONLY("value"), LEFT("default"), LEFT("meaning")};
+    table_init(&list->table, list->form == ANSWER_MARKDOWN ? of_page : columns, sizeof columns / sizeof *columns);
     return config_each_key(scenario_fields, add_key_of_scenario, list);
 }
 
@@ -366,7 +370,9 @@ static int list_parameters(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("name"), LEFT("key"), LEFT("value"), LEFT("default"),
                                                   LEFT("meaning")};
-    COLUMNS(list, columns);
+    static const struct table_column of_page[] = {LEFT("name"), LEFT("key"), JSON_ONLY("value"), LEFT("default"),
+                                                  LEFT("meaning")};
+    table_init(&list->table, list->form == ANSWER_MARKDOWN ? of_page : columns, sizeof columns / sizeof *columns);
     const struct config_families families = cli_families(list->cli->plugins);
     struct config_alternative alternative;
     size_t n = 0;
