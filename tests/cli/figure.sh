@@ -22,6 +22,10 @@ for id in distserve/queueing long-context/sessions splitwise/profile; do out "$i
 run 0 figure list --json
 json '$[2].figure' splitwise/profile
 json '$[2].fitted' 3
+json '$[2].known_to_fail' 5
+json '$[2].reported' 1
+run 0 figure list --markdown
+out '| `splitwise/profile` | profile of the artifact, medians over 5 runs | 11 | 5 | 1 | 3 |'
 
 claim() { # FIGURE, the start of the claim, and its verdict and basis
     equal "$(sqlite3 :memory: "select json_extract(value, '\$.verdict') || ' ' || json_extract(value, '\$.basis')
@@ -85,6 +89,8 @@ out '10 % at p90  known to fail'
 err 'splitwise/profile.db: 52 runs, all of them found'
 out 'BLOOM-176B: speed of H100 over A100, one sequence decoding'
 err "$T/all/index.html shows what has been run"
+run 0 figure run splitwise/profile -o "$T/all" --resume --markdown
+out '|---|---:|---:|---:|---:|---|---|---|'
 for file in splitwise/profile.1.svg splitwise/profile.md index.html; do
     cmp "$T/all/$file" "$T/${file##*/}" || complain "$file is not the same"
 done

@@ -22,40 +22,60 @@ static const struct option figure_options[] = {
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},
     {"Output", "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a JSON array"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print CSV"},
+    {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a table of Markdown"},
     {0}};
 #undef AT
 
 /* --- list --- */
 
-static int list_one(struct cli *cli, const struct figure_file *file, struct answer_table *table)
+static void add_figure(struct answer_table *table, const struct figure *figure, bool as_code)
+{
+    size_t n_known = 0, n_reported = 0;
+    for (size_t i = 0; i < figure->claims.n; i++) {
+        const struct figure_claim *claim = FIGURE_ITEM(struct figure_claim, figure->claims, i);
+        n_known += claim->known_to_fail != NULL;
+        n_reported += !figure_claim_gates(figure, claim);
+    }
+    char name[DIAG_TEXT_CHARS];
+    snprintf(name, sizeof name, as_code ? "`%s`" : "%s", figure->id);
+    table_text(table, name);
+    table_text(table, figure->place);
+    table_number(table, (double)figure->charts.n);
+    table_number(table, (double)figure->claims.n);
+    table_number(table, (double)n_known);
+    table_number(table, (double)n_reported);
+    table_number(table, (double)figure->fitted.n);
+    table_text(table, figure->title);
+    table_text(table, figure->citation);
+}
+
+static int list_one(struct cli *cli, const struct figure_file *file, struct answer_table *table, bool as_code)
 {
     struct figure_work work;
     struct figure_options options = {.directory = "."};
     int code = figure_work_load(&work, file, &options, &cli->diag);
-    if (code == 0) {
-        table_text(table, work.figure.id);
-        table_number(table, (double)work.figure.charts.n);
-        table_number(table, (double)work.figure.claims.n);
-        table_number(table, (double)work.figure.fitted.n);
-        table_text(table, work.figure.title);
-        table_text(table, work.figure.citation);
-    }
+    if (code == 0) add_figure(table, &work.figure, as_code);
     figure_work_fini(&work);
     return code;
 }
 
 static int list_figures(struct cli *cli, const struct figure_call *call)
 {
-    static const struct table_column columns[] = {LEFT("figure"),  RIGHT("charts"), RIGHT("claims"),
-                                                  RIGHT("fitted"), LEFT("title"),   JSON_ONLY("paper")};
+    static const struct table_column columns[] = {
+        LEFT("figure"),        JSON_ONLY("place"), RIGHT("charts"), RIGHT("claims"),   JSON_ONLY("known_to_fail"),
+        JSON_ONLY("reported"), RIGHT("fitted"),    LEFT("title"),   JSON_ONLY("paper")};
+    static const struct table_column of_page[] = {
+        LEFT("figure"),    LEFT("place"),   JSON_ONLY("charts"), RIGHT("claims"),   RIGHT_SHOWN("known to fail"),
+        RIGHT("reported"), RIGHT("fitted"), JSON_ONLY("title"),  JSON_ONLY("paper")};
+    const bool is_page = call->form == ANSWER_MARKDOWN;
     struct arena arena;
     struct figure_files files;
     struct answer_table table;
     arena_init(&arena);
-    TABLE_INIT(&table, columns);
+    table_init(&table, is_page ? of_page : columns, sizeof columns / sizeof *columns);
     int code = figure_shelf_list(&arena, &files, &cli->diag), found = code;
     for (size_t i = 0; code == 0 && i < files.n; i++) {
-        int one = list_one(cli, &files.items[i], &table);
+        int one = list_one(cli, &files.items[i], &table, is_page);
         if (found == 0) found = one;
     }
     code = table_print(&table, code, (enum answer_form)call->form, cli->out);
@@ -100,16 +120,17 @@ static void say_counts(const char *before, const struct claim_counts *counts, st
 static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all,
                         enum answer_form form)
 {
+    const char *gap = form == ANSWER_MARKDOWN ? "\n" : ""; /* a table of Markdown stands between blank lines */
     char heading[DIAG_TEXT_CHARS];
     struct answer answer;
     struct answer_table table;
-    answer_init(&answer, ANSWER_TEXT, NULL);
+    answer_init(&answer, answer_is_data(form) ? ANSWER_TEXT : form, NULL);
     TABLE_INIT(&table, claim_columns);
     for (size_t i = 0; i < work->claims.n; i++)
         add_claim(answer_is_data(form) ? all : &table, &work->figure, &work->claims.items[i]);
-    snprintf(heading, sizeof heading, "%s: %s", work->figure.id, work->figure.title);
+    snprintf(heading, sizeof heading, "%s: %s%s", work->figure.id, work->figure.title, gap);
     answer_add(&answer, NULL, heading, &table);
-    if (!answer_is_data(form)) say_counts("", &work->claims.counts, &answer);
+    if (!answer_is_data(form)) say_counts(gap, &work->claims.counts, &answer);
     const int code = answer_end(&answer, 0, cli->out);
     fflush(cli->out);
     return code;
@@ -212,7 +233,7 @@ static int run(struct cli *cli, const struct cli_call *call)
 const struct verb verb_figure = {
     .name = "figure",
     .summary = "figures of papers: simulate them, draw them beside the paper's points, judge the claims",
-    .usage = "list\nrun FIGURE... [-o DIR] [-j N] [--resume]\nall [-o DIR] [-j N] [--resume]",
+    .usage = "list [--json|--csv|--markdown]\nrun FIGURE... [-o DIR] [-j N] [--resume]\nall [-o DIR] [-j N] [--resume]",
     .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 if a claim fails that is not known to\n"
              "fail, or one passes that is.\n",
     .options = figure_options,
