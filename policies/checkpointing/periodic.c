@@ -14,7 +14,7 @@ static double periodic_interval_s(void *state, const struct checkpoint_view *vie
 
 #define ROW_OF struct periodic
 static const struct config_field params[] = {
-    ROW_TIME("interval", interval_ns, DEFAULT("30min"), AT_LEAST(1e-9), "work between two checkpoints"),
+    ROW_TIME("interval", interval_ns, DEFAULT("30min"), AT_LEAST(1e-9), "time of work between two checkpoints"),
     {0}};
 #undef ROW_OF
 

@@ -30,7 +30,7 @@ enum { MOST_LEFT = 64 };
 static const struct config_field params[] = {
     SCORED_ROW_TIES(scored.ties),
     ROW_BOOL("exact", exact, DEFAULT("false"),
-             "compare fragmentation itself, in 1e-6 GPUs; else its logistic function in steps of 1 %, as released"),
+             "compare the growth of fragmentation, in steps of 1e-6 GPUs; false: its logistic function, in steps of 1 %, as the released code"),
     {0}};
 #undef ROW_OF
 

@@ -21,7 +21,7 @@ extern const char *const scored_ties_names[];
 
 #define SCORED_ROW_TIES(member)                                                                                        \
     ROW_CHOICE("ties", member, DEFAULT("listed"), scored_ties_names,                                                   \
-               "the first of equally good nodes: as listed, or in an order drawn once per run")
+               "of equally good nodes the first wins: by number, or in an order drawn once per run")
 
 /* First member of the placer's state. */
 struct scored {

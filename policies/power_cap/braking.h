@@ -12,9 +12,9 @@ struct braking {
 /* Rows of a struct with a member `braking`. */
 #define BRAKING_ROWS                                                                                                   \
     ROW_REAL("brake_on", braking.on_frac, DEFAULT("1"), WITHIN(0.01, 1e3),                                             \
-             "power over budget above which the brake engages"),                                                       \
+             "power / budget above which the brake engages"),                                                       \
         ROW_REAL("brake_off", braking.off_frac, DEFAULT("0.84"), WITHIN(0, 1e3),                                       \
-                 "power over budget below which the brake releases")
+                 "power / budget below which the brake releases")
 
 /* The power reading as a share of the budget. */
 static inline double power_used_frac(const struct power_view *view)

@@ -32,10 +32,10 @@ struct polca {
 #define CLOCK(key, member, hertz, help_)                                                                               \
     ROW_QUANTITY(key, member, UNIT_FREQUENCY, DEFAULT(hertz), AT_LEAST(1e6), help_)
 static const struct config_field polca_fields[] = {
-    ROW_REAL("t1", t1_frac, DEFAULT("0.8"), WITHIN(0.01, 10), "first threshold of power over budget"),
-    ROW_REAL("t2", t2_frac, DEFAULT("0.89"), WITHIN(0.01, 10), "second threshold of power over budget"),
+    ROW_REAL("t1", t1_frac, DEFAULT("0.8"), WITHIN(0.01, 10), "first threshold of power / budget"),
+    ROW_REAL("t2", t2_frac, DEFAULT("0.89"), WITHIN(0.01, 10), "second threshold of power / budget"),
     ROW_REAL("hysteresis", hysteresis_frac, DEFAULT("0.05"), WITHIN(0, 10),
-             "how far below a threshold power must be for its locks to be lifted"),
+             "a lock is lifted when power / budget is this far below its threshold"),
     CLOCK("low_t1", low_t1_hz, "1275MHz", "clock of low priority above the first threshold"),
     CLOCK("low_t2", low_t2_hz, "1110MHz", "clock of low priority above the second threshold"),
     CLOCK("high_t2", high_t2_hz, "1305MHz", "clock of high priority if power stays above the second threshold"),

@@ -14,9 +14,9 @@ static const char *const single_threshold_groups[] = {"low", "all", NULL};
 #define ROW_OF struct single_threshold
 static const struct config_field single_threshold_fields[] = {
     ROW_REAL("threshold", threshold_frac, DEFAULT("0.89"), WITHIN(0.01, 10),
-             "power over budget above which the clock is locked"),
+             "power / budget above which the clock is locked"),
     ROW_REAL("hysteresis", hysteresis_frac, DEFAULT("0.05"), WITHIN(0, 10),
-             "how far below the threshold power must be for the lock to be lifted"),
+             "the lock is lifted when power / budget is this far below the threshold"),
     ROW_QUANTITY("clock", clock_hz, UNIT_FREQUENCY, DEFAULT("1110MHz"), AT_LEAST(1e6), "locked SM clock"),
     ROW_CHOICE("on", on, DEFAULT("low"), single_threshold_groups, "GPUs of low priority, or of all work"),
     BRAKING_ROWS,

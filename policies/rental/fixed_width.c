@@ -210,18 +210,18 @@ static int rent(void *state, const struct market_view *view, const struct job_vi
 static const struct config_field class_fields[] = {
     ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, REQUIRED, WITHIN(0, 1e9), "arrivals of jobs of this type"),
     ROW_QUANTITY("size", size_s, UNIT_TIME, REQUIRED, POSITIVE, "mean run time on one GPU of speed 1"),
-    ROW_REAL("weight", weight, DEFAULT("1"), POSITIVE, "weight of its jobs in the mean response time to minimise"),
+    ROW_REAL("weight", weight, DEFAULT("1"), POSITIVE, "weight of its jobs in the mean response time that is minimised"),
     ROW_REAL("width", width, OPTIONAL, WITHIN(1e-6, 1e9), "GPUs that each job rents, instead of the optimum"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct params
 static const struct config_field fields[] = {
-    ROW_REAL("budget_gpus", budget_gpus, OPTIONAL, POSITIVE, "mean number of rented GPUs"),
-    ROW_QUANTITY("budget", budget_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, POSITIVE, "or the mean bill: \"$100/h\""),
+    ROW_REAL("budget_gpus", budget_gpus, OPTIONAL, POSITIVE, "budget as a mean number of rented GPUs"),
+    ROW_QUANTITY("budget", budget_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, POSITIVE, "budget as a mean bill, instead of budget_gpus"),
     ROW_REAL("most_gpus", most_gpus, DEFAULT("1000000"), WITHIN(1, 1e9), "most GPUs that a job rents"),
     ROW_BOOL("whole", whole, DEFAULT("false"),
-             "whole GPUs only: jobs of at most one type get one of two widths, by the flip of a coin"),
+             "whole GPUs only; the jobs of at most one type get one of two widths at random"),
     ROW_MAP("classes", classes, OPTIONAL, ANY, struct class_params, class_fields,
             "arrival rate and mean size of the jobs of each type"),
     {0}};

@@ -13,7 +13,7 @@ static const struct config_field rate_item[] = {
 
 #define ROW_OF struct fleet_kind
 static const struct config_field kind_fields[] = {
-    ROW_TEXT("offer", offer, OPTIONAL, ANY, "offer of the market for its GPUs; else the offer named like the pool"),
+    ROW_TEXT("offer", offer, OPTIONAL, ANY, "offer of the market for its GPUs; default: the offer named like the pool"),
     ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(1, 1000000), "GPUs of each replica"),
     ROW_LIST("max_throughput", max_per_s, REQUIRED, WITHIN(1, 1000), double, rate_item,
              "rate of each bucket that a replica serves within the SLO when it serves nothing else; 0: none"),
@@ -23,11 +23,11 @@ static const struct config_field kind_fields[] = {
 #define ROW_OF struct fleet_params
 const struct config_field fleet_params_fields[] = {
     ROW_TEXT("service", service, OPTIONAL, ANY, "service whose pools the fleet is for"),
-    ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, OPTIONAL, POSITIVE, "requests of all buckets"),
+    ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, OPTIONAL, POSITIVE, "arrival rate of requests, all buckets together"),
     ROW_INT("slices", slices, DEFAULT("8"), WITHIN(1, 1000),
             "equal parts of each bucket that may go to GPUs of different kinds"),
     ROW_LIST("buckets", buckets, OPTIONAL, WITHIN(0, 1000), double, share_item,
-             "share of the requests in each bucket of lengths"),
+             "share of the requests in each bucket of request lengths"),
     ROW_MAP("kinds", kinds, OPTIONAL, WITHIN(0, 64), struct fleet_kind, kind_fields,
             "pools of the service, and the throughput of a replica of each"),
     {0}};

@@ -354,8 +354,8 @@ static const struct config_field weight_fields[] = {
 static const struct config_field gavel_fields[] = {
     GAVEL_ROWS(rounds., "false"),
     ROW_CHOICE("objective", objective, DEFAULT("las"), objectives,
-               "fair rates; least makespan; fair finish times; first in, first out; work per dollar"),
-    ROW_BOOL("aware", aware, DEFAULT("true"), "uses the jobs' speeds on each type of GPU; false: takes all as equal"),
+               "las: max-min fair rates; makespan: earliest last finish; ftf: fair finish times; fifo: order of arrival; cost: work per dollar"),
+    ROW_BOOL("aware", aware, DEFAULT("true"), "uses the speed of each job on each GPU type; false: takes all speeds as 1"),
     ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
              "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),
     ROW_MAP("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),

@@ -31,9 +31,9 @@ struct gavel_params {
 /* Their rows. `at` is the path from ROW_OF to struct gavel_params: `rounds.`, or nothing. */
 #define GAVEL_ROWS(at, waits)                                                                                          \
     ROW_TIME("round", at round_ns, DEFAULT("6min"), AT_LEAST(1e-9), "length of a round"),                              \
-        ROW_TIME("reallocation", at reallocation_ns, DEFAULT("32min"), AT_LEAST(0), "least time between allocations"), \
+        ROW_TIME("reallocation", at reallocation_ns, DEFAULT("32min"), AT_LEAST(0), "least time between two computations of the shares"), \
         ROW_BOOL("idle_waits", at idle_waits, DEFAULT(waits),                                                          \
-                 "jobs wait for an allocation even while nothing runs, as in the authors' simulator")
+                 "new jobs wait for the next computation of the shares even if nothing runs, as in the authors' simulator")
 
 /* Share of each node type, and time received and owed there, of a job or a pair of jobs. */
 struct gavel_claim {

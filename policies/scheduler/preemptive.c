@@ -10,7 +10,7 @@ __extension__ typedef __int128 gpu_time; /* GPUs * ns do not fit into 64 bits */
 #define ROW_OF struct preemptive_params
 const struct config_field preemptive_fields[] = {
     ROW_BOOL("keeps_turn", keeps_turn, DEFAULT("false"),
-             "a job that finds no place in its turn reserves its GPUs against later jobs, as in Lucid's simulator"),
+             "a job for which the placer finds no room keeps later jobs off the GPUs counted for it, as in Lucid's simulator"),
     {0}};
 #undef ROW_OF
 

@@ -50,13 +50,14 @@ static const struct config_field limit_item[] = {
 #define ROW_OF struct las_params
 static const struct config_field las_fields[] = {
     ROW_CHOICE("service", service, DEFAULT("gpu-time"), services,
-               "attained service: time on GPUs times their number, or time alone"),
+               "attained service: GPUs times time on them, or the time alone"),
     ROW_LIST("limits", limits, DEFAULT("[3250, 7200]"), WITHIN(1, 64), double, limit_item,
              "limits of all queues but the last, in GPU-seconds or seconds; increasing"),
-    ROW_CHOICE("looks", looks, DEFAULT("exact"), looks,
-               "when a reached limit is noticed: at once, or as the paper's released simulator plans it"),
+    ROW_CHOICE(
+        "looks", looks, DEFAULT("exact"), looks,
+        "when a job changes its queue: as it reaches a limit, or at the later checks of the paper's released simulator"),
     ROW_REAL("promote_knob", promote_knob, DEFAULT("0"), WITHIN(0, 1e9),
-             "a job that has waited this multiple of its executed time returns to the first queue; 0: never"),
+             "a job that has waited this multiple of its time on GPUs returns to the first queue; 0: never"),
     {0}};
 #undef ROW_OF
 

@@ -64,13 +64,13 @@ static const struct config_field limit_item[] = {
 #define ROW_OF struct gittins_params
 static const struct config_field gittins_fields[] = {
     ROW_PATH("history", history, OPTIONAL,
-             "CSV file with a column gpu_s, the GPU-seconds of past jobs; without it the jobs of the trace are known"),
+             "CSV file with a column gpu_s, the GPU-seconds of past jobs; default: those of the jobs of the trace"),
     ROW_REAL("quantum", quantum, DEFAULT("3250"), WITHIN(0, 1e12),
-             "GPU-seconds within which a job may end; 0: those with the highest index (Gittins)"),
+             "quantum of the index, in GPU-seconds; 0: for each job the one with the highest index"),
     ROW_LIST("limits", limits, DEFAULT("[3250, 7200]"), WITHIN(0, 64), double, limit_item,
              "limits of all queues but the last, in GPU-seconds; increasing; []: one queue"),
     ROW_INT("steps", steps, DEFAULT("100"), WITHIN(1, 1e6),
-            "quantiles of the sizes at which the index of a running job is updated"),
+            "number of quantiles of job size at which the index of a running job is updated"),
     ROW_CHOICE("variant", variant, DEFAULT("published"), variants,
                "as in the paper, or with the index and the update times of its released simulator"),
     {0}};

@@ -18,7 +18,7 @@
 #define CONFORM_CHECKS(X)                                                                                              \
     X(CONFORM_ENDS, "ends", "the run ends: no impossible action, no standstill, no crash")                            \
     X(CONFORM_ROWS, "rows", "every job and request finishes or is rejected, once, and its times fit together")        \
-    X(CONFORM_LAWS, "laws", "GPUs, KV blocks and requests are conserved at every event")                              \
+    X(CONFORM_LAWS, "laws", "conservation laws: GPUs, KV blocks and requests are conserved at every event")                              \
     X(CONFORM_VIEW, "view", "a policy does not change what it is shown")                                             \
     X(CONFORM_REPEATS, "repeats", "a second run gives the same results")                                              \
     X(CONFORM_QUEUE, "queue", "so does the other event queue")                                                        \

@@ -238,7 +238,7 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("group", columns[GROUP], DEFAULT("group"), ANY, "virtual cluster, partition or type"),
     ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user that submitted the job"),
     ROW_TEXT("type", columns[TYPE], DEFAULT("type"), ANY, "name of its entry under \"jobs.types\""),
-    ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "completed, cancelled or failed at the end of its run time"),
+    ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "final status: completed, cancelled or failed"),
     {0}};
 
 static const struct config_field job_params[] = {

@@ -406,7 +406,7 @@ static const struct config_field params[] = {
 
 const struct trace_format trace_generate_jobs = {
     .name = "generate-jobs",
-    .summary = "jobs with the kinds, run times, GPUs, fates and arrivals of a public cluster",
+    .summary = "jobs with the kinds, run times, GPUs, final statuses and arrivals of a public cluster",
     .source = "Hu et al., Characterization of LLM Development in the Datacenter, NSDI 2024",
     .params = params,
     .params_bytes = sizeof(struct generate_jobs_params),

@@ -13,9 +13,9 @@ static const struct config_field lifetime_fields[] = {
     ROW_CHOICE("law", kind, DEFAULT("exponential"), kind_names, "distribution of the time"),
     ROW_QUANTITY("mean", mean_s, UNIT_TIME, REQUIRED, AT_LEAST(0), "mean time"),
     ROW_REAL("shape", shape, OPTIONAL, WITHIN(0.05, 100),
-             "Weibull: below 1 the young fail more, above 1 the old; lognormal: standard deviation of the logarithm"),
+             "Weibull: shape (below 1: the hazard rate falls with age); lognormal: standard deviation of the logarithm"),
     ROW_QUANTITY("median", median_s, UNIT_TIME, OPTIONAL, POSITIVE,
-                 "lognormal: instead of the shape; no spread unless below the mean"),
+                 "lognormal: median time, instead of the shape; not below the mean: the time is constant"),
     {0}};
 #undef ROW_OF
 
@@ -26,19 +26,18 @@ static const char restart_help[] = "time until a failed job computes again, adde
 static const struct config_field cause_fields[] = {
     ROW_CHOICE(
         "scope", scope, REQUIRED, scope_names,
-        "component that fails: each GPU (with its node), node, switch (with its nodes) or the site; or each running job"),
-    ROW_SECTION("lifetime", lifetime, FILLED, lifetime_fields,
-                "time to failure of each such component, new or repaired"),
+        "component that fails: each GPU (with its node), each node, each switch (with its nodes), the site, or each running job"),
+    ROW_SECTION("lifetime", lifetime, FILLED, lifetime_fields, "time to failure of each component, new or repaired"),
     ROW_SECTION("repair", repair, OPTIONAL, lifetime_fields, repair_help),
     ROW_SECTION("restart", restart, OPTIONAL, lifetime_fields, restart_help),
     ROW_REAL("visible", visible_frac, DEFAULT("1"), WITHIN(0, 1),
-             "share of its failures that hit jobs and nodes; the others have no effect"),
+             "share of the failures that affect jobs and nodes; the others are only counted (failure.unseen)"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct failure_domain_config
 static const struct config_field domain_fields[] = {
-    ROW_INT("nodes", nodes, REQUIRED, WITHIN(1, 1e6), "nodes of each group, in the order of their numbers"),
+    ROW_INT("nodes", nodes, REQUIRED, WITHIN(1, 1e6), "nodes of each group, neighbours by number"),
     ROW_QUANTITY("shock", shock_mean_s, UNIT_TIME, OPTIONAL, POSITIVE,
                  "mean time between shocks of a group; a shock hits each node with probability 'hit'"),
     ROW_REAL("hit", hit_frac, DEFAULT("1"), WITHIN(0, 1),
@@ -46,11 +45,11 @@ static const struct config_field domain_fields[] = {
     ROW_QUANTITY("lethal", lethal_mean_s, UNIT_TIME, OPTIONAL, POSITIVE,
                  "mean time between shocks that hit all nodes of a group"),
     ROW_QUANTITY("spread", spread_s, UNIT_TIME, DEFAULT("0s"), AT_LEAST(0),
-                 "nodes hit by a shock fail one by one within this time, evenly spread"),
+                 "nodes hit by a shock fail one by one, evenly spread over this time"),
     ROW_SECTION("repair", repair, OPTIONAL, lifetime_fields, repair_help),
     ROW_SECTION("restart", restart, OPTIONAL, lifetime_fields, restart_help),
     ROW_INT("needed", needed, DEFAULT("0"), WITHIN(0, 1e6),
-            "nodes that a group needs to be available, for failure.available_frac; 0: not measured"),
+            "nodes that a group needs to count as available in failure.available_frac; 0: not reported"),
     {0}};
 #undef ROW_OF
 
@@ -59,9 +58,9 @@ const struct config_field failures_config_fields[] = {
     ROW_MAP("causes", causes, OPTIONAL, ANY, struct failure_cause_config, cause_fields, "causes of failures, by name"),
     ROW_MAP("domains", domains, OPTIONAL, ANY, struct failure_domain_config, domain_fields,
             "failure domains: groups of nodes with common power, cooling or network, by name"),
-    ROW_INT("nodes_per_switch", nodes_per_switch, DEFAULT("32"), WITHIN(1, 1e6), "for causes of scope 'switch'"),
+    ROW_INT("nodes_per_switch", nodes_per_switch, DEFAULT("32"), WITHIN(1, 1e6), "nodes below each switch, for causes of scope 'switch'"),
     ROW_INT("spare_nodes", spare_nodes, DEFAULT("0"), WITHIN(0, 1e6),
-            "the last nodes of the cluster, which wait to replace nodes that are down"),
+            "number of spare nodes: the last ones of the cluster, which replace nodes that are down"),
     ROW_TIME("spare_delay", spare_delay_ns, DEFAULT("0s"), AT_LEAST(0),
              "time until a spare node replaces one that is down"),
     {0}};

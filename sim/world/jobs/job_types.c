@@ -10,7 +10,7 @@
 #define ROW_OF struct speedup_point
 static const struct config_field point_fields[] = {
     ROW_REAL("gpus", gpus, REQUIRED, WITHIN(DBL_MIN, 1e9), "GPUs that the job holds"),
-    ROW_REAL("speed", speed, REQUIRED, WITHIN(DBL_MIN, 1e9), "work per time, 1 on one GPU"),
+    ROW_REAL("speed", speed, REQUIRED, WITHIN(DBL_MIN, 1e9), "speed relative to one GPU"),
     {0}};
 #undef ROW_OF
 
@@ -19,7 +19,7 @@ static const char *const law_names[] = {"linear", "amdahl", "power", "table", NU
 #define ROW_OF struct speedup_config
 static const struct config_field speedup_fields[] = {
     ROW_CHOICE("law", law, DEFAULT("linear"), law_names,
-               "speed s on k GPUs: k; k / ((1-f) k + f); k^p; straight between points"),
+               "speed on k GPUs. linear: k; amdahl: k / ((1-f) k + f); power: k^p; table: linear between points"),
     ROW_REAL("parallel_frac", parallel_frac, DEFAULT("1"), WITHIN(0, 1),
              "f of Amdahl's law: share of the work that is parallel"),
     ROW_REAL("exponent", exponent, DEFAULT("1"), WITHIN(DBL_MIN, 1), "p of the power law"),
@@ -41,7 +41,7 @@ static const struct config_field power_fields[] = {
     ROW_QUANTITY("mean", mean_w, UNIT_POWER, REQUIRED, WITHIN(1, 1e5),
                  "mean power of each of its GPUs at the highest clock"),
     ROW_REAL("clock_share", clock_share, DEFAULT("0.57"), WITHIN(0, 1),
-             "share of its time that scales with the SM clock; default: Zeus' training jobs on V100"),
+             "share of its run time that scales with the SM clock; default: training jobs on V100 (Zeus)"),
     ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "priority when power runs short: low is slowed down first"),
     {0}};
 #undef ROW_OF
@@ -133,7 +133,7 @@ static const char *const estimate_names[] = {"traced", "exact", "lognormal", "un
 const struct config_field estimates_config_fields[] = {
     ROW_CHOICE(
         "law", law, DEFAULT("traced"), estimate_names,
-        "traced: that of the trace; exact: true run time; lognormal: times a factor of median 1; uniform: times 1 to 'most'"),
+        "traced: as in the trace; exact: the true run time; lognormal: that times a factor of median 1; uniform: times 1 to 'most'"),
     ROW_REAL("sigma", sigma, DEFAULT("1"), WITHIN(DBL_MIN, 10),
              "lognormal: standard deviation of the factor's logarithm"),
     ROW_REAL("most", most, DEFAULT("10"), WITHIN(1, 1e6), "uniform: the largest factor"),

@@ -14,9 +14,9 @@ static const struct config_field restart_fields[] = {
     ROW_TIME("start", start_ns, DEFAULT("0s"), AT_LEAST(0), "delay of a job that starts for the first time"),
     ROW_TIME("resume", resume_ns, DEFAULT("0s"), AT_LEAST(0), "delay of a job that resumes after a preemption or failure"),
     ROW_TIME("resume_multi_node", resume_multi_node_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
-             "delay of resuming a job larger than a node; -1ns: as resume"),
+             "delay of a job that resumes with more GPUs than a node has; negative (not set): as resume"),
     ROW_TIME("migrate", migrate_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
-             "delay of a running job that moves to other nodes; -1ns: as resume"),
+             "delay of a running job that moves to other nodes; negative (not set): as resume"),
     {0}};
 #undef ROW_OF
 
@@ -33,28 +33,28 @@ static const struct config_field network_penalty_fields[] = {
 #define ROW_OF struct fragmentation_config
 static const struct config_field fragmentation_fields[] = {
     ROW_BOOL("measure", measure, DEFAULT("false"),
-             "measure cluster.frag_*; the trace is read ahead for its mix of jobs"),
+             "report cluster.frag_*; the trace is read once before the run for its mix of jobs"),
     ROW_REAL("cover", cover_frac, DEFAULT("0.95"), WITHIN(0, 1),
-             "share of the jobs that count, most frequent kinds first"),
+             "share of the jobs that the mix covers, most frequent kinds first"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct jobs_config
 const struct config_field jobs_config_fields[] = {
-    ROW_SHORT_VARIANT("scheduler", scheduler, DEFAULT("fifo"), "scheduler", "policy", "jobs that run"),
-    ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "GPUs that a job gets"),
+    ROW_SHORT_VARIANT("scheduler", scheduler, DEFAULT("fifo"), "scheduler", "policy", "which jobs run"),
+    ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "on which GPUs a job runs"),
     ROW_VARIANT("trace", trace, REQUIRED, "job-trace", "format", "source of the jobs"),
     ROW_MAP("types", types, OPTIONAL, ANY, struct job_type, job_type_config_fields,
             "job types, by their name in the trace; \"default\" for all others"),
     ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it computes"),
     ROW_SECTION("estimates", estimates, FILLED, estimates_config_fields, "run times that users estimate for their jobs"),
     ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
-             "decisions at multiples of this time only; 0s: at every change"),
+             "the scheduler decides at multiples of this time only; 0s: at every change"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
              "running jobs yield to services that find no free GPUs"),
     ROW_CHOICE(
         "yield", yield, DEFAULT("latest-start"), yield_names,
-        "first to yield among jobs of one priority: the job that took its GPUs last, or that used them least"),
+        "first to yield among jobs of one priority: the job that got its GPUs last, or the one with the least GPU time so far"),
     ROW_SECTION("network_penalty", network_penalty, FILLED, network_penalty_fields,
                 "loss of speed of jobs on distant GPUs"),
     ROW_SECTION("fragmentation", fragmentation, FILLED, fragmentation_fields,

@@ -31,7 +31,7 @@ static int check_scheduler(const struct market *market)
     return diag_error(
         market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "jobs.scheduler"),
         "leave it out, or rent a \"fixed-fleet\" for it to share out",
-        "scheduler '%s' would never be asked: under '%s' each job runs on what it rented, first come, first served",
+        "scheduler '%s' would have no effect: under '%s' each job runs on the GPUs it rented, first come, first served",
         scheduler, market->renter->policy.name);
 }
 

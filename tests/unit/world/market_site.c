@@ -154,7 +154,7 @@ TEST(a_scheduler_that_would_not_be_asked)
 {
     check_told(run(true, "{'cluster': {'unlimited': true}, " MARKET(
                              "", "'as-asked'") ", 'jobs': {'scheduler': 'tiresias', " JOBS("{'duration': '10s'}") "}}"),
-               SIM_E_CONFIG, "'tiresias' would never be asked", "fixed-fleet");
+               SIM_E_CONFIG, "'tiresias' would have no effect", "fixed-fleet");
 }
 
 /* --- Spot GPUs take what was not saved with them --- */
