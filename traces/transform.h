@@ -62,8 +62,8 @@ extern const struct config_field trace_window_item[];
      .max = 2,                                                                                                         \
      .help = "[from, to): only arrivals in this part of the trace; from becomes time 0"},                              \
         TRACE_TRANSFORM_PARAM(rate_scale, "rate_scale", CONFIG_REAL, "1", 1e-6, 1e6,                                   \
-                              "arrivals come this many times as fast"),                                                \
-        TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, by id"),       \
+                              "factor on the arrival rate"),                                                \
+        TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, chosen by a hash of their ids"),       \
         TRACE_TRANSFORM_PARAM(jitter_ns, "jitter", CONFIG_TIME, "0s", 0, 1e9,                                          \
                               "spread the arrivals of one time stamp over this time, in order"),                       \
         TRACE_TRANSFORM_PARAM(limit, "limit", CONFIG_INT, "0", 0, 1e15, "keep only the first records; 0: all")

@@ -24,7 +24,7 @@ const struct config_field cluster_section_fields[] = {
     ROW_SECTION("host", links.host, OPTIONAL, host_config_fields,
                 "memory of each node's host; default: unlimited, and as fast as PCIe"),
     ROW_SECTION("network", links.network, OPTIONAL, network_config_fields,
-                "links between nodes; default: nodes do not reach each other"),
+                "links between nodes; default: nodes exchange no data"),
     ROW_MAP("storage", links.storage, OPTIONAL, ANY, struct storage_config, storage_config_fields,
             "drives of each node, and memory behind the network, by name"),
     ROW_SECTION("server_power", server_power, OPTIONAL, server_power_config_fields,
@@ -32,6 +32,6 @@ const struct config_field cluster_section_fields[] = {
     ROW_SECTION("power", power, OPTIONAL, power_config_fields,
                 "power budget, telemetry and capping; default: power is not simulated"),
     ROW_MAP("node_types", nodes.node_types, OPTIONAL, ANY, struct node_type_config, node_type_config_fields,
-            "further nodes with other GPUs, by name, for pools of services"),
+            "further nodes with other GPUs, by name"),
     {0}};
 #undef ROW_OF

@@ -24,10 +24,10 @@ struct user_table {
 
 #define USER_TABLE_PARAMS                                                                                              \
     ROW_CHOICE("time_unit", table.time_unit, DEFAULT("s"), time_unit_names,                                            \
-               "unit of the time column; or calendar times"),                                                          \
+               "unit of the time column; timestamp: calendar times"),                                                          \
         ROW_CHOICE("delimiter", table.delimiter, DEFAULT("comma"), delimiter_names, "separator of columns"),           \
         ROW_CHOICE("origin", table.origin, DEFAULT("auto"), origin_names,                                              \
-                   "time 0: the file's own zero, or the first record (auto: that for calendar times)"),                \
+                   "time 0 of the run: that of the file (zero) or the first record (first); auto: first for calendar times, else zero"),                \
         ROW_BOOL("header", table.header, DEFAULT("true"), "the first row names the columns")
 
 /* 0-based; -1 when the text is not the number of a column. */
@@ -233,7 +233,7 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("gpus", columns[GPUS], DEFAULT("gpus"), ANY, "GPUs requested"),
     ROW_TEXT("id", columns[ID], DEFAULT("job_id"), ANY, "number of the job"),
     ROW_TEXT("nodes", columns[NODES], DEFAULT("nodes"), ANY, "nodes requested"),
-    ROW_TEXT("gpu_milli", columns[GPU_MILLI], DEFAULT("gpu_milli"), ANY, "share of the one GPU, in 1/1000"),
+    ROW_TEXT("gpu_milli", columns[GPU_MILLI], DEFAULT("gpu_milli"), ANY, "share of a GPU that a job of one GPU requests, in 1/1000"),
     ROW_TEXT("estimate", columns[ESTIMATE], DEFAULT("estimate_s"), ANY, "run time estimated by the user"),
     ROW_TEXT("group", columns[GROUP], DEFAULT("group"), ANY, "virtual cluster, partition or type"),
     ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user that submitted the job"),

@@ -165,9 +165,9 @@ static const char *const think_names[] = {"exponential", "fixed", NULL};
 
 #define ROW_OF struct closed_params
 static const struct config_field closed_params[] = {
-    ROW_INT("users", users, REQUIRED, WITHIN(1, 1e8), "each has at most one request in flight"),
+    ROW_INT("users", users, REQUIRED, WITHIN(1, 1e8), "number of users; each has at most one unfinished request"),
     ROW_TIME("think", think_ns, DEFAULT("0s"), WITHIN(0, 1e8), "mean pause between an answer and the next request"),
-    ROW_CHOICE("think_distribution", distribution, DEFAULT("exponential"), think_names, "of the pauses"),
+    ROW_CHOICE("think_distribution", distribution, DEFAULT("exponential"), think_names, "distribution of the pauses"),
     {0}};
 #undef ROW_OF
 

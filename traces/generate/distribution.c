@@ -93,8 +93,8 @@ static int uniform_check(const void *params, const char *where, struct diag *dia
 
 #define ROW_OF struct uniform_params
 static const struct config_field uniform_params[] = {
-    ROW_INT("min", min, REQUIRED, WITHIN(1, INT32_MAX), "shortest"),
-    ROW_INT("max", max, REQUIRED, WITHIN(1, INT32_MAX), "longest"),
+    ROW_INT("min", min, REQUIRED, WITHIN(1, INT32_MAX), "shortest length in tokens"),
+    ROW_INT("max", max, REQUIRED, WITHIN(1, INT32_MAX), "longest length in tokens"),
     {0}};
 #undef ROW_OF
 
@@ -192,7 +192,7 @@ static int mixture_check(const void *params, const char *where, struct diag *dia
 
 #define ROW_OF struct component
 static const struct config_field component_fields[] = {
-    ROW_REAL("weight", weight, DEFAULT("1"), WITHIN(0, 1e9), "its share, relative to the others"),
+    ROW_REAL("weight", weight, DEFAULT("1"), WITHIN(0, 1e9), "weight of this component, relative to the others"),
     ROW_VARIANT("length", length, REQUIRED, "length", "distribution", "distribution of this component"),
     {0}};
 #undef ROW_OF
@@ -235,7 +235,7 @@ static int empirical_check(const void *params, const char *where, struct diag *d
 
 #define ROW_OF struct cdf_point
 static const struct config_field point_fields[] = {
-    ROW_REAL("tokens", value, REQUIRED, WITHIN(1, INT32_MAX), "a length"),
+    ROW_REAL("tokens", value, REQUIRED, WITHIN(1, INT32_MAX), "length in tokens"),
     ROW_REAL("cdf", cdf_frac, REQUIRED, WITHIN(0, 1), "share of the lengths that are at most this long"),
     {0}};
 #undef ROW_OF

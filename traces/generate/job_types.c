@@ -163,13 +163,13 @@ static const struct config_field run_fields[] = {
     ROW_REAL("short_frac", short_frac, DEFAULT("0.9"), WITHIN(0, 0.999999),
              "two-mode, hyperexponential: share of short jobs"),
     ROW_REAL("short", short_of_mean, DEFAULT("0.1"), WITHIN(0, 1e6),
-             "their run time over the mean; hyperexponential: the mean of them over the mean of all"),
+             "run time of short jobs / mean of all jobs; hyperexponential: mean of short jobs / mean of all jobs"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct job_class_params
 static const struct config_field class_fields[] = {
-    ROW_VARIANT("arrival", arrival, REQUIRED, "arrival", "process", "when jobs of this type are submitted"),
+    ROW_VARIANT("arrival", arrival, REQUIRED, "arrival", "process", "arrival process of the jobs of this type"),
     ROW_SECTION("run_time", run, FILLED, run_fields, "run times"),
     ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(1, INT32_MAX), "GPUs that each job requests"),
     {0}};

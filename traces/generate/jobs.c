@@ -399,8 +399,7 @@ static const struct config_field params[] = {
     ROW_CHOICE("mix", mix, REQUIRED, job_mix_names, "cluster whose statistics the jobs have"),
     ROW_INT("max_gpus", max_gpus, DEFAULT("0"), WITHIN(0, INT32_MAX),
             "larger jobs are reduced to this size; 0: no limit"),
-    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process",
-                "when jobs are submitted, instead of as in the cluster"),
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "arrival process, instead of that of the cluster"),
     {0}};
 #undef ROW_OF
 

@@ -3,8 +3,8 @@
 #define ROW_OF struct clock_share_config
 const struct config_field clock_share_config_fields[] = {
     ROW_REAL("prefill", prefill, DEFAULT("0.95"), WITHIN(0, 1),
-             "of the time of iterations that process prompts; both are assumptions, see configs/calibration/power"),
-    ROW_REAL("decode", decode, DEFAULT("0.05"), WITHIN(0, 1), "of the time of iterations that only decode"),
+             "share in iterations that process prompts; an assumption, see configs/calibration/power"),
+    ROW_REAL("decode", decode, DEFAULT("0.05"), WITHIN(0, 1), "share in iterations that only decode; an assumption, see configs/calibration/power"),
     {0}};
 #undef ROW_OF
 
