@@ -335,7 +335,7 @@ const struct verb verb_explain = {
              "        iteration by operator, kernel by kernel: ms, its share, what bounds it, efficiency (the time that\n"
              "        the data sheet allows, over its own), whether its kernels lie in the range that their parameters\n"
              "        were fitted on, and the set these come from. 'host' is the engine's CPU overhead.\n"
-             "        Runs take these times on chords between knots of batch and context, so they differ a little\n"
+             "        Runs interpolate these times over batch and context, so they differ a little\n"
              "links:  the paths between a GPU, the memories it reaches and other GPUs: GB/s of one GPU and of all\n"
              "        GPUs of a node together, latency, and the links on the path\n"
              "schema: the JSON Schema of scenarios, for editors\n",

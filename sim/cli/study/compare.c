@@ -29,10 +29,10 @@ static const struct option compare_verb_options[] = {
     {NULL, "steady", 0, OPTION_FLAG, AT(steady), NULL, NULL,
      "intervals for the steady state: warm-up by MSER-5, batch means"},
     {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures,
-     "exit with 1 if some metric is worse, even at one point only"},
+     "exit with 1 if some metric is worse, even in one configuration only"},
     {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single configuration of the study"},
-    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object, with all points"},
-    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, with all points"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object, with all configurations"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, with all configurations"},
     {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a table in Markdown"},
     {0}};
 #undef AT

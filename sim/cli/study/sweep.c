@@ -38,7 +38,7 @@ static const struct option sweep_options[] = {
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL,
      "resume a sweep that was stopped or killed; run failed runs again"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
-    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print runs, points or, of a search, outcomes as CSV"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print runs, configurations or, of a search, outcomes as CSV"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"Where it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
      "runs in parallel (default: one per core)"},
@@ -296,7 +296,7 @@ static int sweep_verb(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_sweep = {
     .name = "sweep",
-    .summary = "run a study: a scenario at every point of its axes, on all cores",
+    .summary = "run a study: a scenario for every combination of values on its axes, on all cores",
     .usage = "STUDY [-o results.db] [options]",
     .notes = "STUDY is a JSON file that names a scenario, axes and seeds, or the name of one in configs/studies. Finished runs\n"
              "are kept in DB.shards until all are finished; then DB appears.\n",
