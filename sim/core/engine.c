@@ -216,6 +216,7 @@ int engine_run(struct engine *engine, struct diag *diag)
             engine->now = engine->options.until;
             break;
         }
+        if (next->time == (uint64_t)SIM_NS_MAX) break;
         if (next->time > engine->watch_at)
             engine->watch_at = (uint64_t)engine->watch(engine->options.context, (sim_ns)next->time);
         uint32_t id = fire(engine, next);

@@ -14,6 +14,9 @@
  * has fired, or was disarmed), and taken again for an entity of the same type; an id that no owner had before, or
  * a serial number of its kind's (owner_init_passing), keeps the dead records of the old entity dead.
  *
+ * The time SIM_NS_MAX means never: an event at it does not fire. With `until` it keeps the run going up to there;
+ * without, the run ends when only such events are left.
+ *
  * Handlers run to completion, may schedule at any time >= now, and report failure by engine_fail. */
 #ifndef ORRERY_CORE_ENGINE_H
 #define ORRERY_CORE_ENGINE_H

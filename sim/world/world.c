@@ -417,6 +417,19 @@ static int start_all(struct world *world)
     return code;
 }
 
+/* Running jobs that do not end are the cause, if there are any: others may wait for their GPUs. */
+static int fail_stuck_jobs(const struct world *world)
+{
+    const long long waiting = jobs_waiting(world->jobs), running = jobs_running(world->jobs);
+    if (running == 0)
+        return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
+                          "%lld jobs wait forever: the scheduler never starts them, or the placer never finds room",
+                          waiting);
+    return diag_error(
+        world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'; \"until\" ends a run earlier",
+        "%lld running and %lld waiting jobs never finish: the speed is 0, or failures undo all work", running, waiting);
+}
+
 /* The queue is empty: requests and jobs that are still in the system wait forever. */
 static int find_stuck(const struct world *world)
 {
@@ -429,10 +442,7 @@ static int find_stuck(const struct world *world)
                               "%lld requests of service '%s' wait forever: the batching policy never takes them",
                               (long long)left, scenario_service(world->scenario, i)->name);
     }
-    if (world->jobs == NULL || jobs_done(world->jobs)) return 0;
-    return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
-                      "%lld jobs wait forever: the scheduler never starts them, or the placer never finds room",
-                      (long long)jobs_waiting(world->jobs));
+    return world->jobs == NULL || jobs_done(world->jobs) ? 0 : fail_stuck_jobs(world);
 }
 
 /* Rows and metrics of what has happened by now. */

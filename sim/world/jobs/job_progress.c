@@ -12,12 +12,18 @@ static sim_ns time_left(const struct job_progress *progress)
     return time_ns < (double)SIM_NS_MAX ? (sim_ns)time_ns : SIM_NS_MAX;
 }
 
+static bool is_done(const struct job_progress *progress, sim_ns worked_ns)
+{
+    const sim_ns left_ns = time_left(progress);
+    return left_ns < SIM_NS_MAX && worked_ns >= left_ns;
+}
+
 /* Work in so much time, at most what is left. The product may exceed that, not what a sim_ns holds. */
 static sim_ns work_in(const struct job_progress *progress, sim_ns time_ns)
 {
     const sim_ns most_ns = progress->work_ns - progress->done_ns;
     if (progress->speed == 1.0) return time_ns < most_ns ? time_ns : most_ns;
-    if (time_ns >= time_left(progress)) return most_ns; /* whatever the rounding */
+    if (is_done(progress, time_ns)) return most_ns; /* whatever the rounding */
     const double work_ns = floor((double)time_ns * progress->speed);
     return work_ns < (double)most_ns ? (sim_ns)work_ns : most_ns;
 }
@@ -49,7 +55,7 @@ static struct passed passed_at(const struct job_progress *progress, sim_ns now)
     time_ns -= passed.stalled_ns;
     passed.worked_ns = time_ns;
     if (saves->interval_ns == 0 || time_ns < progress->to_save_ns || passed.stall_left_ns > 0) return passed;
-    const sim_ns cycle_ns = saves->interval_ns + saves->stall_ns, over_ns = time_ns - progress->to_save_ns;
+    const sim_ns cycle_ns = sim_ns_add(saves->interval_ns, saves->stall_ns), over_ns = time_ns - progress->to_save_ns;
     const int64_t n_cycles = over_ns / cycle_ns;
     passed.n_saves = n_cycles + 1;
     passed.since_save = over_ns % cycle_ns;
@@ -80,11 +86,6 @@ void job_progress_save_as(struct job_progress *progress, struct job_saves saves)
     progress->saves = saves;
 }
 
-static bool is_done(const struct job_progress *progress, sim_ns worked_ns)
-{
-    return worked_ns >= time_left(progress);
-}
-
 static sim_ns done_after(const struct job_progress *progress, sim_ns worked_ns)
 {
     if (is_done(progress, worked_ns)) return progress->work_ns;
@@ -96,13 +97,19 @@ sim_ns job_progress_done_ns(const struct job_progress *progress, sim_ns now)
     return done_after(progress, passed_at(progress, now).worked_ns);
 }
 
+/* Time from the beginning of a save until it counts. */
+static sim_ns whole_save_ns(const struct job_saves *saves)
+{
+    return sim_ns_add(saves->stall_ns, saves->flush_ns);
+}
+
 /* What counts when so much has passed. The save before the last one has been flushed. */
 static sim_ns saved_after(const struct job_progress *progress, const struct passed *passed, sim_ns now)
 {
     const struct job_saves *saves = &progress->saves;
     const sim_ns before_ns = progress->flushed_at <= now ? progress->flushing_ns : progress->saved_ns;
     if (passed->n_saves == 0) return before_ns;
-    if (passed->since_save >= saves->stall_ns + saves->flush_ns) return done_after(progress, passed->save_worked);
+    if (passed->since_save >= whole_save_ns(saves)) return done_after(progress, passed->save_worked);
     return passed->n_saves == 1 ? before_ns : done_after(progress, passed->save_worked - saves->interval_ns);
 }
 
@@ -135,15 +142,18 @@ void job_progress_move(struct job_progress *progress, sim_ns now)
 {
     const struct passed passed = passed_at(progress, now);
     const struct job_saves *saves = &progress->saves;
-    const bool flushes = passed.n_saves > 0 && passed.since_save < saves->stall_ns + saves->flush_ns;
+    const bool flushes = passed.n_saves > 0 && passed.since_save < whole_save_ns(saves);
     const sim_ns saved_ns = saved_after(progress, &passed, now), done_ns = done_after(progress, passed.worked_ns);
     if (flushes) {
         progress->flushing_ns = done_after(progress, passed.save_worked);
-        progress->flushed_at = now - passed.since_save + saves->stall_ns + saves->flush_ns;
+        progress->flushed_at = sim_ns_add(now - passed.since_save, whole_save_ns(saves));
     } else if (passed.n_saves > 0 || progress->flushed_at <= now) {
         progress->flushed_at = SIM_NS_MAX;
     }
-    progress->to_save_ns += passed.n_saves * saves->interval_ns - passed.worked_ns;
+    if (passed.n_saves > 0)
+        progress->to_save_ns = saves->interval_ns - (passed.worked_ns - passed.save_worked);
+    else
+        progress->to_save_ns -= passed.worked_ns;
     progress->saved_ns = saved_ns;
     progress->done_ns = done_ns;
     progress->move_ns -= passed.moved_ns;

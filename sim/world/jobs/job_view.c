@@ -96,7 +96,8 @@ static sim_ns time_for(const struct job *job, sim_ns left_ns, sim_ns now)
     struct job_progress progress = job->progress;
     job_progress_move(&progress, now);
     progress.work_ns = progress.done_ns + left_ns;
-    return job_progress_end_ns(&progress) - now;
+    const sim_ns end_ns = job_progress_end_ns(&progress);
+    return end_ns < SIM_NS_MAX ? end_ns - now : SIM_NS_MAX;
 }
 
 sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job)

@@ -81,12 +81,12 @@ static void order_body(struct rig *rig)
     engine_schedule(rig->engine, 10, 255, ring, &bells[3].owner);
     engine_schedule(rig->engine, 20, 1, ring, &bells[4].owner);
     engine_schedule(rig->engine, 0, 0, ring, &bells[2].owner);
-    engine_schedule(rig->engine, SIM_NS_MAX, 0, ring, &bells[0].owner);
+    engine_schedule(rig->engine, SIM_NS_MAX - 1, 0, ring, &bells[0].owner);
     run_and_expect(rig, 0, "2 3 4 4 5 1 0");
     CHECK_EQ_INT(rig->log_ns[0], 0);
     CHECK_EQ_INT(rig->log_ns[1], 10);
-    CHECK_EQ_INT(rig->log_ns[6], SIM_NS_MAX);
-    CHECK_EQ_INT(engine_now(rig->engine), SIM_NS_MAX);
+    CHECK_EQ_INT(rig->log_ns[6], SIM_NS_MAX - 1);
+    CHECK_EQ_INT(engine_now(rig->engine), SIM_NS_MAX - 1);
     CHECK_EQ_INT(engine_stats(rig->engine).fired, 7);
     CHECK_EQ_INT(engine_stats(rig->engine).peak_records, 7);
     run_and_expect(rig, 0, "");
@@ -495,4 +495,35 @@ static void background_body(struct rig *rig)
 TEST(events_in_the_background_keep_no_run_going)
 {
     with_each_queue(background_body, (struct engine_options){0});
+}
+
+static void never_body(struct rig *rig)
+{
+    struct bell work = bell_of(1, NULL), never = bell_of(2, NULL);
+    engine_schedule(rig->engine, 20, 0, ring, &work.owner);
+    engine_schedule(rig->engine, SIM_NS_MAX, 0, ring, &never.owner);
+    run_and_expect(rig, 0, "1");
+    CHECK_EQ_INT(engine_now(rig->engine), 20);
+    engine_arm(rig->engine, SIM_NS_MAX, 0, ring, &work.owner);
+    run_and_expect(rig, 0, "");
+    engine_arm(rig->engine, 30, 0, ring, &work.owner);
+    run_and_expect(rig, 0, "1");
+}
+
+TEST(the_end_of_time_is_never)
+{
+    with_each_queue(never_body, (struct engine_options){0});
+}
+
+static void never_before_until_body(struct rig *rig)
+{
+    struct bell never = bell_of(1, NULL);
+    engine_arm(rig->engine, SIM_NS_MAX, 0, ring, &never.owner);
+    run_and_expect(rig, 0, "");
+    CHECK_EQ_INT(engine_now(rig->engine), 250);
+}
+
+TEST(what_never_comes_is_awaited_until_the_end)
+{
+    with_each_queue(never_before_until_body, (struct engine_options){.until = 250});
 }

@@ -1,0 +1,77 @@
+/* Jobs that make no progress, or lose all of it again and again, stay unfinished, and the run reports them: under every
+ * scheduler no job ends at the end of time. */
+#include "policies/registry.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <string.h>
+
+/* More than a run of these few seconds takes, and less than the 292 years that a sim_ns holds. */
+static const double long_s = 9e9;
+
+static const struct bed_options quiet = {.quiet = true, .check = true, .stall_events = 20000};
+
+/* Every job is finished, or the run reports that some never end. Schedulers that wake up again and again end by the
+ * watchdog. */
+static void check_told(const struct bed_rows *rows, size_t n_jobs)
+{
+    size_t n_unfinished = 0;
+    CHECK_EQ_INT(rows->n_jobs, n_jobs);
+    CHECK(rows->end_s < long_s);
+    for (size_t i = 0; i < rows->n_jobs; i++) n_unfinished += strcmp(rows->jobs[i].status, "unfinished") == 0;
+    CHECK_EQ_INT(rows->code, n_unfinished > 0 ? SIM_E_STALLED : 0);
+    CHECK(bed_metric(rows, "job.unfinished") == (double)n_unfinished);
+    if (n_unfinished == 0) return;
+    const char *text = rows->diag.items[0].text;
+    CHECK(strstr(text, "never finish") != NULL || strstr(text, "no progress") != NULL);
+}
+
+static struct bed_rows *run_apart(const struct bed_options *options, const char *scheduler, const char *jobs)
+{
+    return bed_run(options,
+                   "{'cluster': {'nodes': 2, 'nodes_per_rack': 1, 'gpu': 'a100-80-sxm'}, 'jobs': {'scheduler': '%s',"
+                   " 'network_penalty': {'racks': 1}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+                   scheduler, jobs);
+}
+
+/* A job of 16 GPUs on two racks works at speed 0. */
+TEST(a_job_at_speed_0_stays_unfinished_under_every_scheduler)
+{
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) {
+        const struct policy *policy = table.policies[i];
+        if (policy->family != POLICY_SCHEDULER) continue;
+        struct bed_rows *alone = run_apart(&quiet, policy->name, "{'duration': '5s', 'gpus': 16}");
+        struct bed_rows *two = run_apart(&quiet, policy->name,
+                                         "{'duration': '5s', 'gpus': 16}, {'duration': '5s', 'gpus': 1}");
+        check_told(alone, 1);
+        check_told(two, 2);
+        bed_free(alone);
+        bed_free(two);
+    }
+}
+
+TEST(a_run_that_names_its_end_gets_there_with_a_job_at_speed_0)
+{
+    static const char *const sets[] = {"until=1h", NULL};
+    struct bed_rows *rows = run_apart(&(struct bed_options){.sets = sets}, "fifo", "{'duration': '5s', 'gpus': 16}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(rows->end_s == 3600 && bed_metric(rows, "job.unfinished") == 1);
+}
+
+/* A cause that strikes every job before it is done, without checkpoints: in the end, time itself ends. */
+TEST(a_job_that_loses_all_its_work_for_ever_stays_unfinished)
+{
+    static const char *const scopes[] = {"job", "gpu", "node"};
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        struct bed_rows *rows = bed_run(
+            &quiet,
+            "{'cluster': {'nodes': 2, 'gpu': 'a100-80-sxm'}, 'failures': {'causes': {'bug': {'scope': '%s', 'lifetime':"
+            " {'law': 'constant', 'mean': '9000h'}}}}, 'jobs': {'trace': {'format': 'inline-jobs',"
+            " 'jobs': [{'duration': '10000h', 'gpus': 8}, {'duration': '10000h', 'gpus': 16}]}}}",
+            scopes[i]);
+        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+        CHECK(rows->n_jobs == 2 && bed_metric(rows, "job.unfinished") == 2);
+        for (size_t k = 0; k < rows->n_jobs; k++) CHECK_EQ_STR(rows->jobs[k].status, "unfinished");
+    }
+}
