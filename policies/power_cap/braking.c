@@ -1,5 +1,7 @@
 #include "policies/power_cap/braking.h"
 
+#include <math.h>
+
 bool braking_step(const struct braking *braking, const struct power_view *view, struct power_plan *plan)
 {
     const struct power_group_view *brake = &view->brake;
@@ -17,6 +19,6 @@ bool braking_step(const struct braking *braking, const struct power_view *view, 
 void power_plan_lock_once(const struct power_view *view, struct power_plan *plan, enum power_group group,
                           double clock_hz, const char *reason)
 {
-    const struct power_setting setting = {.clock_hz = clock_hz};
-    if (!power_group_is_ordered(&view->groups[group], setting)) power_plan_lock(plan, group, clock_hz, reason);
+    const struct power_setting setting = {.clock_hz = clock_hz > 0.0 ? fmax(clock_hz, view->least_hz) : 0.0};
+    if (!power_group_is_ordered(&view->groups[group], setting)) power_plan_lock(plan, group, setting.clock_hz, reason);
 }

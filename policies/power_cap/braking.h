@@ -28,7 +28,7 @@ static inline bool power_group_is_settled(const struct power_view *view, const s
     return !group->in_flight && view->reading.from_ns >= group->effect_ns;
 }
 
-/* Orders this clock (0: none) of a group, unless it is ordered already. */
+/* Orders this clock (0: none) of a group, or the lowest one that its GPUs have, unless it is ordered already. */
 void power_plan_lock_once(const struct power_view *view, struct power_plan *plan, enum power_group group,
                           double clock_hz, const char *reason);
 

@@ -2,6 +2,8 @@
 #include "policies/declared.h"
 #include "sim/world/policy/power_cap.h"
 
+#include <math.h>
+
 struct static_lock {
     double clock_hz;
     int on;
@@ -19,9 +21,9 @@ static const struct config_field static_lock_fields[] = {
 static int static_lock_setup(void *state, const struct power_view *view, struct power_plan *plan)
 {
     const struct static_lock *locker = state;
-    (void)view;
-    power_plan_lock(plan, POWER_LOW, locker->clock_hz, "as configured");
-    if (locker->on == 0) power_plan_lock(plan, POWER_HIGH, locker->clock_hz, "as configured");
+    const double clock_hz = fmax(locker->clock_hz, view->least_hz);
+    power_plan_lock(plan, POWER_LOW, clock_hz, "as configured");
+    if (locker->on == 0) power_plan_lock(plan, POWER_HIGH, clock_hz, "as configured");
     return 0;
 }
 

@@ -1,7 +1,9 @@
 /* The power of a site: energy is the integral of power, readings are what they say, commands take effect when they
  * should, and nothing depends on how a run is stepped through. */
+#include "sim/catalog/catalog.h"
 #include "sim/world/power/power_config.h"
 #include "tests/support/bed.h"
+#include "tests/support/catalog_session.h"
 #include "tests/support/harness.h"
 
 static const char scenario[] =
@@ -220,6 +222,41 @@ TEST(jobs_draw_what_their_type_says)
 }
 
 /* --- Commands that cannot be --- */
+
+/* A job on a GPU in a row that is always above its budget. */
+static int code_above_budget(const char *gpu, const char *capping)
+{
+    struct bed_rows *rows = bed_run(
+        &(struct bed_options){.quiet = true, .check = true},
+        "{'cluster': {'gpu': '%s', 'server_power': {'idle': '900W', 'per_gpu_watt': 1.2}, 'power': {'budget': '1kW',"
+        " 'commands': {'path': 'in-band'}, 'capping': %s}},"
+        " 'jobs': {'types': {'default': {'power': {'mean': '200W', 'clock_share': 0.5}}},"
+        " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '30s'}]}}}",
+        gpu, capping);
+    const int code = rows->code;
+    bed_free(rows);
+    return code;
+}
+
+/* Clocks below those of the GPU keep it at its lowest one: no capper of the list asks for a clock that GPUs lack. */
+TEST(no_clock_is_too_low_for_any_gpu)
+{
+    static const char *const cappings[] = {
+        "'brake'", "'polca'", "'single-threshold'", "{'policy': 'polca', 'low_t1': '1MHz', 'low_t2': '1MHz'}",
+        "{'policy': 'single-threshold', 'clock': '1MHz', 'on': 'all'}", "{'policy': 'static-lock', 'clock': '1MHz'}"};
+    const struct catalog catalog = {.root = "configs"};
+    SCOPED(session) session = {0};
+    struct catalog_names gpus;
+    int n_modelled = 0;
+    MUST(catalog_list_gpus(&catalog, &session.arena, &gpus, &session.diag) == 0);
+    for (size_t i = 0; i < gpus.n; i++) {
+        if (code_above_budget(gpus.names[i], "'none'") != 0) continue; /* without an idle power */
+        n_modelled++;
+        for (size_t k = 0; k < sizeof cappings / sizeof *cappings; k++)
+            CHECK_EQ_INT(code_above_budget(gpus.names[i], cappings[k]), 0);
+    }
+    CHECK(n_modelled > 5);
+}
 
 static int asks_for_no_clock(void *state, const struct power_view *view, struct power_plan *plan)
 {

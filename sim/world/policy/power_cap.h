@@ -38,9 +38,10 @@ struct power_view {
     double budget_w;
     struct power_reading reading;    /* the latest received; mean_w NAN: none yet */
     double highest_hz, gpu_limit_w;  /* of its GPUs, the most */
-    double brake_hz;                 /* SM clock under the brake */
+    double brake_hz;                 /* SM clock under the brake, at least least_hz */
     struct power_group_view groups[POWER_GROUPS];
     struct power_group_view brake;   /* clock_hz: brake_hz or 0 */
+    double least_hz;                 /* lowest clock that a command may set: that of the GPU with the highest */
 };
 
 enum power_target { POWER_TARGET_LOW, POWER_TARGET_HIGH, POWER_TARGET_BRAKE, POWER_TARGETS };

@@ -55,7 +55,7 @@ static int make_domain(struct power *power, int32_t index, int64_t first_node, i
     if (domain->name == NULL || least->dips == NULL) return SIM_E_NOMEM;
     if (config->breaker.outage_ns > 0) power_outage_init(power, index);
     domain->view = (struct power_view){.domain = index, .name = domain->name, .budget_w = config->budget_w,
-                                       .brake_hz = config->commands.brake_hz, .reading = {.mean_w = (double)NAN}};
+                                       .reading = {.mean_w = (double)NAN}};
     return policy_state_create(&power->capper->policy, POLICY_POWER_CAP, sizeof *power->capper, config->capping.params,
                                &domain->capper_state, power->env.site->diag);
 }

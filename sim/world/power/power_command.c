@@ -124,7 +124,7 @@ static int fault(const struct power *power, int32_t domain, enum power_target ta
 static int check(const struct power *power, int32_t domain, enum power_target target,
                  const struct power_setting *setting, sim_ns now)
 {
-    const double least_hz = POWER_LEAST_CLOCK_FRAC * power->domains[domain].view.highest_hz;
+    const double least_hz = power->domains[domain].view.least_hz;
     if (!(setting->clock_hz >= 0.0) || (setting->clock_hz > 0.0 && setting->clock_hz < least_hz))
         return fault(power, domain, target, now, "no GPU has such a clock");
     if (!(setting->cap_w >= 0.0) || isinf(setting->cap_w))
@@ -198,6 +198,8 @@ void power_refresh_view(struct power *power, int32_t domain, sim_ns now)
 {
     struct power_domain *shown = &power->domains[domain];
     shown->view.now_ns = now;
+    shown->view.least_hz = POWER_LEAST_CLOCK_FRAC * shown->view.highest_hz;
+    shown->view.brake_hz = fmax(power->config->commands.brake_hz, shown->view.least_hz);
     for (int group = 0; group < POWER_GROUPS; group++) show(&shown->holds[group], &shown->view.groups[group]);
     show(&shown->holds[POWER_TARGET_BRAKE], &shown->view.brake);
 }

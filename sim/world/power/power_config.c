@@ -34,7 +34,7 @@ static const struct config_field commands_fields[] = {
              "time until a command takes effect in band; an assumption"),
     ROW_TIME("brake", brake_ns, DEFAULT("5s"), WITHIN(0, 9e9), "time until the power brake is on or off (POLCA)"),
     ROW_QUANTITY("brake_clock", brake_hz, UNIT_FREQUENCY, DEFAULT("288MHz"), POSITIVE,
-                 "SM clock under the brake (POLCA, preprint)"),
+                 "SM clock under the brake (POLCA, preprint); a GPU that cannot run as slow keeps its lowest clock"),
     {0}};
 #undef ROW_OF
 
