@@ -16,6 +16,7 @@ double checkpoint_efficiency(const struct checkpoint_cost *cost, double useful_s
 
 double checkpoint_young_s(const struct checkpoint_cost *cost)
 {
+    if (isinf(cost->mtbf_s)) return cost->mtbf_s;
     return sqrt(2.0 * cost->stall_s * cost->mtbf_s);
 }
 

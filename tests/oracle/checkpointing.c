@@ -101,3 +101,20 @@ TEST(the_best_interval_is_found)
         CHECK_NEAR(best_s / checkpoint_optimum_s(&cases[i]), 1.0, 0.08);
     }
 }
+
+/* Without failures, policies that follow the failure rate never save: the job takes its work, even if saves are free. */
+TEST(without_failures_nothing_is_saved)
+{
+    static const char *const policies[] = {"none", "young", "daly"};
+    static const char *const overlaps[] = {"0s", "10s"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const struct bed_rows *rows = bed_ok(
+                NULL,
+                "{'jobs': {'types': {'default': {'checkpoint': {'policy': '%s', 'model': 'fastpersist', 'bytes': '1GB',"
+                " 'write': '1GB/s', 'overlap': '%s'}}}, 'trace': {'format': 'inline-jobs',"
+                " 'jobs': [{'duration': '5000s', 'gpus': 8}]}}}",
+                policies[i], overlaps[k]);
+            CHECK(rows->end_s == 5000);
+        }
+}

@@ -43,6 +43,8 @@ TEST(limits)
     CHECK_NEAR(checkpoint_wall_s(&rare, 1000), 1060, 1e-6);
     CHECK(isinf(checkpoint_young_s(&never)) && isinf(checkpoint_daly_s(&never)) && isinf(checkpoint_optimum_s(&never)));
     CHECK_NEAR(checkpoint_daly_s(&slow), 20, 0.0);
+    const struct checkpoint_cost free = {0, 5, 300, (double)INFINITY};
+    CHECK(isinf(checkpoint_young_s(&free)) && isinf(checkpoint_daly_s(&free)) && isinf(checkpoint_optimum_s(&free)));
 }
 
 static const struct checkpoint_save save = {.bytes = 14e9 * 7, .write_bytes_per_s = 7e9, .copy_bytes_per_s = 49e9,
