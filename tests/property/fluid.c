@@ -163,6 +163,24 @@ TEST(who_finds_no_room_for_all_takes_what_there_is)
     }
 }
 
+/* A part of 1 GPU is the share that the job requests. A larger part is whole GPUs, on which the job is as fast as a job
+ * that requests a GPU. */
+TEST(shares_of_gpus_grow_to_whole_ones)
+{
+    for (int i = 0; i < ALL; i++) {
+        struct bed_rows *rows = run_site(all[i], "'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 8}",
+                                         "{'duration': '1000s', 'gpu_share': 0.25, 'cpus': 2}");
+        CHECK_NEAR(end_s(rows, 0), 1000 / 4, 1e-9);
+        CHECK_NEAR(bed_metric(rows, "job.gpu_s.sum"), 1000, 1e-6);
+        bed_free(rows);
+    }
+    struct bed_rows *rows = run_site(
+        "equi", "'cluster': {'nodes': 1, 'gpus_per_node': 2, 'cpus_per_node': 8}",
+        "{'duration': '1000s', 'gpu_share': 0.25}, {'duration': '1000s', 'gpu_share': 0.5}");
+    for (int64_t id = 0; id < 2; id++) CHECK_NEAR(end_s(rows, id), 1000, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "job.gpu_s.sum"), 250 + 500, 1e-6);
+}
+
 /* A service leaves one GPU on each of two nodes, and consolidated placement gives two GPUs on one node only. */
 TEST(who_finds_its_part_in_pieces_takes_one)
 {

@@ -1,5 +1,6 @@
 /* What the table of policies holds, and what schedulers that skip must do besides what conformance.c asks of all. */
 #include "policies/registry.h"
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -50,6 +51,68 @@ TEST(schedulers_bear_disturbances)
         for (int k = 0; k < N; k++)
             finished += run.jobs[k].status != NULL && strcmp(run.jobs[k].status, "finished") == 0;
         if (!CHECK_EQ_INT(finished, N)) CHECK_EQ_STR(policy->name, "a scheduler that bears disturbances");
+    }
+}
+
+/* --- Every scheduler with every placer on every kind of site --- */
+
+/* Jobs of whole GPUs, of shares of a GPU and of CPUs alone; some take one GPU model only. */
+static void add_drawn_job(struct text *list, struct rng *rng, double *submit_s)
+{
+    static const int32_t widths[] = {0, 1, 1, 1, 1, 2, 3, 4, 8, 10};
+    const int32_t gpus = widths[rng_below(rng, 10)];
+    *submit_s += rng_exponential(rng, 2);
+    text_printf(list, "%s{'submit': '%.9fs', 'duration': '%.9fs', 'gpus': %d", list->length > 0 ? ", " : "", *submit_s,
+                rng_exponential(rng, 20), gpus);
+    if (gpus == 1 && rng_below(rng, 2) == 0)
+        text_printf(list, ", 'gpu_share': %.3f", 0.001 * (double)(1 + rng_below(rng, 1000)));
+    if (gpus == 0 || rng_below(rng, 3) == 0) text_printf(list, ", 'cpus': %d", (int)(1 + rng_below(rng, 8)));
+    if (gpus > 0 && gpus < 8 && rng_below(rng, 5) == 0) text_add(list, ", 'gpu_models': 'v100-16-sxm'");
+    text_add(list, "}");
+}
+
+/* One node type; types that differ in size; types of equal size; types where CPUs count. All have room for all jobs. */
+static const char *const sites[] = {
+    "'nodes': 3, 'gpus_per_node': 4, 'gpu': 'v100-16-sxm'",
+    "'nodes': 3, 'gpus_per_node': 4, 'gpu': 'v100-16-sxm', 'nodes_per_rack': 2, 'node_types': {"
+    " 'more': {'nodes': 5, 'gpus_per_node': 2, 'gpu': 'p100'}, 'larger': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'k80'}}",
+    "'nodes': 3, 'gpus_per_node': 4, 'gpu': 'v100-16-sxm', 'node_types': {"
+    " 'other': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'p100'}}",
+    "'nodes': 3, 'gpus_per_node': 4, 'gpu': 'v100-16-sxm', 'cpus_per_node': 16, 'node_types': {"
+    " 'other': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'p100', 'cpus_per_node': 8}}",
+};
+enum { SITES = sizeof sites / sizeof *sites, DRAWN_JOBS = 30 };
+
+/* Runs one draw of jobs with all checks. Every job finishes. */
+static void run_together(const char *scheduler, const char *placer, int site)
+{
+    struct rng rng = test_rng(11, "conformance", (uint64_t)site);
+    struct text list;
+    double submit_s = 0;
+    text_init(&list);
+    for (int i = 0; i < DRAWN_JOBS; i++) add_drawn_job(&list, &rng, &submit_s);
+    struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {%s}, 'jobs': {'scheduler': '%s', 'placement': '%s', 'restart': {'start': '1s', 'resume': '2s'},"
+        " 'types': {'default': {'speeds': {'p100': 0.6, 'k80': 0.3}}},"
+        " 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        sites[site], scheduler, placer, list.chars);
+    const bool is_sound = CHECK_EQ_INT(rows->code, 0) && CHECK(bed_metric(rows, "job.finished") == DRAWN_JOBS);
+    if (!is_sound) printf("\n  %s with %s on site %d: %s", scheduler, placer, site, rows->diag.items[0].text);
+    bed_free(rows);
+    text_fini(&list);
+}
+
+TEST(schedulers_meet_placers_on_node_types)
+{
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) {
+        if (table.policies[i]->family != POLICY_SCHEDULER) continue;
+        for (size_t k = 0; k < table.n; k++) {
+            if (table.policies[k]->family != POLICY_PLACEMENT) continue;
+            for (int site = 0; site < SITES; site++)
+                run_together(table.policies[i]->name, table.policies[k]->name, site);
+        }
     }
 }
 

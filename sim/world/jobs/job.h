@@ -116,7 +116,7 @@ static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
     return job->falls_back ? job->progress.saved_ns : job->progress.done_ns;
 }
 
-/* The share of each GPU that the job requests, in 1/1000: below 1000 only where shares of GPUs are placed. */
+/* The share of one GPU that the job requests, in 1/1000: below 1000 only where shares of GPUs are placed. */
 static inline int32_t job_gpu_milli(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
@@ -124,15 +124,17 @@ static inline int32_t job_gpu_milli(const struct job *job)
                                                                     : 1000;
 }
 
-/* Converts a number of requested GPUs to 1e-6 GPUs, and back. */
+/* Converts a number of GPUs for the job to 1e-6 GPUs, and back. 1 GPU of a job that requests a share is that share;
+ * more than 1 are whole GPUs. */
 static inline int64_t job_ugpus(const struct job *job, double gpus)
 {
-    return ugpus_of(gpus) * job_gpu_milli(job) / 1000;
+    const int64_t ugpus = ugpus_of(gpus);
+    return ugpus > GPU_MICRO ? ugpus : ugpus * job_gpu_milli(job) / 1000;
 }
 
 static inline double job_gpus(const struct job *job, int64_t ugpus)
 {
-    return gpus_of(ugpus * 1000 / job_gpu_milli(job));
+    return gpus_of(ugpus > GPU_MICRO ? ugpus : ugpus * 1000 / job_gpu_milli(job));
 }
 
 /* Whether the job must be placed: it requests GPUs, or CPU and memory where nodes count them. */

@@ -80,8 +80,8 @@ static int grow_placement(struct placement *placement, int32_t capacity)
     return 0;
 }
 
-/* The job's request with `gpus` GPUs: CPU and memory in proportion. Returns the number of that request, 0 unless
- * node resources are tracked, or -1 when out of memory. */
+/* The job's request with `gpus` GPUs: CPU and memory in proportion. More GPUs than the one of a share are whole.
+ * Returns the number of that request, 0 unless node resources are tracked, or -1 when out of memory. */
 static int32_t request_with(struct job *job, int32_t gpus, struct resource_request *request)
 {
     struct resource_requests *requests = &job->jobs->requests;
@@ -92,6 +92,7 @@ static int32_t request_with(struct job *job, int32_t gpus, struct resource_reque
     request->cpu_milli = request->cpu_milli * gpus / request->gpus;
     request->memory_bytes = request->memory_bytes / request->gpus * gpus;
     request->gpus = gpus;
+    request->gpu_milli = 1000;
     return resource_requests_index(requests, request);
 }
 

@@ -15,7 +15,8 @@ struct job_plan; /* made by the world around one decide() call */
  * the job runs on without a break. */
 bool job_plan_start(struct job_plan *plan, const struct job_view *job, const char *reason);
 
-/* GPUs of one node type (job_view.node_type) for a job; whole GPUs where a placer places them. */
+/* GPUs of one node type (job_view.node_type) for a job; a whole number where a placer places them. 1 GPU for a job that
+ * asked for a share of one is that share; more are whole GPUs. */
 struct job_grant {
     double gpus;
     int32_t node_type;
