@@ -135,6 +135,9 @@ static struct job random_job(int64_t id)
 }
 
 #define CLUSTER(nodes, gpus) "\"nodes\": " #nodes ", \"gpus_per_node\": " #gpus
+/* The other node type has more and smaller nodes. */
+#define NODE_TYPES                                                                                                     \
+    ", \"gpu\": \"v100-16-sxm\", \"node_types\": {\"more\": {\"nodes\": 5, \"gpus_per_node\": 2, \"gpu\": \"p100\"}}"
 #define JOBS(title, count, rejected, site, function)                                                                   \
     {.name = title, .n = count, .n_rejected = rejected, .details = &(const struct job_details){site, function, NULL}}
 
@@ -158,11 +161,12 @@ static const struct conform_case job_cases[] = {
     JOBS("long and short", 60, 0, CLUSTER(2, 8), long_and_short),
     {.name = "jobs that fail", .n = 60, .details = &(const struct job_details){CLUSTER(4, 4), random_job, "10s"}},
     {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct job_details){CLUSTER(4, 4), random_job, NULL}},
+    JOBS("two node types", 60, 0, CLUSTER(3, 4) NODE_TYPES, random_job),
     JOBS("unlimited", 60, 0, "\"unlimited\": true", all_at_once),
 };
 
-/* At the end: cases that some policies do not take. An unlimited cluster cannot be rented as a whole. */
-enum { N_UNLIMITED = 1 };
+/* At the end: cases that some policies do not take. Renters rent GPUs of one type, and no unlimited cluster. */
+enum { N_UNRENTABLE = 2 };
 
 static void add_time(struct text *json, const char *key, double seconds)
 {
@@ -206,7 +210,7 @@ static const struct slot job_slots[] = {
     [SCHEDULER_SLOT] = {.key = "jobs.scheduler", .other = "fifo"},
     [PLACEMENT_SLOT] = {.key = "jobs.placement", .other = "first-fit", .may_reject = true},
     [CHECKPOINT_SLOT] = {.key = "jobs.types.default.checkpoint.policy"},
-    [RENTING_SLOT] = {.key = "market.renting", .n_left_out = N_UNLIMITED},
+    [RENTING_SLOT] = {.key = "market.renting", .n_left_out = N_UNRENTABLE},
     {0}};
 
 static void add_jobs(const struct conform_case *wanted, const char *const *named, struct text *json)
