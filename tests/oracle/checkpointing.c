@@ -102,7 +102,7 @@ TEST(the_best_interval_is_found)
     }
 }
 
-/* Without failures, policies that follow the failure rate never save: the job takes its work, even if saves are free. */
+/* Without failures, policies that follow the failure rate never save, even if saves are free. */
 TEST(without_failures_nothing_is_saved)
 {
     static const char *const policies[] = {"none", "young", "daly"};

@@ -365,6 +365,95 @@ TEST(jobs_of_cpus_alone_do_not_fail)
     }
 }
 
+/* Two nodes of 8 GPUs; the service's only replica holds one of them but while all nodes are down, from 100 s to 150 s.
+ * A job that needs both is as impossible then as before and after. */
+TEST(jobs_do_not_wait_for_the_gpus_of_a_struck_replica)
+{
+    static const char *const services[] = {
+        "'restart': {'delay': '1s'},",
+        "'scaling': {'policy': 'target-outstanding', 'min': 1, 'max': 1, 'interval': '3s', 'start_delay': '1s'},"};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows = run(
+            &(struct bed_options){.check = true},
+            "'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'failures': {'causes': {'node': {'scope':"
+            " 'node', 'lifetime': {'law': 'constant', 'mean': '100s'}, 'repair': {'law': 'constant', 'mean': '50s'}}}},"
+            " 'services': {'chat': {'llm': 'mistral-7b', 'tensor_parallel': 8, %s 'kv': {'blocks': 400}, " AFFINE
+            ", 'trace': {'format': 'generate', 'count': 50, 'arrival': {'process': 'fixed', 'rate': '0.25/s'}, " SMALL
+            "}}}, 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': ["
+            "{'submit': '1s', 'duration': '1s', 'gpus': 16}, {'submit': '110s', 'duration': '1s', 'gpus': 16},"
+            " {'submit': '120s', 'duration': '1s', 'gpus': 8}, {'submit': '160s', 'duration': '1s', 'gpus': 16}]}}",
+            services[i]);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK(bed_metric(rows, "failure.replica_stops") > 0 && bed_metric(rows, "failure.replica_down_s") > 0);
+        for (int64_t k = 0; k < 4; k++)
+            if (CHECK(bed_job(rows, k) != NULL))
+                CHECK_EQ_STR(bed_job(rows, k)->status, k == 2 ? "finished" : "rejected");
+    }
+}
+
+/* Starts a job, and from 170 s on lets it go on with half of its GPUs. */
+struct shrinker {
+    const struct job_view *job;
+};
+
+enum { SHRINKS_S = 170 };
+
+static void shrinker_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    ((struct shrinker *)state)->job = note->event == JOB_EVENT_FINISH ? NULL : note->job;
+}
+
+static int shrinker_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    const struct job_view *job = ((struct shrinker *)state)->job;
+    const sim_ns shrinks_ns = SHRINKS_S * SIM_NS_PER_S;
+    if (job == NULL || (job->state == JOB_PENDING && !job_plan_start(plan, job, "there is room"))) return 0;
+    if (view->now_ns < shrinks_ns) job_plan_wake_at(plan, shrinks_ns);
+    if (view->now_ns == shrinks_ns) CHECK(job_plan_resize(plan, job, 4, "half is enough"));
+    return 0;
+}
+
+static const struct scheduler shrinking = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler),
+                                                      .family = POLICY_SCHEDULER, .name = "shrinking", .summary = "",
+                                                      .source = "", .state_bytes = sizeof(struct shrinker)},
+                                           .notify = shrinker_notify,
+                                           .decide = shrinker_decide};
+
+static double time_of(const struct bed_rows *rows, const char *service, const char *action, double from_s)
+{
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        const struct bed_decision *decision = &rows->decisions[i];
+        const bool is_it = strcmp(decision->service, service) == 0 && strcmp(decision->action, action) == 0;
+        if (is_it && decision->t_s >= from_s) return decision->t_s;
+    }
+    return (double)INFINITY;
+}
+
+/* The service's node fails for good; the job holds the other one until it shrinks. */
+TEST(a_job_that_shrinks_makes_room_for_a_struck_replica)
+{
+    int n_seen = 0;
+    for (int seed = 0; seed < 40; seed++) {
+        struct bed_rows *rows = run(
+            &(struct bed_options){.check = true, .policy = &shrinking.policy, .quiet = true},
+            "'seed': %d, 'keep': 'decisions', 'until': '300s', 'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu':"
+            " 'a100-80-sxm'}, 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '200s'}, 'repair':"
+            " {'law': 'constant', 'mean': '1000s'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'tensor_parallel': 4,"
+            " 'restart': {'delay': '1s'}, 'kv': {'blocks': 400}, " AFFINE
+            ", 'trace': {'format': 'generate', 'count': 90, 'arrival': {'process': 'fixed', 'rate': '0.25/s'}, " SMALL
+            "}}}, 'jobs': {'scheduler': 'shrinking', 'placement': 'consolidated', 'trace': {'format': 'inline-jobs',"
+            " 'jobs': [{'duration': '400s', 'gpus': 8}]}}",
+            seed);
+        const double fails_s = time_of(rows, "chat", "fail", 0.0);
+        const bool is_case = fails_s < SHRINKS_S && time_of(rows, "", "interrupt", 0.0) > SHRINKS_S;
+        if (is_case) CHECK_NEAR(time_of(rows, "chat", "start", fails_s), SHRINKS_S, 0.0);
+        n_seen += is_case;
+        bed_free(rows);
+    }
+    CHECK(n_seen > 0);
+}
+
 enum { N_JOBS = 60 };
 
 /* Beside jobs that yield, and beside an autoscaler that wants another number each time. */

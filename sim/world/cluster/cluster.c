@@ -344,6 +344,11 @@ void cluster_note_returnable(struct cluster *cluster, int32_t node, int32_t gpus
     part_of(cluster, node)->returnable_gpus += gpus;
 }
 
+void cluster_note_claimed(struct cluster *cluster, int32_t node, int32_t gpus)
+{
+    part_of(cluster, node)->claimed_gpus += gpus;
+}
+
 void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
 {
     cluster = part_of(cluster, node);

@@ -59,6 +59,7 @@ struct cluster {
     int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited; free: GPUs of which no part is held */
     int64_t returnable_gpus;       /* GPUs of services that these may release before the end of the run */
     int64_t group_gpus;            /* GPUs in use by services */
+    int64_t claimed_gpus;          /* GPUs that services lost to failures, and will take again to hold them */
     int64_t down_gpus;             /* neither free nor in use: their nodes are down or spare */
     int64_t spare_gpus;            /* of spare nodes */
     int32_t n_nodes, gpus_per_node;
@@ -121,6 +122,9 @@ void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node,
 
 /* `gpus` GPUs of a group may be released before the end of the run; below 0: no longer. */
 void cluster_note_returnable(struct cluster *cluster, int32_t node, int32_t gpus);
+
+/* A service has lost `gpus` GPUs of a group to a failure, and will take as many again; below 0: it has, or will not. */
+void cluster_note_claimed(struct cluster *cluster, int32_t node, int32_t gpus);
 
 /* GPUs in use at the site, all node types together. */
 double cluster_gpus_in_use(const struct cluster *cluster);

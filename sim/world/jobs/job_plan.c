@@ -112,8 +112,8 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     const struct cluster_view *view = jobs_view_of(jobs, node_type);
     const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
     struct resource_request request;
-    if (gpus - (double)cluster->returnable_gpus - (double)cluster_missing_gpus(cluster) > (double)view->total_gpus)
-        return false;
+    const int64_t kept = cluster->claimed_gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster);
+    if (gpus + (double)kept > (double)view->total_gpus) return false;
     if (!(job_view_speed_on(view, &job->view, gpus) > 0)) return false;
     if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
     const int32_t index = request_with(job, (int32_t)gpus, &request);
@@ -312,6 +312,7 @@ static int exchange(struct job *job, const struct exchange *exchange)
     cluster_forget(cluster, before);
     job->holder.held = after;
     job_set_node_type(job, exchange->node_type);
+    holders_changed(&jobs->cluster->holders, SITE_JOBS_RELEASED);
     return emitted < 0 ? emitted : 1;
 }
 

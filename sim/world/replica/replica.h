@@ -185,7 +185,8 @@ struct replica {
     /* Seldom read. */
     struct topology_placement placement; /* its GPUs, for transfers over links */
     struct holder holder;                /* the same, for watchers of the site's GPUs */
-    struct allocation *parts;            /* [stages]: what the holder holds; NULL: never any */
+    struct allocation *parts;            /* [stages]: what the holder holds, or held last; NULL: never any */
+    bool claims_gpus;                    /* a failure took these parts, and it will take as many again */
     struct replica_stream *stream; /* offloaded iterations on these links; NULL: everything is on the GPUs */
 };
 

@@ -88,6 +88,10 @@ void fleet_fini(struct fleet *fleet);
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
+/* A replica that a failure took will take as many GPUs again, to hold them until the run ends: jobs count them as in
+ * use. The claim ends when it takes GPUs, or by `claims` false. */
+void fleet_claim_gpus(const struct fleet *fleet, struct replica *replica, bool claims);
+
 /* Whether its replicas can start anew: no pools, nothing offloaded, a router that chooses one replica. */
 bool fleet_may_restart(const struct fleet *fleet);
 

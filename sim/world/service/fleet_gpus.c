@@ -18,12 +18,25 @@ static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool)
                                  pool->config.pipeline_parallel);
 }
 
-/* A replica that its service can do without may give its GPUs back. */
-static void note_returnable(const struct fleet *fleet, const struct replica *replica, int32_t node, int32_t gpus)
+/* Whether its service can do without the replica, which then gives its GPUs back. */
+static bool is_returnable(const struct fleet *fleet, const struct replica *replica)
 {
     const struct scaling_config *scaling = &fleet->config->scaling;
-    if (scaling->policy.entry != NULL && replica->index >= scaling->min && node >= 0)
-        cluster_note_returnable(fleet->env->cluster, node, gpus);
+    return scaling->policy.entry != NULL && replica->index >= scaling->min;
+}
+
+static void note_returnable(const struct fleet *fleet, const struct replica *replica, int32_t node, int32_t gpus)
+{
+    if (node >= 0 && is_returnable(fleet, replica)) cluster_note_returnable(fleet->env->cluster, node, gpus);
+}
+
+void fleet_claim_gpus(const struct fleet *fleet, struct replica *replica, bool claims)
+{
+    if (is_endless(fleet) || replica->parts == NULL || replica->claims_gpus == claims) return;
+    if (is_returnable(fleet, replica)) return;
+    for (const struct allocation *part = replica->parts; part != NULL; part = part->next)
+        cluster_note_claimed(fleet->env->cluster, part->node, claims ? part->gpus : -part->gpus);
+    replica->claims_gpus = claims;
 }
 
 /* GPUs for one stage. Returns 0 or SIM_E_NOMEM. */
@@ -48,6 +61,7 @@ int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, st
     if (replica->parts == NULL)
         replica->parts = arena_alloc(fleet->env->site->arena, (size_t)stages * sizeof *replica->parts);
     if (replica->parts == NULL) return SIM_E_NOMEM;
+    fleet_claim_gpus(fleet, replica, false);
     for (int64_t i = 0; i < stages; i++) {
         const int code = take_stage(fleet, pool, replica, &replica->parts[i], now);
         if (code != 0) return code;

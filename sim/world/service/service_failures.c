@@ -77,6 +77,7 @@ static int strike_one(struct service_scaling *scaling, int32_t index, const char
     if (code == 0) code = scaling_leave_gpus(scaling, index, now);
     if (code == 0) code = scaling_emit_decision(scaling, "failures", index, "fail", reason, now);
     if (code == 0) code = send_back(scaling, &lost, index, now);
+    if (was_wanted) fleet_claim_gpus(&scaling->service->fleet, &scaling->service->fleet.replicas[index], true);
     if (was_wanted) count_one(scaling, index, now);
     return code;
 }

@@ -328,6 +328,7 @@ static int wind_down(struct service_scaling *scaling, sim_ns now)
     fleet_reports_when_empty(&scaling->service->fleet, now);
     holders_end(&scaling->service->env.cluster->holders, &scaling->service->tenant);
     scaling->is_over = true;
+    for (int32_t i = 0; i < scaling->n; i++) fleet_claim_gpus(&scaling->service->fleet, replica_of(scaling, i), false);
     return scale_to(scaling, up < min ? up : min, "the last request has left", now);
 }
 
