@@ -55,7 +55,8 @@ CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
 SUITES   := $(if $(filter o3,$(MODE)),tests/property/conformance.c tests/oracle/fgd.c,\
               $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c))
 FUZZERS  := $(wildcard tests/fuzz/*.c)
-HARNESS  := $(wildcard tests/support/*.c) $(FUZZERS)
+WORLDS   := $(filter-out tests/support/worlds/main.c,$(wildcard tests/support/worlds/*.c))
+HARNESS  := $(wildcard tests/support/*.c) $(WORLDS) $(FUZZERS)
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 
 # WITH=build/o3 compiles only what the result of a simulation depends on, and takes the other objects from that build:
@@ -199,6 +200,16 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call obj,$(wildcard tests/support/*_table.c))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+## make worlds     try N=10000 random scenarios from SEED=1 on all cores, shrink what has findings; MODE=asan as well
+N ?= 10000
+SEED ?= 1
+worlds: $(B)/tests/worlds
+	@ASAN_OPTIONS=$(SANITIZED) $< $(N) $(SEED)
+$(B)/tests/worlds: $(call obj,$(WORLDS) tests/support/worlds/main.c $(CLI_SRC)) $(LIB)
+	@mkdir -p $(@D)
+	$(call note,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 ## make lint       include directions, function and file sizes, clang-tidy where it is installed
 lint: $(LIB) build/orrery
 	@for check in tests/lint/*.sh; do \
@@ -290,6 +301,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration power engines accuracy pictures install install-files \
+.PHONY: all deps run test run-tests accept bench fuzz run-fuzz worlds lint calibration power engines accuracy pictures install install-files \
     uninstall clean help print-policy-headers print-libraries check-syntax optimised FORCE
 .SECONDARY:

@@ -1,0 +1,418 @@
+#include "tests/support/worlds/draw.h"
+
+#include "sim/core/check.h"
+#include "sim/world/scenario.h"
+#include "tests/support/worlds/skeleton.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names of members of maps, few so that worlds refer to them by chance. */
+static const char *const common_names[] = {"a", "b", "default"};
+
+enum { N_COMMON_NAMES = 3, MOST_ITEMS = 3, DEEP = 8 };
+
+static cJSON *draw_value(struct drawing *drawing, const struct config_field *field, int n_items);
+static void complete_value(struct drawing *drawing, const struct config_field *field, cJSON *value);
+
+bool drawing_chance(struct drawing *drawing, unsigned percent)
+{
+    return rng_below(&drawing->rng, 100) < percent;
+}
+
+int64_t drawing_between(struct drawing *drawing, int64_t least, int64_t most)
+{
+    return least + (int64_t)rng_below(&drawing->rng, (uint64_t)(most - least + 1));
+}
+
+void drawing_use(struct drawing *drawing, const char *key, const char *text)
+{
+    if (drawing->n_used < DRAWING_MAX_USED) drawing->used[drawing->n_used++] = (struct word){key, text};
+}
+
+const char *drawing_used(struct drawing *drawing, const char *key)
+{
+    const char *drawn = NULL;
+    uint64_t n = 0;
+    for (size_t i = 0; i < drawing->n_used; i++)
+        if (strcmp(drawing->used[i].key, key) == 0 && rng_below(&drawing->rng, ++n) == 0) drawn = drawing->used[i].text;
+    return drawn;
+}
+
+/* --- Numbers --- */
+
+static double log_uniform(struct drawing *drawing, double least, double most)
+{
+    return least * exp(log(most / least) * rng_uniform(&drawing->rng));
+}
+
+/* The usual range of quantities of a unit, in SI units. */
+static double draw_usual(struct drawing *drawing, const struct config_field *field)
+{
+    static const double least[UNIT_DIM_COUNT] = {
+        [UNIT_NONE] = 0.1,        [UNIT_TIME] = 1e-3,     [UNIT_BYTES] = 1e6, [UNIT_BYTES_PER_S] = 1e8,
+        [UNIT_FLOP_PER_S] = 1e10, [UNIT_POWER] = 50,      [UNIT_ENERGY] = 1,  [UNIT_MONEY] = 0.01,
+        [UNIT_MONEY_PER_H] = 0.1, [UNIT_FREQUENCY] = 2e8, [UNIT_RATE] = 0.05};
+    static const double most[UNIT_DIM_COUNT] = {
+        [UNIT_NONE] = 100,        [UNIT_TIME] = 300,      [UNIT_BYTES] = 2e11, [UNIT_BYTES_PER_S] = 1e12,
+        [UNIT_FLOP_PER_S] = 1e15, [UNIT_POWER] = 2e4,     [UNIT_ENERGY] = 1e6, [UNIT_MONEY] = 100,
+        [UNIT_MONEY_PER_H] = 20,  [UNIT_FREQUENCY] = 2e9, [UNIT_RATE] = 50};
+    if (field->kind == CONFIG_INT) return log_uniform(drawing, 1, 400);
+    const enum unit_dim dim = field->kind == CONFIG_TIME ? UNIT_TIME : field->dim;
+    const bool is_cost = field->kind == CONFIG_QUANTITY && dim == UNIT_TIME && field->value != NULL;
+    return is_cost ? log_uniform(drawing, 1e-8, 1e-2) : log_uniform(drawing, least[dim], most[dim]);
+}
+
+/* The default of a field in SI units; 0 without one. */
+static double default_of(const struct config_field *field)
+{
+    double value = 0;
+    const char *why;
+    if (field->value == NULL) return 0;
+    const enum unit_dim dim = field->kind == CONFIG_TIME       ? UNIT_TIME
+                              : field->kind == CONFIG_QUANTITY ? field->dim
+                                                               : UNIT_NONE;
+    return unit_parse(field->value, dim, &value, &why) == 0 ? value : 0;
+}
+
+/* A number within the limits of the field, in SI units. */
+static double draw_number(struct drawing *drawing, const struct config_field *field)
+{
+    const bool has_least = field->min != 0 || field->max != 0, has_most = has_least && field->max >= field->min;
+    const bool is_narrow = has_most && field->max - field->min <= 24;
+    const double usual = default_of(field);
+    double value;
+    const bool has_edge = has_least && (field->min <= 0 || field->min >= 1e-3);
+    if (has_edge && drawing_chance(drawing, 6))
+        value = is_narrow && drawing_chance(drawing, 50) ? field->max : field->min;
+    else if (fabs(usual) > 0 && drawing_chance(drawing, 80))
+        value = usual * exp2(6 * rng_uniform(&drawing->rng) - 3);
+    else if (is_narrow)
+        value = field->min + (field->max - field->min) * rng_uniform(&drawing->rng);
+    else
+        value = draw_usual(drawing, field);
+    char digits[32]; /* few, which a reader of a finding prefers */
+    snprintf(digits, sizeof digits, "%.4g", value);
+    value = strtod(digits, NULL);
+    if (has_least && value < field->min) value = field->min;
+    if (has_most && value > field->max) value = field->max;
+    return value > 0 && value < 1e-9 ? 1e-9 : value;
+}
+
+static cJSON *draw_quantity(struct drawing *drawing, const struct config_field *field)
+{
+    char text[64];
+    const enum unit_dim dim = field->kind == CONFIG_TIME ? UNIT_TIME : field->dim;
+    unit_format(draw_number(drawing, field), dim, text, sizeof text);
+    return cJSON_CreateString(text);
+}
+
+static cJSON *draw_int(struct drawing *drawing, const struct config_field *field)
+{
+    const double value = nearbyint(draw_number(drawing, field));
+    return cJSON_CreateNumber(value < field->min ? field->min : value);
+}
+
+/* --- Texts --- */
+
+static const char *draw_text(struct drawing *drawing, const char *key)
+{
+    const char *text = drawing_chance(drawing, 85) ? drawing_used(drawing, key) : NULL;
+    if (text != NULL) return text;
+    if (drawing_chance(drawing, 97)) text = words_draw(drawing->words, key, &drawing->rng);
+    if (text == NULL) return common_names[rng_below(&drawing->rng, N_COMMON_NAMES)];
+    drawing_use(drawing, key, text);
+    return text;
+}
+
+static const char *draw_name(struct drawing *drawing, const char *map_key)
+{
+    const char *name = NULL;
+    const uint64_t kind = rng_below(&drawing->rng, 3);
+    if (kind == 0) name = words_draw_name(drawing->words, map_key, &drawing->rng);
+    if (kind == 1) name = drawing_used(drawing, "gpu");
+    return name != NULL ? name : common_names[rng_below(&drawing->rng, N_COMMON_NAMES)];
+}
+
+static cJSON *draw_choice(struct drawing *drawing, const struct config_field *field)
+{
+    uint64_t n = 0;
+    while (field->choices[n] != NULL) n++;
+    return cJSON_CreateString(field->choices[rng_below(&drawing->rng, n)]);
+}
+
+static cJSON *draw_scalar(struct drawing *drawing, const struct config_field *field)
+{
+    switch (field->kind) {
+    case CONFIG_BOOL: return cJSON_CreateBool(drawing_chance(drawing, 50));
+    case CONFIG_INT: return draw_int(drawing, field);
+    case CONFIG_CHOICE: return draw_choice(drawing, field);
+    case CONFIG_TEXT: return cJSON_CreateString(draw_text(drawing, field->name != NULL ? field->name : ""));
+    case CONFIG_REAL: return cJSON_CreateNumber(draw_number(drawing, field));
+    default:
+        if (field->dim == UNIT_NONE && field->kind == CONFIG_QUANTITY)
+            return cJSON_CreateNumber(draw_number(drawing, field));
+        return draw_quantity(drawing, field);
+    }
+}
+
+/* --- Alternatives --- */
+
+/* One that needs no file, each with equal chances; deep down the first. False: there is none. */
+static bool draw_alternative(struct drawing *drawing, const char *family, struct config_alternative *drawn)
+{
+    struct config_alternative alternative;
+    uint64_t n = 0;
+    for (size_t i = 0; drawing->families->alternative(drawing->families->context, family, i, &alternative); i++) {
+        if (reach_needs_file(alternative.fields) || (n > 0 && drawing->depth > DEEP)) continue;
+        if (rng_below(&drawing->rng, ++n) == 0) *drawn = alternative;
+    }
+    return n > 0;
+}
+
+static cJSON *draw_variant(struct drawing *drawing, const struct config_field *field)
+{
+    struct config_alternative alternative;
+    if (!draw_alternative(drawing, field->family, &alternative)) return NULL;
+    reach_note(drawing->reached, reach_thing(&alternative));
+    cJSON *variant = cJSON_CreateObject();
+    cJSON_AddStringToObject(variant, field->tag, alternative.name);
+    if (alternative.fields == NULL) return variant;
+    const struct drawing kept = *drawing;
+    if (drawing->section_percent < 90) drawing->section_percent = 90;
+    drawing_complete(drawing, alternative.fields, variant);
+    drawing->section_percent = kept.section_percent;
+    return variant;
+}
+
+/* The alternative that a value names. */
+static void complete_variant(struct drawing *drawing, const struct config_field *field, cJSON *value)
+{
+    struct config_alternative alternative;
+    const cJSON *tag = cJSON_IsString(value) ? value : cJSON_GetObjectItemCaseSensitive(value, field->tag);
+    const struct config_families *families = drawing->families;
+    for (size_t i = 0; tag != NULL && families->alternative(families->context, field->family, i, &alternative); i++) {
+        if (strcmp(alternative.name, tag->valuestring) != 0) continue;
+        reach_note(drawing->reached, reach_thing(&alternative));
+        if (cJSON_IsObject(value) && alternative.fields != NULL) drawing_complete(drawing, alternative.fields, value);
+        return;
+    }
+}
+
+/* --- Items --- */
+
+static cJSON *draw_item(struct drawing *drawing, const struct config_field *fields)
+{
+    if (fields->name == NULL) return draw_scalar(drawing, fields);
+    cJSON *item = cJSON_CreateObject();
+    drawing_complete(drawing, fields, item);
+    return item;
+}
+
+/* The number that a value stands for, to sort by; quantities by their number alone would mix units. */
+static bool value_number(const cJSON *value, double *number)
+{
+    const char *why;
+    if (cJSON_IsNumber(value)) *number = value->valuedouble;
+    if (cJSON_IsNumber(value)) return true;
+    for (int dim = UNIT_TIME; cJSON_IsString(value) && dim < UNIT_DIM_COUNT; dim++)
+        if (unit_parse(value->valuestring, (enum unit_dim)dim, number, &why) == 0) return true;
+    return false;
+}
+
+/* Exchanges the values of two members, or two items without members. */
+static void exchange(cJSON *a, cJSON *b)
+{
+    const cJSON kept = *a;
+    a->type = b->type, a->valuestring = b->valuestring, a->valuedouble = b->valuedouble, a->valueint = b->valueint;
+    b->type = kept.type, b->valuestring = kept.valuestring, b->valuedouble = kept.valuedouble,
+    b->valueint = kept.valueint;
+}
+
+/* Makes the values at a key, or of the items themselves, rise along a list: most lists are read as curves. */
+static void sort_items(cJSON *list, const char *key)
+{
+    const int n = cJSON_GetArraySize(list);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k + 1 < n - i; k++) {
+            cJSON *a = cJSON_GetArrayItem(list, k), *b = cJSON_GetArrayItem(list, k + 1);
+            if (key != NULL) a = cJSON_GetObjectItemCaseSensitive(a, key), b = cJSON_GetObjectItemCaseSensitive(b, key);
+            double x, y;
+            if (a != NULL && b != NULL && value_number(a, &x) && value_number(b, &y) && x > y) exchange(a, b);
+        }
+}
+
+/* Gives each item the default of a time that it lacks. */
+static void fill_times(cJSON *list, const struct config_field *time)
+{
+    cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (cJSON_GetObjectItemCaseSensitive(item, time->name) == NULL)
+            cJSON_AddStringToObject(item, time->name, time->value);
+    }
+}
+
+/* Shares along a list: of a distribution, the last of which is 1, or of a whole, which add up to less. */
+static void spread_shares(cJSON *list, const char *key, bool is_distribution)
+{
+    const int n = cJSON_GetArraySize(list);
+    for (int i = 0; i < n; i++) {
+        cJSON *share = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, i), key);
+        if (!is_distribution) cJSON_SetNumberValue(share, share->valuedouble / n);
+        if (is_distribution && i == n - 1) cJSON_SetNumberValue(share, 1);
+    }
+}
+
+/* Whether the items have a number without a limit, over which shares may be a distribution. */
+static bool has_abscissa(const struct config_field *fields)
+{
+    for (; fields->name != NULL; fields++)
+        if ((fields->flags & CONFIG_REQUIRED) && fields->kind == CONFIG_REAL && fields->max != 1) return true;
+    return false;
+}
+
+/* Items of a list by their fields: points of a curve, whose values rise; or records in the
+ * order of their times. */
+static void sort_list(const struct config_field *field, cJSON *list, bool is_curve)
+{
+    if (field->fields->name == NULL) sort_items(list, NULL);
+    for (const struct config_field *inner = field->fields; inner->name != NULL; inner++) {
+        const bool is_needed = (inner->flags & CONFIG_REQUIRED) != 0;
+        const bool is_time = inner->kind == CONFIG_TIME && inner->value != NULL;
+        if (is_time && !is_curve) fill_times(list, inner);
+        if (is_curve ? is_needed : is_time) sort_items(list, inner->name);
+        if (is_curve && is_needed && inner->kind == CONFIG_REAL && inner->min == 0 && inner->max == 1)
+            spread_shares(list, inner->name, has_abscissa(field->fields));
+    }
+}
+
+static cJSON *draw_items(struct drawing *drawing, const struct config_field *field, int n_items)
+{
+    const bool is_map = field->kind == CONFIG_MAP;
+    cJSON *items = is_map ? cJSON_CreateObject() : cJSON_CreateArray();
+    int n = n_items > 0 ? n_items : (int)drawing_between(drawing, drawing_chance(drawing, 20) ? 1 : 2, MOST_ITEMS);
+    if (n < field->min) n = (int)field->min;
+    if (field->max >= field->min && field->max > 0 && n > field->max) n = (int)field->max;
+    for (int i = 0; i < n; i++) {
+        const char *name = is_map ? draw_name(drawing, field->name) : NULL;
+        if (is_map && cJSON_GetObjectItemCaseSensitive(items, name) != NULL) continue;
+        cJSON *item = draw_item(drawing, field->fields);
+        if (is_map)
+            cJSON_AddItemToObject(items, name, item);
+        else
+            cJSON_AddItemToArray(items, item);
+    }
+    if (!is_map) sort_list(field, items, n_items == 0);
+    return items;
+}
+
+static void complete_items(struct drawing *drawing, const struct config_field *field, cJSON *items)
+{
+    cJSON *item;
+    cJSON_ArrayForEach(item, items)
+    {
+        if (field->fields->name != NULL && cJSON_IsObject(item)) drawing_complete(drawing, field->fields, item);
+    }
+}
+
+/* --- Objects --- */
+
+static cJSON *draw_value(struct drawing *drawing, const struct config_field *field, int n_items)
+{
+    cJSON *object;
+    switch (field->kind) {
+    case CONFIG_PATH: return NULL;
+    case CONFIG_VARIANT: return draw_variant(drawing, field);
+    case CONFIG_LIST:
+    case CONFIG_MAP: return draw_items(drawing, field, n_items);
+    case CONFIG_SECTION:
+        if (reach_needs_file(field->fields)) return NULL;
+        object = cJSON_CreateObject();
+        drawing_complete(drawing, field->fields, object);
+        return object;
+    default: return draw_scalar(drawing, field);
+    }
+}
+
+static void complete_value(struct drawing *drawing, const struct config_field *field, cJSON *value)
+{
+    if (field->kind == CONFIG_VARIANT) complete_variant(drawing, field, value);
+    if (field->kind == CONFIG_SECTION) drawing_complete(drawing, field->fields, value);
+    if (field->kind == CONFIG_LIST || field->kind == CONFIG_MAP) complete_items(drawing, field, value);
+}
+
+/* Whether a key must be there: also a section that has such a key, where it gets no defaults as a whole. */
+static bool is_required(const struct config_field *field)
+{
+    if (field->flags & CONFIG_REQUIRED) return true;
+    if (field->kind != CONFIG_SECTION || (field->flags & CONFIG_OPTIONAL)) return false;
+    for (const struct config_field *inner = field->fields; inner->name != NULL; inner++)
+        if (is_required(inner)) return true;
+    return false;
+}
+
+/* Whether a key that may be left out is drawn. */
+static bool is_wanted(struct drawing *drawing, const struct config_field *field)
+{
+    const bool is_section = field->kind == CONFIG_SECTION || field->kind == CONFIG_MAP || field->kind == CONFIG_LIST ||
+                            field->kind == CONFIG_VARIANT;
+    const bool is_text = field->kind == CONFIG_TEXT; /* few names fit to others, and few lists have the right length */
+    const bool is_plain_list = field->kind == CONFIG_LIST && field->fields->name == NULL;
+    const unsigned percent = is_section && !is_plain_list ? drawing->section_percent : drawing->scalar_percent;
+    return drawing_chance(drawing, (is_text || is_plain_list) && percent > 6 ? 6 : percent);
+}
+
+/* Puts two limits into their order. */
+static void order_limits(cJSON *object)
+{
+    cJSON *min = cJSON_GetObjectItemCaseSensitive(object, "min"),
+          *max = cJSON_GetObjectItemCaseSensitive(object, "max");
+    if (cJSON_IsNumber(min) && cJSON_IsNumber(max) && min->valuedouble > max->valuedouble) exchange(min, max);
+}
+
+static void complete_member(struct drawing *drawing, const struct config_field *field, cJSON *object)
+{
+    cJSON *member = cJSON_GetObjectItemCaseSensitive(object, field->name);
+    const bool is_asked = cJSON_IsString(member) && member->valuestring[0] == '?';
+    if (member != NULL && !is_asked) {
+        complete_value(drawing, field, member);
+        reach_note(drawing->reached, field);
+        return;
+    }
+    if (member == NULL && !is_required(field) && !is_wanted(drawing, field)) return;
+    const int n_items = is_asked ? atoi(member->valuestring + 1) : 0;
+    if (is_asked) cJSON_DeleteItemFromObjectCaseSensitive(object, field->name);
+    const unsigned kept_percent = drawing->scalar_percent;
+    if ((is_asked || field->kind == CONFIG_VARIANT) && kept_percent < 25) drawing->scalar_percent = 25;
+    cJSON *value = draw_value(drawing, field, n_items);
+    drawing->scalar_percent = kept_percent;
+    if (value == NULL) return;
+    cJSON_AddItemToObject(object, field->name, value);
+    reach_note(drawing->reached, field);
+}
+
+void drawing_complete(struct drawing *drawing, const struct config_field *fields, cJSON *object)
+{
+    drawing->depth++;
+    for (const struct config_field *field = fields; field->name != NULL; field++)
+        complete_member(drawing, field, object);
+    order_limits(object);
+    drawing->depth--;
+}
+
+cJSON *draw_world(uint64_t seed, uint64_t number, const struct config_families *families, const struct words *words,
+                  struct reach_world *reached)
+{
+    static const unsigned scalar_percents[] = {0, 0, 1, 2, 5, 12}, section_percents[] = {0, 0, 1, 4};
+    struct drawing drawing = {.families = families, .words = words, .reached = reached};
+    reached->n = 0;
+    rng_init(&drawing.rng, seed, 0, "worlds", number);
+    drawing.scalar_percent = scalar_percents[rng_below(&drawing.rng, 6)];
+    drawing.section_percent = section_percents[rng_below(&drawing.rng, 4)];
+    cJSON *world = skeleton_draw(&drawing);
+    drawing_complete(&drawing, scenario_fields, world);
+    return world;
+}

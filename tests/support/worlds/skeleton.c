@@ -1,0 +1,188 @@
+#include "tests/support/worlds/skeleton.h"
+
+#include "sim/core/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of skeletons, with ' for ". "?" is drawn from the field's row; "?3": with three items. "$2-8": a whole number;
+ * "$5-60s": with a unit; "$gpu", "$llm": names of the catalog; "$site": a GPU that the world has. */
+
+#define SERVICE                                                                                                        \
+    "{'llm': '$llm', 'replicas': '$1-3', 'batching': '?', 'routing': '?', 'cost': '?',"                                \
+    " 'trace': {'format': 'generate', 'count': '$4-40', 'arrival': '?', 'prompt': '?', 'output': '?',"                 \
+    "           'max_prompt_tokens': '$40-2000', 'max_output_tokens': '$4-100'}}"
+
+static const char serving[] = "{'cluster': {'gpu': '$gpu', 'nodes': '$1-3', 'gpus_per_node': '$4-8'},"
+                              " 'services': {'a': " SERVICE "}, 'until': '$5-90s'}";
+
+/* Jobs of each source, and with rented GPUs instead of a cluster of their own. */
+static const char *const batches[] = {
+    "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$2-8'}, 'until': '$1-30d',"
+    " 'jobs': {'scheduler': '?', 'placement': '?',"
+    "          'trace': {'format': 'generate-jobs', 'mix': '?', 'count': '$3-30', 'max_gpus': '$1-16'}}}",
+    "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$2-8'}, 'until': '$20-2000s',"
+    " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': '?8'}}}",
+    "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$2-8'}, 'until': '$20-2000s',"
+    " 'jobs': {'scheduler': '?', 'placement': '?',"
+    "          'trace': {'format': 'generate-job-types', 'count': '$3-30', 'types':"
+    "                    {'default': {'arrival': {'process': 'poisson', 'rate': '?'}}, 'a': {'arrival': '?'}}}}}",
+    "{'cluster': {'unlimited': true}, 'until': '$1-10d', 'market': {'offers': {'a': {'price': '?'}}, 'renting': '?'},"
+    " 'jobs': {'trace': {'format': 'generate-job-types', 'count': '$3-30', 'types': '?2'}}}"};
+
+enum { N_BATCHES = sizeof batches / sizeof *batches };
+
+enum needs { ANY = 0, SERVICES = 1, JOBS = 2, BOTH = 3, POWER = 4 };
+
+/* Subsystems, each switched on with its own probability. */
+static const struct fragment {
+    unsigned needs; /* enum needs, all of them */
+    unsigned percent;
+    const char *json;
+} fragments[] = {
+    {ANY, 20, "{'cluster': {'node_types': {'b': {'nodes': '$1-2', 'gpus_per_node': '$1-8', 'gpu': '$gpu'}}}}"},
+    {ANY, 15, "{'cluster': {'network': '?'}}"},
+    {ANY, 6, "{'cluster': {'nodes_per_rack': '$1-2'}}"},
+    {ANY, 6, "{'cluster': {'cpus_per_node': '$4-96', 'memory_per_node': '?'}}"},
+    {ANY, 15, "{'failures': {'causes': {'a': {'scope': '?', 'lifetime': '?', 'repair': '?'}}}}"},
+    {ANY, 6, "{'failures': {'causes': {'b': {'scope': 'gpu', 'lifetime': '?', 'repair': '?', 'restart': '?'}}}}"},
+    {ANY, 8, "{'failures': {'domains': {'a': {'nodes': '$1-2', 'shock': '?', 'hit': '?', 'repair': '?'}}}}"},
+    {ANY, 5, "{'failures': {'spare_nodes': 1, 'causes': {'a': {'scope': 'node', 'lifetime': '?', 'repair': '?'}}}}"},
+    {ANY, 4, "{'cluster': {'host': {'memory': '?'}}}"},
+    {ANY, 4, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro', 'way': '?', 'ceiling': '?'}}}}"},
+    {POWER, 40, "{'cluster': {'power': {'telemetry': '?', 'commands': '?'}}}"},
+    {POWER, 20, "{'cluster': {'power': {'breaker': '?'}}}"},
+    {POWER, 10, "{'cluster': {'power': {'clock_share': '?'}}}"},
+    {JOBS | POWER, 50, "{'jobs': {'types': {'default': {'power': '?'}}}}"},
+    {SERVICES | POWER, 20, "{'services': {'a': {'priority': '?', 'clock_share': '?'}}}"},
+    {ANY, 8, "{'market': {'offers': {'a': {'price': '?'}}}}"},
+    {ANY, 4, "{'market': {'prices': '?', 'offers': {'a': {'kind': '?', 'price': '?'}, 'b': {'gpu': '$site', 'price': '?'}}}}"},
+    {ANY, 4, "{'market': {'offers': {'a': {'kind': 'spot', 'price': '?', 'billing': '?', 'start_up': '?',"
+             " 'spot': {'mean_life': '?', 'law': '?', 'notice': '?'}}}}}"},
+    {ANY, 10, "{'warmup': '$1-4s'}"},
+    {ANY, 10, "{'sample': '?'}"},
+    {SERVICES, 15, "{'services': {'b': " SERVICE "}}"},
+    {SERVICES, 20, "{'services': {'a': {'kv': {'blocks': '$40-300'}}}}"},
+    {SERVICES, 15, "{'cluster': {'network': '?'}, 'services': {'a': {'kv_transfer': '?', 'pools':"
+                   " {'p': {'role': 'prefill'}, 'd': {'role': 'decode', 'batching': 'vllm-v1'}}}}}"},
+    {SERVICES, 4, "{'market': {'offers': {'small': {'price': '?'}}, 'renting': {'policy': 'melange', 'service': 'a', 'rate': '?',"
+                  " 'buckets': [0.5, 0.5], 'kinds': {'small': {'max_throughput': ['20/s', '5/s']}}}},"
+                  " 'services': {'a': {'pools': {'small': {}}}}}"},
+    {SERVICES, 6, "{'services': {'a': {'pools': {'small': {}, 'large': {'gpu': '$site', 'batching': '?'}}}}}"},
+    {SERVICES, 6, "{'services': {'a': {'batching': {'policy': 'vllm-v0', 'preemption': 'swap'}, 'kv': {'blocks': 60}}}}"},
+    {SERVICES, 15, "{'services': {'a': {'kv': {'offload': '?', 'slo_ttft': '?', 'slo_tpot': '?',"
+                   " 'tiers': {'host': {'device': 'host-dram-pcie4'}, 'disk': {'device': 'samsung-980-pro'},"
+                   " 'csd': {'device': 'instcsd'}}}}}}"},
+    {SERVICES, 15, "{'services': {'a': {'kv': {'prefix_cache': '?', 'blocks': '$40-400'},"
+                   " 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks': '?'}}}}}"},
+    {SERVICES, 15, "{'services': {'a': {'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-4', 'interval': '?'}}}}"},
+    {SERVICES, 10, "{'services': {'a': {'restart': '?'}}}"},
+    {SERVICES, 10, "{'services': {'a': {'slo': '?', 'information_delay': '?'}}}"},
+    {SERVICES, 8, "{'services': {'a': {'trace': {'classes': '?2'}}}}"},
+    {SERVICES, 6, "{'services': {'a': {'tensor_parallel': 2}}}"},
+    {SERVICES, 2, "{'services': {'a': {'tensor_parallel': 4}}}"},
+    {SERVICES, 8, "{'services': {'a': {'pipeline_parallel': '$2-3'}}}"},
+    {SERVICES, 4, "{'services': {'a': {'decode_routing': '?', 'priority': '?'}}}"},
+    {JOBS, 20,
+     "{'jobs': {'types': {'default': {'checkpoint': {'policy': '?', 'model': '?', 'bytes': '?', 'write': '?',"
+     " 'overlap': '?', 'node_write': '?', 'gpu_copy': '?'}}}}}"},
+    {JOBS, 15, "{'jobs': {'types': {'default': {'speedup': '?'}, 'a': {'speedup': '?', 'priority': '?'}}}}"},
+    {JOBS, 10, "{'jobs': {'types': {'default': {'speeds': '?2'}}}}"},
+    {JOBS, 10, "{'jobs': {'restart': {'start': '?', 'resume': '?', 'migrate': '?'}}}"},
+    {JOBS, 10, "{'jobs': {'estimates': '?'}}"},
+    {JOBS, 8, "{'jobs': {'round': '?'}}"},
+    {JOBS, 10, "{'jobs': {'network_penalty': '?'}}"},
+    {JOBS, 8, "{'jobs': {'fragmentation': {'measure': true}}}"},
+    {BOTH, 50, "{'jobs': {'preemptible': true, 'yield': '?'}}"},
+};
+
+enum { N_FRAGMENTS = sizeof fragments / sizeof *fragments, KEY_CHARS = 64 };
+
+static const char power[] =
+    "{'cluster': {'server_power': '?', 'power': {'budget': '$1-12kW', 'level': '?', 'capping': '?'}}}";
+
+static cJSON *parse(const char *json)
+{
+    char text[1024];
+    SIM_REQUIRE(strlen(json) < sizeof text);
+    snprintf(text, sizeof text, "%s", json);
+    for (char *quote = text; (quote = strchr(quote, '\'')) != NULL;) *quote = '"';
+    cJSON *parsed = cJSON_Parse(text);
+    SIM_REQUIRE(parsed != NULL);
+    return parsed;
+}
+
+/* Lays an object over another one, which is deleted. */
+static void lay(cJSON *base, cJSON *over)
+{
+    for (cJSON *member = over->child, *next; member != NULL; member = next) {
+        next = member->next;
+        char key[KEY_CHARS];
+        snprintf(key, sizeof key, "%s", member->string);
+        cJSON *below = cJSON_GetObjectItemCaseSensitive(base, key);
+        cJSON_DetachItemViaPointer(over, member);
+        if (cJSON_IsObject(below) && cJSON_IsObject(member))
+            lay(below, member);
+        else if (below != NULL)
+            cJSON_ReplaceItemInObjectCaseSensitive(base, key, member);
+        else
+            cJSON_AddItemToObject(base, key, member);
+    }
+    cJSON_Delete(over);
+}
+
+/* The value of "$2-8" or "$5-60s". */
+static cJSON *draw_range(struct drawing *drawing, const char *range)
+{
+    char *rest, text[64];
+    const long long least = strtoll(range, &rest, 10), most = strtoll(rest + 1, &rest, 10);
+    const int64_t drawn = drawing_between(drawing, least, most);
+    snprintf(text, sizeof text, "%lld%s", (long long)drawn, rest);
+    return *rest == 0 ? cJSON_CreateNumber((double)drawn) : cJSON_CreateString(text);
+}
+
+static cJSON *draw_special(struct drawing *drawing, const char *special, bool has_power)
+{
+    const bool is_llm = strcmp(special, "$llm") == 0, is_site = strcmp(special, "$site") == 0;
+    if (!is_llm && !is_site && strcmp(special, "$gpu") != 0) return draw_range(drawing, special + 1);
+    const char *key = is_llm ? WORDS_SMALL_LLM : has_power ? WORDS_POWERED_GPU : "gpu";
+    const char *name = is_site ? drawing_used(drawing, "gpu") : NULL;
+    if (name == NULL) name = words_draw(drawing->words, key, &drawing->rng);
+    SIM_REQUIRE(name != NULL);
+    drawing_use(drawing, is_llm ? "llm" : "gpu", name);
+    return cJSON_CreateString(name);
+}
+
+/* Draws the values that begin with a dollar. */
+static void fill(struct drawing *drawing, cJSON *object, bool has_power)
+{
+    for (cJSON *member = object->child, *next; member != NULL; member = next) {
+        next = member->next;
+        fill(drawing, member, has_power);
+        if (!cJSON_IsString(member) || member->valuestring[0] != '$') continue;
+        cJSON *value = draw_special(drawing, member->valuestring, has_power);
+        char key[KEY_CHARS];
+        snprintf(key, sizeof key, "%s", member->string);
+        cJSON_ReplaceItemInObjectCaseSensitive(object, key, value);
+    }
+}
+
+cJSON *skeleton_draw(struct drawing *drawing)
+{
+    static const unsigned scales[] = {0, 50, 100, 100, 200};
+    const unsigned scale = scales[rng_below(&drawing->rng, 5)];
+    const uint64_t kind = rng_below(&drawing->rng, 10);
+    const bool has_services = kind<6, has_jobs = kind> 3, has_power = drawing_chance(drawing, 12 * scale / 100);
+    const unsigned has = (has_services ? SERVICES : 0u) | (has_jobs ? JOBS : 0u) | (has_power ? POWER : 0u);
+    const uint64_t n_sources = has_services ? N_BATCHES - 1 : N_BATCHES;
+    cJSON *world = parse("{'keep': 'decisions', 'seed': '$1-1000'}");
+    if (has_jobs) lay(world, parse(batches[rng_below(&drawing->rng, n_sources)]));
+    if (has_services) lay(world, parse(serving));
+    if (has_power) lay(world, parse(power));
+    for (const struct fragment *fragment = fragments; fragment < fragments + N_FRAGMENTS; fragment++)
+        if ((has & fragment->needs) == fragment->needs && drawing_chance(drawing, fragment->percent * scale / 100))
+            lay(world, parse(fragment->json));
+    fill(drawing, world, has_power);
+    return world;
+}

@@ -1,0 +1,32 @@
+/* Many random worlds, on several cores: draws, tries, shrinks what has findings, and reports.
+ *
+ * Workers are processes that take one world after the other. One that a bug ends is replaced; its world is a finding. */
+#ifndef ORRERY_TESTS_SUPPORT_WORLDS_WORLDS_H
+#define ORRERY_TESTS_SUPPORT_WORLDS_WORLDS_H
+
+#include "tests/support/worlds/reach.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct worlds_options {
+    uint64_t n, seed, first; /* worlds first .. first + n - 1 of the seed */
+    int workers;             /* 0: one per core */
+    uint64_t most_events;    /* a run is cut there */
+    uint64_t sweep_every;    /* every so many valid worlds also run in a sweep */
+    bool lists;              /* prints why worlds are invalid, and what no valid world reached */
+    bool progress;           /* a line now and then */
+    FILE *out;
+};
+
+struct worlds_summary {
+    uint64_t n_valid, n_cut, n_runs, n_findings;
+    size_t n_alternatives, n_alternatives_reached; /* policies, formats, distributions, costs */
+    size_t n_keys, n_keys_reached;
+};
+
+/* Returns 0 or a negative code; findings are no error. */
+int worlds_run(const struct worlds_options *options, struct worlds_summary *summary);
+
+#endif
