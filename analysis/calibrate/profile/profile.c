@@ -82,6 +82,8 @@ static int append_row(struct profile_reader *reader, const struct profile_row *r
     return 0;
 }
 
+const char profile_no_shape[] = "no shape";
+
 /* Whether all members of the shape, and the axes that follow from them, are finite. */
 static bool has_shape(const struct kernel_call *call)
 {
@@ -107,7 +109,7 @@ static struct kernel_time initial_time(const struct gpu_spec *gpu, const struct 
 static const char *reason_to_drop(const struct profile_row *row)
 {
     if (!(row->measured_s >= least_s)) return "no time";
-    if (!has_shape(&row->call)) return "no shape";
+    if (!has_shape(&row->call)) return profile_no_shape;
     const struct kernel_time law = initial_time(row->gpu, &row->call);
     if (!isfinite(law.seconds)) return "no finite time by the fit of its class";
     const double peak_s = law.flop / gpu_peak_flop_per_s(row->gpu, kernel_call_compute(&row->call));

@@ -54,6 +54,9 @@ int profile_group(struct profile_reader *reader, uint32_t *group, const char *fo
  * than the peak of the data sheet, is dropped. Returns 0 or SIM_E_NOMEM. */
 int profile_add(struct profile_reader *reader, const struct profile_row *row);
 
+/* The reason for dropping a row that lacks a number of its call. */
+extern const char profile_no_shape[];
+
 /* Counts a row as left out; `reason` is a static text. Returns 0. */
 int profile_drop(struct profile_reader *reader, const char *reason);
 

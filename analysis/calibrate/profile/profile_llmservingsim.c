@@ -18,6 +18,12 @@
 
 static const char no_operator[] = "not an operator of the LLM";
 
+/* Numbers that choose the call of a row must be there: an empty field is NaN, which no integer is. */
+static bool is_count(double value)
+{
+    return value >= 1.0;
+}
+
 /* Common to the rows of a file. */
 struct llm_file {
     struct profile_llm llm;
@@ -79,6 +85,7 @@ static int read_dense(struct profile_reader *reader)
     if (status == 0) status = sheet_number(&reader->sheet, DENSE_TIME, 0.0, &microseconds);
     if (status < 0) return status;
     row.measured_s = microseconds * 1e-6;
+    if (!is_count(row.tokens)) return profile_drop(reader, profile_no_shape);
     if (find_op(&reader->sheet, &row.op) && profile_llm_call(&file->llm, row.op, (int64_t)row.tokens, &row.call))
         return profile_add(reader, &row);
     return profile_drop(reader, no_operator);
@@ -245,6 +252,8 @@ static int read_module(struct profile_reader *reader)
     struct profile_row row = {.group = file->group};
     double values[MODULE_COLUMNS];
     int status = sheet_numbers(&reader->sheet, MODULE_INPUT, MODULE_NAME, values);
+    if (status == 0 && !(is_count(values[MODULE_TENSOR]) && is_count(values[MODULE_INPUT])))
+        return profile_drop(reader, profile_no_shape);
     if (status == 0 && (int64_t)values[MODULE_TENSOR] != file->llm.split.tensor)
         status = profile_llm_split(reader, &file->llm, (int64_t)values[MODULE_TENSOR]);
     if (status < 0) return status;

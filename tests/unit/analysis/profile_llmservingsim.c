@@ -166,3 +166,19 @@ TEST(what_is_missing_is_named)
     check_refused("llama-3.1-8b.csv", "layer,tokens,time_us\nqkv_proj,2x,60.5\n", NULL, 0, SIM_E_DATA,
                   "llama-3.1-8b.csv:2:10: error: 'tokens' must be a number of at least 1, got '2x'");
 }
+
+/* Which call a row is follows from its numbers of tokens and GPUs. */
+TEST(rows_with_an_empty_number_have_no_shape)
+{
+    static const char *const texts[] = {"layer,tokens,time_us\nqkv_proj,,20\nqkv_proj,7,20\n",
+                                        "layer,sequences,time_us\nlm_head,,20\nlm_head,7,200\n",
+                                        LAYERS_HEADER "q_proj,,0,1,100000\nq_proj,7,0,1,100000\n",
+                                        LAYERS_HEADER "q_proj,7,0,,100000\nq_proj,7,0,1,100000\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        SCOPED(reading) reading;
+        reading_begin(&reading, "A6000__Llama-3.1-8B__tp1__empty.csv", texts[i], NULL, 0);
+        MUST(reading.code == 0);
+        CHECK_EQ_INT(reading.profile.n, 1);
+        CHECK_EQ_INT(dropped_rows(&reading.profile, "no shape"), 1);
+    }
+}
