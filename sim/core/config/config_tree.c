@@ -7,12 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_EXTENDS_DEPTH = 16 };
+enum { MAX_EXTENDS_DEPTH = 16, MAX_DOCUMENTS = 256 };
 
 struct loading {
     struct config *config;
     const char *const *roots; /* directories to look in as well; NULL-terminated, or NULL */
     struct diag *diag;
+    int n_documents; /* read, one that is extended twice counted twice */
     int code; /* of the first error, or SIM_E_NOMEM */
 };
 
@@ -120,6 +121,11 @@ static struct json_node *load_extended(struct loading *loading, const struct jso
     } else if (chain->depth >= MAX_EXTENDS_DEPTH) {
         fail(loading, diag_error(loading->diag, SIM_E_CONFIG, where, NULL, "'extends' is more than %d documents deep",
                                  MAX_EXTENDS_DEPTH));
+    } else if (loading->n_documents >= MAX_DOCUMENTS) {
+        if (loading->n_documents++ == MAX_DOCUMENTS) /* said once */
+            fail(loading,
+                 diag_error(loading->diag, SIM_E_CONFIG, where, "documents that several others extend count each time",
+                            "cannot read '%s': 'extends' names more than %d documents in all", path, MAX_DOCUMENTS));
     } else {
         return load_file(loading, path, chain);
     }
@@ -178,6 +184,7 @@ static struct json_node *load_file(struct loading *loading, const char *path, co
 {
     struct chain chain = {outer, path, outer != NULL ? outer->depth + 1 : 0};
     struct json_node *root;
+    loading->n_documents++;
     int code = json_load(&loading->config->arena, path, &root, loading->diag);
     if (code == 0) code = note_file(loading, path, &root->source->bytes);
     if (code == 0) return finish_document(loading, root, &chain);

@@ -213,6 +213,22 @@ TEST(the_same_document_may_be_extended_twice)
     unload();
 }
 
+/* Each file extends the next one three times: 3^12 documents. */
+TEST(extends_has_a_limit_of_documents)
+{
+    char name[16];
+    loaded.directory = test_tmpdir();
+    for (int i = 0; i < 12; i++) {
+        snprintf(name, sizeof name, "%02d.json", i);
+        write_file(name, test_json("{'extends': ['%02d.json', '%02d.json', '%02d.json']}", i + 1, i + 1, i + 1));
+    }
+    write_file("12.json", "{'nodes': 3}");
+    CHECK_EQ_INT(load("00.json", NULL), SIM_E_CONFIG);
+    CHECK_EQ_INT(loaded.diag.n_errors, 1);
+    CHECK(strstr(loaded.messages, "12.json': 'extends' names more than 256 documents in all") != NULL);
+    unload();
+}
+
 TEST(extends_has_a_depth_limit)
 {
     loaded.directory = test_tmpdir();
