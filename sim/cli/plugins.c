@@ -6,8 +6,10 @@
 #include "traces/registry.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- Names --- */
 
@@ -130,6 +132,22 @@ static int check_policies(const struct plugins *plugins, const struct plugin *pl
 
 /* --- Loading --- */
 
+enum { MAX_PLUGIN_BYTES = 1 << 30 };
+
+/* A device may never end, and a pipe could be read only once, for the hash. */
+static int check_file(const struct plugin *plugin, struct diag *diag)
+{
+    struct stat status;
+    if (stat(plugin->path, &status) != 0)
+        return diag_error(diag, SIM_E_IO, plugin->path, NULL, "cannot read the file: %s", strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return diag_error(diag, SIM_E_USAGE, plugin->path, "name a shared object", "a plug-in must be a regular file");
+    if (status.st_size <= MAX_PLUGIN_BYTES) return 0;
+    return diag_error(diag, SIM_E_USAGE, plugin->path, "name a shared object",
+                      "a plug-in has at most %d MiB, this file %lld", MAX_PLUGIN_BYTES >> 20,
+                      (long long)status.st_size >> 20);
+}
+
 /* A name without a slash is a file here, and not one of the system's libraries. */
 static void *open_object(const char *path)
 {
@@ -168,7 +186,8 @@ static int hash_object(struct plugin *plugin, struct diag *diag)
 static int load(const struct plugins *plugins, struct plugin *plugin, struct diag *diag)
 {
     name_plugin(plugin);
-    int code = hash_object(plugin, diag); /* before it runs any code of its own */
+    int code = check_file(plugin, diag);
+    if (code == 0) code = hash_object(plugin, diag); /* before it runs any code of its own */
     if (code != 0) return code;
     plugin->handle = open_object(plugin->path);
     if (plugin->handle == NULL) {

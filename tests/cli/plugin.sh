@@ -82,6 +82,13 @@ refused() { # NAME TEXT
 }
 run 3 list policies --plugin "$T/nowhere.so"
 err "$T/nowhere.so: error: cannot read the file: No such file or directory"
+run 2 list policies --plugin /dev/zero
+err '/dev/zero: error: a plug-in must be a regular file'
+mkfifo "$T/pipe.so"
+refused pipe 'a plug-in must be a regular file'
+truncate -s 1025M "$T/large.so"
+refused large 'a plug-in has at most 1024 MiB, this file 1025'
+rm "$T/large.so"
 echo 'int nothing; int nothing = 1;' >"$T/empty.c"
 compile empty
 refused empty "it is no plug-in: it has no 'orrery_policies'; end its source with ORRERY_PLUGIN"
