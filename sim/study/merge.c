@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* --- Reading --- */
@@ -364,20 +365,74 @@ static int take_name(const char *path, const struct merge_target *target, struct
     return 0;
 }
 
-/* An unused file name beside the output. */
+/* --- The new file beside the output ---
+ *
+ * It holds a lock (flock) until it has its name, so that what a killed merge left is told from the file of a merge that
+ * runs: the next merge into the same output removes the former. */
+
+enum { MAX_PARTS = 100, MAX_TRIES = 10 };
+
+/* ".BASE.N.orrery-merge" in the output's directory. */
+static const char *part_name(const char *output, int number, struct arena *arena)
+{
+    const char *slash = strrchr(output, '/'), *base = slash != NULL ? slash + 1 : output;
+    return arena_printf(arena, "%.*s.%s.%d.orrery-merge", (int)(base - output), output, base, number);
+}
+
+/* Takes the lock of a part. Returns the open file, or -1: there is none, or another process has it. */
+static int lock_part(const char *path)
+{
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+    close(file);
+    return -1;
+}
+
+/* Removes a part that nobody has locked, its journal first: the name is free once the file has gone. */
+static void remove_orphan(const char *path, struct arena *arena)
+{
+    const char *journal = arena_printf(arena, "%s-journal", path);
+    int file = journal != NULL ? lock_part(path) : -1;
+    if (file < 0) return;
+    unlink(journal);
+    unlink(path);
+    close(file);
+}
+
+/* An unused file name beside the output, once orphans are removed. */
 static int find_name(const struct merge_target *target, struct arena *arena, const char **path, struct diag *diag)
 {
-    char *name = arena_printf(arena, "%s.XXXXXX", target->output);
-    if (name == NULL) return diag_nomem(diag);
-    int file = mkstemp(name);
-    if (file < 0)
-        return diag_error(diag, SIM_E_STORE, target->output,
-                          errno == ENOENT ? "create the directory first" : "name a file elsewhere with -o",
-                          "cannot create results: %s", strerror(errno));
-    close(file);
-    unlink(name);
-    *path = name;
-    return 0;
+    *path = NULL;
+    for (int i = 0; i < MAX_PARTS; i++) {
+        const char *name = part_name(target->output, i, arena);
+        if (name == NULL) return diag_nomem(diag);
+        remove_orphan(name, arena);
+        if (*path == NULL && access(name, F_OK) != 0) *path = name;
+    }
+    if (*path != NULL) return 0;
+    return diag_error(diag, SIM_E_STORE, target->output, "name another file with -o",
+                      "cannot create results: %d other processes are merging into it", MAX_PARTS);
+}
+
+/* Creates and locks the new file. *lock: -1 if the target names it. Another merge may take it for an orphan before it
+ * is locked; then it has lost its name, and the next one is tried. */
+static int open_part(const struct merge_target *target, struct arena *arena, const char **path, int *lock,
+                     struct database *database, struct diag *diag)
+{
+    *path = target->part;
+    *lock = -1;
+    for (int i = 0; target->part == NULL && i < MAX_TRIES; i++) {
+        int code = find_name(target, arena, path, diag);
+        if (code == 0) code = database_open_write(database, *path, schema_create_sql, 0, diag);
+        if (code != 0) return code;
+        *lock = lock_part(*path);
+        if (*lock >= 0 && database_check_name(database, copying, NULL) == 0) return 0;
+        database_close(database, true);
+        if (*lock >= 0) close(*lock);
+    }
+    if (target->part != NULL) return database_open_write(database, *path, schema_create_sql, 0, diag);
+    return diag_error(diag, SIM_E_STORE, target->output, "name another file with -o",
+                      "cannot create results: other processes are merging into it");
 }
 
 int merge_write(const struct merge *merge, const struct study *study, const struct merge_target *target,
@@ -385,14 +440,15 @@ int merge_write(const struct merge *merge, const struct study *study, const stru
 {
     struct arena arena;
     struct database database;
-    const char *path = target->part;
+    const char *path;
+    int lock;
     arena_init(&arena);
-    int code = path == NULL ? find_name(target, &arena, &path, diag) : 0;
-    if (code == 0) code = database_open_write(&database, path, schema_create_sql, 0, diag);
+    int code = open_part(target, &arena, &path, &lock, &database, diag);
     if (code == 0) {
         code = write_all(merge, study, &database, diag);
         database_close(&database, code != 0);
         if (code == 0) code = take_name(path, target, diag);
+        if (lock >= 0) close(lock);
     }
     arena_fini(&arena);
     return code;

@@ -87,6 +87,28 @@ case $first/$second in 0/[23] | [23]/0) ;; *) complain "two merges end with $fir
 same_content "$T/both.db"
 equal "$(echo "$T"/both.db*)" "$T/both.db" 'the files that are left'
 
+# What a killed merge left, one of them with its journal, is gone after the next one; what another merge has locked is not.
+mkdir "$T/ended"
+printf x >"$T/ended/.all.db.0.orrery-merge"
+printf x >"$T/ended/.all.db.1.orrery-merge"
+printf x >"$T/ended/.all.db.1.orrery-merge-journal"
+printf x >"$T/ended/.all.db.2.orrery-merge"
+flock "$T/ended/.all.db.2.orrery-merge" "$ORRERY" merge "$T"/shard*.db -o "$T/ended/all.db" ||
+    complain 'the merge beside others fails'
+same_content "$T/ended/all.db"
+equal "$(ls -A "$T/ended" | tr '\n' ' ')" '.all.db.2.orrery-merge all.db ' 'what is left beside the output'
+rm -r "$T/ended"
+for wait in 0.03 0.06 0.1 0.15 0.2; do
+    "$ORRERY" merge "$T"/many*.db -o "$T/ended.db" 2>"$T/err1" &
+    merging=$!
+    sleep $wait
+    kill -9 $merging 2>/dev/null
+    wait $merging 2>/dev/null
+    rm -f "$T/ended.db"
+done
+run 0 merge "$T"/many*.db -o "$T/ended.db"
+equal "$(ls -A "$T" | grep -c ended)" 1 'the files of killed merges'
+
 # Doubles that differ are no doubles.
 sqlite3 "$T/shard1.db" "update run set result_hash = 'x' where id = 4" ".backup $T/forged.db"
 run 2 merge "$T/shard1.db" "$T/all.db" -o "$T/none.db"
