@@ -1,7 +1,6 @@
 #include "sim/cli/answer.h"
 
 #include "sim/core/check.h"
-#include "sim/core/err.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
@@ -9,6 +8,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- Tables --- */
 
@@ -29,10 +29,12 @@ void table_fini(struct answer_table *table)
 
 static void add_cell(struct answer_table *table, enum cell_kind kind, const char *text, double number)
 {
-    const struct table_cell cell = {.kind = kind, .chars = table->texts.length, .number = number};
-    table->failed |= vec_push(&table->cells, &table->n_cells, &table->capacity, cell) != 0;
+    struct table_cell cell = {.kind = kind, .chars = table->texts.length, .number = number};
     text_add_bytes(&table->texts, text, strlen(text) + 1);
-    table->failed |= table->texts.failed;
+    cell.shown = table->texts.length;
+    text_add_shown(&table->texts, text, "");
+    text_add_bytes(&table->texts, "", 1);
+    table->failed |= vec_push(&table->cells, &table->n_cells, &table->capacity, cell) != 0 || table->texts.failed;
 }
 
 void table_text(struct answer_table *table, const char *text)
@@ -77,6 +79,11 @@ static const char *cell_text(const struct answer_table *table, size_t row, size_
     return table->texts.chars + table->cells[row * table->n_columns + column].chars;
 }
 
+static const char *shown_text(const struct answer_table *table, size_t row, size_t column)
+{
+    return table->texts.chars + table->cells[row * table->n_columns + column].shown;
+}
+
 /* --- Tables for people --- */
 
 /* Columns on a terminal: characters, which in UTF-8 are the bytes that do not continue one. */
@@ -91,7 +98,7 @@ static int column_width(const struct answer_table *table, size_t column)
 {
     int width = shown_width(table->columns[column].title);
     for (size_t row = 0; row < count_rows(table); row++) {
-        int cell = shown_width(cell_text(table, row, column));
+        int cell = shown_width(shown_text(table, row, column));
         if (cell > width) width = cell;
     }
     return width;
@@ -104,7 +111,7 @@ static void add_line(const struct answer_table *table, const int *widths, size_t
     for (size_t i = 0; i < table->n_columns; i++) {
         const struct table_column *column = &table->columns[i];
         if (column->title == NULL) continue;
-        const char *cell = row == SIZE_MAX ? column->title : cell_text(table, row, i);
+        const char *cell = row == SIZE_MAX ? column->title : shown_text(table, row, i);
         const int pad = widths[i] - shown_width(cell);
         if (column->align == COLUMN_RIGHT) pending += pad;
         if (*cell != 0) {
@@ -148,7 +155,7 @@ static void add_markdown(const struct answer_table *table, struct text *text)
     text_add(text, "|\n");
     for (size_t row = 0; row < count_rows(table); row++) {
         for (size_t i = 0; i < table->n_columns; i++)
-            if (columns[i].title != NULL) add_markdown_cell(text, cell_text(table, row, i));
+            if (columns[i].title != NULL) add_markdown_cell(text, shown_text(table, row, i));
         text_add(text, "|\n");
     }
 }
@@ -309,15 +316,15 @@ static void add_csv(struct csv_writer *csv, const struct json_node *rows, struct
 }
 
 /* Replaces the JSON text of the answer by the CSV of its rows. */
-static int convert_to_csv(struct answer *answer)
+static int convert_to_csv(struct answer *answer, struct diag *diag)
 {
-    static const struct json_source source = {.name = "answer", .directory = "."};
+    static const struct json_source source = {.name = "the answer as CSV", .directory = "."};
     struct csv_writer csv = {0};
     struct json_node *root;
     struct text text;
     arena_init(&csv.arena);
     text_init(&text);
-    int code = json_parse(&csv.arena, &source, answer->text.chars, answer->text.length, &root, NULL);
+    int code = json_parse(&csv.arena, &source, answer->text.chars, answer->text.length, &root, diag);
     const struct json_node *rows = code == 0 && answer->rows != NULL ? json_member(root, answer->rows) : root;
     if (code == 0 && rows != NULL) add_csv(&csv, rows, &text);
     if (text.length == 0 && answer->header.length > 0) text_add(&text, answer->header.chars);
@@ -349,16 +356,54 @@ static struct json_writer *inside(struct answer *answer, const char *key)
     return &answer->json;
 }
 
-int answer_end(struct answer *answer, int code, FILE *out)
+/* What a terminal would act on stands in names: of scenarios, of policies, in a database from elsewhere. */
+static int print_shown(const char *chars, const char *kept, FILE *out)
+{
+    struct text shown;
+    text_init(&shown);
+    text_add_shown(&shown, chars, kept);
+    const int code = shown.failed ? SIM_E_NOMEM : 0;
+    if (code == 0) fwrite(shown.chars, 1, shown.length, out);
+    text_fini(&shown);
+    return code;
+}
+
+int answer_write(const struct text *data, FILE *out)
+{
+    if (isatty(fileno(out))) return print_shown(data->chars, "\r\n\t", out);
+    fwrite(data->chars, 1, data->length, out);
+    return 0;
+}
+
+static int print_text(const struct answer *answer, FILE *out)
+{
+    if (answer->text.length == 0) return 0;
+    if (!answer_is_data(answer->form)) return print_shown(answer->text.chars, "\n\t", out);
+    return answer_write(&answer->text, out);
+}
+
+void answer_print(FILE *out, const char *format, ...)
+{
+    struct text text;
+    text_init(&text);
+    va_list arguments;
+    va_start(arguments, format);
+    text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    if (text.length > 0) print_shown(text.chars, "\n\t", out);
+    text_fini(&text);
+}
+
+int answer_end(struct answer *answer, int code, FILE *out, struct diag *diag)
 {
     if (answer_is_data(answer->form)) {
         if (answer->json.depth > 0) json_write_close(&answer->json, '}');
         text_add(&answer->text, "\n");
     }
     if (code == 0 && (answer->failed || answer->text.failed)) code = SIM_E_NOMEM;
-    if (code == 0 && answer->form == ANSWER_CSV) code = convert_to_csv(answer);
+    if (code == 0 && answer->form == ANSWER_CSV) code = convert_to_csv(answer, diag);
     if (code == 0 && (answer->text.failed || answer->header.failed)) code = SIM_E_NOMEM;
-    if (code == 0 && answer->text.length > 0) fwrite(answer->text.chars, 1, answer->text.length, out);
+    if (code == 0) code = print_text(answer, out);
     text_fini(&answer->text);
     text_fini(&answer->header);
     return code;
@@ -439,10 +484,10 @@ void answer_json(struct answer *answer, const char *key, const char *json)
     text_add(&answer->text, json);
 }
 
-int table_print(struct answer_table *table, int code, enum answer_form form, FILE *out)
+int table_print(struct answer_table *table, int code, enum answer_form form, FILE *out, struct diag *diag)
 {
     struct answer answer;
     answer_init(&answer, form, NULL);
     answer_add(&answer, NULL, NULL, table);
-    return answer_end(&answer, code, out);
+    return answer_end(&answer, code, out, diag);
 }

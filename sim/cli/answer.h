@@ -6,6 +6,7 @@
 #ifndef ORRERY_CLI_ANSWER_H
 #define ORRERY_CLI_ANSWER_H
 
+#include "sim/core/err.h"
 #include "sim/core/json_write.h"
 
 #include <stdbool.h>
@@ -34,6 +35,7 @@ enum cell_kind { CELL_TEXT, CELL_NUMBER, CELL_NULL };
 struct table_cell {
     enum cell_kind kind;
     size_t chars; /* offset of its text */
+    size_t shown; /* offset of its text for people, without control characters */
     double number;
 };
 
@@ -89,8 +91,9 @@ struct answer {
  * rows; NULL: the whole answer. */
 void answer_init(struct answer *answer, enum answer_form form, const char *rows);
 
-/* Prints the answer if `code` is 0, and frees it. Returns `code`, or SIM_E_NOMEM when filling failed. */
-int answer_end(struct answer *answer, int code, FILE *out);
+/* Prints the answer if `code` is 0, and frees it. Returns `code`, SIM_E_NOMEM when filling failed, or SIM_E_CONFIG:
+ * the answer holds a text of answer_json that CSV cannot be made of. `diag` may be NULL. */
+int answer_end(struct answer *answer, int code, FILE *out, struct diag *diag);
 
 /* Adds the table and frees it. For people it stands below a blank line and `heading` (NULL: none); a table without
  * rows is left out. In JSON it is the member `key`, an array of objects; with a NULL key, the array is the whole
@@ -101,7 +104,7 @@ void answer_add(struct answer *answer, const char *key, const char *heading, str
  * value is the one other cell with a key, or an object of several. */
 void answer_members(struct answer *answer, struct answer_table *table);
 
-/* For people alone. */
+/* For people alone. answer_end prints control characters, but for line breaks and tabs, as \xNN. */
 void answer_say(struct answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* For programs alone: members of an object, '{' to '}', or with a NULL key items of a list, '[' to ']'. A row stands in
@@ -115,6 +118,13 @@ void answer_bool(struct answer *answer, const char *key, bool value);
 void answer_json(struct answer *answer, const char *key, const char *json);
 
 /* The whole answer of a verb: answer_add and answer_end at once. */
-int table_print(struct answer_table *table, int code, enum answer_form form, FILE *out);
+int table_print(struct answer_table *table, int code, enum answer_form form, FILE *out, struct diag *diag);
+
+/* Writes data: as they are to files and pipes, with control characters as \xNN to a terminal. Returns 0 or
+ * SIM_E_NOMEM. */
+int answer_write(const struct text *data, FILE *out);
+
+/* printf for people, with control characters as answer_end prints them. */
+void answer_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

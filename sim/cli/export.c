@@ -29,9 +29,9 @@ static const struct option export_options[] = {
 static int write_out(void *context, struct text *csv)
 {
     struct cli *cli = context;
-    fwrite(csv->chars, 1, csv->length, cli->out); /* cli_main looks for errors */
+    int code = csv->length > 0 ? answer_write(csv, cli->out) : 0; /* cli_main looks for errors */
     csv->length = 0;
-    return 0;
+    return code;
 }
 
 struct file_target {
@@ -74,7 +74,7 @@ static int list_sources(struct cli *cli, const struct export_options *options, c
         table_text(&table, sources->items[i].is_view ? "view" : "table");
         table_text(&table, sources->items[i].about);
     }
-    return table_print(&table, 0, (enum answer_form)options->form, cli->out);
+    return table_print(&table, 0, (enum answer_form)options->form, cli->out, &cli->diag);
 }
 
 static const struct export_source *find_source(struct cli *cli, const struct export_sources *sources, const char *name,

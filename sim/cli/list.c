@@ -451,7 +451,7 @@ static int list(struct cli *cli, const struct cli_call *call)
     const char *data = paths_data(&list.arena);
     list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
     int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
-    code = table_print(&list.table, code, list.form, cli->out);
+    code = table_print(&list.table, code, list.form, cli->out, &cli->diag);
     arena_fini(&list.arena);
     return code;
 }

@@ -1,6 +1,7 @@
 /* orrery report: one HTML page about a run or a study, or one chart of it. */
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/core/mem.h"
@@ -66,7 +67,7 @@ static int write_page(struct cli *cli, const char *path, const struct text *html
     if (code != 0) return code;
     text_add_bytes(output_text(output), html->chars, html->length);
     code = output_close(output, false, &cli->diag);
-    if (code == 0) fprintf(cli->err, "%s: %.0f KiB\n", path, (double)html->length / 1024.0);
+    if (code == 0) answer_print(cli->err, "%s: %.0f KiB\n", path, (double)html->length / 1024.0);
     return code;
 }
 

@@ -105,32 +105,11 @@ static void add_byte(struct line *line, char byte)
     line->n++;
 }
 
-/* Terminals act on control characters, those of U+0080 to U+009F too. */
-static bool is_printable(const char *character, size_t n)
-{
-    unsigned char first = (unsigned char)character[0];
-    if (n == 1) return first >= 0x20 && first != 0x7f;
-    return n > 1 && !(first == 0xc2 && (unsigned char)character[1] < 0xa0);
-}
-
 static void add_text(struct line *line, const char *text)
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t left = strlen(text); left > 0;) {
-        size_t n = text_utf8_length(text, left);
-        bool shown = is_printable(text, n);
-        if (n == 0) n = 1;
-        for (left -= n; n > 0; n--, text++) {
-            if (!shown) {
-                add_byte(line, '\\');
-                add_byte(line, 'x');
-                add_byte(line, digits[(unsigned char)*text >> 4]);
-                add_byte(line, digits[(unsigned char)*text & 15]);
-            } else {
-                add_byte(line, *text);
-            }
-        }
-    }
+    char shown[TEXT_SHOWN_CHARS];
+    for (size_t n; (n = text_show_next(&text, "", shown)) > 0;)
+        for (size_t i = 0; i < n; i++) add_byte(line, shown[i]);
 }
 
 static bool is_inside_character(char c)

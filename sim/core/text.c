@@ -80,6 +80,33 @@ size_t text_utf8_length(const char *bytes, size_t left)
     return n;
 }
 
+/* Terminals act on control characters, those of U+0080 to U+009F too. */
+static bool is_printable(const char *character, size_t n)
+{
+    const unsigned char first = (unsigned char)character[0];
+    if (n == 1) return first >= 0x20 && first != 0x7f;
+    return n > 1 && !(first == 0xc2 && (unsigned char)character[1] < 0xa0);
+}
+
+size_t text_show_next(const char **chars, const char *kept, char shown[TEXT_SHOWN_CHARS])
+{
+    const size_t n = text_utf8_length(*chars, strnlen(*chars, TEXT_SHOWN_CHARS));
+    if (**chars == 0) return 0;
+    if (is_printable(*chars, n) || strchr(kept, **chars) != NULL) {
+        memcpy(shown, *chars, n);
+        *chars += n;
+        return n;
+    }
+    snprintf(shown, TEXT_SHOWN_CHARS, "\\x%02x", (unsigned char)*(*chars)++);
+    return TEXT_SHOWN_CHARS - 1;
+}
+
+void text_add_shown(struct text *text, const char *chars, const char *kept)
+{
+    char shown[TEXT_SHOWN_CHARS];
+    for (size_t n; (n = text_show_next(&chars, kept, shown)) > 0;) text_add_bytes(text, shown, n);
+}
+
 static void add_escaped(struct text *text, unsigned char c)
 {
     switch (c) {

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { TEXT_SHOWN_CHARS = 5 }; /* of one character or byte, and the end */
+
 /* Always terminated once something was added. When memory runs out, `failed` is set and later additions do nothing, so
  * that a writer checks once, at the end. */
 struct text {
@@ -24,6 +26,14 @@ void text_vprintf(struct text *text, const char *format, va_list args) __attribu
 
 /* Bytes (1 to 4) of the UTF-8 character that starts at `bytes`, 0 when there is no valid one within `left` bytes. */
 size_t text_utf8_length(const char *bytes, size_t left);
+
+/* Adds a text for a terminal: control characters, which terminals act on, and bytes that are no UTF-8 as \xNN. Those of
+ * `kept` stay as they are. */
+void text_add_shown(struct text *text, const char *chars, const char *kept);
+
+/* Writes the next bytes of *chars as text_add_shown shows them, and moves *chars behind these. Returns their number; 0
+ * at the end of the text. */
+size_t text_show_next(const char **chars, const char *kept, char shown[TEXT_SHOWN_CHARS]);
 
 /* A JSON string with quotes and escapes; invalid UTF-8 bytes become U+FFFD. NULL is written as null. */
 void text_json_string(struct text *text, const char *chars);

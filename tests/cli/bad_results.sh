@@ -52,4 +52,22 @@ run 3 run --from "$T/good.db:7"
 err_is <<END
 $T/good.db: error: no run 7; \`select id, name, status from run\` lists the runs
 END
+# Names in a database from elsewhere do not act on the terminal; in files and pipes, data stay as they are.
+quiet() { LC_ALL=C grep -q "$(printf '\033')" "$1" && complain "an escape character in $1"; }
+for i in 1 2 3; do run 0 run configs/scenarios/quickstart.json --set seed=$i --set until=1s -o "$T/names.db" -q; done
+sqlite3 "$T/names.db" "update metric set name = name || char(27) || '[2J'; update run set name = 'x' || char(27) || ']0;y' || char(7)"
+run 0 compare "$T/names.db:1" "$T/names.db:2"
+out '\x1b[2J'
+quiet "$T/out"
+"$ORRERY" export "$T/names.db" metric >"$T/out" 2>"$T/err"
+LC_ALL=C grep -q "$(printf '\033')" "$T/out" || complain 'exported data are changed'
+if command -v script >/dev/null; then
+    script -qec "$ORRERY export $T/names.db metric" "$T/typed" >/dev/null
+    grep -q 'x1b.2J' "$T/typed" || complain 'the terminal shows no names'
+    sed -i 1d "$T/typed"
+    quiet "$T/typed"
+fi
+echo '{}' >"$T/$(printf 'a\033[2J').json"
+run 0 validate "$T/$(printf 'a\033[2J').json"
+out 'a\x1b[2J.json: ok'
 finish

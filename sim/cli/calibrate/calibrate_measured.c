@@ -37,7 +37,7 @@ static int report(struct cli *cli, int code, const struct text *json, const stru
     struct answer answer;
     answer_init(&answer, ANSWER_TEXT, NULL);
     show(fitted, &answer);
-    return answer_end(&answer, 0, cli->out);
+    return answer_end(&answer, 0, cli->out, &cli->diag);
 }
 
 /* --- Engines --- */

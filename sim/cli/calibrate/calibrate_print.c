@@ -277,7 +277,7 @@ int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size
         show_profiles(sets, n_sets, &answer);
         for (size_t i = 0; i < n_sets; i++) show_set(gpu, &sets[i], &answer);
     }
-    return answer_end(&answer, 0, out);
+    return answer_end(&answer, 0, out, NULL);
 }
 
 /* --- Prediction --- */
@@ -369,7 +369,7 @@ int calibrate_print_prediction(const char *gpu, const struct prediction *predict
     struct answer answer;
     answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
     (as_json ? write_prediction : show_prediction)(gpu, prediction, profile, &answer);
-    return answer_end(&answer, 0, out);
+    return answer_end(&answer, 0, out, NULL);
 }
 
 /* --- Files --- */
@@ -382,7 +382,7 @@ int calibrate_write(struct cli *cli, const char *path, const struct text *text)
     if (code != 0) return code;
     text_add_bytes(output_text(output), text->chars, text->length);
     code = output_close(output, false, &cli->diag);
-    if (code == 0) fprintf(cli->err, "%s\n", path);
+    if (code == 0) answer_print(cli->err, "%s\n", path);
     return code;
 }
 

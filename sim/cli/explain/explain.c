@@ -219,7 +219,7 @@ static int explain_links(struct cli *cli, const struct setup *setup, enum answer
     TABLE_INIT(&ways.table, columns);
     struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     int code = engine != NULL ? measure_ways(&ways, setup, engine) : SIM_E_NOMEM;
-    code = table_print(&ways.table, code, form, cli->out);
+    code = table_print(&ways.table, code, form, cli->out, &cli->diag);
     engine_destroy(engine);
     topology_destroy(ways.topology);
     arena_fini(&arena);
@@ -253,7 +253,7 @@ static const struct option explain_options[] = {
 
 static int print_text(struct cli *cli, struct text *text, int code)
 {
-    if (code == 0) fputs(text->chars, cli->out);
+    if (code == 0) answer_print(cli->out, "%s", text->chars);
     text_fini(text);
     return code;
 }

@@ -322,18 +322,19 @@ static int add_service(struct cli *cli, const struct setup *setup, const struct 
     return code;
 }
 
-static int print(struct account *account, const struct explain_cost_options *options, FILE *out)
+static int print(struct account *account, const struct explain_cost_options *options, struct cli *cli)
 {
     const enum answer_form form = (enum answer_form)options->form;
     if (answer_is_data(form))
-        return table_print(options->operators ? &account->operators : &account->iterations, 0, form, out);
+        return table_print(options->operators ? &account->operators : &account->iterations, 0, form, cli->out,
+                           &cli->diag);
     struct answer answer;
     answer_init(&answer, form, NULL);
     answer_say(&answer, "%s", account->notes.chars != NULL ? account->notes.chars : "");
     if (!options->operators) answer_add(&answer, NULL, NULL, &account->iterations);
     if (account->operators.n_cells > 0) answer_say(&answer, "\n%s", account->operator_notes.chars);
     answer_add(&answer, NULL, NULL, &account->operators);
-    return answer_end(&answer, 0, out);
+    return answer_end(&answer, 0, cli->out, &cli->diag);
 }
 
 static int check_options(const struct explain_cost_options *options, const struct account *account, struct diag *diag)
@@ -362,7 +363,7 @@ int explain_cost(struct cli *cli, const struct setup *setup, const struct explai
     for (size_t i = 0; i < setup->scenario.services.n && code == 0; i++)
         code = add_service(cli, setup, scenario_service(&setup->scenario, i), &arena, &account);
     if (code == 0) code = check_options(options, &account, &cli->diag);
-    if (code == 0) code = print(&account, options, cli->out);
+    if (code == 0) code = print(&account, options, cli);
     table_fini(&account.operators);
     table_fini(&account.iterations);
     text_fini(&account.operator_notes);

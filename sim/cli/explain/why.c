@@ -434,7 +434,7 @@ static int print_story(const struct asking *asking, const struct story *story)
     struct answer answer;
     answer_init(&answer, form, "events");
     (answer_is_data(form) ? write_story : say_story)(asking, story, &answer);
-    const int code = answer_end(&answer, 0, asking->cli->out);
+    const int code = answer_end(&answer, 0, asking->cli->out, &asking->cli->diag);
     if (code == 0 && !answer_is_data(form))
         fprintf(asking->cli->err,
                 "simulated once more from the scenario of run %" PRId64 "; the result hash is the same\n",

@@ -1,4 +1,5 @@
 /* orrery run: simulates a scenario, or repeats a run of a results database. */
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/setup.h"
@@ -271,7 +272,7 @@ static int validate(struct cli *cli, const struct cli_call *call)
         struct world_options how = {.config = setup.config, .catalog = &setup.catalog};
         code = world_create(&setup.scenario, &how, &world, &cli->diag);
     }
-    if (code == 0) fprintf(cli->out, "%s: ok\n", call->arguments[0]);
+    if (code == 0) answer_print(cli->out, "%s: ok\n", call->arguments[0]);
     world_destroy(world);
     setup_fini(&setup);
     return code;

@@ -1,5 +1,6 @@
 #include "sim/cli/run/simulate.h"
 
+#include "sim/cli/answer.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/recording.h"
 #include "sim/cli/run/summary.h"
@@ -107,7 +108,7 @@ static void print_closing_line(const struct running *running)
     uint64_t events = running->result.engine.fired;
     fprintf(err, "%" PRIu64 " events in %.2f s, %.2f M events/s", events, wall_s, (double)events / wall_s / 1e6);
     if (running->recording.run_id > 0)
-        fprintf(err, "; run %" PRId64 " in %s", running->recording.run_id, running->options->output);
+        answer_print(err, "; run %" PRId64 " in %s", running->recording.run_id, running->options->output);
     fputc('\n', err);
 }
 
@@ -140,7 +141,7 @@ static int finish(struct running *running, const char *status, char result_hash[
                                .seed = running->setup->scenario.seed,
                                .status = status,
                                .result_hash = result_hash};
-    code = summary_print(&running->summary, &head, running->options->form, cli->out, cli->err);
+    code = summary_print(&running->summary, &head, running->options->form, cli->out, cli->err, &cli->diag);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
     return code == 0 ? check_domain(running) : code;
 }

@@ -191,14 +191,14 @@ static void write_out(const struct summary *summary, const struct summary_run *r
 }
 
 int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out,
-                  FILE *err)
+                  FILE *err, struct diag *diag)
 {
     struct answer answer;
     answer_init(&answer, form, "metrics");
     (answer_is_data(form) ? write_out : show)(summary, run, &answer);
-    const int code = answer_end(&answer, 0, out);
+    const int code = answer_end(&answer, 0, out, diag);
     if (code != 0 || form != ANSWER_CSV) return code;
     answer_init(&answer, ANSWER_TEXT, NULL);
     add_warnings(summary, &answer);
-    return answer_end(&answer, 0, err);
+    return answer_end(&answer, 0, err, diag);
 }

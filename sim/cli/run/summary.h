@@ -38,6 +38,6 @@ struct sink summary_sink(struct summary *summary);
  * warnings; or their data: JSON, or the metrics as CSV and the warnings to `err`. Equal runs print equal texts. Returns
  * 0 or SIM_E_NOMEM. */
 int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out,
-                  FILE *err);
+                  FILE *err, struct diag *diag);
 
 #endif

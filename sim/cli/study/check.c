@@ -198,7 +198,7 @@ static int print(const struct checking *checking)
         gate_json(report, &answer.json);
     else
         gate_text(report, &answer.text);
-    return answer_end(&answer, 0, checking->cli->out);
+    return answer_end(&answer, 0, checking->cli->out, &checking->cli->diag);
 }
 
 static int tell(struct checking *checking)
@@ -247,8 +247,8 @@ static int update(struct checking *checking)
     if (code != 0) return code;
     code = baseline_save(&checking->baseline, &cli->diag);
     if (code == 0 && !checking->options->quiet)
-        fprintf(cli->err, "%zu of %zu scenarios written to %s\n", report->n_results, checking->baseline.n_entries,
-                checking->baseline.path);
+        answer_print(cli->err, "%zu of %zu scenarios written to %s\n", report->n_results, checking->baseline.n_entries,
+                     checking->baseline.path);
     return code;
 }
 

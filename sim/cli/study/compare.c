@@ -142,7 +142,7 @@ static int compare(struct cli *cli, const struct cli_call *call)
     arena_init(&comparison.arena);
     code = compare_arguments(cli, verb, call, &options, &comparison);
     const struct compare_print what = {&comparison, &options, verb->points, is_gate(verb)};
-    if (code == 0) code = compare_print(&what, (enum answer_form)verb->form, cli->out);
+    if (code == 0) code = compare_print(&what, (enum answer_form)verb->form, cli->out, &cli->diag);
     if (code == 0) code = check_gate(cli, verb, &comparison);
     comparison_fini(&comparison);
     mem_free(dictionary);

@@ -321,12 +321,12 @@ static void write_out(const struct compare_print *print, struct answer *answer)
     answer_close(answer, ']');
 }
 
-int compare_print(const struct compare_print *print, enum answer_form form, FILE *out)
+int compare_print(const struct compare_print *print, enum answer_form form, FILE *out, struct diag *diag)
 {
     static void (*const parts[])(const struct compare_print *, struct answer *) = {
         [ANSWER_TEXT] = show_text, [ANSWER_MARKDOWN] = show_markdown, [ANSWER_JSON] = write_out, [ANSWER_CSV] = write_out};
     struct answer answer;
     answer_init(&answer, form, "metrics");
     parts[form](print, &answer);
-    return answer_end(&answer, 0, out);
+    return answer_end(&answer, 0, out, diag);
 }

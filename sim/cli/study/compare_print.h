@@ -15,6 +15,6 @@ struct compare_print {
 };
 
 /* Returns 0 or SIM_E_NOMEM. */
-int compare_print(const struct compare_print *print, enum answer_form form, FILE *out);
+int compare_print(const struct compare_print *print, enum answer_form form, FILE *out, struct diag *diag);
 
 #endif

@@ -73,9 +73,9 @@ static void table_columns(struct table_column columns[CONFORM_N_CHECKS + 1])
 static void print_failure(FILE *out, const struct conform_case *wanted, const struct policy *policy,
                           const struct conform_result *result)
 {
-    fprintf(out, "\n%s, with %s", wanted->name, policy_family_partners(policy->family)[result->partner]);
+    answer_print(out, "\n%s, with %s", wanted->name, policy_family_partners(policy->family)[result->partner]);
     if (!isnan(result->t_s)) fprintf(out, ", at %.9g s", result->t_s);
-    fprintf(out, ": %s\n", result->text);
+    answer_print(out, ": %s\n", result->text);
 }
 
 static void write_case(struct answer *answer, const struct conform_case *wanted, const struct policy *policy,
@@ -124,8 +124,8 @@ static int keep_case(struct conforming *all, const struct policy *policy, const 
     if (code == 0) code = close_code;
     const struct plugin *plugin = plugins_of(all->plugins, policy);
     if (code == 0 && !all->options->json)
-        fprintf(all->cli->out, "  orrery run %s --check event%s%s\n", path, plugin ? " --plugin " : "",
-                plugin ? plugin->path : "");
+        answer_print(all->cli->out, "  orrery run %s --check event%s%s\n", path, plugin ? " --plugin " : "",
+                     plugin ? plugin->path : "");
     return code;
 }
 
@@ -161,9 +161,9 @@ static int print_table(struct conforming *all, const struct policy *policy, cons
         for (int k = 0; k < CONFORM_N_CHECKS; k++) table_text(&table, verdict_word(results[i].verdicts[k]));
     }
     const struct plugin *plugin = plugins_of(all->plugins, policy);
-    fprintf(all->cli->out, "%s %s%s%s\n\n", policy_family_name(policy->family), policy->name, plugin ? ", " : "",
-            plugin ? plugin->path : "");
-    return table_print(&table, 0, ANSWER_TEXT, all->cli->out);
+    answer_print(all->cli->out, "%s %s%s%s\n\n", policy_family_name(policy->family), policy->name, plugin ? ", " : "",
+                 plugin ? plugin->path : "");
+    return table_print(&table, 0, ANSWER_TEXT, all->cli->out, &all->cli->diag);
 }
 
 static size_t count_failed(const struct conform_result *results, size_t n)
@@ -293,7 +293,7 @@ static int start(struct conforming *all)
 static int end(struct conforming *all, int code)
 {
     answer_close(&all->answer, ']');
-    code = answer_end(&all->answer, code, all->cli->out);
+    code = answer_end(&all->answer, code, all->cli->out, &all->cli->diag);
     arena_fini(&all->arena);
     if (code != 0 || all->code == 0) return code;
     return diag_error(&all->cli->diag, all->code, NULL,

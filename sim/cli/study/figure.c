@@ -78,7 +78,7 @@ static int list_figures(struct cli *cli, const struct figure_call *call)
         int one = list_one(cli, &files.items[i], &table, is_page);
         if (found == 0) found = one;
     }
-    code = table_print(&table, code, (enum answer_form)call->form, cli->out);
+    code = table_print(&table, code, (enum answer_form)call->form, cli->out, &cli->diag);
     arena_fini(&arena);
     return found != 0 ? found : code;
 }
@@ -131,7 +131,7 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
     snprintf(heading, sizeof heading, "%s: %s%s", work->figure.id, work->figure.title, gap);
     answer_add(&answer, NULL, heading, &table);
     if (!answer_is_data(form)) say_counts(gap, &work->claims.counts, &answer);
-    const int code = answer_end(&answer, 0, cli->out);
+    const int code = answer_end(&answer, 0, cli->out, &cli->diag);
     fflush(cli->out);
     return code;
 }
@@ -177,11 +177,11 @@ static int run_figures(struct cli *cli, const struct figure_files *files, const 
         code = run_figure(cli, &files->items[i], options, &all, form, &counts);
     answer_add(&answer, NULL, NULL, &all);
     if (!answer_is_data(form) && files->n > 1) say_counts("all figures: ", &counts, &answer);
-    code = answer_end(&answer, code, cli->out);
+    code = answer_end(&answer, code, cli->out, &cli->diag);
     fflush(cli->out);
     if (code == 0) code = figure_work_gallery(files->items, files->n, options, &cli->diag);
     if (code != 0) return code;
-    if (!options->study.quiet) fprintf(cli->err, "%s/index.html shows what has been run\n", options->directory);
+    if (!options->study.quiet) answer_print(cli->err, "%s/index.html shows what has been run\n", options->directory);
     return judge_counts(cli, &counts);
 }
 

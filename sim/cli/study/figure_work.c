@@ -2,6 +2,7 @@
 
 #include "analysis/figure/page.h"
 #include "analysis/query.h"
+#include "sim/cli/answer.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/sweeping.h"
@@ -161,7 +162,7 @@ static int make_room(struct cli *cli, const char *output, const struct figure_st
 
 static void print_closing_line(const struct figure_watch *watch, const struct sweep_result *result, double wall_s)
 {
-    fprintf(watch->err, "%s: %zu runs", watch->output, result->n_runs);
+    answer_print(watch->err, "%s: %zu runs", watch->output, result->n_runs);
     if (result->was_complete)
         fprintf(watch->err, ", all of them found\n");
     else

@@ -1,4 +1,5 @@
 /* orrery sweep: all runs of a study, on all cores, as a shard of several, or on the ranks of MPI. */
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
@@ -121,13 +122,13 @@ static void show_progress(void *context, const struct sweep_progress *progress)
 static void print_closing_line(const struct sweep_watch *watch, const struct sweep_result *result, const char *output)
 {
     if (result->was_complete) {
-        fprintf(watch->err, "%s is complete: nothing is left to do\n", output);
+        answer_print(watch->err, "%s is complete: nothing is left to do\n", output);
         return;
     }
     fprintf(watch->err, "%zu runs", result->n_runs);
     if (result->n_found > 0) fprintf(watch->err, ", %zu of them found", result->n_found);
     if (result->n_failed > 0) fprintf(watch->err, ", %zu failed", result->n_failed);
-    fprintf(watch->err, ", in %.2f s; results in %s\n", clock_wall_s() - watch->started_s, output);
+    answer_print(watch->err, ", in %.2f s; results in %s\n", clock_wall_s() - watch->started_s, output);
 }
 
 /* --- Ranks --- */
@@ -201,7 +202,7 @@ static int list_runs(struct cli *cli, const struct sweep_verb_options *options, 
 {
     struct sweeping_host host;
     int code = sweeping_init(&host, cli);
-    if (code == 0) code = sweep_table_runs(study, (enum answer_form)options->form, cli->out);
+    if (code == 0) code = sweep_table_runs(study, (enum answer_form)options->form, cli->out, &cli->diag);
     if (code == 0) code = sweep_check(study, &host.runner, &cli->diag);
     sweeping_fini(&host);
     return code;

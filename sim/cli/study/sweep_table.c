@@ -107,12 +107,12 @@ static void show_runs(const struct study *study, struct answer *answer)
     say_left_out(study, 0, answer);
 }
 
-int sweep_table_runs(const struct study *study, enum answer_form form, FILE *out)
+int sweep_table_runs(const struct study *study, enum answer_form form, FILE *out, struct diag *diag)
 {
     struct answer answer;
     answer_init(&answer, form, NULL);
     (answer_is_data(form) ? write_runs : show_runs)(study, &answer);
-    return answer_end(&answer, 0, out);
+    return answer_end(&answer, 0, out, diag);
 }
 
 /* --- Results --- */
@@ -332,5 +332,5 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
     if (code == 0 && study->search == NULL) code = choose_metrics(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
     merge_close(&view.merge);
-    return answer_end(&answer, code, out);
+    return answer_end(&answer, code, out, diag);
 }

@@ -2,6 +2,7 @@
  *
  * A trace is the object {"format": FORMAT, "path": FILE, ...} of a scenario: --format names the reader or generator,
  * --set gives its other parameters, including transforms. */
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
@@ -224,7 +225,7 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
     int64_t n;
     int code = requests ? trace_convert_requests(trace->requests, writer, options->output, &n, &cli->diag)
                         : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
-    if (code == 0) fprintf(cli->out, "%s: %" PRId64 " %s\n", options->output, n, requests ? "requests" : "jobs");
+    if (code == 0) answer_print(cli->out, "%s: %" PRId64 " %s\n", options->output, n, requests ? "requests" : "jobs");
     return code;
 }
 

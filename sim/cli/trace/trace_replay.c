@@ -218,7 +218,7 @@ static int replay_print(const struct replay_report *report, bool as_json, FILE *
         answer_add(&answer, sections[i].key, sections[i].heading, &table);
     }
     if (report->refit != NULL) add_refit(report->refit, &answer);
-    return answer_end(&answer, 0, out);
+    return answer_end(&answer, 0, out, NULL);
 }
 
 enum { N_RESIDUALS = 5 }; /* residuals per request of the train part */

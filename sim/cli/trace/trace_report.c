@@ -10,7 +10,7 @@
 
 void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out)
 {
-    fprintf(out, "%s: ", path);
+    answer_print(out, "%s: ", path);
     if (check->n_bad_rows > 0)
         fprintf(out, "%" PRId64 " of %" PRId64 " rows are wrong\n", check->n_bad_rows, check->n_rows);
     else
@@ -160,7 +160,7 @@ int trace_report_stat(const struct trace_stat *stat, bool requests, const struct
     add_classes(stat, &answer);
     add_types(stat, &answer);
     add_caches(caches, &answer);
-    return answer_end(&answer, 0, out);
+    return answer_end(&answer, 0, out, NULL);
 }
 
 /* --- Prefix caches --- */

@@ -31,7 +31,7 @@ static const char *printed(enum answer_form form, void (*make)(struct answer *))
     if (out == NULL) return "";
     answer_init(&answer, form, csv_rows);
     make(&answer);
-    CHECK_EQ_INT(answer_end(&answer, 0, out), 0);
+    CHECK_EQ_INT(answer_end(&answer, 0, out, NULL), 0);
     fclose(out);
     return text;
 }
@@ -181,13 +181,64 @@ TEST(an_answer_without_memory_says_so)
     fill(&table);
     mem_fail_never();
     CHECK(table.failed);
-    CHECK_EQ_INT(table_print(&table, 0, ANSWER_TEXT, stdout), SIM_E_NOMEM);
+    CHECK_EQ_INT(table_print(&table, 0, ANSWER_TEXT, stdout, NULL), SIM_E_NOMEM);
 }
 
 TEST(a_failed_verb_prints_nothing)
 {
     struct answer_table table;
     fill(&table);
-    CHECK_EQ_INT(table_print(&table, SIM_E_DATA, ANSWER_TEXT, NULL), SIM_E_DATA);
+    CHECK_EQ_INT(table_print(&table, SIM_E_DATA, ANSWER_TEXT, NULL, NULL), SIM_E_DATA);
     CHECK(table.cells == NULL);
+}
+
+/* Names as they may stand in a database from elsewhere: escape, a C1 control character, a line break, no UTF-8. */
+static void odd_names(struct answer *answer)
+{
+    static const struct table_column pair[] = {LEFT("name"), RIGHT("n")};
+    struct answer_table table;
+    answer_say(answer, "run \033]0;title\a of\t\"\xc2\x9b\"\n");
+    TABLE_INIT(&table, pair);
+    table_text(&table, "a\033[2J|\n\xff");
+    table_number(&table, 1);
+    answer_add(answer, "rows", NULL, &table);
+}
+
+TEST(people_see_control_characters_escaped)
+{
+    CHECK_EQ_STR(printed(ANSWER_TEXT, odd_names), "run \\x1b]0;title\\x07 of\t\"\\xc2\\x9b\"\n"
+                                                  "\n"
+                                                  "name               n\n"
+                                                  "a\\x1b[2J|\\x0a\\xff  1\n");
+    CHECK_EQ_STR(printed(ANSWER_MARKDOWN, odd_names), "run \\x1b]0;title\\x07 of\t\"\\xc2\\x9b\"\n"
+                                                      "\n"
+                                                      "| name | n |\n|---|---:|\n"
+                                                      "| a\\x1b[2J\\|\\x0a\\xff | 1 |\n");
+    csv_rows = "rows";
+    CHECK_EQ_STR(printed(ANSWER_CSV, odd_names), "name,n\r\n\"a\033[2J|\n\xef\xbf\xbd\",1\r\n");
+    csv_rows = NULL;
+}
+
+TEST(texts_of_lines_are_escaped)
+{
+    char text[64] = "";
+    FILE *out = fmemopen(text, sizeof text - 1, "w");
+    MUST(out != NULL);
+    answer_print(out, "%s: %d\n", "a\033b", 3);
+    fclose(out);
+    CHECK_EQ_STR(text, "a\\x1bb: 3\n");
+}
+
+TEST(csv_that_cannot_be_made_is_a_finding)
+{
+    static const char *const texts[] = {"{\"a\": \"\xff\"}", "{\"a\": 1, \"a\": 2}", "{"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct answer answer;
+        struct diag diag = {0};
+        answer_init(&answer, ANSWER_CSV, NULL);
+        answer_json(&answer, NULL, texts[i]);
+        CHECK_EQ_INT(answer_end(&answer, 0, NULL, &diag), SIM_E_CONFIG);
+        CHECK_EQ_INT(diag.n_errors, 1);
+        CHECK_EQ_STR(diag.items[0].where, "the answer as CSV");
+    }
 }
