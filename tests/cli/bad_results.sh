@@ -67,7 +67,7 @@ if command -v script >/dev/null; then
     sed -i 1d "$T/typed"
     quiet "$T/typed"
 fi
-echo '{}' >"$T/$(printf 'a\033[2J').json"
+echo '{"jobs": {"trace": {"format": "inline-jobs", "jobs": [{"duration": "1s"}]}}}' >"$T/$(printf 'a\033[2J').json"
 run 0 validate "$T/$(printf 'a\033[2J').json"
 out 'a\x1b[2J.json: ok'
 finish

@@ -87,7 +87,7 @@ case $first/$second in 0/[23] | [23]/0) ;; *) complain "two merges end with $fir
 same_content "$T/both.db"
 equal "$(echo "$T"/both.db*)" "$T/both.db" 'the files that are left'
 
-# What a killed merge left, one of them with its journal, is gone after the next one; what another merge has locked is not.
+# The next merge removes what a killed one left, and nothing that another merge has locked.
 mkdir "$T/ended"
 printf x >"$T/ended/.all.db.0.orrery-merge"
 printf x >"$T/ended/.all.db.1.orrery-merge"
