@@ -287,7 +287,7 @@ static void start_chosen(struct gavel_rounds *rounds, struct job_plan *plan)
     for (size_t i = 0; i < rounds->n; i++)
         if (rounds->jobs[i]->next_on >= 0 && rounds->jobs[i]->view->state == JOB_PENDING)
             rounds->candidates[n++] = (struct gavel_candidate){.job = rounds->jobs[i], .order = i};
-    qsort(rounds->candidates, n, sizeof *rounds->candidates, by_width);
+    if (n > 1) qsort(rounds->candidates, n, sizeof *rounds->candidates, by_width);
     for (size_t i = 0; i < n; i++) {
         const struct gavel_job *job = rounds->candidates[i].job;
         const struct job_grant grant = {.gpus = grant_of(job), .node_type = job->next_on};

@@ -54,6 +54,23 @@ TEST(schedulers_bear_disturbances)
     }
 }
 
+/* Nodes return from repair before the first job is submitted, and a scheduler without jobs decides. */
+TEST(schedulers_decide_without_jobs)
+{
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) {
+        if (table.policies[i]->family != POLICY_SCHEDULER) continue;
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'causes': {'feed': {'scope': 'site',"
+            " 'lifetime': {'law': 'constant', 'mean': '10000s'}, 'repair': {'law': 'constant', 'mean': '10s'}}}},"
+            " 'jobs': {'scheduler': '%s', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '10020s',"
+            " 'duration': '50s', 'gpus': 4}]}}}",
+            table.policies[i]->name);
+        CHECK(bed_metric(rows, "job.finished") == 1);
+    }
+}
+
 /* --- Every scheduler with every placer on every kind of site --- */
 
 /* Jobs of whole GPUs, of shares of a GPU and of CPUs alone; some take one GPU model only. */
