@@ -9,6 +9,8 @@
  * `idle_waits` they wait even while nothing runs, until a job arrives after that time. With `idle_waits` a round also
  * begins when the previous one ends. Idle time between rounds then counts as received by the jobs of the next round.
  *
+ * Jobs of CPUs alone are no part of allocations and rounds: they start when they fit and are never preempted.
+ *
  * GPUs left over by jobs with a share go to others in turn. GPUs that jobs without an allocation would take stay free
  * for them.
  *
@@ -68,9 +70,12 @@ struct gavel_rule {
 struct gavel_rounds {
     const struct gavel_rule *rule;
     struct gavel_params params;
-    struct gavel_job **jobs; /* [n] unfinished jobs, by age */
+    struct gavel_job **jobs; /* [n] unfinished jobs with GPUs, by age */
     struct gavel_candidate *candidates;
     size_t n, capacity, candidates_capacity;
+    int64_t n_running;                         /* of jobs[] */
+    const struct job_view **without_gpus;      /* [n_without_gpus] pending jobs of CPUs alone, by age */
+    size_t n_without_gpus, without_gpus_capacity;
     int types;
     double gpus[GAVEL_TYPES]; /* GPUs of each node type in this round */
     const struct cluster_view *views[GAVEL_TYPES];

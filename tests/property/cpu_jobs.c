@@ -16,6 +16,32 @@ static struct bed_rows *run(const char *scheduler)
         scheduler);
 }
 
+/* Policies in rounds divide GPUs alone: jobs of CPUs start where they fit, at once, whatever the objective. */
+TEST(rounds_of_gavel_leave_them_out)
+{
+    static const char *const schedulers[] = {
+        "'gavel-fifo'", "'gavel-fifo-perf'", "'gavel-isolated'", "'gandiva'",
+        "{'policy': 'gavel', 'objective': 'las'}", "{'policy': 'gavel', 'objective': 'makespan'}",
+        "{'policy': 'gavel', 'objective': 'ftf'}", "{'policy': 'gavel', 'objective': 'fifo'}",
+        "{'policy': 'gavel', 'objective': 'cost'}"};
+    static const char *const jobs_of_gpus[] = {"", ", {'duration': '900s', 'gpus': 2}, {'duration': '500s', 'gpus': 1}"};
+    for (size_t i = 0; i < 2 * (sizeof schedulers / sizeof *schedulers); i++) {
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'cpus_per_node': 8}, 'jobs': {'scheduler': %s, 'trace':"
+            " {'format': 'inline-jobs', 'jobs': [{'duration': '10s', 'gpus': 0, 'cpus': 6}%s,"
+            " {'submit': '1s', 'duration': '10s', 'gpus': 0, 'cpus': 4},"
+            " {'submit': '2s', 'duration': '10s', 'gpus': 0, 'cpus': 2}]}}}",
+            schedulers[i / 2], jobs_of_gpus[i % 2]);
+        const int64_t last = (int64_t)rows->n_jobs - 1;
+        CHECK_NEAR(bed_job(rows, 0)->end_s, 10, 0);
+        CHECK_NEAR(bed_job(rows, last - 1)->end_s, 20, 0);
+        CHECK_NEAR(bed_job(rows, last)->end_s, 12, 0);
+        CHECK(rows->n_warnings == 0 && bed_metric(rows, "job.finished") == (double)rows->n_jobs);
+        if (last > 2) CHECK_EQ_INT(bed_decisions(rows, "preempt", 0) + bed_decisions(rows, "preempt", last), 0);
+    }
+}
+
 TEST(every_scheduler_runs_them)
 {
     const struct policy_table table = policy_registry();
