@@ -23,6 +23,7 @@ struct solving {
     unsigned char *column_states, *row_states; /* lp_solve_from */
     int64_t most_nodes;                        /* lp_solve_integer */
     enum lp_outcome outcome;
+    bool wants_memory; /* GLPK stopped because an allocation failed */
 };
 
 /* --- GLPK's environment --- */
@@ -33,21 +34,25 @@ static void leave(void *where)
     longjmp(*(jmp_buf *)where, 1);
 }
 
-/* Silences errors too, which GLPK prints even with its terminal off. */
-static int say_nothing(void *context, const char *text)
+/* Silences errors too, which GLPK prints even with its terminal off. An error's text begins with the function. */
+static int read_error(void *context, const char *text)
 {
-    (void)context, (void)text;
+    static const char *const allocators[] = {"glp_alloc: ", "glp_realloc: "};
+    struct solving *solving = context;
+    for (int i = 0; i < 2; i++)
+        if (strncmp(text, allocators[i], strlen(allocators[i])) == 0) solving->wants_memory = true;
     return 1;
 }
 
 /* Calls `work` in an environment that ends with it, with every problem made there. `work` owns nothing that must be
- * freed. LP_FAILED: GLPK gave up, for want of memory or of a sound problem. */
+ * freed. LP_FAILED: GLPK refused the problem. */
 static enum lp_outcome in_glpk(void (*work)(struct solving *solving), struct solving *solving)
 {
     jmp_buf here;
     volatile bool is_done = false;
+    if (glp_init_env() > 1) return LP_NO_MEMORY; /* any other function would abort */
     glp_term_out(GLP_OFF);
-    glp_term_hook(say_nothing, NULL);
+    glp_term_hook(read_error, solving);
     glp_error_hook(leave, &here);
     if (setjmp(here) == 0) {
         work(solving);
@@ -55,7 +60,8 @@ static enum lp_outcome in_glpk(void (*work)(struct solving *solving), struct sol
     }
     glp_error_hook(NULL, NULL);
     glp_free_env(); /* with the problems */
-    return is_done ? solving->outcome : LP_FAILED;
+    if (is_done) return solving->outcome;
+    return solving->wants_memory ? LP_NO_MEMORY : LP_FAILED;
 }
 
 static enum lp_outcome in_glpk_with_room(void (*work)(struct solving *solving), struct solving *solving)
@@ -64,7 +70,7 @@ static enum lp_outcome in_glpk_with_room(void (*work)(struct solving *solving), 
     solving->indices = mem_zalloc(n, sizeof *solving->indices);
     solving->values = mem_zalloc(n, sizeof *solving->values);
     const bool has_room = solving->indices != NULL && solving->values != NULL;
-    const enum lp_outcome outcome = has_room ? in_glpk(work, solving) : LP_FAILED;
+    const enum lp_outcome outcome = has_room ? in_glpk(work, solving) : LP_NO_MEMORY;
     mem_free(solving->indices);
     mem_free(solving->values);
     return outcome;

@@ -23,8 +23,8 @@ struct lp {
 };
 
 /* LP_FEASIBLE: the nodes ran out, and x is the best solution found. LP_GAVE_UP: the iterations or the nodes ran out
- * without a solution. LP_FAILED: GLPK stopped by itself, for want of memory. */
-enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED, LP_GAVE_UP, LP_FAILED };
+ * without a solution. LP_FAILED: GLPK refused the program, or it has too many rows. */
+enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED, LP_GAVE_UP, LP_FAILED, LP_NO_MEMORY };
 
 /* Writes x [columns] if there is an optimum. Of several optima it is the one with the least sum of (j + 1) x_j, so
  * a program lists its preferred columns first. At most 256 rows. */

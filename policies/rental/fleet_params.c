@@ -107,8 +107,9 @@ static int report_outcome(enum lp_outcome outcome, struct diag *diag)
         diag_warning(diag, "market.renting", "fewer 'slices' are faster",
                      "the search ended early: a cheaper fleet may exist");
         return 0;
-    case LP_FAILED: return SIM_E_NOMEM;
+    case LP_NO_MEMORY: return SIM_E_NOMEM;
     case LP_GAVE_UP:
+    case LP_FAILED:
         return diag_error(diag, SIM_E_CONFIG, "market.renting", "take fewer 'slices', 'buckets' or 'kinds'",
                           "the search ended before it found a fleet; there may be one");
     case LP_INFEASIBLE:

@@ -109,7 +109,7 @@ static void read_fleet(const struct program *program, const struct melange_probl
 enum lp_outcome melange_solve(const struct melange_problem *problem, struct melange_fleet *fleet)
 {
     struct program program = {0};
-    enum lp_outcome outcome = LP_FAILED;
+    enum lp_outcome outcome = LP_NO_MEMORY;
     if (program_alloc(&program, problem)) {
         program_fill(&program, problem);
         outcome = lp_solve_integer(&program.lp, MOST_NODES, program.x);

@@ -28,7 +28,7 @@ struct melange_fleet {
 };
 
 /* The cheapest fleet of all kinds, and of the cheapest single kind that serves everything, the first of equals.
- * LP_FEASIBLE: the cheapest found within the limit of nodes. LP_FAILED: out of memory. */
+ * LP_FEASIBLE: the cheapest found within the limit of nodes. LP_NO_MEMORY: out of memory. */
 enum lp_outcome melange_solve(const struct melange_problem *problem, struct melange_fleet *fleet);
 enum lp_outcome melange_single_kind(const struct melange_problem *problem, struct melange_fleet *fleet);
 

@@ -233,7 +233,7 @@ static int set_shares(struct table *table, struct gavel *gavel, const struct clu
 {
     describe(table, gavel, view);
     const enum lp_outcome outcome = optimise(table, gavel);
-    if (outcome == LP_FAILED) return SIM_E_NOMEM;
+    if (outcome == LP_NO_MEMORY) return SIM_E_NOMEM;
     if (outcome != LP_OPTIMAL) {
         job_plan_warn(gavel->rounds.plan, "gavel-lp",
                       "allocations of equal shares, as the linear program was not solved");

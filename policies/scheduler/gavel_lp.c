@@ -191,7 +191,7 @@ static enum lp_outcome optimise(const struct gavel_jobs *jobs, const struct obje
                                 double *level, double *scale)
 {
     struct build build;
-    enum lp_outcome outcome = LP_FAILED;
+    enum lp_outcome outcome = LP_NO_MEMORY;
     if (build_init(&build, jobs, objective)) {
         for (int k = 0; k < jobs->kinds; k++) add_shares(&build, k);
         add_level(&build);
@@ -240,7 +240,7 @@ enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need,
 {
     const double most = most_level(jobs, need);
     double *gain = gains(jobs, NULL), *scaled = mem_zalloc((size_t)jobs->kinds + 1, sizeof *scaled), one;
-    enum lp_outcome outcome = LP_FAILED;
+    enum lp_outcome outcome = gain == NULL || scaled == NULL ? LP_NO_MEMORY : LP_FAILED;
     if (gain != NULL && scaled != NULL && isfinite(most)) {
         for (int k = 0; k < jobs->kinds; k++) scaled[k] = need[k] * most;
         const struct objective objective = {.gain = gain, .level_gain = LEVEL_PER_RATE * jobs_in_all(jobs), .level_most = 1,
@@ -267,7 +267,7 @@ enum lp_outcome gavel_max_sum(const struct gavel_jobs *jobs, const double *value
 {
     double *gain = gains(jobs, value), level, one;
     const struct objective objective = {.gain = gain, .at_least = at_least};
-    const enum lp_outcome outcome = gain == NULL ? LP_FAILED : optimise(jobs, &objective, x, &level, &one);
+    const enum lp_outcome outcome = gain == NULL ? LP_NO_MEMORY : optimise(jobs, &objective, x, &level, &one);
     mem_free(gain);
     return outcome;
 }
@@ -302,7 +302,7 @@ enum lp_outcome gavel_max_per_cost(const struct gavel_jobs *jobs, const double *
     double *ones = mem_zalloc((size_t)jobs->kinds + 1, sizeof *ones);
     for (int k = 0; ones != NULL && k < jobs->kinds; k++) ones[k] = 1;
     double *gain = ones == NULL ? NULL : gains(jobs, ones);
-    enum lp_outcome outcome = LP_FAILED;
+    enum lp_outcome outcome = LP_NO_MEMORY;
     if (relative != NULL && gain != NULL) {
         const struct objective objective = {.gain = gain, .at_least = at_least, .price = relative};
         outcome = optimise(jobs, &objective, x, &level, &scale);
@@ -380,7 +380,7 @@ enum lp_outcome gavel_min_finish(const struct gavel_jobs *jobs, const struct gav
                                  double *worst)
 {
     double *alone_rate = mem_zalloc((size_t)(2 * jobs->kinds) + 1, sizeof *alone_rate);
-    if (alone_rate == NULL) return LP_FAILED;
+    if (alone_rate == NULL) return LP_NO_MEMORY;
     gavel_isolated(jobs, x);
     for (int k = 0; k < jobs->kinds; k++) alone_rate[k] = gavel_rate(jobs, x, k);
     const enum lp_outcome outcome = descend(jobs, finish, alone_rate, alone_rate + jobs->kinds, x, worst);

@@ -5,6 +5,10 @@
 
 #include "tests/support/harness.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static const double none = (double)INFINITY;
 
 /* Minimise -3x - 5y with x <= 4, 2y <= 12, 3x + 2y <= 18: x 2, y 6 (Hillier and Lieberman's Wyndor example). */
@@ -53,6 +57,46 @@ TEST(too_many_rows)
     CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
 }
 
+/* A coefficient in a row that does not exist is no want of memory. */
+TEST(refused_programs)
+{
+    static const double one[] = {1};
+    static const int starts[] = {0, 1}, row_of[] = {7};
+    const struct lp lp = {.columns = 1, .rows = 1, .cost = one, .lower = one, .upper = one, .starts = starts,
+                          .row_of = row_of, .values = one, .row_lower = one, .row_upper = one};
+    double x[1];
+    unsigned char states[2] = {LP_NEW, LP_NEW};
+    CHECK_EQ_INT(lp_solve_from(&lp, states, states + 1, x), LP_FAILED);
+}
+
+#ifndef __SANITIZE_ADDRESS__
+/* Takes all memory that the system gives to a process that may not grow. */
+static void take_all_memory(void)
+{
+    setrlimit(RLIMIT_AS, &(struct rlimit){0, 0});
+    for (size_t bytes = 1 << 24; bytes >= 16; bytes /= 2)
+        for (void *volatile block = malloc(bytes); block != NULL; block = malloc(bytes)) continue;
+}
+
+/* Without memory for its environment, GLPK itself would abort. */
+TEST(without_memory_from_the_start)
+{
+    static const double one[] = {1};
+    const struct lp lp = {.columns = 1, .rows = 1, .cost = one, .lower = one, .upper = one, .matrix = one,
+                          .row_lower = one, .row_upper = one};
+    int status = -1;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        double x[1];
+        take_all_memory();
+        _exit(lp_solve(&lp, x) == LP_NO_MEMORY ? 0 : 1);
+    }
+    MUST(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+#endif
+
 /* GLPK runs out of what it may allocate at one place after another: the solver says so, leaves nothing behind (under
  * ASan), and solves the next one. */
 TEST(without_memory)
@@ -65,7 +109,7 @@ TEST(without_memory)
         const struct lp lp = {.columns = columns, .rows = ROWS, .cost = ones, .lower = zeros, .upper = ones,
                               .matrix = matrix, .row_lower = zeros, .row_upper = ones};
         glp_mem_limit(1);
-        CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
+        CHECK_EQ_INT(lp_solve(&lp, x), LP_NO_MEMORY);
     }
     known_optimum();
 }
