@@ -5,12 +5,12 @@
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"
 
-/* Seconds until the job would finish on all GPUs. The delay before it works counts as work. */
+/* Seconds until the job would finish on all GPUs. */
 static double time_on_all_s(const struct cluster_view *view, const struct job_view *job)
 {
-    double speed = job->state == JOB_RUNNING ? job->speed : 1;
     double on_all = view->total_gpus < INT64_MAX ? job_view_speed_on(view, job, (double)view->total_gpus) : 1;
-    return sim_s_from_ns(job_view_remaining_ns(view, job)) * speed / on_all;
+    double work_s = sim_s_from_ns(job_view_remaining_work_ns(view, job));
+    return sim_s_from_ns(job_view_wait_ns(view, job)) + work_s / on_all;
 }
 
 static size_t shortest(struct fluid *fluid, const struct cluster_view *view)

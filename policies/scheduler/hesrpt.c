@@ -34,9 +34,7 @@ static int hesrpt_init(void *state, const void *params, struct diag *diag)
 /* Remaining work, in seconds on one GPU. */
 static double size_of(const struct hesrpt *hesrpt, const struct cluster_view *view, const struct job_view *job)
 {
-    double left_s = sim_s_from_ns(job_view_remaining_ns(view, job));
-    double speed = job->state == JOB_RUNNING ? job->speed : 1;
-    return left_s * speed * pow(job->gpus, hesrpt->params.exponent);
+    return sim_s_from_ns(job_view_remaining_work_ns(view, job)) * pow(job->gpus, hesrpt->params.exponent);
 }
 
 static int largest_first(const void *a, const void *b)

@@ -163,6 +163,27 @@ TEST(who_finds_no_room_for_all_takes_what_there_is)
     }
 }
 
+/* Jobs wait 200 s before they work. The second one, of `work_s`, arrives when the first one, of 100 s, has waited for
+ * 1 s. Returns the end of the first. */
+static double end_beside(const char *scheduler, int work_s)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4}, 'jobs': {'scheduler': '%s', 'placement': 'counted', 'restart':"
+        " {'start': '200s'}, 'types': {'default': {'speedup': {'law': 'power', 'exponent': 0.5}}}, 'trace': {'format':"
+        " 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 1}, {'submit': '1s', 'duration': '%ds', 'gpus': 1}]}}}",
+        scheduler, work_s);
+    return end_s(rows, 0);
+}
+
+/* A wait passes at any speed: it is not part of the work. With more work left the second job gets (1/2)^2 of the GPUs.
+ * On all GPUs it would end after the first, which waits for 199 s more and works for 50 s. */
+TEST(waiting_is_no_work)
+{
+    CHECK_NEAR(end_beside("hesrpt", 150), 200 + 100 / sqrt(3), 1e-5);
+    CHECK_NEAR(end_beside("all-to-shortest", 130), 200 + 100 / 2, 1e-9);
+}
+
 /* A part of 1 GPU is the share that the job requests. A larger part is whole GPUs, on which the job is as fast as a job
  * that requests a GPU. */
 TEST(shares_of_gpus_grow_to_whole_ones)

@@ -26,13 +26,24 @@ __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const
                                  text, now_s);
 }
 
-sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job)
+static void require_oracle(const struct job_view *job)
 {
     struct jobs *jobs = job_of(job)->jobs;
     if (!(jobs->scheduler->policy.oracle & ORACLE_DURATION))
         fault(jobs, &jobs->scheduler->policy, "reads the true run time of job %lld without declaring it",
               (long long)job->id);
+}
+
+sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    require_oracle(job);
     return job_remaining_ns(job_of(job), view->now_ns);
+}
+
+sim_ns job_view_remaining_work_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    require_oracle(job);
+    return job_of(job)->progress.work_ns - job_done_ns(job_of(job), view->now_ns);
 }
 
 void job_plan_begin(struct jobs *jobs)

@@ -107,6 +107,15 @@ sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const st
     return time_for(of, left_ns > 0 ? left_ns : 0, view->now_ns);
 }
 
+sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    const struct job *of = job_of(job);
+    if (job->state != JOB_RUNNING) return job_owed_wait_ns(of);
+    struct job_progress progress = of->progress;
+    job_progress_move(&progress, view->now_ns);
+    return sim_ns_add(progress.move_ns, progress.wait_ns);
+}
+
 /* Whether the node type has a GPU of a model that the job accepts. */
 static bool has_model(const struct cluster_view *view, const struct job *job)
 {

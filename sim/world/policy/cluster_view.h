@@ -82,6 +82,13 @@ sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const st
  * it asked for. Waiting before it works counts. A call without the declared oracle is a policy fault. */
 sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job);
 
+/* Oracle (ORACLE_DURATION): true remaining work, as run time on the GPUs it asked for. Waiting before it works does not
+ * count. */
+sim_ns job_view_remaining_work_ns(const struct cluster_view *view, const struct job_view *job);
+
+/* Waiting before it works: what is left for a running job; of another job the wait of its next start. */
+sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *job);
+
 /* Speed of the job on `gpus` GPUs of the node type of `view`: 1 on the GPUs it asked for; 0: it cannot run there. */
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus);
 
