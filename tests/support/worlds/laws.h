@@ -1,6 +1,6 @@
 /* What holds of the rows of every run: values that a reader may take literally.
  *
- * No metric is infinite; shares lie between 0 and 1; times do not run backwards; what finished did so within the run. */
+ * No metric is infinite. Shares lie between 0 and 1. Times do not run backwards, and lie within the run. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_LAWS_H
 #define ORRERY_TESTS_SUPPORT_WORLDS_LAWS_H
 

@@ -30,7 +30,7 @@ static int add_name(struct words *words, const char *map_key, const char *name)
     return add(words, key, name);
 }
 
-/* Adds the texts below a node, without paths, and the names of the members of objects. `key` is that of the nearest object. */
+/* Adds the texts below a node, without paths, and the names of members. `key` is that of the nearest object. */
 static int add_node(struct words *words, const char *key, const struct json_node *node)
 {
     int code = node->kind == JSON_STRING && !path_is_json(node->text) ? add(words, key, node->text) : 0;

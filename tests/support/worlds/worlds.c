@@ -47,7 +47,7 @@ static void add(uint64_t *counter, uint64_t n)
 
 /* --- Workers --- */
 
-/* Findings of a few signatures are found by few workers at once: two that find one at the same time may both note it. */
+/* Counts a finding. Two workers that meet a signature at the same time may both note it. */
 static void note(struct shared *shared, uint64_t world, const char *signature, bool has_ended_process)
 {
     add(&shared->n_findings, 1);

@@ -1,6 +1,6 @@
 /* Many random worlds, on several cores: draws, tries, shrinks what has findings, and reports.
  *
- * Workers are processes that take one world after the other. One that a bug ends is replaced; its world is a finding. */
+ * A worker is a process that takes one world after the other. One that a bug ends is replaced: a finding. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_WORLDS_H
 #define ORRERY_TESTS_SUPPORT_WORLDS_WORLDS_H
 
