@@ -55,6 +55,14 @@ static void draw_flow(struct rng *rng, const struct net_plan *net, sim_ns span_n
     if (plan->change_ns >= plan->cancel_ns) plan->change_ns = SIM_NS_MAX;
 }
 
+/* Takes the path and the ceiling of an earlier flow. */
+static void follow(const struct plan *earlier, struct plan *plan)
+{
+    memcpy(plan->links, earlier->links, sizeof plan->links);
+    plan->n_hops = earlier->n_hops;
+    plan->cap = earlier->cap;
+}
+
 static void draw_net(uint64_t index, struct net_plan *net)
 {
     struct rng rng = test_rng(1, "links", index);
@@ -67,7 +75,11 @@ static void draw_net(uint64_t index, struct net_plan *net)
         net->latency_ns[i] = one_in(&rng, 3) ? (sim_ns)rng_below(&rng, 20000) : 0;
     }
     sim_ns span_ns = one_in(&rng, 2) ? 1000000 : 20000;
-    for (int i = 0; i < net->n_flows; i++) draw_flow(&rng, net, span_ns, &net->flows[i]);
+    const uint64_t alike = one_in(&rng, 2) ? 2 : UINT64_MAX;
+    for (int i = 0; i < net->n_flows; i++) {
+        draw_flow(&rng, net, span_ns, &net->flows[i]);
+        if (i > 0 && one_in(&rng, alike)) follow(&net->flows[rng_below(&rng, (uint64_t)i)], &net->flows[i]);
+    }
 }
 
 /* --- The naive simulator --- */

@@ -13,6 +13,10 @@
  * to the nearest nanosecond, half to even. All changes of one moment are seen together: rates are computed when they
  * are read, or else once, after all decisions of the moment.
  *
+ * Flows over the same path with the same bound form a class. They have the same rate at every moment, so shares are
+ * computed by class, and a class counts what each of its flows has moved. A change thus costs time in the number of
+ * classes, not of flows.
+ *
  * Rates are recomputed only for flows that share a link short of bandwidth with a changed flow, directly or over
  * other flows. A link that its users cannot fill together couples no flows. A flow alone on its links costs a few
  * hundred bytes and an entry in a heap.
@@ -28,6 +32,7 @@
 #include <stddef.h>
 
 struct link;
+struct link_class;
 struct link_flow;
 struct link_net;
 
@@ -43,10 +48,10 @@ struct link_path {
 /* The callee may begin, end and change flows and claims, including this one. */
 typedef void (*link_fn)(struct link_net *net, struct link_flow *flow, sim_ns now);
 
-struct link_hop {
-    struct link *link;
-    struct link_flow *flow;
-    struct link_hop *before, *after; /* hops of other flows over the link */
+/* What has a place in a heap of timers: a flow, or a class of flows with number 0. */
+struct link_timed {
+    uint64_t number;
+    int32_t timer_at; /* -1: none */
 };
 
 enum link_flow_state { LINK_FLOW_IDLE, LINK_FLOW_LATENT, LINK_FLOW_MOVING };
@@ -56,19 +61,21 @@ enum link_flow_state { LINK_FLOW_IDLE, LINK_FLOW_LATENT, LINK_FLOW_MOVING };
 struct link_flow {
     enum link_flow_state state;
     struct link_net *net;
-    uint64_t number;            /* order of the starts, and of ends at one moment */
-    int64_t bytes; /* total; a claim: INT64_MAX */
+    struct link_class *class;
+    struct link_timed timed;        /* its number: order of the starts, and of ends at one moment */
+    int64_t bytes;                  /* total; a claim: INT64_MAX */
     double cap_bytes_per_s;         /* own ceiling, or the claim's demand */
-    int64_t cap, bound;             /* 2^-46 bytes per ns: the ceiling; the least of it and its links */
-    int64_t rate, reported, filled; /* present; last reported to a claim; result of the filling */
+    int64_t cap, reported;          /* 2^-46 bytes per ns: the ceiling; the rate last reported to a claim */
+    bool is_settled;                /* its class knows the following members */
+    int64_t rate;                   /* present */
     tally_int128 moved;             /* 2^-46 bytes, up to the anchor */
     sim_ns anchor_ns, end_ns;
-    uint64_t mark;
-    int32_t timer_at, changed_at, n_hops; /* indices in the network's lists; -1: none */
+    struct link_flow *before, *after; /* in its class, while it is not settled */
+    int32_t changed_at, n_hops;       /* changed_at: index in the network's list; -1: none */
     bool endless;
-    bool counted;                         /* a claim whose holder counts what it moves */
+    bool counted;                     /* a claim whose holder counts what it moves */
     link_fn notify;
-    struct link_hop hops[LINK_PATH_MAX];
+    struct link *links[LINK_PATH_MAX];
 };
 
 /* The entity in which a flow is embedded. */
@@ -83,9 +90,9 @@ struct link_stats {
     double mean_flows; /* flows and claims on it, mean over time */
 };
 
-/* Cost of the model itself: fillings, and flows in them. */
+/* Cost of the model itself: fillings, and flows and classes in them. */
 struct link_net_work {
-    uint64_t fillings, filled_flows;
+    uint64_t fillings, filled_flows, filled_classes;
 };
 
 /* The network takes the owner ids from first_owner_id on, LINK_NET_OWNERS of them. Returns NULL when out of memory.

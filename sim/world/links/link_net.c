@@ -28,6 +28,7 @@ struct link_net *link_net_create(struct engine *engine, uint32_t first_owner_id)
 void link_net_destroy(struct link_net *net)
 {
     if (net == NULL) return;
+    link_classes_free(net);
     arena_fini(&net->arena);
     mem_free(net->links);
     mem_free(net->dirty);
@@ -64,7 +65,7 @@ int link_net_reserve(struct link_net *net, int32_t n_links, int32_t n_flows)
     net->filling_links = grown(net->filling_links, links, sizeof(*net->filling_links), &code);
     net->filling = grown(net->filling, flows, sizeof(*net->filling), &code);
     net->changed = grown(net->changed, 2 * flows, sizeof(*net->changed), &code);
-    net->timers.entries = grown(net->timers.entries, flows, sizeof(*net->timers.entries), &code);
+    net->timers.entries = grown(net->timers.entries, 2 * flows, sizeof(*net->timers.entries), &code);
     net->stops = grown(net->stops, links + flows, sizeof(*net->stops), &code);
     if (code != 0) return code;
     net->links_capacity = links;
@@ -108,7 +109,8 @@ double link_bytes_per_s(const struct link *link)
 double link_used_bytes_per_s(const struct link *link)
 {
     tally_int128 rate = 0;
-    for (const struct link_hop *hop = link->first; hop != NULL; hop = hop->after) rate += hop->flow->rate;
+    for (const struct link_hop *hop = link->first; hop != NULL; hop = hop->after)
+        rate += (tally_int128)hop->class->rate * hop->class->n_moving;
     return (double)rate / LINK_RATE_OF_1_PER_S;
 }
 
@@ -116,7 +118,7 @@ int64_t link_bytes(const struct link *link, sim_ns at)
 {
     int64_t bytes = link->ended_bytes;
     for (const struct link_hop *hop = link->first; hop != NULL; hop = hop->after)
-        bytes += link_flow_moved_bytes(hop->flow, at);
+        bytes += link_class_bytes(hop->class, at);
     return bytes;
 }
 

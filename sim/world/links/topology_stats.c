@@ -152,7 +152,7 @@ static void add_moving(const struct topology *topology, const struct link_flow *
 {
     if (flow->state != LINK_FLOW_MOVING) return; /* an ended flow is already counted */
     for (int32_t k = 0; k < flow->n_hops; k++)
-        bytes[topology->kinds[link_index(flow->hops[k].link)]] += link_flow_moved_bytes(flow, now);
+        bytes[topology->kinds[link_index(flow->links[k])]] += link_flow_moved_bytes(flow, now);
 }
 
 void topology_check(const struct topology *topology, sim_ns now)

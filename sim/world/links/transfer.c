@@ -32,7 +32,7 @@ static void delist(struct transfer *transfer)
 static void count_moved(struct topology *topology, const struct link_flow *flow, int64_t bytes)
 {
     for (int32_t k = 0; k < flow->n_hops; k++)
-        topology->moved_bytes[topology->kinds[link_index(flow->hops[k].link)]] += bytes;
+        topology->moved_bytes[topology->kinds[link_index(flow->links[k])]] += bytes;
 }
 
 static void shard_done(struct link_net *net, struct link_flow *flow, sim_ns now)

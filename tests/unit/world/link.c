@@ -429,6 +429,29 @@ TEST(only_short_links_tie_flows_together)
     }
 }
 
+/* Flows over one path are shared out as one: what a change costs does not grow with their number. */
+TEST(flows_over_one_path_cost_alike)
+{
+    enum { N = 2000 };
+    static struct move moves[N];
+    struct link_bed *bed = bed_create(2, (double[]){1e9, 0.5e9});
+    only_bed = NULL;
+    struct link_path path = PATH(bed, 0);
+    link_path_add(&path, bed->links[1]);
+    for (int i = 0; i < N; i++) {
+        moves[i] = (struct move){.ended_ns = -1};
+        CHECK_EQ_INT(link_flow_start(bed->net, &moves[i].flow, &path, 1000 + i * 7919 % N, HUGE_VAL, note_end), 0);
+    }
+    CHECK_EQ_INT(engine_run(bed->engine, NULL), 0);
+    const struct link_net_work work = link_net_work(bed->net);
+    CHECK_EQ_INT(work.filled_classes, work.fillings);
+    CHECK(work.filled_flows > (uint64_t)N * N / 4);
+    for (int i = 0; i < N; i++)
+        CHECK_EQ_INT(link_flow_moved_bytes(&moves[i].flow, moves[i].ended_ns), 1000 + i * 7919 % N);
+    CHECK_NEAR((double)engine_now(bed->engine), 2.0 * (1000.0 * N + N * (N - 1) / 2.0), 1.0);
+    bed_destroy(bed);
+}
+
 static int run_short_of_memory(long n)
 {
     static struct move moves[200];

@@ -1,0 +1,122 @@
+/* Max-min fair shares by progressive filling: a level rises for all flows alike. A flow stops at its bound, and all
+ * flows over a link stop when it is full. In integers, rounded down, so that no link ever exceeds its capacity.
+ *
+ * The next stop is the root of a heap. A link's level, its remaining capacity over the flows that still rise, can only
+ * go up while others stop below it. It is therefore recomputed when the link reaches the root, and put back if it has
+ * gone up. */
+#include "sim/core/check.h"
+#include "sim/world/links/link_state.h"
+
+static bool stops_before(const struct link_stop *a, const struct link_stop *b)
+{
+    return a->level != b->level ? a->level < b->level : a->order < b->order;
+}
+
+/* Puts `stop` at place `at` of a heap of n, or below it. */
+static void sift_down(struct link_stop *stops, int32_t n, int32_t at, struct link_stop stop)
+{
+    for (int32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && stops_before(&stops[child + 1], &stops[child])) child++;
+        if (!stops_before(&stops[child], &stop)) break;
+        stops[at] = stops[child];
+    }
+    stops[at] = stop;
+}
+
+static void gather_classes(struct link_net *net, const struct link *link)
+{
+    for (struct link_hop *hop = link->first; hop != NULL; hop = hop->after) {
+        if (hop->class->mark == net->mark) continue;
+        hop->class->mark = net->mark;
+        hop->class->filled = -1;
+        net->filling[net->n_filling++] = hop->class;
+    }
+}
+
+/* Adds a link that is short of bandwidth to the filling. Others limit no class. */
+static void gather_link(struct link_net *net, struct link *link)
+{
+    if (link->mark == net->mark || !link_is_short(link)) return;
+    link->mark = net->mark;
+    link->left = link->capacity;
+    link->n_open = link->hops.value;
+    net->filling_links[net->n_filling_links++] = link;
+    gather_classes(net, link);
+}
+
+/* Collects all classes over dirty links, and the links and classes coupled to them. */
+static void gather(struct link_net *net)
+{
+    net->mark++;
+    net->n_filling = net->n_filling_links = 0;
+    for (int32_t i = 0; i < net->n_dirty; i++) {
+        net->dirty[i]->dirty = false;
+        gather_classes(net, net->dirty[i]);
+    }
+    net->n_dirty = 0;
+    for (int32_t i = 0; i < net->n_filling; i++)
+        for (int32_t k = 0; k < net->filling[i]->n_hops; k++) gather_link(net, net->filling[i]->hops[k].link);
+}
+
+static int64_t link_level(const struct link *link)
+{
+    tally_int128 level = link->left / link->n_open;
+    return level < INT64_MAX ? (int64_t)level : INT64_MAX;
+}
+
+static int32_t list_stops(struct link_net *net)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < net->n_filling; i++)
+        net->stops[n++] = (struct link_stop){net->filling[i]->bound, (uint64_t)net->filling[i]->index, NULL,
+                                             net->filling[i]};
+    for (int32_t i = 0; i < net->n_filling_links; i++) {
+        struct link *link = net->filling_links[i];
+        net->stops[n++] = (struct link_stop){link_level(link), UINT64_MAX / 2 + (uint64_t)link->index, link, NULL};
+    }
+    for (int32_t at = n / 2; at-- > 0;) sift_down(net->stops, n, at, net->stops[at]);
+    return n;
+}
+
+static void stop_class(struct link_net *net, struct link_class *class, int64_t level)
+{
+    class->filled = level;
+    for (int32_t k = 0; k < class->n_hops; k++) {
+        struct link *link = class->hops[k].link;
+        if (link->mark != net->mark) continue;
+        link->left -= (tally_int128)level * class->n_moving;
+        link->n_open -= class->n_moving;
+    }
+}
+
+static void stop_link(struct link_net *net, const struct link *link, int64_t level)
+{
+    for (struct link_hop *hop = link->first; hop != NULL; hop = hop->after)
+        if (hop->class->filled < 0) stop_class(net, hop->class, level);
+}
+
+void link_fill(struct link_net *net)
+{
+    gather(net);
+    int32_t n = list_stops(net);
+    while (n > 0) {
+        struct link_stop stop = net->stops[0];
+        if (stop.link != NULL && stop.link->n_open > 0) {
+            int64_t level = link_level(stop.link);
+            SIM_ASSERT(level >= stop.level);
+            if (level > stop.level) {
+                stop.level = level;
+                sift_down(net->stops, n, 0, stop);
+                continue;
+            }
+            stop_link(net, stop.link, level);
+        } else if (stop.class != NULL && stop.class->filled < 0) {
+            stop_class(net, stop.class, stop.level);
+        }
+        n--;
+        if (n > 0) sift_down(net->stops, n, 0, net->stops[n]);
+    }
+    net->work.fillings++;
+    net->work.filled_classes += (uint64_t)net->n_filling;
+    for (int32_t i = 0; i < net->n_filling; i++) net->work.filled_flows += (uint64_t)net->filling[i]->n_moving;
+}
