@@ -75,19 +75,12 @@ static bool admit_from_head(const struct vllm_v0 *params, const struct replica_v
     return false;
 }
 
-static bool any_is_swapped_out(const struct replica_view *view)
-{
-    const struct request_view *request = view->nonresident;
-    while (request != NULL && replica_view_is_remote(view, request)) request = request->next;
-    return request != NULL;
-}
-
 static int vllm_v0_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct vllm_v0 *params = state;
     const struct room_rules rules = {.spare_blocks = 1, .max_batch = sequences_per_batch(view, params->max_sequences),
                                      .swap = params->preemption == 1};
-    bool left_over = any_is_swapped_out(view) || admit_from_head(params, view, plan);
+    bool left_over = view->n_nonresident > view->n_remote || admit_from_head(params, view, plan);
     if (plan->n_prefills > 0) return 0;
     struct room room = make_room(view, plan, &rules);
     plan->recheck_on_arrival = !left_over;

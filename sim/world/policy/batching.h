@@ -26,6 +26,7 @@ struct replica_view {
     const struct request_view *paused;       /* in the order in which they were paused */
     const struct request_view *nonresident;  /* in the order of leaving or arriving; preempted requests at the head */
     int64_t stages, n_in_flight;    /* pipeline stages; sequences in flight, which no count above includes */
+    int64_t n_remote;               /* nonresident requests that are remote */
 };
 
 /* Running sequences of all states: those that hold or await KV blocks. */

@@ -159,6 +159,7 @@ struct replica {
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* in transfer */
     struct replica_prefixes prefixes;
+    int64_t n_remote;       /* of the nonresident requests: those whose KV is at another replica */
     int64_t handed_blocks;  /* of requests that decode elsewhere, until their KV has moved */
     int64_t host_blocks;    /* of KV on the host */
     int64_t moving_blocks;  /* of KV in transfer, to or from this replica */

@@ -95,6 +95,7 @@ void replica_enqueue_remote(struct replica *replica, struct request *request, si
     request->view.state = REQUEST_NONRESIDENT;
     request->planned = 0; /* not named by a plan of this replica */
     request_list_push_back(&replica->nonresident, request);
+    replica->n_remote++;
     replica->load->outstanding++;
     replica_wake(replica, now, true);
 }
@@ -295,6 +296,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
         return running_join(replica->ready, request, replica->env->batcher->order);
     }
     request_list_remove(&replica->nonresident, request);
+    replica->n_remote -= request->handed_blocks > 0;
     request->view.admission = ++replica->admissions;
     /* During the transfer no other sequence gets the block that its next token may need. */
     request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);

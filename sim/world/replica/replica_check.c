@@ -75,6 +75,14 @@ static void check_prefixes(const struct replica *replica, const struct sums *sum
                 (long long)replica->kv.free_blocks);
 }
 
+static int64_t count_remote(const struct request_list *nonresident)
+{
+    int64_t n = 0;
+    const struct request_view *view = nonresident->head != NULL ? &nonresident->head->view : NULL;
+    for (; view != NULL; view = view->next) n += request_of(view)->handed_blocks > 0;
+    return n;
+}
+
 static void check_requests(const struct replica *replica)
 {
     const struct replica_load *load = replica->load;
@@ -82,6 +90,7 @@ static void check_requests(const struct replica *replica)
     replica_each_request(replica, add_request, &sums);
     SIM_LAW("INV-1 (requests at the replica)", sums.requests, load->outstanding);
     SIM_LAW("INV-1 (running)", replica->waiting.n + replica->nonresident.n + replica_running(replica), sums.requests);
+    SIM_LAW("INV-1 (remote requests)", count_remote(&replica->nonresident), replica->n_remote);
     SIM_LAW("INV-1 (queue)", count_list(&replica->waiting), replica->waiting.n);
     SIM_LAW("INV-1 (queue as routers see it)", replica->waiting.n, load->waiting);
     SIM_LAW("INV-1 (queued tokens as routers see them)", sums.unprocessed_tokens, load->queued_tokens);

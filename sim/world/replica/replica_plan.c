@@ -82,6 +82,7 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->n_decoding = ready->members.n;
     view->n_paused = replica->paused.n;
     view->n_nonresident = replica->nonresident.n;
+    view->n_remote = replica->n_remote;
     view->n_moving = replica->moving.n + replica->arrived.n;
     view->n_in_flight = replica->in_flight;
     view->decode_context_tokens = ready->context_tokens;
