@@ -1,6 +1,6 @@
 # Orrery. `make help` lists the targets. One Makefile, no recursion but for another MODE.
 #
-#   make MODE=release|debug|asan|o0|o3  CC=gcc|clang     objects go to build/<mode>[-clang]; a flag change rebuilds
+#   make MODE=release|debug|asan|o0|o3|cov  CC=gcc|clang     objects go to build/<mode>[-clang]; a flag change rebuilds
 #   make MPI=1                                           `orrery sweep` runs on the ranks of `mpirun` as well
 #   make V=1                                             show the commands
 
@@ -13,12 +13,15 @@ B := build/$(MODE)$(if $(findstring clang,$(CC)),-clang)$(if $(MPI),-mpi)$(if $(
 
 FLAGS_release := -O2 -g
 FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
-FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
+# AddressSanitizer reports the memory that a wrong pointer leads to, so pointers need no checks of their own.
+FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize=null,object-size,pointer-overflow \
+                 -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
 FLAGS_o0      := -O0
 FLAGS_o3      := -O3
+FLAGS_cov     := -O1 -g -DORRERY_DEBUG --coverage
 FLAGS_fuzz    := -O1 -g -DFUZZING -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(FLAGS_$(MODE)),)
-$(error MODE must be one of release debug asan o0 o3 fuzz, got '$(MODE)')
+$(error MODE must be one of release debug asan o0 o3 fuzz cov, got '$(MODE)')
 endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes
@@ -51,9 +54,11 @@ below = $(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c)
 LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(foreach room,core catalog world store study,$(call below,sim/$(room))) \
               $(call below,models) $(call below,policies) $(call below,traces) $(call below,analysis))
 CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
-# Without sanitizers `make test` runs only what repeats large experiments.
-SUITES   := $(if $(filter o3,$(MODE)),tests/property/conformance.c tests/oracle/fgd.c,\
-              $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c))
+SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c)
+# Without sanitizers `make test` runs only the tests that ask for it.
+ifeq ($(MODE),o3)
+SUITES   := $(shell grep -l '^TEST_OPTIMISED' $(SUITES))
+endif
 FUZZERS  := $(wildcard tests/fuzz/*.c)
 WORLDS   := $(filter-out tests/support/worlds/main.c,$(wildcard tests/support/worlds/*.c))
 HARNESS  := $(wildcard tests/support/*.c) $(WORLDS) $(FUZZERS)
@@ -175,6 +180,12 @@ test:
 run-tests: $(B)/tests/run $(B)/orrery $(if $(or $(if $(T),,all),$(findstring bench,$(T)),$(findstring cli,$(T))),$(BENCHES))
 	@$(if $(T),,$(MAKE) --no-print-directory MODE=o3 WERROR= CI= optimised)
 	@OPTIMISED=$(if $(T),,build/o3) ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=$(SANITIZED) $(B)/tests/run $(T)
+
+## make coverage   print the lines that tests reach in the optimised build only, where no sanitizer looks
+coverage:
+	@$(MAKE) --no-print-directory MODE=cov optimised
+	@$(MAKE) --no-print-directory MODE=o3 optimised
+	@sh tests/support/coverage.sh
 
 ## make accept     write the golden results anew; the body of the commit says what moved them
 accept: build/orrery
@@ -301,6 +312,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests accept bench fuzz run-fuzz worlds lint calibration power engines accuracy pictures install install-files \
+.PHONY: all deps run test run-tests coverage accept bench fuzz run-fuzz worlds lint calibration power engines accuracy pictures install install-files \
     uninstall clean help print-policy-headers print-libraries check-syntax optimised FORCE
 .SECONDARY:

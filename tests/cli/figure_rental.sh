@@ -2,6 +2,7 @@
 # The figure of rented GPUs as it is shipped, with a tenth of the jobs and three seeds; and that it fails when it
 # should.
 . tests/cli/lib.sh
+optimised
 
 mkdir "$T/data"
 cp -r configs "$T/data/"

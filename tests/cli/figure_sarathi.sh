@@ -1,6 +1,7 @@
 #!/bin/sh
 # The figure of Sarathi-Serve's ablation as it is shipped: every order holds, no value is judged.
 . tests/cli/lib.sh
+optimised
 
 run 0 figure run sarathi/ablation -o "$T" --json
 verdicts() {

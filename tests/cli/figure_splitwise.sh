@@ -1,6 +1,7 @@
 #!/bin/sh
 # The figure of Splitwise's provisioning: its file holds together, and its queries find limits where they must be.
 . tests/cli/lib.sh
+optimised
 
 run 0 figure list
 out splitwise/provisioning

@@ -2,6 +2,7 @@
 # The figure of vLLM's paper as it is shipped, with a fifth of the requests, one seed and five of the rates, among them
 # those that its shares and batches are read at.
 . tests/cli/lib.sh
+optimised
 
 mkdir "$T/data"
 cp -r configs "$T/data/"

@@ -3,6 +3,9 @@
 # the page and the timeline tell of it.
 . tests/cli/lib.sh
 
+run 0 run mixed-site -o "$T/short.db" --timeline "$T/short.json" --timeline-sample 1/100 --set until=20min -q
+run 0 report "$T/short.db" -o "$T/short.html"
+optimised
 run 0 run mixed-site -o "$T/site.db" --timeline "$T/site.json" --timeline-sample 1/1000 --set until=3h \
     --set services.chat.trace.arrival.rate=20/s --set jobs.trace.rate_scale=1 --keep decisions -q
 out 'scaling.yielded_jobs.sum'

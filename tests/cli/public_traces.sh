@@ -1,6 +1,7 @@
 #!/bin/sh
 # Public traces, whole: every request finishes with exactly its tokens, every job gets exactly its GPU-seconds.
 . tests/cli/lib.sh
+optimised
 
 data=../shared/data
 requests=$data/request_traces/azure_llm_2023_conversation.csv

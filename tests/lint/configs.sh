@@ -2,6 +2,7 @@
 # Every file in configs/ is JSON with // comments and says first what it is for; every scenario is valid, every study
 # of a figure lists its runs, every figure, GPU, LLM, storage device and engine can be listed.
 . tests/cli/lib.sh
+optimised
 
 for file in $(find configs -name '*.json' | LC_ALL=C sort); do
     case $file in

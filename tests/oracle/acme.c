@@ -56,12 +56,12 @@ static void check_cluster(const char *mix, const char *cluster, int n_vertices)
     free(jobs);
 }
 
-TEST(seren_jobs_follow_the_published_curves)
+TEST_OPTIMISED(seren_jobs_follow_the_published_curves)
 {
     check_cluster("seren", "Seren", 7 * 22 + 2 * 21);
 }
 
-TEST(kalos_jobs_follow_the_published_curves)
+TEST_OPTIMISED(kalos_jobs_follow_the_published_curves)
 {
     check_cluster("kalos", "Kalos", 5 * 22 + 2 * 21);
 }

@@ -36,7 +36,7 @@ static double simulate_interval(const struct checkpoint_cost *cost, double inter
 }
 
 /* The losses of n failures have a standard deviation of some 1.1 / sqrt(n) of their sum: below 0.07 points. */
-TEST(efficiencies_are_those_of_the_formula)
+TEST_OPTIMISED(efficiencies_are_those_of_the_formula)
 {
     for (int i = 0; i < 4; i++) {
         const double failures = cases[i].mtbf_s > 80000 ? 6e4 : 1.5e5;
@@ -56,7 +56,7 @@ TEST(policies_choose_their_interval)
 }
 
 /* What is still on its way to storage when a failure comes is lost: a longer restart, as far as means go. */
-TEST(flushes_cost_like_restarts)
+TEST_OPTIMISED(flushes_cost_like_restarts)
 {
     const struct checkpoint_cost cost = {20, 400, 300, 10800};
     const char *policy = "{'policy': 'periodic', 'interval': '900s'}";
@@ -89,7 +89,7 @@ static double vertex(const double *x, const double *y, size_t n)
 
 /* Seven intervals from 0.5 to 2 times Young's under the same failures, and a parabola in the logarithm: to first order
  * the overhead C/t + t/(2 M) is symmetric there. */
-TEST(the_best_interval_is_found)
+TEST_OPTIMISED(the_best_interval_is_found)
 {
     for (int i = 0; i < 4; i += 3) {
         double logs[7], efficiencies[7];

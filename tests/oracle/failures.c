@@ -135,7 +135,7 @@ static void check_availability(const struct group *group)
     CHECK_NEAR(mean, exact_availability(group), half);
 }
 
-TEST(groups_are_available_as_their_chain_says)
+TEST_OPTIMISED(groups_are_available_as_their_chain_says)
 {
     check_availability(&(struct group){4, 2, 1e-4, 2e-4, 0.3, 1e-5, 1e-3});
     check_availability(&(struct group){8, 7, 1e-5, 2e-5, 0.3, 1e-6, 1e-3});

@@ -7,12 +7,6 @@
 
 enum { POLICIES = 6, SEEDS = 10, FIRST_SEED = 42 };
 
-#ifdef __SANITIZE_ADDRESS__
-enum { SEEDS_OF_OTHERS = 3 }; /* of those with the wider tolerance, where runs are slow */
-#else
-enum { SEEDS_OF_OTHERS = SEEDS };
-#endif
-
 static const struct {
     const char *released, *placement;
     double tolerance_points;
@@ -101,8 +95,7 @@ static void check_table(const char *trace, const char *released)
                        expected))
         return;
     for (int i = 0; i < POLICIES; i++) {
-        const int seeds = policies[i].tolerance_points < 1 ? SEEDS : SEEDS_OF_OTHERS;
-        for (int seed = 0; seed < seeds; seed++) add(&got[i], run(trace, i, FIRST_SEED + seed, 100).allocated);
+        for (int seed = 0; seed < SEEDS; seed++) add(&got[i], run(trace, i, FIRST_SEED + seed, 100).allocated);
         if (!CHECK_NEAR(got[i].mean, expected[i].mean, policies[i].tolerance_points))
             printf("\n  %s: %s %.2f, released %.2f", trace, policies[i].placement, got[i].mean, expected[i].mean);
     }
@@ -112,28 +105,28 @@ static void check_table(const char *trace, const char *released)
                 CHECK((got[a].mean < got[b].mean) == (expected[a].mean < expected[b].mean));
 }
 
-TEST(the_default_trace)
+TEST_OPTIMISED(the_default_trace)
 {
     check_table("default", "openb_pod_list_default");
 }
 
-TEST(all_gpus_shared)
+TEST_OPTIMISED(all_gpus_shared)
 {
     check_table("gpushare100", "openb_pod_list_gpushare100");
 }
 
-TEST(half_of_the_tasks_on_several_gpus)
+TEST_OPTIMISED(half_of_the_tasks_on_several_gpus)
 {
     check_table("multigpu50", "openb_pod_list_multigpu50");
 }
 
-TEST(a_third_of_the_tasks_with_a_model)
+TEST_OPTIMISED(a_third_of_the_tasks_with_a_model)
 {
     check_table("gpuspec33", "openb_pod_list_gpuspec33");
 }
 
 /* GPUs that are of no use, as the cluster fills up. */
-TEST(fragmentation_grows_as_released)
+TEST_OPTIMISED(fragmentation_grows_as_released)
 {
     static const int loads[] = {20, 50, 80, 90};
     static const int chosen[] = {0, 4, 5};
@@ -144,7 +137,7 @@ TEST(fragmentation_grows_as_released)
             return;
         for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
             struct mean got = {0};
-            for (int seed = 0; seed < SEEDS_OF_OTHERS; seed++)
+            for (int seed = 0; seed < SEEDS; seed++)
                 add(&got, run("default", chosen[i], FIRST_SEED + seed, loads[l]).fragmented);
             CHECK_NEAR(got.mean, expected[chosen[i]].mean, 0.5);
         }

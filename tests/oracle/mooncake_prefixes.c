@@ -71,7 +71,7 @@ TEST(lru_hits_are_exact)
 /* Nobody finds more blocks than Belady's policy, along prefixes or not. That all of what it finds here lies along
  * unbroken prefixes is a property of this trace: a block's parent is asked for right before it, and so again no
  * later. */
-TEST(belady_bounds_every_policy)
+TEST_OPTIMISED(belady_bounds_every_policy)
 {
     struct block_log log;
     struct cache_future future;

@@ -27,7 +27,7 @@ static struct job_record *read_trace(void)
     return NULL;
 }
 
-TEST(unlimited_cluster_uses_what_the_trace_says)
+TEST_OPTIMISED(unlimited_cluster_uses_what_the_trace_says)
 {
     struct job_record *records = read_trace();
     if (records == NULL) return;
@@ -50,7 +50,7 @@ TEST(unlimited_cluster_uses_what_the_trace_says)
     free(records);
 }
 
-TEST(crowded_cluster_delivers_the_same_gpu_seconds)
+TEST_OPTIMISED(crowded_cluster_delivers_the_same_gpu_seconds)
 {
     static const char *const schedulers[] = {"easy", "srsf"};
     struct job_record *records = read_trace();

@@ -224,7 +224,7 @@ static double half_width(const struct tally *means, double confidence_frac)
     return gsl_cdf_tdist_Pinv((1 + confidence_frac) / 2, n - 1) * sqrt(tally_variance(means) / n);
 }
 
-TEST(waits_agree_with_theory)
+TEST_OPTIMISED(waits_agree_with_theory)
 {
     int misses = 0;
     for (int m = 0; m < MODELS; m++) {

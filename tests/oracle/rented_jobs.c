@@ -58,7 +58,7 @@ static struct interval intervals(struct bed_rows *rows)
                              Z99 * sqrt((excess_squares - excess * excess / n) * n) / sqrt(n) / span_s};
 }
 
-TEST(as_theory_whatever_the_sizes) /* R10 */
+TEST_OPTIMISED(as_theory_whatever_the_sizes) /* R10 */
 {
     static const char *const laws[] = {"'law': 'exponential'", "'law': 'fixed'", "'law': 'two-mode'",
                                        "'law': 'hyperexponential', 'short_frac': 0.8, 'short': 0.2"};
@@ -137,20 +137,20 @@ static void two_widths_take_longer(bool by_size, double high)
     CHECK(bed_metric(rows, "job.jct_s.mean") > bed_metric(best, "job.jct_s.mean"));
 }
 
-TEST(no_width_by_size)
+TEST_OPTIMISED(no_width_by_size)
 {
     two_widths_take_longer(true, 20.0);
     two_widths_take_longer(true, 60.0);
 }
 
-TEST(no_two_widths_in_one_class)
+TEST_OPTIMISED(no_two_widths_in_one_class)
 {
     two_widths_take_longer(false, 20.0);
     two_widths_take_longer(false, 60.0);
 }
 
 /* Jobs that wait for a limited supply are paid for no longer, and come to their end later. */
-TEST(no_queueing)
+TEST_OPTIMISED(no_queueing)
 {
     struct bed_rows *best = run_root(ROOT_OPTIMUM, "", NULL), *rows = run_root(ROOT_OPTIMUM, ", 'limit': 36.5", NULL);
     CHECK_NEAR(bed_metric(best, "job.jct_s.mean"), ROOT_S, intervals(best).response_s);

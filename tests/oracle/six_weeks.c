@@ -9,7 +9,7 @@ static double of(const struct bed_rows *rows, const char *metric)
 }
 
 /* Every job ends, and every GPU-second that jobs held was of use, waited for, spent on checkpoints, or lost. */
-TEST(six_weeks_add_up)
+TEST_OPTIMISED(six_weeks_add_up)
 {
     struct bed_rows *rows = bed_ok(BED(.no_detail = true), "{'extends': ['configs/scenarios/acme-six-weeks.json']}");
     const double gpu_s = of(rows, "job.gpu_s.sum"), expected = 663813 / 184.0 * 42; /* jobs at Seren's rate */

@@ -98,13 +98,13 @@ static void check_jobs(int gpus)
     check_wait(&model);
 }
 
-TEST(jobs_on_one_gpu_are_mm1)
+TEST_OPTIMISED(jobs_on_one_gpu_are_mm1)
 {
     CHECK_NEAR(erlang_wait_s(1, 0.7 / 60, 60), 0.7 / 0.3 * 60, 1e-9);
     check_jobs(1);
 }
 
-TEST(jobs_on_eight_gpus_are_mm8)
+TEST_OPTIMISED(jobs_on_eight_gpus_are_mm8)
 {
     check_jobs(8);
 }
@@ -142,7 +142,7 @@ static double pollaczek_khinchine_s(double arrival_per_s, double first_s, double
     return arrival_per_s * second_s2 / (2 * (1 - arrival_per_s * first_s));
 }
 
-TEST(requests_of_one_length_are_md1)
+TEST_OPTIMISED(requests_of_one_length_are_md1)
 {
     struct queue_model model = {.name = "M/D/1", .arrival_per_s = 7, .service_s = always_100_tokens,
                                 .write_row = write_request, .header = "arrival_s,prompt_tokens,output_tokens",
@@ -163,7 +163,7 @@ static void lognormal_moments(double *first_s, double *second_s2)
     }
 }
 
-TEST(requests_of_lognormal_length_are_mg1)
+TEST_OPTIMISED(requests_of_lognormal_length_are_mg1)
 {
     double first_s, second_s2;
     lognormal_moments(&first_s, &second_s2);

@@ -13,10 +13,9 @@ static const struct catalog catalog = {.root = "configs"};
  * wait take a hundred times as long for ten times as many. */
 enum { AT_LENGTH = 2500 };
 
-/* Where the optimised build makes all checks (tests/cli/experiments.sh), sanitizers see one run with each partner. */
-static void run_listed(const struct policy *policy, bool large)
+/* A brief run makes one run with each partner. */
+static void run_listed(const struct policy *policy, bool large, bool brief)
 {
-    const bool brief = test_optimised() != NULL;
     const struct conform_suite suite = {.families = cli_families(NULL), .catalog = &catalog, .brief = brief};
     size_t n;
     const struct conform_case *cases = conform_cases(policy->family, &n);
@@ -36,16 +35,30 @@ static void run_listed(const struct policy *policy, bool large)
     }
 }
 
-TEST(every_policy_conforms)
+static void run_all_listed(bool large, bool brief)
 {
     struct policy_table table = policy_registry();
-    for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], false);
+    for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], large, brief);
 }
 
-TEST(every_policy_conforms_at_length)
+TEST(every_policy_runs_with_each_partner)
 {
-    struct policy_table table = policy_registry();
-    for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], true);
+    run_all_listed(false, true);
+}
+
+TEST(every_policy_runs_at_length)
+{
+    run_all_listed(true, true);
+}
+
+TEST_OPTIMISED(every_policy_conforms)
+{
+    run_all_listed(false, false);
+}
+
+TEST_OPTIMISED(every_policy_conforms_at_length)
+{
+    run_all_listed(true, false);
 }
 
 TEST(every_family_has_scenarios_and_partners)

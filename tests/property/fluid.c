@@ -58,7 +58,7 @@ TEST(parts_of_three_jobs)
     CHECK_NEAR(run.placements[0].end_s, end_s, 1e-9);
 }
 
-TEST(hesrpt_is_never_worse_than_equi)
+TEST_OPTIMISED(hesrpt_is_never_worse_than_equi)
 {
     for (uint64_t round = 0; round < 60; round++) {
         struct rng rng = test_rng(5, "fluid", round);
@@ -72,7 +72,7 @@ TEST(hesrpt_is_never_worse_than_equi)
 
 /* Jobs that are all there: each waits for the shorter ones. With linear speedup nobody does better, with less heSRPT
  * does. */
-TEST(all_to_the_shortest_is_srpt)
+TEST_OPTIMISED(all_to_the_shortest_is_srpt)
 {
     for (uint64_t round = 0; round < 60; round++) {
         struct rng rng = test_rng(7, "fluid", round);
@@ -89,7 +89,7 @@ TEST(all_to_the_shortest_is_srpt)
 }
 
 /* Processor sharing: E[T] = E[X] / (1 - load), whatever the law of sizes. Batch means over 40 batches. */
-TEST(equi_with_linear_speedup_is_processor_sharing)
+TEST_OPTIMISED(equi_with_linear_speedup_is_processor_sharing)
 {
     enum { N = 40000, BATCHES = 40 };
     static struct job_record records[N];

@@ -151,7 +151,7 @@ static void check_shipped(const char *gpu, const char *llm)
     check_tables(&fixture, SUBJECTS, 200);
 }
 
-TEST(so_they_do_for_all_of_the_catalog)
+TEST_OPTIMISED(so_they_do_for_all_of_the_catalog)
 {
     static const struct catalog catalog = {.root = "configs"};
     SCOPED(arena) arena = {0};

@@ -205,7 +205,7 @@ static int shift_all(const struct bed *bed)
 
 /* GPUs moved from one class to another at an equal mean, under each law of speedup for all classes. As in the theorem
  * nothing starts up: with that, a width between two points of a table can be better than both by some 1e-4. */
-TEST(no_shift_between_classes_is_better)
+TEST_OPTIMISED(no_shift_between_classes_is_better)
 {
     static const enum speedup_law laws[] = {SPEEDUP_POWER, SPEEDUP_AMDAHL, SPEEDUP_TABLE};
     for (int law = 0; law < 3; law++) {

@@ -61,7 +61,7 @@ TEST(queues_are_those_of_theory)
 }
 
 /* Old information hurts those most who trust it most. */
-TEST(stale_information_makes_herds)
+TEST_OPTIMISED(stale_information_makes_herds)
 {
     double fresh_jsq_s = time_in_system_s("least-outstanding", 0.9, 0);
     double fresh_two_s = time_in_system_s("power-of-two", 0.9, 0), random_s = time_in_system_s("random", 0.9, 5);

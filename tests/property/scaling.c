@@ -350,7 +350,7 @@ TEST(what_cannot_scale_is_told)
 
 /* Prompts of 50 ms each, 60 per second, make three replicas' work; at a target of 0.6 five are to do it, at one of 0.8
  * four. */
-TEST(utilisation_comes_to_its_target)
+TEST_OPTIMISED(utilisation_comes_to_its_target)
 {
     static const char service[] =
         "'replicas': 1, 'scaling': {'policy': {'policy': 'target-utilisation', 'of': 'time', 'target': %s,"

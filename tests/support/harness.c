@@ -1,12 +1,13 @@
 /* The test runner: every suite of tests/{unit,property,oracle} and every script of tests/{golden,cli,lint}, in
  * CUnit.
  *
- * usage: run [WORD ...]     only suites and scripts whose name contains one of the words
+ * usage: run [WORD ...]            only tests, as SUITE/TEST, and scripts whose name contains one of the words
+ *        run --alone SUITE/TEST    this one test, in this process; it ends as a script does
  *
  * Tests run in $TEST_WORKERS processes (tests/support/workers.h), by default one per processor, the long ones first.
  *
  * A script passes with exit status 0, is skipped with 77 (its last line of output is the reason) and fails
- * otherwise. */
+ * otherwise. So does a test that the runner of the optimised build, $OPTIMISED/tests/run, runs alone. */
 #include "tests/support/harness.h"
 
 #include "tests/support/workers.h"
@@ -23,7 +24,7 @@
 /* The bounds of the section that holds what TEST() defines. */
 extern const struct test __start_tests[], __stop_tests[];
 
-enum { MAX_TESTS = 4096, MAX_SCRIPTS = 512, MAX_TEXTS = 4096 };
+enum { MAX_TESTS = 4096, MAX_SCRIPTS = 512, MAX_TEXTS = 4096, EXIT_SKIPPED = 77 };
 
 static struct {
     CU_pSuite suite;
@@ -35,7 +36,8 @@ static struct {
     bool long_ones; /* the pass over the long tests, which comes before that over the others */
     int next;       /* the one that CUnit comes to next */
     bool mine;      /* the one that it is at is run by this process */
-    bool skipped;
+    const char *skipped; /* why the running test left, or NULL */
+    bool failed;         /* some test of this process */
     double began_s;
     char *scripts[MAX_SCRIPTS];
     int n_scripts;
@@ -49,6 +51,8 @@ static struct {
     } *owned; /* by the running test */
     size_t n_owned, owned_capacity;
 } run;
+
+static void run_optimised(void);
 
 static char *keep(const char *text)
 {
@@ -70,25 +74,25 @@ static double cpu_s(void)
 }
 
 /* Run before all others, so that no process is left with a long one when the rest has ended. */
-static bool is_long(const char *name)
+static bool is_long(int test)
 {
     static const char *const names[] = {
-        "tests/cli/compilers.sh", "every_policy_conforms", "tests/cli/figure_polca.sh",    "every_policy_conforms_at_length",
-        "tests/cli/pages.sh",    "tests/cli/conform.sh",  "tests/cli/figures_offload.sh", "tests/cli/sweep.sh",
-        "tests/cli/experiments.sh", "tests/cli/figure_distserve.sh"};
+        "tests/cli/compilers.sh", "tests/cli/figure_polca.sh",     "tests/cli/pages.sh", "tests/cli/conform.sh",
+        "tests/cli/sweep.sh",     "tests/cli/figures_offload.sh", "tests/cli/figure_distserve.sh"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
+        if (strcmp(run.tests[test].name, names[i]) == 0) return true;
+    return run.tests[test].function == run_optimised;
 }
 
 /* What CUnit runs in the place of every test: it takes them in the order in which they were added. */
 static void run_if_mine(void)
 {
     int test = run.next++;
-    run.mine = is_long(run.tests[test].name) == run.long_ones && workers_claim(test);
-    run.skipped = false;
+    run.mine = is_long(test) == run.long_ones && workers_claim(test);
+    if (!run.mine) return;
+    run.skipped = NULL;
     run.began_s = cpu_s();
-    if (run.mine) run.tests[test].function();
+    run.tests[test].function();
     while (run.n_owned > 0) test_release(run.owned[run.n_owned - 1].memory);
 }
 
@@ -132,7 +136,7 @@ void test_skip(const char *reason)
     CU_pSuite suite = CU_get_current_suite();
     snprintf(text, sizeof text, "%s/%s: %s", suite ? suite->pName : "?", test ? test->pName : "?", reason);
     workers_skipped(text);
-    run.skipped = true;
+    run.skipped = keep(reason);
 }
 
 const char *test_shared(const char *path_below_data)
@@ -254,17 +258,13 @@ bool test_check_near(double actual, double expected, double tolerance, const cha
     return test_check(distance <= tolerance, text, file, line);
 }
 
-/* The path of a script is the name of its test. */
-static void run_script(void)
+/* Runs a command, whose last line is the reason when it exits with EXIT_SKIPPED. */
+static void run_command(const char *command)
 {
-    char command[1024], last[512] = "", line[512];
-    const char *path = CU_get_current_test()->pName;
-    snprintf(command, sizeof command, "TEST_TMPDIR=%s sh %s 2>&1", test_tmpdir(), path);
+    char last[512] = "", line[512], output[16384] = "";
+    size_t used = 0;
     FILE *pipe = popen(command, "r");
     if (!CHECK(pipe != NULL)) return;
-    char output[16384];
-    size_t used = 0;
-    output[0] = 0;
     while (fgets(line, sizeof line, pipe) != NULL) {
         memcpy(last, line, sizeof last);
         size_t n = strlen(line);
@@ -275,13 +275,31 @@ static void run_script(void)
     }
     int status = pclose(pipe);
     last[strcspn(last, "\n")] = 0;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED) {
         test_skip(last);
         return;
     }
     bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!ok) printf("\n%s\n", output);
-    test_check(ok, path, path, 0);
+    test_check(ok, command, "", 0);
+}
+
+/* The path of a script is the name of its test. */
+static void run_script(void)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "TEST_TMPDIR=%s sh %s 2>&1", test_tmpdir(), CU_get_current_test()->pName);
+    run_command(command);
+}
+
+/* Runs the test of the same name in the optimised build. */
+static void run_optimised(void)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "OPTIMISED= ORRERY=%s/orrery BUILD=%s %s/tests/run --alone %s/%s 2>&1",
+             test_optimised(), test_optimised(), test_optimised(), CU_get_current_suite()->pName,
+             CU_get_current_test()->pName);
+    run_command(command);
 }
 
 static int wanted(const char *name, int argc, char **argv)
@@ -334,6 +352,7 @@ static void tell(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRe
     for (CU_pFailureRecord at = failures; at != NULL; at = at->pNext)
         printf("  %s:%u: %s\n", at->strFileName, at->uiLineNumber, at->strCondition);
     if (failures != NULL) workers_failed();
+    run.failed = run.failed || failures != NULL;
     fflush(stdout);
 }
 
@@ -358,12 +377,6 @@ static void forget(void)
     free(run.owned);
 }
 
-/* Large experiments, which the program of OPTIMISED runs (tests/cli/experiments.sh). */
-static bool is_run_optimised(const char *suite)
-{
-    return test_optimised() != NULL && strcmp(suite, "fgd") == 0;
-}
-
 static int compare_places(const void *a, const void *b)
 {
     const struct test *x = *(const struct test *const *)a, *y = *(const struct test *const *)b;
@@ -371,10 +384,11 @@ static int compare_places(const void *a, const void *b)
     return files != 0 ? files : (x->line > y->line) - (x->line < y->line);
 }
 
-/* The tests of each file become a suite with the file's name. */
-static void add_suites(int argc, char **argv)
+/* The tests of each file become a suite with the file's name, or the one test SUITE/TEST when `alone` names it. */
+static void add_suites(int argc, char **argv, const char *alone)
 {
     static const struct test *tests[MAX_TESTS];
+    const char *file = "";
     int n = 0;
     for (const struct test *test = __start_tests; test < __stop_tests; test++) {
         if (n == MAX_TESTS) abort();
@@ -382,21 +396,39 @@ static void add_suites(int argc, char **argv)
     }
     qsort(tests, (size_t)n, sizeof *tests, compare_places);
     for (int i = 0; i < n; i++) {
-        char name[64];
+        char suite[64], name[256];
         const char *base = strrchr(tests[i]->file, '/') + 1;
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
-        if (!wanted(name, argc, argv) || is_run_optimised(name)) continue;
-        if (i == 0 || strcmp(tests[i]->file, tests[i - 1]->file) != 0) run.suite = CU_add_suite(name, NULL, NULL);
-        add_test(tests[i]->name, tests[i]->function);
+        snprintf(suite, sizeof suite, "%.*s", (int)strcspn(base, "."), base);
+        snprintf(name, sizeof name, "%s/%s", suite, tests[i]->name);
+        if (alone != NULL ? strcmp(name, alone) != 0 : !wanted(name, argc, argv)) continue;
+        if (strcmp(tests[i]->file, file) != 0) run.suite = CU_add_suite(suite, NULL, NULL);
+        file = tests[i]->file;
+        const bool is_elsewhere = tests[i]->is_optimised && test_optimised() != NULL;
+        add_test(tests[i]->name, is_elsewhere ? run_optimised : tests[i]->function);
     }
 }
 
-static void add_tests(int argc, char **argv)
+/* Runs the one test; returns the exit status. */
+static int run_alone(const char *name)
 {
-    add_suites(argc, argv);
+    add_suites(0, NULL, name);
+    if (run.n_tests != 1) fprintf(stderr, "no test is called %s\n", name);
+    if (run.n_tests != 1) return 1;
+    setenv("TEST_WORKERS", "1", 1);
+    run_tests(workers_start());
+    if (run.skipped != NULL) printf("%s\n", run.skipped);
+    return run.failed ? 1 : run.skipped != NULL ? EXIT_SKIPPED : 0;
+}
+
+static int run_all(int argc, char **argv)
+{
+    add_suites(argc, argv, NULL);
     add_scripts("lint", argc, argv);
     add_scripts("cli", argc, argv);
     add_scripts("golden", argc, argv);
+    const int worker = workers_start();
+    if (worker >= 0) run_tests(worker);
+    return workers_forked() || workers_summary(name_of) ? 0 : 1;
 }
 
 int main(int argc, char **argv)
@@ -405,14 +437,12 @@ int main(int argc, char **argv)
     gsl_set_error_handler_off();
     if (mkdtemp(root) == NULL || CU_initialize_registry() != CUE_SUCCESS) return 1;
     snprintf(run.tmp_root, sizeof run.tmp_root, "%s", root);
-    add_tests(argc, argv);
-    int worker = workers_start();
-    if (worker >= 0) run_tests(worker);
-    bool forked = workers_forked();
-    bool ok = forked || workers_summary(name_of);
+    const bool is_alone = argc == 3 && strcmp(argv[1], "--alone") == 0;
+    const int status = is_alone ? run_alone(argv[2]) : run_all(argc, argv);
+    const bool forked = workers_forked();
     forget();
     if (forked) return 0; /* or what the leak sanitizer makes of it */
     snprintf(command, sizeof command, "rm -rf %s", root);
     if (system(command) != 0) fprintf(stderr, "cannot remove %s\n", root);
-    return !ok;
+    return status;
 }

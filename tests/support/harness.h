@@ -22,14 +22,21 @@
 struct test {
     const char *name, *file;
     int line;
+    bool is_optimised;
     void (*function)(void);
 };
 
 /* Defines a test: TEST(what_holds) { ... }. The linker collects the tests of all files in the section "tests". */
-#define TEST(what)                                                                                                     \
+#define TEST(what) DEFINE_TEST(what, false)
+
+/* The same, of numbers that take long to compute: `make test` runs it in the optimised build, without sanitizers. What
+ * it runs is seen by these in other tests: `make coverage` names the lines that are not. */
+#define TEST_OPTIMISED(what) DEFINE_TEST(what, true)
+
+#define DEFINE_TEST(what, is_optimised)                                                                                \
     static void what(void);                                                                                            \
-    static const struct test test_##what                                                                               \
-        __attribute__((used, section("tests"), aligned(sizeof(void *)))) = {#what, __FILE__, __LINE__, what};          \
+    static const struct test test_##what __attribute__((used, section("tests"), aligned(sizeof(void *)))) = {          \
+        #what, __FILE__, __LINE__, is_optimised, what};                                                                \
     static void what(void)
 
 /* A struct whose NAME_fini is called when the block ends: SCOPED(arena) arena = {0}; */
