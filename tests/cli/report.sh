@@ -41,6 +41,11 @@ serving 3000 400
 run 0 run "$T/serve.json" -o "$T/late.db"
 run 0 report "$T/late.db" -o "$T/late.html"
 holds "$T/late.html" 'The service is saturated'
+awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 600; i++) print i * 60 ",3600,1" }' >"$T/flood.csv"
+echo '{"cluster": {"nodes": 1}, "until": "10h", "jobs": {"trace": {"format": "csv-jobs", "path": "flood.csv"}}}' >"$T/flood.json"
+run 0 run "$T/flood.json" -o "$T/flood.db" -q
+run 0 report "$T/flood.db" -o "$T/flood.html"
+holds "$T/flood.html" 'saturated or was cut short: 86.5 % of its jobs'
 
 # A queue of known load tells it, whether it was seen to its end or cut short: requests take 100 ms of a server.
 queue() { # LOAD PROCESS UNTIL: the page is $T/queue.html

@@ -24,6 +24,8 @@ cat >"$T/all.json" <<'END'
            {"key": "services.chat.replicas", "values": [1, 2, 3, 4, 5, 6, 7, 8]}],
   "pareto": ["request.ttft_s.p99", "replica.busy_frac", "request.finished"] }
 END
+run 0 sweep "$T/fleet.json" --dry-run
+out "a search for 'services.chat.replicas': at each point and seed at most 5 runs"
 run 0 sweep "$T/fleet.json" -o "$T/fleet.db" -q -j 2
 out 'smallest services.chat.replicas that meets request.ttft_s.p99 at most 0.3 and request.finished at least 1 (under every seed)'
 cp "$T/out" "$T/table"

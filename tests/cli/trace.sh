@@ -49,6 +49,14 @@ run 0 trace stat "$T/philly.csv" -f philly --json
 json '$.jobs' 300
 json '$.gpu_s' "$(awk -F, 'NR > 1 { sum += $2 * $3 } END { print sum }' "$T/jobs.csv")"
 
+# Jobs that are made up have types, and none has more GPUs than it may.
+run 0 trace generate -f generate-jobs -o "$T/seren.csv" -t csv-jobs --set mix=seren --set count=2000 --set max_gpus=4
+err 'jobs of more GPUs made as large as "max_gpus"'
+run 0 trace stat "$T/seren.csv" -f csv-jobs --json
+equal "$(sqlite3 :memory: "select sum(value ->> 'jobs'), abs(sum(value ->> 'gpu_s') / $(json_of "$T/out" '$.gpu_s') - 1) < 1e-9
+    from json_each(readfile('$T/out'), '$.types')")" '2000|1' 'jobs of all types, and their GPU time'
+json '$.gpus.max' 4
+
 # Every wrong row is reported.
 cat >"$T/bad.csv" <<'END'
 TIMESTAMP,ContextTokens,GeneratedTokens
