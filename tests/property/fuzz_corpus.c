@@ -5,7 +5,9 @@
 #include <dirent.h>
 
 bool fuzz_config(const uint8_t *data, size_t bytes);
+bool fuzz_load(const uint8_t *data, size_t bytes);
 bool fuzz_csv(const uint8_t *data, size_t bytes);
+bool fuzz_results(const uint8_t *data, size_t bytes);
 bool fuzz_trace(const uint8_t *data, size_t bytes);
 
 static bool replay_file(const char *path, bool (*target)(const uint8_t *, size_t))
@@ -43,6 +45,16 @@ TEST(config_corpus)
 TEST(csv_corpus)
 {
     replay("csv", fuzz_csv);
+}
+
+TEST(load_corpus)
+{
+    replay("load", fuzz_load);
+}
+
+TEST(results_corpus)
+{
+    replay("results", fuzz_results);
 }
 
 TEST(trace_corpus)
