@@ -189,8 +189,7 @@ static int load_power_data(struct reading *reading)
     struct gpu_spec gpu;
     struct power_data data;
     int code = measured_gpu(reading, &gpu);
-    return code != 0 ? code
-                     : power_data_read(reading->path, &catalog, &gpu, &reading->arena, &data, &reading->diag);
+    return code != 0 ? code : power_data_read(reading->path, &catalog, &gpu, &reading->arena, &data, &reading->diag);
 }
 
 /* --- Results --- */

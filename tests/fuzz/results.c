@@ -1,6 +1,6 @@
-/* Any bytes as changes of a results file that leave it a valid SQLite database: cells get other values and types, rows go
- * or come twice. The first byte chooses what reads the file. Either it is read without an error, or there is a finding
- * for the error. The unchanged file is tests/fuzz/results.sql. */
+/* Any bytes as changes of a results file that leave it a valid SQLite database: cells get other values and types, rows
+ * go or come twice. The first byte chooses what reads the file. Either it is read without an error, or there is a
+ * finding for the error. The unchanged file is tests/fuzz/results.sql. */
 #include "tests/fuzz/fuzz.h"
 
 #include "analysis/compare/compare.h"
@@ -137,7 +137,8 @@ static void change(struct feed *feed, sqlite3 *db)
         snprintf(sql, sizeof sql, "INSERT INTO \"%s\" SELECT * FROM \"%s\" LIMIT 1 OFFSET %u", table->name, table->name,
                  row);
     else
-        snprintf(sql, sizeof sql, "UPDATE \"%s\" SET \"%s\" = ?1 WHERE rowid = (SELECT rowid FROM \"%s\" LIMIT 1 OFFSET %u)",
+        snprintf(sql, sizeof sql,
+                 "UPDATE \"%s\" SET \"%s\" = ?1 WHERE rowid = (SELECT rowid FROM \"%s\" LIMIT 1 OFFSET %u)",
                  table->name, column, table->name, row);
     if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) return;
     if (sqlite3_bind_parameter_count(statement) > 0) bind_value(feed, statement);
@@ -285,7 +286,8 @@ FUZZ_TARGET(results)
     arena_init(&arena);
     int code = readers[reader](path, &arena, &diag);
     bool sound = code == 0 ? diag.n_errors == 0 : code == diag.code && diag.n_errors > 0;
-    if (!sound) fprintf(stderr, "reader %u: code %d, %d errors, the first one's %d\n", reader, code, diag.n_errors, diag.code);
+    if (!sound)
+        fprintf(stderr, "reader %u: code %d, %d errors, the first one's %d\n", reader, code, diag.n_errors, diag.code);
     arena_fini(&arena);
     unlink(path);
     return sound;
