@@ -13,22 +13,37 @@ static double time_on_all_s(const struct cluster_view *view, const struct job_vi
     return sim_s_from_ns(job_view_wait_ns(view, job)) + work_s / on_all;
 }
 
-static size_t shortest(struct fluid *fluid, const struct cluster_view *view)
+static double size_of(const void *state, const struct cluster_view *view, const struct job_view *job)
 {
-    size_t first = 0;
-    for (size_t i = 0; i < fluid->n; i++) {
-        struct fluid_job *job = &fluid->jobs[i], *best = &fluid->jobs[first];
-        job->size = time_on_all_s(view, job->job);
-        job->weight = 0;
-        if (job->size < best->size || (job->size == best->size && job->job->sequence < best->job->sequence)) first = i;
-    }
-    return first;
+    (void)state;
+    return time_on_all_s(view, job);
 }
 
+/* The job that would finish first, or NULL. */
+static const struct job_view *shortest(struct fluid *fluid, const struct cluster_view *view)
+{
+    fluid_rank_pending(fluid, view, size_of, false);
+    const struct ranked *first = fluid->pending.first;
+    const struct job_view *best = first != NULL ? first->job : NULL;
+    struct rank rank = first != NULL ? first->rank : (struct rank){0};
+    for (size_t i = 0; i < fluid->n_running; i++) {
+        const struct job_view *job = fluid->running[i];
+        const struct rank other = fluid_rank(time_on_all_s(view, job), job->sequence);
+        if (best != NULL && !rank_before(&other, &rank)) continue;
+        best = job;
+        rank = other;
+    }
+    return best;
+}
+
+/* On an unlimited cluster every job gets what it requests. */
 static int shortest_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct fluid *fluid = state;
-    if (fluid->n > 0) fluid->jobs[shortest(fluid, view)].weight = 1;
+    fluid_begin(fluid);
+    const struct job_view *first = shortest(fluid, view);
+    if (first != NULL) fluid_list(fluid, first, 0, 1);
+    if (view->total_gpus == INT64_MAX) fluid_list_oldest(fluid, fluid->n_all, 0);
     fluid_divide(fluid, view, plan);
     return fluid->code;
 }
@@ -41,6 +56,7 @@ const struct scheduler scheduler_all_to_shortest = {
                .oracle = ORACLE_DURATION,
                .state_bytes = sizeof(struct fluid),
                .fini = fluid_fini},
+    .job_bytes = sizeof(struct fluid_slot),
     .notify = fluid_notify,
     .decide = shortest_decide,
 };

@@ -5,10 +5,13 @@
 #include "policies/scheduler/fluid.h"
 #include "sim/world/policy/scheduler.h"
 
+/* Equal parts below 1 GPU have equal remainders: the oldest jobs get a GPU each. */
 static int equi_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct fluid *fluid = state;
-    for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].weight = 1.0 / (double)fluid->n;
+    const bool is_whole = fluid_is_whole(view) && (uint64_t)view->total_gpus < fluid->n_all;
+    fluid_begin(fluid);
+    fluid_list_oldest(fluid, is_whole ? (size_t)view->total_gpus : fluid->n_all, 1.0 / (double)fluid->n_all);
     fluid_divide(fluid, view, plan);
     return fluid->code;
 }
@@ -20,6 +23,7 @@ const struct scheduler scheduler_equi = {
                .source = "Berg, Dorsman and Harchol-Balter, POMACS 1(2) (2018)",
                .state_bytes = sizeof(struct fluid),
                .fini = fluid_fini},
+    .job_bytes = sizeof(struct fluid_slot),
     .notify = fluid_notify,
     .decide = equi_decide,
 };

@@ -5,43 +5,166 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double SMALLEST_GPUS = 1e-6;
 
 void fluid_fini(void *state)
 {
-    mem_free(((struct fluid *)state)->jobs);
+    struct fluid *fluid = state;
+    mem_free(fluid->jobs);
+    mem_free(fluid->running);
+    ranked_list_fini(&fluid->fresh);
 }
 
-static void add(struct fluid *fluid, const struct job_view *job)
+/* --- Jobs that come and go --- */
+
+static void add_by_age(struct ranking *ranking, struct ranked *ranked, const struct job_view *job)
 {
-    if (vec_reserve(&fluid->jobs, &fluid->capacity, fluid->n_all + 1) != 0) {
+    *ranked = (struct ranked){.job = job, .rank = {.first = job->sequence}};
+    ranking_add(ranking, ranked);
+}
+
+static void wait_without_gpus(struct fluid *fluid, const struct job_note *note)
+{
+    struct fluid_slot *slot = job_view_slot(note->job);
+    const enum job_event event = note->event;
+    if (event == JOB_EVENT_SUBMIT || event == JOB_EVENT_PREEMPT)
+        add_by_age(&fluid->without_gpus, &slot->waiting, note->job);
+    if (event == JOB_EVENT_START) ranking_remove(&fluid->without_gpus, &slot->waiting);
+}
+
+/* Makes room for one more job in every list. */
+static void enter(struct fluid *fluid, const struct job_view *job)
+{
+    const size_t n = fluid->n_all + 1;
+    if (vec_reserve(&fluid->jobs, &fluid->capacity, n) != 0 ||
+        vec_reserve(&fluid->running, &fluid->running_capacity, n) != 0 ||
+        vec_reserve(&fluid->fresh.items, &fluid->fresh.capacity, n) != 0) {
         fluid->code = SIM_E_NOMEM;
         return;
     }
-    const size_t at = job->gpus > 0 ? fluid->n++ : fluid->n_all;
-    fluid->jobs[fluid->n_all++] = fluid->jobs[at];
-    fluid->jobs[at] = (struct fluid_job){.job = job};
+    struct fluid_slot *slot = job_view_slot(job);
+    fluid->n_all = n;
+    add_by_age(&fluid->all, &slot->by_age, job);
 }
 
-static void take_out(struct fluid *fluid, const struct job_view *job)
+static void await_rank(struct fluid *fluid, const struct job_view *job)
 {
-    size_t at = 0;
-    while (at < fluid->n_all && fluid->jobs[at].job != job) at++;
-    if (at == fluid->n_all) return; /* the list had no memory for it at submission */
-    if (at < fluid->n) {
-        fluid->jobs[at] = fluid->jobs[--fluid->n];
-        at = fluid->n;
-    }
-    fluid->jobs[at] = fluid->jobs[--fluid->n_all];
+    struct fluid_slot *slot = job_view_slot(job);
+    slot->waiting = (struct ranked){.job = job};
+    fluid->fresh.items[fluid->fresh.n++] = &slot->waiting;
+}
+
+static void run(struct fluid *fluid, const struct job_view *job)
+{
+    struct fluid_slot *slot = job_view_slot(job);
+    if (slot->is_ranked) ranking_remove(&fluid->pending, &slot->waiting);
+    slot->is_ranked = false;
+    slot->at = fluid->n_running;
+    fluid->running[fluid->n_running++] = job;
+}
+
+static void stop(struct fluid *fluid, const struct job_view *job)
+{
+    const struct fluid_slot *slot = job_view_slot(job);
+    const struct job_view *last = fluid->running[--fluid->n_running];
+    fluid->running[slot->at] = last;
+    ((struct fluid_slot *)job_view_slot(last))->at = slot->at;
+}
+
+static void leave(struct fluid *fluid, const struct job_view *job)
+{
+    ranking_remove(&fluid->all, &((struct fluid_slot *)job_view_slot(job))->by_age);
+    fluid->n_all--;
 }
 
 void fluid_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     (void)view;
-    if (note->event == JOB_EVENT_SUBMIT) add(state, note->job);
-    if (note->event == JOB_EVENT_FINISH) take_out(state, note->job);
+    struct fluid *fluid = state;
+    const enum job_event event = note->event;
+    if (fluid->code < 0) return;
+    if (note->job->gpus == 0) {
+        wait_without_gpus(fluid, note);
+        return;
+    }
+    if (event == JOB_EVENT_SUBMIT) enter(fluid, note->job);
+    if (fluid->code < 0) return;
+    if (event == JOB_EVENT_START) run(fluid, note->job);
+    if (event == JOB_EVENT_PREEMPT || event == JOB_EVENT_FINISH) stop(fluid, note->job);
+    if (event == JOB_EVENT_SUBMIT || event == JOB_EVENT_PREEMPT) await_rank(fluid, note->job);
+    if (event == JOB_EVENT_FINISH) leave(fluid, note->job);
 }
+
+/* --- The jobs of a decision --- */
+
+bool fluid_is_whole(const struct cluster_view *view)
+{
+    return view->n_nodes > 0 && view->total_gpus < INT64_MAX;
+}
+
+void fluid_begin(struct fluid *fluid)
+{
+    fluid->n = 0;
+    fluid->number++;
+}
+
+void fluid_list(struct fluid *fluid, const struct job_view *job, double size, double weight)
+{
+    struct fluid_slot *slot = job_view_slot(job);
+    if (slot->listed_in == fluid->number) return;
+    slot->listed_in = fluid->number;
+    fluid->jobs[fluid->n++] = (struct fluid_job){.job = job, .size = size, .weight = weight};
+}
+
+struct ranked *fluid_next(const struct ranking *ranking, const struct ranked *ranked)
+{
+    return ranking_first_from(ranking, (struct rank){ranked->rank.first, ranked->rank.second, 1});
+}
+
+void fluid_list_oldest(struct fluid *fluid, size_t most, double weight)
+{
+    const struct ranked *next = fluid->all.first;
+    for (; next != NULL && most > 0; most--, next = fluid_next(&fluid->all, next))
+        fluid_list(fluid, next->job, 0, weight);
+}
+
+/* Doubles of at least 0 have the order of their bits. */
+struct rank fluid_rank(double size, int64_t tie)
+{
+    struct rank rank = {.second = tie};
+    const double ordered = isnan(size) ? (double)INFINITY : size;
+    memcpy(&rank.first, &ordered, sizeof rank.first);
+    return rank;
+}
+
+/* Moves all ranked jobs to the fresh ones. */
+static void forget_ranks(struct fluid *fluid)
+{
+    for (struct ranked *first = fluid->pending.first; first != NULL; first = fluid->pending.first) {
+        ranking_remove(&fluid->pending, first);
+        ((struct fluid_slot *)job_view_slot(first->job))->is_ranked = false;
+        fluid->fresh.items[fluid->fresh.n++] = first;
+    }
+}
+
+void fluid_rank_pending(struct fluid *fluid, const struct cluster_view *view, fluid_size_fn size, bool youngest_first)
+{
+    if (fluid->ranked_for != view->total_gpus) forget_ranks(fluid);
+    fluid->ranked_for = view->total_gpus;
+    fluid->is_ranked = true;
+    for (size_t i = 0; i < fluid->fresh.n; i++) {
+        struct ranked *ranked = fluid->fresh.items[i];
+        const int64_t sequence = ranked->job->sequence;
+        ranked->rank = fluid_rank(size(fluid, view, ranked->job), youngest_first ? -sequence : sequence);
+        ranking_add(&fluid->pending, ranked);
+        ((struct fluid_slot *)job_view_slot(ranked->job))->is_ranked = true;
+    }
+    fluid->fresh.n = 0;
+}
+
+/* --- Parts --- */
 
 static int by_age(const void *a, const void *b)
 {
@@ -120,9 +243,10 @@ static void divide_gpus(struct fluid *fluid, const struct cluster_view *view, st
 
 void fluid_divide(struct fluid *fluid, const struct cluster_view *view, struct job_plan *plan)
 {
-    const size_t n_others = fluid->n_all - fluid->n;
+    if (!fluid->is_ranked) fluid->fresh.n = 0;
+    for (size_t i = 0; i < fluid->n_running; i++) fluid_list(fluid, fluid->running[i], 0, 0);
     if (fluid->n > 0) divide_gpus(fluid, view, plan);
-    if (n_others > 0) qsort(fluid->jobs + fluid->n, n_others, sizeof *fluid->jobs, by_age);
-    for (size_t i = fluid->n; i < fluid->n_all; i++)
-        if (fluid->jobs[i].job->state == JOB_PENDING) job_plan_start(plan, fluid->jobs[i].job, "it needs no GPUs");
+    const struct ranked *next = fluid->without_gpus.first;
+    for (; next != NULL; next = fluid_next(&fluid->without_gpus, next))
+        job_plan_start(plan, next->job, "it needs no GPUs");
 }

@@ -32,29 +32,47 @@ static int hesrpt_init(void *state, const void *params, struct diag *diag)
 }
 
 /* Remaining work, in seconds on one GPU. */
-static double size_of(const struct hesrpt *hesrpt, const struct cluster_view *view, const struct job_view *job)
+static double size_of(const void *state, const struct cluster_view *view, const struct job_view *job)
 {
+    const struct hesrpt *hesrpt = state;
     return sim_s_from_ns(job_view_remaining_work_ns(view, job)) * pow(job->gpus, hesrpt->params.exponent);
 }
 
-static int largest_first(const void *a, const void *b)
+/* Smallest first; of equal jobs the youngest. */
+static int by_size(const void *a, const void *b)
 {
     const struct fluid_job *x = a, *y = b;
-    if (x->size != y->size) return x->size < y->size ? 1 : -1;
-    return (x->job->sequence > y->job->sequence) - (x->job->sequence < y->job->sequence);
+    if (x->size != y->size) return x->size < y->size ? -1 : 1;
+    return (x->job->sequence < y->job->sequence) - (x->job->sequence > y->job->sequence);
 }
 
+/* Lists the running jobs and the `most` smallest pending ones. */
+static void list_smallest(struct hesrpt *hesrpt, const struct cluster_view *view, size_t most)
+{
+    struct fluid *fluid = &hesrpt->fluid;
+    for (size_t i = 0; i < fluid->n_running; i++)
+        fluid_list(fluid, fluid->running[i], size_of(hesrpt, view, fluid->running[i]), 0);
+    const struct ranked *next = fluid->pending.first;
+    for (; next != NULL && most > 0; most--, next = fluid_next(&fluid->pending, next))
+        fluid_list(fluid, next->job, size_of(hesrpt, view, next->job), 0);
+    if (fluid->n > 0) qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_size);
+}
+
+/* Parts below 1 GPU fall with the size: of whole GPUs only as many jobs get any as there are GPUs, the smallest ones. */
 static int hesrpt_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct hesrpt *hesrpt = state;
     struct fluid *fluid = &hesrpt->fluid;
-    double n = (double)fluid->n, power = 1 / (1 - hesrpt->params.exponent), before = 0;
-    for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].size = size_of(hesrpt, view, fluid->jobs[i].job);
-    if (fluid->n > 0) qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, largest_first);
-    for (size_t i = 0; i < fluid->n; i++) {
-        double up_to = pow((double)(i + 1) / n, power);
-        fluid->jobs[i].weight = up_to - before;
-        before = up_to;
+    const bool is_whole = fluid_is_whole(view) && (uint64_t)view->total_gpus < fluid->n_all;
+    const size_t most = is_whole ? (size_t)view->total_gpus : fluid->n_all;
+    const double n = (double)fluid->n_all, power = 1 / (1 - hesrpt->params.exponent);
+    fluid_begin(fluid);
+    fluid_rank_pending(fluid, view, size_of, true);
+    list_smallest(hesrpt, view, most);
+    for (size_t i = 0; i < most && i < fluid->n; i++) {
+        const size_t larger = fluid->n_all - i - 1;
+        const double before = larger > 0 ? pow((double)larger / n, power) : 0;
+        fluid->jobs[i].weight = pow((double)(larger + 1) / n, power) - before;
     }
     fluid_divide(fluid, view, plan);
     return fluid->code;
@@ -71,6 +89,7 @@ const struct scheduler scheduler_hesrpt = {
                .state_bytes = sizeof(struct hesrpt),
                .init = hesrpt_init,
                .fini = fluid_fini},
+    .job_bytes = sizeof(struct fluid_slot),
     .notify = fluid_notify,
     .decide = hesrpt_decide,
 };
