@@ -6,8 +6,8 @@
  * place, in order of submission, until none moves. A job that overruns its estimate counts as ending now. If that
  * keeps a reservation from beginning, all reservations are recomputed in order of submission.
  *
- * Reservations count GPUs, not nodes. Each early end examines every reservation, so a decision costs the square of the
- * queue length. */
+ * Reservations count GPUs, not nodes. A reservation costs O(log n) for n jobs, if no gap before it is too short. Each
+ * early end examines every reservation, as often as reservations move. */
 #include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"

@@ -1,4 +1,6 @@
-/* GPUs in use in the future: a step function of time, for schedulers with reservations. */
+/* GPUs in use in the future: a step function of time, for schedulers with reservations. Its points are the nodes of a
+ * treap (Seidel and Aragon 1996) with the least and the most GPUs of each subtree. A change of a span of time and the
+ * search for the next free time cost O(log n) expected for n points, if no free time before it is too short. */
 #ifndef ORRERY_POLICIES_SCHEDULER_USAGE_H
 #define ORRERY_POLICIES_SCHEDULER_USAGE_H
 
@@ -8,16 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `gpus` are in use from from_ns up to the next point, or forever after the last. */
+/* `gpus` are in use from from_ns up to the next point, or forever after the last. All four numbers of GPUs lack the
+ * `below` of the nodes above. */
 struct usage_point {
     sim_ns from_ns;
-    int64_t gpus;
+    int64_t gpus, least, most; /* here; least and most of the subtree */
+    int64_t below;             /* to be added to all nodes below this one */
+    uint64_t height;
+    uint32_t left, right; /* indices of points; 0: none */
 };
 
 /* Zero-initialised. */
 struct usage {
+    struct usage_point *points; /* [n]; the first one is not used */
     size_t n, capacity;
-    struct usage_point *points;
+    uint32_t root, free; /* free: the first unused point, linked by `left` */
 };
 
 void usage_fini(struct usage *usage);

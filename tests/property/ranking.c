@@ -1,5 +1,6 @@
-/* The ordered structures of the job half against plain arrays: nodeset.c and ranking.c. */
+/* The ordered structures of the job half against plain arrays: nodeset.c, ranking.c and usage.c. */
 #include "policies/scheduler/ranking.h"
+#include "policies/scheduler/usage.h"
 #include "sim/world/cluster/nodeset.h"
 #include "tests/support/harness.h"
 
@@ -127,4 +128,66 @@ TEST(ranking_stays_shallow)
     }
     CHECK(depth(ranking.root) < 60);
     free(items);
+}
+
+/* --- GPUs in use, with one number for each ns --- */
+
+enum { HORIZON_NS = 300, TOTAL_GPUS = 8 };
+
+static bool is_free_from(const int64_t *in_use, int from_ns, int span_ns, int64_t gpus)
+{
+    for (int t = from_ns; t < HORIZON_NS && (t < from_ns + span_ns || t == from_ns); t++)
+        if (in_use[t] + gpus > TOTAL_GPUS) return false;
+    return true;
+}
+
+static sim_ns earliest_by_search(const int64_t *in_use, int now_ns, int span_ns, int64_t gpus)
+{
+    if (gpus > TOTAL_GPUS) return SIM_NS_MAX;
+    while (!is_free_from(in_use, now_ns, span_ns, gpus)) now_ns++;
+    return now_ns;
+}
+
+/* A reservation of an earlier step, which a later step cancels. */
+struct reservation {
+    int from_ns, to_ns;
+    int64_t gpus;
+};
+
+static void count(int64_t *in_use, const struct reservation *reservation, int64_t sign)
+{
+    for (int t = reservation->from_ns; t < reservation->to_ns && t < HORIZON_NS; t++)
+        in_use[t] += sign * reservation->gpus;
+}
+
+TEST(usage_is_a_step_function)
+{
+    enum { KEPT = 24 };
+    for (uint64_t round = 0; round < 30; round++) {
+        struct rng rng = test_rng(2, "usage", round);
+        int64_t in_use[HORIZON_NS] = {0};
+        struct reservation kept[KEPT] = {{0}};
+        struct usage usage = {0};
+        int now_ns = 0;
+        for (int step = 0; step < 400; step++) {
+            struct reservation *one = &kept[rng_below(&rng, KEPT)];
+            count(in_use, one, -1);
+            CHECK_EQ_INT(usage_add(&usage, one->from_ns, one->to_ns, -one->gpus), 0);
+            const int span_ns = (int)rng_below(&rng, 20);
+            const int64_t gpus = (int64_t)rng_below(&rng, TOTAL_GPUS + 2);
+            const sim_ns from_ns = usage_earliest(&usage, now_ns, span_ns, gpus, TOTAL_GPUS);
+            CHECK_EQ_INT(from_ns, earliest_by_search(in_use, now_ns, span_ns, gpus));
+            const bool is_forever = from_ns > HORIZON_NS - 20;
+            *one = is_forever ? (struct reservation){0} : (struct reservation){(int)from_ns, (int)from_ns + span_ns, gpus};
+            count(in_use, one, 1);
+            CHECK_EQ_INT(usage_add(&usage, one->from_ns, one->to_ns, one->gpus), 0);
+            if (step % 8 != 0) continue;
+            now_ns++;
+            usage_forget(&usage, now_ns);
+            for (int i = 0; i < KEPT; i++) /* what lies in the past is not cancelled any more */
+                if (kept[i].from_ns < now_ns) kept[i].from_ns = kept[i].to_ns < now_ns ? kept[i].to_ns : now_ns;
+        }
+        CHECK(usage_add(&usage, now_ns, SIM_NS_MAX, 1) == 0 && usage_add(&usage, now_ns, SIM_NS_MAX, -1) == 0);
+        usage_fini(&usage);
+    }
 }
