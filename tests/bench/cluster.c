@@ -2,7 +2,10 @@
  * One JSON line per cell; the time covers generation, events, decisions and statistics.
  *
  * The moderate load keeps the queue short. In overload it grows to 10^5 jobs, where a scheduler that walked through
- * all pending jobs would crawl. */
+ * all pending jobs would crawl.
+ *
+ * The last lines show growth: all jobs come in the first second, each for one of 32 GPUs, with run times from 1 s to
+ * 10,000 s, evenly distributed by their logarithms. "growth" is the CPU time relative to half as many jobs. */
 #include "policies/registry.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/engine.h"
@@ -11,6 +14,7 @@
 #include "sim/world/jobs/jobs.h"
 #include "tests/bench/bench.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +30,7 @@ struct generator {
     struct rng rng;
     int64_t n_left, n_made;
     double now_s, mean_gap_s;
+    bool all_at_once;
 };
 
 static int32_t draw_size(struct rng *rng)
@@ -36,23 +41,46 @@ static int32_t draw_size(struct rng *rng)
     return sizes[i];
 }
 
+static const double SHORTEST_S = 1, LONGEST_S = 10000;
+
+/* The next job of those that come in the first second. */
+static struct job_record draw_waiting(struct generator *generator)
+{
+    const double n = (double)(generator->n_made + generator->n_left + 1), share = rng_uniform(&generator->rng);
+    const sim_ns duration_ns = sim_ns_from_s(SHORTEST_S * pow(LONGEST_S / SHORTEST_S, share));
+    return (struct job_record){.id = generator->n_made,
+                               .submit_ns = sim_ns_from_s((double)generator->n_made / n),
+                               .duration_ns = duration_ns,
+                               .estimate_ns = duration_ns,
+                               .gpus = 1,
+                               .gpu_milli = 1000,
+                               .group = "",
+                               .user = ""};
+}
+
+static struct job_record draw_job(struct generator *generator)
+{
+    struct rng *rng = &generator->rng;
+    generator->now_s += rng_exponential(rng, generator->mean_gap_s);
+    sim_ns duration_ns = sim_ns_from_s(rng_exponential(rng, MEAN_RUN_S));
+    double overestimate = 1 + 4 * rng_uniform(rng);
+    return (struct job_record){.id = generator->n_made,
+                               .submit_ns = sim_ns_from_s(generator->now_s),
+                               .duration_ns = duration_ns,
+                               .estimate_ns = (sim_ns)((double)duration_ns * overestimate),
+                               .gpus = draw_size(rng),
+                               .gpu_milli = 1000,
+                               .group = "",
+                               .user = ""};
+}
+
 static int generator_next(struct job_source *source, struct job_record *record, struct diag *diag)
 {
     (void)diag;
     struct generator *generator = (struct generator *)source;
-    struct rng *rng = &generator->rng;
     if (generator->n_left-- == 0) return 0;
-    generator->now_s += rng_exponential(rng, generator->mean_gap_s);
-    sim_ns duration_ns = sim_ns_from_s(rng_exponential(rng, MEAN_RUN_S));
-    double overestimate = 1 + 4 * rng_uniform(rng);
-    *record = (struct job_record){.id = generator->n_made++,
-                                  .submit_ns = sim_ns_from_s(generator->now_s),
-                                  .duration_ns = duration_ns,
-                                  .estimate_ns = (sim_ns)((double)duration_ns * overestimate),
-                                  .gpus = draw_size(rng),
-                                  .gpu_milli = 1000,
-                                  .group = "",
-                                  .user = ""};
+    *record = generator->all_at_once ? draw_waiting(generator) : draw_job(generator);
+    generator->n_made++;
     return 1;
 }
 
@@ -74,7 +102,7 @@ static void generator_close(struct job_source *source)
 
 struct cell {
     const char *scheduler, *placement;
-    double load;
+    double load; /* 0: all jobs come in the first second, to four nodes */
     int jobs;
     bool once;      /* long: no median of several runs */
     bool only_full; /* not part of the short table */
@@ -92,7 +120,8 @@ static int generator_open(const void *params, const struct source_options *optio
     generator->source = (struct job_source){generator_next, generator_place, generator_note, generator_close};
     rng_init(&generator->rng, options->seed, 0, "jobs", 0);
     generator->n_left = bench_load(cell->jobs);
-    generator->mean_gap_s = MEAN_RUN_S * mean_size / (cell->load * NODES * GPUS_PER_NODE);
+    if (cell->load > 0) generator->mean_gap_s = MEAN_RUN_S * mean_size / (cell->load * NODES * GPUS_PER_NODE);
+    generator->all_at_once = !(cell->load > 0);
     *source = &generator->source;
     return 0;
 }
@@ -132,7 +161,7 @@ static int simulate(const struct cell *cell, struct outcome *outcome, struct eng
     struct jobs_config config = {.scheduler = {.entry = scheduler, .params = default_params(scheduler, &arena)},
                                  .placement = {.entry = policy_find(POLICY_PLACEMENT, cell->placement)},
                                  .trace = {.entry = &generator_format, .params = (void *)(uintptr_t)cell}};
-    struct cluster_config cluster_config = {.nodes = NODES, .gpus_per_node = GPUS_PER_NODE};
+    struct cluster_config cluster_config = {.nodes = cell->load > 0 ? NODES : 4, .gpus_per_node = GPUS_PER_NODE};
     struct sink sink = {.context = outcome, .metric = keep_metric};
     struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     struct cluster *cluster = NULL;
@@ -177,6 +206,27 @@ static int measure(const struct cell *cell)
     return 0;
 }
 
+/* Doubles the number of waiting jobs three times. */
+static int measure_growth(const char *scheduler)
+{
+    double before_s = 0;
+    for (int jobs = 8000; jobs <= 64000; jobs *= 2) {
+        const struct cell cell = {.scheduler = scheduler, .placement = "consolidated", .jobs = jobs};
+        struct outcome outcome = {0};
+        struct engine_stats stats;
+        const double start_s = bench_cpu_s();
+        if (simulate(&cell, &outcome, &stats) != 0) return 1;
+        const double spent_s = bench_cpu_s() - start_s;
+        printf("{\"bench\":\"cluster\",\"scheduler\":\"%s\",\"waiting_jobs\":%d,\"cpu_s\":%.3f", scheduler,
+               bench_load(jobs), spent_s);
+        if (before_s > 0) printf(",\"growth\":%.2f", spent_s / before_s);
+        puts("}");
+        fflush(stdout);
+        before_s = spent_s;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct cell cells[] = {
@@ -205,5 +255,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         if (full || !cells[i].only_full) failed |= measure(&cells[i]);
     }
+    static const char *const growing[] = {"conservative", "equi", "hesrpt", "all-to-shortest"};
+    for (size_t i = 0; i < sizeof growing / sizeof growing[0]; i++) failed |= measure_growth(growing[i]);
     return failed;
 }
