@@ -185,6 +185,7 @@ static int dispatch(struct cli *cli, int argc, char **argv)
 int cli_main(struct cli *cli, int argc, char **argv)
 {
     int code = dispatch(cli, argc, argv);
+    if (cli->child_status != 0) return cli->child_status;
     if ((fflush(cli->out) != 0 || ferror(cli->out)) && code == 0)
         code = diag_error(&cli->diag, SIM_E_IO, NULL, NULL, "cannot write the result to standard output");
     print_findings(&cli->diag, cli->err);

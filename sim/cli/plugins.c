@@ -264,6 +264,13 @@ void plugins_describe(const struct plugins *plugins, const struct scenario *scen
     }
 }
 
+void plugins_in_force(const struct plugins *plugins, const struct scenario *scenario, struct text *text)
+{
+    for (size_t i = 0; plugins != NULL && i < plugins->n; i++)
+        if (is_in_force(&plugins->items[i], scenario))
+            text_printf(text, "%s%s", text->length > 0 ? ", " : "", plugins->items[i].path);
+}
+
 /* `entry` is NAME=HASH, `n` characters long. */
 static int check_entry(const struct plugins *plugins, const char *entry, size_t n, const char *where, struct diag *diag)
 {

@@ -44,6 +44,9 @@ const struct plugin *plugins_of(const struct plugins *plugins, const struct poli
 /* Adds " plugin.NAME=HASH" for each plug-in that brings a policy in force. */
 void plugins_describe(const struct plugins *plugins, const struct scenario *scenario, struct text *text);
 
+/* The files of the plug-ins that bring a policy in force, with ", " between them; empty without any. */
+void plugins_in_force(const struct plugins *plugins, const struct scenario *scenario, struct text *text);
+
 /* Whether the plug-ins that an earlier run names, as plugins_describe wrote them, are here. One that is missing is an
  * error; one of the same name and other bytes, which may be the same source built anew, a warning. Returns 0 or
  * SIM_E_USAGE. */

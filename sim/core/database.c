@@ -343,6 +343,15 @@ static void remove_file(const struct database *database)
     unlink(database->path);
 }
 
+void database_adopt(struct database *database)
+{
+    struct stat status;
+    if (stat(database->path, &status) != 0) return;
+    database->created = database->owned = true;
+    database->device = status.st_dev;
+    database->inode = status.st_ino;
+}
+
 void database_close(struct database *database, bool remove)
 {
     bool is_connected = database->handle != NULL;

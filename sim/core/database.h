@@ -46,6 +46,9 @@ int database_check_name(const struct database *database, const char *what, struc
  * for a file that existed before. Returns 0 or SIM_E_STORE. */
 int database_make_durable(const struct database *database, const char *what, struct diag *diag);
 
+/* Takes over a file open for writing from a process that created it and died: as if it had been created here. */
+void database_adopt(struct database *database);
+
 /* Rolls back what is not committed and closes. With `remove`, a file that was created is removed, unless another
  * process writes to it or the name is now that of another file. */
 void database_close(struct database *database, bool remove);

@@ -107,6 +107,11 @@ int output_open(const char *path, struct output **output, struct diag *diag)
     return fd < 0 ? diag_system_error(diag, path, "cannot write", error) : diag_nomem_at(diag, path);
 }
 
+const char *output_part(const struct output *output)
+{
+    return output->part;
+}
+
 struct text *output_text(struct output *output)
 {
     return &output->text;

@@ -15,6 +15,9 @@ struct output;
  * path) or SIM_E_NOMEM. */
 int output_open(const char *path, struct output **output, struct diag *diag);
 
+/* The file that is written until the output is closed; empty for a device or pipe. */
+const char *output_part(const struct output *output);
+
 /* Where text is to be added; output_flush empties it. */
 struct text *output_text(struct output *output);
 

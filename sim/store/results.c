@@ -62,6 +62,22 @@ void results_close(struct results *results)
     mem_free(results);
 }
 
+int results_drop_run(const char *path, int64_t run_id, bool created, int busy_ms, struct diag *diag)
+{
+    struct results *results;
+    int64_t n_others = 0;
+    const struct results_options options = {.busy_ms = busy_ms};
+    int code = results_open(path, &options, &results, diag);
+    if (code != 0) return code;
+    char sql[96];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM run WHERE id <> %" PRId64, run_id);
+    code = database_integer(&results->database, sql, &n_others, "look for other runs", diag);
+    if (code == 0 && created && n_others == 0) database_adopt(&results->database);
+    results->run_id = run_id;
+    results_close(results);
+    return code;
+}
+
 void results_abandon_run(struct results *results)
 {
     if (results->run_id == 0) return;

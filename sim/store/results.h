@@ -95,6 +95,10 @@ struct sink results_sink(struct results *results);
 int results_end_run(struct results *results, const struct run_end *end, char result_hash[HASH_HEX_CHARS],
                     struct diag *diag);
 
+/* Removes a run that a process left open when it died. With `created`, that process created the file, which is removed
+ * if it has no other run. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int results_drop_run(const char *path, int64_t run_id, bool created, int busy_ms, struct diag *diag);
+
 /* Removes the open run, if there is one: the next one may begin. */
 void results_abandon_run(struct results *results);
 

@@ -75,6 +75,33 @@ plugin first first-of-all
 run 0 list policies --plugin "$T/last.so" --plugin "$T/first.so"
 out first-of-all
 
+# One that crashes ends its run alone: it is named, and no run is left open.
+sed 's/(void)state, (void)request;/if (request->id == 20) *(volatile int *)0 = 1;\n    (void)state;/' "$T/last.c" >"$T/crash.c"
+compile crash
+run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/crash.so" -o "$T/crash.db" --timeline "$T/crash.json" --quiet
+err_is <<END
+$T/crash.so: error: the plug-in crashes: signal 11 (Segmentation fault); 'orrery conform' checks policies one by one
+END
+[ ! -e "$T/crash.db" ] || complain 'an empty results database was left'
+[ -z "$(ls -A "$T" | grep "crash.json")" ] || complain "a timeline was left"
+run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/crash.so" -o "$T/r.db" --quiet
+sql "$T/r.db" 'select group_concat(id || status) from run' 1done
+sed 's/\*(volatile int \*)0 = 1/__builtin_trap()/' "$T/crash.c" >"$T/trap.c"
+compile trap
+run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/trap.so"
+err 'the plug-in crashes: signal'
+
+# A run with it is interrupted like any other.
+serving 100000000 20
+"$ORRERY" run "$T/serve.json" --set services.chat.routing=last --plugin "$T/last.so" -o "$T/long.db" --quiet >"$T/out" 2>"$T/err" &
+pid=$!
+sleep 1
+kill -s INT $pid
+wait $pid
+equal $? 130 'exit status'
+sql "$T/long.db" 'select status from run' interrupted
+serving 40 10
+
 # What is refused.
 refused() { # NAME TEXT
     run 2 list policies --plugin "$T/$1.so"

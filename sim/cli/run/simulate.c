@@ -174,6 +174,15 @@ static int run_world(struct running *running, char result_hash[HASH_HEX_CHARS])
     return finish_code != 0 ? finish_code : code;
 }
 
+static void note_leftovers(const struct running *running)
+{
+    struct simulate_leftovers *leftovers = running->options->leftovers;
+    if (leftovers == NULL) return;
+    leftovers->run_id = running->recording.run_id;
+    if (running->timeline != NULL)
+        snprintf(leftovers->timeline_part, SIMULATE_PART_CHARS, "%s", timeline_part(running->timeline));
+}
+
 int simulate(struct cli *cli, const struct simulate_options *options, const struct setup *setup,
              char result_hash[HASH_HEX_CHARS])
 {
@@ -186,6 +195,7 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     if (options->timeline != NULL)
         code = timeline_open(options->timeline, options->timeline_part, &running.timeline, &cli->diag);
     if (code == 0) code = recording_begin(&running.recording, &place, setup, &cli->diag);
+    note_leftovers(&running);
     if (code == 0) {
         code = run_world(&running, result_hash);
         recording_close(&running.recording);
