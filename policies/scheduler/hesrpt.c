@@ -58,7 +58,8 @@ static void list_smallest(struct hesrpt *hesrpt, const struct cluster_view *view
     if (fluid->n > 0) qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_size);
 }
 
-/* Parts below 1 GPU fall with the size: of whole GPUs only as many jobs get any as there are GPUs, the smallest ones. */
+/* Parts below 1 GPU fall with the size: of whole GPUs only as many jobs get any as there are GPUs, the smallest
+ * ones. */
 static int hesrpt_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct hesrpt *hesrpt = state;
