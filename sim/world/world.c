@@ -430,11 +430,13 @@ static int fail_stuck_jobs(const struct world *world)
         "%lld running and %lld waiting jobs never finish: the speed is 0, or failures undo all work", running, waiting);
 }
 
-/* The queue is empty: requests and jobs that are still in the system wait forever. */
+/* No event is left before the end of time: requests and jobs that are still in the system stay there. Running jobs come
+ * first, since all others may wait for their GPUs. */
 static int find_stuck(const struct world *world)
 {
     sim_ns until = world->scenario->until_ns;
     if (until > 0 && engine_now(world->site.engine) >= until) return 0;
+    if (world->jobs != NULL && jobs_running(world->jobs) > 0) return fail_stuck_jobs(world);
     for (size_t i = 0; i < world->n_services; i++) {
         int64_t left = service_outstanding(world->services[i]);
         if (left > 0)

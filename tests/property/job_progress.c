@@ -116,3 +116,12 @@ TEST(time_adds_up)
         CHECK_EQ_INT(walker.waited_ns + progress.stalled_ns + progress.done_ns, walker.now);
     }
 }
+
+/* A job without speed ends once nothing is left, and else never. */
+TEST(what_is_done_needs_no_speed)
+{
+    struct job_progress progress = {.work_ns = 7, .done_ns = 7, .from_ns = 100, .wait_ns = 20, .flushed_at = SIM_NS_MAX};
+    CHECK_EQ_INT(job_progress_end_ns(&progress), 120);
+    progress.done_ns = 6;
+    CHECK_EQ_INT(job_progress_end_ns(&progress), SIM_NS_MAX);
+}

@@ -46,6 +46,7 @@ TEST(a_job_at_speed_0_stays_unfinished_under_every_scheduler)
                                          "{'duration': '5s', 'gpus': 16}, {'duration': '5s', 'gpus': 1}");
         check_told(alone, 1);
         check_told(two, 2);
+        CHECK(bed_metric(alone, "job.unfinished") == 1 && bed_metric(two, "job.unfinished") >= 1);
         bed_free(alone);
         bed_free(two);
     }

@@ -7,7 +7,7 @@
 static sim_ns time_left(const struct job_progress *progress)
 {
     const sim_ns left_ns = progress->work_ns - progress->done_ns;
-    if (progress->speed == 1.0) return left_ns;
+    if (progress->speed == 1.0 || left_ns == 0) return left_ns;
     const double time_ns = ceil((double)left_ns / progress->speed);
     return time_ns < (double)SIM_NS_MAX ? (sim_ns)time_ns : SIM_NS_MAX;
 }

@@ -15,9 +15,9 @@
     X(POLICY_KV_OFFLOAD, "kv_offload", kv_offloader, KV_OFFLOADER_FUNCTIONS,                                           \
       "services.chat.kv.offload", POLICY_BATCHING, "vllm-v0")                                                          \
     X(POLICY_SCHEDULER, "scheduler", scheduler, SCHEDULER_FUNCTIONS,                                                   \
-      "jobs.scheduler", POLICY_PLACEMENT, "consolidated", "first-fit", "counted", "best-fit")                                      \
+      "jobs.scheduler", POLICY_PLACEMENT, "consolidated", "first-fit", "counted", "best-fit")                          \
     X(POLICY_PLACEMENT, "placement", placer, PLACER_FUNCTIONS,                                                         \
-      "jobs.placement", POLICY_SCHEDULER, "fifo-skip", "srtf", "easy", "gavel-fifo-perf")                                                 \
+      "jobs.placement", POLICY_SCHEDULER, "fifo-skip", "srtf", "easy", "gavel-fifo-perf")                              \
     X(POLICY_EVICTION, "eviction", evictor, EVICTOR_FUNCTIONS,                                                         \
       "eviction", POLICY_EVICTION, "lru", "fifo")                                                                      \
     X(POLICY_AUTOSCALING, "autoscaling", autoscaler, AUTOSCALER_FUNCTIONS,                                             \
