@@ -379,11 +379,13 @@ static const char *part_name(const char *output, int number, struct arena *arena
     return arena_printf(arena, "%.*s.%s.%d.orrery-merge", (int)(base - output), output, base, number);
 }
 
-/* Takes the lock of a part. Returns the open file, or -1: there is none, or another process has it. */
-static int lock_part(const char *path)
+/* Opens and locks a part; *is_locked: false on a file system without locks. Returns the open file, or -1: there is
+ * none, or another process has it. */
+static int lock_part(const char *path, bool *is_locked)
 {
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+    *is_locked = file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0;
+    if (file < 0 || *is_locked || errno != EWOULDBLOCK) return file;
     close(file);
     return -1;
 }
@@ -392,10 +394,13 @@ static int lock_part(const char *path)
 static void remove_orphan(const char *path, struct arena *arena)
 {
     const char *journal = arena_printf(arena, "%s-journal", path);
-    int file = journal != NULL ? lock_part(path) : -1;
+    bool is_locked;
+    int file = journal != NULL ? lock_part(path, &is_locked) : -1;
     if (file < 0) return;
-    unlink(journal);
-    unlink(path);
+    if (is_locked) {
+        unlink(journal);
+        unlink(path);
+    }
     close(file);
 }
 
@@ -419,13 +424,14 @@ static int find_name(const struct merge_target *target, struct arena *arena, con
 static int open_part(const struct merge_target *target, struct arena *arena, const char **path, int *lock,
                      struct database *database, struct diag *diag)
 {
+    bool is_locked;
     *path = target->part;
     *lock = -1;
     for (int i = 0; target->part == NULL && i < MAX_TRIES; i++) {
         int code = find_name(target, arena, path, diag);
         if (code == 0) code = database_open_write(database, *path, schema_create_sql, 0, diag);
         if (code != 0) return code;
-        *lock = lock_part(*path);
+        *lock = lock_part(*path, &is_locked);
         if (*lock >= 0 && database_check_name(database, copying, NULL) == 0) return 0;
         database_close(database, true);
         if (*lock >= 0) close(*lock);
