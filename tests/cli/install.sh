@@ -63,7 +63,7 @@ if command -v pkg-config >/dev/null; then
     blocks bash >"$T/blocks.sh"
     [ "$(wc -l <"$T/blocks.sh")" -gt 6 ] || complain 'there are none'
     sh -eu "$T/blocks.sh" >"$T/out" 2>"$T/err" || { complain 'a command failed'; tail -5 "$T/err"; }
-    out 'conforms in 20 scenarios'
+    out 'conforms in 21 scenarios'
     out 'jobs.scheduler.patience'
     out 'plugin.smallest_area.so='
     out 'pass'
