@@ -36,6 +36,7 @@ ban 'asserts by check.h' "$(call assert)"
 # Storage that outlives a call and can change: none, but for the fault injection of mem.c, which is per thread. Looked
 # up in the library as it was built; a const volatile lies in the same section.
 library=${BUILD:-build/release}/liborrery.a
+[ "$library" != build/cov/liborrery.a ] || exit $fail # which holds the counters of coverage
 [ -f "$library" ] || { echo "$library is not built"; exit 1; }
 objdump -t "$library" | awk '
     / file format / { object = $1 }

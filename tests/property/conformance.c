@@ -9,8 +9,8 @@ static const struct catalog catalog = {.root = "configs"};
 
 /* --- Listed policies --- */
 
-/* Of the ten thousand of the longest scenarios, which the verb `conform` runs whole: policies that look at all that
- * wait take a hundred times as long for ten times as many. */
+/* Of the ten thousand of the longest scenarios: policies that look at all that wait take a hundred times as long for
+ * ten times as many. The verb `conform` runs all of them. */
 enum { AT_LENGTH = 2500 };
 
 /* A brief run makes one run with each partner. */

@@ -258,30 +258,41 @@ bool test_check_near(double actual, double expected, double tolerance, const cha
     return test_check(distance <= tolerance, text, file, line);
 }
 
+/* The end of what a command prints: the most recent bytes, which tell why it failed. */
+struct tail {
+    char text[16384], last_line[512];
+    size_t used;
+};
+
+static void keep_line(struct tail *tail, const char *line)
+{
+    const size_t n = strlen(line);
+    snprintf(tail->last_line, sizeof tail->last_line, "%.*s", (int)strcspn(line, "\n"), line);
+    if (tail->used + n >= sizeof tail->text) {
+        tail->used /= 2;
+        memmove(tail->text, tail->text + tail->used, tail->used);
+    }
+    memcpy(tail->text + tail->used, line, n + 1);
+    tail->used += n;
+}
+
 /* Runs a command, whose last line is the reason when it exits with EXIT_SKIPPED. */
 static void run_command(const char *command)
 {
-    char last[512] = "", line[512], output[16384] = "";
-    size_t used = 0;
+    struct tail tail = {.used = 0};
+    char line[512], what[1200];
     FILE *pipe = popen(command, "r");
     if (!CHECK(pipe != NULL)) return;
-    while (fgets(line, sizeof line, pipe) != NULL) {
-        memcpy(last, line, sizeof last);
-        size_t n = strlen(line);
-        if (used + n + 1 < sizeof output) {
-            memcpy(output + used, line, n + 1);
-            used += n;
-        }
-    }
-    int status = pclose(pipe);
-    last[strcspn(last, "\n")] = 0;
+    while (fgets(line, sizeof line, pipe) != NULL) keep_line(&tail, line);
+    const int status = pclose(pipe);
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED) {
-        test_skip(last);
+        test_skip(tail.last_line);
         return;
     }
-    bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (!ok) printf("\n%s\n", output);
-    test_check(ok, command, "", 0);
+    const bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!ok) printf("\n%s\n", tail.text);
+    snprintf(what, sizeof what, "%s: exit status %d", command, WIFEXITED(status) ? WEXITSTATUS(status) : status);
+    test_check(ok, what, __FILE__, __LINE__);
 }
 
 /* The path of a script is the name of its test. */
@@ -360,7 +371,6 @@ static void run_tests(int worker)
 {
     snprintf(run.tmp_root + strlen(run.tmp_root), 16, "/%d", worker);
     if (mkdir(run.tmp_root, 0700) != 0) abort();
-    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     CU_set_test_complete_handler(tell);
     for (int pass = 0; pass < 2; pass++) {
         run.long_ones = pass == 0;
@@ -415,6 +425,7 @@ static int run_alone(const char *name)
     if (run.n_tests != 1) fprintf(stderr, "no test is called %s\n", name);
     if (run.n_tests != 1) return 1;
     setenv("TEST_WORKERS", "1", 1);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what is printed survives a crash */
     run_tests(workers_start());
     if (run.skipped != NULL) printf("%s\n", run.skipped);
     return run.failed ? 1 : run.skipped != NULL ? EXIT_SKIPPED : 0;
@@ -426,6 +437,7 @@ static int run_all(int argc, char **argv)
     add_scripts("lint", argc, argv);
     add_scripts("cli", argc, argv);
     add_scripts("golden", argc, argv);
+    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     const int worker = workers_start();
     if (worker >= 0) run_tests(worker);
     return workers_forked() || workers_summary(name_of) ? 0 : 1;

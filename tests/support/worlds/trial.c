@@ -233,7 +233,7 @@ static void run_in_sweep(const char *json, const struct setup *setup, const char
 {
     const char *temporary = getenv("TMPDIR");
     char directory[PATH_CHARS / 2];
-    snprintf(directory, sizeof directory, "%s/world-XXXXXX", temporary != NULL ? temporary : "/tmp");
+    snprintf(directory, sizeof directory, "%s/world-XXXXXX", temporary != NULL ? temporary : P_tmpdir);
     if (mkdtemp(directory) == NULL) abort();
     sweep_in(directory, json, setup, wanted, trial);
     static const char *const files[] = {"world.json", "study.json", "study.db", NULL};
