@@ -56,7 +56,6 @@ for wait in 0.1 0.2 0.3; do
     sleep $wait
     kill -9 -$pid 2>/dev/null
     wait $pid 2>/dev/null
-    [ ! -e "$T/killed.db.shards/sweep" ] || flock -w 10 "$T/killed.db.shards/sweep" true # its workers have ended, too
 done
 run 0 sweep "$T/fleet.json" -o "$T/killed.db" -q --resume
 [ "$(content "$T/killed.db")" = "$(content "$T/fleet.db")" ] || complain 'after kills it finds something else'
@@ -82,4 +81,12 @@ sql "$T/all.db" "select group_concat((run_id - 1) / 2) from outcome" "$(sqlite3 
 run 0 sweep "$T/all.json" -o "$T/all.db" --resume --json
 json '$.points[1].metrics."request.finished"' "$(sqlite3 "$T/all.db" "$means select cast(c as integer) from mean where point = 1")"
 json '$.outcomes[0].key' pareto
+
+# A point in a database from elsewhere may be anything.
+sqlite3 "$T/all.db" "update outcome set point = char(27) || '[2J\", \"x', value = char(27)"
+run 0 sweep "$T/all.json" -o "$T/all.db" --resume --json
+valid_json
+json '$.outcomes[0].params' "$(printf '\033[2J", "x')"
+run 0 sweep "$T/all.json" -o "$T/all.db" --resume
+out '\x1b[2J", "x  \x1b'
 finish

@@ -291,6 +291,10 @@ static int write_point(const struct results_view *view, size_t point, struct ans
 
 static int write_results(const struct results_view *view, struct answer *answer)
 {
+    /* The points of a database from elsewhere may be no JSON. */
+    static const char outcomes[] =
+        "SELECT CASE WHEN json_valid(point) THEN point ELSE json_quote(CAST(point AS TEXT)) END, key, value, run_id, note "
+        "FROM outcome ORDER BY rowid";
     int code = 0;
     answer_text(answer, "study", view->study->name);
     answer_number(answer, "runs", (double)view->merge.n_runs);
@@ -299,9 +303,7 @@ static int write_results(const struct results_view *view, struct answer *answer)
         code = write_point(view, point, answer);
     answer_close(answer, ']');
     answer_open(answer, "outcomes", '[');
-    if (code == 0)
-        code = each_outcome(view, "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid", write_outcome,
-                            answer);
+    if (code == 0) code = each_outcome(view, outcomes, write_outcome, answer);
     answer_close(answer, ']');
     return code;
 }
@@ -314,7 +316,8 @@ static void say_front_point(sqlite3_stmt *row, struct answer *answer)
 
 static int show_results(const struct results_view *view, struct answer *answer)
 {
-    static const char front[] = "SELECT point, value FROM outcome WHERE key = 'pareto' ORDER BY rowid";
+    static const char front[] =
+        "SELECT coalesce(point, ''), coalesce(value, '') FROM outcome WHERE key = 'pareto' ORDER BY rowid";
     const int code = view->study->search != NULL ? show_search(view, answer) : show_points(view, answer);
     if (code != 0 || view->study->n_pareto == 0) return code;
     answer_say(answer, "\nPareto front:\n");
