@@ -6,10 +6,13 @@
 #include "sim/core/json_write.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
+#include "sim/core/part.h"
 #include "sim/core/path.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- Reading --- */
@@ -297,12 +300,30 @@ static int share_out(const struct reading *reading, const char *chars, size_t n_
     return n_chars == 0 ? 0 : fail_log(reading, "the log has more decisions than the baseline");
 }
 
+/* Gives the log its name if the process that wrote baseline and log died, or failed, before it. */
+static void adopt_log(const struct reading *reading)
+{
+    char path[PATH_MAX], hash[HASH_HEX_CHARS];
+    const char *log = reading->baseline->log_path;
+    struct part part;
+    if (realpath(log, path) != NULL) log = path;
+    for (int number = 0; part_adopt(&part, log, &number); part_discard(&part)) {
+        struct text text;
+        text_init(&text);
+        const bool is_read = read_whole(part.path, &text, NULL) == 0 && text.length > 0 &&
+                             hash_chars(text.chars, text.length, hash) == 0;
+        text_fini(&text);
+        if (is_read && strcmp(hash, reading->log_hash) == 0) part_take_name(&part, true);
+    }
+}
+
 static int read_log(const struct reading *reading)
 {
     struct text text;
     char hash[HASH_HEX_CHARS];
     size_t head = strlen(decision_log_header);
     if (reading->log_hash[0] == 0) return 0; /* no entry has results yet */
+    adopt_log(reading);
     text_init(&text);
     int code = read_whole(reading->baseline->log_path, &text, reading->diag);
     if (code == 0) code = hash_chars(text.chars != NULL ? text.chars : "", text.length, hash);
@@ -455,36 +476,39 @@ static void write_document(struct text *text, const struct baseline *baseline, c
     text_add(text, "\n");
 }
 
-static int save_log(const struct baseline *baseline, char log_hash[HASH_HEX_CHARS], struct diag *diag)
+static int write_log(const struct baseline *baseline, struct output *output, char log_hash[HASH_HEX_CHARS],
+                     struct diag *diag)
 {
-    struct output *output;
     struct hash *hash = hash_create();
     if (hash == NULL) return diag_nomem(diag);
-    int code = output_open(baseline->log_path, &output, diag);
-    if (code == 0) {
-        text_add(output_text(output), decision_log_header);
-        hash_bytes(hash, decision_log_header, strlen(decision_log_header));
-        for (size_t i = 0; code == 0 && i < baseline->n_entries; i++) {
-            const struct decision_lines *lines = &baseline->entries[i].decisions;
-            text_add_bytes(output_text(output), lines->chars, lines->n_chars);
-            hash_bytes(hash, lines->chars, lines->n_chars);
-            code = output_flush(output, diag);
-        }
-        int close_code = output_close(output, code != 0, diag);
-        if (code == 0) code = close_code;
+    int code = 0;
+    text_add(output_text(output), decision_log_header);
+    hash_bytes(hash, decision_log_header, strlen(decision_log_header));
+    for (size_t i = 0; code == 0 && i < baseline->n_entries; i++) {
+        const struct decision_lines *lines = &baseline->entries[i].decisions;
+        text_add_bytes(output_text(output), lines->chars, lines->n_chars);
+        hash_bytes(hash, lines->chars, lines->n_chars);
+        code = output_flush(output, diag);
     }
     hash_hex(hash, log_hash);
     hash_destroy(hash);
-    return code;
+    return code == 0 ? output_finish(output, diag) : code;
 }
 
+/* Both files are whole before the first gets its name. A process that dies between the two leaves the log for
+ * adopt_log. */
 int baseline_save(const struct baseline *baseline, struct diag *diag)
 {
     char log_hash[HASH_HEX_CHARS];
-    struct output *output;
-    int code = save_log(baseline, log_hash, diag);
-    if (code == 0) code = output_open(baseline->path, &output, diag);
+    struct output *log, *output;
+    int code = output_open(baseline->log_path, &log, diag);
     if (code != 0) return code;
-    write_document(output_text(output), baseline, log_hash);
-    return output_close(output, false, diag);
+    code = write_log(baseline, log, log_hash, diag);
+    if (code == 0) code = output_open(baseline->path, &output, diag);
+    if (code == 0) {
+        write_document(output_text(output), baseline, log_hash);
+        code = output_close(output, false, diag);
+    }
+    const int log_code = output_close(log, code != 0, diag);
+    return code != 0 ? code : log_code;
 }

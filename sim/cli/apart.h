@@ -1,24 +1,30 @@
-/* A run with policies of plug-ins happens in a child process, so that a plug-in that crashes ends the run and not
- * orrery: the parent reports it and removes what the run has left behind. The child does all else, its output
+/* A call with plug-ins happens in a child process, so that a plug-in that crashes, or ends its process, ends the call
+ * and not orrery: the parent reports it and removes what a run has left behind. The child does all else, its output
  * included. */
-#ifndef ORRERY_CLI_RUN_APART_H
-#define ORRERY_CLI_RUN_APART_H
+#ifndef ORRERY_CLI_APART_H
+#define ORRERY_CLI_APART_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/run/simulate.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Memory of both processes. */
+/* Memory of both processes, kept up to date by the child. */
 struct apart {
-    volatile sig_atomic_t interrupt; /* what the parent's signal handler was called with */
-    struct simulate_leftovers leftovers;
+    bool has_ended;              /* the child has come to its end */
+    char at_fault[PLUGINS_CHARS]; /* the plug-ins whose code may run; empty: none */
+
+    /* What stays behind if the child dies in a run: the open run in the database (0: none), which the child has
+     * created; and a timeline (empty: none). */
+    int64_t run_id;
+    bool has_created;
+    char output[PATH_MAX], timeline[PATH_MAX];
 };
 
-/* Divides the process. Returns 1 in the child, with *shared set, to go on with the call. Returns 0 in the parent when
- * the child has ended in order, with its status in cli->child_status; or SIM_E_POLICY if it crashed, or SIM_E_IO or
- * SIM_E_NOMEM. `plugins` are the files to name; `output` is the results database, or NULL. */
-int apart_begin(struct cli *cli, const char *plugins, const char *output, struct apart **shared);
+/* Divides the process. Returns 1 in the child, with cli->apart set, to go on with the call. Returns 0 in the parent
+ * when the child has ended in order, with its status in cli->child_status; or SIM_E_POLICY if a plug-in ended it,
+ * SIM_E_CRASH if orrery crashed, or SIM_E_IO. `paths` are the plug-ins. */
+int apart_begin(struct cli *cli, const struct option_texts *paths);
 
 #endif

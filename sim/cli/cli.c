@@ -1,5 +1,7 @@
 /* Finds the verb, reads its options, runs it and prints its findings. */
 #include "sim/cli/cli.h"
+
+#include "sim/cli/apart.h"
 #include "sim/cli/manual.h"
 #include "sim/cli/version.h"
 #include "sim/core/mem.h"
@@ -112,9 +114,13 @@ static int call_verb(struct cli *cli, const struct verb *verb, const struct cli_
                      const struct option_texts *plugin_paths)
 {
     if (!verb->takes_plugins || plugin_paths->n == 0) return verb->run(cli, call);
+    int code = apart_begin(cli, plugin_paths);
+    if (code <= 0) return code;
     struct plugins *plugins = mem_zalloc(1, sizeof *plugins);
     if (plugins == NULL) return SIM_E_NOMEM;
-    int code = plugins_load(plugin_paths, plugins, &cli->diag);
+    plugins->at_fault = cli->apart->at_fault;
+    code = plugins_load(plugin_paths, plugins, &cli->diag);
+    plugins_blame(plugins, NULL);
     cli->plugins = plugins;
     if (code == 0) code = verb->run(cli, call);
     cli->plugins = NULL;
@@ -190,5 +196,6 @@ int cli_main(struct cli *cli, int argc, char **argv)
         code = diag_error(&cli->diag, SIM_E_IO, NULL, NULL, "cannot write the result to standard output");
     print_findings(&cli->diag, cli->err);
     if (code < 0 && cli->diag.n_errors == 0 && argc > 1) fprintf(cli->err, "error: %s\n", sim_err_text(code));
+    if (cli->apart != NULL) cli->apart->has_ended = true;
     return sim_err_exit_status(code);
 }

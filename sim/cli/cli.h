@@ -19,6 +19,7 @@ struct cli {
     struct diag diag;
     const volatile sig_atomic_t *interrupt;
     const struct plugins *plugins; /* given with --plugin; NULL without any */
+    struct apart *apart;           /* of a child process that makes a call with plug-ins (apart.h); else NULL */
     int child_status;              /* not 0: exit status of a child process, which has reported why */
 };
 

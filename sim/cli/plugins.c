@@ -264,11 +264,18 @@ void plugins_describe(const struct plugins *plugins, const struct scenario *scen
     }
 }
 
-void plugins_in_force(const struct plugins *plugins, const struct scenario *scenario, struct text *text)
+void plugins_in_force(const struct plugins *plugins, const struct scenario *scenario, char files[PLUGINS_CHARS])
 {
-    for (size_t i = 0; plugins != NULL && i < plugins->n; i++)
+    size_t n = 0;
+    files[0] = 0;
+    for (size_t i = 0; plugins != NULL && scenario != NULL && i < plugins->n && n < PLUGINS_CHARS; i++)
         if (is_in_force(&plugins->items[i], scenario))
-            text_printf(text, "%s%s", text->length > 0 ? ", " : "", plugins->items[i].path);
+            n += (size_t)snprintf(files + n, PLUGINS_CHARS - n, "%s%s", n > 0 ? ", " : "", plugins->items[i].path);
+}
+
+void plugins_blame(const struct plugins *plugins, const struct scenario *scenario)
+{
+    if (plugins != NULL && plugins->at_fault != NULL) plugins_in_force(plugins, scenario, plugins->at_fault);
 }
 
 /* `entry` is NAME=HASH, `n` characters long. */

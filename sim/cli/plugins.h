@@ -19,9 +19,10 @@ struct plugin {
     struct policy_table policies;
 };
 
-enum { PLUGINS_MAX = 64 };
+enum { PLUGINS_MAX = 64, PLUGINS_CHARS = 1024 };
 
 struct plugins {
+    char *at_fault; /* [PLUGINS_CHARS] the files of those whose code may run; NULL: nobody asks */
     size_t n;
     struct plugin items[PLUGINS_MAX];
 };
@@ -44,8 +45,12 @@ const struct plugin *plugins_of(const struct plugins *plugins, const struct poli
 /* Adds " plugin.NAME=HASH" for each plug-in that brings a policy in force. */
 void plugins_describe(const struct plugins *plugins, const struct scenario *scenario, struct text *text);
 
-/* The files of the plug-ins that bring a policy in force, with ", " between them; empty without any. */
-void plugins_in_force(const struct plugins *plugins, const struct scenario *scenario, struct text *text);
+/* Writes the files of the plug-ins that bring a policy in force, with ", " between them; empty without any. A NULL
+ * scenario has none. `plugins` may be NULL. */
+void plugins_in_force(const struct plugins *plugins, const struct scenario *scenario, char files[PLUGINS_CHARS]);
+
+/* Keeps them as those at fault if the process dies from now on. */
+void plugins_blame(const struct plugins *plugins, const struct scenario *scenario);
 
 /* Whether the plug-ins that an earlier run names, as plugins_describe wrote them, are here. One that is missing is an
  * error; one of the same name and other bytes, which may be the same source built anew, a warning. Returns 0 or

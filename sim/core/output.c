@@ -1,23 +1,24 @@
 #include "sim/core/output.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/part.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { FLUSH_BYTES = 1 << 16, MAX_PARTS = 1000, PART_CHARS = PATH_MAX + 32 };
+enum { FLUSH_BYTES = 1 << 16 };
 
 struct output {
     char *path;
-    char target[PATH_MAX], part[PART_CHARS]; /* the file written, and what it becomes; part is empty for a device */
-    gzFile file;
+    char target[PATH_MAX]; /* what the path leads to */
+    struct part part;      /* without a name for a device */
+    gzFile file;           /* NULL: all is written */
     struct text text;
 };
 
@@ -27,32 +28,23 @@ static bool is_compressed(const char *path)
     return n > 3 && strcmp(path + n - 3, ".gz") == 0;
 }
 
-/* Creates a file beside the target under a name that is free. Returns it open, or -1 with errno. */
-static int create_part(struct output *output)
+/* Creates the part. Returns another descriptor of it, which gzip closes, or -1 with errno. */
+static int create_part(struct output *output, mode_t mode)
 {
-    for (int i = 0; i < MAX_PARTS; i++) {
-        snprintf(output->part, sizeof output->part, "%s.%d.part", output->target, i);
-        int fd = open(output->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0) return fd;
-        if (errno != EEXIST) break;
-    }
-    output->part[0] = 0;
-    return -1;
+    if (part_create(&output->part, output->target, mode) != 0) return -1;
+    return fcntl(output->part.lock, F_DUPFD_CLOEXEC, 0);
 }
 
 /* A part that has the permissions of the file it replaces; they have to allow writing. */
 static int replace_file(struct output *output, mode_t mode)
 {
     if (access(output->path, W_OK) != 0 || realpath(output->path, output->target) == NULL) return -1;
-    int fd = create_part(output);
-    if (fd >= 0 && fchmod(fd, mode & 0777) != 0) {
-        int error = errno;
-        close(fd);
-        unlink(output->part);
-        errno = error;
-        return -1;
-    }
-    return fd;
+    const int fd = create_part(output, 0666);
+    if (fd < 0 || fchmod(fd, mode & 0777) == 0) return fd;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 /* Returns a file to write to, or -1 with errno. */
@@ -69,12 +61,7 @@ static int open_file(struct output *output)
         return -1;
     }
     memcpy(output->target, output->path, strlen(output->path) + 1);
-    return create_part(output);
-}
-
-static void remove_part(const struct output *output)
-{
-    if (output->part[0] != 0) unlink(output->part);
+    return create_part(output, 0666);
 }
 
 static void destroy(struct output *output)
@@ -99,17 +86,16 @@ int output_open(const char *path, struct output **output, struct diag *diag)
         *output = new;
         return 0;
     }
-    if (fd >= 0) {
-        close(fd);
-        remove_part(new);
-    }
+    if (fd >= 0) close(fd);
+    part_discard(&new->part);
     destroy(new);
     return fd < 0 ? diag_system_error(diag, path, "cannot write", error) : diag_nomem_at(diag, path);
 }
 
-const char *output_part(const struct output *output)
+void output_clean(const char *path)
 {
-    return output->part;
+    char target[PATH_MAX];
+    part_clean(realpath(path, target) != NULL ? target : path);
 }
 
 struct text *output_text(struct output *output)
@@ -133,16 +119,25 @@ int output_flush(struct output *output, struct diag *diag)
     return output->text.length < FLUSH_BYTES && !output->text.failed ? 0 : write_text(output, diag);
 }
 
+int output_finish(struct output *output, struct diag *diag)
+{
+    const int code = write_text(output, diag);
+    errno = 0;
+    const bool is_closed = gzclose(output->file) == Z_OK;
+    output->file = NULL;
+    return code == 0 && !is_closed ? diag_system_error(diag, output->path, "cannot write", errno) : code;
+}
+
 int output_close(struct output *output, bool failed, struct diag *diag)
 {
-    int code = failed ? 0 : write_text(output, diag);
-    errno = 0;
-    bool closed = gzclose(output->file) == Z_OK;
-    if (!failed && code == 0 && !closed) code = diag_system_error(diag, output->path, "cannot write", errno);
-    if (!failed && code == 0 && output->part[0] != 0 && rename(output->part, output->target) != 0) {
+    const bool was_finished = output->file == NULL;
+    int code = was_finished || failed ? 0 : output_finish(output, diag);
+    if (output->file != NULL) gzclose(output->file);
+    if (!failed && code == 0 && output->part.path[0] != 0 && part_take_name(&output->part, true) != 0) {
         code = diag_system_error(diag, output->path, "cannot write", errno);
+        if (was_finished) part_leave(&output->part);
     }
-    if (failed || code != 0) remove_part(output);
+    part_discard(&output->part);
     destroy(output);
     return code;
 }

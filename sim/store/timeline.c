@@ -451,11 +451,6 @@ struct sink timeline_sink(struct timeline *timeline)
                          .metric = on_metric};
 }
 
-const char *timeline_part(const struct timeline *timeline)
-{
-    return output_part(timeline->output);
-}
-
 int timeline_close(struct timeline *timeline, bool failed)
 {
     if (timeline == NULL) return 0;

@@ -39,7 +39,4 @@ struct sink timeline_sink(struct timeline *timeline);
  * is allowed. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int timeline_close(struct timeline *timeline, bool failed);
 
-/* The file that is written until the timeline is closed. */
-const char *timeline_part(const struct timeline *timeline);
-
 #endif

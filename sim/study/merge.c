@@ -1,7 +1,6 @@
-#define _GNU_SOURCE /* renameat2 */
-
 #include "sim/study/merge.h"
 
+#include "sim/core/part.h"
 #include "sim/core/vec.h"
 #include "sim/store/schema.h"
 #include "sim/study/outcome.h"
@@ -13,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 /* --- Reading --- */
@@ -327,135 +325,43 @@ static int write_all(const struct merge *merge, const struct study *study, struc
     if (code == 0) code = copy_runs(merge, output, diag);
     if (code == 0 && merge->n_runs > 1) code = database_run(output, schema_index_sql, copying, diag);
     if (code == 0) code = outcome_write(merge, study, output, diag);
-    if (code == 0) code = database_run(output, "COMMIT", copying, diag);
-    return code == 0 ? database_make_durable(output, copying, diag) : code;
+    return code == 0 ? database_run(output, "COMMIT", copying, diag) : code;
 }
 
-/* If the file system cannot rename without replacing, checks for the target first. */
-static int rename_to(const char *path, const struct merge_target *target)
-{
-    if (target->replaces) return rename(path, target->output);
-    if (renameat2(AT_FDCWD, path, AT_FDCWD, target->output, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return -1;
-    if (access(target->output, F_OK) != 0) return rename(path, target->output);
-    errno = EEXIST;
-    return -1;
-}
-
-/* The new file is flushed to disk, renamed, and then the directory is flushed. */
-static int take_name(const char *path, const struct merge_target *target, struct diag *diag)
+/* The file is on the disk; then its name is. */
+static void flush_directory(const char *path)
 {
     struct arena arena;
-    const char *name = target->output;
-    if (rename_to(path, target) != 0) {
-        int code = diag_error(diag, SIM_E_STORE, name, "name another file with -o", "cannot write results: %s",
-                              strerror(errno));
-        unlink(path);
-        return code;
-    }
     arena_init(&arena);
-    const char *slash = strrchr(name, '/');
-    const char *directory = slash == NULL ? "." : arena_printf(&arena, "%.*s/", (int)(slash - name), name);
+    const char *slash = strrchr(path, '/');
+    const char *directory = slash == NULL ? "." : arena_printf(&arena, "%.*s/", (int)(slash - path), path);
     int file = directory != NULL ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (file >= 0) {
         fsync(file);
         close(file);
     }
     arena_fini(&arena);
-    return 0;
 }
 
-/* --- The new file beside the output ---
- *
- * It holds a lock (flock) until it has its name, so that what a killed merge left is told from the file of a merge that
- * runs: the next merge into the same output removes the former. */
-
-enum { MAX_PARTS = 100, MAX_TRIES = 10 };
-
-/* ".BASE.N.orrery-merge" in the output's directory. */
-static const char *part_name(const char *output, int number, struct arena *arena)
+static int fail_file(const char *path, const char *what, struct diag *diag)
 {
-    const char *slash = strrchr(output, '/'), *base = slash != NULL ? slash + 1 : output;
-    return arena_printf(arena, "%.*s.%s.%d.orrery-merge", (int)(base - output), output, base, number);
-}
-
-/* Opens and locks a part; *is_locked: false on a file system without locks. Returns the open file, or -1: there is
- * none, or another process has it. */
-static int lock_part(const char *path, bool *is_locked)
-{
-    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    *is_locked = file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0;
-    if (file < 0 || *is_locked || errno != EWOULDBLOCK) return file;
-    close(file);
-    return -1;
-}
-
-/* Removes a part that nobody has locked, its journal first: the name is free once the file has gone. */
-static void remove_orphan(const char *path, struct arena *arena)
-{
-    const char *journal = arena_printf(arena, "%s-journal", path);
-    bool is_locked;
-    int file = journal != NULL ? lock_part(path, &is_locked) : -1;
-    if (file < 0) return;
-    if (is_locked) {
-        unlink(journal);
-        unlink(path);
-    }
-    close(file);
-}
-
-/* An unused file name beside the output, once orphans are removed. */
-static int find_name(const struct merge_target *target, struct arena *arena, const char **path, struct diag *diag)
-{
-    *path = NULL;
-    for (int i = 0; i < MAX_PARTS; i++) {
-        const char *name = part_name(target->output, i, arena);
-        if (name == NULL) return diag_nomem(diag);
-        remove_orphan(name, arena);
-        if (*path == NULL && access(name, F_OK) != 0) *path = name;
-    }
-    if (*path != NULL) return 0;
-    return diag_error(diag, SIM_E_STORE, target->output, "name another file with -o",
-                      "cannot create results: %d other processes are merging into it", MAX_PARTS);
-}
-
-/* Creates and locks the new file. *lock: -1 if the target names it. Another merge may take it for an orphan before it
- * is locked; then it has lost its name, and the next one is tried. */
-static int open_part(const struct merge_target *target, struct arena *arena, const char **path, int *lock,
-                     struct database *database, struct diag *diag)
-{
-    bool is_locked;
-    *path = target->part;
-    *lock = -1;
-    for (int i = 0; target->part == NULL && i < MAX_TRIES; i++) {
-        int code = find_name(target, arena, path, diag);
-        if (code == 0) code = database_open_write(database, *path, schema_create_sql, 0, diag);
-        if (code != 0) return code;
-        *lock = lock_part(*path, &is_locked);
-        if (*lock >= 0 && database_check_name(database, copying, NULL) == 0) return 0;
-        database_close(database, true);
-        if (*lock >= 0) close(*lock);
-    }
-    if (target->part != NULL) return database_open_write(database, *path, schema_create_sql, 0, diag);
-    return diag_error(diag, SIM_E_STORE, target->output, "name another file with -o",
-                      "cannot create results: other processes are merging into it");
+    const char *hint = errno == ENOENT ? "create the directory first" : "name another file with -o";
+    return diag_error(diag, SIM_E_STORE, path, hint, "cannot %s results: %s", what, strerror(errno));
 }
 
 int merge_write(const struct merge *merge, const struct study *study, const struct merge_target *target,
                 struct diag *diag)
 {
-    struct arena arena;
     struct database database;
-    const char *path;
-    int lock;
-    arena_init(&arena);
-    int code = open_part(target, &arena, &path, &lock, &database, diag);
+    struct part part;
+    if (part_create(&part, target->output, 0666) != 0) return fail_file(target->output, "create", diag);
+    int code = database_open_write(&database, part.path, schema_create_sql, 0, diag);
     if (code == 0) {
         code = write_all(merge, study, &database, diag);
-        database_close(&database, code != 0);
-        if (code == 0) code = take_name(path, target, diag);
-        if (lock >= 0) close(lock);
+        database_close(&database, false);
     }
-    arena_fini(&arena);
+    if (code == 0 && part_take_name(&part, target->replaces) != 0) code = fail_file(target->output, "write", diag);
+    if (code == 0) flush_directory(target->output);
+    part_discard(&part);
     return code;
 }

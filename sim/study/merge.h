@@ -47,8 +47,7 @@ int merge_metric(const struct merge *merge, const struct merge_run *run, const c
 /* The destination of the merged file. */
 struct merge_target {
     const char *output;
-    const char *part; /* a new file, renamed to the output; NULL: one beside it with an unused name */
-    bool replaces;    /* an existing output is replaced */
+    bool replaces; /* an existing output is replaced */
 };
 
 /* Writes all to a new file, flushes it, and renames it to the output, which must not exist unless the target

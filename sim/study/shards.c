@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUSY_MS = 10000, NOTE_BYTES = 1024 };
+enum { BUSY_MS = 10000, NOTE_BYTES = 1024, LOCK_TRIES = 60, LOCK_WAIT_MS = 50 };
 
 static int fail_system(const char *path, const char *what, struct diag *diag)
 {
@@ -61,6 +62,17 @@ static int check_note(const struct shards *shards, const struct note *note, cons
     return 0;
 }
 
+/* Workers hold the lock with their parent, and live on for a moment if that is killed. On a file system without locks
+ * nobody holds it. */
+static bool lock_file(int file)
+{
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+        poll(NULL, 0, LOCK_WAIT_MS);
+    }
+    return false;
+}
+
 static int take_lock(struct shards *shards, bool is_new, const struct study *study, const struct sweep_options *options,
                      const struct sweep_runner *runner, struct diag *diag)
 {
@@ -69,9 +81,9 @@ static int take_lock(struct shards *shards, bool is_new, const struct study *stu
     if (path == NULL) return diag_nomem(diag);
     shards->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (shards->lock < 0) return fail_system(path, "write", diag);
-    if (flock(shards->lock, LOCK_EX | LOCK_NB) != 0)
+    if (!lock_file(shards->lock))
         return diag_error(diag, SIM_E_USAGE, shards->directory, "wait for it, or name another file with -o",
-                          "another sweep is writing to these shards");
+                          "another sweep, or workers of one that was killed, are writing to these shards");
     bool has_note = read_note(shards->lock, &note);
     if (!has_note) return write_note(shards->lock, path, study, runner, diag);
     if (!is_new && !options->resume)
@@ -289,13 +301,6 @@ static void remove_with_journal(const char *path, struct arena *arena)
     if (journal != NULL) unlink(journal);
 }
 
-const char *shards_merged_path(struct shards *shards)
-{
-    const char *path = arena_printf(&shards->arena, "%s/merged", shards->directory);
-    if (path != NULL) remove_with_journal(path, &shards->arena);
-    return path;
-}
-
 void shards_remove(struct shards *shards)
 {
     struct arena arena;
@@ -304,7 +309,6 @@ void shards_remove(struct shards *shards)
     arena_init(&arena);
     if (list_files(shards, &arena, &paths, &n, NULL) == 0) {
         for (size_t i = 0; i < n; i++) remove_with_journal(paths[i], &arena);
-        shards_merged_path(shards);
         const char *note = arena_printf(&arena, "%s/sweep", shards->directory);
         if (note != NULL) unlink(note);
         rmdir(shards->directory);

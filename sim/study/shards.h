@@ -40,10 +40,6 @@ int shards_read(const struct shards *shards, const struct study *study, struct m
 int shards_read_some(const struct shards *shards, const struct study *study, size_t first, size_t n,
                      struct merge *merge, struct diag *diag);
 
-/* The path where results are merged before they are renamed; removes what a killed process left there. In the arena
- * of the shards; NULL when out of memory. */
-const char *shards_merged_path(struct shards *shards);
-
 /* Removes the directory and its files. */
 void shards_remove(struct shards *shards);
 

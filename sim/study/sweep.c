@@ -338,9 +338,7 @@ static int report_failures(const struct merge *merge, struct sweep_result *resul
 static int finish(struct sweeping *sweeping, struct diag *diag)
 {
     struct merge merge;
-    struct merge_target target = {.output = sweeping->options->output, .part = shards_merged_path(&sweeping->shards),
-                                  .replaces = sweeping->has_failed};
-    if (target.part == NULL) return diag_nomem(diag);
+    const struct merge_target target = {sweeping->options->output, .replaces = sweeping->has_failed};
     int failure = 0, code = shards_read(&sweeping->shards, sweeping->study, &merge, diag);
     if (code == 0) code = merge_write(&merge, sweeping->study, &target, diag);
     if (code == 0) failure = report_failures(&merge, sweeping->result, diag);

@@ -24,6 +24,10 @@ struct sweep_runner {
     int (*run)(void *context, const struct study *study, const struct study_run *run, struct results *results,
                struct diag *diag);
 
+    /* Writes the files of the plug-ins in force in a run, which are at fault if it ends its process; empty: none. */
+    void (*name_plugins)(void *context, const struct study *study, const struct study_run *run, char *files,
+                         size_t files_bytes);
+
     /* The scenario_hash and trace_hash that `run` would write (an empty text for NULL). Returns 0 or a negative
      * code. */
     int (*identify)(void *context, const struct study *study, const struct study_run *run,

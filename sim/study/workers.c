@@ -2,6 +2,7 @@
 
 #include "sim/study/workers.h"
 
+#include "sim/study/crash.h"
 #include "sim/study/search.h"
 
 #include <errno.h>
@@ -233,26 +234,38 @@ static int supervise(struct crew *crew, struct diag *diag)
     return code;
 }
 
-static void describe_death(int status, char *text, size_t text_bytes)
+/* A policy of a plug-in is at fault if the process ended by its own code. */
+static void describe_death(const struct work *work, const struct study_run *run, int status, char *line,
+                           struct warning_row *why)
 {
-    if (WIFSIGNALED(status))
-        snprintf(text, text_bytes, "the worker died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        snprintf(text, text_bytes, "the worker ended in the middle of the run, with status %d", WEXITSTATUS(status));
+    struct diag_item item = {.level = DIAG_ERROR};
+    if (work->runner->apart && crash_is_own(status))
+        work->runner->name_plugins(work->runner->context, work->study, run, item.where, sizeof item.where);
+    if (item.where[0] != 0) {
+        crash_describe(status, item.text, sizeof item.text);
+        diag_format(&item, line, DIAG_LINE_CHARS);
+        why->code = sim_err_name(SIM_E_POLICY);
+    } else if (WIFSIGNALED(status)) {
+        snprintf(line, DIAG_LINE_CHARS, "the worker died of signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    } else {
+        snprintf(line, DIAG_LINE_CHARS, "the worker ended in the middle of the run, with status %d",
+                 WEXITSTATUS(status));
+    }
 }
 
 static int record_crash(const struct crew *crew, size_t i, const struct merge *merge, struct results *results,
                         struct diag *diag)
 {
-    char text[128];
-    struct warning_row why = {.code = "crash", .text = text, .count = 1};
+    char line[DIAG_LINE_CHARS];
+    struct warning_row why = {.code = "crash", .text = line, .count = 1};
     const struct task *task = &crew->work->tasks[crew->crashed[i]];
     struct study_run run;
     struct arena arena;
     if (merge_find(merge, task->run_id) != NULL) return 0; /* already complete */
-    describe_death(crew->deaths[i], text, sizeof text);
     arena_init(&arena);
     int code = workers_describe(crew->work->study, task, &arena, &run);
+    if (code == 0) describe_death(crew->work, &run, crew->deaths[i], line, &why);
     code = code == 0 ? record_failure(crew->work, &run, results, &why, diag) : diag_nomem(diag);
     arena_fini(&arena);
     return code;
@@ -330,6 +343,13 @@ struct apart {
     struct diag diag;
 };
 
+static int fail_apart(int status, struct diag *diag)
+{
+    char text[128];
+    crash_describe(status, text, sizeof text);
+    return diag_error(diag, SIM_E_POLICY, NULL, NULL, "while a run's world was built, %s", text);
+}
+
 int workers_apart(int (*act)(void *context, struct diag *diag), void *context, struct diag *diag)
 {
     struct apart *apart = mmap(NULL, sizeof *apart, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -341,12 +361,13 @@ int workers_apart(int (*act)(void *context, struct diag *diag), void *context, s
         apart->has_ended = true;
         _exit(0);
     }
-    while (process > 0 && waitpid(process, NULL, 0) < 0 && errno == EINTR) continue;
+    int status = 0;
+    while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
     int code = apart->code;
     if (process < 0)
         code = diag_nomem(diag);
     else if (!apart->has_ended)
-        code = diag_error(diag, SIM_E_POLICY, NULL, NULL, "a process died while it built a run's world");
+        code = fail_apart(status, diag);
     else if (code != 0)
         *diag = apart->diag;
     munmap(apart, sizeof *apart);

@@ -136,7 +136,7 @@ err "$T/nowhere/x.json: error: "
 run 3 calibrate --gpu a100-80-sxm "$T/norm.csv" --report "$T/nowhere/plots" -o "$T/unwritten.json"
 no_file "$T/unwritten.json"
 err "$T/nowhere/plots: error: cannot make the directory: No such file or directory"
-ls "$T"/*.part >/dev/null 2>&1 && complain 'it left a part behind'
+ls "$T"/.*-part >/dev/null 2>&1 && complain 'it left a part behind'
 
 # Profiles of another GPU, and options that a profile has no use for.
 awk 'BEGIN {

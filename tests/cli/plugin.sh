@@ -90,6 +90,28 @@ sed 's/\*(volatile int \*)0 = 1/__builtin_trap()/' "$T/crash.c" >"$T/trap.c"
 compile trap
 run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/trap.so"
 err 'the plug-in crashes: signal'
+sed 's/\*(volatile int \*)0 = 1/exit(0)/; 1s/^/#include <stdlib.h>\n/' "$T/crash.c" >"$T/exit.c"
+compile exit
+run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/exit.so"
+err "$T/exit.so: error: the plug-in ends the process: status 0"
+
+# So does every verb that calls it, or loads it.
+routed='{"scenario": "serve.json", "set": {"services.chat.routing": "last"}}'
+echo "$routed" >"$T/study.json"
+run 4 sweep "$T/study.json" -o "$T/sweep.db" --plugin "$T/crash.so"
+err "run 1 (seed 1) failed: $T/crash.so: error: the plug-in crashes: signal 11 (Segmentation fault)"
+sql "$T/sweep.db" 'select group_concat(id || status) from run' 1failed
+sed 's/^static const struct router/static int init(void *state, const void *params, struct diag *diag)\n{\n    (void)state, (void)params, (void)diag;\n    __builtin_trap();\n}\n&/; s/\.source = "a test"/&, .init = init/' \
+    "$T/last.c" >"$T/init.c"
+compile init
+for call in "sweep $T/study.json --dry-run" "validate $T/serve.json --set services.chat.routing=last"; do
+    run 4 $call --plugin "$T/init.so"
+    err "$T/init.so: error: the plug-in crashes: signal "
+done
+echo '__attribute__((constructor)) static void load(void) { __builtin_trap(); }' >>"$T/init.c"
+compile init
+run 4 explain links "$T/serve.json" --plugin "$T/last.so" --plugin "$T/init.so"
+err "$T/last.so, $T/init.so: error: the plug-in crashes: signal "
 
 # A run with it is interrupted like any other.
 serving 100000000 20

@@ -80,10 +80,10 @@ run 0 merge "$T"/many*.db -o "$T/many.db"
 sanitized
 
 # What a user calls like a part of a merge is the user's.
-for part in merging part merged; do echo mine >"$T/kept.db.$part"; done
+for part in part 0.part merged; do echo mine >"$T/kept.db.$part"; done
 run 0 merge "$T"/shard*.db -o "$T/kept.db"
 run 0 sweep "$T/study.json" -o "$T/kept2.db" --seeds 1 -q
-equal "$(cat "$T"/kept.db.merging "$T"/kept.db.part "$T"/kept.db.merged | sort -u)" mine 'files beside the output'
+equal "$(cat "$T"/kept.db.part "$T"/kept.db.0.part "$T"/kept.db.merged | sort -u)" mine 'files beside the output'
 equal "$(ls "$T" | grep -c '^kept')" 5 'files beside the output'
 
 # Two merges into one file at once: one of them has it, and all of it.
@@ -98,14 +98,14 @@ equal "$(echo "$T"/both.db*)" "$T/both.db" 'the files that are left'
 
 # The next merge removes what a killed one left, and nothing that another merge has locked.
 mkdir "$T/ended"
-printf x >"$T/ended/.all.db.0.orrery-merge"
-printf x >"$T/ended/.all.db.1.orrery-merge"
-printf x >"$T/ended/.all.db.1.orrery-merge-journal"
-printf x >"$T/ended/.all.db.2.orrery-merge"
-flock "$T/ended/.all.db.2.orrery-merge" "$ORRERY" merge "$T"/shard*.db -o "$T/ended/all.db" ||
+printf x >"$T/ended/.all.db.0.orrery-part"
+printf x >"$T/ended/.all.db.1.orrery-part"
+printf x >"$T/ended/.all.db.1.orrery-part-journal"
+printf x >"$T/ended/.all.db.2.orrery-part"
+flock "$T/ended/.all.db.2.orrery-part" "$ORRERY" merge "$T"/shard*.db -o "$T/ended/all.db" ||
     complain 'the merge beside others fails'
 same_content "$T/ended/all.db"
-equal "$(ls -A "$T/ended" | tr '\n' ' ')" '.all.db.2.orrery-merge all.db ' 'what is left beside the output'
+equal "$(ls -A "$T/ended" | tr '\n' ' ')" '.all.db.2.orrery-part all.db ' 'what is left beside the output'
 rm -r "$T/ended"
 for wait in 0.03 0.06 0.1 0.15 0.2; do
     "$ORRERY" merge "$T"/many*.db -o "$T/ended.db" 2>"$T/err1" &
@@ -145,7 +145,6 @@ for wait in 0.05 0.1 0.2 0.3 0.15 0.25; do
     sleep $wait
     kill -9 -$pid 2>/dev/null
     wait $pid 2>/dev/null
-    [ ! -e "$T/killed.db.shards/sweep" ] || flock -w 10 "$T/killed.db.shards/sweep" true # its workers have ended, too
     [ -e "$T/killed.db" ] || [ ! -e "$T/killed.db.shards/sweep" ] || kills=$((kills + 1))
 done
 run 0 sweep "$T/study.json" -o "$T/killed.db" -j 2 -q --resume
@@ -153,11 +152,12 @@ run 0 sweep "$T/study.json" -o "$T/killed.db" -j 2 -q --resume
 same_content "$T/killed.db"
 
 # Without --resume a sweep that was begun is not touched; with it nothing else is taken in.
-begin() { # leaves shards with all runs: they cannot be merged, since the name is taken by a directory
+begin() { # leaves shards with all runs: merged, they would replace a link that leads nowhere
     rm -rf "$T/begun.db" "$T/begun.db.shards"
-    mkdir -p "$T/begun.db.shards/merged"
+    ln -s nowhere "$T/begun.db"
     run 3 sweep "$T/study.json" -o "$T/begun.db" -j 1 -q
-    rmdir "$T/begun.db.shards/merged"
+    err 'cannot write results: File exists'
+    rm "$T/begun.db"
 }
 begin
 run 2 sweep "$T/study.json" -o "$T/begun.db"

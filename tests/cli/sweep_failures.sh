@@ -61,12 +61,12 @@ json '$.result_hash' "$(sqlite3 "$T/good.db" 'select result_hash from run where 
 for what in exit kill fault; do
     [ $what != kill ] || optimised
     echo $what >"$T/on"
-    [ $what = fault ] && code=4 || code=70
+    [ $what = kill ] && code=70 || code=4
     sweep $code study $what -j 2
     err '8 runs, 2 failed'
     err 'run 5 (services.chat.replicas=3, seed 1) failed: '
     case $what in
-    exit) err 'the worker ended in the middle of the run, with status 0' ;;
+    exit) err "$T/bad.so: error: the plug-in ends the process: status 0" ;;
     kill) err 'the worker died of signal 9' ;;
     esac
     sql "$T/$what.db" "select group_concat(id) from run where status = 'failed'" 5,6
@@ -88,12 +88,12 @@ done
 
 # A redoing that is killed leaves the file as it was, and is gone on with.
 echo exit >"$T/on"
-sweep 70 study killed -q
+sweep 4 study killed -q
 cp "$T/killed.db" "$T/before.db"
 rm "$T/on"
-mkdir -p "$T/killed.db.shards/merged"
+for i in $(seq 0 99); do mkdir "$T/.killed.db.$i.orrery-part"; done # all names of a new file beside it
 sweep 3 study killed --resume -q
-rmdir "$T/killed.db.shards/merged"
+rmdir "$T"/.killed.db.*.orrery-part
 cmp -s "$T/killed.db" "$T/before.db" || complain 'a file changed before all was there'
 sweep 0 study killed --resume
 err '8 of them found'
@@ -101,7 +101,7 @@ content "$T/killed.db" | cmp -s - "$T/good" || complain 'other rows after a redo
 
 # What is done again is done by the same program, with the same plug-ins, from the same files.
 echo exit >"$T/on"
-sweep 70 study mixed -q
+sweep 4 study mixed -q
 rm "$T/on"
 sed -i 's/% 7/% 5/' "$T/bad.c"
 cp "$T/bad.so" "$T/was.so"

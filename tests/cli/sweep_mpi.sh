@@ -84,11 +84,11 @@ END
         mpi $1 $2 sweep "$T/bad.json" --plugin "$T/bad.so" -o "$T/$3.db" $4 -j 2
     }
     export MISBEHAVE=1
-    with_plugin 0 70 bad1
+    with_plugin 0 4 bad1
     cp "$T/err" "$T/alone"
-    with_plugin 3 70 bad3
+    with_plugin 3 4 bad3
     err '9 runs, 3 failed'
-    err 'run 4 (services.chat.replicas=2, seed 1) failed: the worker'
+    err 'run 4 (services.chat.replicas=2, seed 1) failed: '"$T/bad.so: error: the plug-in"
     equal "$(grep failed: "$T/err")" "$(grep failed: "$T/alone")" 'what ranks say of the failures'
     content "$T/bad1.db" >"$T/alone"
     content "$T/bad3.db" | cmp -s - "$T/alone" || complain 'with failures 3 ranks give other rows'

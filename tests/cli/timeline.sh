@@ -86,5 +86,5 @@ run 3 run quickstart --timeline "$T/nowhere/none.json" -o "$T/none.db"
 err 'cannot write'
 run 3 run quickstart --timeline "$T/none.json" -o "$T/nowhere/none.db"
 run 2 run quickstart --timeline "$T/none.json" --set services.chat.llm=nonesuch
-[ -z "$(find "$T" -name 'none*' -o -name '*.part')" ] || complain 'a file was left behind'
+[ -z "$(find "$T" -name 'none*' -o -name '*-part')" ] || complain 'a file was left behind'
 finish

@@ -2,8 +2,6 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
-#include "sim/cli/plugins.h"
-#include "sim/cli/run/apart.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/cli/version.h"
@@ -126,30 +124,14 @@ static int check_outputs(struct cli *cli, const struct run_options *options, con
     return code == 0 ? setup_check_outputs(setup, &outputs) : code;
 }
 
-/* In a child process if policies of plug-ins are in force. Returns as apart_begin; 1 also without a child. */
-static int divide(struct cli *cli, const struct run_options *options, const struct setup *setup, struct apart **shared)
-{
-    struct text plugins;
-    text_init(&plugins);
-    plugins_in_force(cli->plugins, &setup->scenario, &plugins);
-    const int code = plugins.failed       ? SIM_E_NOMEM
-                     : plugins.length > 0 ? apart_begin(cli, plugins.chars, options->output, shared)
-                                          : 1;
-    text_fini(&plugins);
-    return code;
-}
-
-/* Returns 1 if the run has ended here, 0 if it has in a child, or a negative code. */
 static int run_setup(struct cli *cli, const struct run_options *options, const struct setup *setup, const char *results,
                      char result_hash[HASH_HEX_CHARS])
 {
     if (options->dump_config) return dump_config(cli, setup);
     struct timeline_options part;
-    struct apart *shared = NULL;
     int code = check_outputs(cli, options, setup, results);
     if (code == 0) code = parse_timeline(options->timeline_window, options->timeline_sample, &part, &cli->diag);
-    if (code == 0) code = divide(cli, options, setup, &shared);
-    if (code <= 0) return code;
+    if (code != 0) return code;
     struct simulate_options how = {.output = options->output,
                                    .resume = options->resume,
                                    .form = (enum answer_form)options->form,
@@ -159,10 +141,8 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
                                    .check_events = strcmp(checks[options->check], "event") == 0,
                                    .strict_domain = options->strict_domain,
                                    .timeline = options->timeline,
-                                   .timeline_part = &part,
-                                   .leftovers = shared != NULL ? &shared->leftovers : NULL};
-    code = simulate(cli, &how, setup, result_hash);
-    return code == 0 ? 1 : code;
+                                   .timeline_part = &part};
+    return simulate(cli, &how, setup, result_hash);
 }
 
 static int run_scenario(struct cli *cli, const struct run_options *options, const char *scenario)
@@ -177,7 +157,7 @@ static int run_scenario(struct cli *cli, const struct run_options *options, cons
     int code = setup_load(&setup, scenario, &over, &cli->diag);
     if (code == 0) code = run_setup(cli, options, &setup, NULL, result_hash);
     setup_fini(&setup);
-    return code < 0 ? code : 0;
+    return code;
 }
 
 /* --- A run once more --- */
@@ -229,7 +209,7 @@ static int repeat_run(struct cli *cli, const struct run_options *options)
     if (code == 0) {
         code = setup_load_text(&setup, options->from, record.scenario, cli->plugins, &cli->diag);
         if (code == 0) code = run_setup(cli, options, &setup, path, result_hash);
-        if (code == 1) code = compare_hashes(cli, options, &record, path, result_hash);
+        if (code == 0 && !options->dump_config) code = compare_hashes(cli, options, &record, path, result_hash);
         setup_fini(&setup);
     }
     arena_fini(&arena);

@@ -1,6 +1,7 @@
 #include "sim/cli/run/simulate.h"
 
 #include "sim/cli/answer.h"
+#include "sim/cli/apart.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/recording.h"
 #include "sim/cli/run/summary.h"
@@ -174,13 +175,23 @@ static int run_world(struct running *running, char result_hash[HASH_HEX_CHARS])
     return finish_code != 0 ? finish_code : code;
 }
 
-static void note_leftovers(const struct running *running)
+/* What the parent of this process removes if a plug-in ends it: nothing before the run and after it. */
+static void note_leftovers(const struct running *running, bool has_created)
 {
-    struct simulate_leftovers *leftovers = running->options->leftovers;
-    if (leftovers == NULL) return;
-    leftovers->run_id = running->recording.run_id;
-    if (running->timeline != NULL)
-        snprintf(leftovers->timeline_part, SIMULATE_PART_CHARS, "%s", timeline_part(running->timeline));
+    struct apart *apart = running->cli->apart;
+    const struct simulate_options *options = running->options;
+    if (apart == NULL) return;
+    apart->run_id = running->recording.run_id;
+    apart->has_created = has_created;
+    snprintf(apart->output, sizeof apart->output, "%s", options->output != NULL ? options->output : "");
+    snprintf(apart->timeline, sizeof apart->timeline, "%s", options->timeline != NULL ? options->timeline : "");
+}
+
+static void forget_leftovers(const struct running *running)
+{
+    if (running->cli->apart == NULL) return;
+    running->cli->apart->run_id = 0;
+    running->cli->apart->timeline[0] = 0;
 }
 
 int simulate(struct cli *cli, const struct simulate_options *options, const struct setup *setup,
@@ -192,15 +203,17 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     int code = create_world(&running);
     if (code != 0) return code;
     struct recording_place place = {.path = options->output, .resume = options->resume};
+    const bool has_created = options->output != NULL && access(options->output, F_OK) != 0;
     if (options->timeline != NULL)
         code = timeline_open(options->timeline, options->timeline_part, &running.timeline, &cli->diag);
     if (code == 0) code = recording_begin(&running.recording, &place, setup, &cli->diag);
-    note_leftovers(&running);
     if (code == 0) {
+        note_leftovers(&running, has_created);
         code = run_world(&running, result_hash);
         recording_close(&running.recording);
     }
     end_timeline(&running, true);
+    forget_leftovers(&running);
     world_destroy(running.world);
     return code;
 }

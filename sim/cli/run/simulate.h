@@ -15,14 +15,6 @@
 
 #include <stdbool.h>
 
-enum { SIMULATE_PART_CHARS = 4096 + 64 };
-
-/* What stays behind if the process dies in a run: the open run in the database (0: none), and a part of a timeline. */
-struct simulate_leftovers {
-    int64_t run_id;
-    char timeline_part[SIMULATE_PART_CHARS];
-};
-
 struct simulate_options {
     const char *output; /* results database; NULL: none */
     enum answer_form form;
@@ -30,7 +22,6 @@ struct simulate_options {
     bool heap_queue, single_step, check_events, strict_domain;
     const char *timeline; /* file; NULL: none */
     const struct timeline_options *timeline_part;
-    struct simulate_leftovers *leftovers; /* kept up to date; NULL: of no interest */
 };
 
 /* Writes the result hash to `result_hash`, empty if there is none. Returns 0 or a negative code, with findings

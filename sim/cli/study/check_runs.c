@@ -6,6 +6,7 @@
 #include "sim/core/json_doc.h"
 #include "sim/core/json_write.h"
 #include "sim/store/record.h"
+#include "sim/study/crash.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/tee.h"
 
@@ -96,14 +97,9 @@ static int hash_scenario(const struct setup *setup, const char *data, char hex[H
 /* The first line of the report, written before the run begins: the plug-ins in force. */
 static int write_plugins(const struct setup *setup, FILE *file)
 {
-    struct text text;
-    text_init(&text);
-    plugins_describe(setup->plugins, &setup->scenario, &text);
-    int code = text.failed ? SIM_E_NOMEM : 0;
-    if (code == 0 && (fprintf(file, "%s\n", text.chars != NULL ? text.chars : "") < 0 || fflush(file) != 0))
-        code = SIM_E_IO;
-    text_fini(&text);
-    return code;
+    char files[PLUGINS_CHARS];
+    plugins_in_force(setup->plugins, &setup->scenario, files);
+    return fprintf(file, "%s\n", files) < 0 || fflush(file) != 0 ? SIM_E_IO : 0;
 }
 
 static int run_entry(const struct cli *cli, const struct baseline_entry *entry, const char *data, FILE *file,
@@ -222,16 +218,17 @@ static int read_report(char *chars, size_t n_chars, struct arena *arena, struct 
     return read_metrics(json_member(root, "metrics"), arena, outcome);
 }
 
-/* Notes a run without a report. Its policies are at fault if they come from plug-ins, else the program. */
+/* Notes a run without a report. The policies of plug-ins are at fault if the process ended by its own code. */
 static void note_death(int status, const char *plugins, struct arena *arena, struct gate_outcome *outcome)
 {
-    bool own = plugins[0] == 0;
-    const char *with = own ? ", with built-in policies alone" : arena_printf(arena, ", with a policy of%s", plugins);
-    if (with == NULL) with = "";
-    const char *finding = WIFSIGNALED(status)
-                              ? arena_printf(arena, "its process was ended by signal %d%s", WTERMSIG(status), with)
-                              : arena_printf(arena, "its process ended with exit status %d and no result%s",
-                                             WIFEXITED(status) ? WEXITSTATUS(status) : -1, with);
+    char text[DIAG_TEXT_CHARS];
+    const bool own = plugins[0] == 0 || !crash_is_own(status);
+    crash_describe(status, text, sizeof text);
+    const char *finding = !own ? arena_printf(arena, "%s: error: %s", plugins, text)
+                          : WIFSIGNALED(status)
+                              ? arena_printf(arena, "its process was ended by signal %d", WTERMSIG(status))
+                              : arena_printf(arena, "its process ended with exit status %d and no result",
+                                             WEXITSTATUS(status));
     *outcome = (struct gate_outcome){.code = own ? SIM_E_CRASH : SIM_E_POLICY,
                                      .finding = finding != NULL ? finding : "it died"};
 }

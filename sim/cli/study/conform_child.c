@@ -1,5 +1,7 @@
 #include "sim/cli/study/conform_child.h"
 
+#include "sim/study/crash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -24,8 +26,8 @@ struct report {
 /* Sets the limits, and the default signal handlers: those of a debugger or sanitizer would print a report. */
 static void die_plainly(int limit_s)
 {
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+    crash_plainly();
+    signal(SIGALRM, SIG_DFL);
     struct rlimit cpu = {.rlim_cur = (rlim_t)limit_s, .rlim_max = (rlim_t)limit_s + 1}, no_core = {0};
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &no_core);

@@ -22,6 +22,18 @@ static int run(void *context, const struct study *study, const struct study_run 
     return code;
 }
 
+static void name_plugins(void *context, const struct study *study, const struct study_run *run, char *files,
+                         size_t files_bytes)
+{
+    const struct sweeping_host *host = context;
+    struct setup_options over = {.run = run, .plugins = host->plugins};
+    char all[PLUGINS_CHARS] = "";
+    struct setup setup;
+    if (setup_load(&setup, study->scenario, &over, NULL) == 0) plugins_in_force(host->plugins, &setup.scenario, all);
+    setup_fini(&setup);
+    snprintf(files, files_bytes, "%s", all);
+}
+
 /* Builds the world, since only that reads the catalog's files. */
 static int identify(void *context, const struct study *study, const struct study_run *run,
                     char scenario_hash[HASH_HEX_CHARS], char trace_hash[HASH_HEX_CHARS], struct diag *diag)
@@ -57,7 +69,7 @@ int sweeping_init(struct sweeping_host *host, struct cli *cli)
     host->runner = (struct sweep_runner){.context = host, .version = version_text(), .git_commit = version_commit(),
                                          .platform = host->platform.chars, .program = host->program.chars,
                                          .apart = cli->plugins != NULL && cli->plugins->n > 0, .run = run,
-                                         .identify = identify};
+                                         .name_plugins = name_plugins, .identify = identify};
     if (!host->platform.failed && !host->program.failed) return 0;
     return diag_nomem(&cli->diag);
 }

@@ -274,7 +274,7 @@ TEST(a_failed_conversion_leaves_the_old_file)
 {
     SCOPED(trace_source) trace = {0};
     int64_t n;
-    char path[512], part[600];
+    char path[512], part[600], *base;
     const char *old = "arrival_s,prompt_tokens,output_tokens\n1,1,1\nx,1,1\n";
     snprintf(path, sizeof path, "%s", trace_source_file("t.csv", old));
     MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
@@ -284,7 +284,8 @@ TEST(a_failed_conversion_leaves_the_old_file)
     MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s', 'allow_bad_rows': 1}", path) == 0);
     CHECK_EQ_INT(convert_requests(&trace, "csv", path, &n), 0);
     CHECK_EQ_STR(read_file(path), "arrival_s,prompt_tokens,output_tokens,prefix_blocks\n1,1,1,\n");
-    snprintf(part, sizeof part, "%s.0.part", path);
+    base = strrchr(path, '/') + 1;
+    snprintf(part, sizeof part, "%.*s.%s.0.orrery-part", (int)(base - path), path, base);
     CHECK(access(part, F_OK) != 0);
 }
 
