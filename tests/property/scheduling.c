@@ -191,6 +191,26 @@ TEST(five_jobs)
     }
 }
 
+/* Two GPUs come free after 10 s, one more a nanosecond later. The first job in the queue needs three: a job that would
+ * hold the free one for longer waits, though the last GPU would be free in the next nanosecond. One that ends in the
+ * very nanosecond of the reservation starts, a longer one does not. */
+TEST(backfilling_knows_the_nanosecond_of_its_promise)
+{
+    for (int later_ns = 0; later_ns <= 1; later_ns++) {
+        const struct job_record records[] = {
+            jobrun_record(0, 0, 10, 2), jobrun_record(1, 0, 10 + 1e-9, 1), jobrun_record(2, 0, 5, 3),
+            jobrun_record(3, 0, 100, 1), jobrun_record(4, 0, 10 + later_ns * 1e-9, 1)};
+        SCOPED(jobrun) run;
+        jobrun_init(&run,
+                    &(struct jobrun_spec){.records = records, .n = 5, .cluster = {.nodes = 1, .gpus_per_node = 4},
+                                          .scheduler = "easy"},
+                    0);
+        CHECK(run.jobs[2].start_s == 10);
+        CHECK(run.jobs[3].start_s >= 10);
+        CHECK((run.jobs[4].start_s == 0) == (later_ns == 0));
+    }
+}
+
 /* Two equal jobs wait for the GPUs of one that ends as a job of no length comes. That one's end asks once more in the
  * same moment: the job that has just started goes on. */
 TEST(nobody_is_preempted_by_an_equal_in_the_moment_of_its_start)

@@ -193,6 +193,33 @@ TEST(mser5_cuts_nothing_where_nothing_is)
     CHECK_EQ_INT(stats_mser5(values, 103), 5);
 }
 
+/* The statistic of every cut, in two passes. */
+static size_t naive_mser5(const double *values, size_t n)
+{
+    const size_t groups = n / 5;
+    size_t best = 0;
+    double least = HUGE_VAL;
+    for (size_t d = 0; d < groups && d <= groups / 2; d++) {
+        const double count = (double)(groups - d);
+        double mean = 0, squares = 0;
+        for (size_t i = 5 * d; i < 5 * groups; i++) mean += values[i] / (5 * count);
+        for (size_t i = d; i < groups; i++) squares += pow(stats_mean(values + 5 * i, 5) - mean, 2);
+        if (squares / (count * count) < least * (1 - 1e-12)) best = 5 * d;
+        least = fmin(least, squares / (count * count));
+    }
+    return best;
+}
+
+TEST(mser5_is_the_least_of_all_cuts)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct rng rng = test_rng(seed, "cuts", 0);
+        double values[64];
+        for (size_t i = 0; i < 64; i++) values[i] = rng_exponential(&rng, 1) + (i < seed % 40 ? 2 : 0);
+        CHECK_EQ_INT(stats_mser5(values, seed % 65), naive_mser5(values, seed % 65));
+    }
+}
+
 /* Four batches of two, one value left over. */
 TEST(batch_means_are_those_of_the_batches)
 {

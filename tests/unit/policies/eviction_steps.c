@@ -74,6 +74,16 @@ TEST(s3_fifo_shortens_its_main_queue)
     check_victims("s3-fifo", one_hit, 4, "aabbccddebeef", "ac"); /* b goes round */
 }
 
+/* The main queue has b, c, d and e, all used since: b oftener than three times, which counts as three. All go round
+ * three times, and b, the oldest, leaves. */
+TEST(s3_fifo_counts_three_uses)
+{
+    static const char one_hit[] = "{\"small\": 0.25, \"promote\": 1}";
+    check_victims("s3-fifo", one_hit, 4, "aabbccddefe" "bbb" "ccc" "ddd" "eee" "g", "aefb");
+    check_victims("s3-fifo", one_hit, 4, "aabbccddefe" "bbbbbb" "ccc" "ddd" "eee" "g", "aefb");
+    check_victims("s3-fifo", one_hit, 4, "aabbccddefe" "bbb" "cc" "ddd" "eee" "g", "aefc");
+}
+
 /* With all other items used in this phase, there is only one to draw. */
 TEST(marking_spares_what_was_used)
 {

@@ -63,3 +63,22 @@ TEST(a_burst_starts_nothing_where_it_must_last)
     CHECK_EQ_INT(planned(&hpa, 70, 5, 1), 1); /* fewer at once: its window is 0 */
     hpa_fini(&hpa);
 }
+
+/* A ratio at the very end of the tolerance is within it. A quarter has no rounding. */
+TEST(the_tolerance_includes_its_ends)
+{
+    const struct hpa hpa = {.params = {.tolerance = 0.25}};
+    CHECK_EQ_INT(hpa_wanted(&hpa, 100, 1.25), 100);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 100, 0.75), 100);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 100, nextafter(1.25, 2)), 126);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 100, nextafter(0.75, 0)), 75);
+}
+
+/* A wish is as old as its window when it no longer counts, and then its memory is given back. */
+TEST(only_wishes_of_the_windows_are_kept)
+{
+    struct hpa hpa = {.params = {.up_window_ns = 20 * SIM_NS_PER_S, .down_window_ns = 10 * SIM_NS_PER_S}};
+    for (int s = 0; s < 100; s++) planned(&hpa, s, 2, 2);
+    CHECK_EQ_INT(hpa.n, 20);
+    hpa_fini(&hpa);
+}

@@ -23,6 +23,19 @@ TEST(example_of_the_repository)
     CHECK_EQ_INT(gpus[0], 0);
     CHECK_EQ_INT(gpus[1], 2);
     CHECK_NEAR(fleet.usd_per_h, 7.34, 1e-9);
+    for (int i = 0; i < 4; i++) CHECK(shares[2 * i] == 0 && shares[2 * i + 1] == 1);
+}
+
+/* Of two kinds at one price the first. */
+TEST(equal_kinds_are_taken_in_order)
+{
+    static const double usd_per_h[] = {2, 2}, rate_per_s[] = {3}, max_per_s[] = {1, 1};
+    const double most[] = {none, none};
+    int64_t gpus[2];
+    const struct melange_problem problem = {2, 1, 1, usd_per_h, most, rate_per_s, max_per_s};
+    struct melange_fleet fleet = {.gpus = gpus};
+    CHECK_EQ_INT(melange_single_kind(&problem, &fleet), LP_OPTIMAL);
+    CHECK(gpus[0] == 3 && gpus[1] == 0);
 }
 
 /* What one kind cannot serve goes to the other; what neither can, nowhere. */

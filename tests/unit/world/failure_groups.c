@@ -1,0 +1,27 @@
+/* Failure domains: how long groups of nodes are available. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+static struct bed_rows *failing_site(int nodes, int group, int needed)
+{
+    return bed_ok(NULL,
+                  "{'cluster': {'nodes': %d, 'gpus_per_node': 1}, 'keep': 'metrics', 'until': '100000s', 'failures': {"
+                  " 'causes': {'grid': {'scope': 'site', 'lifetime': {'mean': '1000s'}, 'repair': {'mean': '300s'}}},"
+                  " 'domains': {'feed': {'nodes': %d, 'needed': %d}}}, 'jobs': {'placement': 'first-fit', 'trace':"
+                  " {'format': 'inline-jobs', 'jobs': [{'duration': '100000s', 'gpus': 0}]}}}",
+                  nodes, group, needed);
+}
+
+/* All nodes fail and return at once, so each group is available as long as the cluster is, the last and smaller group
+ * among them. */
+TEST(groups_of_any_size_fail_with_the_site)
+{
+    for (int nodes = 1; nodes <= 5; nodes++)
+        for (int group = 1; group <= 6; group++)
+            for (int needed = 1; needed <= group; needed += 2) {
+                const struct bed_rows *rows = failing_site(nodes, group, needed);
+                const double available = bed_metric(rows, "cluster.available_frac");
+                CHECK(available > 0.6 && available < 0.9);
+                CHECK_NEAR(bed_metric(rows, "failure.available_frac[feed]"), available, 1e-12);
+            }
+}
