@@ -77,6 +77,8 @@ static int check_rental(const struct market *market, const struct cluster_view *
 static int ask(struct market *market, const struct cluster_view *view, struct renting_job *job)
 {
     struct rng rng;
+    int code = market_supply_look(market, view->now_ns);
+    if (code != 0) return code;
     rng_init(&rng, market->env.site->seed, market->env.site->run, "renting", (uint64_t)job->view->sequence);
     market->view.random = &rng;
     market->view.now_ns = view->now_ns;
@@ -85,7 +87,7 @@ static int ask(struct market *market, const struct cluster_view *view, struct re
         market->offers[i].limit_gpus = market_most_gpus(market, i);
         market->offers[i].usd_per_h = (double)price_at(&market->ledger.accounts[i].billing, view->now_ns) / PRICE_MICRO;
     }
-    const int code = market->renter->rent(market->renter_state, &market->view, job->view, &job->rental);
+    code = market->renter->rent(market->renter_state, &market->view, job->view, &job->rental);
     market->view.random = NULL;
     return code < 0 ? code : check_rental(market, view, job);
 }

@@ -85,6 +85,8 @@ sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t le
 
 /* Moves the replayed availability to `now`, with its interruptions. Returns 0 or a negative code. */
 int market_supply_catch_up(struct market *market, sim_ns now);
+/* Brings the supply of offers without leases up to now. No timer follows it, and there is nothing to take back. */
+int market_supply_look(struct market *market, sim_ns now);
 
 /* Arms the timer for the next change of supply, after leases or queues have changed. */
 void market_supply_watch(struct market *market);

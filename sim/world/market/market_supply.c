@@ -170,3 +170,11 @@ int market_supply_catch_up(struct market *market, sim_ns now)
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = move_on(market, i, now);
     return code;
 }
+
+int market_supply_look(struct market *market, sim_ns now)
+{
+    int code = 0;
+    for (int32_t i = 0; i < market->view.n_offers && code == 0; i++)
+        if (market->ledger.accounts[i].micro_gpus == 0) code = move_on(market, i, now);
+    return code;
+}

@@ -78,6 +78,19 @@ TEST(no_lease_without_a_place)
     }
 }
 
+/* Eight GPUs beside a spare node: leases that start up leave none, whatever the spare node has. The second job leases
+ * its GPUs when those of the first are free, and pays for no wait. */
+TEST(no_lease_beside_leases_that_start)
+{
+    struct bed_rows *rows = run_well("{'cluster': {'nodes': 3, 'gpus_per_node': 4}, " MARKET(
+        ", 'start_up': '10s'",
+        "'as-asked'") ", 'failures': {'spare_nodes': 1, 'causes': {'never': {'scope': 'node', 'lifetime':"
+                      " {'law': 'constant', 'mean': '1000000s'}, 'repair': {'mean': '1s'}}}}, 'jobs': {" JOBS(
+                          "{'duration': '100s', 'gpus': 8}, {'submit': '1s', 'duration': '100s', 'gpus': 4}") "}}");
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 120, 1e-9);
+    CHECK_EQ_INT(bill(rows), 8 * 110000 + 4 * 110000);
+}
+
 static void check_told(struct bed_rows *rows, int code, const char *says, const char *hint)
 {
     CHECK_EQ_INT(rows->code, code);
@@ -114,6 +127,24 @@ TEST(offers_are_as_large_as_their_nodes)
             "{'duration': '100s', 'gpus': 8}, {'duration': '100s', 'gpus': 2}") "}}");
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[many]"), 800, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[few]"), 200, 1e-9);
+}
+
+/* What a file of spot GPUs had earlier does not come back. It has three GPUs in the first ten seconds only, so that
+ * as-asked takes the dearer offer. Two will come after 20 s. */
+TEST(spot_gpus_of_earlier_do_not_count)
+{
+    for (int gpus = 2; gpus <= 3; gpus++) {
+        struct bed_rows *rows = run(
+            false,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 't4', 'node_types': {'big': {'nodes': 1,"
+            " 'gpus_per_node': 8, 'gpu': 'v100-16-sxm'}}}, 'market': {'offers': {'few': {'gpu': 't4', 'price': '$1/h',"
+            " 'kind': 'spot', 'spot': {'availability': '%s'}}, 'many': {'gpu': 'v100-16-sxm', 'price': '$3.6/h'}},"
+            " 'renting': 'as-asked'}, 'jobs': {" JOBS("{'submit': '12s', 'duration': '5s', 'gpus': %d}") "}}",
+            test_file("spot.json", "{'metadata': {'gap_seconds': 10}, 'data': [4, 1, 2, 1]}"), gpus);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_job(rows, 0)->start_s, gpus == 2 ? 20 : 12, 1e-9);
+        CHECK_NEAR(bed_metric(rows, gpus == 2 ? "rental.gpu_s[few]" : "rental.gpu_s[many]"), gpus * 5, 1e-9);
+    }
 }
 
 TEST(two_types_of_nodes_with_one_gpu)
