@@ -20,9 +20,11 @@ FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-saniti
 FLAGS_o0      := -O0
 FLAGS_o3      := -O3
 FLAGS_cov     := -O1 -g -DORRERY_DEBUG --coverage
+# The build of tests/mutate, which learns which test reaches which line.
+FLAGS_mutate  := -O1 -g1 -DORRERY_DEBUG -fsanitize-coverage=trace-pc
 FLAGS_fuzz    := -O1 -g -DFUZZING -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(FLAGS_$(MODE)),)
-$(error MODE must be one of release debug asan o0 o3 fuzz cov, got '$(MODE)')
+$(error MODE must be one of release debug asan o0 o3 fuzz cov mutate, got '$(MODE)')
 endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes
@@ -43,6 +45,7 @@ endif
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 # At a fixed address a program starts without relocating the table that the sanitizer keeps of all globals.
 LDFLAGS_asan  := -no-pie
+LDFLAGS_mutate := tests/mutate/marks.c
 ifneq ($(WITH),)
 CFLAGS += -g0
 endif
@@ -224,6 +227,11 @@ $(B)/tests/worlds: $(call obj,$(WORLDS) tests/support/worlds/main.c $(CLI_SRC)) 
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+## make mutate     plant MUTANTS=400 small bugs drawn from SEED=1, one by one, and count those that tests notice
+MUTANTS ?= 400
+mutate:
+	@sh tests/mutate/mutate.sh $(MUTANTS) $(SEED) $(FILES)
+
 ## make lint       include directions, function and file sizes, clang-tidy where it is installed
 lint: $(LIB) build/orrery
 	@for check in tests/lint/*.sh; do \
@@ -315,6 +323,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests coverage accept bench fuzz run-fuzz worlds lint calibration power engines accuracy pictures install install-files \
+.PHONY: all deps run test run-tests coverage accept bench fuzz run-fuzz worlds mutate lint calibration power engines accuracy pictures install install-files \
     uninstall clean help print-policy-headers print-libraries check-syntax optimised FORCE
 .SECONDARY:

@@ -445,7 +445,9 @@ static int run_all(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    char root[] = P_tmpdir "/orrery-test-XXXXXX", command[128];
+    char root[48], command[128];
+    const char *tmp = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/orrery-test-XXXXXX", tmp != NULL && strlen(tmp) < 28 ? tmp : P_tmpdir);
     gsl_set_error_handler_off();
     if (mkdtemp(root) == NULL || CU_initialize_registry() != CUE_SUCCESS) return 1;
     snprintf(run.tmp_root, sizeof run.tmp_root, "%s", root);

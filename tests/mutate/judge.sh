@@ -1,0 +1,88 @@
+#!/bin/sh
+# One mutant of mutate.sh, by its number.
+#
+#     judge.sh compile NUMBER      makes its object, and says in objects/NUMBER.is: new, refused, or same as without it
+#     judge.sh judge NUMBER        runs the tests that reach it, and writes verdict/NUMBER: verdict, seconds, by which
+set -u
+how=$1
+number=$2
+tab=$(printf '\t')
+IFS=$tab read -r _ kind file line last offset length text _ <<END
+$(grep "^$number$tab" "$out/drawn")
+END
+object=$out/objects/$number.o
+most_s=${MOST_S:-120} # CPU seconds of tests for one mutant
+
+# The same code with and without the change has the same bytes, once what a debugger reads is gone.
+compile() {
+    at=$(mktemp -d)
+    mkdir -p "$at/${file%/*}"
+    compiler="$(cat "$work/compile") -I. -I$tree -I$tree/$build -w -g0 -c"
+    { head -c "$offset" "$tree/$file"; printf '%b' "$text"; tail -c +$((offset + length + 1)) "$tree/$file"; } >"$at/$file"
+    echo new >"${object%.o}.is"
+    if (cd "$at" && eval "$compiler -o $object $file" 2>/dev/null); then
+        cp "$tree/$file" "$at/$file"
+        (cd "$at" && eval "$compiler -o original.o $file" && cmp -s original.o "$object") && echo same >"${object%.o}.is"
+    else
+        echo refused >"${object%.o}.is"
+    fi
+    rm -rf "$at"
+}
+
+link() { # PROGRAM
+    [ ! -x "$at/$1" ] || return
+    own=$build/${file%.c}.o
+    case " $(cat "$work/link.$1") " in
+    *" $own "*) change="s| $own | $object |" ;;
+    *) change="s| -o [^ ]*| & $object|" ;;
+    esac
+    (cd "$tree" && eval "$(sed "$change; s| -o [^ ]*| -o $at/$1|" "$work/link.$1")") >"$at/link" 2>&1 ||
+        { echo "mutant $number does not link" >&2; cat "$at/link" >&2; exit 1; }
+}
+
+# Runs tests for at most ten times their seconds, or more of the clock, since other work may share the processors.
+run_tests() { # SECONDS NAME...
+    s=$1
+    shift
+    (
+        cd "$tree" || exit 1
+        ulimit -t $((s * 10 + 5))
+        ulimit -v 16000000
+        TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$at/orrery BUILD=$build \
+            timeout -k 5 $((s * 40 + 60)) "$at/run" "$@"
+    ) >"$at/log" 2>&1 </dev/null
+}
+
+# Batches of tests, each at least as long as all before: seconds, whether they start orrery, names.
+batches() {
+    awk -F'\t' -v number="$number" -v most_s="$most_s" '
+        function finish() { if (names != "") printf "%d %d%s\n", s + 1, spawns, names; names = ""; spawns = 0; s = 0 }
+        $1 != number { next }
+        all + $2 > most_s { exit }
+        { s += $2; all += $2; spawns = spawns || $3; names = names " " $4 }
+        s > all / 2 && s > 0.2 { finish() }
+        END { finish() }' "$out/tests"
+}
+
+judge() {
+    at=$(mktemp -d /tmp/mutant.XXXXXX)
+    trap 'rm -rf "$at"' EXIT
+    link run
+    if [ -n "${AGAIN:-}" ]; then echo "60 1 $AGAIN"; else batches; fi >"$at/batches"
+    verdict=survived by=
+    [ -s "$at/batches" ] || by=unreached
+    began=$(date +%s)
+    while read -r s spawns names; do
+        [ "$spawns" = 0 ] || link orrery
+        run_tests "$s" $names && continue
+        status=$?
+        verdict=killed
+        by=$(awk '/^FAILED/ { print $2; exit }' "$at/log")
+        : "${by:=exit status $status in $(grep -c ^passed "$at/log") of: $(echo "$names" | cut -c1-80)}"
+        break
+    done <"$at/batches"
+    printf '%s\t%s\t%s\n' $verdict $(($(date +%s) - began)) "$by" >"$out/verdict/$number"
+    echo "$number $verdict $kind $file:$line $by"
+}
+
+$how

@@ -1,0 +1,104 @@
+#!/bin/sh
+# Plants small bugs in the product, and counts how many the tests notice: `make mutate`. README.md explains it.
+#
+#     mutate.sh COUNT SEED [FILE...]
+#
+# judges COUNT mutants of the files, or of all in scope. AGAIN="SUITE/ SCRIPT..." judges the survivors of the last such
+# run once more, by these tests only. What is left lies in build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
+set -u
+count=$1
+seed=$2
+shift 2
+root=$PWD
+work=$root/build/mutate
+tree=$work/tree
+out=$work/$count-$seed
+build=build/mutate
+workers=${WORKERS:-$(nproc)}
+mkdir -p "$tree" "$out/objects" "$out/verdict"
+ulimit -c 0
+command -v ld.lld >/dev/null && linker=-fuse-ld=lld
+
+# Tests run in a copy of the tree, as mutants may write anywhere. A test of shared data looks for it beside the tree.
+ln -sfn "$(readlink -f ../shared)" "$work/shared"
+git ls-files -co --exclude-standard | while read -r file; do [ -f "$file" ] && echo "$file"; done |
+    LC_ALL=C sort >"$work/files"
+(cd "$tree" && find . -type f ! -path './build/*' | sed 's|^\./||' | LC_ALL=C sort) |
+    LC_ALL=C comm -13 "$work/files" - | (cd "$tree" && xargs -r -d '\n' rm)
+xargs -d '\n' cp -pu --parents -t "$tree" <"$work/files"
+
+in_tree() { (cd "$tree" && env -u MAKEFLAGS -u MFLAGS make --no-print-directory -j"$workers" MODE=mutate LDFLAGS="${linker:-}" "$@"); }
+in_tree $build/tests/run $build/orrery || exit 1
+
+# The commands that make a program and an object: of these, judge.sh replaces one object and one source.
+in_tree -n -B V=1 $build/tests/run | grep -- " -o $build/tests/run " >"$work/link.run"
+in_tree -n -B V=1 $build/orrery | grep -- " -o $build/orrery " >"$work/link.orrery"
+in_tree -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*//; s/ -I\. / /' >"$work/compile"
+
+# Which test reaches which line is learned anew when a source of product or tests has changed since.
+if [ ! -f "$work/reach/reached" ] || [ -z "${AGAIN:-}${KEEP:-}" ] &&
+    [ -n "$(cd "$tree" && find sim models policies traces analysis tests -newer "$work/reach/reached" -type f -name '*.[chi]*' | head -1)" ]; then
+    (cd "$tree" && sh tests/mutate/learn.sh "$work/reach") || exit 1
+fi
+
+if [ -z "${AGAIN:-}" ]; then
+    gcc -std=c17 -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || exit 1
+    [ $# -gt 0 ] || set -- $(find sim policies models analysis/stats -name '*.c' ! -path 'policies/examples/*' | LC_ALL=C sort)
+    "$work/draw" "$seed" $((count * 3 / 2 + 20)) "$@" >"$out/drawn" || exit 1
+    rm -f "$out"/objects/* "$out"/verdict/*
+fi
+export out tree work build
+if [ -z "${AGAIN:-}" ]; then
+    # Those that the compiler refuses are drawn again: the first COUNT others stay.
+    cut -f1 "$out/drawn" | xargs -P "$workers" -n 1 sh tests/mutate/judge.sh compile
+    awk -F'\t' -v out="$out" -v count="$count" '
+        n == count { exit }
+        (getline code <(out "/objects/" $1 ".is")) > 0 {
+            close(out "/objects/" $1 ".is")
+            if (code == "refused") { refused++; next }
+            n++
+            print code "\t" $0
+        }
+        END { print refused + 0 " were refused by the compiler" >"/dev/stderr" }' "$out/drawn" >"$out/chosen"
+    # Equivalents: listed, or the compiler makes the same code of them.
+    awk -F'\t' '
+        NR == FNR { if (!/^#/) listed[$1, $2, $3] = 1; next }
+        $1 == "same" || ($4, $10, $11) in listed { equivalent++; next }
+        { sub(/^[^\t]*\t/, ""); print }
+        END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
+        tests/mutate/equivalent.txt "$out/chosen" >"$out/mutants"
+    # The tests that reach each mutant, the cheapest first: number, seconds, whether they start orrery, name. Where the
+    # compiler knows no such line, the last before it serves.
+    awk -F'\t' '
+        FILENAME ~ /lines$/ { split($0, at, " "); number[at[2]] = at[1]; next }
+        FILENAME ~ /mutants$/ {
+            found = 0
+            for (line = $4; line <= $5; line++)
+                if (($3 ":" line) in number) { wanted[number[$3 ":" line]] = wanted[number[$3 ":" line]] " " $1; found = 1 }
+            for (line = $4 - 1; !found && line > $4 - 60; line--)
+                if (($3 ":" line) in number) { wanted[number[$3 ":" line]] = wanted[number[$3 ":" line]] " " $1; found = 1 }
+            next
+        }
+        {
+            for (i = split($4, at, " "); i > 0; i--)
+                if (at[i] in wanted)
+                    for (j = split(wanted[at[i]], mutants, " "); j > 0; j--)
+                        if (given[mutants[j]] != $1) { given[mutants[j]] = $1; print mutants[j] "\t" $2 "\t" $3 "\t" $1 }
+        }' "$work/reach/lines" "$out/mutants" "$work/reach/reached" | sort -n -k1,1 -k2,2 >"$out/tests"
+fi
+awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
+    { survived = (getline verdict <(out "/verdict/" $1)) > 0 && verdict ~ /^survived/; close(out "/verdict/" $1) }
+    again == "" || survived { print $1 }' "$out/mutants" |
+    AGAIN=${AGAIN:-} xargs -P "$workers" -n 1 sh tests/mutate/judge.sh judge
+
+awk -F'\t' -v out="$out" '
+    { (getline verdict <(out "/verdict/" $1)) > 0; close(out "/verdict/" $1); print verdict "\t" $0 }' \
+    "$out/mutants" >"$out/verdicts"
+grep '^survived' "$out/verdicts" | sort -t"$(printf '\t')" -k5,5 -k6,6n >"$out/survivors"
+awk -F'\t' '
+    { n[$5]++; all++; if ($1 == "killed") { killed[$5]++; sum++ } }
+    END {
+        for (kind in n) printf "%-11s %4d of %4d killed\n", kind, killed[kind], n[kind]
+        printf "%-11s %4d of %4d killed: %.1f %%\n", "all", sum, all, all > 0 ? 100 * sum / all : 0
+    }' "$out/verdicts" | sort -r
+echo "survivors: $out/survivors"
