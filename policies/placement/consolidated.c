@@ -6,23 +6,11 @@
  * If nodes differ, or CPU and memory count, the best fit is the node with the least GPU capacity left, shares
  * included. */
 #include "policies/declared.h"
-#include "policies/placement/parts.h"
+#include "policies/placement/scored.h"
 
 static struct parts cut(const struct cluster_view *view, const struct job_view *job)
 {
     return parts_of(view, &(struct resource_request){.gpus = job->gpus, .nodes = job->nodes});
-}
-
-static int place_parts(const struct cluster_view *view, const struct job_view *job, struct placement *placement)
-{
-    const struct parts parts = parts_of(view, &view->requests[job->request]);
-    for (int32_t i = 0; i < parts_n(&parts); i++) {
-        const struct part part = parts_get(&parts, i);
-        const int32_t node = part_best_node(view, &part, 0, view->n_nodes, placement);
-        if (node < 0) return 0;
-        part_put(view, node, &part, placement);
-    }
-    return 1;
 }
 
 static bool consolidated_possible(void *state, const struct cluster_view *view, const struct job_view *job)
@@ -57,8 +45,7 @@ static int32_t put_parts(const struct cluster_view *view, struct best_fit *curso
 static int consolidated_place(void *state, const struct cluster_view *view, const struct job_view *job,
                               struct placement *placement)
 {
-    (void)state;
-    if (view->nodes != NULL) return place_parts(view, job, placement);
+    if (view->nodes != NULL) return scored_place(state, score_fullest, view, job, placement);
     struct parts parts = cut(view, job);
     int32_t end = view->gpus_per_node + 1;
     if (parts.large == view->gpus_per_node && parts.n_large > cluster_view_nodes_with(view, parts.large)) return 0;
@@ -72,7 +59,9 @@ const struct placer placement_consolidated = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "consolidated",
                .summary = "as few nodes as possible by best fit, whole nodes for jobs of several; all or nothing",
-               .source = "Tiresias (NSDI 2019) simulator, scheme yarn; Lucid (ASPLOS 2023) simulator, consolidate"},
+               .source = "Tiresias (NSDI 2019) simulator, scheme yarn; Lucid (ASPLOS 2023) simulator, consolidate",
+               .state_bytes = sizeof(struct scored),
+               .fini = scored_fini},
     .possible = consolidated_possible,
     .place = consolidated_place,
 };

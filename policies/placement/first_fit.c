@@ -2,19 +2,13 @@
  * requests is ignored. If nodes differ, or CPU and memory count, each part of the job (parts.h) goes to the lowest
  * node with room for it, and a share to the GPU that it fits best. */
 #include "policies/declared.h"
-#include "policies/placement/parts.h"
+#include "policies/placement/scored.h"
 
-static int place_parts(const struct cluster_view *view, const struct job_view *job, struct placement *placement)
+/* All nodes with room are equally good: the lowest wins. */
+static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)
 {
-    const struct parts parts = parts_of(view, &view->requests[job->request]);
-    for (int32_t i = 0; i < parts_n(&parts); i++) {
-        const struct part part = parts_get(&parts, i);
-        int32_t node = 0;
-        while (node < view->n_nodes && !part_is_open(view, node, &part, placement)) node++;
-        if (node == view->n_nodes) return 0;
-        part_put(view, node, &part, placement);
-    }
-    return 1;
+    (void)state, (void)view, (void)node, (void)part, (void)gpu;
+    return 0;
 }
 
 static bool first_fit_possible(void *state, const struct cluster_view *view, const struct job_view *job)
@@ -25,8 +19,7 @@ static bool first_fit_possible(void *state, const struct cluster_view *view, con
 static int first_fit_place(void *state, const struct cluster_view *view, const struct job_view *job,
                            struct placement *placement)
 {
-    (void)state;
-    if (view->nodes != NULL) return place_parts(view, job, placement);
+    if (view->nodes != NULL) return scored_place(state, score, view, job, placement);
     int32_t missing = job->gpus;
     for (int32_t node = 0; missing > 0; node++) {
         node = cluster_view_next_node(view, 1, view->gpus_per_node, node);
@@ -43,7 +36,9 @@ const struct placer placement_first_fit = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "first-fit",
                .summary = "free GPUs of the lowest nodes, spread over as many nodes as needed",
-               .source = "folklore"},
+               .source = "folklore",
+               .state_bytes = sizeof(struct scored),
+               .fini = scored_fini},
     .possible = first_fit_possible,
     .place = first_fit_place,
 };

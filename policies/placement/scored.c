@@ -1,14 +1,17 @@
 #include "policies/placement/scored.h"
 
+#include "sim/core/check.h"
 #include "sim/core/mem.h"
+#include "sim/core/ranking.h"
 #include "sim/core/rng.h"
 #include "sim/core/vec.h"
 
-/* Scores of one request. */
+/* Scores of the parts of one request that are alike. */
 struct scored_table {
-    int32_t *scores; /* [n_nodes]; -1: the job does not fit there */
-    uint32_t *seen;  /* [n_nodes]: the node's change count when it was scored; 0: never */
-    int8_t *gpus;    /* [n_nodes]: for a share, the GPU to take */
+    struct ranking ranking; /* of the nodes in the order of ties; -1: the part does not fit there */
+    uint32_t *seen;         /* [n_nodes]: the node's change count when it was scored; 0: never */
+    int8_t *gpus;           /* [n_nodes]: for a share, the GPU to take */
+    uint64_t n_seen;        /* changes of nodes that are in the ranking */
 };
 
 const char *const scored_ties_names[] = {"listed", "shuffled", NULL};
@@ -21,24 +24,32 @@ void scored_fini(void *state)
 {
     struct scored *scored = state;
     for (int32_t i = 0; i < scored->n_tables; i++) {
-        mem_free(scored->tables[i].scores);
+        ranking_fini(&scored->tables[i].ranking);
         mem_free(scored->tables[i].seen);
         mem_free(scored->tables[i].gpus);
     }
     mem_free(scored->tables);
     mem_free(scored->order);
+    mem_free(scored->places);
 }
 
 static int draw_order(struct scored *scored, const struct cluster_view *view)
 {
     scored->order = mem_alloc((size_t)view->n_nodes * sizeof *scored->order);
-    if (scored->order == NULL) return SIM_E_NOMEM;
+    scored->places = mem_alloc((size_t)view->n_nodes * sizeof *scored->places);
+    if (scored->order == NULL || scored->places == NULL) return SIM_E_NOMEM;
     for (int32_t i = 0; i < view->n_nodes; i++) {
         const int32_t j = (int32_t)rng_below(view->random, (uint64_t)i + 1);
         scored->order[i] = scored->order[j];
         scored->order[j] = i;
     }
+    for (int32_t i = 0; i < view->n_nodes; i++) scored->places[scored->order[i]] = i;
     return 0;
+}
+
+static int32_t place_of(const struct scored *scored, int32_t node)
+{
+    return scored->places != NULL ? scored->places[node] : node;
 }
 
 /* Reads the size of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
@@ -54,91 +65,129 @@ static int begin(struct scored *scored, const struct cluster_view *view)
     return scored->params.ties == SCORED_SHUFFLED ? draw_order(scored, view) : 0;
 }
 
-static struct scored_table *table_of(struct scored *scored, const struct cluster_view *view, int32_t request)
-{
-    if (vec_reserve(&scored->tables, &scored->tables_capacity, request + 1) != 0) return NULL;
-    while (scored->n_tables <= request) scored->tables[scored->n_tables++] = (struct scored_table){0};
-    struct scored_table *table = &scored->tables[request];
-    const size_t n_nodes = (size_t)view->n_nodes;
-    if (table->scores == NULL) table->scores = mem_zalloc(n_nodes, sizeof *table->scores);
-    if (table->seen == NULL) table->seen = mem_zalloc(n_nodes, sizeof *table->seen);
-    if (table->gpus == NULL) table->gpus = mem_zalloc(n_nodes, sizeof *table->gpus);
-    return table->scores != NULL && table->seen != NULL && table->gpus != NULL ? table : NULL;
-}
+/* A question of a placer: where to put a part. */
+struct scored_question {
+    struct scored *scored;
+    scored_fn score;
+    const struct cluster_view *view;
+    struct part part;
+    struct scored_table *table;
+};
 
-static int32_t score_node(struct scored *scored, scored_fn score, const struct cluster_view *view, int32_t node,
-                          const struct part *part, int32_t *gpu)
+static int32_t score_node(const struct scored_question *question, int32_t node, int32_t *gpu)
 {
-    const struct node_view *of = &view->nodes[node];
+    const struct node_view *of = &question->view->nodes[node];
     *gpu = -1;
-    if (!part_fits(of, part)) return -1;
-    if (part_is_share(part)) *gpu = part_best_gpu(of, part);
-    return score(scored, view, node, part, gpu);
+    if (!part_fits(of, &question->part)) return -1;
+    if (part_is_share(&question->part)) *gpu = part_best_gpu(of, &question->part);
+    return question->score(question->scored, question->view, node, &question->part, gpu);
 }
 
-/* Up-to-date scores of all nodes, for a job that goes to one node. NULL: out of memory. */
-static const struct scored_table *update_table(struct scored *scored, scored_fn score, const struct cluster_view *view,
-                                               const struct job_view *job, const struct part *part)
+static void update_node(const struct scored_question *question, int32_t node)
 {
-    struct scored_table *table = table_of(scored, view, job->request);
-    if (table == NULL) return NULL;
-    for (int32_t i = 0; i < view->n_nodes; i++) {
-        if (table->seen[i] == view->nodes[i].changes) continue;
-        int32_t gpu;
-        table->scores[i] = score_node(scored, score, view, i, part, &gpu);
-        table->gpus[i] = (int8_t)gpu;
-        table->seen[i] = view->nodes[i].changes;
-    }
-    return table;
+    int32_t gpu;
+    struct scored_table *table = question->table;
+    const uint32_t changes = question->view->nodes[node].changes;
+    if (table->seen[node] == changes) return;
+    ranking_set(&table->ranking, place_of(question->scored, node), score_node(question, node, &gpu));
+    table->gpus[node] = (int8_t)gpu;
+    table->seen[node] = changes;
 }
 
-/* The first node with the highest score, or -1. */
-static int32_t best_of(const struct scored *scored, const struct scored_table *table, int32_t n_nodes)
+static int fill_table(struct scored_table *table, int32_t n_nodes)
 {
-    int32_t best = -1, best_score = -1;
-    for (int32_t i = 0; i < n_nodes; i++) {
-        const int32_t node = scored->order != NULL ? scored->order[i] : i;
-        if (table->scores[node] <= best_score) continue;
-        best = node;
-        best_score = table->scores[node];
-    }
-    return best;
+    if (table->seen == NULL) table->seen = mem_zalloc((size_t)n_nodes, sizeof *table->seen);
+    if (table->gpus == NULL) table->gpus = mem_zalloc((size_t)n_nodes, sizeof *table->gpus);
+    if (table->seen == NULL || table->gpus == NULL) return SIM_E_NOMEM;
+    return ranking_init(&table->ranking, n_nodes);
 }
 
-/* The best node for one of several parts, which go to different nodes. */
-static int32_t best_beside(struct scored *scored, scored_fn score, const struct cluster_view *view,
-                           const struct part *part, const struct placement *placement)
+/* The log of changes missed none. */
+static bool is_up_to_date(const struct scored_question *question)
 {
-    int32_t best = -1, best_score = -1, gpu;
-    for (int32_t i = 0; i < view->n_nodes; i++) {
-        const int32_t node = scored->order != NULL ? scored->order[i] : i;
-        if (!part_is_open(view, node, part, placement)) continue;
-        const int32_t value = score_node(scored, score, view, node, part, &gpu);
-        if (value <= best_score) continue;
-        best = node;
-        best_score = value;
+    const struct node_view *nodes = question->view->nodes;
+    int32_t i = 0;
+    while (i < question->view->n_nodes && question->table->seen[i] == nodes[i].changes) i++;
+    return i == question->view->n_nodes;
+}
+
+/* The table of that index with up-to-date scores of all nodes. Returns 0 or SIM_E_NOMEM. */
+static int find_table(struct scored_question *question, int32_t index)
+{
+    struct scored *scored = question->scored;
+    const struct cluster_view *view = question->view;
+    const struct change_log *changed = view->changed_nodes;
+    if (vec_reserve(&scored->tables, &scored->tables_capacity, index + 1) != 0) return SIM_E_NOMEM;
+    while (scored->n_tables <= index) scored->tables[scored->n_tables++] = (struct scored_table){0};
+    struct scored_table *table = question->table = &scored->tables[index];
+    const bool is_new = table->ranking.n == 0;
+    if (is_new && fill_table(table, view->n_nodes) != 0) return SIM_E_NOMEM;
+    if (is_new || !change_log_reaches(changed, table->n_seen))
+        for (int32_t i = 0; i < view->n_nodes; i++) update_node(question, i);
+    else
+        for (uint64_t i = table->n_seen; i < changed->n; i++) update_node(question, change_log_get(changed, i));
+    table->n_seen = changed->n;
+    SIM_ASSERT(is_up_to_date(question));
+    return 0;
+}
+
+/* No other part goes to a node of the placement, from its entry `first` on. */
+static void hide(const struct scored_question *question, const struct placement *placement, int32_t first)
+{
+    for (int32_t i = first; i < placement->n; i++)
+        ranking_set(&question->table->ranking, place_of(question->scored, placement->nodes[i]), -1);
+}
+
+static void show_again(const struct scored_question *question, const struct placement *placement)
+{
+    for (int32_t i = 0; i < placement->n; i++) {
+        question->table->seen[placement->nodes[i]] = 0;
+        update_node(question, placement->nodes[i]);
     }
-    return best;
+}
+
+/* Puts `n` parts alike, each on the best node that the placement does not use yet. Returns 1, 0 if there is no room
+ * now, or SIM_E_NOMEM. */
+static int place_alike(struct scored_question *question, int32_t table_index, int32_t n, bool is_alone,
+                       struct placement *placement)
+{
+    int32_t n_left = n;
+    if (n == 0) return 1;
+    if (find_table(question, table_index) != 0) return SIM_E_NOMEM;
+    const struct ranking *ranking = &question->table->ranking;
+    if (!is_alone) hide(question, placement, 0);
+    for (; n_left > 0 && ranking->values[ranking_first(ranking)] >= 0; n_left--) {
+        const int32_t place = ranking_first(ranking);
+        const int32_t node = question->scored->order != NULL ? question->scored->order[place] : place;
+        placement_add(placement, node, question->part.gpus);
+        if (is_alone)
+            placement->gpu = question->table->gpus[node];
+        else
+            hide(question, placement, placement->n - 1);
+    }
+    if (!is_alone) show_again(question, placement);
+    return n_left == 0;
 }
 
 int scored_place(struct scored *scored, scored_fn score, const struct cluster_view *view, const struct job_view *job,
                  struct placement *placement)
 {
     const struct parts parts = parts_of(view, &view->requests[job->request]);
-    const int code = begin(scored, view);
+    const bool is_alone = parts_n(&parts) == 1;
+    struct scored_question question = {.scored = scored, .score = score, .view = view};
+    int code = begin(scored, view);
     if (code < 0) return code;
-    const int32_t n = parts_n(&parts);
-    for (int32_t i = 0; i < n; i++) {
-        const struct part part = parts_get(&parts, i);
-        const struct scored_table *table = NULL;
-        if (n == 1 && (table = update_table(scored, score, view, job, &part)) == NULL) return SIM_E_NOMEM;
-        const int32_t node = table != NULL ? best_of(scored, table, view->n_nodes)
-                                           : best_beside(scored, score, view, &part, placement);
-        if (node < 0) return 0;
-        placement_add(placement, node, part.gpus);
-        if (table != NULL) placement->gpu = table->gpus[node];
-    }
-    return 1;
+    if (parts.n_large > 0) question.part = parts_get(&parts, 0);
+    code = place_alike(&question, 2 * job->request, parts.n_large, is_alone, placement);
+    if (code != 1) return code;
+    if (parts.n_small > 0) question.part = parts_get(&parts, parts.n_large);
+    return place_alike(&question, 2 * job->request + 1, parts.n_small, is_alone, placement);
+}
+
+int32_t score_fullest(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)
+{
+    (void)state, (void)part, (void)gpu;
+    return INT32_MAX - view->nodes[node].left_milli;
 }
 
 double scored_rest_frac(const struct scored *scored, const struct node_view *node, const struct part *part)

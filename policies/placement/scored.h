@@ -1,7 +1,8 @@
 /* The engine of placers that differ only in their score: the node with the highest score gets the job.
  *
- * Scores are kept per request and node, and recomputed only for nodes that have changed. A placement costs a pass over
- * all nodes, and one score per node that changed since the last job with the same request.
+ * Scores are kept per request and node, and recomputed only for nodes that have changed. A placement costs one score
+ * and a step per level of a tournament (sim/core/ranking.h) for each node that changed since the last job with the same
+ * request.
  *
  * The node that comes first wins ties: as listed, or ("ties": "shuffled") in an order drawn once per run. The released
  * code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
@@ -26,9 +27,10 @@ extern const char *const scored_ties_names[];
 /* First member of the placer's state. */
 struct scored {
     struct scored_params params;
-    struct scored_table *tables; /* [n_tables], by request */
+    struct scored_table *tables; /* [n_tables], two per request: of its large and of its small parts */
     int32_t n_tables, tables_capacity;
     int32_t *order;              /* [n_nodes], order of ties; NULL: as listed */
+    int32_t *places;             /* [n_nodes]: each node's place in that order */
     int32_t most_gpus;           /* GPUs of the largest node; 0: not known yet */
     int64_t most_cpu_milli;      /* 0: CPU is not counted */
 };
@@ -39,6 +41,10 @@ typedef int32_t (*scored_fn)(void *state, const struct cluster_view *view, int32
                              int32_t *gpu);
 
 void scored_fini(void *state);
+
+/* A score: the less GPU capacity is left on the node, the better. */
+int32_t score_fullest(void *state, const struct cluster_view *view, int32_t node, const struct part *part,
+                      int32_t *gpu);
 
 /* Puts each part of the job on its best node. Returns as `place` of struct placer. */
 int scored_place(struct scored *scored, scored_fn score, const struct cluster_view *view, const struct job_view *job,

@@ -1,9 +1,10 @@
 /* Topology-aware: one node if it holds the job, else the nodes of one rack (nodes_per_rack), else as few racks as
  * possible; always as few nodes as possible. Among suitable nodes, the one with the least GPU capacity left wins.
  * Among racks that take equally many parts of the job, the one with the least left wins. The scenario states the
- * slowdown by distance under "jobs.network_penalty". */
+ * slowdown by distance under "jobs.network_penalty". A job on several nodes costs a pass over all nodes for each of its
+ * racks. */
 #include "policies/declared.h"
-#include "policies/placement/parts.h"
+#include "policies/placement/scored.h"
 
 static int32_t rack_size(const struct cluster_view *view)
 {
@@ -49,16 +50,15 @@ static struct rack best_rack(const struct cluster_view *view, const struct part 
 static int topology_aware_place(void *state, const struct cluster_view *view, const struct job_view *job,
                                 struct placement *placement)
 {
-    (void)state;
     const struct parts parts = parts_of(view, &view->requests[job->request]);
     const int32_t n = parts_n(&parts);
+    if (n == 1) return scored_place(state, score_fullest, view, job, placement);
     struct rack rack = {.first = 0};
     for (int32_t i = 0; i < n; i++) {
         const struct part part = parts_get(&parts, i);
-        if (n > 1 && rack.n_parts == 0) rack = best_rack(view, &part, n - i, placement);
+        if (rack.n_parts == 0) rack = best_rack(view, &part, n - i, placement);
         rack.n_parts--;
-        const int32_t end = n > 1 ? rack_end(view, rack.first) : view->n_nodes;
-        int32_t node = part_best_node(view, &part, rack.first, end, placement);
+        const int32_t node = part_best_node(view, &part, rack.first, rack_end(view, rack.first), placement);
         if (node < 0) return 0;
         part_put(view, node, &part, placement);
     }
@@ -69,7 +69,9 @@ const struct placer placement_topology_aware = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "topology-aware",
                .summary = "one node, else one rack, else as few racks as possible; best fit",
-               .source = "Amaral et al. (SC 2017); Tiresias (NSDI 2019), scheme yarn with switches"},
+               .source = "Amaral et al. (SC 2017); Tiresias (NSDI 2019), scheme yarn with switches",
+               .state_bytes = sizeof(struct scored),
+               .fini = scored_fini},
     .by_node = true,
     .possible = parts_possible,
     .place = topology_aware_place,

@@ -52,8 +52,9 @@ static int fill(struct node_resources *resources, const struct node_spec *specs,
     resources->group_sets = mem_zalloc(n, sizeof *resources->group_sets);
     resources->down = mem_zalloc(n, sizeof *resources->down);
     resources->models = models;
-    if (resources->nodes == NULL || resources->left_milli == NULL || resources->jobs_by_gpus == NULL ||
-        resources->group_sets == NULL || resources->down == NULL)
+    if (change_log_init(&resources->changed, resources->n_nodes) != 0 || resources->nodes == NULL ||
+        resources->left_milli == NULL || resources->jobs_by_gpus == NULL || resources->group_sets == NULL ||
+        resources->down == NULL)
         return SIM_E_NOMEM;
     int32_t first_gpu = 0;
     int code = 0;
@@ -92,6 +93,7 @@ void node_resources_destroy(struct node_resources *resources)
     mem_free(resources->jobs_by_gpus);
     mem_free(resources->group_sets);
     mem_free(resources->down);
+    change_log_fini(&resources->changed);
     mem_free(resources);
 }
 
@@ -140,6 +142,7 @@ static void move(struct node_resources *resources, const struct node_allocation 
     if (node->cpu_milli < INT64_MAX) node->cpu_left_milli -= sign * allocation->cpu_milli;
     if (node->memory_bytes < INT64_MAX) node->memory_left_bytes -= sign * allocation->memory_bytes;
     node->changes++;
+    change_log_add(&resources->changed, allocation->node);
     if (allocation->is_group || allocation->gpus == 0) return;
     const int32_t kind = allocation->gpu_milli < WHOLE ? 0 : allocation->gpus;
     int32_t *jobs = &resources->jobs_by_gpus[(int64_t)allocation->node * resources->n_kinds + kind];

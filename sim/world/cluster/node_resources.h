@@ -6,6 +6,7 @@
 #ifndef ORRERY_WORLD_CLUSTER_NODE_RESOURCES_H
 #define ORRERY_WORLD_CLUSTER_NODE_RESOURCES_H
 
+#include "sim/core/change_log.h"
 #include "sim/world/cluster/cluster_config.h"
 #include "sim/world/policy/cluster_view.h"
 
@@ -33,6 +34,7 @@ struct gpu_models {
 struct node_resources {
     int32_t n_nodes, n_kinds; /* kinds of allocations on a node: shares, then 1 .. whole GPUs */
     struct node_view *nodes;            /* the policies' view */
+    struct change_log changed;          /* nodes */
     int32_t *left_milli;                /* of each GPU, node after node */
     int32_t *jobs_by_gpus;              /* [n_nodes * n_kinds] */
     uint64_t *group_sets;               /* [n_nodes] GPUs that services hold */

@@ -62,7 +62,9 @@ static void describe(struct cluster_view *view, const struct cluster *cluster, b
     view->gpus_per_node = cluster->gpus_per_node;
     view->node_free_gpus = cluster->node_free_gpus;
     view->cluster = cluster;
-    if (cluster->resources != NULL) view->nodes = cluster->resources->nodes;
+    if (cluster->resources == NULL) return;
+    view->nodes = cluster->resources->nodes;
+    view->changed_nodes = &cluster->resources->changed;
 }
 
 int jobs_make_views(struct jobs *jobs)

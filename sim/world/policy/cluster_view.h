@@ -3,6 +3,7 @@
 #define ORRERY_WORLD_POLICY_CLUSTER_VIEW_H
 
 #include "models/fragmentation.h"
+#include "sim/core/change_log.h"
 #include "sim/world/policy/job_view.h"
 
 #include <stdbool.h>
@@ -64,6 +65,7 @@ struct cluster_view {
     /* [n_sizes], rising: GPU times of all jobs of the trace, for a scheduler that wants_sizes; else NULL */
     const double *sizes_gpu_s;
     size_t n_sizes;
+    const struct change_log *changed_nodes; /* each time that `changes` of a node grows; NULL like `nodes` */
 };
 
 /* The lowest node >= `from` that has `low` to `high` free GPUs (1 <= low <= high <= gpus_per_node), or -1. */
