@@ -68,7 +68,7 @@ static const struct axis axes[] = {
              " '$NkW', 'level': 'site', 'capping': $P}",
              "'replicas': $N", "'duration': '60s', 'arrival': {'process': 'poisson', 'rate': '$R/s'}")},
     {POLICY_RENTAL, "running jobs", 4000, 2,
-     "{'seed': 1, 'market': {'offers': {'any': {'price': '$1/h'}}, 'renting': $P}, 'jobs': {'types': {'default':"
+     "{'cluster': {'unlimited': true}, 'seed': 1, 'market': {'offers': {'any': {'price': '$1/h'}}, 'renting': $P}, 'jobs': {'types': {'default':"
      " {'speedup': {'law': 'amdahl', 'parallel_frac': 0.8}}}, 'trace': {'format': 'csv-jobs', 'path': '$T'}}}"},
 };
 
@@ -80,6 +80,7 @@ static const struct stated {
 } stated[] = {
     {"schedule", "'steps': [{'at': '0s', 'replicas': 100}, {'at': '60s', 'replicas': 10}]"},
     {"fixed-width", "'budget_gpus': 1000, 'classes': {'default': {'rate': '0.1/s', 'size': '1h'}}"},
+    {"fixed-fleet", NULL},
     {"melange", NULL},
     {"cheapest-single-type", NULL},
 };
