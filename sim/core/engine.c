@@ -17,6 +17,7 @@ struct engine {
     struct eventq queue;
     size_t n_dead;        /* records in the queue whose event was armed anew or disarmed */
     size_t n_background;  /* scheduled events that keep no run going */
+    size_t n_never;       /* events at the end of time, which the queue does not hold */
     uint64_t progress_at; /* events fired when work was last done */
     uint64_t check_at;    /* events fired when `check` is due */
     uint64_t watch_at;    /* the watcher is called before the first event after this time */
@@ -107,15 +108,27 @@ static uint32_t next_counter(struct engine *engine, struct owner *owner)
     return ++owner->issued;
 }
 
+/* Returns whether an event at this time never fires. Then it is counted, and an armed one marked, unless it is in the
+ * background. */
+static bool is_never(struct engine *engine, sim_ns time_ns, struct owner *owner, unsigned kind)
+{
+    if (time_ns < SIM_NS_MAX) return false;
+    if (kind & EVENT_ARMED) owner->armed = OWNER_ARMED_NEVER;
+    engine->n_never += !(kind & EVENT_BACKGROUND);
+    return true;
+}
+
 static void push(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner,
                  unsigned kind)
 {
     SIM_REQUIRE(time_ns >= engine->now);
     SIM_REQUIRE((priority >> EVENT_PRIORITY_BITS | owner->id >> OWNER_ID_BITS) == 0);
+    if (is_never(engine, time_ns, owner, kind)) return;
     uint32_t counter = next_counter(engine, owner);
     uint64_t order = (uint64_t)priority << (OWNER_ID_BITS + OWNER_COUNTER_BITS) |
                      (uint64_t)owner->id << OWNER_COUNTER_BITS | counter;
     if (kind & EVENT_ARMED) owner->armed = counter;
+    engine->n_background += (kind & EVENT_BACKGROUND) != 0;
     struct event event = {(uint64_t)time_ns, order, handler, (uintptr_t)owner | kind};
     if (eventq_push(&engine->queue, event) != 0) engine_fail(engine, SIM_E_NOMEM);
     size_t n_records = eventq_count(&engine->queue);
@@ -130,7 +143,6 @@ void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, e
 void engine_schedule_background(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler,
                                 struct owner *owner)
 {
-    engine->n_background++;
     push(engine, time_ns, priority, handler, owner, EVENT_BACKGROUND);
 }
 
@@ -144,8 +156,12 @@ void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_
 void engine_disarm(struct engine *engine, struct owner *owner)
 {
     if (owner->armed == 0) return;
-    bool last_round = owner->armed > owner->issued;
+    const bool was_never = owner->armed == OWNER_ARMED_NEVER, last_round = owner->armed > owner->issued;
     owner->armed = 0;
+    if (was_never) {
+        engine->n_never--;
+        return;
+    }
     engine->n_dead++;
     size_t n_live = eventq_count(&engine->queue) - engine->n_dead;
     if (last_round || engine->n_dead > n_live + SPARE_DEAD_RECORDS) compact(engine);
@@ -202,6 +218,13 @@ static int end_run(const struct engine *engine, int code, struct diag *diag)
     return code;
 }
 
+/* Whether an event is left that keeps the run going. */
+static bool goes_on(const struct engine *engine)
+{
+    const bool awaits_never = engine->n_never > 0 && engine->options.until < SIM_NS_MAX;
+    return awaits_never || eventq_count(&engine->queue) - engine->n_dead > engine->n_background;
+}
+
 int engine_run(struct engine *engine, struct diag *diag)
 {
     uint64_t until = (uint64_t)engine->options.until;
@@ -211,12 +234,11 @@ int engine_run(struct engine *engine, struct diag *diag)
         const struct event *next;
         int found = find_next(engine, &next);
         if (found < 0) engine_fail(engine, found);
-        if (found <= 0 || eventq_count(&engine->queue) - engine->n_dead == engine->n_background) break;
-        if (next->time > until) {
+        if (found < 0 || !goes_on(engine)) break;
+        if (found == 0 || next->time > until) {
             engine->now = engine->options.until;
             break;
         }
-        if (next->time == (uint64_t)SIM_NS_MAX) break;
         if (next->time > engine->watch_at)
             engine->watch_at = (uint64_t)engine->watch(engine->options.context, (sim_ns)next->time);
         uint32_t id = fire(engine, next);

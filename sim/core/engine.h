@@ -15,7 +15,7 @@
  * a serial number of its kind's (owner_init_passing), keeps the dead records of the old entity dead.
  *
  * The time SIM_NS_MAX means never: an event at it does not fire. With `until` it keeps the run going up to there;
- * without, the run ends when only such events are left.
+ * without, the run ends when only such events, and those in the background, are left.
  *
  * Handlers run to completion, may schedule at any time >= now, and report failure by engine_fail. */
 #ifndef ORRERY_CORE_ENGINE_H
@@ -39,10 +39,13 @@ enum { OWNER_ID_BITS = 28, OWNER_COUNTER_BITS = 28, EVENT_PRIORITY_BITS = 8 };
 enum { PASSING_COUNTER_BITS = 8, PASSING_ID_BITS = 26 };
 enum { OWNERS_PER_ID_BITS = OWNER_COUNTER_BITS - PASSING_COUNTER_BITS };
 
+/* Armed for SIM_NS_MAX. No event has this counter. */
+#define OWNER_ARMED_NEVER (UINT32_C(1) << OWNER_COUNTER_BITS)
+
 struct owner {
     uint32_t id;     /* < 2^28; breaks ties. Id and counters together are unique and never used again */
     uint32_t issued; /* counter of the latest event; its low bits, those of `span`, start over at 1 */
-    uint32_t armed;  /* counter of the armed event, 0 when none is */
+    uint32_t armed;  /* counter of the armed event; 0: none is; OWNER_ARMED_NEVER */
     uint32_t span;   /* the largest value of these bits */
 };
 

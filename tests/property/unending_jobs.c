@@ -52,6 +52,19 @@ TEST(a_job_at_speed_0_stays_unfinished_under_every_scheduler)
     }
 }
 
+/* The readings of power, which go on for ever, do not hide that nothing else is to come. */
+TEST(a_job_at_speed_0_ends_its_run_beside_periodic_events)
+{
+    struct bed_rows *rows = bed_run(
+        BED(.quiet = true, .check = true),
+        "{'cluster': {'nodes': 2, 'nodes_per_rack': 1, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '1kW',"
+        " 'per_gpu_watt': 1}, 'power': {'budget': '9kW', 'telemetry': {'period': '1s'}}}, 'jobs': {'network_penalty':"
+        " {'racks': 1}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '5s', 'gpus': 16}]}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+    CHECK(strstr(rows->diag.items[0].text, "never finish") != NULL);
+    CHECK(rows->engine.fired < 100);
+}
+
 TEST(a_run_that_names_its_end_gets_there_with_a_job_at_speed_0)
 {
     static const char *const sets[] = {"until=1h", NULL};

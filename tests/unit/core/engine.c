@@ -508,6 +508,10 @@ static void never_body(struct rig *rig)
     run_and_expect(rig, 0, "");
     engine_arm(rig->engine, 30, 0, ring, &work.owner);
     run_and_expect(rig, 0, "1");
+    engine_arm(rig->engine, SIM_NS_MAX, 0, ring, &work.owner);
+    engine_schedule_background(rig->engine, 40, 0, ring, &never.owner);
+    run_and_expect(rig, 0, "");
+    CHECK_EQ_INT(engine_now(rig->engine), 30);
 }
 
 TEST(the_end_of_time_is_never)
@@ -517,10 +521,14 @@ TEST(the_end_of_time_is_never)
 
 static void never_before_until_body(struct rig *rig)
 {
-    struct bell never = bell_of(1, NULL);
+    struct bell never = bell_of(1, NULL), reading = bell_of(2, NULL);
     engine_arm(rig->engine, SIM_NS_MAX, 0, ring, &never.owner);
-    run_and_expect(rig, 0, "");
+    engine_schedule_background(rig->engine, 100, 0, ring, &reading.owner);
+    run_and_expect(rig, 0, "2");
     CHECK_EQ_INT(engine_now(rig->engine), 250);
+    engine_disarm(rig->engine, &never.owner);
+    engine_schedule_background(rig->engine, 250, 0, ring, &reading.owner);
+    run_and_expect(rig, 0, "");
 }
 
 TEST(what_never_comes_is_awaited_until_the_end)
