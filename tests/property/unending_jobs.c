@@ -89,3 +89,34 @@ TEST(a_job_that_loses_all_its_work_for_ever_stays_unfinished)
         for (size_t k = 0; k < rows->n_jobs; k++) CHECK_EQ_STR(rows->jobs[k].status, "unfinished");
     }
 }
+
+static struct bed_rows *run_failing(const char *until, const char *failures)
+{
+    return bed_run(&quiet,
+                   "{'cluster': {'nodes': 1, 'gpu': 'a100-80-sxm'}, 'failures': %s, 'until': '%s', 'jobs': {'trace':"
+                   " {'format': 'inline-jobs', 'jobs': [{'duration': '1s'}]}}}",
+                   failures, until);
+}
+
+/* A component that fails again at the moment at which it failed would stop the clock. */
+TEST(lifetimes_that_round_to_0_are_refused)
+{
+    static const char *const failures[] = {
+        "{'causes': {'a': {'scope': 'gpu', 'lifetime': {'law': 'lognormal', 'mean': '31s', 'shape': 34.8}}}}",
+        "{'causes': {'a': {'scope': 'job', 'lifetime': {'law': 'weibull', 'mean': '1d', 'shape': 0.05}}}}",
+        "{'causes': {'a': {'scope': 'node', 'lifetime': {'mean': '0s'}}}}",
+        "{'domains': {'a': {'nodes': 1, 'shock': '0.1ns'}}}", "{'domains': {'a': {'nodes': 1, 'lethal': '0.1ns'}}}"};
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        struct bed_rows *rows = run_failing("1s", failures[i]);
+        CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+        CHECK(strstr(rows->diag.items[0].text, "median below 1 ns") != NULL);
+    }
+}
+
+/* Each life takes a nanosecond at least: 0.8 ns on average would give more failures than nanoseconds. */
+TEST(the_clock_moves_between_two_failures)
+{
+    struct bed_rows *rows = run_failing("1us", "{'causes': {'a': {'scope': 'site', 'lifetime': {'mean': '0.8ns'}}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_metric(rows, "failure.events") > 500 && bed_metric(rows, "failure.events") <= 1000);
+}

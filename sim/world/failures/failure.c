@@ -74,6 +74,12 @@ sim_ns failure_draw_ns(const struct lifetime *lifetime, struct rng *rng)
     return sim_ns_from_s(lifetime_quantile_s(lifetime, rng_uniform(rng)));
 }
 
+sim_ns failure_draw_life_ns(const struct lifetime *lifetime, struct rng *rng)
+{
+    const sim_ns life_ns = failure_draw_ns(lifetime, rng);
+    return life_ns > 0 ? life_ns : 1;
+}
+
 /* --- Sources --- */
 
 static int64_t count_components(const struct failures *failures, const struct failure_source *source)
@@ -164,7 +170,7 @@ static int begin_life(struct failures *failures, struct failure_source *source, 
 {
     struct rng rng;
     failure_stream(failures, source, (uint64_t)component, source->n_failures[component], &rng);
-    const sim_ns at_ns = sim_ns_add(from_ns, failure_draw_ns(&source->lifetime, &rng));
+    const sim_ns at_ns = sim_ns_add(from_ns, failure_draw_life_ns(&source->lifetime, &rng));
     const struct failure_entry entry = {.time_ns = at_ns, .number = entry_number(failures, source, component)};
     return failure_queue_add(&failures->strikes, &entry);
 }

@@ -118,6 +118,14 @@ static int check_lifetime(const struct checking *checking, const char *key, cons
     return 0;
 }
 
+/* Half of all lifetimes must be above 0 on the clock: else a component fails again and again at one moment. */
+static int check_median(const struct checking *checking, const char *key, const struct lifetime *lifetime)
+{
+    if (sim_ns_from_s(lifetime_quantile_s(lifetime, 0.5)) > 0) return 0;
+    return report(checking, key, "raise its mean, or choose a shape that is less extreme",
+                  "has a median below 1 ns: it would fail all the time");
+}
+
 /* The worse of two codes. */
 static int both(int a, int b)
 {
@@ -127,9 +135,9 @@ static int both(int a, int b)
 static int check_cause(const struct failure_cause_config *cause, const struct config *document, struct diag *diag)
 {
     const struct checking checking = {document, diag, "causes", cause->name};
+    const struct lifetime lifetime = lifetime_config_get(&cause->lifetime);
     int code = check_lifetime(&checking, "lifetime", &cause->lifetime);
-    if (!(cause->lifetime.mean_s > 0.0))
-        code = report(&checking, "lifetime", NULL, "has a mean of 0: it would fail all the time");
+    if (code == 0) code = check_median(&checking, "lifetime", &lifetime);
     if (cause->scope == FAILURE_JOB && cause->repair.mean_s > 0.0)
         code = report(&checking, "repair", "use 'restart'", "has no effect: its scope is 'job', nodes stay");
     code = both(code, check_lifetime(&checking, "repair", &cause->repair));
@@ -139,7 +147,11 @@ static int check_cause(const struct failure_cause_config *cause, const struct co
 static int check_domain(const struct failure_domain_config *domain, const struct config *document, struct diag *diag)
 {
     const struct checking checking = {document, diag, "domains", domain->name};
+    const struct lifetime shock = {.kind = LIFETIME_EXPONENTIAL, .mean_s = domain->shock_mean_s},
+                          lethal = {.kind = LIFETIME_EXPONENTIAL, .mean_s = domain->lethal_mean_s};
     int code = check_lifetime(&checking, "repair", &domain->repair);
+    code = both(code, check_median(&checking, "shock", &shock));
+    code = both(code, check_median(&checking, "lethal", &lethal));
     if (domain->needed > domain->nodes) code = report(&checking, "needed", NULL, "is more than the nodes of a group");
     return both(code, check_lifetime(&checking, "restart", &domain->restart));
 }

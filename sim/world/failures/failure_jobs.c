@@ -56,7 +56,7 @@ static void draw_next(struct failure_exposure *exposure, const struct failure_so
 {
     struct job_strike *next = &exposure->next[source->job_index];
     failure_stream(exposure->failures, source, exposure->holder->number, next->n++, rng);
-    next->at_ns = sim_ns_add(held_ns, failure_draw_ns(&source->lifetime, rng));
+    next->at_ns = sim_ns_add(held_ns, failure_draw_life_ns(&source->lifetime, rng));
 }
 
 static void arm(struct failure_exposure *exposure, sim_ns now);

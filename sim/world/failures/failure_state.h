@@ -116,6 +116,9 @@ void failure_stream(const struct failures *failures, const struct failure_source
                     uint32_t n, struct rng *rng);
 sim_ns failure_draw_ns(const struct lifetime *lifetime, struct rng *rng);
 
+/* A time to failure: at least 1 ns, so that the clock moves between two failures of a component or a job. */
+sim_ns failure_draw_life_ns(const struct lifetime *lifetime, struct rng *rng);
+
 /* The effect of a strike. */
 struct failure_effect {
     struct failure_source *source;
