@@ -1,7 +1,7 @@
 /* Select-N (arXiv 2502.08182, ICS 2026): of every `interval` layers the last one lies in host memory and streams in
  * while its group computes. The interval is the smallest that meets the latency goal, by times recorded beforehand. A
  * coordinator shares the bandwidth of a bus among its GPUs. If no interval meets the goal and fits the memory, requests
- * are returned.
+ * are returned. An interval above the number of layers has no whole group: everything is on the GPU.
  *
  * Prompts and tokens are served by separate instances, so a replica has the goal of its phase. */
 #include "policies/declared.h"
@@ -119,6 +119,10 @@ static int select_n_place(void *state, const struct offload_view *view, struct o
             plan->problem = "requests go back: no interval keeps the goal within the GPU's memory and the bus";
             return 0;
         }
+    }
+    if ((double)interval > layer->layers) {
+        plan->in_use = false;
+        return 0;
     }
     set_interval(layer, interval, &plan->placement);
     const double on_host = layer->layers * layer->weight_bytes * plan->placement.shares.weights[OFFLOAD_HOST];

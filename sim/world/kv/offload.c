@@ -170,28 +170,38 @@ static int fault(const struct offload_service *offload, const struct offload_req
                       offload->policy->policy.name, problem);
 }
 
-/* Whether shares are from 0 to 1, add up to 1, and lie on existing tiers. */
-static bool are_shares(const struct offload_view *view, const double *shares)
+/* Whether shares are from 0 to 1 and add up to 1. */
+static bool are_shares(const double *shares)
 {
     double sum = 0.0;
     for (int tier = 0; tier < OFFLOAD_TIERS; tier++) {
         if (!(shares[tier] >= 0.0 && shares[tier] <= 1.0)) return false;
-        if (shares[tier] > 0.0 && !(view->capacity_bytes[tier] > 0.0)) return false;
         sum += shares[tier];
     }
     return fabs(sum - 1.0) < 1e-9;
+}
+
+/* A tier that does not exist but has a share; OFFLOAD_GPU_MEMORY: none. A GPU has memory, even if nothing is left of
+ * it. */
+static enum offload_tier absent_tier(const struct offload_view *view, const struct offload_shares *shares)
+{
+    for (int tier = OFFLOAD_GPU_MEMORY + 1; tier < OFFLOAD_TIERS; tier++) {
+        const bool is_used = shares->weights[tier] > 0.0 || shares->cache[tier] > 0.0 || shares->hidden[tier] > 0.0;
+        if (is_used && !(view->capacity_bytes[tier] > 0.0)) return (enum offload_tier)tier;
+    }
+    return OFFLOAD_GPU_MEMORY;
 }
 
 static int check_plan(const struct offload_service *offload, const struct offload_request *request)
 {
     const struct offload_view *view = &offload->view;
     const struct offload_placement *placement = &offload->plan.placement;
-    if (!are_shares(view, placement->shares.weights))
-        return fault(offload, request, "places weights where there is nothing");
-    if (!are_shares(view, placement->shares.cache))
-        return fault(offload, request, "places KV cache where there is nothing");
-    if (!are_shares(view, placement->shares.hidden))
-        return fault(offload, request, "places hidden states where there is nothing");
+    if (!are_shares(placement->shares.weights))
+        return fault(offload, request, "places shares of the weights that do not add up to 1");
+    if (!are_shares(placement->shares.cache))
+        return fault(offload, request, "places shares of the KV cache that do not add up to 1");
+    if (!are_shares(placement->shares.hidden))
+        return fault(offload, request, "places shares of the hidden states that do not add up to 1");
     if (placement->shares.weights[OFFLOAD_CSD] > 0.0 || placement->shares.hidden[OFFLOAD_CSD] > 0.0)
         return fault(offload, request, "places more than KV cache in computational storage");
     if (placement->interval < 1 || (double)placement->interval > view->layer.layers)
@@ -201,7 +211,8 @@ static int check_plan(const struct offload_service *offload, const struct offloa
     return 0;
 }
 
-static int missing_tier(const struct offload_service *offload, const struct offload_request *request)
+static int missing_tier(const struct offload_service *offload, const struct offload_request *request,
+                        enum offload_tier tier)
 {
     static const struct {
         const char *what, *hint;
@@ -210,7 +221,6 @@ static int missing_tier(const struct offload_service *offload, const struct offl
         [OFFLOAD_DISK] = {"a drive", "add \"tiers\": {\"disk\": {\"device\": \"samsung-980-pro\"}} to \"kv\""},
         [OFFLOAD_CSD] = {"computational storage", "add \"tiers\": {\"csd\": {\"device\": \"instcsd\"}} to \"kv\""},
     };
-    const enum offload_tier tier = offload->plan.missing;
     return diag_error(request->diag, SIM_E_CONFIG, request->where, tiers[tier].hint,
                       "kv_offload policy '%s' needs %s, and kv.tiers names none", offload->policy->policy.name,
                       tiers[tier].what);
@@ -231,8 +241,10 @@ static int make_plan(struct offload_service *offload, const struct offload_reque
     if (offload->policy->place == NULL) return 0;
     int code = offload->policy->place(offload->state, &offload->view, &offload->plan);
     if (code != 0) return policy_failed(&offload->policy->policy, code, 0, request->diag);
-    if (offload->plan.missing != OFFLOAD_GPU_MEMORY) return missing_tier(offload, request);
+    if (offload->plan.missing != OFFLOAD_GPU_MEMORY) return missing_tier(offload, request, offload->plan.missing);
     if (!offload->plan.in_use) return 0;
+    const enum offload_tier absent = absent_tier(&offload->view, &offload->plan.placement.shares);
+    if (absent != OFFLOAD_GPU_MEMORY) return missing_tier(offload, request, absent);
     if ((code = check_plan(offload, request)) != 0) return code;
     offload->model = offload_of_plan(&offload->view, &offload->plan);
     if (!request->bus_on_links)

@@ -115,10 +115,32 @@ TEST(findings)
     finding(TIERS "'offload': {'policy': 'flexgen', 'gpu_batch': 1, 'token_products': '1TFLOP/s'}",
             "all four measured rates or none");
     finding("'offload': {'policy': 'flexgen', 'gpu_batch': 1, 'cache_gpu': 0}",
-            "places KV cache where there is nothing");
+            "needs a drive, and kv.tiers names none");
     finding("'tiers': {'a': {'device': 'pm9a3'}, 'b': {'device': 'samsung-980-pro'}}", "two tiers are of one kind");
     finding("'tiers': {'a': {'device': 'pm9a3', 'software': 'dos'}}", "lists no software 'dos'");
-    finding(TIERS "'offload': {'policy': 'select-n', 'interval': 33}", "no number of layers");
+}
+
+/* The LLM has 32 layers. */
+TEST(an_interval_without_a_whole_group_offloads_nothing)
+{
+    struct bed_rows *last = serve(TIERS "'offload': {'policy': 'select-n', 'interval': 32}", "", BED(.check = true));
+    struct bed_rows *none = serve(TIERS "'offload': {'policy': 'select-n', 'interval': 33}", "", BED(.check = true));
+    struct bed_rows *plain = serve("'offload': 'none'", "", BED(.check = true));
+    CHECK_EQ_INT(none->code, 0);
+    CHECK(bed_equal(none, plain) && !bed_equal(last, plain));
+}
+
+/* A GPU whose memory is full before the replica begins still has memory: requests are rejected. */
+TEST(a_gpu_without_memory_to_spare_rejects_requests)
+{
+    static const char *const policies[] = {"instinfer", "select-n", "zero-inference", "vllm-cpu", "flexgen"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        char kv[256];
+        snprintf(kv, sizeof kv, TIERS "'usable_frac': 0.01, 'offload': '%s'", policies[i]);
+        struct bed_rows *rows = serve(kv, "", BED(.check = true));
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT((int64_t)bed_metric(rows, "request.rejected"), 40);
+    }
 }
 
 /* Tiers that a policy cannot do without, stages, and what two policies say of preempted sequences. */
