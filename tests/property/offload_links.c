@@ -27,6 +27,18 @@ static double e2e_s(const struct bed_rows *rows, int64_t id)
     return row != NULL ? row->e2e_s : (double)NAN;
 }
 
+/* An iteration of no time and no bytes asks for no share of a link, and is refused for its time. */
+TEST(an_iteration_without_time_is_refused)
+{
+    struct bed_rows *rows =
+        bed_run(BED(.quiet = true),
+                "{'cluster': {'gpu': 'a30'}, 'services': {'a': {'llm': 'mistral-7b', 'kv': {'tiers': {" HOST "},"
+                " 'slo_tpot': '3834us', 'offload': 'flexgen-slo'}, 'cost': {'kind': 'affine'},"
+                " 'trace': {'format': 'generate', 'count': 3}}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK(strstr(rows->diag.items[0].text, "gives 0 s") != NULL);
+}
+
 /* Two that begin together share a switch like one alone on a switch of half the bandwidth. */
 TEST(twins_get_half_each)
 {

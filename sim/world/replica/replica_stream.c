@@ -146,12 +146,18 @@ static int claim(struct replica_stream *stream, int lane, double demand)
     return 0;
 }
 
+/* An iteration that moves nothing over a lane may take no time at all. */
+static double demand_of(const struct offload_step *alone, int lane)
+{
+    return alone->lanes[lane].now > 0 ? alone->lanes[lane].now / alone->seconds.now : 0;
+}
+
 static int claim_all(struct replica_stream *stream, const struct offload_step *alone)
 {
     int code = 0;
     for (int lane = 0; lane < OFFLOAD_LANES && code == 0; lane++) {
         const bool linked = stream->most_bytes_per_s[lane] > 0;
-        code = claim(stream, lane, linked ? alone->lanes[lane].now / alone->seconds.now : 0);
+        code = claim(stream, lane, linked ? demand_of(alone, lane) : 0);
     }
     return code;
 }
