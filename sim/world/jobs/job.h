@@ -35,6 +35,7 @@ struct job {
     double unsaved_gpu_s;  /* at its last stop: GPU time of unsaved work */
     sim_ns restart_ns;     /* wait that a failure adds to its next start */
     double lost_gpu_s;     /* GPU time of repeated work */
+    const char *obstacle;  /* why it can never run, which is found on its submission; NULL: it can */
     sim_ns held_from_ns, held_to_ns; /* its stay without a placement row so far; held_to_ns: set when it stops */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
     int32_t preempt_action;        /* index of that preemption among the plan's actions; -1: not recorded */

@@ -262,7 +262,8 @@ static int warn_of_rejections(const struct job_stats *stats)
     if (stats->n_rejected == 0 || stats->sink->warning == NULL) return 0;
     struct warning_row row = {.t_s = sim_s_from_ns(stats->first_reject_ns),
                               .code = "job-rejected",
-                              .text = "jobs larger than the cluster, or than the placement policy can ever place",
+                              .text = "jobs larger than the cluster, than the placement policy can ever place, or than an "
+                                      "offer ever has",
                               .count = stats->n_rejected};
     return stats->sink->warning(stats->sink->context, &row);
 }

@@ -195,6 +195,15 @@ static struct job *enter(struct jobs *jobs)
     return job;
 }
 
+static int reject(struct jobs *jobs, struct job *job, sim_ns now)
+{
+    job->view.state = JOB_REJECTED;
+    int code = job_emit_detail(job, "reject", job->obstacle, now);
+    if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
+    leave(jobs, job);
+    return code;
+}
+
 static int submit(struct jobs *jobs, sim_ns now)
 {
     struct job *job = enter(jobs);
@@ -203,18 +212,16 @@ static int submit(struct jobs *jobs, sim_ns now)
     if (job->view.request < 0) return SIM_E_NOMEM;
     if (!job_needs_node(job)) {
         job_run(job, now, 0);
-    } else if (is_possible(jobs, job)) {
-        jobs->view.n_pending++;
-        jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
-        jobs_request_decision(jobs);
-    } else {
-        job->view.state = JOB_REJECTED;
-        int code = job_emit_detail(job, "reject", "would never find", now);
-        if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
-        leave(jobs, job);
-        return code;
+        return 0;
     }
-    return 0;
+    if (!is_possible(jobs, job)) job->obstacle = "would never find";
+    if (job->obstacle != NULL) return reject(jobs, job, now);
+    jobs->view.n_pending++;
+    jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
+    jobs_request_decision(jobs);
+    if (job->obstacle == NULL) return 0;
+    jobs->view.n_pending--; /* the market has found one */
+    return reject(jobs, job, now);
 }
 
 /* Reads the next record. Returns 0 or a negative code. */

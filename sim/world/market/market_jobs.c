@@ -46,31 +46,37 @@ static void wait_for_supply(struct market *market, struct renting_job *job)
 
 /* --- What the renter wants for a job --- */
 
-static int fault(const struct market *market, const struct renting_job *job, const char *problem, const char *hint)
+static int fault(const struct market *market, const struct renting_job *job, const char *problem)
 {
     const struct rental *rental = &job->rental;
-    return diag_error(market->env.site->diag, SIM_E_POLICY, "market.renting", hint,
+    return diag_error(market->env.site->diag, SIM_E_POLICY, "market.renting", NULL,
                       "policy '%s' rents %.6g GPUs of offer %d for job %lld%s, at %.15g s", market->renter->policy.name,
                       rental->gpus, rental->offer, (long long)job->view->id, problem,
                       sim_s_from_ns(market->view.now_ns));
 }
 
-static int check_rental(const struct market *market, const struct cluster_view *view, const struct renting_job *job)
+/* Why the job can never hold its rental; NULL: it can. */
+static const char *obstacle_of(const struct market *market, const struct cluster_view *view,
+                               const struct renting_job *job)
+{
+    const struct rental *rental = &job->rental;
+    const int32_t node_type = market->states[rental->offer].node_type;
+    if (rental->gpus > market->offers[rental->offer].limit_gpus) return "its offer never has what it rents for";
+    for (int32_t type = node_type; type > 0; type--) view = view->next_type;
+    if (!(job_view_speed_on(view, job->view, rental->gpus) > 0)) return "it cannot run on what it rents for";
+    if (!job_is_possible_on(job_of(job->view), node_type, rental->gpus))
+        return "no node ever has room for what it rents for";
+    return NULL;
+}
+
+/* A rental that never comes rejects its job. */
+static int check_rental(const struct market *market, const struct cluster_view *view, struct renting_job *job)
 {
     const struct rental *rental = &job->rental;
     if (rental->offer < 0 || rental->offer >= market->view.n_offers)
-        return fault(market, job, ", which does not exist", NULL);
-    if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "", NULL);
-    if (rental->gpus > market->offers[rental->offer].limit_gpus)
-        return fault(market, job, ", which never has that many",
-                     "raise its 'limit', or give the site more nodes of its GPU");
-    const int32_t node_type = market->states[rental->offer].node_type;
-    for (int32_t type = node_type; type > 0; type--) view = view->next_type;
-    if (!(job_view_speed_on(view, job->view, rental->gpus) > 0))
-        return fault(market, job, ", where it cannot run", NULL);
-    if (!job_is_possible_on(job_of(job->view), node_type, rental->gpus))
-        return fault(market, job, ", for which its nodes never have room",
-                     "see what the job asks of a node: CPU, memory");
+        return fault(market, job, ", which does not exist");
+    if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "");
+    job_of(job->view)->obstacle = obstacle_of(market, view, job);
     return 0;
 }
 
@@ -113,7 +119,7 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
         if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) queue_add(&market->without_gpus, job);
     } else if (note->event == JOB_EVENT_SUBMIT) {
         code = ask(market, view, job);
-        if (code == 0) wait_for_supply(market, job);
+        if (code == 0 && job_of(note->job)->obstacle == NULL) wait_for_supply(market, job);
     } else if (note->event == JOB_EVENT_PREEMPT) {
         code = leave_lease(market, job, "lose");
         wait_for_supply(market, job);

@@ -259,7 +259,6 @@ static void check_refused(const char *scenario, const char *set, int code, const
 
 TEST(what_cannot_be_is_told)
 {
-    check_refused(SCENARIO(", 'limit': 1", JOB("0s", "1s", 2)), NULL, SIM_E_POLICY, "never has that many");
     check_refused(SCENARIO(", 'gpu': 't4'", JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "of which the site has no nodes");
     check_refused("{'cluster': {'unlimited': true}, 'market': {}, 'jobs': {'trace': {'format': 'inline-jobs',"
                   "'jobs': []}}}",

@@ -106,15 +106,25 @@ static void check_told(struct bed_rows *rows, int code, const char *says, const 
     "'width': 9}}}") ", 'jobs': {'types': {'t': {'speedup': {'law': 'power', 'exponent': 0.5}}}, "                     \
     JOBS("{'duration': '10s', 'type': 't', 'cpus': 1}") "}}"
 
-/* A job that rents more than there will ever be would wait for ever, and all behind it. */
+static void check_rejected(const char *scenario, const char *why)
+{
+    struct bed_rows *rows = run(true, "%s", scenario);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_metric(rows, "job.rejected") == 1 && bed_metric(rows, "rental.leases") == 0);
+    CHECK_EQ_INT(bed_decisions(rows, "reject", 0), 1);
+    for (size_t i = 0; i < rows->n_decisions; i++) CHECK(strstr(rows->decisions[i].reason, why) != NULL);
+}
+
+/* A job that rents more than there will ever be would wait for ever, and all behind it: it is rejected. */
 TEST(more_than_there_will_ever_be)
 {
-    check_told(run(true, "%s", WIDE("'nodes': 2, 'gpus_per_node': 4", "")), SIM_E_POLICY,
-               "rents 9 GPUs of offer 0 for job 0, which never has that many", "more nodes");
-    check_told(run(true, "%s", WIDE("'nodes': 3, 'gpus_per_node': 4", ", 'limit': 8")), SIM_E_POLICY,
-               "never has that many", "raise its 'limit'");
-    check_told(run(true, "%s", WIDE("'nodes': 3, 'gpus_per_node': 4, 'cpus_per_node': 2", "")), SIM_E_POLICY,
-               "for which its nodes never have room", "CPU");
+    const char *const too_few = "its offer never has what it rents for 1 GPU";
+    check_rejected(WIDE("'nodes': 2, 'gpus_per_node': 4", ""), too_few);
+    check_rejected(WIDE("'nodes': 3, 'gpus_per_node': 4", ", 'limit': 8"), too_few);
+    check_rejected(WIDE("'nodes': 3, 'gpus_per_node': 4, 'cpus_per_node': 2", ""), "no node ever has room");
+    check_rejected("{'cluster': {'nodes': 1}, " MARKET(", 'limit': 0.2534",
+                                                       "'as-asked'") ", 'jobs': {" JOBS("{'duration': '10s'}") "}}",
+                   too_few);
 }
 
 /* As-asked goes by what there is: of two offers the one with enough nodes, though it is dearer. */
