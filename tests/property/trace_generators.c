@@ -431,6 +431,8 @@ TEST(generated_traces_need_an_end_and_sound_parameters)
         "'arrival': {'process': 'mmpp', 'states': [{'rate': '1/s', 'dwell': '1s'}]}",
         "'arrival': {'process': 'mmpp', 'states': [{'rate': '0/s', 'dwell': '1s'}, {'rate': '0/s', 'dwell': '1s'}]}",
         "'arrival': {'process': 'modulated', 'rate': '1/s', 'modulators': [{'amplitude': 1, 'time': '1s'}]}",
+        "'arrival': {'process': 'mmpp', 'states': [{'rate': '1e-9/s', 'dwell': '1us'}, {'rate': '0/s', 'dwell': '1s'}]}",
+        "'arrival': {'process': 'modulated', 'rate': '1e-9/s', 'modulators': [{'amplitude': 0.5, 'time': '1us'}]}",
         "'arrival': {'process': 'diurnal', 'rate': '1/s', 'hours': [1, 2]}",
         "'arrival': {'process': 'poisson', 'rate': '0/s'}",
         "'arrival': {'process': 'poisson'}"};

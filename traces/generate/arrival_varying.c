@@ -7,6 +7,16 @@
 
 enum { MAX_MODULATORS = 8 };
 
+/* Refuses a process whose state changes so often between two arrivals that walking from change to change would take
+ * for ever. Such arrivals are those of a Poisson process. */
+static int check_changes(double changes_per_arrival, const char *where, struct diag *diag)
+{
+    const double most = 1e5;
+    if (changes_per_arrival <= most) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, "raise the rate, make its changes slower, or use \"poisson\"",
+                      "the rate changes %.3g times per arrival, at most %.0e are possible", changes_per_arrival, most);
+}
+
 /* --- mmpp --- */
 
 struct mmpp_state {
@@ -81,9 +91,9 @@ static int mmpp_check(const void *params, const char *where, struct diag *diag)
 {
     const struct config_list *list = &((const struct mmpp_params *)params)->states;
     const struct mmpp_state *states = list->items;
-    double most = 0;
-    for (size_t i = 0; i < list->n; i++) most = fmax(most, states[i].rate_per_s);
-    if (list->n >= 2 && most > 0) return 0;
+    double arrivals = 0; /* while every state is entered once */
+    for (size_t i = 0; i < list->n; i++) arrivals += states[i].rate_per_s * sim_s_from_ns(states[i].dwell_ns);
+    if (list->n >= 2 && arrivals > 0) return check_changes((double)list->n / arrivals, where, diag);
     return diag_error(diag, SIM_E_CONFIG, where, "write \"states\": [{\"rate\": \"2/s\", \"dwell\": \"60s\"}, ...]",
                       "\"states\" must be two or more, one of them with a rate above 0");
 }
@@ -177,9 +187,13 @@ static int modulated_check(const void *params, const char *where, struct diag *d
 {
     const struct config_list *list = &((const struct modulated_params *)params)->modulators;
     const struct modulator *modulators = list->items;
-    double sum = 0;
-    for (size_t i = 0; i < list->n; i++) sum += modulators[i].amplitude_frac;
-    if (list->n <= MAX_MODULATORS && sum < 1) return 0;
+    double sum = 0, changes_per_s = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        sum += modulators[i].amplitude_frac;
+        changes_per_s += 1 / signal_dwell_s(&modulators[i]);
+    }
+    if (list->n <= MAX_MODULATORS && sum < 1)
+        return check_changes(changes_per_s / ((const struct modulated_params *)params)->rate_per_s, where, diag);
     return diag_error(diag, SIM_E_CONFIG, where, "the rate must not fall to 0",
                       "\"modulators\" must be at most %d, with amplitudes that add up to less than 1, got %g",
                       MAX_MODULATORS, sum);

@@ -84,8 +84,7 @@ static double draw_number(struct drawing *drawing, const struct config_field *fi
     const bool is_narrow = has_most && field->max - field->min <= 24;
     const double usual = default_of(field);
     double value;
-    const bool has_edge = has_least && (field->min <= 0 || field->min >= 1e-3);
-    if (has_edge && drawing_chance(drawing, 6))
+    if (has_least && drawing_chance(drawing, 6))
         value = is_narrow && drawing_chance(drawing, 50) ? field->max : field->min;
     else if (fabs(usual) > 0 && drawing_chance(drawing, 80))
         value = usual * exp2(6 * rng_uniform(&drawing->rng) - 3);
