@@ -88,6 +88,15 @@ struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spe
                                bytes / (gpu_s * gpu->memory_bytes_per_s)};
 }
 
+/* Whether a batch has so few tokens that they, and sums of them, are whole numbers. */
+static bool is_batch(double sequences, double tokens_each)
+{
+    const double most = 1e15;
+    return sequences * fmax(tokens_each, 1.0) <= most;
+}
+
+static const char too_many_tokens[] = "more tokens than a batch can have";
+
 /* --- Splitwise --- */
 
 enum { PROMPT, BATCH, TOKENS, PEAK, AVERAGE, PROMPT_TIME, TOKEN_TIME, TENSOR, SPLITWISE_NUMBERS };
@@ -141,6 +150,7 @@ static int read_splitwise(struct power_reader *reader)
     const int status = sheet_numbers(&reader->sheet, 0, SPLITWISE_NUMBERS, numbers);
     if (status != 0) return status;
     if (numbers[PEAK] == 0.0 || numbers[AVERAGE] == 0.0) return drop(reader, "power was not measured");
+    if (!is_batch(numbers[BATCH], numbers[PROMPT] + numbers[TOKENS])) return drop(reader, too_many_tokens);
     if (sheet_text_is(sheet, MODEL, "llama2-70b")) return add_mean(reader, "llama-2-70b", numbers);
     if (sheet_text_is(sheet, MODEL, "bloom-176b")) return add_mean(reader, "bloom-176b", numbers);
     return drop(reader, "an LLM that the catalog lacks");
@@ -211,6 +221,7 @@ static int read_mlenergy(struct power_reader *reader)
     const int status = sheet_numbers(&reader->sheet, 0, ML_NUMBERS, numbers);
     if (status != 0) return status;
     if (numbers[ML_REPLICAS] > 1.0) return drop(reader, "several replicas together");
+    if (!is_batch(numbers[ML_BATCH], numbers[ML_OUTPUT])) return drop(reader, too_many_tokens);
     return add_serving(reader, llm, numbers);
 }
 

@@ -101,3 +101,34 @@ TEST(iterations_with_prompts)
     }
     bench_close(&bench);
 }
+
+/* Rows of measured power with numbers that no batch has, and one that is sound. */
+TEST(batches_beyond_whole_numbers_are_left_out)
+{
+    const char *paths[] = {
+        test_file("splitwise.csv", "prompt_size,batch_size,token_size,peak_power,average_power,prompt_time,token_time,"
+                                   "tensor_parallel,model,hardware\n"
+                                   "1e18,1e18,1,1,1,1,1,8,llama2-70b,a100-80gb\n"
+                                   "1,9e9,9e9,1,1,1,1,8,llama2-70b,a100-80gb\n"
+                                   "512,4,64,1,0.8,100,40,8,llama2-70b,a100-80gb\n"),
+        test_file("mlenergy.csv", "num_gpus,avg_batch_size,avg_output_len,output_throughput_tokens_per_sec,"
+                                  "avg_power_watts,data_parallel,task,model_id,gpu_model\n"
+                                  "1,1e18,1,64,300,1,gpqa,Qwen/Qwen3-8B,H100\n"
+                                  "1,9e9,9e9,64,300,1,gpqa,Qwen/Qwen3-8B,H100\n"
+                                  "1,64,500,2000,300,1,gpqa,Qwen/Qwen3-8B,H100\n")};
+    static const char *const gpus[] = {"a100-80-sxm", "h100-sxm"};
+    for (int i = 0; i < 2; i++) {
+        struct arena arena = {0};
+        struct diag diag;
+        struct gpu_spec gpu;
+        struct power_data data;
+        arena_init(&arena);
+        diag_init(&diag);
+        MUST(catalog_gpu(&catalog, gpus[i], "t", &arena, &gpu, &diag) == 0);
+        CHECK_EQ_INT(power_data_read(paths[i], &catalog, &gpu, &arena, &data, &diag), 0);
+        CHECK_EQ_INT(data.n_rows, 1);
+        MUST(data.n_dropped == 1);
+        CHECK_EQ_INT(data.dropped[0].rows, 2);
+        arena_fini(&arena);
+    }
+}
