@@ -15,6 +15,7 @@ void fluid_fini(void *state)
     mem_free(fluid->jobs);
     mem_free(fluid->running);
     ranked_list_fini(&fluid->fresh);
+    cpu_jobs_fini(&fluid->cpu_jobs);
 }
 
 /* --- Jobs that come and go --- */
@@ -23,15 +24,6 @@ static void add_by_age(struct ranking *ranking, struct ranked *ranked, const str
 {
     *ranked = (struct ranked){.job = job, .rank = {.first = job->sequence}};
     ranking_add(ranking, ranked);
-}
-
-static void wait_without_gpus(struct fluid *fluid, const struct job_note *note)
-{
-    struct fluid_slot *slot = job_view_slot(note->job);
-    const enum job_event event = note->event;
-    if (event == JOB_EVENT_SUBMIT || event == JOB_EVENT_PREEMPT)
-        add_by_age(&fluid->without_gpus, &slot->waiting, note->job);
-    if (event == JOB_EVENT_START) ranking_remove(&fluid->without_gpus, &slot->waiting);
 }
 
 /* Makes room for one more job in every list. */
@@ -85,10 +77,8 @@ void fluid_notify(void *state, const struct cluster_view *view, const struct job
     struct fluid *fluid = state;
     const enum job_event event = note->event;
     if (fluid->code < 0) return;
-    if (note->job->gpus == 0) {
-        wait_without_gpus(fluid, note);
-        return;
-    }
+    cpu_jobs_notify(&fluid->cpu_jobs, note, &((struct fluid_slot *)job_view_slot(note->job))->waiting);
+    if (note->job->gpus == 0) return;
     if (event == JOB_EVENT_SUBMIT) enter(fluid, note->job);
     if (fluid->code < 0) return;
     if (event == JOB_EVENT_START) run(fluid, note->job);
@@ -246,7 +236,7 @@ void fluid_divide(struct fluid *fluid, const struct cluster_view *view, struct j
     if (!fluid->is_ranked) fluid->fresh.n = 0;
     for (size_t i = 0; i < fluid->n_running; i++) fluid_list(fluid, fluid->running[i], 0, 0);
     if (fluid->n > 0) divide_gpus(fluid, view, plan);
-    const struct ranked *next = fluid->without_gpus.first;
-    for (; next != NULL; next = fluid_next(&fluid->without_gpus, next))
-        job_plan_start(plan, next->job, "it needs no GPUs");
+    cpu_jobs_room(&fluid->cpu_jobs); /* jobs with GPUs may have shrunk or moved */
+    const int code = cpu_jobs_start(&fluid->cpu_jobs, view, false, plan);
+    if (code < 0) fluid->code = code;
 }

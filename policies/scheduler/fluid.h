@@ -13,6 +13,7 @@
 #ifndef ORRERY_POLICIES_SCHEDULER_FLUID_H
 #define ORRERY_POLICIES_SCHEDULER_FLUID_H
 
+#include "policies/scheduler/cpu_jobs.h"
 #include "policies/scheduler/ranking.h"
 #include "sim/world/policy/scheduler.h"
 
@@ -29,7 +30,7 @@ struct fluid_job {
 /* A job's slot. */
 struct fluid_slot {
     struct ranked by_age;  /* in fluid.all */
-    struct ranked waiting; /* in fluid.pending or fluid.without_gpus */
+    struct ranked waiting; /* in fluid.pending or fluid.cpu_jobs */
     size_t at;             /* index in fluid.running, while it runs */
     uint64_t listed_in;    /* number of the last decision that listed it */
     bool is_ranked;        /* it is in fluid.pending */
@@ -39,7 +40,7 @@ struct fluid_slot {
 struct fluid {
     struct ranking all;          /* the n_all jobs with GPUs, by age */
     struct ranking pending;      /* of these, the pending ones by fluid_rank, once fluid_rank_pending has run */
-    struct ranking without_gpus; /* pending jobs of CPUs alone, by age */
+    struct cpu_jobs cpu_jobs;
     struct ranked_list fresh;    /* pending since the last fluid_rank_pending */
     const struct job_view **running; /* [n_running] jobs with GPUs, in any order */
     size_t n_all, n_running, running_capacity;

@@ -30,7 +30,7 @@ void gavel_rounds_fini(void *state)
     struct gavel_rounds *rounds = state;
     mem_free(rounds->jobs);
     mem_free(rounds->candidates);
-    mem_free(rounds->without_gpus);
+    cpu_jobs_fini(&rounds->cpu_jobs);
 }
 
 double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type, double gpus)
@@ -81,28 +81,13 @@ static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
     memmove(&rounds->jobs[low], &rounds->jobs[low + 1], (--rounds->n - low) * sizeof(struct gavel_job *));
 }
 
-/* Keeps a job of CPUs alone until it starts. */
-static void wait_for_room(struct gavel_rounds *rounds, const struct job_view *view)
-{
-    if (vec_reserve(&rounds->without_gpus, &rounds->without_gpus_capacity, rounds->n_without_gpus + 1) != 0) {
-        rounds->code = SIM_E_NOMEM;
-        return;
-    }
-    size_t at = rounds->n_without_gpus++;
-    for (; at > 0 && rounds->without_gpus[at - 1]->sequence > view->sequence; at--)
-        rounds->without_gpus[at] = rounds->without_gpus[at - 1];
-    rounds->without_gpus[at] = view;
-}
-
 void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     (void)view;
     struct gavel_rounds *rounds = state;
     const enum job_event event = note->event;
-    if (note->job->gpus == 0) {
-        if (event == JOB_EVENT_SUBMIT || event == JOB_EVENT_PREEMPT) wait_for_room(rounds, note->job);
-        return;
-    }
+    cpu_jobs_notify(&rounds->cpu_jobs, note, job_view_slot(note->job));
+    if (note->job->gpus == 0) return;
     if (event == JOB_EVENT_SUBMIT) enter(rounds, note->job);
     if (event == JOB_EVENT_FINISH) leave(rounds, job_view_slot(note->job));
     if (event == JOB_EVENT_SUBMIT || event == JOB_EVENT_FINISH) rounds->is_stale = true;
@@ -349,22 +334,6 @@ static void start_next_round(struct gavel_rounds *rounds, const struct cluster_v
     if (rounds->code == 0) open_round(rounds, view, plan);
 }
 
-static bool start_anywhere(const struct cluster_view *view, const struct job_view *job, struct job_plan *plan)
-{
-    for (int32_t type = 0; view != NULL; view = view->next_type, type++)
-        if (job_plan_start_as(plan, job, &(struct job_grant){.gpus = 0, .node_type = type}, "it needs no GPUs"))
-            return true;
-    return false;
-}
-
-static void start_without_gpus(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < rounds->n_without_gpus; i++)
-        if (!start_anywhere(view, rounds->without_gpus[i], plan)) rounds->without_gpus[n++] = rounds->without_gpus[i];
-    rounds->n_without_gpus = n;
-}
-
 int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct gavel_rounds *rounds = state;
@@ -373,8 +342,8 @@ int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *
     const bool goes_on = rounds->is_open && rounds->n_running > 0 &&
                          view->now_ns < sim_ns_add(rounds->start_ns, round_ns);
     if (!goes_on && !must_wait(rounds, view)) start_next_round(rounds, view, plan);
+    if (rounds->code == 0) rounds->code = cpu_jobs_start(&rounds->cpu_jobs, view, true, plan);
     if (rounds->code < 0) return rounds->code;
-    start_without_gpus(rounds, view, plan);
     if (rounds->is_open)
         job_plan_wake_at(plan, sim_ns_add(rounds->start_ns, round_ns));
     else if (must_wait(rounds, view))

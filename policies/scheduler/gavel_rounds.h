@@ -18,6 +18,7 @@
 #ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
 #define ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
 
+#include "policies/scheduler/cpu_jobs.h"
 #include "sim/world/policy/scheduler.h"
 
 #include <stddef.h>
@@ -74,8 +75,7 @@ struct gavel_rounds {
     struct gavel_candidate *candidates;
     size_t n, capacity, candidates_capacity;
     int64_t n_running;                         /* of jobs[] */
-    const struct job_view **without_gpus;      /* [n_without_gpus] pending jobs of CPUs alone, by age */
-    size_t n_without_gpus, without_gpus_capacity;
+    struct cpu_jobs cpu_jobs;
     int types;
     double gpus[GAVEL_TYPES]; /* GPUs of each node type in this round */
     const struct cluster_view *views[GAVEL_TYPES];
@@ -93,7 +93,8 @@ extern const struct config_field gavel_rounds_fields[];
 void gavel_rounds_init(struct gavel_rounds *rounds, const struct gavel_rule *rule, const void *params);
 void gavel_rounds_fini(void *state);
 
-/* Functions of struct scheduler. The state begins with a struct gavel_rounds; a job's slot is a struct gavel_job. */
+/* Functions of struct scheduler. The state begins with a struct gavel_rounds; a job's slot is a struct gavel_job,
+ * or that of a job of CPUs alone a struct ranked. */
 void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note);
 int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *plan);
 

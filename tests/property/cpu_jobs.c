@@ -52,3 +52,40 @@ TEST(every_scheduler_runs_them)
             printf("\n  %s", table.policies[i]->name);
     }
 }
+
+/* --- Growth --- */
+
+static const struct placer *first_fit;
+static int64_t n_placings;
+
+static int place(void *state, const struct cluster_view *view, const struct job_view *job, struct placement *placement)
+{
+    n_placings++;
+    return first_fit->place(state, view, job, placement);
+}
+
+/* Jobs of two sizes wait for one node: a decision asks the placer for one of each, however many wait. */
+TEST(a_waiting_job_is_not_tried_at_every_decision)
+{
+    static const char *const schedulers[] = {"gavel",   "gavel-fifo", "gavel-fifo-perf", "gavel-isolated",
+                                             "gandiva", "equi",       "hesrpt",          "all-to-shortest"};
+    enum { N = 200 };
+    first_fit = (const void *)policy_find(POLICY_PLACEMENT, "first-fit");
+    struct placer counting = *first_fit;
+    counting.policy.name = "counting";
+    counting.place = place;
+    char jobs[N * 48];
+    for (int i = 0, n = 0; i < N; i++)
+        n += snprintf(jobs + n, sizeof jobs - (size_t)n, "%s{'duration': '%ds', 'gpus': 0, 'cpus': %d}",
+                      i > 0 ? ", " : "", 1 + i * 37 % 100, 8 + i % 2);
+    for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
+        n_placings = 0;
+        struct bed_rows *rows =
+            bed_ok(BED(.policy = &counting.policy),
+                   "{'cluster': {'nodes': 1, 'cpus_per_node': 17}, 'jobs': {'scheduler': '%s', 'placement': 'counting',"
+                   " 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+                   schedulers[i], jobs);
+        CHECK(bed_metric(rows, "job.finished") == N);
+        if (!CHECK(n_placings < 4 * N)) printf("\n  %s: %lld", schedulers[i], (long long)n_placings);
+    }
+}
