@@ -26,6 +26,7 @@ struct world {
     struct power *power; /* NULL: not wanted */
     struct market *market; /* NULL: nothing is rented */
     struct sampler sampler; /* empty: no samples are wanted */
+    const volatile sig_atomic_t *interrupt;
     struct part {
         const struct component *is;
         void *self;
@@ -314,6 +315,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
         .single_step = options->single_step,
         .strict_domain = options->strict_domain,
     };
+    world->interrupt = options->interrupt;
     struct engine_options engine_options = {.queue = options->queue, .until = scenario->until_ns,
                                             .stall_events = options->stall_events,
                                             .interrupt = options->interrupt, .context = world, .look = world_observe,
@@ -388,6 +390,7 @@ static int start_sampling(struct world *world)
     struct sampler *sampler = &world->sampler;
     if (sampler_init(sampler, &world->scenario->sample, n) != 0) return SIM_E_NOMEM;
     sampler->sink = &world->sink;
+    sampler->interrupt = world->interrupt;
     sampler->read = read_samples;
     sampler->context = world;
     struct sampler_series *series = sampler->series;
@@ -468,6 +471,7 @@ int world_run(struct world *world, const struct sink *sink, struct world_result 
         world_check(world);
         int finish_code = finish_all(world, now);
         if (finish_code != 0) code = finish_code;
+        if (code == 0 && world->sampler.series != NULL && world->sampler.next_ns <= now) code = SIM_E_INTERRUPTED;
     }
     if (code != 0 && world->site.diag->n_errors == 0)
         diag_error(world->site.diag, code, NULL, NULL, "%s at %.9f s", sim_err_text(code), sim_s_from_ns(now));

@@ -36,6 +36,20 @@ for signal in INT TERM; do
     sql "$T/$signal.db" 'pragma integrity_check' ok
 done
 
+# One event, then samples of a year.
+cat >"$T/samples.json" <<'END'
+{"cluster": {"nodes": 1, "gpu": "a100-80-sxm"}, "sample": {"period": "1ms"}, "until": "365d",
+ "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"duration": "9000h"}]}}}
+END
+last='orrery run samples.json, then SIGINT'
+"$ORRERY" run "$T/samples.json" -o "$T/samples.db" --quiet >"$T/out" 2>"$T/err" &
+pid=$!
+sleep 0.5
+kill -s INT $pid
+wait $pid
+equal $? 130 'exit status'
+sql "$T/samples.db" 'select status from run' interrupted
+
 last='orrery run endless.json, then SIGKILL'
 "$ORRERY" run "$T/endless.json" -o "$T/r.db" --quiet >"$T/out" 2>"$T/err" &
 pid=$!

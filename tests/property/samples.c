@@ -195,3 +195,38 @@ TEST(batches_are_all_that_replicas_do)
     CHECK_EQ_INT(tokens, prompt_tokens);
     CHECK_EQ_INT(steps, output_tokens);
 }
+
+struct endless {
+    volatile sig_atomic_t interrupt;
+    int n_left;
+};
+
+static int count_down(void *context, const struct sample_row *row)
+{
+    struct endless *endless = context;
+    (void)row;
+    if (--endless->n_left == 0) endless->interrupt = 1;
+    return 0;
+}
+
+static void read_nothing(void *context, sim_ns at, double *values)
+{
+    (void)context;
+    (void)at;
+    values[0] = 0;
+}
+
+/* A year of nanoseconds between two events. */
+TEST(an_interrupt_ends_a_long_row_of_samples)
+{
+    struct endless endless = {.n_left = 10};
+    const struct sink sink = {.context = &endless, .sample = count_down};
+    struct sampler sampler;
+    MUST(sampler_init(&sampler, &(struct sample_config){.period_ns = 1}, 1) == 0);
+    sampler.sink = &sink;
+    sampler.interrupt = &endless.interrupt;
+    sampler.read = read_nothing;
+    CHECK_EQ_INT(sampler_take(&sampler, INT64_C(31536000) * SIM_NS_PER_S), 0);
+    CHECK_EQ_INT(sampler.next_ns, 10);
+    sampler_fini(&sampler);
+}

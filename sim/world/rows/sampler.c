@@ -68,8 +68,9 @@ static int take_one(struct sampler *sampler)
 
 int sampler_take(struct sampler *sampler, sim_ns before_ns)
 {
+    const volatile sig_atomic_t *interrupt = sampler->interrupt;
     int code = 0;
-    while (code == 0 && sampler->next_ns < before_ns) code = take_one(sampler);
+    while (code == 0 && sampler->next_ns < before_ns && !(interrupt != NULL && *interrupt)) code = take_one(sampler);
     return code;
 }
 

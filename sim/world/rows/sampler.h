@@ -26,6 +26,7 @@
 #include "sim/core/units.h"
 #include "sim/world/rows/sink.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 enum { SAMPLER_POINTS = 1024 };
@@ -43,6 +44,7 @@ struct sampler_series {
 /* `read` writes the values of all series at a time. */
 struct sampler {
     const struct sink *sink;
+    const volatile sig_atomic_t *interrupt; /* as in struct engine_options */
     size_t n_series;
     struct sampler_series *series;
     void (*read)(void *context, sim_ns at, double *values);
@@ -57,8 +59,8 @@ struct sampler {
 int sampler_init(struct sampler *sampler, const struct sample_config *config, size_t n_series);
 void sampler_fini(struct sampler *sampler); /* also of a zeroed one */
 
-/* Takes the samples of all times before `before_ns` that are due; the state is the same at all of them. Returns 0 or
- * the code of the sink. */
+/* Takes the samples of all times before `before_ns` that are due; the state is the same at all of them. An interrupt
+ * ends that, with next_ns still before before_ns. Returns 0 or the code of the sink. */
 int sampler_take(struct sampler *sampler, sim_ns before_ns);
 
 /* Emits what is left to emit. */

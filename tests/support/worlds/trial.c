@@ -52,8 +52,10 @@ static const char *first_error(const struct diag *diag)
 
 /* --- One run --- */
 
+enum { SAMPLES_PER_EVENT = 20 };
+
 struct limit {
-    uint64_t most_events;
+    uint64_t most_events, n_samples;
     volatile sig_atomic_t reached;
 };
 
@@ -61,6 +63,15 @@ static void watch_events(void *context, const struct world_progress *progress)
 {
     struct limit *limit = context;
     if (progress->events >= limit->most_events) limit->reached = 1;
+}
+
+/* A short period asks for any number of samples. */
+static int count_sample(void *context, const struct sample_row *row)
+{
+    struct limit *limit = context;
+    (void)row;
+    if (++limit->n_samples >= SAMPLES_PER_EVENT * limit->most_events) limit->reached = 1;
+    return 0;
 }
 
 /* Runs the world, which must have been built before: it cannot be refused any more. */
@@ -82,6 +93,7 @@ static void run(const struct setup *setup, const struct manner *manner, uint64_t
     diag_init(&diag);
     outcome->code = hash_sink_init(&hash, keeps[setup->scenario.keep]);
     tee_add(&tee, hash_sink(&hash));
+    tee_add(&tee, (struct sink){.context = &limit, .sample = count_sample});
     tee_add(&tee, laws_sink(&outcome->laws, sim_s_from_ns(setup->scenario.until_ns)));
     struct sink sink = tee_sink(&tee);
     if (outcome->code == 0) outcome->code = simulate_rows(setup, &options, &sink, &result, &diag);
