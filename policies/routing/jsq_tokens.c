@@ -1,13 +1,18 @@
 /* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica plus, weighted, the
  * context tokens of its decoding sequences, which every iteration reads. The lowest number among equals. */
 #include "policies/declared.h"
-#include "sim/world/policy/routing.h"
+#include "policies/routing/least.h"
 
-struct jsq_tokens {
+struct jsq_tokens_params {
     double running_weight, sequence_weight;
 };
 
-#define ROW_OF struct jsq_tokens
+struct jsq_tokens {
+    struct jsq_tokens_params params;
+    struct least least;
+};
+
+#define ROW_OF struct jsq_tokens_params
 static const struct config_field jsq_tokens_fields[] = {
     ROW_REAL("running_weight", running_weight, DEFAULT("0"), WITHIN(0, 1e6),
              "weight of a context token of a decoding sequence; a prompt token counts 1"),
@@ -16,26 +21,31 @@ static const struct config_field jsq_tokens_fields[] = {
     {0}};
 #undef ROW_OF
 
-static double tokens_at(const struct jsq_tokens *router, const struct fleet_view *view, int32_t replica)
+static double queued_at(const void *state, const struct fleet_view *view, int32_t replica)
 {
-    double queued = (double)view->loads[replica].queued_tokens +
-                    router->sequence_weight * (double)view->loads[replica].outstanding;
-    if (router->running_weight == 0) return queued;
-    return queued + router->running_weight * (double)fleet_view_decode_context_tokens(view, replica);
+    const struct jsq_tokens *router = state;
+    const struct replica_load *load = &view->loads[replica];
+    return (double)load->queued_tokens + router->params.sequence_weight * (double)load->outstanding;
+}
+
+static double tokens_at(const void *state, const struct fleet_view *view, int32_t replica)
+{
+    const struct jsq_tokens *router = state;
+    const double decode_tokens = (double)fleet_view_decode_context_tokens(view, replica);
+    return queued_at(state, view, replica) + router->params.running_weight * decode_tokens;
 }
 
 static int jsq_tokens_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)request;
-    int32_t best = 0;
-    double fewest = tokens_at(state, view, 0);
-    for (int32_t i = 1; i < view->n_replicas && fewest > 0; i++) {
-        double tokens = tokens_at(state, view, i);
-        if (tokens >= fewest) continue;
-        best = i;
-        fewest = tokens;
-    }
-    return best;
+    struct jsq_tokens *router = state;
+    if (router->params.running_weight != 0) return least_by_pass(view, tokens_at, state);
+    return least_find(&router->least, view, queued_at, state);
+}
+
+static void jsq_tokens_fini(void *state)
+{
+    least_fini(&((struct jsq_tokens *)state)->least);
 }
 
 const struct router routing_jsq_tokens = {
@@ -44,7 +54,8 @@ const struct router routing_jsq_tokens = {
                .summary = "the replica with the fewest prompt tokens still to be processed",
                .source = "folklore; Splitwise and DistServe: shortest queue",
                .params = jsq_tokens_fields,
-               .params_bytes = sizeof(struct jsq_tokens),
-               .state_bytes = sizeof(struct jsq_tokens)},
+               .params_bytes = sizeof(struct jsq_tokens_params),
+               .state_bytes = sizeof(struct jsq_tokens),
+               .fini = jsq_tokens_fini},
     .route = jsq_tokens_route,
 };

@@ -58,7 +58,7 @@ measure "shared files that name a family, most $named" $most $family_files
 measure 'files of sim/study and sim/cli that name families' "$(grep -rlE --include='*.[ch]' \
     "\\bPOLICY_($(echo $families | tr 'a-z -' 'A-Z|_'))\\b" sim/study sim/cli | wc -l)" $family_front_files
 
-measure 'headers that a routing policy sees' "$(for file in policies/routing/*.c; do
+measure 'headers that a routing policy sees' "$(for file in $(grep -l "^const struct router" policies/routing/*.c); do
     gcc -MM -I. "$file" | tr -s ' \\' '\n' | grep -c '\.h$'; done | sort -n | tail -1)" $routing_headers
 
 # What a build has written about dependencies; the header is the one that has the view.

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+struct change_log;
 struct fleet;
 struct rng;
 
@@ -36,6 +37,9 @@ struct fleet_view {
     const struct fleet *fleet;        /* for fleet_view_* below */
     int32_t first;                    /* number of candidate 0 in the fleet */
     const int32_t *numbers;           /* [n_replicas]: numbers in a fleet that scales; NULL: from `first` on */
+    /* Numbers in the fleet, each time that outstanding, waiting or queued_tokens changed; NULL: not known, because
+     * `loads` are reports, or copies of some replicas. */
+    const struct change_log *changed_loads;
 };
 
 /* KV blocks of a candidate: in use; total. */

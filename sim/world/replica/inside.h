@@ -3,6 +3,8 @@
 #ifndef ORRERY_WORLD_REPLICA_INSIDE_H
 #define ORRERY_WORLD_REPLICA_INSIDE_H
 
+#include "sim/core/change_log.h"
+#include "sim/world/policy/routing.h"
 #include "sim/world/replica/replica.h"
 
 #include <math.h>
@@ -70,6 +72,17 @@ int replica_join_arrived(struct replica *replica);
 static inline sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns)
 {
     return extrapolated_frac < 1 ? llrint(extrapolated_frac * (double)lasted_ns) : lasted_ns;
+}
+
+/* Adds to the load that routers see. */
+static inline void replica_add_load(struct replica *replica, int64_t outstanding, int64_t waiting,
+                                    int64_t queued_tokens)
+{
+    struct change_log *changed = replica->env->changed_loads;
+    replica->load->outstanding += outstanding;
+    replica->load->waiting += waiting;
+    replica->load->queued_tokens += queued_tokens;
+    if (changed != NULL) change_log_add(changed, replica->index);
 }
 
 /* --- replica_prefix.c --- */

@@ -312,9 +312,7 @@ void replica_wake(struct replica *replica, sim_ns now, bool strictly)
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now)
 {
     request_list_push_back(&replica->waiting, request);
-    replica->load->outstanding++;
-    replica->load->waiting++;
-    replica->load->queued_tokens += request_unprocessed_tokens(request);
+    replica_add_load(replica, 1, 1, request_unprocessed_tokens(request));
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
 }
 

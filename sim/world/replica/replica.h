@@ -80,6 +80,7 @@ struct replica_env {
     int64_t stages;                 /* of the pipeline; 0 means 1 */
     int64_t kv_block_bytes;         /* over all GPUs of a replica */
     struct pool *kv_moves;          /* of struct kv_move */
+    struct change_log *changed_loads; /* replicas, by index; NULL: nobody reads it */
     bool single_step;
     void *owner;                    /* the service */
     int (*on_finish)(struct replica *replica, struct request *request, sim_ns now); /* the callee frees the request */

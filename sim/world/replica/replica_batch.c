@@ -96,7 +96,7 @@ void replica_enqueue_remote(struct replica *replica, struct request *request, si
     request->planned = 0; /* not named by a plan of this replica */
     request_list_push_back(&replica->nonresident, request);
     replica->n_remote++;
-    replica->load->outstanding++;
+    replica_add_load(replica, 1, 0, 0);
     replica_wake(replica, now, true);
 }
 
@@ -159,7 +159,7 @@ static void give_blocks(struct replica *replica, struct request *request)
 static int finish(struct replica *replica, struct request *request, sim_ns now)
 {
     request->view.state = REQUEST_FINISHED;
-    replica->load->outstanding--;
+    replica_add_load(replica, -1, 0, 0);
     engine_progress(replica->env->engine);
     return replica->env->on_finish(replica, request, now);
 }
@@ -168,9 +168,7 @@ static int reject(struct replica *replica, struct request *request, const char *
 {
     request_list_remove(&replica->waiting, request);
     request->view.state = REQUEST_REJECTED;
-    replica->load->waiting--;
-    replica->load->outstanding--;
-    replica->load->queued_tokens -= request_unprocessed_tokens(request);
+    replica_add_load(replica, -1, -1, -request_unprocessed_tokens(request));
     engine_progress(replica->env->engine);
     return replica->env->on_reject(replica, request, now, reason);
 }
@@ -216,8 +214,7 @@ static int recompute(struct replica *replica, struct request *request)
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
     request_list_push_front(&replica->waiting, request);
-    replica->load->waiting++;
-    replica->load->queued_tokens += request_unprocessed_tokens(request) - unprocessed_tokens;
+    replica_add_load(replica, 0, 1, request_unprocessed_tokens(request) - unprocessed_tokens);
     return 0;
 }
 
@@ -336,7 +333,7 @@ static void admit(struct replica *replica, struct request *request, sim_ns now)
 {
     request_list_remove(&replica->waiting, request);
     request_list_insert(&replica->prefilling, request, BATCH_BY_RETURN);
-    replica->load->waiting--;
+    replica_add_load(replica, 0, -1, 0);
     request->view.admission = ++replica->admissions;
     request->view.state = REQUEST_PREFILLING;
     if (request->scheduled_ns == TIME_UNSET) request->scheduled_ns = now;
@@ -389,7 +386,7 @@ static int hand_over(struct replica *replica, struct request *request, sim_ns no
     request->held_blocks = 0;
     replica->handed_blocks += request->handed_blocks;
     if (request->prefix != NULL) replica->prefixes.handed_shares += request->prefix->n_shared;
-    replica->load->outstanding--;
+    replica_add_load(replica, -1, 0, 0);
     return replica->env->on_handover(replica, request, now);
 }
 
@@ -423,7 +420,7 @@ int replica_complete_prefills(struct replica *replica, const struct batch_prefil
     for (int32_t i = 0; code == 0 && i < n; i++) {
         struct request *request = request_of(prefills[i].request);
         request->view.prefilled_tokens += prefills[i].tokens;
-        replica->load->queued_tokens -= prefills[i].tokens;
+        replica_add_load(replica, 0, 0, -prefills[i].tokens);
         if ((code = replica_publish_prefix(replica, request)) != 0) return code;
         bool ended = request->view.prefilled_tokens == request->view.prompt_tokens;
         if (!ended && list == &replica->prefilling) continue;

@@ -75,7 +75,7 @@ static void empty(struct replica *replica)
     replica->nonresident = replica->moving = replica->arrived = (struct request_list){0};
     replica->unattached = NULL;
     replica->n_remote = replica->n_moves = replica->host_blocks = replica->moving_blocks = 0;
-    replica->load->outstanding = replica->load->waiting = replica->load->queued_tokens = 0;
+    replica_add_load(replica, -replica->load->outstanding, -replica->load->waiting, -replica->load->queued_tokens);
     replica->state = REPLICA_IDLE;
     replica->is_woken = false;
 }

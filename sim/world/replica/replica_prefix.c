@@ -108,7 +108,7 @@ int replica_acquire_prefix(struct replica *replica, struct request *request)
     request->held_blocks = n * prefixes->item_blocks;
     request->view.prefilled_tokens = tokens;
     if (request->scheduled_ns == TIME_UNSET) request->cached_tokens = tokens;
-    replica->load->queued_tokens -= tokens;
+    replica_add_load(replica, 0, 0, -tokens);
     replica->counts.cached_tokens += tokens;
     return 0;
 }

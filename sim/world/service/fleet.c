@@ -4,13 +4,17 @@
 #include "sim/world/policy/instance.h"
 #include "sim/world/rows/priority.h"
 
-/* Copies the loads of the replicas that are up, side by side. */
+/* Restricts the view to the replicas that are up. Where these are not the lowest numbers, their loads are copied side
+ * by side. */
 static void narrow(const struct fleet_candidates *candidates, struct fleet_view *view)
 {
-    for (int32_t i = 0; i < candidates->n; i++) candidates->loads[i] = view->loads[candidates->numbers[i]];
-    view->n_replicas = candidates->n;
-    view->loads = candidates->loads;
+    const int32_t n = candidates->n;
+    view->n_replicas = n;
     view->numbers = candidates->numbers;
+    if (n > 0 && candidates->numbers[n - 1] == n - 1) return;
+    for (int32_t i = 0; i < n; i++) candidates->loads[i] = view->loads[candidates->numbers[i]];
+    view->loads = candidates->loads;
+    view->changed_loads = NULL;
 }
 
 /* The view of a router: n replicas from `first` on, or those of them that are up. */
@@ -25,7 +29,8 @@ static struct fleet_view make_view(struct fleet *fleet, sim_ns now, int32_t firs
                               .loads = (delayed ? reports->loads : fleet->loads) + first,
                               .random = &fleet->random,
                               .fleet = fleet,
-                              .first = first};
+                              .first = first,
+                              .changed_loads = delayed ? NULL : &fleet->changed_loads};
     if (fleet->candidates.numbers != NULL) narrow(&fleet->candidates, &view);
     return view;
 }

@@ -7,6 +7,7 @@
 
 #include "models/transformer.h"
 #include "sim/catalog/power.h"
+#include "sim/core/change_log.h"
 #include "sim/core/rng.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/replica.h"
@@ -66,6 +67,7 @@ struct fleet {
     int32_t n_prompt, first_decode;
     struct replica *replicas;
     struct replica_load *loads;  /* [n_replicas] */
+    struct change_log changed_loads; /* of replicas, but for `decodes` */
     int64_t *reserved_tokens;    /* [n_replicas] */
     int64_t n_handovers;         /* in progress */
     struct fleet_router routing, decode_routing; /* the latter without a router where nothing is handed over */

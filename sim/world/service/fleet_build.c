@@ -361,6 +361,7 @@ static int build_pools_of(struct fleet *fleet, int role, const struct replica_en
         *pool = (struct fleet_pool){.config = config, .first = fleet->n_replicas, .n = (int32_t)config.replicas};
         fleet->n_replicas += pool->n;
         code = build_pool(fleet, pool, common);
+        pool->env.changed_loads = &fleet->changed_loads;
     }
     return code;
 }
@@ -404,7 +405,7 @@ static int build_replicas(struct fleet *fleet)
     fleet->reserved_tokens = mem_zalloc(n, sizeof *fleet->reserved_tokens);
     fleet->asked_oracle = mem_zalloc(1, sizeof *fleet->asked_oracle);
     if (fleet->replicas == NULL || fleet->loads == NULL || fleet->reserved_tokens == NULL ||
-        fleet->asked_oracle == NULL)
+        fleet->asked_oracle == NULL || change_log_init(&fleet->changed_loads, fleet->n_replicas) != 0)
         return SIM_E_NOMEM;
     int code = 0;
     for (size_t i = 0; i < fleet->n_pools && code == 0; i++) {
@@ -517,6 +518,7 @@ void fleet_fini(struct fleet *fleet)
     for (size_t i = 0; fleet->pools != NULL && i < fleet->n_pools; i++) offload_service_fini(&fleet->pools[i].offload);
     mem_free(fleet->replicas);
     mem_free(fleet->loads);
+    change_log_fini(&fleet->changed_loads);
     mem_free(fleet->reserved_tokens);
     mem_free(fleet->asked_oracle);
     mem_free(fleet->pools);

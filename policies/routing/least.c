@@ -1,0 +1,55 @@
+#include "policies/routing/least.h"
+
+#include "sim/core/change_log.h"
+#include "sim/core/check.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+#include "sim/core/ranking.h"
+
+int32_t least_by_pass(const struct fleet_view *view, least_fn amount, const void *state)
+{
+    int32_t best = 0;
+    double least = amount(state, view, 0);
+    for (int32_t i = 1; i < view->n_replicas; i++) {
+        const double of = amount(state, view, i);
+        if (of >= least) continue;
+        best = i;
+        least = of;
+    }
+    return best;
+}
+
+/* For n candidates; not yet filled. Returns 0 or SIM_E_NOMEM. */
+static int make_ranking(struct least *least, int32_t n)
+{
+    least_fini(least);
+    least->ranking = mem_zalloc(1, sizeof *least->ranking);
+    return least->ranking != NULL ? ranking_init(least->ranking, n) : SIM_E_NOMEM;
+}
+
+int least_find(struct least *least, const struct fleet_view *view, least_fn amount, const void *state)
+{
+    const struct change_log *changed = view->changed_loads;
+    if (changed == NULL) return least_by_pass(view, amount, state);
+    const bool is_new = least->ranking == NULL || least->ranking->n != view->n_replicas;
+    if (is_new && make_ranking(least, view->n_replicas) != 0) return SIM_E_NOMEM;
+    if (is_new || !change_log_reaches(changed, least->n_seen))
+        for (int32_t i = 0; i < view->n_replicas; i++) ranking_set(least->ranking, i, -amount(state, view, i));
+    else
+        for (uint64_t i = least->n_seen; i < changed->n; i++) {
+            const int32_t replica = change_log_get(changed, i) - view->first;
+            if (replica < 0 || replica >= view->n_replicas) continue;
+            ranking_set(least->ranking, replica, -amount(state, view, replica));
+        }
+    least->n_seen = changed->n;
+    SIM_ASSERT(ranking_first(least->ranking) == least_by_pass(view, amount, state));
+    return ranking_first(least->ranking);
+}
+
+void least_fini(struct least *least)
+{
+    if (least->ranking == NULL) return;
+    ranking_fini(least->ranking);
+    mem_free(least->ranking);
+    least->ranking = NULL;
+}
