@@ -155,7 +155,8 @@ static int connect_error(const struct database *database, struct diag *diag)
 }
 
 /* Opens the connection. A relative path gets "./" in front, so that SQLite sees no name of its own (":memory:",
- * URIs) in it. One thread at a time uses the connection, so SQLite's mutexes are off. */
+ * URIs) in it. One thread at a time uses the connection, so SQLite's mutexes are off. The file may come from anybody:
+ * triggers and functions that it brings do not run. */
 static int connect_file(struct database *database, struct diag *diag)
 {
     const char *path = database->path;
@@ -168,7 +169,11 @@ static int connect_file(struct database *database, struct diag *diag)
     mem_free(name);
     if (database->handle == NULL)
         return diag_error(diag, SIM_E_NOMEM, path, NULL, "cannot open results: out of memory");
-    return sqlite_code == SQLITE_OK ? 0 : connect_error(database, diag);
+    if (sqlite_code != SQLITE_OK) return connect_error(database, diag);
+    sqlite3_db_config(database->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(database->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return 0;
 }
 
 static int check_schema(const struct database *database, struct diag *diag)

@@ -513,3 +513,16 @@ TEST(provenance_reads_back)
     CHECK_EQ_INT(results_read_run(path, 7, &arena, &run, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "no run 7");
 }
+
+/* A database of a stranger brings a trigger that would change results. */
+TEST(triggers_of_a_file_do_not_run)
+{
+    char path[256];
+    struct diag diag = {0};
+    snprintf(path, sizeof path, "%s/results.db", test_tmpdir());
+    MUST(store_write_run(path, &(struct results_options){0}, 5, 1, NULL, &diag) == 0);
+    CHECK_EQ_STR(store_query(path, "create trigger t after insert on request begin delete from run where id = 1; end"),
+                 "none");
+    CHECK_EQ_INT(store_write_run(path, &(struct results_options){0}, 5, 2, NULL, &diag), 0);
+    CHECK_EQ_STR(store_query(path, "select count(*) from run"), "2");
+}
