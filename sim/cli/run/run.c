@@ -3,6 +3,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/setup.h"
+#include "sim/cli/run/results_limit.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/cli/version.h"
 #include "sim/core/number.h"
@@ -17,7 +18,7 @@
 
 struct run_options {
     struct option_texts settings;
-    const char *seed, *name, *output, *from;
+    const char *seed, *name, *output, *results_limit, *from;
     const char *timeline, *timeline_window, *timeline_sample;
     int keep, queue, check;
     int form; /* enum answer_form */
@@ -40,6 +41,8 @@ static const struct option run_options[] = {
      "add the run to this results database (SQLite)"},
     {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "metrics|curves|rows|decisions", keeps,
      "metrics; also time series; also rows; also all decisions"},
+    {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
+     "stop when the results would take more than this (" RESULTS_LIMIT_DEFAULT ")"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
     {NULL, "timeline", 0, OPTION_TEXT, AT(timeline), "FILE.json[.gz]", NULL,
      "timeline of replicas, requests and jobs, for ui.perfetto.dev"},
@@ -129,10 +132,13 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
 {
     if (options->dump_config) return dump_config(cli, setup);
     struct timeline_options part;
+    double limit_bytes = 0;
     int code = check_outputs(cli, options, setup, results);
     if (code == 0) code = parse_timeline(options->timeline_window, options->timeline_sample, &part, &cli->diag);
+    if (code == 0) code = results_limit_parse(options->results_limit, &limit_bytes, &cli->diag);
     if (code != 0) return code;
     struct simulate_options how = {.output = options->output,
+                                   .results_limit_bytes = limit_bytes,
                                    .resume = options->resume,
                                    .form = (enum answer_form)options->form,
                                    .quiet = options->quiet,

@@ -4,6 +4,7 @@
 #include "sim/cli/apart.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/recording.h"
+#include "sim/cli/run/results_limit.h"
 #include "sim/cli/run/summary.h"
 #include "sim/cli/version.h"
 #include "sim/world/rows/tee.h"
@@ -42,17 +43,21 @@ static void print_clock(FILE *err, double seconds)
     fprintf(err, "%02" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
 }
 
-static void progress_update(void *context, const struct world_progress *state)
+/* The part of the run that is over, by the traces or by the time limit. */
+static double done_of(const struct progress *progress, const struct world_progress *state)
 {
-    struct progress *progress = context;
+    const double by_time = progress->until_ns > 0 ? (double)state->now_ns / (double)progress->until_ns : 0;
+    return by_time > state->done_frac ? by_time : state->done_frac;
+}
+
+static void progress_update(struct progress *progress, const struct world_progress *state)
+{
     if (!progress->is_shown) return;
     double now_s = clock_wall_s();
     if (now_s - progress->shown_s < every_s) return;
     progress->shown_s = now_s;
     progress->has_line = true;
-    double wall_s = now_s - progress->start_s, done = state->done_frac;
-    if (progress->until_ns > 0 && (double)state->now_ns / (double)progress->until_ns > done)
-        done = (double)state->now_ns / (double)progress->until_ns;
+    double wall_s = now_s - progress->start_s, done = done_of(progress, state);
     fprintf(progress->err, "\r\033[K%3.0f %%  simulated ", 100 * done);
     print_clock(progress->err, sim_s_from_ns(state->now_ns));
     fprintf(progress->err, "  %.1f M events/s", (double)state->events / wall_s / 1e6);
@@ -82,9 +87,17 @@ struct running {
     struct timeline *timeline; /* NULL: none */
     struct summary summary;
     struct progress progress;
+    struct results_limit results_limit;
     struct world_result result;
     double started_s;
 };
+
+static int look(void *context, const struct world_progress *state)
+{
+    struct running *running = context;
+    progress_update(&running->progress, state);
+    return results_limit_check(&running->results_limit, done_of(&running->progress, state), &running->cli->diag);
+}
 
 static int create_world(struct running *running)
 {
@@ -96,8 +109,8 @@ static int create_world(struct running *running)
         .strict_domain = running->options->strict_domain,
         .check = running->options->check_events,
         .interrupt = running->cli->interrupt,
-        .progress = progress_update,
-        .progress_context = &running->progress,
+        .progress = look,
+        .progress_context = running,
     };
     return world_create(&running->setup->scenario, &options, &running->world, &running->cli->diag);
 }
@@ -209,6 +222,7 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     if (code == 0) code = recording_begin(&running.recording, &place, setup, &cli->diag);
     if (code == 0) {
         note_leftovers(&running, has_created);
+        results_limit_start(&running.results_limit, options->output, options->results_limit_bytes);
         code = run_world(&running, result_hash);
         recording_close(&running.recording);
     }

@@ -18,6 +18,7 @@
 struct simulate_options {
     const char *output; /* results database; NULL: none */
     enum answer_form form;
+    double results_limit_bytes;
     bool resume, quiet;
     bool heap_queue, single_step, check_events, strict_domain;
     const char *timeline; /* file; NULL: none */
