@@ -4,13 +4,6 @@
 #include "policies/declared.h"
 #include "policies/placement/scored.h"
 
-/* All nodes with room are equally good: the lowest wins. */
-static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)
-{
-    (void)state, (void)view, (void)node, (void)part, (void)gpu;
-    return 0;
-}
-
 static bool first_fit_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
     return view->nodes == NULL || parts_possible(state, view, job);
@@ -19,7 +12,7 @@ static bool first_fit_possible(void *state, const struct cluster_view *view, con
 static int first_fit_place(void *state, const struct cluster_view *view, const struct job_view *job,
                            struct placement *placement)
 {
-    if (view->nodes != NULL) return scored_place(state, score, view, job, placement);
+    if (view->nodes != NULL) return scored_place(state, score_equal, view, job, placement);
     int32_t missing = job->gpus;
     for (int32_t node = 0; missing > 0; node++) {
         node = cluster_view_next_node(view, 1, view->gpus_per_node, node);

@@ -1,20 +1,8 @@
 /* Random: a node drawn evenly from the nodes with room, and for a share also a GPU drawn from that node's GPUs with
  * room. The run's random stream for placers supplies the draws. */
 #include "policies/declared.h"
-#include "policies/placement/parts.h"
+#include "policies/placement/scored.h"
 #include "sim/core/rng.h"
-
-/* -1: no node has room. */
-static int32_t draw_node(const struct cluster_view *view, const struct part *part, const struct placement *placement)
-{
-    uint64_t n = 0;
-    for (int32_t i = 0; i < view->n_nodes; i++) n += part_is_open(view, i, part, placement);
-    if (n == 0) return -1;
-    uint64_t index = rng_below(view->random, n);
-    int32_t node = 0;
-    while (!part_is_open(view, node, part, placement) || index-- > 0) node++;
-    return node;
-}
 
 static int32_t draw_gpu(const struct cluster_view *view, const struct node_view *node, const struct part *part)
 {
@@ -27,15 +15,14 @@ static int32_t draw_gpu(const struct cluster_view *view, const struct node_view 
 static int random_place(void *state, const struct cluster_view *view, const struct job_view *job,
                         struct placement *placement)
 {
-    (void)state;
-    const struct parts parts = parts_of(view, &view->requests[job->request]);
-    for (int32_t i = 0; i < parts_n(&parts); i++) {
-        const struct part part = parts_get(&parts, i);
-        const int32_t node = draw_node(view, &part, placement);
-        if (node < 0) return 0;
-        placement_add(placement, node, part.gpus);
-        if (part_is_share(&part)) placement->gpu = draw_gpu(view, &view->nodes[node], &part);
-    }
+    struct scored *scored = state;
+    const struct resource_request *request = &view->requests[job->request];
+    scored->draws = true;
+    const int code = scored_place(scored, score_equal, view, job, placement);
+    if (code != 1 || request->gpu_milli == 1000) return code;
+    const struct parts parts = parts_of(view, request);
+    const struct part part = parts_get(&parts, 0);
+    placement->gpu = draw_gpu(view, &view->nodes[placement->nodes[0]], &part);
     return 1;
 }
 
@@ -43,7 +30,9 @@ const struct placer placement_random = {
     .policy = {POLICY_HEAD(placer, POLICY_PLACEMENT),
                .name = "random",
                .summary = "node drawn at random from the nodes with room",
-               .source = "Tiresias (NSDI 2019) simulator, scheme random; Weng et al., FGD (USENIX ATC 2023), Random"},
+               .source = "Tiresias (NSDI 2019) simulator, scheme random; Weng et al., FGD (USENIX ATC 2023), Random",
+               .state_bytes = sizeof(struct scored),
+               .fini = scored_fini},
     .by_node = true,
     .possible = parts_possible,
     .place = random_place,

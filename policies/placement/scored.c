@@ -1,6 +1,7 @@
 #include "policies/placement/scored.h"
 
 #include "sim/core/check.h"
+#include "sim/core/count_tree.h"
 #include "sim/core/mem.h"
 #include "sim/core/ranking.h"
 #include "sim/core/rng.h"
@@ -9,6 +10,7 @@
 /* Scores of the parts of one request that are alike. */
 struct scored_table {
     struct ranking ranking; /* of the nodes in the order of ties; -1: the part does not fit there */
+    struct count_tree open; /* of these, where it fits; only for a placer that draws */
     uint32_t *seen;         /* [n_nodes]: the node's change count when it was scored; 0: never */
     int8_t *gpus;           /* [n_nodes]: for a share, the GPU to take */
     uint64_t n_seen;        /* changes of nodes that are in the ranking */
@@ -25,6 +27,7 @@ void scored_fini(void *state)
     struct scored *scored = state;
     for (int32_t i = 0; i < scored->n_tables; i++) {
         ranking_fini(&scored->tables[i].ranking);
+        count_tree_fini(&scored->tables[i].open);
         mem_free(scored->tables[i].seen);
         mem_free(scored->tables[i].gpus);
     }
@@ -83,22 +86,30 @@ static int32_t score_node(const struct scored_question *question, int32_t node, 
     return question->score(question->scored, question->view, node, &question->part, gpu);
 }
 
+static void set_score(const struct scored_question *question, int32_t node, int32_t score)
+{
+    const int32_t place = place_of(question->scored, node);
+    ranking_set(&question->table->ranking, place, score);
+    if (question->scored->draws) count_tree_set(&question->table->open, place, score >= 0);
+}
+
 static void update_node(const struct scored_question *question, int32_t node)
 {
     int32_t gpu;
     struct scored_table *table = question->table;
     const uint32_t changes = question->view->nodes[node].changes;
     if (table->seen[node] == changes) return;
-    ranking_set(&table->ranking, place_of(question->scored, node), score_node(question, node, &gpu));
+    set_score(question, node, score_node(question, node, &gpu));
     table->gpus[node] = (int8_t)gpu;
     table->seen[node] = changes;
 }
 
-static int fill_table(struct scored_table *table, int32_t n_nodes)
+static int fill_table(struct scored_table *table, int32_t n_nodes, bool draws)
 {
     if (table->seen == NULL) table->seen = mem_zalloc((size_t)n_nodes, sizeof *table->seen);
     if (table->gpus == NULL) table->gpus = mem_zalloc((size_t)n_nodes, sizeof *table->gpus);
     if (table->seen == NULL || table->gpus == NULL) return SIM_E_NOMEM;
+    if (draws && count_tree_init(&table->open, n_nodes) != 0) return SIM_E_NOMEM;
     return ranking_init(&table->ranking, n_nodes);
 }
 
@@ -121,7 +132,7 @@ static int find_table(struct scored_question *question, int32_t index)
     while (scored->n_tables <= index) scored->tables[scored->n_tables++] = (struct scored_table){0};
     struct scored_table *table = question->table = &scored->tables[index];
     const bool is_new = table->ranking.n == 0;
-    if (is_new && fill_table(table, view->n_nodes) != 0) return SIM_E_NOMEM;
+    if (is_new && fill_table(table, view->n_nodes, scored->draws) != 0) return SIM_E_NOMEM;
     if (is_new || !change_log_reaches(changed, table->n_seen))
         for (int32_t i = 0; i < view->n_nodes; i++) update_node(question, i);
     else
@@ -134,8 +145,7 @@ static int find_table(struct scored_question *question, int32_t index)
 /* No other part goes to a node of the placement, from its entry `first` on. */
 static void hide(const struct scored_question *question, const struct placement *placement, int32_t first)
 {
-    for (int32_t i = first; i < placement->n; i++)
-        ranking_set(&question->table->ranking, place_of(question->scored, placement->nodes[i]), -1);
+    for (int32_t i = first; i < placement->n; i++) set_score(question, placement->nodes[i], -1);
 }
 
 static void show_again(const struct scored_question *question, const struct placement *placement)
@@ -146,19 +156,28 @@ static void show_again(const struct scored_question *question, const struct plac
     }
 }
 
+/* The node for the next part; -1: there is no room now. */
+static int32_t pick(const struct scored_question *question)
+{
+    const struct ranking *ranking = &question->table->ranking;
+    const struct count_tree *open = &question->table->open;
+    int32_t place = ranking_first(ranking);
+    if (ranking->values[place] < 0) return -1;
+    if (question->scored->draws)
+        place = count_tree_find(open, (int32_t)rng_below(question->view->random, (uint64_t)open->n_counted));
+    return question->scored->order != NULL ? question->scored->order[place] : place;
+}
+
 /* Puts `n` parts alike, each on the best node that the placement does not use yet. Returns 1, 0 if there is no room
  * now, or SIM_E_NOMEM. */
 static int place_alike(struct scored_question *question, int32_t table_index, int32_t n, bool is_alone,
                        struct placement *placement)
 {
-    int32_t n_left = n;
+    int32_t n_left = n, node = -1;
     if (n == 0) return 1;
     if (find_table(question, table_index) != 0) return SIM_E_NOMEM;
-    const struct ranking *ranking = &question->table->ranking;
     if (!is_alone) hide(question, placement, 0);
-    for (; n_left > 0 && ranking->values[ranking_first(ranking)] >= 0; n_left--) {
-        const int32_t place = ranking_first(ranking);
-        const int32_t node = question->scored->order != NULL ? question->scored->order[place] : place;
+    for (; n_left > 0 && (node = pick(question)) >= 0; n_left--) {
         placement_add(placement, node, question->part.gpus);
         if (is_alone)
             placement->gpu = question->table->gpus[node];
@@ -182,6 +201,12 @@ int scored_place(struct scored *scored, scored_fn score, const struct cluster_vi
     if (code != 1) return code;
     if (parts.n_small > 0) question.part = parts_get(&parts, parts.n_large);
     return place_alike(&question, 2 * job->request + 1, parts.n_small, is_alone, placement);
+}
+
+int32_t score_equal(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)
+{
+    (void)state, (void)view, (void)node, (void)part, (void)gpu;
+    return 0;
 }
 
 int32_t score_fullest(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)

@@ -1,4 +1,5 @@
-/* The engine of placers that differ only in their score: the node with the highest score gets the job.
+/* The engine of placers that differ only in their score: the node with the highest score gets the job, or one drawn from
+ * all nodes with room.
  *
  * Scores are kept per request and node, and recomputed only for nodes that have changed. A placement costs one score
  * and a step per level of a tournament (sim/core/ranking.h) for each node that changed since the last job with the same
@@ -33,6 +34,7 @@ struct scored {
     int32_t *places;             /* [n_nodes]: each node's place in that order */
     int32_t most_gpus;           /* GPUs of the largest node; 0: not known yet */
     int64_t most_cpu_milli;      /* 0: CPU is not counted */
+    bool draws;                  /* a node is drawn evenly, whatever its score */
 };
 
 /* The score of a node where the part fits: 0 or more, higher is better. For a share, `gpu` is the GPU that it fits
@@ -41,6 +43,9 @@ typedef int32_t (*scored_fn)(void *state, const struct cluster_view *view, int32
                              int32_t *gpu);
 
 void scored_fini(void *state);
+
+/* A score: all nodes with room are equally good. */
+int32_t score_equal(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu);
 
 /* A score: the less GPU capacity is left on the node, the better. */
 int32_t score_fullest(void *state, const struct cluster_view *view, int32_t node, const struct part *part,

@@ -1,5 +1,6 @@
-/* The tournament against a pass over all values, and the log of changes. */
+/* The tournament and the counts against passes over all values, and the log of changes. */
 #include "sim/core/change_log.h"
+#include "sim/core/count_tree.h"
 #include "sim/core/ranking.h"
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
@@ -46,5 +47,23 @@ TEST(the_log_has_at_least_as_many_changes_as_things)
             if (log.n > log.capacity) CHECK(!change_log_reaches(&log, log.n - log.capacity - 1));
         }
         change_log_fini(&log);
+    }
+}
+
+TEST(the_kth_that_counts_is_that_of_a_pass)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "counts", 0);
+    for (int32_t n = 1; n <= 70; n++) {
+        struct count_tree tree;
+        MUST(count_tree_init(&tree, n) == 0);
+        for (int i = 0; i < 100; i++) {
+            int32_t k = 0;
+            count_tree_set(&tree, (int32_t)rng_below(&rng, (uint64_t)n), rng_below(&rng, 2) == 0);
+            for (int32_t index = 0; index < n; index++)
+                if (tree.counts[index]) CHECK_EQ_INT(count_tree_find(&tree, k++), index);
+            CHECK_EQ_INT(tree.n_counted, k);
+        }
+        count_tree_fini(&tree);
     }
 }
