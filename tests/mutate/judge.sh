@@ -15,6 +15,7 @@ most_s=${MOST_S:-120} # CPU seconds of tests for one mutant
 
 # The same code with and without the change has the same bytes, once what a debugger reads is gone.
 compile() {
+    [ ! -f "${object%.o}.is" ] || return 0
     at=$(mktemp -d)
     mkdir -p "$at/${file%/*}"
     compiler="$(cat "$work/compile") -I. -I$tree -I$tree/$build -w -g0 -c"
@@ -65,6 +66,7 @@ batches() {
 }
 
 judge() {
+    [ -n "${AGAIN:-}" ] || [ ! -f "$out/verdict/$number" ] || return 0
     at=$(mktemp -d /tmp/mutant.XXXXXX)
     trap 'rm -rf "$at"' EXIT
     link run

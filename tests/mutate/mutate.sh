@@ -4,7 +4,7 @@
 #     mutate.sh COUNT SEED [FILE...]
 #
 # judges COUNT mutants of the files, or of all in scope. AGAIN="SUITE/ SCRIPT..." judges the survivors of the last such
-# run once more, by these tests only. What is left lies in build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
+# run once more, by these tests only. KEEP=1 goes on with a run that was interrupted. What is left lies in build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
 set -u
 count=$1
 seed=$2
@@ -44,8 +44,9 @@ fi
 if [ -z "${AGAIN:-}" ]; then
     gcc -std=c17 -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || exit 1
     [ $# -gt 0 ] || set -- $(find sim policies models analysis/stats -name '*.c' ! -path 'policies/examples/*' | LC_ALL=C sort)
-    "$work/draw" "$seed" $((count * 3 / 2 + 20)) "$@" >"$out/drawn" || exit 1
-    rm -f "$out"/objects/* "$out"/verdict/*
+    "$work/draw" "$seed" $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
+    [ -n "${KEEP:-}" ] && cmp -s "$out/now" "$out/drawn" || rm -f "$out"/objects/* "$out"/verdict/*
+    mv "$out/now" "$out/drawn"
 fi
 export out tree work build
 if [ -z "${AGAIN:-}" ]; then
@@ -62,7 +63,7 @@ if [ -z "${AGAIN:-}" ]; then
         END { print refused + 0 " were refused by the compiler" >"/dev/stderr" }' "$out/drawn" >"$out/chosen"
     # Equivalents: listed, or the compiler makes the same code of them.
     awk -F'\t' '
-        NR == FNR { if (!/^#/) listed[$1, $2, $3] = 1; next }
+        FILENAME ~ /equivalent\.txt$/ { listed[$1, $2, $3] = 1; next }
         $1 == "same" || ($4, $10, $11) in listed { equivalent++; next }
         { sub(/^[^\t]*\t/, ""); print }
         END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
@@ -89,7 +90,7 @@ fi
 awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
     { survived = (getline verdict <(out "/verdict/" $1)) > 0 && verdict ~ /^survived/; close(out "/verdict/" $1) }
     again == "" || survived { print $1 }' "$out/mutants" |
-    AGAIN=${AGAIN:-} xargs -P "$workers" -n 1 sh tests/mutate/judge.sh judge
+    AGAIN=${AGAIN:-} xargs -r -P "$workers" -n 1 sh tests/mutate/judge.sh judge
 
 awk -F'\t' -v out="$out" '
     { (getline verdict <(out "/verdict/" $1)) > 0; close(out "/verdict/" $1); print verdict "\t" $0 }' \
