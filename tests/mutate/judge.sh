@@ -41,23 +41,23 @@ link() { # PROGRAM
         { echo "mutant $number does not link" >&2; cat "$at/link" >&2; exit 1; }
 }
 
-# Runs tests for at most ten times their seconds, or more of the clock, since other work may share the processors.
+# Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors.
 run_tests() { # SECONDS NAME...
-    s=$1
+    limit_s=$1
     shift
     (
         cd "$tree" || exit 1
-        ulimit -t $((s * 10 + 5))
+        ulimit -t "$limit_s"
         ulimit -v 16000000
         TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$at/orrery BUILD=$build \
-            timeout -k 5 $((s * 40 + 60)) "$at/run" "$@"
+            timeout -k 5 $((limit_s * 5 + 30)) "$at/run" "$@"
     ) >"$at/log" 2>&1 </dev/null
 }
 
-# Batches of tests, each at least as long as all before: seconds, whether they start orrery, names.
+# Batches of tests, each about as long as all before: ten times their seconds, whether they start orrery, names.
 batches() {
     awk -F'\t' -v number="$number" -v most_s="$most_s" '
-        function finish() { if (names != "") printf "%d %d%s\n", s + 1, spawns, names; names = ""; spawns = 0; s = 0 }
+        function finish() { if (names != "") printf "%d %d%s\n", 10 * s + 2, spawns, names; names = ""; spawns = 0; s = 0 }
         $1 != number { next }
         all + $2 > most_s { exit }
         { s += $2; all += $2; spawns = spawns || $3; names = names " " $4 }
@@ -70,13 +70,13 @@ judge() {
     at=$(mktemp -d /tmp/mutant.XXXXXX)
     trap 'rm -rf "$at"' EXIT
     link run
-    if [ -n "${AGAIN:-}" ]; then echo "60 1 $AGAIN"; else batches; fi >"$at/batches"
+    if [ -n "${AGAIN:-}" ]; then echo "600 1 $AGAIN"; else batches; fi >"$at/batches"
     verdict=survived by=
     [ -s "$at/batches" ] || by=unreached
     began=$(date +%s)
-    while read -r s spawns names; do
+    while read -r limit_s spawns names; do
         [ "$spawns" = 0 ] || link orrery
-        run_tests "$s" $names && continue
+        run_tests "$limit_s" $names && continue
         status=$?
         verdict=killed
         by=$(awk '/^FAILED/ { print $2; exit }' "$at/log")

@@ -31,7 +31,7 @@ in_tree() { (cd "$tree" && env -u MAKEFLAGS -u MFLAGS make --no-print-directory 
 in_tree $build/tests/run $build/orrery || exit 1
 
 # The commands that make a program and an object: of these, judge.sh replaces one object and one source.
-in_tree -n -B V=1 $build/tests/run | grep -- " -o $build/tests/run " >"$work/link.run"
+in_tree -n -B V=1 $build/tests/run | grep -- " -o $build/tests/run " | sed 's/$/ -s/' >"$work/link.run"
 in_tree -n -B V=1 $build/orrery | grep -- " -o $build/orrery " >"$work/link.orrery"
 in_tree -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*//; s/ -I\. / /' >"$work/compile"
 
@@ -68,8 +68,8 @@ if [ -z "${AGAIN:-}" ]; then
         { sub(/^[^\t]*\t/, ""); print }
         END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
         tests/mutate/equivalent.txt "$out/chosen" >"$out/mutants"
-    # The tests that reach each mutant, the cheapest first: number, seconds, whether they start orrery, name. Where the
-    # compiler knows no such line, the last before it serves.
+    # The tests that reach each mutant, golden results and then the cheapest first: number, seconds, whether they start
+    # orrery, name. Where the compiler knows no such line, the last before it serves.
     awk -F'\t' '
         FILENAME ~ /lines$/ { split($0, at, " "); number[at[2]] = at[1]; next }
         FILENAME ~ /mutants$/ {
@@ -85,7 +85,8 @@ if [ -z "${AGAIN:-}" ]; then
                 if (at[i] in wanted)
                     for (j = split(wanted[at[i]], mutants, " "); j > 0; j--)
                         if (given[mutants[j]] != $1) { given[mutants[j]] = $1; print mutants[j] "\t" $2 "\t" $3 "\t" $1 }
-        }' "$work/reach/lines" "$out/mutants" "$work/reach/reached" | sort -n -k1,1 -k2,2 >"$out/tests"
+        }' "$work/reach/lines" "$out/mutants" "$work/reach/reached" |
+        awk -F'\t' '{ print ($4 ~ /golden\// ? 0 : $2) "\t" $0 }' | sort -n -k2,2 -k1,1 | cut -f2- >"$out/tests"
 fi
 awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
     { survived = (getline verdict <(out "/verdict/" $1)) > 0 && verdict ~ /^survived/; close(out "/verdict/" $1) }

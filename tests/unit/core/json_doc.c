@@ -82,6 +82,18 @@ TEST(values_are_shown_short)
     CHECK_EQ_INT(i, 5);
 }
 
+/* An escaped quote does not end a string, so no comment begins behind it. */
+TEST(comments_begin_outside_strings)
+{
+    static const char text[] = "[\"a\\\"// b\", \"\\\\\"] // [\"";
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
+    struct json_node *root;
+    MUST(json_parse(&arena, &source, text, strlen(text), &root, &diag) == 0);
+    CHECK_EQ_STR(root->first->text, "a\"// b");
+    CHECK_EQ_STR(root->first->next->text, "\\");
+}
+
 static void check_error(const char *text, size_t bytes, const char *expected)
 {
     SCOPED(arena) arena = {0};

@@ -69,6 +69,20 @@ TEST(refused_programs)
     CHECK_EQ_INT(lp_solve_from(&lp, states, states + 1, x), LP_FAILED);
 }
 
+/* Two equal columns cannot both be in a basis: it is dropped, and the optimum is that of any other start. */
+TEST(a_singular_basis_is_dropped)
+{
+    static const double cost[] = {1, 2}, matrix[] = {1, 1, 1, 1}, lower[] = {0, 0}, upper[] = {5, 5};
+    static const double row_lower[] = {1, 1}, row_upper[] = {4, 3};
+    const struct lp lp = {.columns = 2, .rows = 2, .cost = cost, .lower = lower, .upper = upper, .matrix = matrix,
+                          .row_lower = row_lower, .row_upper = row_upper};
+    unsigned char columns[] = {LP_BASIC, LP_BASIC}, rows[] = {LP_AT_UPPER, LP_AT_UPPER};
+    double x[2];
+    MUST(lp_solve_from(&lp, columns, rows, x) == LP_OPTIMAL);
+    CHECK_NEAR(x[0], 1, 1e-9);
+    CHECK_NEAR(x[1], 0, 1e-9);
+}
+
 /* Takes all memory that the system gives to a process that may not grow. */
 static void take_all_memory(void)
 {

@@ -158,6 +158,8 @@ TEST(calendar_times_count_from_1970)
     CHECK_EQ_INT(timestamp("2000-02-29"), 951782400 * SIM_NS_PER_S);
     CHECK_EQ_INT(timestamp("1969-12-31 23:59:59"), -SIM_NS_PER_S);
     CHECK_EQ_INT(timestamp("2016-12-31 23:59:60"), timestamp("2017-01-01 00:00:00"));
+    sim_ns value;
+    CHECK_EQ_INT(number_timestamp("0000-02-29", 10, &value), NUMBER_RANGE); /* a leap year, long before all times */
 }
 
 TEST(every_day_of_three_centuries_follows_the_one_before)

@@ -25,3 +25,25 @@ TEST(groups_of_any_size_fail_with_the_site)
                 CHECK_NEAR(bed_metric(rows, "failure.available_frac[feed]"), available, 1e-12);
             }
 }
+
+/* A cause strikes nodes of three types. What is reported of it is the sum over them, once. */
+TEST(causes_count_on_all_node_types)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 4, 'node_types': {'b': {'nodes': 3, 'gpu': 't4'}, 'c': {'nodes': 2, 'gpu': 'l4'}}},"
+        " 'until': '1000000s', 'keep': 'metrics', 'failures': {'causes': {"
+        " 'one': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '99000s'}},"
+        " 'two': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '199000s'}}}},"
+        " 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': ["
+        " {'duration': '1000000s', 'gpus': 0}]}}}");
+    int n_one = 0, n_two = 0;
+    for (size_t i = 0; i < rows->n_metrics; i++) {
+        n_one += strcmp(rows->metrics[i].name, "failure.events[one]") == 0;
+        n_two += strcmp(rows->metrics[i].name, "failure.events[two]") == 0;
+    }
+    CHECK(n_one == 1 && n_two == 1);
+    CHECK_NEAR(bed_metric(rows, "failure.events[one]"), 9 * 10, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.events[two]"), 9 * 5, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.events"), 9 * 15, 0);
+}
