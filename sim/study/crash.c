@@ -24,7 +24,8 @@ bool crash_is_own(int status)
 void crash_describe(int status, char *text, size_t text_bytes)
 {
     if (WIFSIGNALED(status))
-        snprintf(text, text_bytes, "the plug-in crashes: signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(text, text_bytes, "the plug-in crashes: signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     else
         snprintf(text, text_bytes, "the plug-in ends the process: status %d", WEXITSTATUS(status));
 }

@@ -30,6 +30,10 @@ rejected() {
     err_is <"$T/wanted"
 }
 
+scenario '"warmup": "5s", "until": "5s"'
+rejected "@:4:13: error: the warm-up does not end before 'until'"
+scenario '"warmup": "4.999s", "until": "5s"'
+run 0 validate "$T/s.json"
 scenario '"warmup": "1s"'
 run 0 validate "$T/s.json"
 out_is <<END

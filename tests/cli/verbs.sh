@@ -4,6 +4,12 @@
 
 run 2
 err 'usage: orrery VERB'
+
+# Completion knows every choice of an option.
+run 0 help --bash
+out "run:--keep) words='scenario metrics curves rows decisions' ;;"
+out "run:--queue) words='calendar heap' ;;"
+
 for word in --help -h help; do
     run 0 $word
     out 'usage: orrery VERB'

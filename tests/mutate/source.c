@@ -173,7 +173,7 @@ static bool has_token(const struct source *source, const struct statement *state
 /* A test for NULL beside a statement about memory is skipped with it. */
 static void skip_tests_of_memory(struct source *source)
 {
-    static const char *const about[] = {"SIM_E_NOMEM", "mem_alloc",   "mem_zalloc", "mem_realloc",
+    static const char *const about[] = {"SIM_E_NOMEM", "mem_alloc",  "mem_zalloc", "mem_realloc",
                                         "arena_alloc", "diag_nomem", NULL};
     for (int i = 0; i < source->n_statements; i++) {
         struct statement *statement = &source->statements[i];

@@ -222,12 +222,11 @@ TEST(policies_see_the_class)
 TEST(each_service_attains_its_own_part)
 {
     const struct bed_rows *rows = bed_ok(
-        NULL,
-        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1}, 'services': {"
-        " 'a': {'llm': 'llama-2-7b', 'slo': {'ttft': '60ms'}, 'trace': {'format': 'generate', 'count': 30,"
-        "       'arrival': {'process': 'poisson', 'rate': '9/s'}}},"
-        " 'b': {'llm': 'llama-2-7b', 'slo': {'ttft': '90ms'}, 'trace': {'format': 'generate', 'count': 90,"
-        "       'arrival': {'process': 'poisson', 'rate': '9/s'}}}}}");
+        NULL, "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1}, 'services': {"
+              " 'a': {'llm': 'llama-2-7b', 'slo': {'ttft': '60ms'}, 'trace': {'format': 'generate', 'count': 30,"
+              "       'arrival': {'process': 'poisson', 'rate': '9/s'}}},"
+              " 'b': {'llm': 'llama-2-7b', 'slo': {'ttft': '90ms'}, 'trace': {'format': 'generate', 'count': 90,"
+              "       'arrival': {'process': 'poisson', 'rate': '9/s'}}}}}");
     const double a = bed_metric(rows, "slo.attained_frac[a]"), b = bed_metric(rows, "slo.attained_frac[b]");
     CHECK(a > 0 && a < 1 && b > 0 && b < 1 && a != b);
     CHECK_NEAR(bed_metric(rows, "slo.attained_frac"), (30 * a + 90 * b) / 120, 1e-12);

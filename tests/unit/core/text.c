@@ -67,6 +67,21 @@ TEST(utf8_lengths_follow_the_standard)
     CHECK_EQ_INT(text_utf8_length("", 0), 0);
 }
 
+/* Every character has the length of its code; those of surrogates are none. */
+TEST(every_character_has_its_length)
+{
+    int n_wrong = 0;
+    for (unsigned code = 0x80; code <= 0x10ffff; code++) {
+        const unsigned n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+        char bytes[4];
+        for (unsigned i = 1; i < n; i++) bytes[i] = (char)(0x80 | (code >> 6 * (n - 1 - i) & 0x3f));
+        bytes[0] = (char)((0xf00 >> n & 0xff) | code >> 6 * (n - 1));
+        n_wrong += text_utf8_length(bytes, n) != (surrogate ? 0 : n) || text_utf8_length(bytes, n - 1) != 0;
+    }
+    CHECK_EQ_INT(n_wrong, 0);
+}
+
 static void check_number(double value, const char *expected)
 {
     SCOPED(text) text = {0};

@@ -57,6 +57,28 @@ TEST(jobs_hold_shares_cpu_and_memory)
     }
 }
 
+/* Three nodes of 8 GPUs: jobs of 5, 4 and 6 go to one each. The best fit of the fourth is the last node, its worst fit
+ * the second, and so on. */
+TEST(fits_are_best_and_worst)
+{
+    static const struct {
+        const char *placement;
+        int nodes[6];
+    } cases[] = {{"best-fit", {0, 1, 2, 2, 0, 1}}, {"worst-fit", {0, 1, 2, 1, 0, 1}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char jobs[80], list[400] = "";
+        snprintf(jobs, sizeof jobs, "'scheduler': 'fifo', 'placement': '%s'", cases[i].placement);
+        static const int gpus[] = {5, 4, 6, 1, 2, 2};
+        for (int id = 0; id < 6; id++)
+            snprintf(list + strlen(list), sizeof list - strlen(list),
+                     "%s{'submit': '%ds', 'duration': '1h', 'gpus': %d}", id > 0 ? ", " : "", id, gpus[id]);
+        const struct bed_rows *rows = run("'nodes': 3, 'gpus_per_node': 8", jobs, list);
+        CHECK_EQ_INT(rows->n_placements, 6);
+        for (size_t p = 0; p < rows->n_placements; p++)
+            CHECK_EQ_INT(rows->placements[p].node, cases[i].nodes[rows->placements[p].job]);
+    }
+}
+
 TEST(the_network_slows_jobs_that_are_spread)
 {
     static const struct {

@@ -115,6 +115,21 @@ static int stands_for_no_time(void *state, const struct replica_view *view, stru
     return 0;
 }
 
+static int resumes_who_runs(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (view->n_decoding > 0)
+        batch_plan_resume(plan, view->oldest_decoding, false);
+    else
+        batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
+    return 0;
+}
+
+TEST(only_who_has_left_the_batch_returns)
+{
+    check_batcher(resumes_who_runs, SIM_E_POLICY, "it is neither paused nor swapped out");
+}
+
 /* Five prompts of 4 blocks fill the cache; the next tokens have no room. */
 static int decodes_without_blocks(void *state, const struct replica_view *view, struct batch_plan *plan)
 {

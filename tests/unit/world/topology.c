@@ -251,7 +251,8 @@ TEST(nodes_reach_each_other_over_their_nics)
 /* However slow, a fabric is one. */
 TEST(a_fabric_may_be_slow)
 {
-    struct site *site = good_site("'gpu': 'h100-sxm', 'nodes': 2, 'network': {'bandwidth': '50GB/s', 'fabric': '1B/s'}");
+    struct site *site = good_site(
+        "'gpu': 'h100-sxm', 'nodes': 2, 'network': {'bandwidth': '50GB/s', 'fabric': '1B/s'}");
     for (int i = 0; i < 2; i++) sit(site, i, i, 1);
     move(site, 0, gpus(site, 0), gpus(site, 1), 100);
     run(site);
