@@ -116,6 +116,15 @@ err "'kv_transfer.layer_wise_from' has no effect: mode 'serial' transfers every 
 run 0 validate disaggregated --set services.chat.replicas=3 --set services.chat.pools.prompts.replicas=1 \
     --set services.chat.pools.tokens.replicas=2
 err "--set services.chat.replicas: warning: 'replicas' has no effect: every pool has its own; leave it out"
+run 0 validate disaggregated --set services.chat.replicas=1 --set services.chat.pools.prompts.replicas=1 \
+    --set services.chat.pools.tokens.replicas=2 # as the default
+grep -q "'replicas' has no effect" "$T/err" && complain 'a warning of a value that is the default'
+for parallel in 1 2; do
+    run 0 validate disaggregated --set services.chat.pipeline_parallel=$parallel \
+        --set services.chat.pools.prompts.pipeline_parallel=1 --set services.chat.pools.tokens.pipeline_parallel=1
+    warnings=$(grep -c "'pipeline_parallel' has no effect" "$T/err")
+    equal "$warnings" $((parallel - 1)) 'warnings of pipeline_parallel'
+done
 
 # What only some offloading policies go by.
 run 0 validate quickstart --set services.chat.kv.slo_ttft=1s --set services.chat.kv.workload.sequences=8 \

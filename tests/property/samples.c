@@ -230,3 +230,16 @@ TEST(an_interrupt_ends_a_long_row_of_samples)
     CHECK_EQ_INT(sampler.next_ns, 10);
     sampler_fini(&sampler);
 }
+
+/* A run that ends within the first batch has a row for it, of no complete iteration. */
+TEST(the_batch_at_the_end_has_a_row)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL, "{'cluster': {'gpu': 'a100-80-sxm'}, 'until': '500ms', 'services': {'chat': {'llm': 'mistral-7b', 'cost':"
+              " {'kind': 'affine', 'prefill': {'fixed': '1s'}}, 'trace': {'format': 'generate', 'count': 1, 'arrival':"
+              " {'process': 'fixed', 'rate': '1000/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 64}}}}}");
+    MUST(rows->n_batches == 1);
+    CHECK_EQ_INT(rows->batches[0].iterations, 0);
+    CHECK_EQ_INT(rows->batches[0].prefill_tokens, 64);
+    CHECK_NEAR(rows->batches[0].end_s, 0.5, 1e-9);
+}

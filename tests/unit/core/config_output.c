@@ -186,6 +186,14 @@ TEST(the_schema_is_json_and_tells_the_table)
     const cJSON *vllm = referred(schema, first);
     const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), 1);
     CHECK_EQ_INT(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(one, "required")), 1);
+    const cJSON *brief = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), 2);
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(brief, "enum");
+    MUST(cJSON_GetArraySize(names) == 2);
+    for (int i = 0; i < 2; i++) {
+        const cJSON *alternative = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), i);
+        const cJSON *policy = property(referred(schema, alternative), (const char *const[]){"policy", NULL});
+        check_word(policy, "const", cJSON_GetStringValue(cJSON_GetArrayItem(names, i)));
+    }
     check_word(property(vllm, (const char *const[]){"policy", NULL}), "const", "vllm-v0");
     check_value(property(vllm, (const char *const[]){"max_sequences", NULL}), "default", 256);
     cJSON_Delete(schema);

@@ -50,6 +50,16 @@ TEST(what_is_released_on_a_node_that_is_away_stays_away)
     }
 }
 
+TEST(each_node_has_the_gpus_of_its_type)
+{
+    const struct node_type_config types[] = {{.nodes = 2, .gpus_per_node = 8}, {.nodes = 1, .gpus_per_node = 16},
+                                             {.nodes = 3, .gpus_per_node = 1}};
+    const struct cluster_config config = {.nodes = 2, .gpus_per_node = 4, .node_types = {.items = (void *)types, .n = 3}};
+    static const int64_t gpus[] = {4, 4, 8, 8, 16, 1, 1, 1};
+    CHECK_EQ_INT(cluster_config_nodes(&config), 8);
+    for (int i = 0; i < 8; i++) CHECK_EQ_INT(cluster_config_node_gpus(&config, i), gpus[i]);
+}
+
 static int keep_max(void *context, const struct metric_row *row)
 {
     if (strcmp(row->name, "cluster.gpus_in_use.max") == 0) *(double *)context = row->value;

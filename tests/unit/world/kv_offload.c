@@ -282,3 +282,25 @@ TEST(bus_of_two_kinds)
     const struct select_n_member late = {1, 40, 41, 40, 0.6e9, 0.1};
     CHECK(!select_n_coordinate(&late, 1, 100e9, intervals));
 }
+
+/* --- Room --- */
+
+/* Tokens that fit: of each tier, what is left of it by the bytes that a token puts there. */
+TEST(the_tier_that_is_full_first_limits_the_tokens)
+{
+    const struct offload_view view = {.layer = {.gpus = 2, .layers = 10, .kv_token_bytes = 3}};
+    struct offload_plan plan = {.cache_copies = 4};
+    for (int tier = 0; tier < OFFLOAD_TIERS; tier++) {
+        plan.capacity_bytes[tier] = 6100;
+        plan.fixed_bytes[tier] = 100;
+    }
+    for (int tier = 0; tier < OFFLOAD_TIERS; tier++) {
+        plan.placement.shares.cache[tier] = 0.5;
+        const double gpus = tier == OFFLOAD_GPU_MEMORY ? 1 : 2, copies = tier == OFFLOAD_CSD ? 4 : 1;
+        CHECK_NEAR(offload_plan_tokens(&view, &plan), 6000 / (gpus * copies * 10 * 3 * 0.5), 1e-9);
+        plan.placement.shares.cache[tier] = 0;
+    }
+    CHECK(isinf(offload_plan_tokens(&view, &plan)));
+    plan.fixed_bytes[OFFLOAD_HOST] = 6101;
+    CHECK(offload_plan_tokens(&view, &plan) == 0);
+}
