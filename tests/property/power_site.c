@@ -77,6 +77,27 @@ TEST(the_site_is_the_sum_of_its_parts)
     }
 }
 
+/* Decisions tell a clock in MHz and a cap in W. A brake counts when it begins, not when it is ordered again. */
+TEST(brakes_are_counted_as_they_begin)
+{
+    for (int i = 0; i < N_SETTINGS; i++) {
+        const struct bed_rows *rows = run(&settings[i], &(struct bed_options){0});
+        bool brakes[32] = {0};
+        int n_brakes = 0;
+        for (size_t d = 0; d < rows->n_decisions; d++) {
+            const struct bed_decision *decision = &rows->decisions[d];
+            const bool brake = strcmp(decision->action, "brake") == 0,
+                       lock = strncmp(decision->action, "lock ", 5) == 0;
+            CHECK((strstr(decision->reason, " MHz: ") != NULL) == (brake || lock));
+            CHECK((strstr(decision->reason, " W: ") != NULL) == (strncmp(decision->action, "cap ", 4) == 0));
+            if (!brake && strcmp(decision->action, "release") != 0) continue;
+            n_brakes += brake && !brakes[decision->subject];
+            brakes[decision->subject] = brake;
+        }
+        CHECK_EQ_INT((int)bed_metric(rows, "power.brakes"), n_brakes);
+    }
+}
+
 /* --- What a policy sees --- */
 
 /* Adds up readings, and commands a lock of high priority in between. */

@@ -17,6 +17,33 @@ static struct service_stats merged(sim_ns busy_ns, sim_ns extrapolated_ns, bool 
     return all;
 }
 
+/* What two services counted is counted by both together. */
+TEST(counts_are_added_up)
+{
+    struct service_stats all, one;
+    MUST(service_stats_init(&all) == 0 && service_stats_init(&one) == 0);
+#define COUNTS(X)                                                                                                      \
+    X(replicas) X(in_system_mean) X(kv_transfer_bytes) X(prefix_caches) X(prefix_blocks) X(prefix_evictions) X(flop)   \
+    X(peak_flop) X(read_bytes) X(bandwidth_bytes) X(usd_per_h) X(work.prefill_iterations) X(work.decode_iterations)    \
+    X(work.decode_steps) X(work.decode_tokens) X(work.preemptions) X(work.swaps) X(work.swapped_bytes)                 \
+    X(work.recomputed_tokens) X(work.cached_tokens) X(work.busy_ns) X(work.extrapolated_ns)
+    int n = 0;
+#define FILL(member) all.member = 100, one.member = ++n;
+    COUNTS(FILL)
+    all.kv_peak_frac = 0.25;
+    one.kv_peak_frac = 0.5;
+    CHECK_EQ_INT(service_stats_merge(&all, &one), 0);
+    int i = 0;
+#define SUMS(member) CHECK_NEAR((double)all.member, 100 + ++i, 0);
+    COUNTS(SUMS)
+    CHECK_NEAR(all.kv_peak_frac, 0.5, 0);
+    one.kv_peak_frac = 0.125;
+    CHECK_EQ_INT(service_stats_merge(&all, &one), 0);
+    CHECK_NEAR(all.kv_peak_frac, 0.5, 0);
+    service_stats_fini(&one);
+    service_stats_fini(&all);
+}
+
 TEST(the_extrapolated_share_is_that_of_all_busy_time)
 {
     struct service_stats all = merged(100, 40, false);
