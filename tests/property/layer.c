@@ -308,6 +308,28 @@ TEST(sequence_parallelism_moves_as_much)
     }
 }
 
+/* The engine's own all-reduce takes what is below 8 MiB: 1023 tokens of 8 KiB, not 1024. */
+TEST(messages_of_eight_mebibytes_go_to_the_library)
+{
+    const struct llm_spec llm = {.layers = 2, .hidden = 4096, .q_heads = 32, .kv_heads = 32, .head_dim = 128,
+                                 .ffn = 8192, .vocab = 1000, .weights = FORMAT_FP16, .compute = FORMAT_FP16,
+                                 .kv = FORMAT_FP16};
+    const struct llm_split split = {.tensor = 2, .pipeline = 1, .expert = 1, .gpus_per_node = 8,
+                                    .direct_all_reduce = true};
+    for (int64_t tokens = 1023; tokens <= 1024; tokens++) {
+        const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = tokens,
+                                            .prefill_pairs = (double)(tokens * tokens)};
+        struct kernel_use uses[LLM_MAX_USES];
+        const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+        int n_direct = 0, n_library = 0;
+        for (size_t i = 0; i < n; i++) {
+            n_direct += uses[i].call.class == KERNEL_DIRECT_ALL_REDUCE;
+            n_library += uses[i].call.class == KERNEL_ALL_REDUCE;
+        }
+        CHECK((n_direct > 0) == (tokens < 1024) && (n_library > 0) == (tokens == 1024));
+    }
+}
+
 /* With one expert per token it goes to one GPU of all; with ever more, to every GPU, but never twice to the same. */
 TEST(tokens_travel_once_to_each_group)
 {

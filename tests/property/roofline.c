@@ -279,3 +279,25 @@ TEST(chunks_have_the_pairs_of_the_whole)
         CHECK_NEAR(chunks_s / cost_of(&model, &whole, 0).first_s, 1.0, 1e-10);
     }
 }
+
+/* A stage sends its tokens' hidden states to the next one: one start, one hop, and the bytes of its part. */
+TEST(a_stage_sends_its_part_once)
+{
+    struct rng rng = test_rng(9, "send", 0);
+    const struct roofline_params params = {.attention_flop_frac = 1, .attention_bandwidth_frac = 1,
+                                           .projection_flop_frac = 1, .projection_bandwidth_frac = 1,
+                                           .elementwise_bandwidth_frac = 1, .collective_bandwidth_frac = 0.5,
+                                           .collective_s = 3e-6, .collective_hop_s = 2e-6};
+    for (int i = 0; i < 100; i++) {
+        const struct gpu_spec gpu = random_gpu(&rng);
+        struct llm_spec llm = random_llm(&rng);
+        struct roofline one, two;
+        llm.layers = 2 * llm.layers;
+        roofline_init(&one, &gpu, &llm, 1, 1, &params);
+        roofline_init(&two, &gpu, &llm, 1, 2, &params);
+        const double bytes = (double)llm.hidden * 2, link = gpu_pair_bytes_per_s(&gpu, 2);
+        CHECK(one.send_s == 0 && one.send_token_s == 0);
+        CHECK_NEAR(two.send_s, 5e-6, 1e-18);
+        CHECK_NEAR(two.send_token_s / (bytes / (link * 0.5)), 1, 1e-12);
+    }
+}
