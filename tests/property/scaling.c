@@ -197,6 +197,8 @@ static int erratic_decide(void *state, const struct autoscaling_view *view, stru
     (void)state;
     struct rng rng = test_rng(11, "erratic", (uint64_t)(view->now_ns / view->interval_ns));
     plan->replicas = (int64_t)rng_below(&rng, (uint64_t)view->max + 2);
+    const sim_ns age_ns = view->now_ns - view->seen_ns; /* of what it sees: the information delay at most */
+    if (age_ns < 0 || age_ns > 100000000) return SIM_E_POLICY;
     if (view->queued_tokens < 0 || view->queued_tokens > 700 * view->outstanding) return SIM_E_POLICY;
     return view->up + view->starting + view->draining <= view->max + view->draining ? 0 : SIM_E_POLICY;
 }

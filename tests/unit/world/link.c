@@ -387,6 +387,12 @@ TEST(a_claim_may_end_another_that_is_about_to_be_told)
 
 /* --- Statistics and our own work --- */
 
+static void act_busy(struct link_bed *bed, struct move *move, double busy_frac)
+{
+    (void)move;
+    CHECK_NEAR(link_stats(bed->links[0], engine_now(bed->engine)).busy_frac, busy_frac, 1e-12);
+}
+
 TEST(links_count_bytes_and_time)
 {
     struct link_bed *bed = bed_create(1, (double[]){2e9});
@@ -394,6 +400,7 @@ TEST(links_count_bytes_and_time)
     start(bed, 1, PATH(bed, 0), 2000, HUGE_VAL);
     bed->path = PATH(bed, 0);
     at(bed, 3000, act_start, 2, 2000);
+    at(bed, 3500, act_busy, 0, 2000.0 / 3500); /* while it is busy */
     run(bed);
     CHECK_EQ_INT(engine_now(bed->engine), 4000);
     struct link_stats stats = link_stats(bed->links[0], 4000);
