@@ -68,13 +68,24 @@ static bool is_operation(const struct source *source, int token)
     return before == ' ' && (after == ' ' || after == '\n');
 }
 
+/* Whether the token is in the size of an array that is declared. */
+static bool is_size(const struct source *source, const struct statement *statement, int token)
+{
+    bool opened = false;
+    if (!statement->is_declaration) return false;
+    for (; token > statement->first && !token_is(source, token, "="); token--) {
+        if (token_is(source, token, "]")) return false;
+        opened = opened || token_is(source, token, "[");
+    }
+    return opened && !token_is(source, token, "=");
+}
+
 static void add_constant(struct sites *sites, const struct source *source, const struct statement *statement, int token)
 {
     const struct token *at = &source->tokens[token];
-    const bool bracketed = token_is(source, token - 1, "[") && token_is(source, token + 1, "]");
     const bool zeroes = token_is(source, token - 1, "{") && token_is(source, token + 1, "}");
     char text[40];
-    if (at->n > 24 || zeroes || (bracketed && statement->is_declaration)) return;
+    if (at->n > 24 || zeroes || is_size(source, statement, token)) return;
     const bool real = memchr(source->text + at->at, '.', (size_t)at->n) != NULL;
     const double value = strtod(source->text + at->at, NULL);
     if (value == 0.0 || value == 1.0)

@@ -18,7 +18,7 @@ compile() {
     [ ! -f "${object%.o}.is" ] || return 0
     at=$(mktemp -d)
     mkdir -p "$at/${file%/*}"
-    compiler="$(cat "$work/compile") -I. -I$tree -I$tree/$build -w -g0 -c"
+    compiler="$(cat "$work/compile") -I. -I$tree -I$tree/$build -Werror -g0 -c"
     { head -c "$offset" "$tree/$file"; printf '%b' "$text"; tail -c +$((offset + length + 1)) "$tree/$file"; } >"$at/$file"
     echo new >"${object%.o}.is"
     if (cd "$at" && eval "$compiler -o $object $file" 2>/dev/null); then

@@ -42,7 +42,7 @@ if [ ! -f "$work/reach/reached" ] || [ -z "${AGAIN:-}${KEEP:-}" ] &&
 fi
 
 if [ -z "${AGAIN:-}" ]; then
-    gcc -std=c17 -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || exit 1
+    gcc -std=c17 -D_DEFAULT_SOURCE -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || exit 1
     [ $# -gt 0 ] || set -- $(find sim policies models analysis/stats -name '*.c' ! -path 'policies/examples/*' | LC_ALL=C sort)
     "$work/draw" "$seed" $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
     [ -n "${KEEP:-}" ] && cmp -s "$out/now" "$out/drawn" || rm -f "$out"/objects/* "$out"/verdict/*
@@ -68,12 +68,15 @@ if [ -z "${AGAIN:-}" ]; then
         { sub(/^[^\t]*\t/, ""); print }
         END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
         tests/mutate/equivalent.txt "$out/chosen" >"$out/mutants"
-    # The tests that reach each mutant, golden results and then the cheapest first: number, seconds, whether they start
-    # orrery, name. Where the compiler knows no such line, the last before it serves.
+    # The tests that reach each mutant: number, seconds, whether they start orrery, name. Those of the file itself and
+    # golden results come first, then the cheapest. Where the compiler knows no such line, the last before it serves.
     awk -F'\t' '
         FILENAME ~ /lines$/ { split($0, at, " "); number[at[2]] = at[1]; next }
         FILENAME ~ /mutants$/ {
             found = 0
+            suite[$1] = $3
+            sub(/.*\//, "", suite[$1])
+            sub(/\.c$/, "/", suite[$1])
             for (line = $4; line <= $5; line++)
                 if (($3 ":" line) in number) { wanted[number[$3 ":" line]] = wanted[number[$3 ":" line]] " " $1; found = 1 }
             for (line = $4 - 1; !found && line > $4 - 60; line--)
@@ -84,9 +87,13 @@ if [ -z "${AGAIN:-}" ]; then
             for (i = split($4, at, " "); i > 0; i--)
                 if (at[i] in wanted)
                     for (j = split(wanted[at[i]], mutants, " "); j > 0; j--)
-                        if (given[mutants[j]] != $1) { given[mutants[j]] = $1; print mutants[j] "\t" $2 "\t" $3 "\t" $1 }
+                        if (given[mutants[j]] != $1) {
+                            given[mutants[j]] = $1
+                            own = index($1, suite[mutants[j]]) == 1 || $1 ~ /golden\//
+                            print (own ? 0 : $2) "\t" mutants[j] "\t" $2 "\t" $3 "\t" $1
+                        }
         }' "$work/reach/lines" "$out/mutants" "$work/reach/reached" |
-        awk -F'\t' '{ print ($4 ~ /golden\// ? 0 : $2) "\t" $0 }' | sort -n -k2,2 -k1,1 | cut -f2- >"$out/tests"
+        sort -n -k2,2 -k1,1 | cut -f2- >"$out/tests"
 fi
 awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
     { survived = (getline verdict <(out "/verdict/" $1)) > 0 && verdict ~ /^survived/; close(out "/verdict/" $1) }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool token_is(const struct source *source, int token, const char *text)
 {
@@ -148,15 +149,24 @@ static bool is_deletable(const struct source *source, const struct statement *st
     return false;
 }
 
+static bool has_nomem(const struct source *source, int token)
+{
+    const struct token *at = &source->tokens[token];
+    for (int i = 0; i + 5 <= at->n; i++)
+        if (strncasecmp(source->text + at->at + i, "nomem", 5) == 0) return at->kind == TOKEN_NAME;
+    return false;
+}
+
 /* Checks, messages, and what prepares for the end of memory. */
 static bool is_skipped(const struct source *source, const struct statement *statement)
 {
-    static const char *const names[] = {"SIM_ASSERT",  "SIM_REQUIRE", "SIM_BUG",     "SIM_E_NOMEM", "mem_alloc",
-                                        "mem_zalloc",  "mem_realloc", "arena_alloc", "snprintf",    "vsnprintf",
+    static const char *const names[] = {"SIM_ASSERT",  "SIM_REQUIRE", "SIM_BUG",     "SIM_LAW",  "mem_alloc",
+                                        "mem_zalloc",  "mem_realloc", "arena_alloc", "snprintf", "vsnprintf",
                                         "text_printf", "static",      NULL};
     for (int token = statement->first; token <= statement->last; token++) {
         const struct token *at = &source->tokens[token];
-        if (token_in(source, token, names) || begins_with(source, token, "diag_")) return true;
+        if (token_in(source, token, names) || has_nomem(source, token) || begins_with(source, token, "diag_"))
+            return true;
         if (at->kind == TOKEN_STRING && memchr(source->text + at->at, ' ', (size_t)at->n) != NULL && at->n > 3)
             return true;
     }
@@ -170,19 +180,24 @@ static bool has_token(const struct source *source, const struct statement *state
     return false;
 }
 
-/* A test for NULL beside a statement about memory is skipped with it. */
-static void skip_tests_of_memory(struct source *source)
+static bool is_about_memory(const struct source *source, const struct statement *statement)
 {
-    static const char *const about[] = {"SIM_E_NOMEM", "mem_alloc",  "mem_zalloc", "mem_realloc",
-                                        "arena_alloc", "diag_nomem", NULL};
+    static const char *const about[] = {"mem_alloc", "mem_zalloc", "mem_realloc", "arena_alloc", NULL};
+    for (int token = statement->first; token <= statement->last; token++)
+        if (token_in(source, token, about) || has_nomem(source, token)) return true;
+    return false;
+}
+
+/* A test for NULL beside a statement about memory is skipped with it, and what is done before such a return. */
+static void skip_ends_of_memory(struct source *source)
+{
     for (int i = 0; i < source->n_statements; i++) {
         struct statement *statement = &source->statements[i];
-        if (!has_token(source, statement, "NULL")) continue;
-        for (const char *const *name = about; *name != NULL; name++) {
-            const bool before = i > 0 && has_token(source, statement - 1, *name);
-            const bool after = i + 1 < source->n_statements && has_token(source, statement + 1, *name);
-            if (before || after) statement->is_skipped = true;
-        }
+        const bool tests = has_token(source, statement, "NULL");
+        const bool before = i > 0 && is_about_memory(source, statement - 1);
+        const bool after = i + 1 < source->n_statements && is_about_memory(source, statement + 1);
+        const bool returns = after && token_is(source, statement[1].first, "return");
+        if ((tests && (before || after)) || returns) statement->is_skipped = true;
     }
 }
 
@@ -215,6 +230,23 @@ static void read_body(struct source *source, int token, int end)
     }
 }
 
+/* Whether the function whose body begins at `token` looks for bugs of ours and does nothing else: by its name, or as
+ * it states a law. */
+static bool is_check(const struct source *source, int token, int end)
+{
+    bool is_named = false, has_bug = false, has_law = false;
+    for (int i = token; i > 0 && !token_is(source, i, "}") && !token_is(source, i, ";"); i--) {
+        const struct token *at = &source->tokens[i];
+        is_named = is_named || begins_with(source, i, "check") ||
+                   (at->n > 6 && memcmp(source->text + at->at + at->n - 6, "_check", 6) == 0);
+    }
+    for (int i = token; i < end; i++) {
+        has_bug = has_bug || token_is(source, i, "SIM_BUG");
+        has_law = has_law || token_is(source, i, "SIM_LAW");
+    }
+    return has_law || (is_named && has_bug);
+}
+
 static void read_statements(struct source *source)
 {
     source->statements = calloc((size_t)source->n_tokens + 1, sizeof *source->statements);
@@ -222,10 +254,10 @@ static void read_statements(struct source *source)
     for (int token = 0; token < source->n_tokens; token++) {
         if (!token_is(source, token, "{")) continue;
         const int end = closing(source, token);
-        if (token_is(source, token - 1, ")")) read_body(source, token + 1, end);
+        if (token_is(source, token - 1, ")") && !is_check(source, token, end)) read_body(source, token + 1, end);
         token = end;
     }
-    skip_tests_of_memory(source);
+    skip_ends_of_memory(source);
 }
 
 struct source *source_read(const char *path)
