@@ -111,7 +111,7 @@ err "'kv_transfer' has no effect: no pool has role prefill; leave it out"
 run 0 validate disaggregated --set services.chat.routing=splitwise
 err "'decode_routing' has no effect: the 'routing' chooses both replicas on arrival; leave it out"
 
-run 0 validate disaggregated --set services.chat.kv_transfer.mode=serial --set services.chat.kv_transfer.layer_wise_from=64
+run 0 validate disaggregated --set services.chat.kv_transfer.mode=serial --set services.chat.kv_transfer.layer_wise_from=1
 err "'kv_transfer.layer_wise_from' has no effect: mode 'serial' transfers every prompt whole; leave it out"
 run 0 validate disaggregated --set services.chat.replicas=3 --set services.chat.pools.prompts.replicas=1 \
     --set services.chat.pools.tokens.replicas=2

@@ -92,6 +92,10 @@ run 0 list llms
 out 'mistral-7b'
 run 0 list policies
 grep -qE '^batching +vllm-v0 ' "$T/out" || complain 'a policy'
+run 0 list engines --json
+median=$(json_of configs/engines/sglang-0.5.json '$.held_out.all.median')
+equal "$(sqlite3 :memory: "select value ->> '$."error_%"' from json_each(readfile('$T/out'))
+    where value ->> '$.engine' = 'sglang-0.5'")" "$(sqlite3 :memory: "select 100 * $median")" 'error of an engine'
 run 0 list formats
 grep -qE '^azure-llm +requests ' "$T/out" || complain 'a format'
 run 0 list metrics

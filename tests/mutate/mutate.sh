@@ -4,7 +4,8 @@
 #     mutate.sh COUNT SEED [FILE...]
 #
 # judges COUNT mutants of the files, or of all in scope. AGAIN="SUITE/ SCRIPT..." judges the survivors of the last such
-# run once more, by these tests only. KEEP=1 goes on with a run that was interrupted. What is left lies in build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
+# run once more, by these tests only. KEEP=1 goes on with a run that was interrupted. What is left lies in
+# build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
 set -u
 count=$1
 seed=$2

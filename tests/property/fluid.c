@@ -215,3 +215,16 @@ TEST(who_finds_its_part_in_pieces_takes_one)
         bed_free(rows);
     }
 }
+
+/* Whole GPUs, 2.67 for each of three jobs once the shortest has ended: two jobs have three, and none is idle. */
+TEST(remainders_leave_no_gpu_idle)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8}, 'until': '30s', 'jobs': {'scheduler': 'equi', 'placement':"
+        " 'first-fit', 'types': {'default': {'speedup': {'law': 'power', 'exponent': 1}}}, 'trace': {'format':"
+        " 'inline-jobs', 'jobs': [{'duration': '20s', 'gpus': 1}, {'duration': '900s', 'gpus': 1},"
+        " {'duration': '900s', 'gpus': 1}, {'duration': '900s', 'gpus': 1}]}}}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 10, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "cluster.gpus_in_use.mean"), 8, 1e-9);
+}

@@ -98,6 +98,17 @@ TEST(brakes_are_counted_as_they_begin)
     }
 }
 
+/* A command takes effect sooner than the next reading comes: there is no rise within its latency. */
+TEST(rises_are_those_within_a_latency)
+{
+    struct setting setting = settings[1];
+    for (int slow = 0; slow < 2; slow++) {
+        setting.telemetry = slow ? "'period': '100s'" : "'period': '500ms'";
+        const struct bed_rows *rows = run(&setting, &(struct bed_options){0});
+        CHECK((bed_metric(rows, "power.rise_frac.max") > 0) == !slow);
+    }
+}
+
 /* --- What a policy sees --- */
 
 /* Adds up readings, and commands a lock of high priority in between. */

@@ -236,3 +236,18 @@ TEST(interruptions_leave_what_is_saved)
     check_spot(EVERY_25_S, "2min", 118, 4 * 2.0);
 #undef EVERY_25_S
 }
+
+/* A micro-dollar has no parts: a price with half of one is rounded, and said so. */
+TEST(prices_are_whole_micro_dollars)
+{
+    static const char *const prices[] = {"1.000001", "1.0000015"};
+    for (size_t i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(BED(.quiet = true),
+                                             "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'market': {'offers': {'gpu':"
+                                             " {'price': '$%s/h'}}, 'renting': 'as-asked'}, 'jobs': {" JOBS(
+                                                 "{'duration': '1s'}") "}}",
+                                             prices[i]);
+        CHECK_EQ_INT(rows->diag.n_items, i);
+        if (i > 0) CHECK(strstr(rows->diag.items[0].text, "rounded to whole micro-dollars") != NULL);
+    }
+}
