@@ -3,10 +3,22 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static bool fits(const struct frag_node *node, const struct frag_task *task, int32_t n_enough)
+enum { WHOLE_MILLI = 1000 };
+
+/* GPUs of a node that have as much free as a task wants of each, and what is free on all others. */
+struct frag_sum {
+    int32_t n_enough, small_milli;
+};
+
+static struct frag_sum sum_gpus(const struct frag_node *node, int32_t gpu_milli)
 {
-    return n_enough >= task->gpus && node->cpu_left_milli >= task->cpu_milli &&
-           (task->gpu_models >> node->gpu_model & 1) != 0;
+    struct frag_sum sum = {0, 0};
+    for (int32_t g = 0; g < node->gpus; g++) {
+        const bool enough = node->left_milli[g] >= gpu_milli;
+        sum.n_enough += enough;
+        sum.small_milli += enough ? 0 : node->left_milli[g];
+    }
+    return sum;
 }
 
 double fragmentation_milli(const struct frag_node *node, const struct frag_task *tasks, int32_t n_tasks)
@@ -14,16 +26,16 @@ double fragmentation_milli(const struct frag_node *node, const struct frag_task 
     int32_t total_milli = 0;
     for (int32_t g = 0; g < node->gpus; g++) total_milli += node->left_milli[g];
     if (total_milli == 0) return 0;
+    const struct frag_sum of_whole = sum_gpus(node, WHOLE_MILLI);
     double sum_milli = 0;
     for (const struct frag_task *task = tasks; task < tasks + n_tasks; task++) {
-        int32_t n_enough = 0, small_milli = 0;
-        for (int32_t g = 0; g < node->gpus; g++) {
-            const bool enough = node->left_milli[g] >= task->gpu_milli;
-            n_enough += enough;
-            small_milli += enough ? 0 : node->left_milli[g];
+        int32_t of_no_use_milli = total_milli;
+        if (task->gpus > 0 && node->cpu_left_milli >= task->cpu_milli &&
+            (task->gpu_models >> node->gpu_model & 1) != 0) {
+            const struct frag_sum sum = task->gpu_milli == WHOLE_MILLI ? of_whole : sum_gpus(node, task->gpu_milli);
+            if (sum.n_enough >= task->gpus) of_no_use_milli = sum.small_milli;
         }
-        const bool of_use = task->gpus > 0 && fits(node, task, n_enough);
-        sum_milli += task->popularity_frac * (of_use ? small_milli : total_milli);
+        sum_milli += task->popularity_frac * of_no_use_milli;
     }
     return sum_milli;
 }
