@@ -24,7 +24,7 @@ static void compare(const char *scheduler, const char *params, double start_s, d
                     double tolerance_s)
 {
     const struct restart_config restart = {
-        .start_ns = sim_ns_from_s(start_s), .resume_ns = 40 * SIM_NS_PER_S, .resume_multi_node_ns = 60 * SIM_NS_PER_S};
+        .start_ns = sim_ns_from_s(start_s), .resume_ns = 40 * SIM_NS_PER_S, .resume_multi_node_s = 60};
     struct job_record records[JOBS] = {0};
     read_jobs(records);
     SCOPED(jobrun) run;

@@ -3,6 +3,7 @@
 #include "sim/world/policy/power_cap.h"
 #include "sim/world/rows/priority.h"
 
+#include <math.h>
 #include <stdio.h>
 
 int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now)
@@ -24,7 +25,8 @@ sim_ns job_resume_wait_ns(const struct job *job)
     const struct restart_config *restart = &job->jobs->config->restart;
     const struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
     const bool is_wide = cluster->n_nodes > 0 && job->view.gpus > cluster->gpus_per_node;
-    return is_wide && restart->resume_multi_node_ns >= 0 ? restart->resume_multi_node_ns : restart->resume_ns;
+    return is_wide && !isnan(restart->resume_multi_node_s) ? sim_ns_from_s(restart->resume_multi_node_s)
+                                                           : restart->resume_ns;
 }
 
 sim_ns job_owed_wait_ns(const struct job *job)
@@ -143,10 +145,11 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus)
 
 void job_migrate(struct job *job, sim_ns now)
 {
-    const sim_ns wait_ns = job->jobs->config->restart.migrate_ns;
+    const double migrate_s = job->jobs->config->restart.migrate_s;
+    const sim_ns wait_ns = isnan(migrate_s) ? job_resume_wait_ns(job) : sim_ns_from_s(migrate_s);
     job_progress_move(&job->progress, now);
     count_held(job, now);
-    job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns >= 0 ? wait_ns : job_resume_wait_ns(job));
+    job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns);
     go_on(job, now);
 }
 

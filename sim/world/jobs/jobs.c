@@ -13,10 +13,10 @@
 static const struct config_field restart_fields[] = {
     ROW_TIME("start", start_ns, DEFAULT("0s"), AT_LEAST(0), "delay of a job that starts for the first time"),
     ROW_TIME("resume", resume_ns, DEFAULT("0s"), AT_LEAST(0), "delay of a job that resumes after a preemption or failure"),
-    ROW_TIME("resume_multi_node", resume_multi_node_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
-             "delay of a job that resumes with more GPUs than a node has; negative (not set): as resume"),
-    ROW_TIME("migrate", migrate_ns, DEFAULT("-1ns"), AT_LEAST(-1e-9),
-             "delay of a running job that moves to other nodes; negative (not set): as resume"),
+    ROW_QUANTITY("resume_multi_node", resume_multi_node_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
+                 "delay of a job that resumes with more GPUs than a node has; default: as resume"),
+    ROW_QUANTITY("migrate", migrate_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
+                 "delay of a running job that moves to other nodes; default: as resume"),
     {0}};
 #undef ROW_OF
 

@@ -24,8 +24,8 @@
 /* Time for which a job holds its GPUs before it works. */
 struct restart_config {
     sim_ns start_ns, resume_ns;
-    sim_ns resume_multi_node_ns; /* below 0: as resume_ns */
-    sim_ns migrate_ns;           /* below 0: as one that resumes */
+    double resume_multi_node_s; /* NAN: as resume_ns */
+    double migrate_s;           /* NAN: as one that resumes */
 };
 
 enum yield_order { YIELD_LATEST_START, YIELD_LEAST_WORK };

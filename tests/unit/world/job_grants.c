@@ -100,7 +100,7 @@ TEST(jobs_run_on_further_node_types_at_their_speed)
 /* At 10 s the first job leaves the fast GPUs to the second one: 8 s later it goes on, four times as slow. */
 TEST(jobs_move_to_further_node_types)
 {
-    const struct restart_config restart = {.resume_multi_node_ns = -1, .migrate_ns = 8 * SIM_NS_PER_S};
+    const struct restart_config restart = {.resume_multi_node_s = (double)NAN, .migrate_s = 8};
     struct gpu_speed speeds[] = {{"slow", 0.25}};
     struct job_type type = {.name = "default", .speeds = {1, speeds}};
     struct node_type_config slow = {.name = "old", .nodes = 1, .gpus_per_node = 4, .gpu = "slow"};
@@ -145,7 +145,7 @@ TEST(shares_of_counted_gpus_change_while_a_job_runs)
 TEST(a_preempted_job_waits_before_it_works_again)
 {
     const struct restart_config restart = {.start_ns = 3 * SIM_NS_PER_S, .resume_ns = 5 * SIM_NS_PER_S,
-                                           .resume_multi_node_ns = 7 * SIM_NS_PER_S};
+                                           .resume_multi_node_s = 7};
     struct job_record records[] = {jobrun_record(0, 0, 100, 4), jobrun_record(1, 20, 10, 4)};
     SCOPED(jobrun) run;
     jobrun_init(&run,
@@ -217,7 +217,7 @@ static int pausing_decide(void *state, const struct cluster_view *view, struct j
 /* Four GPUs are two nodes of the first type, and one of the other: it waits as a job of one node does. */
 TEST(a_job_waits_by_the_nodes_of_its_own_type)
 {
-    const struct restart_config restart = {.resume_ns = 5 * SIM_NS_PER_S, .resume_multi_node_ns = 50 * SIM_NS_PER_S};
+    const struct restart_config restart = {.resume_ns = 5 * SIM_NS_PER_S, .resume_multi_node_s = 50};
     struct node_type_config other = {.name = "large", .nodes = 1, .gpus_per_node = 4, .gpu = "b"};
     struct job_record records[] = {jobrun_record(0, 0, 100, 4), jobrun_record(1, 10, 5, 1), jobrun_record(2, 20, 5, 1)};
     struct scheduler scheduler = scripted;

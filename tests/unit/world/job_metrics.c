@@ -65,7 +65,7 @@ TEST(jobs_that_never_wait_are_not_wronged)
 TEST(waits_lower_goodput)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 4)};
-    const struct restart_config restart = {.start_ns = 2 * SIM_NS_PER_S, .resume_multi_node_ns = -1};
+    const struct restart_config restart = {.start_ns = 2 * SIM_NS_PER_S, .resume_multi_node_s = (double)NAN};
     SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){.records = records,
