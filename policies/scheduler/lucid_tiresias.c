@@ -62,9 +62,11 @@ static void lucid_notify(void *state, const struct cluster_view *view, const str
     }
 }
 
+/* At least a nanosecond, so that a job reaches the threshold after its start. */
 static sim_ns span_ns(const struct lucid *lucid, const struct pending_class *class)
 {
-    return sim_ns_from_s(lucid->params.threshold / class->gpus);
+    const sim_ns time_ns = sim_ns_from_s(lucid->params.threshold / class->gpus);
+    return time_ns > 0 ? time_ns : 1;
 }
 
 static void demote(struct lucid *lucid, const struct cluster_view *view)

@@ -133,6 +133,36 @@ TEST(schedulers_meet_placers_on_node_types)
     }
 }
 
+/* Jobs of all widths under a scheduler with one parameter; they finish, or the parameter is refused. */
+static void run_with(const char *scheduler, const char *key, const char *value)
+{
+    struct bed_rows *rows = bed_run(
+        BED(.quiet = true, .check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {'scheduler': {'policy': '%s', '%s': %s},"
+        " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '3s', 'gpus': 3}, {'duration': '2s', 'gpus': 8},"
+        " {'submit': '1s', 'duration': '1s'}, {'submit': '2s', 'duration': '1s', 'gpus': 5}]}}}",
+        scheduler, key, value);
+    const bool is_sound = rows->code == SIM_E_CONFIG || bed_metric(rows, "job.finished") == 4;
+    if (!CHECK(is_sound)) printf("\n  %s with %s %s: %s", scheduler, key, value, rows->diag.items[0].text);
+    bed_free(rows);
+}
+
+/* Numbers from which times of 0 may follow, at which a policy would decide again and again. */
+TEST(schedulers_bear_the_least_parameters)
+{
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) {
+        const struct config_field *field = table.policies[i]->params;
+        if (table.policies[i]->family != POLICY_SCHEDULER) continue;
+        for (; field != NULL && field->name != NULL; field++) {
+            char value[64];
+            if (field->kind != CONFIG_REAL && field->kind != CONFIG_INT) continue;
+            snprintf(value, sizeof value, "%.17g", field->min);
+            run_with(table.policies[i]->name, field->name, value);
+        }
+    }
+}
+
 TEST(policies_are_complete)
 {
     struct policy_table table = policy_registry();
