@@ -65,6 +65,17 @@ TEST(a_job_at_speed_0_ends_its_run_beside_periodic_events)
     CHECK(rows->engine.fired < 100);
 }
 
+/* A window that holds a reading per millisecond of a year would take all memory. */
+TEST(readings_without_number_are_refused)
+{
+    struct bed_rows *rows = bed_run(
+        BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '1kW',"
+                            " 'per_gpu_watt': 1}, 'power': {'budget': '9kW', 'telemetry': {'period': '1ms', 'window':"
+                            " '365d'}}}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '5s'}]}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK(strstr(rows->diag.items[0].text, "more than 100000 at once") != NULL);
+}
+
 TEST(a_run_that_names_its_end_gets_there_with_a_job_at_speed_0)
 {
     static const char *const sets[] = {"until=1h", NULL};

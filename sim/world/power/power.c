@@ -25,6 +25,9 @@ static const char *place(const struct power_env *env, const char *key)
     return config_where(env->site->config, key);
 }
 
+/* Readings in progress, each with the energies at its begin. */
+enum { MOST_WINDOWS = 100000 };
+
 static int check_config(const struct power_env *env)
 {
     const struct cluster_config *cluster = env->cluster;
@@ -35,6 +38,12 @@ static int check_config(const struct power_env *env)
         return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power"),
                           "add \"server_power\": {\"idle\": \"680W\", \"per_gpu_watt\": 0.66}, as of a DGX A100",
                           "'cluster.power' needs to know what a node draws beside its GPUs ('cluster.server_power')");
+    if (power_window_ns(env->power) / env->power->telemetry.period_ns > MOST_WINDOWS)
+        return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power.telemetry"),
+                          "shorten \"window\", or lengthen \"period\"",
+                          "a reading begins every %.6g s and lasts %.6g s: more than %d at once",
+                          sim_s_from_ns(env->power->telemetry.period_ns), sim_s_from_ns(power_window_ns(env->power)),
+                          MOST_WINDOWS);
     return 0;
 }
 

@@ -139,7 +139,7 @@ static int start_windows(struct power *power)
     int code = 0;
     memset(power->joules, 0, (size_t)power->n_domains * sizeof *power->joules);
     for (; first_ns <= window_ns && code == 0; first_ns += period_ns) code = mark(power, power->joules, 0);
-    if (!marks_with_samples(power)) again(power, first_ns - window_ns, window_begins, &power->mark_owner);
+    if (code == 0 && !marks_with_samples(power)) again(power, first_ns - window_ns, window_begins, &power->mark_owner);
     return code;
 }
 

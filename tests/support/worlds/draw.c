@@ -83,9 +83,10 @@ static double draw_number(struct drawing *drawing, const struct config_field *fi
     const bool has_least = field->min != 0 || field->max != 0, has_most = has_least && field->max >= field->min;
     const bool is_narrow = has_most && field->max - field->min <= 24;
     const double usual = default_of(field);
+    const bool is_cheap = has_most && field->max <= 1e4; /* larger limits are of sizes, which take time */
     double value;
     if (has_least && drawing_chance(drawing, 6))
-        value = is_narrow && drawing_chance(drawing, 50) ? field->max : field->min;
+        value = is_cheap && drawing_chance(drawing, 50) ? field->max : field->min;
     else if (fabs(usual) > 0 && drawing_chance(drawing, 80))
         value = usual * exp2(6 * rng_uniform(&drawing->rng) - 3);
     else if (is_narrow)
@@ -97,7 +98,7 @@ static double draw_number(struct drawing *drawing, const struct config_field *fi
     value = strtod(digits, NULL);
     if (has_least && value < field->min) value = field->min;
     if (has_most && value > field->max) value = field->max;
-    return value > 0 && value < 1e-9 ? 1e-9 : value;
+    return value;
 }
 
 static cJSON *draw_quantity(struct drawing *drawing, const struct config_field *field)
