@@ -77,6 +77,7 @@ static bool has_room(const struct fifo *fifo, const struct gavel_job *job, int t
 static int fill_vacated(struct fifo *fifo)
 {
     int code = 0;
+    size_t head = 0; /* the queue only moves on here: who has a place keeps it */
     const int64_t last = fifo->n_places == 0 ? -1 : fifo->places[fifo->n_places - 1].sequence;
     for (size_t i = 0; i < fifo->n_places && fifo->places[i].sequence <= last && code == 0;) {
         const struct place place = fifo->places[i];
@@ -86,7 +87,7 @@ static int fill_vacated(struct fifo *fifo)
             continue;
         }
         memmove(&fifo->places[i], &fifo->places[i + 1], (--fifo->n_places - i) * sizeof *fifo->places);
-        const size_t head = next_queued(fifo, 0);
+        head = next_queued(fifo, head);
         if (head == fifo->rounds.n || !has_room(fifo, fifo->rounds.jobs[head], place.type)) continue;
         code = give_place(fifo, fifo->rounds.jobs[head], place.type);
     }
