@@ -59,7 +59,7 @@ int fleet_plan_set(struct fleet_plan *plan, const char *service, const char *poo
  * prepare: called once, before the run.
  *
  * rent: sets the GPUs that a job rents on its submission and holds until it finishes. With this function jobs run
- * under no scheduler.
+ * under no scheduler. A job is rejected if its offer never has these GPUs, or if it can never run on them.
  *
  * fleet: sets the numbers of the services' replicas, by fleet_plan_set. Called once, before the run. Their GPUs are
  * rented for the whole run. */

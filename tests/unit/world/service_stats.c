@@ -1,6 +1,7 @@
 /* What services count, added up: times that saturate, and what is not known of one is not known of all. */
 #include "sim/world/rows/metric.h"
 #include "sim/world/service/service_stats.h"
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
 static struct service_stats merged(sim_ns busy_ns, sim_ns extrapolated_ns, bool uncalibrated)
@@ -82,4 +83,18 @@ TEST(every_metric_says_its_unit_and_what_it_covers)
         if (def->unit[0] == 0 || (!says && !is_fixed(def->name))) missing = def->name;
     }
     CHECK_EQ_STR(missing != NULL ? missing : "none", "none");
+}
+
+/* Money is counted in millionths of a dollar: tokens per dollar stay finite. */
+TEST(the_least_price_of_a_gpu_is_a_millionth)
+{
+    static const char *const prices[] = {"$0.000001/h", "$0.0000001/h"};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows = bed_run(
+            BED(.quiet = true), "{'cluster': {'gpu': 'h100-sxm', 'gpu_price': '%s'}, 'services': {'a': {'llm':"
+                                " 'llama-2-7b', 'trace': {'format': 'generate', 'count': 1}}}}",
+            prices[i]);
+        CHECK_EQ_INT(rows->code, i == 0 ? 0 : SIM_E_CONFIG);
+        CHECK((i == 0) == (bool)isfinite(bed_metric(rows, "cost.output_tokens_per_usd")));
+    }
 }
