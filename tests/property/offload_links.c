@@ -27,16 +27,23 @@ static double e2e_s(const struct bed_rows *rows, int64_t id)
     return row != NULL ? row->e2e_s : (double)NAN;
 }
 
-/* An iteration of no time and no bytes asks for no share of a link, and is refused for its time. */
-TEST(an_iteration_without_time_is_refused)
+/* An iteration of no time, or of no end, asks for no share of a link, and is refused for its time. */
+TEST(an_iteration_without_a_duration_is_refused)
 {
-    struct bed_rows *rows =
-        bed_run(BED(.quiet = true),
-                "{'cluster': {'gpu': 'a30'}, 'services': {'a': {'llm': 'mistral-7b', 'kv': {'tiers': {" HOST "},"
-                " 'slo_tpot': '3834us', 'offload': 'flexgen-slo'}, 'cost': {'kind': 'affine'},"
-                " 'trace': {'format': 'generate', 'count': 3}}}}");
-    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
-    CHECK(strstr(rows->diag.items[0].text, "gives 0 s") != NULL);
+    static const char *const services[] = {
+        "'llm': 'mistral-7b', 'kv': {'tiers': {" HOST "}, 'slo_tpot': '3834us', 'offload': 'flexgen-slo'},"
+        " 'cost': {'kind': 'affine'}",
+        "'llm': 'phi-2', 'kv': {'tiers': {" HOST
+        ", 'disk': {'device': 'samsung-980-pro'}}, 'offload': {'policy': 'flexgen',"
+        " 'schedule': 'published', 'gpu_batch': 1, 'cache_gpu': 0.099, 'host_rate': '2.2250738585072014e-308FLOP/s'}}"};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows = bed_run(BED(.quiet = true),
+                                        "{'cluster': {'gpu': 'a30'}, 'services': {'a': {%s,"
+                                        " 'trace': {'format': 'generate', 'count': 3}}}}",
+                                        services[i]);
+        CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+        CHECK(strstr(rows->diag.items[0].text, i == 0 ? "gives 0 s" : "gives inf s") != NULL);
+    }
 }
 
 /* Two that begin together share a switch like one alone on a switch of half the bandwidth. */

@@ -146,10 +146,11 @@ static int claim(struct replica_stream *stream, int lane, double demand)
     return 0;
 }
 
-/* An iteration that moves nothing over a lane may take no time at all. */
+/* 0 also for an iteration without time or without an end, which is refused for its time. */
 static double demand_of(const struct offload_step *alone, int lane)
 {
-    return alone->lanes[lane].now > 0 ? alone->lanes[lane].now / alone->seconds.now : 0;
+    const double demand = alone->lanes[lane].now / alone->seconds.now;
+    return demand > 0 ? demand : 0;
 }
 
 static int claim_all(struct replica_stream *stream, const struct offload_step *alone)
