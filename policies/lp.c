@@ -2,6 +2,7 @@
 
 #include "sim/core/mem.h"
 
+#include <errno.h>
 #include <glpk.h>
 #include <limits.h>
 #include <math.h>
@@ -23,7 +24,6 @@ struct solving {
     unsigned char *column_states, *row_states; /* lp_solve_from */
     int64_t most_nodes;                        /* lp_solve_integer */
     enum lp_outcome outcome;
-    bool wants_memory; /* GLPK stopped because an allocation failed */
 };
 
 /* --- GLPK's environment --- */
@@ -34,13 +34,10 @@ static void leave(void *where)
     longjmp(*(jmp_buf *)where, 1);
 }
 
-/* Silences errors too, which GLPK prints even with its terminal off. An error's text begins with the function. */
-static int read_error(void *context, const char *text)
+/* Silences errors too, which GLPK prints even with its terminal off. */
+static int silence(void *context, const char *text)
 {
-    static const char *const allocators[] = {"glp_alloc: ", "glp_realloc: "};
-    struct solving *solving = context;
-    for (int i = 0; i < 2; i++)
-        if (strncmp(text, allocators[i], strlen(allocators[i])) == 0) solving->wants_memory = true;
+    (void)context, (void)text;
     return 1;
 }
 
@@ -52,16 +49,17 @@ static enum lp_outcome in_glpk(void (*work)(struct solving *solving), struct sol
     volatile bool is_done = false;
     if (glp_init_env() > 1) return LP_NO_MEMORY; /* any other function would abort */
     glp_term_out(GLP_OFF);
-    glp_term_hook(read_error, solving);
+    glp_term_hook(silence, NULL);
     glp_error_hook(leave, &here);
+    errno = 0;
     if (setjmp(here) == 0) {
         work(solving);
         is_done = true;
     }
+    const bool wants_memory = errno == ENOMEM; /* GLPK gives up where an allocation fails */
     glp_error_hook(NULL, NULL);
     glp_free_env(); /* with the problems */
-    if (is_done) return solving->outcome;
-    return solving->wants_memory ? LP_NO_MEMORY : LP_FAILED;
+    return is_done ? solving->outcome : wants_memory ? LP_NO_MEMORY : LP_FAILED;
 }
 
 static enum lp_outcome in_glpk_with_room(void (*work)(struct solving *solving), struct solving *solving)
