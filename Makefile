@@ -232,6 +232,11 @@ MUTANTS ?= 400
 mutate:
 	@sh tests/mutate/mutate.sh $(MUTANTS) $(SEED) $(FILES)
 
+## make faults     fail or kill every call that writes at every FAULTS_STEP=1-th place, for hours; ROWS=name, MODE=asan
+FAULTS_STEP ?= 1
+faults: $(B)/orrery
+	@FULL=$(FAULTS_STEP) FAULTS='$(ROWS)' JOBS=$(shell nproc) ORRERY=$(B)/orrery ASAN_OPTIONS=$(SANITIZED) sh tests/cli/faults.sh
+
 ## make lint       include directions, function and file sizes, clang-tidy where it is installed
 lint: $(LIB) build/orrery
 	@for check in tests/lint/*.sh; do \
@@ -323,6 +328,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests coverage accept bench fuzz run-fuzz worlds mutate lint calibration power engines accuracy pictures install install-files \
+.PHONY: all deps run test run-tests coverage accept bench fuzz run-fuzz worlds mutate faults lint calibration power engines accuracy pictures install install-files \
     uninstall clean help print-policy-headers print-libraries check-syntax optimised FORCE
 .SECONDARY:

@@ -11,13 +11,15 @@ static void on_signal(int signal_number)
     interrupted = signal_number;
 }
 
-/* The first signal ends the run in good order, the second ends the process. */
+/* The first signal ends the run in good order, the second ends the process. A file that may not grow is an error of the
+ * call that writes to it. */
 static void install_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 int main(int argc, char **argv)

@@ -38,6 +38,9 @@ int database_open_write(struct database *database, const char *path, const char 
                         struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 
+/* Whether a file has no tables: nothing was ever stored in it, or a process died while it created them. */
+bool database_is_empty(const char *path);
+
 /* Fails if the file has lost its name since it was opened: its rows would be lost. Returns 0
  * or SIM_E_STORE. */
 int database_check_name(const struct database *database, const char *what, struct diag *diag);

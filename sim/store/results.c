@@ -160,11 +160,11 @@ int results_begin_run(struct results *results, const struct run_info *info, int6
     if (code == 0 && last > 0) code = database_run(database, schema_index_sql, "index the tables", diag);
     int64_t next = info->run_id != 0 || code != 0 ? info->run_id : last + 1;
     if (code == 0) code = insert_run(results, next, info, diag);
-    if (code == 0) code = database_run(database, "COMMIT; BEGIN IMMEDIATE", "begin a run", diag);
     if (code != 0) return code;
     *run_id = results->run_id = next;
     results->keep = info->keep;
-    code = insert_params(results, next, info, diag); /* in the transaction of the rows: committed with them */
+    code = database_run(database, "COMMIT; BEGIN IMMEDIATE", "begin a run", diag);
+    if (code == 0) code = insert_params(results, next, info, diag); /* committed with the rows */
     if (code != 0) {
         abandon_run(results);
         return code;

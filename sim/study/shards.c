@@ -176,13 +176,6 @@ static int list_files(const struct shards *shards, struct arena *arena, const ch
     return code;
 }
 
-/* A shard without tables, whose process died before its first run, holds nothing. */
-static bool is_empty(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && status.st_size == 0;
-}
-
 /* Deletes from all tables the runs that a condition on run.id selects. */
 static int delete_runs(const struct database *database, const char *which, struct diag *diag)
 {
@@ -221,12 +214,12 @@ static int clean_file(const char *path, const struct study *study, const struct 
     return code;
 }
 
-/* Keeps the files that have tables. */
+/* Keeps the files that have tables, which a file has not whose process died before its first run. */
 static size_t keep_filled(const char **paths, size_t n)
 {
     size_t n_filled = 0;
     for (size_t i = 0; i < n; i++)
-        if (access(paths[i], F_OK) == 0 && !is_empty(paths[i])) paths[n_filled++] = paths[i];
+        if (access(paths[i], F_OK) == 0 && !database_is_empty(paths[i])) paths[n_filled++] = paths[i];
     return n_filled;
 }
 
@@ -249,7 +242,7 @@ int shards_clean(const struct shards *shards, const struct study *study, struct 
     for (size_t i = 0; i < found.n_inputs; i++) database_close(&found.inputs[i], false);
     found.n_inputs = 0; /* the list of runs is enough */
     for (size_t i = 0; code == 0 && i < n; i++) {
-        if (is_empty(paths[i]))
+        if (database_is_empty(paths[i]))
             unlink(paths[i]);
         else
             code = clean_file(paths[i], study, &found, diag);

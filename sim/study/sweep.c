@@ -107,7 +107,7 @@ static int check_output(struct sweeping *sweeping, bool *complete, struct diag *
     const char *output = sweeping->options->output;
     struct merge found;
     *complete = false;
-    if (access(output, F_OK) != 0) return 0;
+    if (sweeping->options->replaces || access(output, F_OK) != 0) return 0;
     int code = merge_open(&found, &output, 1, sweeping->study->hash, diag);
     if (code == 0) code = read_output(sweeping, &found, diag);
     *complete = code == 0 && !sweeping->has_failed;
@@ -338,7 +338,8 @@ static int report_failures(const struct merge *merge, struct sweep_result *resul
 static int finish(struct sweeping *sweeping, struct diag *diag)
 {
     struct merge merge;
-    const struct merge_target target = {sweeping->options->output, .replaces = sweeping->has_failed};
+    const struct sweep_options *options = sweeping->options;
+    const struct merge_target target = {options->output, .replaces = options->replaces || sweeping->has_failed};
     int failure = 0, code = shards_read(&sweeping->shards, sweeping->study, &merge, diag);
     if (code == 0) code = merge_write(&merge, sweeping->study, &target, diag);
     if (code == 0) failure = report_failures(&merge, sweeping->result, diag);

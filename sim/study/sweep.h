@@ -45,6 +45,7 @@ struct sweep_options {
     int workers;               /* 0: one per core */
     size_t shard, n_shards;    /* this is shard 1 .. n_shards; 0, 0: the whole study */
     bool resume;               /* keep runs that an earlier sweep of the study finished; run failed ones again */
+    bool replaces;             /* an existing output stays until all runs are there, and gives way then */
     const volatile sig_atomic_t *interrupt; /* may be NULL */
     void (*on_progress)(void *context, const struct sweep_progress *progress); /* in the parent; may be NULL */
     void *progress_context;

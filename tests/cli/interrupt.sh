@@ -1,24 +1,9 @@
 #!/bin/sh
-# A run that is interrupted keeps what happened until then, under that status; one that is killed leaves no rows, and
-# --resume clears it away.
+# A run that is interrupted keeps what happened until then, under that status; faults.sh kills runs.
 . tests/cli/lib.sh
 
-serving 40 10
-run 0 run "$T/serve.json" -o "$T/r.db" --quiet
-cp "$T/serve.json" "$T/short.json"
 serving 100000000 20
 cp "$T/serve.json" "$T/endless.json"
-
-# Waits until a run is writing: SQLite then keeps a journal beside the database.
-until_writing() {
-    i=0
-    while [ ! -s "$T/r.db-journal" ]; do
-        i=$((i + 1))
-        [ $i -lt 300 ] || { complain 'the run never began'; break; }
-        sleep 0.1
-    done
-    sleep 0.3
-}
 
 for signal in INT TERM; do
     last="orrery run endless.json, then SIG$signal"
@@ -49,22 +34,4 @@ kill -s INT $pid
 wait $pid
 equal $? 130 'exit status'
 sql "$T/samples.db" 'select status from run' interrupted
-
-last='orrery run endless.json, then SIGKILL'
-"$ORRERY" run "$T/endless.json" -o "$T/r.db" --quiet >"$T/out" 2>"$T/err" &
-pid=$!
-until_writing
-kill -s KILL $pid
-wait $pid 2>/dev/null
-equal $? 137 'exit status'
-sql "$T/r.db" 'select id, status from run order by id' '1|done
-2|open'
-sql "$T/r.db" 'select run_id, count(*) from request group by run_id' '1|40'
-run 0 run "$T/short.json" -o "$T/r.db" --resume --quiet
-sql "$T/r.db" 'select id, status from run order by id' '1|done
-2|done'
-sql "$T/r.db" 'select run_id, count(*) from request group by run_id' '1|40
-2|40'
-sql "$T/r.db" 'select count(distinct result_hash) from run' 1
-sql "$T/r.db" 'pragma integrity_check' ok
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Searches and Pareto fronts: what is found is what running every candidate finds, on any number of workers and shards,
-# and after a kill.
+# Searches and Pareto fronts: what is found is what running every candidate finds, on any number of workers and
+# shards.
 . tests/cli/lib.sh
 
 cat >"$T/base.json" <<'END'
@@ -40,7 +40,7 @@ for router in round-robin least-outstanding; do
 done
 sql "$T/fleet.db" "select count(*) from outcome join param using (run_id) where param.key = outcome.key and param.value = outcome.value" 2
 
-# Workers, shards, kills.
+# Workers and shards.
 run 0 sweep "$T/fleet.json" -o "$T/one.db" -q -j 1
 out_is <"$T/table"
 [ "$(content "$T/one.db")" = "$(content "$T/fleet.db")" ] || complain 'one worker finds something else'
@@ -50,15 +50,6 @@ run 2 merge "$T/b.db" -o "$T/merged.db"
 err 'runs of the study are missing: 1, 2'
 run 0 merge "$T/b.db" "$T/a.db" -o "$T/merged.db"
 [ "$(content "$T/merged.db")" = "$(content "$T/fleet.db")" ] || complain 'shards find something else'
-for wait in 0.1 0.2 0.3; do
-    setsid "$ORRERY" sweep "$T/fleet.json" -o "$T/killed.db" -j 2 -q --resume >/dev/null 2>&1 &
-    pid=$!
-    sleep $wait
-    kill -9 -$pid 2>/dev/null
-    wait $pid 2>/dev/null
-done
-run 0 sweep "$T/fleet.json" -o "$T/killed.db" -q --resume
-[ "$(content "$T/killed.db")" = "$(content "$T/fleet.db")" ] || complain 'after kills it finds something else'
 
 # Brackets that do not bracket.
 sed 's/"from": 1, "to": 8/"from": 7, "to": 8/' "$T/fleet.json" >"$T/high.json"

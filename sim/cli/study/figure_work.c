@@ -153,13 +153,6 @@ static void show_progress(void *context, const struct sweep_progress *progress)
     watch->has_line = true;
 }
 
-/* Removes the results of an earlier call, unless it is resumed. */
-static int make_room(struct cli *cli, const char *output, const struct figure_study_options *options)
-{
-    if (options->resume || unlink(output) == 0 || errno == ENOENT) return 0;
-    return diag_system_error(&cli->diag, output, "cannot remove the results of an earlier call", errno);
-}
-
 static void print_closing_line(const struct figure_watch *watch, const struct sweep_result *result, double wall_s)
 {
     answer_print(watch->err, "%s: %zu runs", watch->output, result->n_runs);
@@ -169,9 +162,9 @@ static void print_closing_line(const struct figure_watch *watch, const struct sw
         fprintf(watch->err, ", %zu of them found, in %.2f s\n", result->n_found, wall_s);
 }
 
-/* Runs the study into the results database `output`. */
+/* Runs the study into the results database `output`, `in_place` of an earlier one. */
 static int run_study(struct cli *cli, const struct study *study, const char *output,
-                     const struct figure_study_options *options)
+                     const struct figure_study_options *options, bool in_place)
 {
     struct sweeping_host host;
     struct sweep_result result = {0};
@@ -179,15 +172,21 @@ static int run_study(struct cli *cli, const struct study *study, const char *out
     double started_s = clock_wall_s();
     watch.is_shown = !options->quiet && isatty(fileno(cli->err));
     struct sweep_options how = {.output = output, .workers = options->workers, .resume = options->resume,
-                                .interrupt = cli->interrupt, .on_progress = show_progress, .progress_context = &watch};
-    int code = make_room(cli, output, options);
-    if (code != 0) return code;
-    code = sweeping_init(&host, cli);
+                                .replaces = in_place, .interrupt = cli->interrupt, .on_progress = show_progress,
+                                .progress_context = &watch};
+    int code = sweeping_init(&host, cli);
     if (code == 0) code = sweep(study, &how, &host.runner, &result, &cli->diag);
     sweeping_fini(&host);
     if (watch.has_line) fprintf(cli->err, "\r\033[K");
     if (code == 0 && !options->quiet) print_closing_line(&watch, &result, clock_wall_s() - started_s);
     return code;
+}
+
+/* A call that is resumed may have begun to replace the results of an earlier one. */
+static bool replaces(struct figure_work *work, size_t index, const struct figure_study_options *options)
+{
+    const char *begun = arena_printf(&work->arena, "%s.shards", work->databases[index]);
+    return !options->resume || begun == NULL || paths_is_directory(begun);
 }
 
 int figure_work_simulate(struct figure_work *work, const struct figure_options *options, struct cli *cli)
@@ -197,7 +196,8 @@ int figure_work_simulate(struct figure_work *work, const struct figure_options *
     for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++) {
         struct study study;
         code = load_study(work, i, &study, &cli->diag);
-        if (code == 0) code = run_study(cli, &study, work->databases[i], &options->study);
+        if (code == 0)
+            code = run_study(cli, &study, work->databases[i], &options->study, replaces(work, i, &options->study));
     }
     return code;
 }

@@ -372,7 +372,7 @@ static void fail_every_call(bool was_there, int n_failures, int error)
     }
 }
 
-TEST(no_failing_call_leaves_half_a_database)
+TEST_OPTIMISED(no_failing_call_leaves_half_a_database)
 {
     static const int errors[] = {ENOSPC, EIO};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
