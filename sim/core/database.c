@@ -327,12 +327,13 @@ int database_open_read(struct database *database, const char *path, struct diag 
 bool database_is_empty(const char *path)
 {
     struct database database;
-    int64_t n_tables = 1;
+    int64_t n_tables = 0;
     int code = copy_path(&database, path, true, NULL);
     if (code == 0) code = connect_file(&database, NULL);
-    if (code == 0) database_integer(&database, "SELECT count(*) FROM sqlite_schema", &n_tables, "open results", NULL);
+    if (code == 0)
+        code = database_integer(&database, "SELECT count(*) FROM sqlite_schema", &n_tables, "open results", NULL);
     database_close(&database, false);
-    return n_tables == 0;
+    return code == 0 && n_tables == 0;
 }
 
 /* Keeps other writers out, or is kept out by one, without reading or writing: that may be what failed. Where the file

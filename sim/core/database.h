@@ -38,7 +38,8 @@ int database_open_write(struct database *database, const char *path, const char 
                         struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 
-/* Whether a file has no tables: nothing was ever stored in it, or a process died while it created them. */
+/* Whether a file has no tables: nothing was ever stored in it, or a process died while it created them.
+ * False for a file that cannot be read: whoever opens it says why. */
 bool database_is_empty(const char *path);
 
 /* Fails if the file has lost its name since it was opened: its rows would be lost. Returns 0
