@@ -235,7 +235,8 @@ mutate:
 ## make faults     fail or kill every call that writes at every FAULTS_STEP=1-th place, for hours; ROWS=name, MODE=asan
 FAULTS_STEP ?= 1
 faults: $(B)/orrery
-	@FULL=$(FAULTS_STEP) FAULTS='$(ROWS)' JOBS=$(shell nproc) ORRERY=$(B)/orrery ASAN_OPTIONS=$(SANITIZED) sh tests/cli/faults.sh
+	@FULL=$(FAULTS_STEP) FAULTS='$(ROWS)' JOBS=$(shell nproc) ORRERY=$(B)/orrery ASAN_OPTIONS=$(SANITIZED) \
+	    sh tests/cli/faults.sh
 
 ## make lint       include directions, function and file sizes, clang-tidy where it is installed
 lint: $(LIB) build/orrery

@@ -125,7 +125,8 @@ int output_finish(struct output *output, struct diag *diag)
     errno = 0;
     const bool is_closed = gzclose(output->file) == Z_OK;
     output->file = NULL;
-    return code == 0 && !is_closed ? diag_system_error(diag, output->path, "cannot write", errno) : code;
+    const bool is_whole = is_closed && (output->part.path[0] == 0 || part_flush(&output->part) == 0);
+    return code == 0 && !is_whole ? diag_system_error(diag, output->path, "cannot write", errno) : code;
 }
 
 int output_close(struct output *output, bool failed, struct diag *diag)

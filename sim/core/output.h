@@ -24,11 +24,11 @@ struct text *output_text(struct output *output);
 /* Writes what was added, once there is enough of it. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int output_flush(struct output *output, struct diag *diag);
 
-/* Writes the rest, so that output_close has nothing left to do but to give the file its name. If that fails, or the
- * process dies before it, the whole file stays for part_adopt (part.h). Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+/* Writes the rest and flushes it to the disk: output_close has nothing left to do but to give the file its name. If that
+ * fails, or the process dies before it, the whole file stays for part_adopt (part.h). Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int output_finish(struct output *output, struct diag *diag);
 
-/* Finishes the file, flushes it to the disk and gives it its name. With `failed`, or when that cannot be done, the new
+/* Finishes the file and gives it its name. With `failed`, or when that cannot be done, the new
  * file is removed and the old one stays. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int output_close(struct output *output, bool failed, struct diag *diag);
 

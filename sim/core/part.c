@@ -51,12 +51,17 @@ bool part_adopt(struct part *part, const char *target, int *number)
     return false;
 }
 
-/* Of a database, the journal goes first: a new part may have the name once the part has gone. */
-static void remove_part(const struct part *part)
+static void remove_journal(const struct part *part)
 {
     char journal[sizeof part->path + 16];
     snprintf(journal, sizeof journal, "%s-journal", part->path);
     unlink(journal);
+}
+
+/* Of a database, the journal goes first: a new part may have the name once the part has gone. */
+static void remove_part(const struct part *part)
+{
+    remove_journal(part);
     unlink(part->path);
 }
 
@@ -122,14 +127,15 @@ static int rename_part(const struct part *part, bool replaces)
 }
 
 /* Some file systems have nothing to flush, and refuse. */
-static int flush_part(const struct part *part)
+int part_flush(const struct part *part)
 {
     return fsync(part->lock) == 0 || errno == EINVAL || errno == ENOSYS ? 0 : -1;
 }
 
 int part_take_name(struct part *part, bool replaces)
 {
-    if (flush_part(part) != 0 || rename_part(part, replaces) != 0) return -1;
+    remove_journal(part); /* SQLite leaves an empty one if it cannot flush it */
+    if (rename_part(part, replaces) != 0) return -1;
     close_part(part);
     return 0;
 }

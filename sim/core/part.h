@@ -23,8 +23,11 @@ int part_create(struct part *part, const char *target, mode_t mode);
 /* Locks the next part of a dead process from *number on, which begins at 0. Returns whether there is one. */
 bool part_adopt(struct part *part, const char *target, int *number);
 
-/* Flushes the part to the disk, gives it the target's name and closes the lock. With `replaces` false the target must
- * not exist. Returns 0, or -1 with errno; then nothing has changed. */
+/* Flushes the part to the disk. Returns 0, or -1 with errno. */
+int part_flush(const struct part *part);
+
+/* Gives the part the target's name and closes the lock. With `replaces` false the target must not exist. Returns 0, or
+ * -1 with errno; then nothing has changed. */
 int part_take_name(struct part *part, bool replaces);
 
 /* Removes the parts that dead processes left. */

@@ -360,7 +360,8 @@ int merge_write(const struct merge *merge, const struct study *study, const stru
         code = write_all(merge, study, &database, diag);
         database_close(&database, false);
     }
-    if (code == 0 && part_take_name(&part, target->replaces) != 0) code = fail_file(target->output, "write", diag);
+    if (code == 0 && (part_flush(&part) != 0 || part_take_name(&part, target->replaces) != 0))
+        code = fail_file(target->output, "write", diag);
     if (code == 0) flush_directory(target->output);
     part_discard(&part);
     return code;

@@ -290,8 +290,8 @@ int shards_read_some(const struct shards *shards, const struct study *study, siz
 static void remove_with_journal(const char *path, struct arena *arena)
 {
     const char *journal = arena_printf(arena, "%s-journal", path);
+    if (journal != NULL) unlink(journal); /* first: files are found by the names of databases */
     unlink(path);
-    if (journal != NULL) unlink(journal);
 }
 
 void shards_remove(struct shards *shards)

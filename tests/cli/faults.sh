@@ -5,7 +5,8 @@
 . tests/cli/lib.sh
 
 compiler=${CC:-cc}
-$compiler -std=gnu17 -O1 -fno-omit-frame-pointer -fPIC -shared -o "$T/shim.so" tests/support/faults/shim.c -ldl || complain 'no shim'
+$compiler -std=gnu17 -O1 -fno-omit-frame-pointer -fPIC -shared -o "$T/shim.so" tests/support/faults/shim.c -ldl ||
+    complain 'no shim'
 $compiler -std=gnu17 -O1 -I. -o "$T/walk" tests/support/faults/walk.c tests/support/faults/state.c -lsqlite3 ||
     complain 'no walk'
 
@@ -65,24 +66,25 @@ sed -i 's/"title": "GPUs",/"title": "GPUs before",/' "$in/was/own/f.json"
 
 # What writes. conform --keep writes scenarios as trace convert writes traces; run --plugin divides its process.
 cat >"$T/table" <<'END2'
-run       | a  | -                                        | run ../in/jobs.json -o r.db -q                        | run ../in/jobs.json -o r.db -q --resume
-append    | a  | run ../in/fewer.json -o r.db -q          | run ../in/jobs.json -o r.db -q                        | run ../in/jobs.json -o r.db -q --resume
-timeline  | a  | run ../in/fewer.json -o r.db --timeline t.json.gz | run ../in/jobs.json -o r.db -q --timeline t.json.gz | run ../in/jobs.json -o r.db -q --resume --timeline t.json.gz
-from      | a  | run ../in/fewer.json -o r.db -q          | run --from ../in/r.db:1 -o r.db -q                    | run --from ../in/r.db:1 -o r.db -q --resume
-sweep     | sw | -                                        | sweep ../in/study.json -o s.db -q -j 2                | sweep ../in/study.json -o s.db -q --resume
-search    | sw | -                                        | sweep ../in/search.json -o s.db -q -j 1               | sweep ../in/search.json -o s.db -q --resume
-shard     | sw | -                                        | sweep ../in/study.json --shard 1/2 -o s.db -q         | sweep ../in/study.json --shard 1/2 -o s.db -q --resume
-merge     |    | -                                        | merge ../in/1.db ../in/2.db -o m.db                   | merge ../in/1.db ../in/2.db -o m.db
-figure    | sw | figure run ../in/was/own/f.json -o . -q  | figure run ../in/own/f.json -o . -q --gnuplot         | figure run ../in/own/f.json -o . -q --gnuplot --resume
-report    |    | report ../in/r.db:1 -o r.html            | report ../in/r.db:2 -o r.html                         | report ../in/r.db:2 -o r.html
-export    |    | export ../in/r.db:1 job -o j.csv         | export ../in/r.db:2 job -o j.csv                      | export ../in/r.db:2 job -o j.csv
-generate  |    | trace generate -o t.csv --set count=10   | trace generate -o t.csv --set count=3000              | trace generate -o t.csv --set count=3000
-convert   |    | trace convert ../in/10.csv -f csv -o t.csv.gz | trace convert ../in/300.csv -f csv -o t.csv.gz   | trace convert ../in/300.csv -f csv -o t.csv.gz
-kernels   |    | calibrate --gpu a100-80-sxm ../in/kernels5.csv -o c.json --report plots | calibrate --gpu a100-80-sxm ../in/kernels9.csv -o c.json --report plots | calibrate --gpu a100-80-sxm ../in/kernels9.csv -o c.json --report plots
-power     |    | calibrate power --gpu h200-sxm ../in/loads5.csv -o c.json | calibrate power --gpu h200-sxm ../in/loads9.csv -o c.json | calibrate power --gpu h200-sxm ../in/loads9.csv -o c.json
-engine    |    | calibrate --engine vllm-0.2 ../in/iterations5.csv -o c.json | calibrate --engine vllm-0.2 ../in/iterations9.csv -o c.json | calibrate --engine vllm-0.2 ../in/iterations9.csv -o c.json
-baseline  | w  | check --baseline g.json ../in/fewer.json --update -q | check --baseline g.json ../in/jobs.json --update -q | check --baseline g.json -q; check --baseline g.json ../in/jobs.json --update -q
-verdict   | wv | check --baseline g.json ../in/fewer.json --update -q | check --baseline g.json -q --junit j.xml --markdown m.md | check --baseline g.json -q --junit j.xml --markdown m.md
+run      | a  | - | run ../in/jobs.json -o r.db -q | + --resume
+append   | a  | run ../in/fewer.json -o r.db -q | run ../in/jobs.json -o r.db -q | + --resume
+timeline | a  | run ../in/fewer.json -o r.db --timeline t.gz | run ../in/jobs.json -o r.db -q --timeline t.gz | + --resume
+from     | a  | run ../in/fewer.json -o r.db -q | run --from ../in/r.db:1 -o r.db -q | + --resume
+sweep    | sw | - | sweep ../in/study.json -o s.db -q -j 2 | + --resume
+search   | sw | - | sweep ../in/search.json -o s.db -q -j 1 | + --resume
+shard    | sw | - | sweep ../in/study.json --shard 1/2 -o s.db -q | + --resume
+merge    |    | - | merge ../in/1.db ../in/2.db -o m.db | +
+figure   | sw | figure run ../in/was/own/f.json -o . -q | figure run ../in/own/f.json -o . -q --gnuplot | + --resume
+report   |    | report ../in/r.db:1 -o r.html | report ../in/r.db:2 -o r.html | +
+export   |    | export ../in/r.db:1 job -o j.csv | export ../in/r.db:2 job -o j.csv | +
+generate |    | trace generate -o t.csv --set count=10 | trace generate -o t.csv --set count=3000 | +
+convert  |    | trace convert ../in/10.csv -f csv -o t.gz | trace convert ../in/300.csv -f csv -o t.gz | +
+kernels  |    | - | calibrate --gpu a100-80-sxm ../in/kernels9.csv -o c.json --report plots | +
+refit    |    | calibrate --gpu a100-80-sxm ../in/kernels5.csv -o c.json | calibrate --gpu a100-80-sxm ../in/kernels9.csv -o c.json | +
+power    |    | calibrate power --gpu h200-sxm ../in/loads5.csv -o c.json | calibrate power --gpu h200-sxm ../in/loads9.csv -o c.json | +
+engine   |    | calibrate --engine vllm-0.2 ../in/iterations5.csv -o c.json | calibrate --engine vllm-0.2 ../in/iterations9.csv -o c.json | +
+baseline | wp | check --baseline g.json ../in/fewer.json --update -q | check --baseline g.json ../in/jobs.json --update -q | check --baseline g.json -q; +
+verdict  | wv | check --baseline g.json ../in/fewer.json --update -q | check --baseline g.json -q --junit j.xml --markdown m.md | +
 END2
 # Memory that GSL itself does not give back when it gets no more is not ours.
 echo leak:libgsl >"$T/suppressions"

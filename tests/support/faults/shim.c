@@ -30,7 +30,6 @@ static int fault = -1;
 static long fault_at;
 static bool fault_lasts;
 
-
 __attribute__((constructor)) static void start(void)
 {
     const char *path = getenv("FAULT_COUNTS"), *text = getenv("FAULT");
@@ -98,7 +97,7 @@ static bool is_looking;
         return real arguments;                                                                                         \
     }
 ALLOCATOR(void *, malloc, (size_t n), (n), n)
-ALLOCATOR(void *, calloc, (size_t n, size_t each), (n, each), n * each)
+ALLOCATOR(void *, calloc, (size_t n, size_t each), (n, each), n *each)
 ALLOCATOR(void *, realloc, (void *block, size_t n), (block, n), n)
 
 /* --- Files --- */

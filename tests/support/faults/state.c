@@ -81,8 +81,10 @@ static const char *digest_runs(sqlite3 *db, uint64_t *hash, bool *is_unfinished)
     if (add_rows(hash_start, db, "PRAGMA integrity_check", &n) != add_bytes(hash_start, "ok", 3)) return "corrupt";
     if (count(db, "SELECT count(*) FROM sqlite_schema") == 0) return "empty";
     if (count(db, "SELECT count(*) FROM run WHERE id NOT IN " ENDED) > 0) *is_unfinished = true;
-    if (sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('run_cost') "
-                               "AND name NOT LIKE 'sqlite_%' ORDER BY name", -1, &tables, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(db,
+                           "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('run_cost') "
+                           "AND name NOT LIKE 'sqlite_%' ORDER BY name",
+                           -1, &tables, NULL) != SQLITE_OK)
         return "unreadable";
     while (wrong == NULL && sqlite3_step(tables) == SQLITE_ROW)
         wrong = add_table(db, (const char *)sqlite3_column_text(tables, 0), hash);
@@ -118,7 +120,8 @@ static bool ends_with(const char *text, const char *end)
 
 static bool is_temporary(const char *name)
 {
-    return ends_with(name, "-part") || ends_with(name, "-journal") || ends_with(name, "-wal") || ends_with(name, ".shards");
+    return ends_with(name, "-part") || ends_with(name, "-journal") || ends_with(name, "-wal") ||
+           ends_with(name, ".shards");
 }
 
 static void read_directory(struct state *state, const char *root, const char *below)

@@ -1,6 +1,6 @@
-/* The state of a directory, to compare what a call left with what was there before and with what a whole call leaves. */
-#ifndef TESTS_SUPPORT_FAULTS_STATE_H
-#define TESTS_SUPPORT_FAULTS_STATE_H
+/* The state of a directory, to compare what a call left with what was there before and what a whole call leaves. */
+#ifndef ORRERY_TESTS_SUPPORT_FAULTS_STATE_H
+#define ORRERY_TESTS_SUPPORT_FAULTS_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

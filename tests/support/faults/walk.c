@@ -3,16 +3,18 @@
  *
  * usage: walk TABLE DIRECTORY [NAME...]     only the rows with these names
  *
- * A row is "name | flags | call before | call | calls after"; words are separated by blanks, calls after by ";". It
- * runs in an empty directory. `before` makes the old state, and is absent with "-". After each fault:
+ * A row is "name | flags | call before | call | calls after"; words are separated by blanks, calls after by ";", where
+ * "+" stands for the call itself. It runs in an empty directory. The call before it makes the old state; "-": none.
+ * After each fault:
  *
  *   - the exit status is that of the whole call, 3 or 70, with a message; sanitizers say nothing;
  *   - every file is the old one or that of a whole call, and the latter if the exit status says so;
  *   - no temporary file is there, unless the call was killed;
  *   - the calls after it succeed, lead to the state of a whole call, and leave no temporary file.
  *
- * Flags: `a` appends a run each time; `s` sweeps, which keep finished and failed runs and go on with them; `w` has worker processes;
- *        `v` writes a verdict, which is another one where a run failed.
+ * Flags: `a` appends a run each time; `s` sweeps, which keep finished and failed runs and go on with them; `w` has
+ * worker processes; `v` writes a verdict, which is another one where a run failed; `p` may leave a part for the next
+ * call.
  *
  * In the environment: ORRERY, SHIM, SEED; KINDS of faults, all without; FULL=1 tries every n, FULL=7 every
  * seventh of the allocations, otherwise some are drawn; JOBS processes. */
@@ -263,7 +265,9 @@ static void check_state(struct trial *trial, const struct state *now)
     const bool keeps = is_sweep && trial->outcome.status != trial->whole_status;
     /* SQLite's next writer needs or removes a journal. */
     const bool is_journal = trial->fault->kind != ALLOC && strstr(now->temporary, "-journal") != NULL;
-    if (now->temporary[0] != 0 && !was_killed && !keeps && !is_journal) find(trial, call, "%s is left", now->temporary);
+    const bool is_kept = has_flag(trial->row, 'p') && trial->outcome.status != trial->whole_status;
+    if (now->temporary[0] != 0 && !was_killed && !keeps && !is_journal && !is_kept)
+        find(trial, call, "%s is left", now->temporary);
     if (now->is_unfinished && !was_killed && !is_sweep) find(trial, call, "a run or an empty database is left");
 }
 
@@ -385,8 +389,11 @@ static bool read_row(FILE *table, struct row *row)
     snprintf(row->flags, sizeof row->flags, "%s", trim(fields[1]));
     snprintf(row->before, sizeof row->before, "%s", trim(fields[2]));
     snprintf(row->call, sizeof row->call, "%s", trim(fields[3]));
-    for (char *after; row->n_after < MAX_AFTER && (after = strsep(&fields[4], ";")) != NULL;)
-        snprintf(row->after[row->n_after++], sizeof row->after[0], "%s", trim(after));
+    for (char *after; row->n_after < MAX_AFTER && (after = strsep(&fields[4], ";")) != NULL;) {
+        after = trim(after);
+        snprintf(row->after[row->n_after++], sizeof row->after[0], "%s%s", *after == '+' ? row->call : "",
+                 after + (*after == '+'));
+    }
     return true;
 }
 
