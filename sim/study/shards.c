@@ -138,10 +138,11 @@ int shards_open_results(const struct shards *shards, const struct study *study, 
     return code;
 }
 
-static bool is_shard(const char *name)
+/* Whether the name is a number with this ending. */
+static bool is_shard(const char *name, const char *ending)
 {
     size_t n = strspn(name, "0123456789");
-    return n > 0 && strcmp(name + n, ".db") == 0;
+    return n > 0 && strcmp(name + n, ending) == 0;
 }
 
 static int compare_names(const void *left, const void *right)
@@ -149,9 +150,11 @@ static int compare_names(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Lists the paths of all shards, sorted, in the arena. */
-static int list_files(const struct shards *shards, struct arena *arena, const char ***paths, size_t *n,
-                      struct diag *diag)
+static const char of_shard[] = ".db", of_journal[] = ".db-journal";
+
+/* Lists the paths of all shards, or their journals, sorted, in the arena. */
+static int list_files(const struct shards *shards, const char *ending, struct arena *arena, const char ***paths,
+                      size_t *n, struct diag *diag)
 {
     DIR *directory = opendir(shards->directory);
     size_t capacity = 0;
@@ -160,7 +163,7 @@ static int list_files(const struct shards *shards, struct arena *arena, const ch
     *paths = NULL;
     if (directory == NULL) return fail_system(shards->directory, "list", diag);
     for (const struct dirent *entry; code == 0 && (entry = readdir(directory)) != NULL;) {
-        if (!is_shard(entry->d_name)) continue;
+        if (!is_shard(entry->d_name, ending)) continue;
         if (*n == capacity) {
             const char **grown = arena_alloc(arena, (2 * capacity + 16) * sizeof *grown);
             if (grown != NULL && *n > 0) memcpy(grown, *paths, *n * sizeof *grown);
@@ -235,7 +238,7 @@ int shards_clean(const struct shards *shards, const struct study *study, struct 
     const char **paths, **filled = NULL;
     size_t n;
     arena_init(&arena);
-    int code = list_files(shards, &arena, &paths, &n, diag);
+    int code = list_files(shards, of_shard, &arena, &paths, &n, diag);
     if (code == 0 && (filled = arena_alloc(&arena, (n + 1) * sizeof *filled)) == NULL) code = diag_nomem(diag);
     if (code == 0 && n > 0) memcpy(filled, paths, n * sizeof *filled);
     if (code == 0) code = open_filled(filled, n, study, &found, diag);
@@ -259,7 +262,7 @@ int shards_read(const struct shards *shards, const struct study *study, struct m
     size_t n;
     arena_init(&arena);
     *merge = (struct merge){0};
-    int code = list_files(shards, &arena, &paths, &n, diag);
+    int code = list_files(shards, of_shard, &arena, &paths, &n, diag);
     if (code == 0 && (all = arena_alloc(&arena, (n + 1) * sizeof *all)) == NULL) code = diag_nomem(diag);
     if (code == 0) {
         if (n > 0) memcpy(all, paths, n * sizeof *all);
@@ -287,24 +290,23 @@ int shards_read_some(const struct shards *shards, const struct study *study, siz
     return code;
 }
 
-static void remove_with_journal(const char *path, struct arena *arena)
-{
-    const char *journal = arena_printf(arena, "%s-journal", path);
-    if (journal != NULL) unlink(journal); /* first: files are found by the names of databases */
-    unlink(path);
-}
-
-void shards_remove(struct shards *shards)
+static void remove_files(struct shards *shards, const char *ending)
 {
     struct arena arena;
     const char **paths;
     size_t n;
     arena_init(&arena);
-    if (list_files(shards, &arena, &paths, &n, NULL) == 0) {
-        for (size_t i = 0; i < n; i++) remove_with_journal(paths[i], &arena);
-        const char *note = arena_printf(&arena, "%s/sweep", shards->directory);
-        if (note != NULL) unlink(note);
-        rmdir(shards->directory);
-    }
+    if (list_files(shards, ending, &arena, &paths, &n, NULL) == 0)
+        for (size_t i = 0; i < n; i++) unlink(paths[i]);
     arena_fini(&arena);
+}
+
+/* A process that died may have left journals without databases. */
+void shards_remove(struct shards *shards)
+{
+    remove_files(shards, of_journal);
+    remove_files(shards, of_shard);
+    const char *note = arena_printf(&shards->arena, "%s/sweep", shards->directory);
+    if (note != NULL) unlink(note);
+    rmdir(shards->directory);
 }

@@ -114,27 +114,35 @@ static int load_study(struct figure_work *work, size_t index, struct study *stud
     return study_load(FIGURE_ITEM(struct figure_study, work->figure.studies, index)->path, &work->arena, study, diag);
 }
 
-/* Whether the file has results of the study in its present form. */
-static bool is_current(const char *path, const struct study *study, struct arena *arena)
+/* Whether the file has results of the study in its present form. Returns 0 or SIM_E_NOMEM. */
+static int check_current(const char *path, const struct study *study, struct arena *arena, bool *is_current)
 {
     struct database database;
     struct query_answer answer;
-    if (!paths_is_file(path) || database_open_read(&database, path, NULL) != 0) return false;
-    bool found = query_run(&database, "SELECT hash FROM study", NULL, 0, "read the study", arena, &answer, NULL) == 0 &&
-                 answer.n_rows == 1 && answer.columns[0].texts != NULL;
-    database_close(&database, false);
-    return found && strcmp(answer.columns[0].texts[0], study->hash) == 0;
+    *is_current = false;
+    if (!paths_is_file(path)) return 0;
+    int code = database_open_read(&database, path, NULL);
+    if (code == 0) {
+        code = query_run(&database, "SELECT hash FROM study", NULL, 0, "read the study", arena, &answer, NULL);
+        *is_current = code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL &&
+                      strcmp(answer.columns[0].texts[0], study->hash) == 0;
+        database_close(&database, false);
+    }
+    return code == SIM_E_NOMEM ? code : 0;
 }
 
-/* Whether the results of all studies of the figure exist and are current. */
-static bool has_current_results(struct figure_work *work)
+/* Whether the results of all studies of the figure exist and are current. Returns 0 or SIM_E_NOMEM. */
+static int check_results(struct figure_work *work, bool *are_current)
 {
-    bool all = true;
-    for (size_t i = 0; all && i < work->figure.studies.n; i++) {
+    int code = 0;
+    *are_current = true;
+    for (size_t i = 0; *are_current && i < work->figure.studies.n; i++) {
         struct study study;
-        all = load_study(work, i, &study, NULL) == 0 && is_current(work->databases[i], &study, &work->arena);
+        code = load_study(work, i, &study, NULL);
+        if (code == 0) code = check_current(work->databases[i], &study, &work->arena, are_current);
+        *are_current = *are_current && code == 0;
     }
-    return all;
+    return code == SIM_E_NOMEM ? code : 0;
 }
 
 struct figure_watch {
@@ -337,7 +345,8 @@ static int add_work(struct figure_work *work, const struct figure_file *file, co
                     bool *has_results, struct diag *diag)
 {
     int code = figure_work_load(work, file, options, diag);
-    *has_results = code == 0 && has_current_results(work);
+    *has_results = false;
+    if (code == 0 && check_results(work, has_results) != 0) code = diag_nomem(diag);
     if (!*has_results) return code;
     code = figure_work_read(work, diag);
     return code == 0 ? make_links(work, work->figure.id, diag) : code;
