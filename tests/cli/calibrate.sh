@@ -17,6 +17,9 @@ profile 0.5 >"$T/norm.csv"
 # The model comes close to the law, also on rows that it has not seen.
 run 0 calibrate --gpu a100-80-sxm "$T/norm.csv" -o "$T/out.json" --report "$T/report"
 out 'norm.csv  orrery  isolated    60       3  group'
+for title in 'error by class' 'error by part' 'held-out error by fold' parameters; do out "a100-80-sxm, isolated: $title"; done
+equal "$(awk '/: error by part/ { part = 1 } /^$/ { part = 0 } part && $1 == "norm" { sum += $3; n++ } END { print sum, n }' \
+    "$T/out")" '120 5' 'rows by tokens and by operator' # none without rows
 json_is() { equal "$(json_of "$T/out.json" "$1")" "$2" "$1"; }
 below() { # PATH LIMIT
     equal "$(sqlite3 :memory: "select json_extract(readfile('$T/out.json'), '$1') between 0 and $2")" 1 "$1 below $2"
@@ -50,6 +53,7 @@ json_is '$.sets.isolated.norm.parameters.bandwidth_efficiency' \
 run 0 calibrate --gpu a100-80-sxm --json "$T/norm.csv"
 valid_json
 json '$.profiles[0].rows' 60
+json '$.profiles[0].set' isolated
 json '$.sets.isolated.norm.rows' 60
 
 # Measured points beside the law: costs take them where they meet their shape. Here 64 rows are as slow as no law says.

@@ -17,6 +17,11 @@ run 0 calibrate --engine vllm-0.2 "$T/iterations.csv" -o "$T/preset.json"
 out 'fitted on: Llama-2-70B, batches of at most 2048 prompt tokens'
 out 'computed from other rows, not measured'
 equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/preset.json'), '$.overhead')")" 3 degrees
+for i in 0 1; do # what is shown is what is written
+    tp=$(json_of "$T/preset.json" "\$.overhead[$i].tensor_parallel")
+    equal "$(awk -v tp="$tp" '$1 == tp && NF == 4 { printf "%.4gms", $2 }' "$T/out")" \
+        "$(json_of "$T/preset.json" "\$.overhead[$i].iteration")" "iteration on $tp GPUs"
+done
 equal "$(json_of "$T/preset.json" '$.fit.all.rows')" 36 "fitted rows"
 equal "$(json_of "$T/preset.json" '$.held_out.all.rows')" 12 "held-out rows"
 

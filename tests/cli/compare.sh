@@ -15,6 +15,7 @@ served=$(sqlite3 "$db" "select count(*) from request where run_id = 1 and status
 run 0 compare "$db:1" "$db:2"
 out "base  $db:1 (serve, seed 1)"
 out "note: $served requests are paired by id; intervals are over these, at one seed"
+equal "$(awk '/^note: / { print last; exit } { last = $0 }' "$T/out")" '' 'the line before the first note'
 grep -qE '^request.ttft_s.mean +s +lower .* bootstrap, n=' "$T/out" || complain 'no interval of the mean'
 out 'worst regressions in request.e2e_s'
 awk 'length > 200 { exit 1 }' "$T/out" || complain 'a very long line'

@@ -56,6 +56,16 @@ run 0 trace stat "$T/seren.csv" -f csv-jobs --json
 equal "$(sqlite3 :memory: "select sum(value ->> 'jobs'), abs(sum(value ->> 'gpu_s') / $(json_of "$T/out" '$.gpu_s') - 1) < 1e-9
     from json_each(readfile('$T/out'), '$.types')")" '2000|1' 'jobs of all types, and their GPU time'
 json '$.gpus.max' 4
+for fate in failed cancelled; do
+    json "\$.${fate}_jobs" "$(grep -c ",$fate\$" "$T/seren.csv")"
+    json "\$.${fate}_gpu_s" "$(awk -F, -v fate=$fate '$11 == fate { sum += $3 * $4 } END { print sum }' "$T/seren.csv")"
+done
+
+# Requests of classes are counted by class.
+run 0 trace generate -f generate -o "$T/classes.csv" -t csv --set count=60 --set 'classes={"a": {"share": 2}, "b": {"share": 1}}'
+run 0 trace stat "$T/classes.csv" -f csv --json
+equal "$(sqlite3 :memory: "select count(*), sum(value ->> 'requests'), sum(value ->> 'share')
+    from json_each(readfile('$T/out'), '$.classes')")" '2|60|1.0' 'classes, their requests and shares'
 
 # Every wrong row is reported.
 cat >"$T/bad.csv" <<'END'

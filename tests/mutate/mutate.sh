@@ -37,10 +37,13 @@ in_tree -n -B V=1 $build/orrery | grep -- " -o $build/orrery " >"$work/link.orre
 in_tree -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*//; s/ -I\. / /' >"$work/compile"
 
 # Which test reaches which line is learned anew when a source of product or tests has changed since.
-if [ ! -f "$work/reach/reached" ] || [ -z "${AGAIN:-}${KEEP:-}" ] &&
-    [ -n "$(cd "$tree" && find sim models policies traces analysis tests -newer "$work/reach/reached" -type f -name '*.[chi]*' | head -1)" ]; then
-    (cd "$tree" && sh tests/mutate/learn.sh "$work/reach") || exit 1
-fi
+is_known() {
+    [ -f "$work/reach/reached" ] || return 1
+    [ -z "${AGAIN:-}${KEEP:-}" ] || return 0
+    changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' -newer "$work/reach/reached" | head -1)
+    [ -z "$changed" ]
+}
+is_known || (cd "$tree" && sh tests/mutate/learn.sh "$work/reach") || exit 1
 
 if [ -z "${AGAIN:-}" ]; then
     gcc -std=c17 -D_DEFAULT_SOURCE -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || exit 1
