@@ -103,7 +103,7 @@ TEST(rises_are_those_within_a_latency)
 {
     struct setting setting = settings[1];
     for (int slow = 0; slow < 2; slow++) {
-        setting.telemetry = slow ? "'period': '100s'" : "'period': '500ms'";
+        setting.telemetry = slow ? "'period': '5s'" : "'period': '500ms'";
         const struct bed_rows *rows = run(&setting, &(struct bed_options){0});
         CHECK((bed_metric(rows, "power.rise_frac.max") > 0) == !slow);
     }

@@ -120,3 +120,20 @@ TEST(alike_jobs_have_no_classes)
     run_jobs(&run, records, 2, "fifo");
     CHECK(isnan(jobrun_metric(&run, "job.queue_s.mean[1 GPU]")));
 }
+
+/* Behind a job of all GPUs wait jobs of sizes on either side of each border, each a second less than the one before. */
+TEST(sizes_have_their_borders)
+{
+    static const int32_t gpus[] = {512, 1, 2, 8, 9, 64, 65};
+    struct job_record records[7];
+    for (int i = 0; i < 7; i++) records[i] = jobrun_record(i, i, 10, gpus[i]);
+    SCOPED(jobrun) run;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 7, .scheduler = "fifo",
+                                      .cluster = {.nodes = 1, .gpus_per_node = 512}},
+                0);
+    check(&run, "job.queue_s.mean[1 GPU]", 9);
+    check(&run, "job.queue_s.mean[2-8 GPUs]", 7.5);
+    check(&run, "job.queue_s.mean[9-64 GPUs]", 5.5);
+    check(&run, "job.queue_s.mean[65 GPUs or more]", 2);
+}

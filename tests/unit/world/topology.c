@@ -248,6 +248,22 @@ TEST(nodes_reach_each_other_over_their_nics)
     site_destroy(site);
 }
 
+/* A replica on two nodes loads each half from its own node's memory or drive: nothing passes the slow network. */
+TEST(stages_load_from_their_own_node)
+{
+    static const char *const tiers[] = {"host", "ssd"};
+    for (int i = 0; i < 2; i++) {
+        struct site *site = good_site("'gpu': 'h100-sxm', 'nodes': 2, 'network': {'bandwidth': '100MB/s'}, "
+                                      "'storage': {'ssd': {'device': 'pm9a3'}}");
+        sit(site, 0, 0, 1);
+        sit(site, 0, 1, 1);
+        move(site, 0, tier(site, 0, tiers[i]), gpus(site, 0), 2000000000);
+        run(site);
+        CHECK(site->moves[0].ended_ns > 0 && site->moves[0].ended_ns < SIM_NS_PER_S);
+        site_destroy(site);
+    }
+}
+
 /* However slow, a fabric is one. */
 TEST(a_fabric_may_be_slow)
 {
