@@ -28,7 +28,7 @@ static int distserve_route(void *state, const struct fleet_view *view, const str
 const struct router routing_distserve = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "distserve",
-               .summary = "the replica with the shortest queue at its first pipeline stage, not counting its batch",
+               .summary = "the replica with the shortest queue at its first pipeline stage, not counting its batch; asks all replicas",
                .source = "Zhong et al., OSDI 2024; simdistserve"},
     .route = distserve_route,
 };

@@ -21,7 +21,7 @@ static int least_kv_route(void *state, const struct fleet_view *view, const stru
 const struct router routing_least_kv = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "least-kv",
-               .summary = "the replica that uses the smallest share of its KV blocks",
+               .summary = "the replica that uses the smallest share of its KV blocks; asks all replicas",
                .source = "folklore (least memory used)"},
     .route = least_kv_route,
 };

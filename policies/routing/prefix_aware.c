@@ -41,7 +41,7 @@ static int prefix_aware_route(void *state, const struct fleet_view *view, const 
 const struct router routing_prefix_aware = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "prefix-aware",
-               .summary = "the replica with the most of the prompt cached, weighed against the tokens queued there",
+               .summary = "the replica with the most of the prompt cached, weighed against the tokens queued there; asks all replicas",
                .source = "after Preble (Srivatsa et al., ICLR 2025) and SGLang's cache-aware router",
                .params = prefix_aware_fields,
                .params_bytes = sizeof(struct prefix_aware),

@@ -119,7 +119,7 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
 const struct router routing_splitwise = {
     .policy = {POLICY_HEAD(router, POLICY_ROUTING),
                .name = "splitwise",
-               .summary = "prompt and token machine by shortest queue, from pools that lend machines to each other",
+               .summary = "prompt and token machine by shortest queue, from pools that lend machines to each other; asks all replicas",
                .source = "Patel et al., ISCA 2024; splitwise-sim, mixed_pool",
                .oracle = ORACLE_OUTPUT,
                .params = splitwise_fields,

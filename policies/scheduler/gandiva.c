@@ -119,5 +119,5 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
 static const struct gavel_rule rule = {.allocate = allocate};
 
 GAVEL_SCHEDULER(scheduler_gandiva, rule, struct gavel_rounds, gavel_notify, gavel_rounds_fini, .name = "gandiva",
-                .summary = "in rounds, equal parts for all; if requests exceed the GPUs, pairs of jobs share GPUs by trial and error",
+                .summary = "in rounds over all jobs, equal parts for all; if requests exceed the GPUs, pairs of jobs share GPUs by trial and error",
                 .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva");

@@ -166,9 +166,9 @@ static void fifo_notify(void *state, const struct cluster_view *view, const stru
 }
 
 GAVEL_SCHEDULER(scheduler_gavel_fifo, keeping, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo",
-                .summary = "in rounds, first in, first out on a random node type with room",
+                .summary = "in rounds over all jobs, first in, first out on a random node type with room",
                 .source = "Gavel (OSDI 2020) simulator, fifo");
 
 GAVEL_SCHEDULER(scheduler_gavel_fifo_perf, fastest, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo-perf",
-                .summary = "in rounds, first in, first out, each job on the fastest node type that older jobs leave",
+                .summary = "in rounds over all jobs, first in, first out, each job on the fastest node type that older jobs leave",
                 .source = "Gavel (OSDI 2020) simulator, fifo_perf");
