@@ -1,5 +1,5 @@
-/* The engine of placers that differ only in their score: the node with the highest score gets the job, or one drawn from
- * all nodes with room.
+/* The engine of placers that differ only in their score: the node with the highest score gets the job, or one drawn
+ * from all nodes with room.
  *
  * Scores are kept per request and node, and recomputed only for nodes that have changed. A placement costs one score
  * and a step per level of a tournament (sim/core/ranking.h) for each node that changed since the last job with the same

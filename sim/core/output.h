@@ -24,7 +24,7 @@ struct text *output_text(struct output *output);
 /* Writes what was added, once there is enough of it. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int output_flush(struct output *output, struct diag *diag);
 
-/* Writes the rest and flushes it to the disk, so that output_close has nothing left to do but to give the file its name.
+/* Writes the rest and flushes it to the disk, so that output_close has nothing left to do but to name the file.
  * If that fails, or the process dies before it, the whole file stays for part_adopt (part.h). Returns 0, SIM_E_IO or
  * SIM_E_NOMEM. */
 int output_finish(struct output *output, struct diag *diag);
