@@ -7,6 +7,14 @@ static const int64_t S = SIM_NS_PER_S, H = 3600 * SIM_NS_PER_S;
 #define BILLING(uusd, quantum, minimum)                                                                                \
     {.uusd_per_gpu_h = uusd, .quantum_ns = quantum, .minimum_ns = minimum}
 
+/* What nobody has is too much to count. */
+TEST(prices_end_at_the_largest_number)
+{
+    CHECK_EQ_INT(price_uusd_from_usd(9.1e12), INT64_C(9100000000000000000));
+    CHECK_EQ_INT(price_uusd_from_usd(9.2e12), INT64_MAX);
+    CHECK_EQ_INT(price_uusd_from_usd(1e300), INT64_MAX);
+}
+
 TEST(billed_time)
 {
     const struct billing by_second = BILLING(0, S, 0), by_hour = BILLING(0, H, 0),
