@@ -96,6 +96,8 @@ run 0 list engines --json
 median=$(json_of configs/engines/sglang-0.5.json '$.held_out.all.median')
 equal "$(sqlite3 :memory: "select value ->> '$."error_%"' from json_each(readfile('$T/out'))
     where value ->> '$.engine' = 'sglang-0.5'")" "$(sqlite3 :memory: "select 100 * $median")" 'error of an engine'
+equal "$(sqlite3 :memory: "select value ->> '$.iteration_ms_1_gpu', value ->> '$.sequence_us' from
+    json_each(readfile('$T/out')) where value ->> '$.engine' = 'none'")" '0|0' 'what an engine without overhead takes'
 run 0 list formats
 grep -qE '^azure-llm +requests ' "$T/out" || complain 'a format'
 run 0 list metrics
