@@ -146,10 +146,12 @@ sql "$db" "select count(*), min(n) > 5 from (select sum(preemptions) as n from r
 sql "$db" "select count(*) from decision as d where not exists (select 1 from request as r where d.service = r.service
     and d.subject = r.id and d.t_s between arrival_s - 1e-9 and arrival_s + e2e_s + 1e-9
     union all select 1 from job as j where d.service = '' and d.subject = j.id and d.t_s between submit_s and end_s)" 0
-life() { # FROM END PREEMPTIONS OTHER: what was told lies between, ends once, and names no other service
+life() { # FROM END PREEMPTIONS OTHER: what was told lies between, in order, ends once, and names no other service
     sql :memory: "select count(*) > 1, min(value ->> 't_s') >= $1 - 1e-9, max(value ->> 't_s') <= $2 + 1e-9,
         sum(value ->> 'what' in ('route', 'start')), sum(value ->> 'what' = 'finish'), sum(value ->> 'what' = 'preempt'),
         sum(value ->> 'text' like '%$4%') from json_each(readfile('$T/out'), '\$.events')" "1|1|1|1|1|$3|0"
+    sql :memory: "select count(*) from (select value ->> 't_s' as t_s, lag(value ->> 't_s') over (order by key) as before
+        from json_each(readfile('$T/out'), '\$.events')) where t_s < before" 0
 }
 for id in 0 1 17 42 59 $(row id 'request order by preemptions desc limit 3'); do
     for own in east west; do
