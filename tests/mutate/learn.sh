@@ -14,12 +14,12 @@ workers=${WORKERS:-$(nproc)}
 mkdir -p "$out"
 
 # Blocks of a program: the offset that marks one, and FILE:LINE for each line of it. A block is what stands between the
-# calls that mark blocks.
+# calls that mark blocks. Objects from the cache of a compiler may name another copy of the tree.
 blocks() { # PROGRAM
-    objdump -dl --no-show-raw-insn "$1" | awk -v root="$PWD/" '
+    objdump -dl --no-show-raw-insn "$1" | awk '
         /^[^ ].*:[0-9]+( \(discriminator [0-9]+\))?$/ {
             line = $1
-            sub(root, "", line)
+            sub(/.*\/build\/mutate\/tree\//, "", line)
             sub(/^\.\//, "", line)
             next
         }
