@@ -7,7 +7,7 @@
 compiler=${CC:-cc}
 $compiler -std=gnu17 -O1 -fno-omit-frame-pointer -fPIC -shared -o "$T/shim.so" tests/support/faults/shim.c -ldl ||
     complain 'no shim'
-$compiler -std=gnu17 -O1 -I. -o "$T/walk" tests/support/faults/walk.c tests/support/faults/state.c -lsqlite3 ||
+$compiler -std=gnu17 -I. -o "$T/walk" tests/support/faults/walk.c tests/support/faults/state.c -lsqlite3 ||
     complain 'no walk'
 
 # The inputs, which calls name as ../in. Jobs need few allocations.
@@ -64,12 +64,15 @@ done
 sed -i 's/\.\.\/jobs/..\/..\/fewer/' "$in/was/own/f.study.json"
 sed -i 's/"title": "GPUs",/"title": "GPUs before",/' "$in/was/own/f.json"
 
-# What writes. conform --keep writes scenarios as trace convert writes traces; run --plugin divides its process.
+$compiler -std=c17 -fPIC -shared -I. -o "$in/area.so" policies/examples/smallest_area.c || complain 'no plug-in'
+
+# What writes. conform --keep writes scenarios as trace convert writes traces.
 cat >"$T/table" <<'END2'
 run      | a  | - | run ../in/jobs.json -o r.db -q | + --resume
 append   | a  | run ../in/fewer.json -o r.db -q | run ../in/jobs.json -o r.db -q | + --resume
 timeline | a  | run ../in/fewer.json -o r.db --timeline t.gz | run ../in/jobs.json -o r.db -q --timeline t.gz | + --resume
 from     | a  | run ../in/fewer.json -o r.db -q | run --from ../in/r.db:1 -o r.db -q | + --resume
+plugin   | aw | - | run ../in/jobs.json --set jobs.scheduler=smallest-area --plugin ../in/area.so -o r.db -q | + --resume
 sweep    | sw | - | sweep ../in/study.json -o s.db -q -j 2 | + --resume
 search   | sw | - | sweep ../in/search.json -o s.db -q -j 1 | + --resume
 shard    | sw | - | sweep ../in/study.json --shard 1/2 -o s.db -q | + --resume

@@ -41,7 +41,7 @@
 enum { MAX_WORDS = 32, MAX_AFTER = 4, SAID_BYTES = 16384, LIMIT_S = 120, MAX_FINDINGS = 30 };
 enum kind { ALLOC, WRITE, FLUSH, KILL, DIE, N_COUNTED, LIMIT = N_COUNTED, MOMENT, N_KINDS };
 static const char *const kind_names[N_KINDS] = {"alloc", "write", "flush", "kill", "die", "limit", "moment"};
-static const int drawn[N_KINDS] = {5, 4, 2, 5, 2, 2, 1}; /* per row */
+static const int drawn[N_KINDS] = {4, 4, 2, 4, 2, 2, 1}; /* per row */
 
 struct row {
     char name[64], flags[16], before[1024], call[1024], after[MAX_AFTER][1024];
