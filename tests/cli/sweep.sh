@@ -149,6 +149,16 @@ sed -i 's/^program.*/program 0.0.0 other/' "$T/begun.db.shards/sweep"
 run 2 sweep "$T/study.json" -o "$T/begun.db" --resume
 err 'orrery is not the one that the sweep was begun with'
 begin
+lock() { # SECONDS: holds the shards as workers do that outlive their parent
+    flock "$T/begun.db.shards/sweep" sleep "$1" &
+    holder=$!
+    while flock -n "$T/begun.db.shards/sweep" true; do sleep 0.05; done
+}
+lock 60
+run 2 sweep "$T/study.json" -o "$T/begun.db" --resume
+err 'another sweep, or workers of one that was killed, are writing to these shards'
+pkill -P $holder
+lock 1
 run 0 sweep "$T/study.json" -o "$T/begun.db" --resume
 err '24 of them found'
 same_content "$T/begun.db"

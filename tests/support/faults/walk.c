@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -136,6 +137,7 @@ static void run_call(const char *call, const struct fault *fault, struct outcome
     listen_to(ends[0], child, began_s + (fault->kind == MOMENT ? 1e-6 * (double)fault->n : LIMIT_S), outcome);
     close(ends[0]);
     if (waitpid(child, &status, 0) != child) abort();
+    while (waitpid(-child, NULL, 0) > 0) continue; /* its processes, which become ours */
     outcome->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     outcome->s = now_s() - began_s;
     walk.n_calls++;
@@ -409,7 +411,7 @@ static void walk_rows(const char *path, int n_names, char **names, int job, int 
     const char *seed = getenv("SEED");
     struct row row;
     FILE *table = fopen(path, "r");
-    if (table == NULL) abort();
+    if (table == NULL || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) abort();
     snprintf(walk.work, sizeof walk.work, "%s/work%d", walk.directory, job);
     snprintf(walk.kept, sizeof walk.kept, "%s/kept%d", walk.directory, job);
     snprintf(walk.counts_path, sizeof walk.counts_path, "%s/counts%d", walk.directory, job);
