@@ -283,6 +283,20 @@ TEST(bus_of_two_kinds)
     CHECK(!select_n_coordinate(&late, 1, 100e9, intervals));
 }
 
+/* All of the cache lies on the host, behind half a bus of 200 MB/s. Before its first token a prompt has written its keys
+ * and values there: for each token two times 4096 numbers of two bytes in each of 32 layers. */
+TEST(a_bus_bounds_what_is_written)
+{
+    const struct bed_rows *rows = serve(
+        TIERS
+        "'bus_bandwidth': '200MB/s', 'bus_gpus': 2, 'offload': {'policy': 'flexgen', 'gpu_batch': 8, 'weights_gpu': 1,"
+        " 'weights_host': 0, 'cache_gpu': 0, 'cache_host': 1, 'hidden_gpu': 1, 'hidden_host': 0}",
+        "", BED(.check = true));
+    MUST(rows->code == 0);
+    for (size_t i = 0; i < rows->n_requests; i++)
+        CHECK(rows->requests[i].ttft_s >= (double)rows->requests[i].prompt_tokens * 2 * 4096 * 2 * 32 / 100e6);
+}
+
 /* --- Room --- */
 
 /* Tokens that fit: of each tier, what is left of it by the bytes that a token puts there. */
