@@ -99,6 +99,12 @@ sweep 0 study killed --resume
 err '8 of them found'
 content "$T/killed.db" | cmp -s - "$T/good" || complain 'other rows after a redoing that was stopped'
 
+# Of a run that failed in one file and ended in another, the end is kept, whichever comes first.
+for order in 'before killed' 'killed before'; do
+    run 0 merge "$T/${order% *}.db" "$T/${order#* }.db" -o "$T/${order% *}-first.db"
+    sql "$T/${order% *}-first.db" "select count(*), sum(status = 'failed') from run" '8|0'
+done
+
 # What is done again is done by the same program, with the same plug-ins, from the same files.
 echo exit >"$T/on"
 sweep 4 study mixed -q
