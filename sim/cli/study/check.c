@@ -316,7 +316,7 @@ static int check(struct cli *cli, const struct cli_call *call)
     version_platform(&checking.platform);
     checking.report.maker = (struct maker){.version = version_text(), .commit = version_commit(),
                                            .platform = checking.platform.chars != NULL ? checking.platform.chars : ""};
-    int code = check_baseline(&checking, call);
+    int code = checking.platform.failed ? diag_nomem(&cli->diag) : check_baseline(&checking, call);
     text_fini(&checking.platform);
     arena_fini(&arena);
     return code;

@@ -94,12 +94,14 @@ static int hash_scenario(const struct setup *setup, const char *data, char hex[H
     return code;
 }
 
-/* The first line of the report, written before the run begins: the plug-ins in force. */
+static const char plugins_head[] = "plugins ";
+
+/* The first line of the report, written before the run begins: the plug-ins in force; none without a setup. */
 static int write_plugins(const struct setup *setup, FILE *file)
 {
-    char files[PLUGINS_CHARS];
-    plugins_in_force(setup->plugins, &setup->scenario, files);
-    return fprintf(file, "%s\n", files) < 0 || fflush(file) != 0 ? SIM_E_IO : 0;
+    char files[PLUGINS_CHARS] = "";
+    if (setup != NULL) plugins_in_force(setup->plugins, &setup->scenario, files);
+    return fprintf(file, "%s%s\n", plugins_head, files) < 0 || fflush(file) != 0 ? SIM_E_IO : 0;
 }
 
 static int run_entry(const struct cli *cli, const struct baseline_entry *entry, const char *data, FILE *file,
@@ -113,7 +115,7 @@ static int run_entry(const struct cli *cli, const struct baseline_entry *entry, 
     struct setup_options over = {.settings = &settings, .seed = entry->seed, .keep = "decisions",
                                  .plugins = cli->plugins};
     int code = setup_load(&setup, entry->scenario, &over, &report->diag);
-    int plugins_code = code == 0 ? write_plugins(&setup, file) : fputc('\n', file) == '\n' ? 0 : SIM_E_IO;
+    const int plugins_code = write_plugins(code == 0 ? &setup : NULL, file);
     if (code == 0) code = plugins_code;
     if (code == 0) code = hash_scenario(&setup, data, report->scenario_hash);
     if (code == 0) code = run_setup(cli, &setup, report);
@@ -257,8 +259,9 @@ static int collect(FILE *file, int status, struct arena *arena, struct gate_outc
         code = read_report(chars, n_chars, arena, outcome);
         if (code == 0 || code == SIM_E_NOMEM) return code;
     }
+    const bool is_begun = strncmp(chars, plugins_head, strlen(plugins_head)) == 0;
     chars[strcspn(chars, "\n")] = 0;
-    note_death(status, chars, arena, outcome);
+    note_death(status, is_begun ? chars + strlen(plugins_head) : "", arena, outcome);
     return 0;
 }
 
