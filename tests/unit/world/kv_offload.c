@@ -283,8 +283,8 @@ TEST(bus_of_two_kinds)
     CHECK(!select_n_coordinate(&late, 1, 100e9, intervals));
 }
 
-/* All of the cache lies on the host, behind half a bus of 200 MB/s. Before its first token a prompt has written its keys
- * and values there: for each token two times 4096 numbers of two bytes in each of 32 layers. */
+/* All of the cache lies on the host, behind half a bus of 200 MB/s. Before its first token a prompt has written its
+ * keys and values there: for each token two times 4096 numbers of two bytes in each of 32 layers. */
 TEST(a_bus_bounds_what_is_written)
 {
     const struct bed_rows *rows = serve(
