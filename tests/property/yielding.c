@@ -107,9 +107,9 @@ TEST(every_scheduler_and_placer_gets_by)
 
 /* --- Who yields --- */
 
-/* Four jobs of two GPUs, one after the other, fill the cluster; then a replica wants two. %s: more of the section
- * "jobs". */
-static struct bed_rows *run_four(const char *more)
+/* Four jobs of two GPUs, one after the other, fill the cluster; then a replica wants two. %s: placer, and more of the
+ * section "jobs". */
+static struct bed_rows *run_four(const char *placement, const char *more)
 {
     struct bed_rows *rows = bed_ok(
         BED(.check = true),
@@ -118,11 +118,11 @@ static struct bed_rows *run_four(const char *more)
         " 'replicas': 1}, {'at': '200s', 'replicas': 0}]}, 'min': 0, 'max': 1, 'interval': '100s'}, " AFFINE
         ", 'trace': {'format': 'generate', 'duration': '400s', 'arrival': {'process': 'fixed', 'rate': '0.0301/s'},"
         " 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output': {'distribution': 'fixed', 'tokens': 2}}}},"
-        " 'jobs': {'scheduler': 'fifo-skip', 'placement': 'consolidated', 'restart': {'resume': '30s'},"
+        " 'jobs': {'scheduler': 'fifo-skip', 'placement': '%s', 'restart': {'resume': '30s'},"
         " %s 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '1s', 'duration': '300s', 'gpus': 2},"
         " {'submit': '2s', 'duration': '300s', 'gpus': 3}, {'submit': '3s', 'duration': '300s', 'gpus': 1},"
         " {'submit': '4s', 'duration': '300s', 'gpus': 2}]}}}",
-        more);
+        placement, more);
     CHECK_EQ_INT(rows->n_jobs, 4);
     return rows;
 }
@@ -131,7 +131,7 @@ static struct bed_rows *run_four(const char *more)
  * when the service gives its GPUs back, and waits until it works, and no other job is touched. */
 TEST(the_latest_yields_and_comes_back)
 {
-    struct bed_rows *rows = run_four("'preemptible': true,");
+    struct bed_rows *rows = run_four("consolidated", "'preemptible': true,");
     for (int64_t id = 0; id < 4; id++) {
         const struct job_row *job = bed_job(rows, id);
         CHECK_EQ_INT(job->preemptions, id == 3);
@@ -140,10 +140,18 @@ TEST(the_latest_yields_and_comes_back)
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 1);
 }
 
+/* Of counted GPUs, too, the last job gives just what is wanted. */
+TEST(of_counted_gpus_no_more_yield_than_must)
+{
+    struct bed_rows *rows = run_four("counted", "'preemptible': true,");
+    for (int64_t id = 0; id < 4; id++) CHECK_EQ_INT(bed_job(rows, id)->preemptions, id == 3);
+    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 1);
+}
+
 /* Of what they have spent on their GPUs, the single one has the least, but its node has then only one free. */
 TEST(who_has_done_least_yields_where_it_helps)
 {
-    struct bed_rows *rows = run_four("'preemptible': true, 'yield': 'least-work',");
+    struct bed_rows *rows = run_four("consolidated", "'preemptible': true, 'yield': 'least-work',");
     CHECK_EQ_INT(bed_job(rows, 3)->preemptions, 1);
     CHECK_EQ_INT(bed_job(rows, 2)->preemptions, 0);
 }
@@ -151,7 +159,7 @@ TEST(who_has_done_least_yields_where_it_helps)
 /* Then a replica waits until one of them ends. */
 TEST(firm_jobs_do_not_yield)
 {
-    struct bed_rows *rows = run_four("");
+    struct bed_rows *rows = run_four("consolidated", "");
     for (int64_t id = 0; id < 4; id++) CHECK_EQ_INT(bed_job(rows, id)->preemptions, 0);
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), 100, 1e-9);
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 0);
