@@ -107,11 +107,11 @@ awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
 awk -F'\t' -v out="$out" '
     { (getline verdict <(out "/verdict/" $1)) > 0; close(out "/verdict/" $1); print verdict "\t" $0 }' \
     "$out/mutants" >"$out/verdicts"
-grep '^survived' "$out/verdicts" | sort -t"$(printf '\t')" -k5,5 -k6,6n >"$out/survivors"
+grep '^survived' "$out/verdicts" | sort -t"$(printf '\t')" -k6,6 -k7,7n >"$out/survivors"
 awk -F'\t' '
     { n[$5]++; all++; if ($1 == "killed") { killed[$5]++; sum++ } }
     END {
         for (kind in n) printf "%-11s %4d of %4d killed\n", kind, killed[kind], n[kind]
-        printf "%-11s %4d of %4d killed: %.1f %%\n", "all", sum, all, all > 0 ? 100 * sum / all : 0
+        printf "%-11s %4d of %4d killed: %.1f %%\n", "all", sum, all, 100 * sum / (all + !all)
     }' "$out/verdicts" | sort -r
 echo "survivors: $out/survivors"
