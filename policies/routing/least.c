@@ -10,7 +10,7 @@ int32_t least_by_pass(const struct fleet_view *view, least_fn amount, const void
 {
     int32_t best = 0;
     double least = amount(state, view, 0);
-    for (int32_t i = 1; i < view->n_replicas; i++) {
+    for (int32_t i = 1; i < view->n_replicas && least > 0; i++) {
         const double of = amount(state, view, i);
         if (of >= least) continue;
         best = i;

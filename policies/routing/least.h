@@ -14,7 +14,7 @@ struct least {
     uint64_t n_seen;         /* changes of loads that are in it */
 };
 
-/* What the least is wanted of. `state` is the router's. */
+/* What the least is wanted of, 0 or more. `state` is the router's. */
 typedef double (*least_fn)(const void *state, const struct fleet_view *view, int32_t replica);
 
 /* The candidate with the least amount; the lowest number among equals. */

@@ -34,7 +34,8 @@ static const char *read_hint(int sqlite_code)
 static const char *write_hint(int sqlite_code)
 {
     switch (sqlite_code & 0xff) {
-    case SQLITE_FULL: return "free some space, name a file elsewhere with -o, or keep less (--set keep=metrics)";
+    case SQLITE_FULL:
+        return "free some space, name a file elsewhere with -o, keep less (--set keep=metrics), or raise --results-limit";
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "another process is writing to it: wait for that one, or name another file with -o";
     case SQLITE_NOTADB:

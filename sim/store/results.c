@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static const int64_t MOST_PAGES = 4294967294; /* SQLite's own limit */
+
 struct results {
     struct database database;
     struct writer writer;
@@ -17,6 +19,20 @@ struct results {
     int64_t run_id; /* the open run; 0: none */
     int64_t n_ended;
 };
+
+/* SQLite fails as on a full disk when the file would have more pages. */
+static int limit_size(const struct database *database, double bytes, struct diag *diag)
+{
+    int64_t n_pages = 0, page_bytes = 0, most = 0;
+    char sql[64];
+    int code = database_integer(database, "PRAGMA page_count", &n_pages, "open results", diag);
+    if (code == 0) code = database_integer(database, "PRAGMA page_size", &page_bytes, "open results", diag);
+    if (code != 0) return code;
+    const double pages = (double)n_pages + bytes / (double)page_bytes;
+    if (pages >= (double)MOST_PAGES) return 0;
+    snprintf(sql, sizeof sql, "PRAGMA max_page_count = %" PRId64, (int64_t)pages + 1);
+    return database_integer(database, sql, &most, "open results", diag);
+}
 
 int results_open(const char *path, const struct results_options *options, struct results **results, struct diag *diag)
 {
@@ -31,6 +47,7 @@ int results_open(const char *path, const struct results_options *options, struct
     if (code == 0 && options->unflushed)
         code = database_run(&opened->database, "COMMIT; PRAGMA synchronous = OFF; BEGIN IMMEDIATE", "open results",
                             diag);
+    if (code == 0 && options->limit_bytes > 0) code = limit_size(&opened->database, options->limit_bytes, diag);
     if (code == 0 && options->resume)
         code = database_run(&opened->database, "DELETE FROM run WHERE status = 'open'", "remove open runs", diag);
     if (code != 0) {

@@ -21,6 +21,7 @@
 struct results;
 
 struct results_options {
+    double limit_bytes; /* of what is added to the file; 0: no limit */
     bool resume;        /* remove runs that a process that died left open */
     bool writer_thread; /* write from a second thread: less waiting, more CPU time per row */
     int busy_ms;        /* longest wait for another writing process */

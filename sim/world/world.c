@@ -64,8 +64,7 @@ static void world_observe(void *context, sim_ns now, uint64_t events)
     if (world->options.check) world_check(world);
     if (world->options.progress == NULL) return;
     struct world_progress progress = {.now_ns = now, .events = events, .done_frac = world_done_frac(world)};
-    const int code = world->options.progress(world->options.progress_context, &progress);
-    if (code < 0) engine_fail(world->site.engine, code);
+    world->options.progress(world->options.progress_context, &progress);
 }
 
 /* --- Building --- */

@@ -52,8 +52,7 @@ struct world_options {
     uint64_t stall_events;         /* watchdog, as in struct engine_options */
     bool check;                    /* check the invariants after every event and at the end */
     const volatile sig_atomic_t *interrupt;
-    /* Now and then; a negative code ends the run with it. May be NULL. */
-    int (*progress)(void *context, const struct world_progress *progress);
+    void (*progress)(void *context, const struct world_progress *progress); /* now and then; may be NULL */
     void *progress_context;
 };
 

@@ -10,7 +10,7 @@ mount -t tmpfs -o size=1m orrery-test "$T/disk" 2>/dev/null || skip 'a full disk
 trap 'umount "$T/disk"' EXIT
 run 3 run "$T/serve.json" -o "$T/disk/x.db"
 err_is <<END
-$T/disk/x.db: error: cannot end the run: database or disk is full; free some space, name a file elsewhere with -o, or keep less (--set keep=metrics)
+$T/disk/x.db: error: cannot end the run: database or disk is full; free some space, name a file elsewhere with -o, keep less (--set keep=metrics), or raise --results-limit
 END
 no_file "$T/disk/x.db"
 

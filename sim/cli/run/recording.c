@@ -14,7 +14,8 @@ enum { BUSY_MS = 10000 }; /* longest wait for another process that has locked th
 static int begin(struct recording *recording, const struct recording_place *place, const struct run_info *info,
                  struct diag *diag)
 {
-    struct results_options options = {.resume = place->resume, .writer_thread = true, .busy_ms = BUSY_MS};
+    struct results_options options = {.resume = place->resume, .limit_bytes = place->limit_bytes,
+                                      .writer_thread = true, .busy_ms = BUSY_MS};
     recording->results = place->results;
     recording->is_lent = place->results != NULL;
     recording->cpu_before_s = place->cpu_before_s;

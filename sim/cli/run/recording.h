@@ -12,6 +12,7 @@
 /* The destination of a run. */
 struct recording_place {
     const char *path;        /* a results database, opened and closed here; NULL: none */
+    double limit_bytes;      /* with `path`: of what the run may add; 0: no limit */
     bool resume;             /* with `path`: first remove runs that a killed process left open */
     struct results *results; /* or an open one, which stays open; NULL: none */
     int64_t run_id;          /* 0: the next free one */

@@ -2,6 +2,7 @@
 
 #include "sim/core/units.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 static const double TELLING_FRAC = 0.01; /* of the limit: below that, what was written tells too little */
@@ -32,15 +33,16 @@ double results_foretold_bytes(double bytes, double done_frac, double limit_bytes
     return done_frac > 0 && done_frac < 1 && bytes >= TELLING_FRAC * limit_bytes ? bytes / done_frac : bytes;
 }
 
-int results_limit_check(const struct results_limit *limit, double done_frac, struct diag *diag)
+bool results_limit_warns(struct results_limit *limit, double done_frac, char *warning, size_t warning_bytes)
 {
-    if (limit->path == NULL) return 0;
+    if (limit->path == NULL || limit->has_warned) return false;
     const double bytes = file_bytes(limit->path) - limit->start_bytes;
     const double foretold_bytes = results_foretold_bytes(bytes, done_frac, limit->limit_bytes);
-    if (foretold_bytes <= limit->limit_bytes) return 0;
-    return diag_error(diag, SIM_E_IO, limit->path,
-                      "keep less (--keep metrics), shorten the run (--set until=1h), or allow more (--results-limit)",
-                      "%.3g GB are written after %.3g %% of the run; the results would take about %.3g GB, the limit is"
-                      " %.3g GB",
-                      1e-9 * bytes, 100 * done_frac, 1e-9 * foretold_bytes, 1e-9 * limit->limit_bytes);
+    if (foretold_bytes <= limit->limit_bytes) return false;
+    limit->has_warned = true;
+    snprintf(warning, warning_bytes,
+             "%.3g GB are written after %.3g %% of the run. If the rest writes as much, these are %.3g GB, and the run"
+             " fails at %.3g GB: keep less (--keep metrics), or allow more (--results-limit)",
+             1e-9 * bytes, 100 * done_frac, 1e-9 * foretold_bytes, 1e-9 * limit->limit_bytes);
+    return true;
 }

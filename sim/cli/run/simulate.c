@@ -92,11 +92,15 @@ struct running {
     double started_s;
 };
 
-static int look(void *context, const struct world_progress *state)
+static void look(void *context, const struct world_progress *state)
 {
     struct running *running = context;
+    char warning[320];
+    const double done = done_of(&running->progress, state);
     progress_update(&running->progress, state);
-    return results_limit_check(&running->results_limit, done_of(&running->progress, state), &running->cli->diag);
+    if (!results_limit_warns(&running->results_limit, done, warning, sizeof warning)) return;
+    progress_end(&running->progress);
+    answer_print(running->cli->err, "%s: warning: %s\n", running->options->output, warning);
 }
 
 static int create_world(struct running *running)
@@ -215,7 +219,8 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     progress_init(&running.progress, cli->err, options->quiet, setup->scenario.until_ns);
     int code = create_world(&running);
     if (code != 0) return code;
-    struct recording_place place = {.path = options->output, .resume = options->resume};
+    struct recording_place place = {.path = options->output, .limit_bytes = options->results_limit_bytes,
+                                    .resume = options->resume};
     const bool has_created = options->output != NULL && access(options->output, F_OK) != 0;
     if (options->timeline != NULL)
         code = timeline_open(options->timeline, options->timeline_part, &running.timeline, &cli->diag);

@@ -59,11 +59,10 @@ struct limit {
     volatile sig_atomic_t reached;
 };
 
-static int watch_events(void *context, const struct world_progress *progress)
+static void watch_events(void *context, const struct world_progress *progress)
 {
     struct limit *limit = context;
     if (progress->events >= limit->most_events) limit->reached = 1;
-    return 0;
 }
 
 /* A short period asks for any number of samples. */
