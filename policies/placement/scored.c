@@ -5,10 +5,15 @@
 #include "sim/core/mem.h"
 #include "sim/core/ranking.h"
 #include "sim/core/rng.h"
-#include "sim/core/vec.h"
+
+#include <string.h>
+
+enum { MOST_SCORES = 1 << 21, LEAST_TABLES = 8 };
 
 /* Scores of the parts of one request that are alike. */
 struct scored_table {
+    int32_t request;        /* -1: the table is free */
+    bool is_small;          /* of its small parts */
     struct ranking ranking; /* of the nodes in the order of ties; -1: the part does not fit there */
     struct count_tree open; /* of these, where it fits; only for a placer that draws */
     uint32_t *seen;         /* [n_nodes]: the node's change count when it was scored; 0: never */
@@ -55,16 +60,27 @@ static int32_t place_of(const struct scored *scored, int32_t node)
     return scored->places != NULL ? scored->places[node] : node;
 }
 
-/* Reads the size of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
+static int make_tables(struct scored *scored, int32_t n_nodes)
+{
+    const int32_t n = MOST_SCORES / n_nodes;
+    scored->tables = mem_zalloc((size_t)(n > LEAST_TABLES ? n : LEAST_TABLES), sizeof *scored->tables);
+    if (scored->tables == NULL) return SIM_E_NOMEM;
+    scored->n_tables = n > LEAST_TABLES ? n : LEAST_TABLES;
+    for (int32_t i = 0; i < scored->n_tables; i++) scored->tables[i].request = -1;
+    return 0;
+}
+
+/* Reads the size of the largest node, makes free tables and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
 static int begin(struct scored *scored, const struct cluster_view *view)
 {
-    if (scored->most_gpus > 0) return 0;
+    if (scored->tables != NULL) return 0;
     for (int32_t i = 0; i < view->n_nodes; i++) {
         const struct node_view *node = &view->nodes[i];
         if (node->gpus > scored->most_gpus) scored->most_gpus = node->gpus;
         if (node->cpu_milli < INT64_MAX && node->cpu_milli > scored->most_cpu_milli)
             scored->most_cpu_milli = node->cpu_milli;
     }
+    if (make_tables(scored, view->n_nodes) != 0) return SIM_E_NOMEM;
     return scored->params.ties == SCORED_SHUFFLED ? draw_order(scored, view) : 0;
 }
 
@@ -106,8 +122,8 @@ static void update_node(const struct scored_question *question, int32_t node)
 
 static int fill_table(struct scored_table *table, int32_t n_nodes, bool draws)
 {
-    if (table->seen == NULL) table->seen = mem_zalloc((size_t)n_nodes, sizeof *table->seen);
-    if (table->gpus == NULL) table->gpus = mem_zalloc((size_t)n_nodes, sizeof *table->gpus);
+    table->seen = mem_zalloc((size_t)n_nodes, sizeof *table->seen);
+    table->gpus = mem_zalloc((size_t)n_nodes, sizeof *table->gpus);
     if (table->seen == NULL || table->gpus == NULL) return SIM_E_NOMEM;
     if (draws && count_tree_init(&table->open, n_nodes) != 0) return SIM_E_NOMEM;
     return ranking_init(&table->ranking, n_nodes);
@@ -122,18 +138,21 @@ static bool is_up_to_date(const struct scored_question *question)
     return i == question->view->n_nodes;
 }
 
-/* The table of that index with up-to-date scores of all nodes. Returns 0 or SIM_E_NOMEM. */
-static int find_table(struct scored_question *question, int32_t index)
+/* The table of the request with up-to-date scores of all nodes. It takes the place of another one when there are more
+ * requests than tables. Returns 0 or SIM_E_NOMEM. */
+static int find_table(struct scored_question *question, int32_t request, bool is_small)
 {
     struct scored *scored = question->scored;
     const struct cluster_view *view = question->view;
     const struct change_log *changed = view->changed_nodes;
-    if (vec_reserve(&scored->tables, &scored->tables_capacity, index + 1) != 0) return SIM_E_NOMEM;
-    while (scored->n_tables <= index) scored->tables[scored->n_tables++] = (struct scored_table){0};
-    struct scored_table *table = question->table = &scored->tables[index];
-    const bool is_new = table->ranking.n == 0;
-    if (is_new && fill_table(table, view->n_nodes, scored->draws) != 0) return SIM_E_NOMEM;
-    if (is_new || !change_log_reaches(changed, table->n_seen))
+    const int64_t number = (int64_t)request + (is_small ? scored->n_tables / 2 : 0);
+    struct scored_table *table = question->table = &scored->tables[number % scored->n_tables];
+    const bool is_other = table->request != request || table->is_small != is_small;
+    if (table->ranking.n == 0 && fill_table(table, view->n_nodes, scored->draws) != 0) return SIM_E_NOMEM;
+    if (is_other) memset(table->seen, 0, (size_t)view->n_nodes * sizeof *table->seen);
+    table->request = request;
+    table->is_small = is_small;
+    if (is_other || !change_log_reaches(changed, table->n_seen))
         for (int32_t i = 0; i < view->n_nodes; i++) update_node(question, i);
     else
         for (uint64_t i = table->n_seen; i < changed->n; i++) update_node(question, change_log_get(changed, i));
@@ -170,12 +189,12 @@ static int32_t pick(const struct scored_question *question)
 
 /* Puts `n` parts alike, each on the best node that the placement does not use yet. Returns 1, 0 if there is no room
  * now, or SIM_E_NOMEM. */
-static int place_alike(struct scored_question *question, int32_t table_index, int32_t n, bool is_alone,
+static int place_alike(struct scored_question *question, int32_t request, bool is_small, int32_t n, bool is_alone,
                        struct placement *placement)
 {
     int32_t n_left = n, node = -1;
     if (n == 0) return 1;
-    if (find_table(question, table_index) != 0) return SIM_E_NOMEM;
+    if (find_table(question, request, is_small) != 0) return SIM_E_NOMEM;
     if (!is_alone) hide(question, placement, 0);
     for (; n_left > 0 && (node = pick(question)) >= 0; n_left--) {
         placement_add(placement, node, question->part.gpus);
@@ -197,10 +216,10 @@ int scored_place(struct scored *scored, scored_fn score, const struct cluster_vi
     int code = begin(scored, view);
     if (code < 0) return code;
     if (parts.n_large > 0) question.part = parts_get(&parts, 0);
-    code = place_alike(&question, 2 * job->request, parts.n_large, is_alone, placement);
+    code = place_alike(&question, job->request, false, parts.n_large, is_alone, placement);
     if (code != 1) return code;
     if (parts.n_small > 0) question.part = parts_get(&parts, parts.n_large);
-    return place_alike(&question, 2 * job->request + 1, parts.n_small, is_alone, placement);
+    return place_alike(&question, job->request, true, parts.n_small, is_alone, placement);
 }
 
 int32_t score_equal(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)

@@ -3,7 +3,8 @@
  *
  * Scores are kept per request and node, and recomputed only for nodes that have changed. A placement costs one score
  * and a step per level of a tournament (sim/core/ranking.h) for each node that changed since the last job with the same
- * request.
+ * request. The scores of about 2 million nodes are kept (50 MB). Where more different requests take turns, those that
+ * find no scores cost a pass over all nodes.
  *
  * The node that comes first wins ties: as listed, or ("ties": "shuffled") in an order drawn once per run. The released
  * code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
@@ -28,8 +29,8 @@ extern const char *const scored_ties_names[];
 /* First member of the placer's state. */
 struct scored {
     struct scored_params params;
-    struct scored_table *tables; /* [n_tables], two per request: of its large and of its small parts */
-    int32_t n_tables, tables_capacity;
+    struct scored_table *tables; /* [n_tables]: each of the large or the small parts of a request */
+    int32_t n_tables;
     int32_t *order;              /* [n_nodes], order of ties; NULL: as listed */
     int32_t *places;             /* [n_nodes]: each node's place in that order */
     int32_t most_gpus;           /* GPUs of the largest node; 0: not known yet */
