@@ -262,7 +262,7 @@ static void check_state(struct trial *trial, const struct state *now)
     /* What fails for good cannot be cleaned up, as after a kill. */
     const bool is_sweep = has_flag(trial->row, 's'), was_killed = is_kill(trial->fault) || trial->fault->lasts;
     check_files(trial, now);
-    if (trial->outcome.status == trial->whole_status && !state_equals(now, &trial->new) && !is_sweep)
+    if (trial->outcome.status == trial->whole_status && !state_equals(now, &trial->new))
         find(trial, call, "it says that all went well");
     const bool keeps = is_sweep && trial->outcome.status != trial->whole_status;
     /* SQLite's next writer needs or removes a journal. */
