@@ -19,7 +19,7 @@ static int equi_decide(void *state, const struct cluster_view *view, struct job_
 const struct scheduler scheduler_equi = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "equi",
-               .summary = "an equal part of the GPUs for every job, whatever it requests",
+               .summary = "an equal part of the GPUs for every job, whatever it requests; resizes all",
                .source = "Berg, Dorsman and Harchol-Balter, POMACS 1(2) (2018)",
                .state_bytes = sizeof(struct fluid),
                .fini = fluid_fini},

@@ -150,14 +150,14 @@ run 2 sweep "$T/study.json" -o "$T/begun.db" --resume
 err 'orrery is not the one that the sweep was begun with'
 begin
 lock() { # SECONDS: holds the shards as workers do that outlive their parent
-    flock "$T/begun.db.shards/sweep" sleep "$1" &
+    (flock 9 && exec sleep "$1") 9<"$T/begun.db.shards/sweep" &
     holder=$!
     while flock -n "$T/begun.db.shards/sweep" true; do sleep 0.05; done
 }
 lock 60
 run 2 sweep "$T/study.json" -o "$T/begun.db" --resume
 err 'another sweep, or workers of one that was killed, are writing to these shards'
-pkill -P $holder
+kill $holder
 lock 1
 run 0 sweep "$T/study.json" -o "$T/begun.db" --resume
 err '24 of them found'
