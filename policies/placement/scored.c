@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-enum { MOST_SCORES = 1 << 21, LEAST_TABLES = 8 };
+enum { MOST_SCORES = 1 << 21, LEAST_TABLES = 8, MOST_TABLES = 2048 };
 
 /* Scores of the parts of one request that are alike. */
 struct scored_table {
-    int32_t request;        /* -1: the table is free */
+    int32_t request;        /* its number plus 1; 0: the table is free */
     bool is_small;          /* of its small parts */
     struct ranking ranking; /* of the nodes in the order of ties; -1: the part does not fit there */
     struct count_tree open; /* of these, where it fits; only for a placer that draws */
@@ -62,11 +62,12 @@ static int32_t place_of(const struct scored *scored, int32_t node)
 
 static int make_tables(struct scored *scored, int32_t n_nodes)
 {
-    const int32_t n = MOST_SCORES / n_nodes;
-    scored->tables = mem_zalloc((size_t)(n > LEAST_TABLES ? n : LEAST_TABLES), sizeof *scored->tables);
+    int32_t n = MOST_SCORES / n_nodes;
+    if (n < LEAST_TABLES) n = LEAST_TABLES;
+    if (n > MOST_TABLES) n = MOST_TABLES;
+    scored->tables = mem_zalloc((size_t)n, sizeof *scored->tables);
     if (scored->tables == NULL) return SIM_E_NOMEM;
-    scored->n_tables = n > LEAST_TABLES ? n : LEAST_TABLES;
-    for (int32_t i = 0; i < scored->n_tables; i++) scored->tables[i].request = -1;
+    scored->n_tables = n;
     return 0;
 }
 
@@ -147,10 +148,10 @@ static int find_table(struct scored_question *question, int32_t request, bool is
     const struct change_log *changed = view->changed_nodes;
     const int64_t number = (int64_t)request + (is_small ? scored->n_tables / 2 : 0);
     struct scored_table *table = question->table = &scored->tables[number % scored->n_tables];
-    const bool is_other = table->request != request || table->is_small != is_small;
+    const bool is_other = table->request != request + 1 || table->is_small != is_small;
     if (table->ranking.n == 0 && fill_table(table, view->n_nodes, scored->draws) != 0) return SIM_E_NOMEM;
     if (is_other) memset(table->seen, 0, (size_t)view->n_nodes * sizeof *table->seen);
-    table->request = request;
+    table->request = request + 1;
     table->is_small = is_small;
     if (is_other || !change_log_reaches(changed, table->n_seen))
         for (int32_t i = 0; i < view->n_nodes; i++) update_node(question, i);

@@ -82,7 +82,7 @@ static int hesrpt_decide(void *state, const struct cluster_view *view, struct jo
 const struct scheduler scheduler_hesrpt = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "hesrpt",
-               .summary = "parts of the GPUs by rank of the remaining work, the least work the largest; true run times; resizes all",
+               .summary = "parts of the GPUs by rank of the remaining work, the least work the largest; resizes all; knows true run times",
                .source = "Berg, Vesilo and Harchol-Balter, heSRPT, Performance Evaluation 144 (2020)",
                .oracle = ORACLE_DURATION,
                .params = hesrpt_fields,
