@@ -5,7 +5,8 @@
  * 2 is a walk through everything at each event. Caches that overflow add to it. Policies that only replay a recorded
  * trace, because they know its future, are left out.
  *
- * usage: scale [full | FAMILY [POLICY]]     full or a name: eight times the smallest size; otherwise twice, and less */
+ * usage: scale [full | FAMILY [POLICY]]     full or a name: up to eight times the smallest size; otherwise an eighth
+ * of that size, and twice as much */
 #include "policies/registry.h"
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
@@ -138,7 +139,8 @@ static double event_us(const char *json, struct bench_outcome *outcome)
     for (int i = 0; i < BENCH_REPEATS; i++) {
         *outcome = bench_scenario(json, "sim.end_s", false);
         spent_s[i] = outcome->cpu_s;
-        if (outcome->cpu_s > 1 || getenv("BENCH_TINY") != NULL) return 1e6 * outcome->cpu_s / (double)outcome->events;
+        if (outcome->cpu_s > 0.02 || getenv("BENCH_TINY") != NULL)
+            return 1e6 * outcome->cpu_s / (double)outcome->events;
     }
     return 1e6 * bench_median(spent_s) / (double)outcome->events;
 }
@@ -176,7 +178,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < N_AXES; i++) {
         const struct axis *axis = &axes[i];
         if (only_family != NULL && strcmp(only_family, policy_family_name(axis->family)) != 0) continue;
-        const int smallest = argc > 1 ? axis->smallest : bench_load(axis->smallest);
+        const int smallest = argc > 1 ? axis->smallest : bench_load(axis->smallest / 8);
         for (size_t j = 0; j < table.n; j++) {
             const struct policy *policy = table.policies[j];
             if (policy->family != axis->family || (only_policy != NULL && strcmp(only_policy, policy->name) != 0))
