@@ -63,10 +63,9 @@ static int report(struct cli *cli, int status, const struct apart *shared)
         cli->child_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         return 0; /* the child has printed its findings */
     }
-    crash_describe(status, text, sizeof text);
     const bool is_ours = shared->at_fault[0] == 0;
-    const int code = is_ours ? diag_error(&cli->diag, SIM_E_CRASH, NULL, NULL,
-                                          "orrery crashed outside the plug-ins: status %d", status)
+    crash_describe(is_ours ? "orrery, outside the plug-ins," : "the plug-in", status, text, sizeof text);
+    const int code = is_ours ? diag_error(&cli->diag, SIM_E_CRASH, NULL, NULL, "%s", text)
                              : diag_error(&cli->diag, SIM_E_POLICY, shared->at_fault,
                                           "'orrery conform' checks policies one by one", "%s", text);
     if (shared->run_id > 0) results_drop_run(shared->output, shared->run_id, shared->has_created, BUSY_MS, &cli->diag);

@@ -10,13 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 enum { MAX_PARTS = 100, MAX_TRIES = 10, BASE_CHARS = 200 };
 
+/* A long name is cut, and told from others that begin alike by its hash. */
 static int name_part(struct part *part, int number)
 {
     const char *slash = strrchr(part->target, '/'), *base = slash != NULL ? slash + 1 : part->target;
-    const int n = snprintf(part->path, sizeof part->path, "%.*s.%.*s.%d.orrery-part", (int)(base - part->target),
-                           part->target, BASE_CHARS, base, number);
+    char hash[16] = "";
+    const size_t length = strlen(base);
+    if (length > BASE_CHARS) snprintf(hash, sizeof hash, "-%08x", (unsigned)XXH32(base, length, 0));
+    const int n = snprintf(part->path, sizeof part->path, "%.*s.%.*s%s.%d.orrery-part", (int)(base - part->target),
+                           part->target, BASE_CHARS, base, hash, number);
     if (n < (int)sizeof part->path) return 0;
     errno = ENAMETOOLONG;
     return -1;

@@ -21,11 +21,10 @@ bool crash_is_own(int status)
     return false;
 }
 
-void crash_describe(int status, char *text, size_t text_bytes)
+void crash_describe(const char *who, int status, char *text, size_t text_bytes)
 {
     if (WIFSIGNALED(status))
-        snprintf(text, text_bytes, "the plug-in crashes: signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+        snprintf(text, text_bytes, "%s crashes: signal %d (%s)", who, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        snprintf(text, text_bytes, "the plug-in ends the process: status %d", WEXITSTATUS(status));
+        snprintf(text, text_bytes, "%s ends the process: status %d", who, WEXITSTATUS(status));
 }

@@ -242,7 +242,7 @@ static void describe_death(const struct work *work, const struct study_run *run,
     if (work->runner->apart && crash_is_own(status))
         work->runner->name_plugins(work->runner->context, work->study, run, item.where, sizeof item.where);
     if (item.where[0] != 0) {
-        crash_describe(status, item.text, sizeof item.text);
+        crash_describe("the plug-in", status, item.text, sizeof item.text);
         diag_format(&item, line, DIAG_LINE_CHARS);
         why->code = sim_err_name(SIM_E_POLICY);
     } else if (WIFSIGNALED(status)) {
@@ -346,7 +346,7 @@ struct apart {
 static int fail_apart(int status, struct diag *diag)
 {
     char text[128];
-    crash_describe(status, text, sizeof text);
+    crash_describe("the plug-in", status, text, sizeof text);
     return diag_error(diag, SIM_E_POLICY, NULL, NULL, "while a run's world was built, %s", text);
 }
 

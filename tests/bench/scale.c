@@ -69,8 +69,8 @@ static const struct axis axes[] = {
              " '$NkW', 'level': 'site', 'capping': $P}",
              "'replicas': $N", "'duration': '60s', 'arrival': {'process': 'poisson', 'rate': '$R/s'}")},
     {POLICY_RENTAL, "running jobs", 4000, 2,
-     "{'cluster': {'unlimited': true}, 'seed': 1, 'market': {'offers': {'any': {'price': '$1/h'}}, 'renting': $P}, 'jobs': {'types': {'default':"
-     " {'speedup': {'law': 'amdahl', 'parallel_frac': 0.8}}}, 'trace': {'format': 'csv-jobs', 'path': '$T'}}}"},
+     "{'cluster': {'unlimited': true}, 'seed': 1, 'market': {'offers': {'any': {'price': '$1/h'}}, 'renting': $P},"
+     " 'jobs': {'types': {'default': {'speedup': {'law': 'amdahl', 'parallel_frac': 0.8}}}, 'trace': {'format': 'csv-jobs', 'path': '$T'}}}"},
 };
 
 enum { N_AXES = sizeof axes / sizeof *axes, N_DOUBLINGS = 3 };

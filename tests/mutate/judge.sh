@@ -67,7 +67,7 @@ batches() {
 
 judge() {
     [ -n "${AGAIN:-}" ] || [ ! -f "$out/verdict/$number" ] || return 0
-    at=$(mktemp -d /tmp/mutant.XXXXXX)
+    at=$(mktemp -d -t mutant.XXXXXX)
     trap 'rm -rf "$at"' EXIT
     link run
     if [ -n "${AGAIN:-}" ]; then echo "600 1 $AGAIN"; else batches; fi >"$at/batches"

@@ -39,7 +39,8 @@ cut -d' ' -f2 "$out"/blocks.* | LC_ALL=C sort -u | awk '{ print NR, $0 }' >"$out
 tests() {
     grep -rE '^TEST(_OPTIMISED)?\(' tests/unit tests/property tests/oracle --include='*.c' |
         sed 's|^.*/\([^/]*\)\.c:TEST[A-Z_]*(\([A-Za-z0-9_]*\)).*|\1/\2|'
-    ls tests/cli/*.sh tests/golden/*.sh | grep -vE '/(lib|alone|bench|compilers|install|check_planted|sweep_mpi|sweep_slurm)\.sh'
+    ls tests/cli/*.sh tests/golden/*.sh |
+        grep -vE '/(lib|alone|bench|compilers|install|check_planted|sweep_mpi|sweep_slurm)\.sh'
 }
 
 # Runs every $workers-th test from the $1-th: what it printed last, then the offsets of marked blocks.

@@ -28,7 +28,10 @@ git ls-files -co --exclude-standard | while read -r file; do [ -f "$file" ] && e
     LC_ALL=C comm -13 "$work/files" - | (cd "$tree" && xargs -r -d '\n' rm)
 xargs -d '\n' cp -pu --parents -t "$tree" <"$work/files"
 
-in_tree() { (cd "$tree" && env -u MAKEFLAGS -u MFLAGS make --no-print-directory -j"$workers" MODE=mutate LDFLAGS="${linker:-}" "$@"); }
+in_tree() {
+    (cd "$tree" && env -u MAKEFLAGS -u MFLAGS \
+        make --no-print-directory -j"$workers" MODE=mutate LDFLAGS="${linker:-}" "$@")
+}
 in_tree $build/tests/run $build/orrery || exit 1
 
 # The commands that make a program and an object: of these, judge.sh replaces one object and one source.
@@ -47,7 +50,8 @@ is_known || (cd "$tree" && sh tests/mutate/learn.sh "$work/reach") || exit 1
 
 if [ -z "${AGAIN:-}" ]; then
     gcc -std=c17 -D_DEFAULT_SOURCE -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || exit 1
-    [ $# -gt 0 ] || set -- $(find sim policies models analysis/stats -name '*.c' ! -path 'policies/examples/*' | LC_ALL=C sort)
+    [ $# -gt 0 ] ||
+        set -- $(find sim policies models analysis/stats -name '*.c' ! -path 'policies/examples/*' | LC_ALL=C sort)
     "$work/draw" "$seed" $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
     [ -n "${KEEP:-}" ] && cmp -s "$out/now" "$out/drawn" || rm -f "$out"/objects/* "$out"/verdict/*
     mv "$out/now" "$out/drawn"

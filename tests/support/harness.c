@@ -443,11 +443,22 @@ static int run_all(int argc, char **argv)
     return workers_forked() || workers_summary(name_of) ? 0 : 1;
 }
 
+#define OWN_FOLDER "/orrery-test-XXXXXX"
+enum { ROOT_CHARS = 48 };
+
+/* TMPDIR, if it is a short path without blanks and quotes: shells read it, and `rm -rf` too. */
+static const char *temporary_folder(void)
+{
+    static const char plain[] = "/._-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const char *folder = getenv("TMPDIR");
+    const bool is_plain = folder != NULL && folder[0] == '/' && strspn(folder, plain) == strlen(folder);
+    return is_plain && strlen(folder) + sizeof OWN_FOLDER <= ROOT_CHARS ? folder : P_tmpdir;
+}
+
 int main(int argc, char **argv)
 {
-    char root[48], command[128];
-    const char *tmp = getenv("TMPDIR");
-    snprintf(root, sizeof root, "%s/orrery-test-XXXXXX", tmp != NULL && strlen(tmp) < 28 ? tmp : P_tmpdir);
+    char root[ROOT_CHARS], command[128];
+    snprintf(root, sizeof root, "%s" OWN_FOLDER, temporary_folder());
     gsl_set_error_handler_off();
     if (mkdtemp(root) == NULL || CU_initialize_registry() != CUE_SUCCESS) return 1;
     snprintf(run.tmp_root, sizeof run.tmp_root, "%s", root);

@@ -225,7 +225,7 @@ static void note_death(int status, const char *plugins, struct arena *arena, str
 {
     char text[DIAG_TEXT_CHARS];
     const bool own = plugins[0] == 0 || !crash_is_own(status);
-    crash_describe(status, text, sizeof text);
+    crash_describe("the plug-in", status, text, sizeof text);
     const char *finding = !own ? arena_printf(arena, "%s: error: %s", plugins, text)
                           : WIFSIGNALED(status)
                               ? arena_printf(arena, "its process was ended by signal %d", WTERMSIG(status))
