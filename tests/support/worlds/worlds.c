@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,18 +89,26 @@ static void try_world(struct crew *crew, uint64_t world)
     cJSON_Delete(drawn);
 }
 
+static void print_progress(const struct crew *crew, uint64_t taken)
+{
+    struct rusage used;
+    const struct shared *shared = crew->shared;
+    getrusage(RUSAGE_SELF, &used);
+    fprintf(crew->options->out,
+            "%" PRIu64 " worlds, %" PRIu64 " valid, %" PRIu64 " findings, this worker's peak %ld MiB\n", taken,
+            shared->n_valid, shared->n_findings, used.ru_maxrss / 1024);
+    fflush(crew->options->out);
+}
+
 static void work(struct crew *crew, int worker)
 {
     const struct itimerval limit = {.it_value = {.tv_sec = TRIAL_MOST_S}};
     const struct worlds_options *options = crew->options;
     if (freopen("/dev/null", "w", stderr) == NULL) _exit(1);
-    for (;;) {
+    while (options->stop == NULL || !*options->stop) {
         const uint64_t taken = __atomic_fetch_add(&crew->shared->next, 1, __ATOMIC_RELAXED);
         if (taken >= options->n) break;
-        if (options->progress && taken > 0 && taken % PROGRESS_EVERY == 0)
-            fprintf(options->out, "%" PRIu64 " worlds, %" PRIu64 " valid, %" PRIu64 " findings\n", taken,
-                    crew->shared->n_valid, crew->shared->n_findings);
-        fflush(options->out);
+        if (options->progress && taken > 0 && taken % PROGRESS_EVERY == 0) print_progress(crew, taken);
         crew->shared->present[worker] = options->first + taken + 1;
         setitimer(ITIMER_PROF, &limit, NULL);
         try_world(crew, options->first + taken);
@@ -192,6 +201,7 @@ static void summarise(const struct crew *crew, struct worlds_summary *summary)
 {
     const struct shared *shared = crew->shared;
     const struct worlds_options *options = crew->options;
+    const uint64_t n_draws = shared->next < options->n ? shared->next : options->n;
     *summary = (struct worlds_summary){.n_valid = shared->n_valid, .n_cut = shared->n_cut, .n_runs = shared->n_runs,
                                        .n_findings = shared->n_findings};
     reach_sum(&shared->reach, true, &summary->n_alternatives, &summary->n_alternatives_reached);
@@ -199,9 +209,9 @@ static void summarise(const struct crew *crew, struct worlds_summary *summary)
     fprintf(options->out,
             "seed %" PRIu64 ": %" PRIu64 " draws, %" PRIu64 " valid (%.0f %%), %" PRIu64 " of them cut, %" PRIu64
             " runs, %zu of %zu alternatives and %zu of %zu keys reached, %" PRIu64 " findings of %zu kinds\n",
-            options->seed, options->n, shared->n_valid, 100.0 * (double)shared->n_valid / (double)options->n,
-            shared->n_cut, shared->n_runs, summary->n_alternatives_reached, summary->n_alternatives,
-            summary->n_keys_reached, summary->n_keys, shared->n_findings, shared->n_signatures);
+            options->seed, n_draws, shared->n_valid, 100.0 * (double)shared->n_valid / (double)n_draws, shared->n_cut,
+            shared->n_runs, summary->n_alternatives_reached, summary->n_alternatives, summary->n_keys_reached,
+            summary->n_keys, shared->n_findings, shared->n_signatures);
 }
 
 static int run(struct crew *crew, struct worlds_summary *summary)

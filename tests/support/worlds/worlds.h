@@ -6,6 +6,7 @@
 
 #include "tests/support/worlds/reach.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct worlds_options {
     uint64_t sweep_every;    /* every so many valid worlds also run in a sweep */
     bool lists;              /* prints why worlds are invalid, and what no valid world reached */
     bool progress;           /* a line now and then */
+    const volatile sig_atomic_t *stop; /* or NULL; once it is set, no other world is begun */
     FILE *out;
 };
 
