@@ -58,7 +58,7 @@ below = $(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c)
 LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(foreach room,core catalog world store study,$(call below,sim/$(room))) \
               $(call below,models) $(call below,policies) $(call below,traces) $(call below,analysis))
 CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
-SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c)
+SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c tests/golden/*.c)
 # Without sanitizers `make test` runs only the tests that ask for it.
 ifeq ($(MODE),o3)
 SUITES   := $(shell grep -l '^TEST_OPTIMISED' $(SUITES))
@@ -194,8 +194,9 @@ coverage:
 	@sh tests/support/coverage.sh
 
 ## make accept     write the golden results anew; the body of the commit says what moved them
-accept: build/orrery
+accept: build/orrery $(B)/tests/worlds
 	@for golden in tests/golden/*.sh; do ACCEPT=1 sh $$golden || exit 1; done
+	@$(B)/tests/worlds repeat <tests/golden/worlds.jsonl >$(B)/worlds.jsonl && mv $(B)/worlds.jsonl tests/golden/
 
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
 bench: $(BENCHES)

@@ -1,5 +1,7 @@
-/* `make worlds N=100000 SEED=1`: random worlds on all cores. Usage: worlds N SEED [FIRST [list]]. An interrupt ends it
- * early, with its summary. Exit status 1: there are findings. */
+/* `make worlds N=100000 SEED=1`: random worlds on all cores. Usage: worlds N SEED [FIRST [list|keep]]; worlds repeat.
+ * An interrupt ends it early, with its summary. `keep` prints valid worlds with the hashes of their results. `repeat`
+ * copies such lines from the input to the output, with the hashes of today. Exit status 1: there are findings. */
+#include "tests/support/worlds/kept.h"
 #include "tests/support/worlds/worlds.h"
 
 #include <stdlib.h>
@@ -15,8 +17,9 @@ static void on_interrupt(int signal_number)
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "repeat") == 0) return kept_repeat(stdin, stdout) == 0 ? 0 : 70;
     if (argc < 3) {
-        fputs("usage: worlds N SEED [FIRST [list]]\n", stderr);
+        fputs("usage: worlds N SEED [FIRST [list|keep]], or worlds repeat\n", stderr);
         return 2;
     }
     const struct worlds_options options = {.n = strtoull(argv[1], NULL, 10), .seed = strtoull(argv[2], NULL, 10),
@@ -24,6 +27,8 @@ int main(int argc, char **argv)
                                            .most_events = 20000, .sweep_every = 10, .progress = true,
                                            .stop = &has_been_interrupted,
                                            .lists = argc > 4 && strcmp(argv[4], "list") == 0, .out = stdout};
+    if (argc > 4 && strcmp(argv[4], "keep") == 0)
+        return kept_draw(options.seed, options.first, options.n, stdout) == 0 ? 0 : 70;
     struct worlds_summary summary;
     const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);

@@ -1,0 +1,131 @@
+#include "tests/support/worlds/kept.h"
+
+#include "sim/cli/plugins.h"
+#include "sim/cli/run/setup.h"
+#include "sim/cli/run/simulate.h"
+#include "sim/core/text.h"
+#include "sim/store/record.h"
+#include "sim/world/rows/tee.h"
+#include "tests/support/worlds/draw.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What is kept is neither too small to tell something nor too long to be read. */
+enum { STALL_EVENTS = 100000, LEAST_EVENTS = 60, MOST_EVENTS = 10000, MOST_CHARS = 1400 };
+
+/* --- One world --- */
+
+static void watch_events(void *context, const struct world_progress *progress)
+{
+    volatile sig_atomic_t *has_enough = context;
+    *has_enough = progress->events >= MOST_EVENTS;
+}
+
+/* Sends metrics to one hash, and other rows but warnings to the other. */
+static int run(const struct setup *setup, struct hash_sink *rows, struct hash_sink *metrics,
+               struct kept_results *results)
+{
+    volatile sig_atomic_t has_enough = 0;
+    const struct world_options options = {.stall_events = STALL_EVENTS, .interrupt = &has_enough,
+                                          .progress = watch_events, .progress_context = (void *)&has_enough};
+    struct sink of_rows = hash_sink(rows), of_metrics = hash_sink(metrics);
+    struct tee tee = {0};
+    struct diag diag;
+    struct world_result result;
+    diag_init(&diag);
+    of_rows.warning = NULL;
+    of_rows.metric = NULL;
+    tee_add(&tee, of_rows);
+    tee_add(&tee, (struct sink){.context = of_metrics.context, .metric = of_metrics.metric});
+    const struct sink sink = tee_sink(&tee);
+    int code = simulate_rows(setup, &options, &sink, &result, &diag);
+    results->n_events = code == 0 ? result.engine.fired : 0;
+    if (code == 0) code = hash_sink_hex(rows, results->rows);
+    if (code == 0) code = hash_sink_hex(metrics, results->metrics);
+    return code;
+}
+
+int kept_run(const char *json, struct catalog_memory *memory, struct kept_results *results)
+{
+    struct setup setup;
+    struct hash_sink rows = {0}, metrics = {0};
+    struct diag diag;
+    diag_init(&diag);
+    int code = setup_load_text(&setup, "world", json, NULL, &diag);
+    setup.catalog.memory = memory;
+    if (code == 0) code = hash_sink_init(&rows, KEEP_DECISIONS);
+    if (code == 0) code = hash_sink_init(&metrics, KEEP_METRICS);
+    if (code == 0) code = run(&setup, &rows, &metrics, results);
+    hash_sink_fini(&rows);
+    hash_sink_fini(&metrics);
+    setup_fini(&setup);
+    return code;
+}
+
+/* --- The file --- */
+
+void kept_write(FILE *out, const struct kept_results *results, const char *json)
+{
+    fprintf(out, "{\"events\":%" PRIu64 ",\"rows\":\"%s\",\"metrics\":\"%s\",\"scenario\":%s}\n", results->n_events,
+            results->rows, results->metrics, json);
+}
+
+int kept_read(FILE *in, struct kept_results *results, char **json)
+{
+    char line[MOST_CHARS + 256];
+    if (fgets(line, sizeof line, in) == NULL) return 0;
+    cJSON *tree = cJSON_Parse(line);
+    const char *rows = cJSON_GetStringValue(cJSON_GetObjectItem(tree, "rows"));
+    const char *metrics = cJSON_GetStringValue(cJSON_GetObjectItem(tree, "metrics"));
+    const cJSON *scenario = cJSON_GetObjectItem(tree, "scenario");
+    const bool is_whole = rows != NULL && metrics != NULL && scenario != NULL;
+    if (is_whole) {
+        results->n_events = (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(tree, "events"));
+        snprintf(results->rows, sizeof results->rows, "%s", rows);
+        snprintf(results->metrics, sizeof results->metrics, "%s", metrics);
+        *json = cJSON_PrintUnformatted(scenario);
+    }
+    cJSON_Delete(tree);
+    return is_whole && *json != NULL ? 1 : SIM_E_DATA;
+}
+
+int kept_repeat(FILE *in, FILE *out)
+{
+    struct catalog_memory memory;
+    struct kept_results results;
+    char *json;
+    int code;
+    catalog_memory_init(&memory);
+    while ((code = kept_read(in, &results, &json)) > 0) {
+        code = kept_run(json, &memory, &results);
+        if (code == 0) kept_write(out, &results, json);
+        else fprintf(stderr, "left out, as it does not run any more: %s\n", json);
+        cJSON_free(json);
+    }
+    catalog_memory_fini(&memory);
+    return code;
+}
+
+int kept_draw(uint64_t seed, uint64_t first, uint64_t n, FILE *out)
+{
+    const struct config_families families = cli_families(NULL);
+    struct reach_world *reached = calloc(1, sizeof *reached);
+    struct catalog_memory memory;
+    struct words words;
+    struct kept_results results;
+    catalog_memory_init(&memory);
+    const int code = reached != NULL ? words_load(&words) : SIM_E_NOMEM;
+    for (uint64_t world = first; code == 0 && world < first + n; world++) {
+        cJSON *drawn = draw_world(seed, world, &families, &words, reached);
+        char *json = cJSON_PrintUnformatted(drawn);
+        if (strlen(json) <= MOST_CHARS && kept_run(json, &memory, &results) == 0 && results.n_events >= LEAST_EVENTS)
+            kept_write(out, &results, json);
+        cJSON_free(json);
+        cJSON_Delete(drawn);
+    }
+    words_fini(&words);
+    catalog_memory_fini(&memory);
+    free(reached);
+    return code;
+}

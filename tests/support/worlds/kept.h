@@ -1,0 +1,39 @@
+/* Kept worlds: random worlds in a file, each with the hashes of its results. They tell that a result has moved.
+ *
+ * The file has one JSON object per line: {"events":..,"rows":"..","metrics":"..","scenario":{..}}. As the scenarios are
+ * kept, and not how they were drawn, a new key of the configuration moves nothing. */
+#ifndef ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
+#define ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
+
+#include "sim/catalog/catalog.h"
+#include "sim/core/hash.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+/* What a world comes to. Warnings are not among the rows: their words may change. */
+struct kept_results {
+    uint64_t n_events;
+    char rows[HASH_HEX_CHARS]; /* of requests, jobs, decisions and all other rows but metrics */
+    char metrics[HASH_HEX_CHARS];
+};
+
+/* Runs a scenario to its end. Returns 0; a negative code when it is invalid or does not end well; SIM_E_INTERRUPTED
+ * when it takes more than some ten thousand events. */
+int kept_run(const char *json, struct catalog_memory *memory, struct kept_results *results);
+
+/* Reads one line of the file: what the results were, and the scenario, to be released with cJSON_free. Returns 1, 0 at
+ * the end of the file, or SIM_E_DATA. */
+int kept_read(FILE *in, struct kept_results *results, char **json);
+
+/* Writes a line of the file. */
+void kept_write(FILE *out, const struct kept_results *results, const char *json);
+
+/* Draws worlds first .. first + n - 1 of the seed, and writes those that are valid, and not too small or too long.
+ * Returns 0 or a negative code. */
+int kept_draw(uint64_t seed, uint64_t first, uint64_t n, FILE *out);
+
+/* Copies a file with the results of today. Returns 0 or a negative code. */
+int kept_repeat(FILE *in, FILE *out);
+
+#endif
