@@ -28,7 +28,7 @@ double gittins_index(const struct gittins *gittins, double attained, double quan
     if (to == from) return 0;
     const double ending = gittins->sums[to] - gittins->sums[from] - (double)(to - from) * attained;
     const double going_on = to < n ? (double)(n - to) * quantum : 0;
-    return (double)(to - from) / (ending + going_on);
+    return (double)(to - from) / (fmax(ending, 0) + going_on);
 }
 
 /* Total service until the first i jobs have ended: each its size, or the size of the i-th. */
@@ -37,9 +37,10 @@ static double service_until(const struct gittins *gittins, size_t i)
     return i == 0 ? 0 : gittins->sums[i] + (double)(gittins->n - i) * gittins->sizes[i - 1];
 }
 
+/* Between equal sizes lies no service: there the index is INFINITY, or as high as the rounding of sums makes it. */
 static double index_between(const struct gittins *gittins, size_t from, size_t to)
 {
-    return (double)(to - from) / (service_until(gittins, to) - service_until(gittins, from));
+    return (double)(to - from) / fmax(service_until(gittins, to) - service_until(gittins, from), 0);
 }
 
 void gittins_best(const struct gittins *gittins, struct gittins_quantum *best)

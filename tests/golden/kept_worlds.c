@@ -11,10 +11,10 @@ static bool is_as_before(const char *json, struct catalog_memory *memory, const 
                          const char **moved)
 {
     struct kept_results now = {0};
-    *moved = kept_run(json, memory, &now) != 0              ? "it does not end well any more"
-             : strcmp(now.rows, before->rows) != 0          ? "its rows have moved"
-             : strcmp(now.metrics, before->metrics) != 0    ? "its metrics have moved, its rows have not"
-                                                            : NULL;
+    *moved = kept_run(json, memory, &now) != 0           ? "it does not end well any more"
+             : strcmp(now.rows, before->rows) != 0       ? "its rows have moved"
+             : strcmp(now.metrics, before->metrics) != 0 ? "its metrics have moved, its rows have not"
+                                                         : NULL;
     return *moved == NULL;
 }
 

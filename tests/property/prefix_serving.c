@@ -91,6 +91,45 @@ TEST(a_cache_without_limit_finds_all_there_is)
                500);
 }
 
+/* A closed loop draws its requests while others are awaited; their blocks stay what they were. Users pause for so long
+ * that each request is alone, in an order other than that of drawing. */
+TEST(users_of_a_closed_loop_find_their_own_blocks)
+{
+    enum { N = 120, BLOCK = 32, MOST_BLOCKS = 64 };
+    static const char requests[] = "'format': 'generate', 'count': %d, 'prompt': {'distribution': 'uniform', 'min': 40,"
+                                   " 'max': 2000}, 'output': {'distribution': 'fixed', 'tokens': 2},"
+                                   " 'sessions': {'continue': 0.7, 'block_tokens': %d}, 'arrival': %s";
+    static uint64_t keys[N][MOST_BLOCKS];
+    int32_t n_keys[N];
+    char text[512];
+    SCOPED(trace_source) trace = {0};
+    struct request_record record;
+    struct block_log log = {0};
+    struct cache_stat stat = {0};
+    snprintf(text, sizeof text, requests, N, BLOCK, "{'process': 'fixed', 'rate': '1/s'}");
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{%s}", text), 0);
+    while (trace_source_request(&trace, &record) == 1) {
+        n_keys[record.id] = prefix_blocks_full(record.prompt_tokens, BLOCK, record.n_prefix_blocks);
+        memcpy(keys[record.id], record.prefix_blocks, (size_t)n_keys[record.id] * sizeof keys[0][0]);
+    }
+    snprintf(text, sizeof text, requests, N, BLOCK, "{'process': 'closed', 'users': 7, 'think': '1000s'}");
+    const struct setup setup = {"'lru'", "'vllm-v1'", "round-robin", text, 1, 1000000};
+    struct bed_rows *rows = run(&setup, &plain);
+    CHECK_EQ_INT(rows->code, 0);
+    MUST(rows->n_requests == N);
+    int n_swapped = 0;
+    for (size_t i = 0; i < N; i++) { /* rows come as requests finish */
+        const int64_t id = rows->requests[i].id;
+        n_swapped += i > 0 && id < rows->requests[i - 1].id;
+        CHECK_EQ_INT(block_log_add(&log, keys[id], n_keys[id]), 0);
+    }
+    const struct cache_stat_setting setting = {.evictor = policy_find(POLICY_EVICTION, "lru"), .capacity_blocks = INT64_MAX};
+    CHECK_EQ_INT(cache_stat_run(&log, NULL, &setting, &stat, NULL), 0);
+    CHECK(n_swapped > 0 && stat.block_hits > N);
+    CHECK_EQ_INT(cached_tokens(rows), stat.block_hits * BLOCK);
+    block_log_fini(&log);
+}
+
 TEST(mooncake_is_found_as_it_is_counted)
 {
     char trace[512];

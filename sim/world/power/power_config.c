@@ -55,7 +55,7 @@ static const char *const level_names[] = {"server", "rack", "row", "site", NULL}
 
 #define ROW_OF struct power_config
 const struct config_field power_config_fields[] = {
-    ROW_QUANTITY("budget", budget_w, UNIT_POWER, REQUIRED, POSITIVE, "power budget of each domain"),
+    ROW_QUANTITY("budget", budget_w, UNIT_POWER, REQUIRED, AT_LEAST(1), "power budget of each domain"),
     ROW_CHOICE("level", level, DEFAULT("row"), level_names,
                "power domains: each has a budget, telemetry and a capping policy of its own"),
     ROW_INT("servers_per_rack", servers_per_rack, DEFAULT("4"), WITHIN(1, 1e6), "servers of each rack, neighbours by number"),

@@ -57,15 +57,27 @@ int service_own_prefix(struct replica *replica, struct request *request)
     return request->prefix != NULL ? 0 : SIM_E_NOMEM;
 }
 
-static int service_admit(struct service *service, const struct request_record *record);
+static int service_admit(struct service *service, const struct awaited *awaited);
 
 static void follow_up_arrival(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)now;
     struct follow_up *follow_up = OWNER_ENTITY(owner, struct follow_up, owner);
-    int code = service_admit(follow_up->service, &follow_up->record);
+    int code = service_admit(follow_up->service, &follow_up->awaited);
     pool_give(&follow_up->service->follow_ups, follow_up);
     if (code != 0) engine_fail(engine, code);
+}
+
+/* Copies the keys of the prompt's blocks, if prefixes are cached. */
+static int keep_prefix(struct service *service, struct awaited *awaited)
+{
+    struct request_record *record = &awaited->record;
+    const uint64_t *keys = record->prefix_blocks;
+    awaited->prefix = NULL;
+    record->prefix_blocks = NULL;
+    if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
+    awaited->prefix = prefix_chain_make(&service->prefixes, keys, record->n_prefix_blocks);
+    return awaited->prefix != NULL ? 0 : SIM_E_NOMEM;
 }
 
 static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns now)
@@ -74,19 +86,18 @@ static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns 
     if (follow_up == NULL) return SIM_E_NOMEM;
     *follow_up = (struct follow_up){.service = service};
     struct request_source *source = service->source;
-    int got = source->follow(source, ended_id, now, &follow_up->record, service->env.site->diag);
+    struct request_record *record = &follow_up->awaited.record;
+    int got = source->follow(source, ended_id, now, record, service->env.site->diag);
     if (got <= 0) {
         pool_give(&service->follow_ups, follow_up);
         return got;
     }
-    follow_up->record.prefix_blocks = NULL; /* borrowed only until the source's next record */
-    follow_up->record.n_prefix_blocks = 0;
     /* Strictly later: an arrival at `now` would come after some of this moment's boundaries. */
-    if (follow_up->record.arrival_ns <= now) follow_up->record.arrival_ns = now + 1;
+    if (record->arrival_ns <= now) record->arrival_ns = now + 1;
     owner_init_passing(&follow_up->owner, OWNER_ID_SERVICES, service->env.site->next_serial++);
-    engine_schedule(service->env.site->engine, follow_up->record.arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
+    engine_schedule(service->env.site->engine, record->arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
                     &follow_up->owner);
-    return 0;
+    return keep_prefix(service, &follow_up->awaited);
 }
 
 static void leave_system(struct service *service, const struct request *request, sim_ns now)
@@ -209,15 +220,12 @@ static int enter_system(struct service *service, struct request *request, sim_ns
     return service_route(service, request, now);
 }
 
-/* Keeps the keys of the prompt's blocks for the request's life, if prefixes are cached. */
-static int keep_prefix(struct service *service, const struct request_record *record, struct request *request)
+/* Gives the request the keys of its prompt's blocks for its life. */
+static int take_prefix(struct service *service, const struct awaited *awaited, struct request *request)
 {
-    service->trace_block_tokens = record->prefix_block_tokens;
-    if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
-    int code = fleet_share_prefixes(&service->fleet, record->prefix_block_tokens);
-    if (code != 0) return code;
-    request->prefix = prefix_chain_make(&service->prefixes, record->prefix_blocks, record->n_prefix_blocks);
-    return request->prefix != NULL ? 0 : SIM_E_NOMEM;
+    service->trace_block_tokens = awaited->record.prefix_block_tokens;
+    request->prefix = awaited->prefix;
+    return awaited->prefix != NULL ? fleet_share_prefixes(&service->fleet, service->trace_block_tokens) : 0;
 }
 
 /* Creates an arriving request; NULL when out of memory. */
@@ -250,13 +258,14 @@ static void count_arrival(struct service *service, const struct request *request
     if (of_class != NULL) of_class->arrived++;
 }
 
-static int service_admit(struct service *service, const struct request_record *record)
+static int service_admit(struct service *service, const struct awaited *awaited)
 {
+    const struct request_record *record = &awaited->record;
     struct service_class *class;
     int code = service_classes_get(&service->classes, record->class_name, &class);
     struct request *request = code == 0 ? make_request(service, record, class) : NULL;
     if (request == NULL) return code != 0 ? code : SIM_E_NOMEM;
-    code = keep_prefix(service, record, request);
+    code = take_prefix(service, awaited, request);
     if (code != 0) {
         pool_give(&service->requests, request);
         return code;
@@ -273,13 +282,13 @@ static void service_arrival(struct engine *engine, struct owner *owner, sim_ns n
 
 static int service_pull(struct service *service)
 {
-    int got = service->source->next(service->source, &service->next, service->env.site->diag);
+    int got = service->source->next(service->source, &service->next.record, service->env.site->diag);
     service->dry = got == 0;
     if (service->dry && service->scaling != NULL) scaling_on_dry(service->scaling);
     if (got <= 0) return got;
-    engine_schedule(service->env.site->engine, service->next.arrival_ns, PRIORITY_ARRIVAL, service_arrival,
+    engine_schedule(service->env.site->engine, service->next.record.arrival_ns, PRIORITY_ARRIVAL, service_arrival,
                     &service->owner);
-    return 0;
+    return keep_prefix(service, &service->next);
 }
 
 static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now)

@@ -12,6 +12,12 @@
 
 struct service_scaling;
 
+/* A request that has been read from the trace and will arrive later. */
+struct awaited {
+    struct request_record record; /* without prefix_blocks: they are the source's until it gives its next record */
+    struct prefix_chain *prefix;  /* the keys of these blocks; NULL: there are none, or nothing caches them */
+};
+
 struct service {
     struct owner owner; /* of the next arrival */
     const struct service_config *config;
@@ -22,7 +28,7 @@ struct service {
     struct service_scaling *scaling; /* NULL: the number of replicas is constant */
     struct source_options source_options;
     struct request_source *source;
-    struct request_record next;
+    struct awaited next;
     struct pool requests, follow_ups, kv_moves, handovers;
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
@@ -42,7 +48,7 @@ struct service {
 struct follow_up {
     struct owner owner;
     struct service *service;
-    struct request_record record;
+    struct awaited awaited;
 };
 
 /* Whether the request arrived after the warm-up and so counts in the metrics. */

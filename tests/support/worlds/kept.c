@@ -99,8 +99,10 @@ int kept_repeat(FILE *in, FILE *out)
     catalog_memory_init(&memory);
     while ((code = kept_read(in, &results, &json)) > 0) {
         code = kept_run(json, &memory, &results);
-        if (code == 0) kept_write(out, &results, json);
-        else fprintf(stderr, "left out, as it does not run any more: %s\n", json);
+        if (code == 0)
+            kept_write(out, &results, json);
+        else
+            fprintf(stderr, "left out, as it does not run any more: %s\n", json);
         cJSON_free(json);
     }
     catalog_memory_fini(&memory);

@@ -92,6 +92,21 @@ TEST(one_size_is_ranked_by_what_is_left)
     CHECK_EQ_INT(gittins_index(&list.gittins, 100, 30) > 0, 0);
 }
 
+/* Sums of equal sizes are rounded, and so seem to fall now and then. */
+TEST(jobs_of_one_size_all_end_within_the_best_quantum)
+{
+    struct gittins_quantum best[MOST + 1];
+    for (size_t n = 1; n <= MOST; n++)
+        for (double size = 0.01; size < 1e6; size *= 1.37) {
+            struct list list;
+            for (size_t i = 0; i < n; i++) list.sizes[i] = size;
+            take(&list, n);
+            gittins_best(&list.gittins, best);
+            CHECK_NEAR(best[0].index * size, 1, 1e-12);
+            CHECK_EQ_INT(best[0].end, n);
+        }
+}
+
 /* Quantiles of exponential sizes of mean 1: index 1, whatever has been attained and whatever the quantum. */
 TEST(sizes_without_memory_are_all_alike)
 {
