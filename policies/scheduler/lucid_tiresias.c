@@ -45,35 +45,41 @@ static void lucid_fini(void *state)
     preemptive_fini(&lucid->preemptive);
 }
 
+/* At least a nanosecond, so that a job reaches the threshold after its start. */
+static sim_ns span_ns(const struct lucid *lucid, int32_t gpus)
+{
+    const sim_ns time_ns = sim_ns_from_s(lucid->params.threshold / gpus);
+    return time_ns > 0 ? time_ns : 1;
+}
+
+static int start_clock(struct lucid *lucid, const struct cluster_view *view, struct lucid_job *job)
+{
+    job->clock.rank = (struct rank){.first = view->now_ns - job_view_executed_ns(view, job->clock.job),
+                                    .second = job->clock.job->sequence};
+    return pending_add(&lucid->clocks, &job->clock);
+}
+
+/* A job that loses its GPUs at the threshold or beyond, before a decision has seen it there, waits behind the others. */
 static void lucid_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct lucid *lucid = state;
     struct lucid_job *job = job_view_slot(note->job);
+    const bool is_new = job->preemptive.level == 0 && lucid->preemptive.code == 0;
+    const bool ends = note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH;
+    job->clock.job = note->job;
+    if (is_new && ends) pending_remove(&lucid->clocks, &job->clock);
+    if (is_new && note->forced && job_view_executed_ns(view, note->job) >= span_ns(lucid, note->job->gpus))
+        job->preemptive.level = 1;
     preemptive_notify(&lucid->preemptive, view, note);
-    if (job->preemptive.level > 0 || lucid->preemptive.code < 0) return;
-    if (note->event == JOB_EVENT_START) {
-        sim_ns began_ns = view->now_ns - job_view_executed_ns(view, note->job);
-        job->clock.job = note->job;
-        job->clock.rank = (struct rank){.first = began_ns, .second = note->job->sequence};
-        int code = pending_add(&lucid->clocks, &job->clock);
-        if (code < 0) lucid->preemptive.code = code;
-    } else if (note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH) {
-        pending_remove(&lucid->clocks, &job->clock);
-    }
-}
-
-/* At least a nanosecond, so that a job reaches the threshold after its start. */
-static sim_ns span_ns(const struct lucid *lucid, const struct pending_class *class)
-{
-    const sim_ns time_ns = sim_ns_from_s(lucid->params.threshold / class->gpus);
-    return time_ns > 0 ? time_ns : 1;
+    if (is_new && note->event == JOB_EVENT_START && lucid->preemptive.code == 0)
+        lucid->preemptive.code = start_clock(lucid, view, job);
 }
 
 static void demote(struct lucid *lucid, const struct cluster_view *view)
 {
     for (size_t i = 0; i < lucid->clocks.n && lucid->preemptive.code == 0; i++) {
         const struct pending_class *class = lucid->clocks.classes[i];
-        sim_ns bound_ns = view->now_ns - span_ns(lucid, class);
+        sim_ns bound_ns = view->now_ns - span_ns(lucid, class->gpus);
         while (class->jobs.first != NULL && class->jobs.first->rank.first <= bound_ns) {
             struct lucid_job *job = job_view_slot(class->jobs.first->job);
             pending_remove(&lucid->clocks, &job->clock);
@@ -88,7 +94,7 @@ static void plan_wake(const struct lucid *lucid, struct job_plan *plan)
     for (size_t i = 0; i < lucid->clocks.n; i++) {
         const struct pending_class *class = lucid->clocks.classes[i];
         if (class->jobs.first == NULL) continue;
-        sim_ns due_ns = sim_ns_add(class->jobs.first->rank.first, span_ns(lucid, class));
+        sim_ns due_ns = sim_ns_add(class->jobs.first->rank.first, span_ns(lucid, class->gpus));
         if (due_ns < next_ns) next_ns = due_ns;
     }
     if (next_ns < SIM_NS_MAX) job_plan_wake_at(plan, next_ns);

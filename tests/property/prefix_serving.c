@@ -412,3 +412,37 @@ TEST(a_cache_smaller_than_a_block_caches_nothing)
     CHECK_EQ_INT(cached_tokens(rows), 0);
     CHECK_EQ_INT(bed_metric(rows, "request.finished"), 200);
 }
+
+/* Blocks of one token hold a token each, but for the one that each sequence is about to generate, and for prompts that
+ * are being processed: wherever in a pipeline the sequence is. */
+TEST(sequences_on_every_stage_hold_their_tokens)
+{
+    static const char *const policies[] = {"vllm-v0", "vllm-v1", "sarathi", "splitwise", "distserve"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        for (int stages = 1; stages <= 4; stages *= 2) {
+            const struct bed_rows *rows = bed_run(
+                &plain,
+                "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8}, 'services': {'trace': {'llm': 'opt-6.7b',"
+                " 'kv': {'blocks': 30000, 'block_tokens': 1}, 'pipeline_parallel': %d, 'batching': '%s', 'cost':"
+                " 'roofline', 'trace': {'format': 'generate', 'count': 60, 'arrival': {'process': 'poisson',"
+                " 'rate': '20/s'}}}}}",
+                stages, policies[i]);
+            CHECK_EQ_INT(rows->code, 0);
+            CHECK_NEAR(bed_metric(rows, "kv.waste_frac"), 0.025, 0.025);
+        }
+}
+
+/* Blocks that several sequences share hold their tokens once, and those that wait between stages hold them too. */
+TEST(shares_of_the_cache_are_shares_where_stages_batch_for_themselves)
+{
+    const struct bed_rows *rows = bed_run(
+        &plain, "{'cluster': {'gpu': 'rtx-4090'}, 'until': '61s', 'services': {'a': {'llm': 'opt-6.7b', 'trace':"
+                " {'format': 'generate', 'count': 6, 'prompt': {'distribution': 'fixed', 'tokens': 90}, 'sessions':"
+                " {'block_tokens': 16, 'continue': 0.6155, 'system_blocks': 5}}, 'kv': {'blocks': 11, 'prefix_cache':"
+                " 'fifo'}, 'pipeline_parallel': 2, 'batching': 'distserve', 'cost': {'kind': 'roofline',"
+                " 'iteration_overhead': '10s'}}}}");
+    const double held = bed_metric(rows, "kv.held_frac"), reserved = bed_metric(rows, "kv.reserved_frac");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(held > 0 && held <= reserved && reserved <= 1);
+    CHECK_NEAR(bed_metric(rows, "kv.waste_frac"), 1 - held / reserved, 1e-12);
+}

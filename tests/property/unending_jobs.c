@@ -131,3 +131,24 @@ TEST(the_clock_moves_between_two_failures)
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_metric(rows, "failure.events") > 500 && bed_metric(rows, "failure.events") <= 1000);
 }
+
+/* The first job has attained 2 s when its node fails: more than the threshold, which no decision has seen, since these
+ * come every 4 s. At the next one the second job goes first. */
+TEST(a_job_that_fails_beyond_the_threshold_waits_behind_others)
+{
+    const struct bed_options options = {.check = true, .stall_events = 20000};
+    const struct bed_rows *rows = bed_run(
+        &options, "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'until': '20s', 'keep': 'decisions', 'jobs': {'round':"
+                  " '4s', 'preemptible': true, 'scheduler': {'policy': 'lucid-tiresias', 'threshold': 1.5}, 'trace':"
+                  " {'format': 'inline-jobs', 'jobs': [{'duration': '10s'}, {'submit': '3s', 'duration': '4s'}]}},"
+                  " 'failures': {'causes': {'a': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '2s'},"
+                  " 'repair': {'mean': '100ms'}}}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    const char *const wanted[] = {"start 0", "interrupt 0", "start 1"};
+    MUST(rows->n_decisions >= 3);
+    for (size_t i = 0; i < 3; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s %lld", rows->decisions[i].action, (long long)rows->decisions[i].subject);
+        CHECK_EQ_STR(text, wanted[i]);
+    }
+}

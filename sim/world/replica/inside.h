@@ -210,6 +210,9 @@ void replica_stages_drop(struct replica *replica);
 int replica_stages_settle(struct replica *replica, sim_ns now);
 sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at);
 
+/* Tokens in the cache of all sequences on the stages or between them. */
+int64_t replica_stages_held_tokens(const struct replica *replica);
+
 /* Visits the requests of batches that are on a stage or wait for one. */
 void replica_stages_each(const struct replica *replica, void (*visit)(void *context, struct request *request),
                          void *context);
@@ -238,6 +241,9 @@ int inflight_fill(struct replica *replica, struct inflight_batch *inflight, sim_
 /* Moves the first n members of the running batch, or all of them, to the batch. Returns 0 or SIM_E_NOMEM. */
 int inflight_fill_decoding(struct replica *replica, struct inflight_batch *inflight, struct running_batch **from,
                            int64_t n);
+
+/* Tokens in the cache of the sequences in the batch. */
+int64_t inflight_held_tokens(const struct inflight_batch *inflight);
 
 /* Sets the batch's times from its work. Returns 0 or a negative code. */
 int inflight_set_times(struct replica *replica, struct inflight_batch *inflight);

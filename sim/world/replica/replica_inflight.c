@@ -248,8 +248,7 @@ static int complete_decoding(struct replica *replica, struct inflight_batch *inf
     return code;
 }
 
-/* Tokens in the cache of the sequences in a batch. */
-static int64_t held_tokens(const struct inflight_batch *inflight)
+int64_t inflight_held_tokens(const struct inflight_batch *inflight)
 {
     const struct iteration_work *work = &inflight->work;
     return work->decode_context_tokens - work->decode_sequences + work->prefill_context_tokens;
@@ -257,9 +256,10 @@ static int64_t held_tokens(const struct inflight_batch *inflight)
 
 static void count_work(struct replica *replica, const struct inflight_batch *completed)
 {
-    int64_t tokens = held_tokens(completed);
+    int64_t tokens = inflight_held_tokens(completed);
     for (int32_t i = 0; i < replica->n_inflight; i++)
-        if (inflight_at(replica, i) != completed) tokens += held_tokens(inflight_at(replica, i));
+        if (inflight_at(replica, i) != completed) tokens += inflight_held_tokens(inflight_at(replica, i));
+    if (replica->pipeline != NULL) tokens += replica_stages_held_tokens(replica);
     replica_count_work(replica, &completed->work, &completed->clock_state, tokens, completed->busy_ns);
 }
 

@@ -274,6 +274,19 @@ int replica_stages_settle(struct replica *replica, sim_ns now)
     return code;
 }
 
+int64_t replica_stages_held_tokens(const struct replica *replica)
+{
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < replica->view.stages; i++) {
+        const struct stage *stage = &replica->pipeline->stages[i];
+        if (stage->now != NULL) tokens += inflight_held_tokens(stage->now);
+        for (const struct inflight_batch *inflight = stage->head; inflight != NULL; inflight = inflight->next)
+            tokens += inflight_held_tokens(inflight);
+        if (stage->decoding != NULL) tokens += stage->decoding->context_tokens - stage->decoding->members.n;
+    }
+    return tokens;
+}
+
 static void visit_batch(const struct inflight_batch *inflight, void (*visit)(void *context, struct request *request),
                         void *context)
 {
