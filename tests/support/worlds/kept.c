@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* What is kept is neither too small to tell something nor too long to be read. */
-enum { STALL_EVENTS = 100000, LEAST_EVENTS = 60, MOST_EVENTS = 10000, MOST_CHARS = 1400 };
+enum { STALL_EVENTS = 100000, LEAST_EVENTS = 20, MOST_EVENTS = 10000, MOST_CHARS = 2000 };
 
 /* --- One world --- */
 

@@ -1,5 +1,7 @@
 /* Kept worlds: random worlds in a file, each with the hashes of its results. They tell that a result has moved.
  *
+ * They were chosen among many for reaching code, or doing so a number of times, that none before had reached.
+ *
  * The file has one JSON object per line: {"events":..,"rows":"..","metrics":"..","scenario":{..}}. As the scenarios are
  * kept, and not how they were drawn, a new key of the configuration moves nothing. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
