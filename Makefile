@@ -93,7 +93,7 @@ build/orrery: $(B)/orrery FORCE
 
 # The headers for policies of a user's own, and what the program exports to these: all that the headers declare.
 POLICY_HEADERS := $(filter-out %/instance.h,$(wildcard sim/world/policy/*.h)) \
-    $(addprefix sim/core/,check.h config/config_field.h err.h mem.h rng.h units.h vec.h) \
+    $(addprefix sim/core/,change_log.h check.h config/config_field.h err.h mem.h rng.h units.h vec.h) \
     $(addprefix models/,fragmentation.h hardware.h iteration.h offload.h piece.h roofline.h speedup.h stated.h storage.h transformer.h)
 
 $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports

@@ -59,7 +59,7 @@ static int start_clock(struct lucid *lucid, const struct cluster_view *view, str
     return pending_add(&lucid->clocks, &job->clock);
 }
 
-/* A job that loses its GPUs at the threshold or beyond, before a decision has seen it there, waits behind the others. */
+/* A job that loses its GPUs at the threshold or beyond, unseen by a decision, waits behind the others. */
 static void lucid_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct lucid *lucid = state;
