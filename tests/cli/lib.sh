@@ -11,8 +11,10 @@
 T=$TEST_TMPDIR
 failures=0
 last=
+kinds=
 
 under_test=$ORRERY
+case ${OPTIMISED:-/} in /*) ;; *) OPTIMISED=$PWD/$OPTIMISED ;; esac
 
 # The program of the optimised build, which has no sanitizers, for experiments too large for these; the one under test
 # where there is none.
@@ -26,11 +28,29 @@ complain() {
     failures=$((failures + 1))
 }
 
+# Of the calls of a script with the same status, verb and options, the first SANITIZED_CALLS are those of the program under
+# test, and the others of the optimised build. Leaks are looked for in the first: that takes as long as half of all that a
+# short call does. A script that needs one program for all calls sets SANITIZED_CALLS=all.
+: "${SANITIZED_CALLS:=3}"
 run() {
     want=$1
     shift
     last="orrery $*"
-    "$ORRERY" "$@" >"$T/out" 2>"$T/err" </dev/null
+    kind=$want/$1
+    for argument; do case $argument in -*) kind="$kind ${argument%%=*}" ;; esac; done
+    chosen=$ORRERY
+    leaks=0
+    case $kinds in
+    *"($kind)$SANITIZED_CALLS"*) [ "$chosen" != "$under_test" ] || chosen=${OPTIMISED:+$OPTIMISED/orrery} ;;
+    *)
+        nth=1
+        while case $kinds in *"($kind)$nth"*) ;; *) false ;; esac do nth=$((nth + 1)); done
+        kinds="$kinds($kind)$nth"
+        [ $nth != 1 ] || leaks=1
+        ;;
+    esac
+    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=$leaks \
+        "${chosen:-$under_test}" "$@" >"$T/out" 2>"$T/err" </dev/null
     status=$?
     [ $status = "$want" ] || { complain "exit status $status, expected $want"; head -5 "$T/err"; }
 }

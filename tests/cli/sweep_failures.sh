@@ -2,6 +2,7 @@
 # Runs that fail, crash, or end their worker: what a study keeps of them, and that --resume does them again. And
 # policies that keep something from run to run.
 . tests/cli/lib.sh
+SANITIZED_CALLS=all # --resume refuses another build
 
 cat >"$T/base.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 1},

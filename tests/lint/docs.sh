@@ -5,25 +5,33 @@
 fail=0
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
-git ls-files | sed 's|.*/||' | LC_ALL=C sort -u >"$T/names"
-for page in $(git ls-files '*README.md'); do
-    [ -f "$page" ] || { echo "$page: no such file"; fail=1; continue; }
-    folder=$(dirname "$page")
-    for path in $(awk '/^```/ { code = !code } !code' "$page" | grep -o '`[^` ]*`' | tr -d '`' | grep -E '/|\.(c|h|inc|sh|json)$' |
-        grep -vE '[][A-Z*<>{}$=]|^-|^/|^\.|^~|^figures/|^inside.h$|^(config|site|mine|exp).json$' | LC_ALL=C sort -u); do
-        case $path in */*) ;; *) grep -qxF -e "$path" "$T/names" && continue ;; esac
-        for base in "$folder" . sim/world sim/core policies/examples configs/figures configs/figures/rental tests/fixtures; do
-            [ -e "$base/$path" ] || [ -e "$base/$path.json" ] && continue 2
-        done
-        echo "$page: '$path' does not exist"
-        fail=1
+git ls-files >"$T/files"
+grep 'README\.md$' "$T/files" >"$T/pages"
+while read -r page; do
+    [ -f "$page" ] || { echo "$page: no such file"; exit 1; }
+done <"$T/pages"
+# What stands in backquotes, as "PAGE<tab>PATH", but for names of files that exist somewhere in the tree.
+xargs awk '
+    FILENAME ~ /\/files$/ { sub(/.*\//, ""); exists[$0]; next }
+    FNR == 1 { code = 0 }
+    /^```/ { code = !code }
+    !code {
+        line = $0
+        while (match(line, /`[^` ]*`/)) {
+            path = substr(line, RSTART + 1, RLENGTH - 2)
+            line = substr(line, RSTART + RLENGTH)
+            if (path !~ /\/|\.(c|h|inc|sh|json)$/ || path ~ /[][A-Z*<>{}$=]|^-|^\/|^\.|^~|^figures\//) continue
+            if (path ~ /^inside\.h$|^(config|site|mine|exp)\.json$/ || path in exists) continue
+            print FILENAME "\t" path
+        }
+    }' "$T/files" <"$T/pages" | LC_ALL=C sort -u >"$T/paths"
+[ -s "$T/paths" ] || { echo 'the pages name no file'; exit 1; }
+while read -r page path; do
+    folder=${page%README.md}
+    for base in "${folder:-.}" . sim/world sim/core policies/examples configs/figures configs/figures/rental tests/fixtures; do
+        [ -e "$base/$path" ] || [ -e "$base/$path.json" ] && continue 2
     done
-done
-# Of the other pages, what names a file by its folder.
-for page in $(find analysis configs policies sim tests traces -name README.md | LC_ALL=C sort); do
-    folder=$(dirname "$page")
-    for path in $(grep -o '`[^` ]*`' "$page" | tr -d '`' | grep -E '^[a-z_][a-z0-9_/.-]*/[a-z0-9_.-]*\.(c|h|inc|sh|sql)$' | LC_ALL=C sort -u); do
-        [ -e "$folder/$path" ] || [ -e "$path" ] || [ -e "sim/world/$path" ] || [ -e "sim/core/$path" ] || { echo "$page: '$path' does not exist"; fail=1; }
-    done
-done
+    echo "$page: '$path' does not exist"
+    fail=1
+done <"$T/paths"
 exit $fail

@@ -3,7 +3,8 @@
 #     <!-- generated: COMMAND -->  and  <!-- end of generated part -->
 # equals the output of COMMAND. With --fix the parts are written anew.
 set -u
-program=${ORRERY:-build/orrery}
+program=${OPTIMISED:+$OPTIMISED/orrery}
+: "${program:=${ORRERY:-build/orrery}}"
 [ -x "$program" ] || { echo "$program is not built"; exit 77; }
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT

@@ -5,10 +5,9 @@
 fail=0
 sources() { find sim models policies traces analysis -name '*.[ch]' 2>/dev/null | LC_ALL=C sort; }
 
-for file in $(sources) $(find tests -name '*.[ch]' | LC_ALL=C sort); do
-    n=$(wc -l <"$file")
-    [ "$n" -le 600 ] || { echo "$file: $n lines, at most 600"; fail=1; }
-done
+{ sources; find tests -name '*.[ch]'; } | xargs awk '
+    FNR == 601 { print FILENAME ": more than 600 lines"; bad = 1 }
+    END { exit bad }' || fail=1
 
 sources | xargs awk '
     FNR == 1 { open = 0 }

@@ -67,7 +67,7 @@ TEST(random_tables)
 {
     static const char alphabet[] = "ab1,,,;\t  \"\"\n\n";
     struct rng rng = test_rng(1, "tables", 0);
-    for (int i = 0; i < 30000; i++) {
+    for (int i = 0; i < 10000; i++) {
         uint8_t bytes[64];
         size_t n = 1 + rng_below(&rng, sizeof bytes);
         for (size_t k = 0; k < n; k++) bytes[k] = (uint8_t)alphabet[rng_below(&rng, sizeof alphabet - 1)];

@@ -181,17 +181,17 @@ TEST(lines_behind_one_that_is_too_long_are_read)
 /* A quote that is open for more than a row may have, in lines that are short. */
 TEST(a_row_without_end_is_given_up)
 {
-    enum { LINES = 17 * 1024 * 1024 / 64 };
-    char *text = malloc(LINES * 64 + 2);
+    enum { WIDTH = 4096, LINES = 17 * 1024 * 1024 / WIDTH };
+    char *text = malloc(LINES * WIDTH + 2);
     text[0] = '"';
     for (size_t i = 0; i < LINES; i++) {
-        memset(text + 1 + i * 64, 'x', 63);
-        text[64 + i * 64] = '\n';
+        memset(text + 1 + i * WIDTH, 'x', WIDTH - 1);
+        text[WIDTH + i * WIDTH] = '\n';
     }
     struct diag diag = {0};
     struct input *input;
     struct csv *csv;
-    MUST(input_open_memory("t.csv", text, 1 + (size_t)LINES * 64, &input, &diag) == 0);
+    MUST(input_open_memory("t.csv", text, 1 + (size_t)LINES * WIDTH, &input, &diag) == 0);
     MUST(csv_create(input, &(struct csv_options){0}, &csv, &diag) == 0);
     CHECK_EQ_INT(csv_next(csv, &diag), SIM_E_DATA);
     CHECK_EQ_STR(diag.items[0].where, "t.csv:1:1");
