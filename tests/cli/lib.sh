@@ -28,9 +28,9 @@ complain() {
     failures=$((failures + 1))
 }
 
-# Of the calls of a script with the same status, verb and options, the first SANITIZED_CALLS are those of the program under
-# test, and the others of the optimised build. Leaks are looked for in the first: that takes as long as half of all that a
-# short call does. A script that needs one program for all calls sets SANITIZED_CALLS=all.
+# Of the calls of a script with the same status, verb and options, the first SANITIZED_CALLS are those of the program
+# under test, the others of the optimised build. Leaks are looked for in the first, since that takes half of the time
+# of a short call. A script that needs one program for all calls sets SANITIZED_CALLS=all.
 : "${SANITIZED_CALLS:=3}"
 run() {
     want=$1

@@ -120,12 +120,21 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
     return code == 0 ? bind(setup, path, diag) : code;
 }
 
+int setup_load_json(struct setup *setup, const char *name, const char *json, const struct setup_options *options,
+                    struct diag *diag)
+{
+    const char *data = setup_start(setup, options->plugins);
+    setup->catalog.memory = options->memory;
+    if (data == NULL) return diag_nomem(diag);
+    int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
+    if (code == 0) code = set_options(setup->config, options, diag);
+    return code == 0 ? bind(setup, name, diag) : code;
+}
+
 int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
                     struct diag *diag)
 {
-    if (setup_start(setup, plugins) == NULL) return diag_nomem(diag);
-    int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
-    return code == 0 ? bind(setup, name, diag) : code;
+    return setup_load_json(setup, name, json, &(struct setup_options){.plugins = plugins}, diag);
 }
 
 void setup_fini(struct setup *setup)
