@@ -29,7 +29,8 @@ bool paths_is_database(const char *path)
     char found[sizeof head] = "";
     FILE *file = paths_is_file(path) ? fopen(path, "rb") : NULL;
     if (file == NULL) return false;
-    const bool is_database = fread(found, 1, sizeof found, file) == sizeof found && memcmp(found, head, sizeof head) == 0;
+    const bool is_database = fread(found, 1, sizeof found, file) == sizeof found &&
+                             memcmp(found, head, sizeof head) == 0;
     fclose(file);
     return is_database;
 }

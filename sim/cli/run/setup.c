@@ -41,7 +41,8 @@ static int find_scenario(struct setup *setup, const char *name, const char **pat
 {
     *path = name;
     if (paths_is_database(name))
-        return diag_error(diag, SIM_E_USAGE, name, "'orrery report', 'compare' and 'why' read it, and 'run --from' repeats a run",
+        return diag_error(diag, SIM_E_USAGE, name,
+                          "'orrery report', 'compare' and 'why' read it, and 'run --from' repeats a run",
                           "this is a database of results, not a scenario");
     if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return 0;
     *path = arena_printf(&setup->arena, "%s/scenarios/%s.json", setup->catalog.root, name);

@@ -71,8 +71,8 @@ static int read_slo(struct cli *cli, const char *text, struct arena *arena, stru
     const char *dot = strchr(name, '.'), *equals = strchr(name, '=');
     if (dot == NULL || equals == NULL || dot > equals || dot[1] != 'p') return fail_slo(cli, text);
     int time = 0;
-    while (time < SIZE_TIMES && (strlen(times[time]) != (size_t)(dot - name) ||
-                                 strncmp(times[time], name, (size_t)(dot - name)) != 0))
+    while (time < SIZE_TIMES &&
+           (strlen(times[time]) != (size_t)(dot - name) || strncmp(times[time], name, (size_t)(dot - name)) != 0))
         time++;
     double percent;
     const char *why;
@@ -85,7 +85,8 @@ static int read_slo(struct cli *cli, const char *text, struct arena *arena, stru
         return fail_slo(cli, text);
     if (colon != NULL) objective->class_name = arena_printf(arena, "%.*s", (int)(colon - text), text);
     objective->name = arena_printf(arena, "%.*s%s%.*s p%.*s", colon != NULL ? (int)(colon - text) : 0, text,
-                                   colon != NULL ? ": " : "", (int)(dot - name), name, (int)(equals - dot - 2), dot + 2);
+                                   colon != NULL ? ": " : "", (int)(dot - name), name, (int)(equals - dot - 2),
+                                   dot + 2);
     return objective->name != NULL && (colon == NULL || objective->class_name != NULL) ? 0 : diag_nomem(&cli->diag);
 }
 
@@ -133,8 +134,8 @@ static int read_gpu(struct cli *cli, const char *text, const struct catalog *cat
     int code = find_price(cli, catalog, prices, name, "--gpu", arena, &usd_per_h);
     if (code != 0) return code;
     if (equals != NULL && unit_parse(equals + 1, UNIT_MONEY_PER_H, &usd_per_h, &why) != 0)
-        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'",
-                          "the price '%s' %s", equals + 1, why);
+        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'", "the price '%s' %s",
+                          equals + 1, why);
     if (!(usd_per_h > 0))
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "add it: --gpu 'NAME=$2.50/h', or take --prices",
                           "no price of '%s' is known", name);
@@ -211,7 +212,8 @@ static int read_load(struct cli *cli, const struct size_verb_options *options, s
     int64_t count, tokens;
     char full[PATH_MAX];
     if ((options->trace != NULL) == (options->rate != NULL))
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "--trace FILE, or --rate 5/s --prompt 1000 --output-tokens 200",
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                          "--trace FILE, or --rate 5/s --prompt 1000 --output-tokens 200",
                           "give a trace or a rate of requests");
     int code = read_number(cli, "--requests", options->count, 5000, &count);
     if (code == 0) code = read_number(cli, "--prompt", options->prompt, 1, &tokens);
@@ -267,7 +269,8 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
     if (code == 0)
         code = size_search(question, workers, cli->interrupt, show_progress, &watch, arena, &result, &cli->diag);
     if (watch.is_shown) fprintf(cli->err, "\r\033[K");
-    if (code == 0 && options->study != NULL) code = size_write_study(question, &result, options->study, arena, &cli->diag);
+    if (code == 0 && options->study != NULL)
+        code = size_write_study(question, &result, options->study, arena, &cli->diag);
     if (code == 0) code = size_answer(question, &result, catalog, options->form, arena, cli->out, &cli->diag);
     if (code == 0 && !options->quiet)
         fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_runs, clock_wall_s() - started_s);

@@ -97,7 +97,7 @@ struct size_requests {
         int32_t prompt_tokens, output_tokens;
         uint32_t objectives; /* bit i: objective i counts it */
         bool is_shared;      /* its prompt may be cached in part */
-    } *items;
+    } * items;
     double span_s; /* first to last arrival */
     size_t counted[SIZE_MAX_OBJECTIVES];
     bool is_closed; /* arrivals depend on the fleet: only the first ones are here */

@@ -200,7 +200,9 @@ int size_answer(const struct size_question *question, const struct size_result *
     TABLE_INIT(&table, columns);
     for (size_t i = 0; i < result->n_best; i++) add_row(question, &result->states[result->best[i]], &table);
     answer_add(&answer, "best", NULL, &table);
-    answer_say(&answer, "\n%" PRId64 " of the %" PRId64 " runs of a sweep; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu\n",
+    answer_say(&answer,
+               "\n%" PRId64 " of the %" PRId64
+               " runs of a sweep; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu\n",
                result->n_runs, result->n_sweep, result->n, result->n_unfit, question->llm, result->n_ruled_out);
     answer_number(&answer, "runs", (double)result->n_runs);
     answer_number(&answer, "sweep_runs", (double)result->n_sweep);

@@ -162,7 +162,9 @@ static int find_work(const struct size_question *question, const struct size_req
     share = fmax(0, share + (tpot != NULL ? tpot->quantile : 1) - 1); /* in time in both */
     const double tokens = least_tokens(requests, false, share, sorted);
     const double longest = requests->n > 0 ? sorted[requests->n - 1] : 0;
-    const double last_s = e2e != NULL ? e2e->limit_s : tpot != NULL ? wait_s + longest * tpot->limit_s : (double)INFINITY;
+    const double last_s = e2e != NULL    ? e2e->limit_s
+                          : tpot != NULL ? wait_s + longest * tpot->limit_s
+                                         : (double)INFINITY;
     const double context = least_tokens(requests, true, 1, sorted) / (double)requests->n;
     const double step_s = tpot != NULL ? tpot->limit_s : (double)INFINITY;
     if (share > 0 && isfinite(last_s))
@@ -180,7 +182,8 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
                                                                    : option->prefill_replicas + (int64_t)decode;
     }
     const bool shares_iterations = option->batching->max_batched_tokens > 0;
-    const double busy = shares_iterations ? fmax(bound->n_prefill, bound->n_decode) : bound->n_prefill + bound->n_decode;
+    const double busy = shares_iterations ? fmax(bound->n_prefill, bound->n_decode)
+                                          : bound->n_prefill + bound->n_decode;
     return busy > 1 ? (int64_t)ceil(busy) : 1;
 }
 

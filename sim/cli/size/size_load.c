@@ -20,7 +20,8 @@ static uint32_t find_objectives(const struct size_question *question, const stru
     return found;
 }
 
-static int add(const struct size_question *question, const struct request_record *record, struct size_requests *requests)
+static int add(const struct size_question *question, const struct request_record *record,
+               struct size_requests *requests)
 {
     const struct size_request request = {record->id, record->prompt_tokens, record->output_tokens,
                                          find_objectives(question, record), record->n_prefix_blocks > 0};

@@ -154,7 +154,7 @@ static int read_requests(const struct size_question *question, struct size_resul
     if (code == 0) code = size_requests_read(question, &setup, &result->requests, diag);
     setup_fini(&setup);
     if (code != 0 || !result->requests.is_closed) return code;
-    return diag_error(diag, SIM_E_USAGE, "--trace", "give a trace or a rate of arrivals", 
+    return diag_error(diag, SIM_E_USAGE, "--trace", "give a trace or a rate of arrivals",
                       "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
 }
 
@@ -164,8 +164,7 @@ int size_search(const struct size_question *question, int workers, const volatil
 {
     *result = (struct size_result){0};
     if (list_options(question, arena, result) != 0) return diag_nomem(diag);
-    if (result->n == 0)
-        return diag_error(diag, SIM_E_USAGE, "--max-gpus", NULL, "no configuration has so few GPUs");
+    if (result->n == 0) return diag_error(diag, SIM_E_USAGE, "--max-gpus", NULL, "no configuration has so few GPUs");
     int code = read_requests(question, result, diag);
     if (code != 0) return code;
     struct size_bound *bounds = arena_alloc(arena, result->n * sizeof *bounds);

@@ -12,7 +12,8 @@ struct size_case {
 };
 
 #define POISSON(count, rate, lengths)                                                                                  \
-    "{\"format\": \"generate\", \"count\": " count ", \"arrival\": {\"process\": \"poisson\", \"rate\": \"" rate "\"}" lengths "}"
+    "{\"format\": \"generate\", \"count\": " count ", \"arrival\": {\"process\": \"poisson\", \"rate\": \"" rate       \
+    "\"}" lengths "}"
 
 static const struct size_case cases[] = {
     {"llama-3.1-8b", POISSON("300", "12/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.05, "tpot p99"}},
