@@ -48,6 +48,9 @@ TEST(values_bring_their_unit)
     CHECK_EQ_STR(words_value(5, "1", buffer), "5");
     CHECK_EQ_STR(words_value(5, "GPU", buffer), "5 GPU");
     CHECK_EQ_STR(words_value((double)NAN, "GPU", buffer), "-");
+    CHECK_EQ_STR(words_usd(0.5, buffer), "$0.50");
+    CHECK_EQ_STR(words_usd(-12.345, buffer), "-$12.35");
+    CHECK_EQ_STR(words_usd(2e6, buffer), "$2,000,000");
     CHECK_EQ_STR(words_metric("request.ttft_s.p99", buffer), "TTFT p99");
     CHECK_EQ_STR(words_metric("service.requests_per_s", buffer), "requests per second");
     CHECK_EQ_STR(words_metric("my.own", buffer), "my.own");
