@@ -259,7 +259,7 @@ static bool is_zero(const struct group *group)
 
 static void say_zero(const struct group *group, struct text *html)
 {
-    text_add(html, "<figure><p class=\"note\"><strong>");
+    text_add(html, "<figure class=\"said\"><p class=\"note\"><strong>");
     page_escape(html, group->words.title);
     text_add(html, "</strong>: 0 in every sample.</p>\n");
     page_sql(html, &group->samples->query, 1);

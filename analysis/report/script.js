@@ -155,7 +155,7 @@
     var range = widen(this.data.x, this.group.range || this.group.all), y = this.yRange(range);
     var small = this.data.small, width = Math.max(small ? 200 : 260, this.live.clientWidth);
     var height = small ? 150 : Math.round(Math.min(330, Math.max(230, width * 0.56)));
-    var ticks = ticksOf(this.data.y, y, Math.max(3, height / 55), this.isWhole), axisY = this.data.y;
+    var ticks = ticksOf(this.data.y, y, Math.max(3, height / 45), this.isWhole), axisY = this.data.y;
     var widest = ticks.reduce(function (n, t) { return Math.max(n, show(axisY, t).length); }, 1);
     this.box = { left: 12 + 7 * widest, right: width - 14, top: 26 + 8 * this.events.length,
       bottom: height - (small ? 22 : 40), width: width, height: height };

@@ -291,7 +291,15 @@ static int add_runs(const void *context, struct text *html)
 
 static int read_outcomes(struct study_page *page)
 {
-    page->outcome_query.sql = "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid";
+    page->outcome_query.sql =
+        "WITH flat(id, at, value) AS (\n"
+        "  SELECT outcome.rowid, CASE WHEN json_valid(outcome.point) THEN\n"
+        "    (SELECT group_concat(axis.key || '=' || axis.value, ', ') FROM json_each(outcome.point) AS axis) ELSE outcome.point END,\n"
+        "  CASE WHEN json_valid(outcome.value) AND json_type(outcome.value) = 'object' THEN\n"
+        "    (SELECT group_concat(metric.key || '=' || metric.value, ', ') FROM json_each(outcome.value) AS metric) ELSE outcome.value END\n"
+        "  FROM outcome)\n"
+        "SELECT flat.at, key, flat.value, run_id, note FROM outcome JOIN flat ON flat.id = outcome.rowid\n"
+        "ORDER BY outcome.rowid";
     return source_query(page->source, &page->outcome_query, "read outcomes", &page->outcomes);
 }
 
