@@ -285,12 +285,13 @@
     data.series.forEach(function (series, i) {
       var item = chart.add(chart.read, 'span', 'item', '');
       var at = x !== null ? chart.nearest(series, x) : 0;
-      chart.add(item, 'i', 'key', '').style.borderTopColor = colour(i);
+      if (data.series.length > 1 || !data.small)
+        chart.add(item, 'i', 'key', '').style.borderTopColor = colour(i);
       if (series.name && !data.small) chart.add(item, 'span', '', series.name + ' ');
       if (x !== null) chart.add(item, 'b', '', show(data.y, series.y[at], true));
       if (x !== null && series.low && series.low[at] !== null && series.low[at] < series.high[at])
         chart.add(item, 'span', '', ' (' + show(data.y, series.low[at], true) + ' to ' + show(data.y, series.high[at], true) + ')');
-      if (x === null && data.series.length === 1 && !series.name) item.textContent = '\u00a0';
+      if (x === null && data.series.length === 1 && (data.small || !series.name)) item.textContent = '\u00a0';
     });
     if (!data.small) this.tellLimits();
     this.hair.setAttribute('visibility', x === null ? 'hidden' : 'visible');

@@ -97,8 +97,8 @@ static void say_found(const struct study *study, const struct query_answer *outc
 }
 
 /* "Not beaten in JCT mean and cluster.gpus: scheduler=srtf, nodes=1; scheduler=srtf, nodes=2." */
-static void say_front(const struct study *study, const struct query_answer *outcomes, const struct query_answer *metrics,
-                      struct text *text)
+static void say_front(const struct study *study, const struct query_answer *outcomes,
+                      const struct query_answer *metrics, struct text *text)
 {
     size_t n = 0;
     text_add(text, "No other configuration beats these");
@@ -128,25 +128,33 @@ static int read_text(const struct report_source *source, const char *sql, struct
 static int say_outcomes(const struct report_source *source, const struct study *study, bool *has, struct text *text)
 {
     struct query_answer outcomes, goal, where, metrics;
-    int code = read_text(source,
-                         "SELECT outcome.rowid, outcome.key, outcome.value, outcome.note, axis.key,\n"
-                         "       CAST(axis.value AS TEXT)\n"
-                         "FROM outcome LEFT JOIN json_each(CASE WHEN json_valid(point) THEN point ELSE '{}' END) AS axis\n"
-                         "ORDER BY outcome.rowid, axis.id", &outcomes);
+    int code = read_text(
+        source,
+        "SELECT outcome.rowid, outcome.key, outcome.value, outcome.note, axis.key,\n"
+        "       CAST(axis.value AS TEXT)\n"
+        "FROM outcome LEFT JOIN json_each(CASE WHEN json_valid(point) THEN point ELSE '{}' END) AS axis\n"
+        "ORDER BY outcome.rowid, axis.id",
+        &outcomes);
     *has = code == 0 && outcomes.n_rows > 0;
     if (!*has) return code;
     if (strcmp(text_at(&outcomes, AT_KEY, 0), "pareto") == 0) {
-        code = read_text(source, "SELECT metric.value FROM study, json_each(definition, '$.pareto') AS metric\n"
-                                 "WHERE json_valid(definition)", &metrics);
+        code = read_text(source,
+                         "SELECT metric.value FROM study, json_each(definition, '$.pareto') AS metric\n"
+                         "WHERE json_valid(definition)",
+                         &metrics);
         if (code == 0) say_front(study, &outcomes, &metrics, text);
         return code;
     }
-    code = read_text(source, "SELECT CASE WHEN definition ->> '$.search.smallest' NOT NULL THEN 'Smallest' ELSE 'Largest' END\n"
-                             "FROM study WHERE json_valid(definition)", &goal);
+    code = read_text(source,
+                     "SELECT CASE WHEN definition ->> '$.search.smallest' NOT NULL THEN 'Smallest' ELSE 'Largest' END\n"
+                     "FROM study WHERE json_valid(definition)",
+                     &goal);
     if (code == 0)
-        code = read_text(source, "SELECT bound.value ->> '$.metric', bound.value ->> '$.at_most', bound.value ->> '$.at_least'\n"
-                                 "FROM study, json_each(definition, '$.search.where') AS bound WHERE json_valid(definition)",
-                         &where);
+        code = read_text(
+            source,
+            "SELECT bound.value ->> '$.metric', bound.value ->> '$.at_most', bound.value ->> '$.at_least'\n"
+            "FROM study, json_each(definition, '$.search.where') AS bound WHERE json_valid(definition)",
+            &where);
     if (code == 0) say_found(study, &outcomes, &where, goal.n_rows > 0 ? text_at(&goal, 0, 0) : "Found", text);
     return code;
 }
@@ -180,7 +188,8 @@ int study_answer(const struct report_source *source, const struct study *study, 
     int code = say_outcomes(source, study, &has_outcomes, text);
     while (metric < study->n_metrics && study->metrics[metric].direction == REPORT_NEUTRAL) metric++;
     for (size_t a = 0; code == 0 && !has_outcomes && metric < study->n_metrics && a < study->n_axes; a++)
-        if (study->axes[a].numbers == NULL && study->axes[a].n > 1) code = say_winner(study, a, metric, source->arena, text);
+        if (study->axes[a].numbers == NULL && study->axes[a].n > 1)
+            code = say_winner(study, a, metric, source->arena, text);
     *says_best = code == 0 && text->length == 0 && metric < study->n_metrics;
     if (*says_best) code = study_say_best(study, metric, source->arena, text);
     while (text->length > 0 && text->chars[text->length - 1] == ' ') text->chars[--text->length] = 0;

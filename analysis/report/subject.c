@@ -97,7 +97,8 @@ static void say_replicas(const struct row *row, struct text *line)
     if (pools[0] != 0)
         add_part(line, ", pools: ", is_varied(row, ".pools") ? "varied" : pools);
     else if (scaler[0] != 0)
-        text_printf(line, ", %.60s replicas by %.60s", text_at(row, "range"), value_at(row, "scaler", ".scaling.policy.policy"));
+        text_printf(line, ", %.60s replicas by %.60s", text_at(row, "range"),
+                    value_at(row, "scaler", ".scaling.policy.policy"));
     else if (strcmp(replicas, "varied") == 0)
         text_add(line, ", replicas varied");
     else
@@ -198,10 +199,9 @@ static int read_slos(const struct report_source *source, struct row *row, int64_
     int code = source_query(source, &subject->queries[1], "read the scenario", &answer);
     row->answer = &answer;
     for (row->row = 0; code == 0 && row->row < answer.n_rows && subject->n_slos < SUBJECT_MAX_SLOS; row->row++)
-        subject->slos[subject->n_slos++] =
-            (struct subject_slo){text_at(row, "name"),
-                                 {seconds_of(text_at(row, "ttft")), seconds_of(text_at(row, "tpot")),
-                                  seconds_of(text_at(row, "e2e"))}};
+        subject->slos[subject->n_slos++] = (struct subject_slo){
+            text_at(row, "name"),
+            {seconds_of(text_at(row, "ttft")), seconds_of(text_at(row, "tpot")), seconds_of(text_at(row, "e2e"))}};
     return code;
 }
 
@@ -279,7 +279,7 @@ static const char *describe_site(struct row *row)
         say_nodes(row, &line);
     add_part(&line, ", ", value_at(row, "types", ".node_types"));
     add_part(&line, "; power budget ", value_at(row, "budget", ".power.budget"));
-    add_part(&line, " of each ", text_at(row, "level"));
+    add_part(&line, strcmp(text_at(row, "level"), "site") == 0 ? " of the " : " of each ", text_at(row, "level"));
     add_part(&line, ", capping ", value_at(row, "capping", ".power.capping.policy"));
     row->prefix = "market";
     add_part(&line, "; renting ", value_at(row, "renting", ".renting.policy"));

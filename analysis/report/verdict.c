@@ -120,6 +120,10 @@ static void say_served(const struct verdict_facts *facts, const struct fates *fa
         text_printf(text, "There were no %s. ", fates->things);
         return;
     }
+    if (finished == n && n == 1.0) {
+        text_printf(text, "The only %.*s finished. ", (int)strlen(fates->things) - 1, fates->things);
+        return;
+    }
     if (finished == n) {
         text_printf(text, "All %s %s finished. ", all, fates->things);
         return;
@@ -256,7 +260,7 @@ static void say_jobs(const struct verdict_facts *facts, struct text *text)
     if (queue_s > 0.0 && jct_s > 0.0)
         text_printf(text, ", %s of it before the first start", words_percent(queue_s / jct_s, share));
     text_add(text, ". ");
-    say_left_out(facts, "job.unfinished", "jobs that ended", text);
+    say_left_out(facts, "job.unfinished", "ended jobs", text);
 }
 
 static void say_job_saturation(const struct verdict_facts *facts, struct text *text)

@@ -159,6 +159,12 @@ TEST(the_99th_percentile_takes_a_hundred_requests)
     CHECK(words_has_quantile(1, 0.5) && words_has_quantile((double)NAN, 0.99));
 }
 
+TEST(one_job_is_no_plural)
+{
+    const struct made_metric metrics[] = {{"job.submitted", 1}, {"job.finished", 1}, {0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done"}, "The only job finished.");
+}
+
 /* Jobs that the trace ends as failed or cancelled have not finished: finished, failed, cancelled, rejected and left are
  * all of them. */
 TEST(a_job_that_failed_has_not_finished)
@@ -249,7 +255,7 @@ TEST(times_say_whom_they_leave_out)
                   "Of 10 requests 8 finished (80 %), 2 were left at the end. The first token came after 1 s at the median and 2 s "
                   "at most. These are times of finished requests alone, without the 2 left at the end. Of 71 jobs "
                   "45 finished (63.4 %), 26 were left at the end. A job took 60 s from submission to its end on average (median "
-                  "50 s, at most 90 s). These are times of jobs that ended alone, without the 26 left at the end. The "
+                  "50 s, at most 90 s). These are times of ended jobs alone, without the 26 left at the end. The "
                   "cluster is saturated or was cut short: 20 % of its jobs still waited at the end.");
 }
 
