@@ -36,16 +36,16 @@ run() {
     want=$1
     shift
     last="orrery $*"
-    kind=$want/$1
-    for argument; do case $argument in -*) kind="$kind ${argument%%=*}" ;; esac; done
+    kind_of_call=$want/$1
+    for argument; do case $argument in -*) kind_of_call="$kind_of_call ${argument%%=*}" ;; esac; done
     chosen=$ORRERY
     leaks=0
     case $kinds in
-    *"($kind)$SANITIZED_CALLS"*) [ "$chosen" != "$under_test" ] || chosen=${OPTIMISED:+$OPTIMISED/orrery} ;;
+    *"($kind_of_call)$SANITIZED_CALLS"*) [ "$chosen" != "$under_test" ] || chosen=${OPTIMISED:+$OPTIMISED/orrery} ;;
     *)
         nth=1
-        while case $kinds in *"($kind)$nth"*) ;; *) false ;; esac do nth=$((nth + 1)); done
-        kinds="$kinds($kind)$nth"
+        while case $kinds in *"($kind_of_call)$nth"*) ;; *) false ;; esac do nth=$((nth + 1)); done
+        kinds="$kinds($kind_of_call)$nth"
         [ $nth != 1 ] || leaks=1
         ;;
     esac
