@@ -3,6 +3,7 @@
 #include "policies/registry.h"
 #include "sim/catalog/cost.h"
 #include "sim/cli/paths.h"
+#include "traces/guess.h"
 #include "traces/registry.h"
 
 #include <dlfcn.h>
@@ -324,5 +325,5 @@ static bool alternative(const void *context, const char *family, size_t index, s
 
 struct config_families cli_families(const struct plugins *plugins)
 {
-    return (struct config_families){.alternative = alternative, .context = plugins};
+    return (struct config_families){.alternative = alternative, .guess = trace_guess_alternative, .context = plugins};
 }
