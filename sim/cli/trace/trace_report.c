@@ -11,7 +11,9 @@
 void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out)
 {
     answer_print(out, "%s: ", path);
-    if (check->n_bad_rows > 0)
+    if (check->n_bad_rows > 0 && check->n_rows == 0)
+        fprintf(out, "cannot be read\n");
+    else if (check->n_bad_rows > 0)
         fprintf(out, "%" PRId64 " of %" PRId64 " rows are wrong\n", check->n_bad_rows, check->n_rows);
     else
         fprintf(out, "ok, %" PRId64 " %s in %" PRId64 " rows, over %.9g s\n", check->n_records,
