@@ -159,8 +159,8 @@ void text_csv_field(struct text *text, const char *chars)
     if (quoted) text_add(text, "\"");
 }
 
-/* What LaTeX prints as the character; NULL: the character itself. Behind the end of a row, LaTeX takes '[' and '*' as an
- * argument. '<', '>', '|' and '"' depend on the font's encoding. */
+/* What LaTeX prints as the character; NULL: the character itself. Behind the end of a row, LaTeX takes '[' and '*' as
+ * an argument. '<', '>', '|' and '"' depend on the font's encoding. */
 static const char *latex_of(char c)
 {
     switch (c) {

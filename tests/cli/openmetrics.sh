@@ -1,5 +1,5 @@
 #!/bin/sh
-# The OpenMetrics text of runs: a checker of the format's rules accepts it, and every metric of the database is a sample.
+# The OpenMetrics text of runs: a checker of the format's rules accepts it, and every metric of the runs is a sample.
 . tests/cli/lib.sh
 
 mixed
