@@ -36,7 +36,7 @@ equal "$(dpkg-deb -f "$deb" Package) $(dpkg-deb -f "$deb" Version)" "orrery $ver
 objdump -p "$T/deb/usr/bin/orrery" | awk '$1 == "NEEDED" { print $2 }' >"$T/loads"
 paths=$(ldd "$T/deb/usr/bin/orrery" | awk 'NR == FNR { loads[$1]; next } $1 in loads { print $3, "/usr" $3 }' "$T/loads" -)
 dpkg-query -S $paths 2>/dev/null | sed 's/:.*//' | sort -u >"$T/wanted"
-dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/^ *//; s/ (>= [0-9.]*)$//' | sort -u | diff "$T/wanted" - ||
+dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//' | sort -u | diff "$T/wanted" - ||
     complain 'it depends on other packages than its program loads'
 for file in share/man/man1/orrery.1.gz share/bash-completion/completions/orrery share/zsh/vendor-completions/_orrery \
     share/fish/vendor_completions.d/orrery.fish share/doc/orrery/copyright lib/pkgconfig/orrery.pc; do
@@ -53,7 +53,7 @@ out quickstart
 if command -v pkg-config >/dev/null; then
     [ -d "$(PKG_CONFIG_PATH=$PWD/lib/pkgconfig pkg-config --variable=includedir orrery)/sim" ] || complain 'no headers for policies'
 fi
-loads=$(objdump -p bin/orrery | awk '$1 == "NEEDED" { print $2 }' | grep -v '^libc\.\|^libm\.\|^ld-\|san\.so\|^libgcc\|^libstdc' | sort | tr '\n' ' ')
+loads=$(objdump -p bin/orrery | awk '$1 == "NEEDED" { print $2 }' | grep -v '^libc\.\|^libm\.\|^ld-' | sort | tr '\n' ' ')
 equal "$(ls lib/orrery 2>/dev/null | sort | tr '\n' ' ')" "$loads" 'libraries that it brings'
 
 # The citation names the version of the program, and keys of its format.

@@ -94,9 +94,10 @@ for verb in $("$ORRERY" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
 done
 
 # The completions have every verb and every option of the help.
-"$ORRERY" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$T/verbs"
+helper=${OPTIMISED:+$OPTIMISED/orrery}
+"${helper:=$ORRERY}" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$T/verbs"
 while read -r verb; do
-    "$ORRERY" "$verb" --help | sed -n 's/^  \(-., \|    \)--\([a-z-]*\).*/\2/p' | sed "s/^/$verb /"
+    "$helper" "$verb" --help | sed -n 's/^  \(-., \|    \)--\([a-z-]*\).*/\2/p' | sed "s/^/$verb /"
 done <"$T/verbs" | sort >"$T/options"
 [ "$(wc -l <"$T/options")" -gt 50 ] || complain 'the help has few options'
 last='completion for bash'
