@@ -2,6 +2,7 @@
 #include "sim/cli/cli.h"
 
 #include "sim/cli/apart.h"
+#include "sim/cli/completion/completion.h"
 #include "sim/cli/manual.h"
 #include "sim/cli/version.h"
 #include "sim/core/mem.h"
@@ -163,13 +164,26 @@ int cli_pick(struct cli *cli, const char *what, const char *word, const char *co
     return -1;
 }
 
+/* Writes what `orrery help FORM` generates for the installation. Returns whether the form exists. */
+static bool write_generated(struct cli *cli, const char *form)
+{
+    static const struct {
+        const char *form;
+        void (*write)(FILE *out);
+    } forms[] = {{"--man", manual_page}, {"--bash", completion_bash}, {"--zsh", completion_zsh},
+                 {"--fish", completion_fish}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (strcmp(forms[i].form, form) != 0) continue;
+        forms[i].write(cli->out);
+        return true;
+    }
+    return false;
+}
+
 static int dispatch(struct cli *cli, int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "", *form = argc > 2 ? argv[2] : "";
-    if (strcmp(word, "help") == 0 && (strcmp(form, "--man") == 0 || strcmp(form, "--bash") == 0)) {
-        (strcmp(form, "--man") == 0 ? manual_page : manual_bash)(cli->out); /* for the installation */
-        return 0;
-    }
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "help") == 0 && argc > 2 && write_generated(cli, argv[2])) return 0;
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_help(cli->out);
         return 0;

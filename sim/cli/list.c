@@ -1,4 +1,4 @@
-/* orrery list: the names that a scenario may use, and the reference of its keys, as a table, Markdown, JSON or CSV. */
+/* orrery list: the names that a scenario may use, and the reference of its keys, in every form of an answer. */
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
@@ -24,6 +24,7 @@ static const struct option list_options[] = {
     {NULL, "csv", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print CSV"},
     {NULL, "markdown", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms,
      "print a table of Markdown"},
+    {NULL, "latex", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print a table of LaTeX"},
     {0}};
 
 /* A listing under construction. */

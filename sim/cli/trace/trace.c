@@ -24,7 +24,7 @@ struct trace_options {
     const char *format, *seed, *output, *to;
     const char *scenario, *service, *train, *bad_rows;
     int refit;
-    bool json;
+    int form; /* enum answer_form */
 };
 
 static const char *const refits[] = {"nothing", "overhead", NULL};
@@ -38,7 +38,10 @@ static const struct option trace_options[] = {
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
     {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL,
      "format of the new trace: csv, azure-llm, mooncake; csv-jobs, philly"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat, replay: print one JSON object"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "stat, replay: print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms,
+     "stat: print the values as CSV; replay: the distributions"},
+    {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "stat, replay: print tables of LaTeX"},
     {NULL, "prefix-cache", 0, OPTION_TEXTS, AT(caches), "POLICY=N,...", NULL,
      "stat: hits of a cache of N prompt blocks with this eviction policy"},
     {"How a log is replayed", "scenario", 0, OPTION_TEXT, AT(scenario), "SCENARIO", NULL,
@@ -210,7 +213,8 @@ static int stat(struct cli *cli, const struct trace_options *options, const char
         code = trace->requests != NULL ? stat_requests(cli, trace, &caches, &found)
                                        : trace_stat_jobs(trace->jobs, &found, &cli->diag);
     if (code == 0 && trace->requests == NULL) code = trace_caches_run(&caches, &(struct block_log){0}, &cli->diag);
-    if (code == 0) code = trace_report_stat(&found, trace->requests != NULL, &caches, options->json, cli->out);
+    if (code == 0)
+        code = trace_report_stat(&found, trace->requests != NULL, &caches, (enum answer_form)options->form, cli->out);
     trace_caches_fini(&caches);
     return code;
 }
@@ -281,7 +285,7 @@ static int replay(struct cli *cli, const struct trace_options *options, const ch
         .output = options->output,
         .train = options->train,
         .refit = options->refit != 0,
-        .json = options->json};
+        .form = (enum answer_form)options->form};
     return trace_replay(cli, &replay);
 }
 

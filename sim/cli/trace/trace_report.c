@@ -152,11 +152,11 @@ static void add_types(const struct trace_stat *stat, struct answer *answer)
     answer_add(answer, "types", NULL, &table);
 }
 
-int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches, bool as_json,
-                      FILE *out)
+int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches,
+                      enum answer_form form, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
+    answer_init(&answer, form, NULL);
     add_values(stat, requests, &answer);
     add_quantities(stat, requests, &answer);
     add_classes(stat, &answer);
