@@ -41,7 +41,7 @@ static struct site *site_create(const char *cluster, int *code)
     *code = config_parse("site.json", ".", text, strlen(text), &site.config, &site.diag);
     if (*code == 0)
         *code = config_bind(site.config, fields, NULL, &site.arena, &site.cluster, sizeof site.cluster, &site.diag);
-    site.engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR, .context = &site});
+    site.engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     site.env = (struct site_env){.engine = site.engine, .diag = &site.diag, .catalog = &catalog, .config = site.config,
                                  .arena = &site.arena, .next_owner_id = 1};
     const struct topology_env env = {.site = &site.env, .cluster = &site.cluster.nodes, .links = &site.cluster.links};
@@ -477,13 +477,17 @@ TEST(metrics_are_by_kind_of_link)
 }
 
 static double seen[64];
-static struct owner looker;
+static struct {
+    struct owner owner;
+    struct topology *topology;
+} looker;
 
 static void see(struct engine *engine, struct owner *owner, sim_ns now)
 {
+    (void)engine;
     (void)owner;
     (void)now;
-    topology_sample(((struct site *)engine_context(engine))->topology, seen);
+    topology_sample(looker.topology, seen);
 }
 
 TEST(series_are_of_kinds_and_of_few_links)
@@ -499,8 +503,9 @@ TEST(series_are_of_kinds_and_of_few_links)
         CHECK_EQ_INT(n, many ? 3 : 3 + 8); /* PCIe, NVLink, network; PCIe and NIC, in and out, of two GPUs */
         topology_series(site->topology, series);
         move(site, 0, gpus(site, 0), gpus(site, 1), 1000000000);
-        owner_init(&looker, 1000);
-        engine_schedule(site->engine, 1000000, 0, see, &looker);
+        owner_init(&looker.owner, 1000);
+        looker.topology = site->topology;
+        engine_schedule(site->engine, 1000000, 0, see, &looker.owner);
         run(site);
         for (int i = 0; i < n; i++) {
             const char *entity = series[i].entity;
