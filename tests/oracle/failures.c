@@ -212,7 +212,7 @@ TEST(jobs_wait_for_repairs)
 }
 
 /* A job of CPUs alone goes down with its node, and starts again when that is back. */
-TEST(jobs_of_cpus_alone_are_struck)
+TEST(node_failures_interrupt_jobs_without_gpus)
 {
     struct bed_rows *rows = bed_ok(
         BED(.check = true),
@@ -224,7 +224,7 @@ TEST(jobs_of_cpus_alone_are_struck)
     MUST(rows->n_jobs == 2);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 1300 + 700, 1e-9);
     CHECK_EQ_INT(bed_job(rows, 0)->restarts, 1);
-    CHECK_NEAR(bed_job(rows, 1)->end_s, 1310, 1e-9); /* nobody starts on a node that is away */
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 1310, 1e-9); /* no job starts on a failed node */
 }
 
 /* A shock whose nodes fail one by one is one event, as when they fail at once: the same shocks. */
@@ -345,7 +345,7 @@ TEST(sharers_copy_their_state_from_a_whole_gpu)
 }
 
 /* Where its scheduler takes its GPUs, a job falls back to what it saved if it is told so. */
-TEST(preemptions_keep_what_they_are_told_to)
+TEST(preempted_jobs_keep_what_preempt_keeps_names)
 {
     for (int saved = 0; saved < 2; saved++) {
         struct bed_rows *rows = bed_ok(

@@ -138,7 +138,7 @@ static void word_is(const char *head, const char *kind, const char *word, bool i
 }
 
 /* What would miss does not hide behind the word "reported". */
-TEST(reported_claims_tell_their_side)
+TEST(reported_claims_state_their_outcome)
 {
     const char *level = "'level', 'of': " UP("3");
 #define OF_THE_WEATHER ", 'reported_because': 'of the weather'"
@@ -151,7 +151,7 @@ TEST(reported_claims_tell_their_side)
 }
 
 /* Known failures are counted apart, and are told when they are none. */
-TEST(known_failures_are_told_apart)
+TEST(known_failures_have_a_verdict_of_their_own)
 {
 #define KNOWN ", 'known_to_fail': 'it does'"
     expect(HEAD("10", "0.09") KNOWN, "'level', 'of': " UP("3"), CLAIM_KNOWN_TO_FAIL, 9, -0.1);
@@ -268,7 +268,7 @@ TEST(the_basis_follows_from_the_lists)
     basis_is(query, ", 'rests_on': [{'series': 'up', 'from': 3}]", "{'series': 'up', 'to': 2}", "predicted");
 }
 
-TEST(wrong_queries_are_told)
+TEST(wrong_queries_are_errors)
 {
     static const struct {
         const char *kind, *text;

@@ -80,7 +80,7 @@ TEST(names_must_exist)
            "fig.json:15:", "'p' was fitted on no points");
 }
 
-TEST(tags_tell_where_a_number_was_read)
+TEST(tags_name_where_a_number_was_read)
 {
     CHECK(figure_tag_gates("src") && figure_tag_gates("src2:note") && figure_tag_gates("derived"));
     CHECK(!figure_tag_gates("memory") && !figure_tag_gates("memory:mine"));
@@ -172,7 +172,7 @@ TEST(queries_say_what_they_rest_on)
     expect(figure_json(claim, fit), "fig.json:14:", "a query does not tell on which of the points it rests");
 }
 
-TEST(every_finding_is_told)
+TEST(every_finding_is_reported)
 {
     SCOPED(arena) arena = {0};
     struct figure figure;

@@ -152,7 +152,7 @@ static const cJSON *referred(const cJSON *schema, const cJSON *reference)
     return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(schema, "$defs"), path + sizeof defs - 1);
 }
 
-TEST(the_schema_is_json_and_tells_the_table)
+TEST(the_schema_is_json_and_describes_the_table)
 {
     text_init(&output.text);
     CHECK_EQ_INT(config_schema(site_fields, &site_families, &output.text), 0);

@@ -3,18 +3,18 @@
 #include "sim/world/rows/priority.h"
 #include "tests/support/harness.h"
 
-enum { N_MOVES = 8, N_LINKS = 4, N_DEEDS = 8, N_TOLD = 8 };
+enum { N_MOVES = 8, N_LINKS = 4, N_DEEDS = 8, N_NOTIFIED = 8 };
 
 /* A flow or claim under test, and what came of it. */
 struct move {
     struct link_flow flow;
     sim_ns ended_ns; /* -1: not yet */
     int n_ended;
-    int n_told;
+    int n_notified;
     struct {
         sim_ns at_ns;
         double bytes_per_s;
-    } told[N_TOLD];
+    } notified[N_NOTIFIED];
 };
 
 /* What is done to a move at a time. */
@@ -70,11 +70,11 @@ static void note_grant(struct link_net *net, struct link_flow *claim, sim_ns now
 {
     struct move *move = LINK_FLOW_ENTITY(claim, struct move, flow);
     (void)net;
-    if (move->n_told < N_TOLD) {
-        move->told[move->n_told].at_ns = now;
-        move->told[move->n_told].bytes_per_s = link_flow_bytes_per_s(claim);
+    if (move->n_notified < N_NOTIFIED) {
+        move->notified[move->n_notified].at_ns = now;
+        move->notified[move->n_notified].bytes_per_s = link_flow_bytes_per_s(claim);
     }
-    move->n_told++;
+    move->n_notified++;
 }
 
 static struct link_path path_of(const struct link_bed *bed, int n, const int *links)
@@ -322,25 +322,25 @@ TEST(claims_learn_what_they_are_granted)
     run(bed);
     const struct move *move = &bed->moves[0];
     CHECK_EQ_INT(bed->moves[1].ended_ns, 2000000000);
-    CHECK_EQ_INT(move->n_told, 2); /* not of its own demand */
-    CHECK_EQ_INT(move->told[0].at_ns, 1000000000);
-    CHECK_NEAR(move->told[0].bytes_per_s, 5e9, 1e-3);
-    CHECK_EQ_INT(move->told[1].at_ns, 2000000000);
-    CHECK(move->told[1].bytes_per_s == 6e9);
+    CHECK_EQ_INT(move->n_notified, 2); /* not of its own demand */
+    CHECK_EQ_INT(move->notified[0].at_ns, 1000000000);
+    CHECK_NEAR(move->notified[0].bytes_per_s, 5e9, 1e-3);
+    CHECK_EQ_INT(move->notified[1].at_ns, 2000000000);
+    CHECK(move->notified[1].bytes_per_s == 6e9);
     CHECK_EQ_INT(link_bytes(bed->links[0], 4000000000), 29000000000);
     bed_destroy(bed);
 }
 
-TEST(a_claim_is_told_once_for_all_that_a_moment_brings)
+TEST(a_claim_is_notified_once_per_moment)
 {
     struct link_bed *bed = bed_create(1, (double[]){12e9});
     CHECK(claim(bed, 0, PATH(bed, 0), 12e9) == 12e9);
     bed->path = PATH(bed, 0);
     for (int i = 1; i <= 3; i++) at(bed, 1000, act_start, i, 3e9);
     run(bed);
-    CHECK_EQ_INT(bed->moves[0].n_told, 2);
-    CHECK_NEAR(bed->moves[0].told[0].bytes_per_s, 3e9, 1e-3);
-    CHECK_EQ_INT(bed->moves[0].told[1].at_ns, 1000001000);
+    CHECK_EQ_INT(bed->moves[0].n_notified, 2);
+    CHECK_NEAR(bed->moves[0].notified[0].bytes_per_s, 3e9, 1e-3);
+    CHECK_EQ_INT(bed->moves[0].notified[1].at_ns, 1000001000);
     bed_destroy(bed);
 }
 
@@ -351,10 +351,10 @@ TEST(a_new_claim_sees_those_of_the_same_moment)
     CHECK_NEAR(claim(bed, 1, PATH(bed, 0), 9e9), 6e9, 1e-3);
     CHECK_NEAR(claim(bed, 2, PATH(bed, 0), 2e9), 2e9, 0);
     run(bed);
-    CHECK_EQ_INT(bed->moves[0].n_told, 1);
-    CHECK_NEAR(bed->moves[0].told[0].bytes_per_s, 5e9, 1e-3);
-    CHECK_EQ_INT(bed->moves[1].n_told, 1);
-    CHECK_EQ_INT(bed->moves[2].n_told, 0);
+    CHECK_EQ_INT(bed->moves[0].n_notified, 1);
+    CHECK_NEAR(bed->moves[0].notified[0].bytes_per_s, 5e9, 1e-3);
+    CHECK_EQ_INT(bed->moves[1].n_notified, 1);
+    CHECK_EQ_INT(bed->moves[2].n_notified, 0);
     bed_destroy(bed);
 }
 
@@ -366,7 +366,7 @@ static void end_other(struct link_net *net, struct link_flow *claim, sim_ns now)
     link_flow_cancel(&only_bed->moves[1].flow);
 }
 
-TEST(a_claim_may_end_another_that_is_about_to_be_told)
+TEST(a_claim_may_end_another_before_its_notification)
 {
     struct link_bed *bed = bed_create(1, (double[]){10e9});
     struct link_path path = PATH(bed, 0);
@@ -375,10 +375,10 @@ TEST(a_claim_may_end_another_that_is_about_to_be_told)
     CHECK(claim(bed, 1, path, 5e9) == 5e9);
     CHECK_NEAR(claim(bed, 2, path, 5e9), 10e9 / 3, 1e-3);
     run(bed);
-    CHECK_EQ_INT(bed->moves[1].n_told, 0);
-    CHECK_EQ_INT(bed->moves[0].n_told, 2); /* a third, then its demand again */
-    CHECK(bed->moves[0].told[1].bytes_per_s == 5e9);
-    CHECK_EQ_INT(bed->moves[2].n_told, 1);
+    CHECK_EQ_INT(bed->moves[1].n_notified, 0);
+    CHECK_EQ_INT(bed->moves[0].n_notified, 2); /* a third, then its demand again */
+    CHECK(bed->moves[0].notified[1].bytes_per_s == 5e9);
+    CHECK_EQ_INT(bed->moves[2].n_notified, 1);
     bed_destroy(bed);
 }
 
@@ -480,7 +480,7 @@ static int run_short_of_memory(long n)
     return code;
 }
 
-TEST(running_out_of_memory_is_told)
+TEST(exhausted_memory_is_reported)
 {
     only_bed = NULL; /* nobody asks for the order */
     int n = 0, code = SIM_E_NOMEM;
