@@ -1,5 +1,5 @@
-/* Any bytes as a trace, the first one choosing the format: whatever is read is a record that the world can take, in
- * order of time, and every bad row is reported. */
+/* Any bytes as a trace; the first one chooses the format, by its place in `formats`. Whatever is read is a record that
+ * the world can take, in order of time, and every bad row is reported. */
 #include "tests/fuzz/fuzz.h"
 
 #include "sim/core/config/config.h"
@@ -11,6 +11,8 @@
 
 static const char *const formats[] = {"azure-llm", "burstgpt", "mooncake", "lengths", "csv", "philly",
                                       "acme",      "helios",   "openb",    "pai",     "swf", "csv-jobs"};
+
+enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static bool write_file(const char *path, const uint8_t *data, size_t bytes)
 {
@@ -92,7 +94,7 @@ FUZZ_TARGET(trace)
     char path[64];
     if (bytes == 0) return true;
     snprintf(path, sizeof path, P_tmpdir "/orrery-fuzz-%ld", (long)getpid());
-    bool sound = write_file(path, data + 1, bytes - 1) && read_format(formats[data[0] % 12], path);
+    bool sound = write_file(path, data + 1, bytes - 1) && read_format(formats[data[0] % N_FORMATS], path);
     unlink(path);
     return sound;
 }
