@@ -11,7 +11,7 @@
 T=$TEST_TMPDIR
 failures=0
 last=
-kinds=
+call_kinds=
 
 under_test=$ORRERY
 case ${OPTIMISED:-/} in /*) ;; *) OPTIMISED=$PWD/$OPTIMISED ;; esac
@@ -28,24 +28,24 @@ complain() {
     failures=$((failures + 1))
 }
 
-# Of the calls of a script with the same status, verb and options, the first SANITIZED_CALLS are those of the program under
-# test, and the others of the optimised build. Leaks are looked for in the first: that takes as long as half of all that a
-# short call does. A script that needs one program for all calls sets SANITIZED_CALLS=all.
+# Of the calls of a script with the same status, verb and options, the first SANITIZED_CALLS are those of the program
+# under test, the others of the optimised build. Leaks are looked for in the first, since that takes half of the time
+# of a short call. A script that needs one program for all calls sets SANITIZED_CALLS=all.
 : "${SANITIZED_CALLS:=3}"
 run() {
     want=$1
     shift
     last="orrery $*"
-    kind=$want/$1
-    for argument; do case $argument in -*) kind="$kind ${argument%%=*}" ;; esac; done
+    call_kind=$want/$1
+    for argument; do case $argument in -*) call_kind="$call_kind ${argument%%=*}" ;; esac; done
     chosen=$ORRERY
     leaks=0
-    case $kinds in
-    *"($kind)$SANITIZED_CALLS"*) [ "$chosen" != "$under_test" ] || chosen=${OPTIMISED:+$OPTIMISED/orrery} ;;
+    case $call_kinds in
+    *"($call_kind)$SANITIZED_CALLS"*) [ "$chosen" != "$under_test" ] || chosen=${OPTIMISED:+$OPTIMISED/orrery} ;;
     *)
         nth=1
-        while case $kinds in *"($kind)$nth"*) ;; *) false ;; esac do nth=$((nth + 1)); done
-        kinds="$kinds($kind)$nth"
+        while case $call_kinds in *"($call_kind)$nth"*) ;; *) false ;; esac do nth=$((nth + 1)); done
+        call_kinds="$call_kinds($call_kind)$nth"
         [ $nth != 1 ] || leaks=1
         ;;
     esac

@@ -79,8 +79,8 @@ struct group {
     double own_per_s, shock_per_s, hit_frac, lethal_per_s, repair_per_s;
 };
 
-/* The binomial failure rate model (Atwood, Technometrics 28, 1986): rate of events in which exactly k of n nodes fail. A
- * node fails alone; a shock hits each node with probability hit_frac; a lethal shock hits all. */
+/* The binomial failure rate model (Atwood, Technometrics 28, 1986): rate of events in which exactly k of n nodes fail.
+ * A node fails alone; a shock hits each node with probability hit_frac; a lethal shock hits all. */
 static double event_rate(const struct group *group, int n, int k)
 {
     double share = 1;
