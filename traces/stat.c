@@ -224,6 +224,13 @@ static bool count(struct trace_check *check, int code, sim_ns time_ns, int *firs
     return code == 1 || code == SIM_E_DATA;
 }
 
+/* A header or an end that is wrong is one more than the rows that were read. */
+static int64_t rows_of(const struct trace_check *check, int64_t n_read)
+{
+    const int64_t n_reported = check->n_records + check->n_bad_rows;
+    return n_read > n_reported ? n_read : n_reported;
+}
+
 int trace_check_requests(struct request_source *source, struct trace_check *check, struct diag *diag)
 {
     struct request_record record;
@@ -232,7 +239,7 @@ int trace_check_requests(struct request_source *source, struct trace_check *chec
     do {
         code = source->next(source, &record, diag);
     } while (count(check, code, code == 1 ? record.arrival_ns : 0, &first_error));
-    check->n_rows = source->place(source).row;
+    check->n_rows = rows_of(check, source->place(source).row);
     return first_error;
 }
 
@@ -244,6 +251,6 @@ int trace_check_jobs(struct job_source *source, struct trace_check *check, struc
     do {
         code = source->next(source, &record, diag);
     } while (count(check, code, code == 1 ? record.submit_ns : 0, &first_error));
-    check->n_rows = source->place(source).row;
+    check->n_rows = rows_of(check, source->place(source).row);
     return first_error;
 }

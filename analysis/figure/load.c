@@ -140,7 +140,7 @@ static bool claim_alternative(const void *context, const char *family, size_t in
     return true;
 }
 
-static const struct config_families figure_families = {claim_alternative, NULL};
+static const struct config_families figure_families = {.alternative = claim_alternative};
 
 /* --- Loading --- */
 

@@ -43,7 +43,7 @@ static double find_top(struct frame *frame)
     top += 4.0;
     frame->legend_top = top;
     const size_t n_rows = legend_rows(chart, frame->width - 2.0 * FRAME_MARGIN_PX);
-    return top + LEGEND_ROW_PX * (double)n_rows + (n_rows > 0 ? 10.0 : 8.0);
+    return top + LEGEND_ROW_PX * (double)n_rows + (n_rows > 0 ? 10.0 : 8.0) + EVENTS_ROW_PX * (double)chart->n_events;
 }
 
 static enum scale_fit fit_of_y(const struct plot_chart *chart)

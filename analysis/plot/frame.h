@@ -50,6 +50,13 @@ void legend_draw(const struct frame *frame);
 
 #define LEGEND_ROW_PX 20.0
 
+/* --- rows of events, above the data --- */
+
+#define EVENTS_ROW_PX 9.0
+
+const char *events_colour(unsigned colour); /* #rrggbb */
+void events_draw(const struct frame *frame);
+
 /* --- names of categories --- */
 
 void names_fit_x(struct category_labels *names, const struct plot_chart *chart, double slot_px);

@@ -13,25 +13,37 @@ static const double sample_px = 24.0, sample_gap_px = 6.0, entry_gap_px = 18.0;
 
 struct entry {
     const char *name;
-    size_t series; /* n_series: a line that is no data */
-    size_t line;
+    size_t at; /* index among series, then lines that are no data, then events */
     size_t row;
     double x, width_px; /* from the start of the row */
 };
 
+/* The number of series in the legend: none of a heat map, which has a scale of colours instead. */
+static size_t count_series(const struct plot_chart *chart)
+{
+    return chart->kind == PLOT_HEATMAP ? 0 : chart->n_series;
+}
+
+static const char *entry_name(const struct plot_chart *chart, size_t at)
+{
+    const size_t n = count_series(chart);
+    if (at < n) return chart->series[at].name;
+    if (at < n + chart->n_lines) return chart->lines[at - n].name;
+    return chart->events[at - n - chart->n_lines].name;
+}
+
 /* Finds the next entry; begin with entry->name = NULL. Returns false after the last one. */
 static bool next_entry(const struct plot_chart *chart, struct entry *entry, double width_px)
 {
-    const size_t n = chart->kind == PLOT_HEATMAP ? 0 : chart->n_series;
-    size_t at = entry->name == NULL ? 0 : 1 + (entry->series < n ? entry->series : n + entry->line);
-    while (at < n + chart->n_lines && (at < n ? chart->series[at].name : chart->lines[at - n].name) == NULL) at++;
-    if (at >= n + chart->n_lines) return false;
+    const size_t n_all = count_series(chart) + chart->n_lines + chart->n_events;
     const bool is_first = entry->name == NULL;
+    size_t at = is_first ? 0 : entry->at + 1;
+    while (at < n_all && entry_name(chart, at) == NULL) at++;
+    if (at >= n_all) return false;
     entry->x = is_first ? 0.0 : entry->x + entry->width_px + entry_gap_px;
     if (is_first) entry->row = 0;
-    entry->series = at < n ? at : n;
-    entry->line = at < n ? 0 : at - n;
-    entry->name = at < n ? chart->series[at].name : chart->lines[at - n].name;
+    entry->at = at;
+    entry->name = entry_name(chart, at);
     const double text_px = text_width_px(entry->name, strlen(entry->name), STYLE_TEXT_PX);
     entry->width_px = fmin(sample_px + sample_gap_px + text_px, width_px);
     if (!is_first && entry->x + entry->width_px > width_px) {
@@ -77,19 +89,43 @@ static void draw_series_sample(const struct frame *frame, size_t i, double x, do
     text_add(svg, "/>");
 }
 
+static void draw_line_entry(const struct frame *frame, const struct plot_line *line, double x, double y)
+{
+    draw_line_sample(frame->svg, x, y, line->is_dashed ? STYLE_QUIET : STYLE_INK, "1.2",
+                     line->is_dashed ? " stroke-dasharray=\"5 4\"" : "");
+}
+
+/* Three ticks. */
+static void draw_events_sample(const struct frame *frame, const struct plot_events *events, double x, double y)
+{
+    text_printf(frame->svg, "<path stroke=\"%s\" stroke-width=\"1.6\" fill=\"none\" d=\"",
+                events_colour(events->colour));
+    for (int i = 0; i < 3; i++) {
+        draw_place(frame->svg, "M", x + 6.0 + 6.0 * i, y - 4.0);
+        draw_px(frame->svg, "v", 8.0);
+    }
+    text_add(frame->svg, "\"/>");
+}
+
+static void draw_sample(const struct frame *frame, size_t at, double x, double y)
+{
+    const struct plot_chart *chart = frame->chart;
+    const size_t n = count_series(chart);
+    if (at < n)
+        draw_series_sample(frame, at, x, y);
+    else if (at < n + chart->n_lines)
+        draw_line_entry(frame, &chart->lines[at - n], x, y);
+    else
+        draw_events_sample(frame, &chart->events[at - n - chart->n_lines], x, y);
+}
+
 void legend_draw(const struct frame *frame)
 {
     const double left = FRAME_MARGIN_PX, width_px = frame->width - 2.0 * FRAME_MARGIN_PX;
     struct entry entry = {0};
     while (next_entry(frame->chart, &entry, width_px)) {
         const double y = frame->legend_top + LEGEND_ROW_PX * ((double)entry.row + 0.5);
-        const bool is_series = entry.series < frame->chart->n_series && frame->chart->kind != PLOT_HEATMAP;
-        const bool is_dashed = !is_series && frame->chart->lines[entry.line].is_dashed;
-        if (is_series)
-            draw_series_sample(frame, entry.series, left + entry.x, y);
-        else
-            draw_line_sample(frame->svg, left + entry.x, y, is_dashed ? STYLE_QUIET : STYLE_INK, "1.2",
-                             is_dashed ? " stroke-dasharray=\"5 4\"" : "");
+        draw_sample(frame, entry.at, left + entry.x, y);
         draw_label(frame->svg, left + entry.x + sample_px + sample_gap_px, y + 4.5, " fill=\"" STYLE_INK "\"",
                    entry.name, STYLE_TEXT_PX, entry.width_px - sample_px - sample_gap_px + 1.0);
     }

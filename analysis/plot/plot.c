@@ -127,6 +127,7 @@ void plot_svg(const struct plot_chart *chart, struct text *svg)
     frame_draw(&frame);
     if (chart->kind == PLOT_BAR || chart->kind == PLOT_GANTT) frame_draw_over(&frame);
     draw_data(&frame);
+    events_draw(&frame);
     for (size_t i = 0; i < chart->n_lines; i++) draw_plot_line(&frame, &chart->lines[i]);
     if (chart->kind != PLOT_BAR && chart->kind != PLOT_GANTT) frame_draw_over(&frame);
     text_add(svg, "</svg>\n");

@@ -61,6 +61,17 @@ struct plot_line {
     bool is_dashed;
 };
 
+/* Moments that are no data: failures, brakes. A row of ticks above the data shows each group. gnuplot leaves them
+ * out. */
+struct plot_events {
+    const char *name; /* in the legend */
+    unsigned colour;  /* 0 .. PLOT_EVENT_COLOURS - 1 */
+    size_t n;         /* at least 1 */
+    const double *x;  /* rising */
+};
+
+enum { PLOT_EVENT_COLOURS = 5 };
+
 struct plot_chart {
     enum plot_kind kind;
     const char *title, *subtitle; /* subtitle may be NULL */
@@ -74,6 +85,8 @@ struct plot_chart {
     const struct plot_series *series;
     size_t n_lines;
     const struct plot_line *lines;
+    size_t n_events;
+    const struct plot_events *events;
     double width, height;         /* pixels; 0: 640 x 400, higher for many Gantt rows */
 };
 

@@ -276,7 +276,8 @@ void cdf_draw(const struct cdf *figure, const char *note, struct text *html)
     const struct plot_chart chart = {.kind = PLOT_LINE, .title = figure->title, .n_series = figure->n_curves,
                                      .series = series,
                                      .x = {.title = figure->axis, .scale = is_log ? PLOT_LOG : PLOT_LINEAR},
-                                     .y = {.title = "cumulative share", .low = 0.0, .high = 1.0}};
+                                     .y = {.title = "cumulative share", .low = 0.0, .high = 1.0},
+                                     .n_lines = figure->n_lines, .lines = figure->lines};
     const struct page_figure page = {.chart = &chart, .note = note, .queries = figure->queries,
                                      .n_queries = figure->n_queries, .group = figure->title};
     page_figure(html, &page);
@@ -331,15 +332,16 @@ static void fill_cells(const struct heat *heat, struct cells *cells)
     }
 }
 
-int heat_draw(const struct heat *heat, struct arena *arena, struct text *html)
+int heat_draw(const struct heat *heat, const struct report_source *source, struct text *html)
 {
     struct cells cells;
-    if (init_cells(heat, arena, &cells) != 0) return SIM_E_NOMEM;
+    if (init_cells(heat, source->arena, &cells) != 0) return SIM_E_NOMEM;
     fill_cells(heat, &cells);
     const struct plot_series series = {.name = heat->axis, .n = cells.n, .x = cells.x, .y = cells.y, .row = cells.row};
     const struct plot_chart chart = {.kind = PLOT_HEATMAP, .title = heat->title, .x = {.title = "time", .scale = PLOT_TIME},
                                      .z = {.title = heat->axis, .high = heat->high}, .n_categories = cells.n_rows,
-                                     .categories = cells.names, .n_series = 1, .series = &series};
+                                     .categories = cells.names, .n_series = 1, .series = &series,
+                                     .n_events = source->n_events, .events = source->events};
     char note[160];
     int n = snprintf(note, sizeof note, "Means over %d equal parts of the run.", HEAT_COLUMNS);
     if (cells.per_row > 1)

@@ -35,7 +35,7 @@ void curve_bin_means(const double *x, const double *y, size_t n, double start, d
 
 /* --- A figure of cumulative shares: the share of values <= x --- */
 
-enum { CDF_MAX_CURVES = 8, CDF_MAX_QUERIES = 2 };
+enum { CDF_MAX_CURVES = 8, CDF_MAX_QUERIES = 2, CDF_MAX_LINES = 4 };
 
 struct cdf {
     const struct report_source *source;
@@ -44,6 +44,8 @@ struct cdf {
     struct curve curves[CDF_MAX_CURVES];
     const char *names[CDF_MAX_CURVES];
     struct page_query queries[CDF_MAX_QUERIES];
+    size_t n_lines; /* upright, of limits */
+    struct plot_line lines[CDF_MAX_LINES];
 };
 
 /* These return 0, SIM_E_STORE or SIM_E_NOMEM. `unit`: of the values, "" for none. */
@@ -71,7 +73,7 @@ struct heat {
     const struct page_query *query;
 };
 
-/* Adds the figure. Returns 0 or SIM_E_NOMEM. */
-int heat_draw(const struct heat *heat, struct arena *arena, struct text *html);
+/* Adds the figure, with the incidents of the source. Returns 0 or SIM_E_NOMEM. */
+int heat_draw(const struct heat *heat, const struct report_source *source, struct text *html);
 
 #endif

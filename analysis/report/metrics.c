@@ -30,28 +30,58 @@ const struct report_metric *source_define(const struct report_options *options, 
 
 /* --- Tiles --- */
 
+struct tile {
+    const char *metric, *label, *unit; /* unit "share": in percent */
+    const char *instead;               /* this metric has no tile if that one has; or NULL */
+    bool if_any;                       /* no tile for 0 */
+};
+
+/* Whether the run finished too few requests or jobs for a percentile. */
+static bool has_too_few(const struct report_source *source, const char *name)
+{
+    const char *finished = strncmp(name, "job.", 4) == 0 ? "job.finished" : "request.finished";
+    return strstr(name, ".p99") != NULL && !words_has_quantile(source_metric(source, finished), 0.99);
+}
+
+static bool has_tile(const struct report_source *source, const struct tile *tile)
+{
+    const double value = source_metric(source, tile->metric);
+    if (isnan(value) || (tile->if_any && value == 0.0) || has_too_few(source, tile->metric)) return false;
+    return tile->instead == NULL || isnan(source_metric(source, tile->instead)) || has_too_few(source, tile->instead);
+}
+
 void metrics_tiles(const struct report_source *source, struct text *html)
 {
-    enum { MAX_TILES = 6 };
-    static const struct {
-        const char *metric, *label, *unit;
-    } tiles[] = {{"request.ttft_s.p99", "time to first token, p99", "s"},
-                 {"request.tpot_s.p99", "time per output token, p99", "s"},
-                 {"service.requests_per_s", "requests finished per second", "1"},
-                 {"job.jct_s.mean", "job completion time, mean", "s"},
-                 {"job.bounded_slowdown.mean", "bounded slowdown, mean", "1"},
-                 {"cluster.gpu_util", "of the GPU time is held", "share"},
-                 {"replica.busy_frac", "of the time replicas compute", "share"},
-                 {"cost.usd", "cost", "USD"},
-                 {"energy.j", "energy", "J"}};
+    enum { MAX_TILES = 8 };
+    static const struct tile tiles[] = {
+        {"slo.attained_frac", "of the requests attained their SLO", "share", NULL, false},
+        {"request.ttft_s.p99", "time to first token, p99", "s", NULL, false},
+        {"request.ttft_s.max", "longest time to first token", "s", "request.ttft_s.p99", false},
+        {"request.tpot_s.p99", "time per output token, p99", "s", NULL, false},
+        {"request.tpot_s.max", "longest time per output token", "s", "request.tpot_s.p99", false},
+        {"job.jct_s.mean", "job completion time, mean", "s", NULL, false},
+        {"power.brakes", "power brakes", "1", NULL, true},
+        {"failure.events", "failures", "1", NULL, true},
+        {"scaling.yielded_jobs.sum", "yields of jobs to replicas", "1", NULL, true},
+        {"rental.interruptions", "losses of rented GPUs", "1", NULL, true},
+        {"cost.usd", "bill", "$", NULL, false},
+        {"cost.usd_per_h", "price of the services' GPUs, per hour", "$", "cost.usd", false},
+        {"service.requests_per_s", "requests finished per second", "1", NULL, false},
+        {"job.bounded_slowdown.mean", "bounded slowdown, mean", "1", NULL, false},
+        {"cluster.gpu_util", "of the GPU time is held", "share", NULL, false},
+        {"replica.busy_frac", "of the time replicas compute", "share", NULL, false},
+        {"energy.j", "energy", "J", NULL, false}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles && n < MAX_TILES; i++) {
         char words[WORDS_CHARS];
         const double value = source_metric(source, tiles[i].metric);
-        if (isnan(value)) continue;
+        if (!has_tile(source, &tiles[i])) continue;
         text_add(html, n++ == 0 ? "<ul class=\"tiles\">\n<li><strong>" : "<li><strong>");
-        page_escape(html, strcmp(tiles[i].unit, "share") == 0 ? words_percent(value, words)
-                                                              : words_value(value, tiles[i].unit, words));
+        if (strcmp(tiles[i].unit, "$") == 0)
+            page_escape(html, words_usd(value, words));
+        else
+            page_escape(html, strcmp(tiles[i].unit, "share") == 0 ? words_percent(value, words)
+                                                                  : words_value(value, tiles[i].unit, words));
         text_add(html, "</strong> <span>");
         page_escape(html, tiles[i].label);
         text_add(html, "</span></li>\n");
@@ -61,7 +91,8 @@ void metrics_tiles(const struct report_source *source, struct text *html)
 
 /* --- Tables --- */
 
-static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
+static const char *const parts[] = {"mean", "p50", "p90", "p95", "p99", "max"};
+static const double quantiles[] = {0.0, 0.5, 0.9, 0.95, 0.99, 0.0}; /* of the parts; 0: none */
 enum { N_PARTS = sizeof parts / sizeof *parts, NAME_CHARS = 512 };
 
 /* The index of the part of a distribution that a metric is, N_PARTS if none: 3 of "request.ttft_s.p99[chat/batch]". */
@@ -82,6 +113,35 @@ static double part_value(const struct report_source *source, const char *name, s
     char full[NAME_CHARS];
     snprintf(full, sizeof full, "%.*s.%s%s", (int)base_bytes, name, part, name + strcspn(name, "["));
     return source_metric(source, full);
+}
+
+/* The number of values of a distribution: those of requests or jobs of the whole run; NAN: unknown. */
+static double count_values(const struct report_source *source, const char *name)
+{
+    const bool is_whole = strchr(name, '[') == NULL;
+    if (is_whole && strncmp(name, "request.", 8) == 0) return source_metric(source, "request.finished");
+    if (is_whole && strncmp(name, "job.", 4) == 0) return source_metric(source, "job.finished");
+    return (double)NAN;
+}
+
+/* Whether a part may be stated. Where the number of values is unknown, a percentile that is the maximum, to the 0.2 %
+ * to which histograms know it, is one of too few. */
+static bool may_state(const struct report_source *source, const char *name, size_t base_bytes, int part)
+{
+    if (quantiles[part] <= 0.5) return true;
+    const double n = count_values(source, name), most = part_value(source, name, base_bytes, "max");
+    if (!isnan(n)) return words_has_quantile(n, quantiles[part]);
+    const double value = part_value(source, name, base_bytes, parts[part]);
+    return isnan(most) || most == 0.0 || value < 0.998 * most;
+}
+
+/* Whether any metric has that part. */
+static bool is_part_used(const struct report_source *source, int part)
+{
+    size_t base_bytes;
+    for (size_t i = 0; i < source->metrics.n; i++)
+        if (part_of(source->metrics.rows[i].name, &base_bytes) == part) return true;
+    return false;
 }
 
 /* Whether at least two parts have values: a mean alone is no distribution. *is_first: no earlier part has a value. */
@@ -169,8 +229,12 @@ static void add_distribution(struct table_state *state, const struct report_metr
     state->n_rows++;
     text_add(state->html, "<tr>");
     add_name(metric, row->name, n, state->html);
-    for (int i = 0; i < N_PARTS; i++)
-        add_value(part_value(state->source, row->name, n, parts[i]), row->unit, parts[i], state->html);
+    for (int i = 0; i < N_PARTS; i++) {
+        const bool states = may_state(state->source, row->name, n, i);
+        if (!is_part_used(state->source, i)) continue;
+        add_value(states ? part_value(state->source, row->name, n, parts[i]) : (double)NAN, row->unit, parts[i],
+                  state->html);
+    }
     add_row_end(metric, true, state->html);
 }
 
@@ -212,16 +276,19 @@ int metrics_tables(const struct report_source *source, struct text *html)
         page_note(html, "The run has no metrics.");
         return 0;
     }
+    page_note(html, "A percentile takes enough values to mean something: the 90th takes 10, the 95th 20, the 99th 100. "
+                    "Those of fewer requests or jobs are left out.");
     text_add(
         html,
-        "<div class=\"scroll\"><table class=\"metrics\">\n<caption>Distributions</caption>\n<thead><tr><th scope=\"col\">metric</th>");
-    for (int i = 0; i < N_PARTS; i++) text_printf(html, "<th scope=\"col\" class=\"n\">%s</th>", parts[i]);
+        "<div class=\"scroll\"><table class=\"metrics sort\">\n<caption>Distributions</caption>\n<thead><tr><th scope=\"col\">metric</th>");
+    for (int i = 0; i < N_PARTS; i++)
+        if (is_part_used(source, i)) text_printf(html, "<th scope=\"col\" class=\"n\">%s</th>", parts[i]);
     text_add(html,
              "<th scope=\"col\">better</th><th scope=\"col\" class=\"def\">what it is</th></tr></thead>\n<tbody>\n");
     add_rows(&state);
     text_add(
         html,
-        "</tbody></table></div>\n<div class=\"scroll\"><table class=\"metrics\">\n<caption>Counts and levels</caption>\n"
+        "</tbody></table></div>\n<div class=\"scroll\"><table class=\"metrics sort\">\n<caption>Counts and levels</caption>\n"
         "<thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">value</th>"
         "<th scope=\"col\">better</th><th scope=\"col\" class=\"def\">what it is</th></tr></thead>\n<tbody>\n");
     state.distributions = false;

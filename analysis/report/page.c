@@ -70,6 +70,7 @@ void page_open(struct text *html, const char *title)
     page_escape(html, title);
     text_add(html,
              "</title>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<meta name=\"color-scheme\" content=\"light dark\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
              "script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
              "<meta name=\"referrer\" content=\"no-referrer\">\n<style>\n");
@@ -109,11 +110,13 @@ int page_sections(struct text *html, const struct page_section *sections, const 
     for (; code == 0 && sections->id != NULL; sections++) {
         if (!applies(sections, page)) continue;
         const char *id = sections->id;
-        text_printf(html, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">", id, id, id);
+        text_printf(html,
+                    "<section aria-labelledby=\"%s-title\">\n<details class=\"fold\"%s>\n<summary><h2 id=\"%s-title\">",
+                    id, sections->is_open ? " open" : "", id);
         page_escape(html, sections->title);
-        text_add(html, "</h2>\n");
+        text_printf(html, "</h2></summary>\n<div class=\"body\" id=\"%s\">\n", id);
         code = sections->add(page, html);
-        text_add(html, "</section>\n");
+        text_add(html, "</div>\n</details>\n</section>\n");
     }
     return code;
 }
@@ -134,6 +137,8 @@ void page_note(struct text *html, const char *text)
 }
 
 /* --- Figures --- */
+
+static const char multiples_open[] = "<figure class=\"wide multiples\">\n";
 
 void page_figures(struct text *html)
 {
@@ -195,14 +200,33 @@ static void add_axis(struct text *html, const char *key, const struct plot_axis 
     text_add(html, "},");
 }
 
+/* Adds the straight lines, but those that are neither level nor upright. */
+static void add_limits(struct text *html, const struct plot_chart *chart)
+{
+    bool is_first = true;
+    text_add(html, "\"lines\":[");
+    for (size_t i = 0; i < chart->n_lines; i++) {
+        const struct plot_line *line = &chart->lines[i];
+        if (line->kind == PLOT_RATIO) continue;
+        text_printf(html, "%s{\"%s\":%.6g,\"name\":", is_first ? "" : ",", line->kind == PLOT_AT_X ? "x" : "y",
+                    line->value);
+        add_json_string(html, line->name != NULL ? line->name : "");
+        text_add(html, "}");
+        is_first = false;
+    }
+    text_add(html, "],");
+}
+
 /* Adds the data of the chart for the script. */
-static void add_data(struct text *html, const struct plot_chart *chart, const char *group)
+static void add_data(struct text *html, const struct plot_chart *chart, const char *group, bool is_small)
 {
     text_add(html, "<script type=\"application/json\">{\"group\":");
     add_json_string(html, group);
     text_add(html, ",\"title\":");
     add_json_string(html, chart->title);
-    text_printf(html, ",\"step\":%s,", chart->kind == PLOT_STEP ? "true" : "false");
+    text_printf(html, ",\"step\":%s,\"small\":%s,\"events\":%s,", chart->kind == PLOT_STEP ? "true" : "false",
+                is_small ? "true" : "false", chart->n_events > 0 ? "true" : "false");
+    add_limits(html, chart);
     add_axis(html, "x", &chart->x);
     add_axis(html, "y", &chart->y);
     text_add(html, "\"series\":[");
@@ -220,23 +244,27 @@ static void add_data(struct text *html, const struct plot_chart *chart, const ch
 }
 
 /* The chart with the size of its place in the page: two figures stand side by side. */
-static struct plot_chart sized(const struct page_figure *figure)
+static struct plot_chart sized(const struct plot_chart *of, bool is_wide)
 {
-    struct plot_chart chart = *figure->chart;
+    struct plot_chart chart = *of;
     if (chart.width > 0.0) return chart;
-    chart.width = figure->wide ? 1176.0 : 560.0;
+    chart.width = is_wide ? 1176.0 : 560.0;
     if (chart.kind != PLOT_GANTT && chart.kind != PLOT_HEATMAP) chart.height = 330.0;
     return chart;
 }
 
-void page_figure(struct text *html, const struct page_figure *figure)
+/* Adds the picture, and its data for the script if it zooms. On a dark page the
+ * style sheet inverts heat maps and replaces the colours of other charts. */
+static void add_chart(struct text *html, const struct plot_chart *chart, const char *group, bool is_small)
 {
-    const struct plot_chart chart = sized(figure);
-    text_printf(html, "<figure%s%s>\n<div class=\"still\">\n", figure->wide ? " class=\"wide\"" : "",
-                figure->group != NULL ? " data-zoom" : "");
-    plot_svg(&chart, html);
+    text_printf(html, "<div class=\"still %s\">\n", chart->kind == PLOT_HEATMAP ? "heat" : "draw");
+    plot_svg(chart, html);
     text_add(html, "</div>\n");
-    if (figure->group != NULL) add_data(html, &chart, figure->group);
+    if (group != NULL) add_data(html, chart, group, is_small);
+}
+
+static void add_caption(struct text *html, const struct page_figure *figure)
+{
     text_add(html, "<figcaption>");
     if (figure->note != NULL) {
         text_add(html, "<p>");
@@ -245,6 +273,82 @@ void page_figure(struct text *html, const struct page_figure *figure)
     }
     page_sql(html, figure->queries, figure->n_queries);
     text_add(html, "</figcaption>\n</figure>\n");
+}
+
+void page_figure(struct text *html, const struct page_figure *figure)
+{
+    const struct plot_chart chart = sized(figure->chart, figure->wide);
+    text_printf(html, "<figure%s%s>\n", figure->wide ? " class=\"wide\"" : "",
+                figure->group != NULL ? " data-zoom" : "");
+    add_chart(html, &chart, figure->group, false);
+    add_caption(html, figure);
+}
+
+void page_multiples(struct text *html, const char *title, const struct plot_chart *charts, size_t n,
+                    const struct page_figure *figure)
+{
+    text_add(html, multiples_open);
+    text_add(html, "<p class=\"title\">");
+    page_escape(html, title);
+    text_add(html, "</p>\n<div class=\"cells\">\n");
+    for (size_t i = 0; i < n; i++) {
+        struct plot_chart chart = charts[i];
+        chart.width = 373.0;
+        chart.height = 210.0;
+        text_printf(html, "<div class=\"cell\"%s>\n", figure->group != NULL ? " data-zoom" : "");
+        add_chart(html, &chart, figure->group, true);
+        text_add(html, "</div>\n");
+    }
+    text_add(html, "</div>\n");
+    add_caption(html, figure);
+}
+
+/* The first figure from `at` on, or NULL. The texts of a page have no "<". */
+static const char *next_figure(const char *at)
+{
+    return at != NULL ? strstr(at, "<figure") : NULL;
+}
+
+static size_t weigh_figure(const char *figure)
+{
+    return strncmp(figure, multiples_open, sizeof multiples_open - 1) == 0 ? 3 : 1;
+}
+
+void page_fold_figures(struct text *html, size_t from, size_t most)
+{
+    size_t weight = 0, n_rest = 0;
+    if (html->failed || html->chars == NULL) return;
+    const char *at = next_figure(html->chars + from), *cut = NULL;
+    for (; at != NULL; at = next_figure(at + 1)) {
+        weight += weigh_figure(at);
+        if (cut == NULL && weight > most) cut = at;
+        n_rest += cut != NULL;
+    }
+    if (cut == NULL) return;
+    struct text rest;
+    text_init(&rest);
+    text_add(&rest, cut);
+    html->length = (size_t)(cut - html->chars);
+    text_printf(html, "</div>\n<details class=\"more\"><summary>%zu more chart%s</summary>\n<div class=\"figures\">\n",
+                n_rest, n_rest > 1 ? "s" : "");
+    text_add(html, rest.chars != NULL ? rest.chars : "");
+    text_add(html, "</div>\n</details>\n<div>\n");
+    html->failed |= rest.failed;
+    text_fini(&rest);
+}
+
+void page_events(struct text *html, const struct plot_events *events, size_t n)
+{
+    if (n == 0) return;
+    text_add(html, "<script type=\"application/json\" id=\"events\">[");
+    for (size_t i = 0; i < n; i++) {
+        text_add(html, i > 0 ? ",\n{\"name\":" : "{\"name\":");
+        add_json_string(html, events[i].name);
+        text_printf(html, ",\"colour\":%u", events[i].colour);
+        add_numbers(html, "x", events[i].x, events[i].n);
+        text_add(html, "}");
+    }
+    text_add(html, "]</script>\n");
 }
 
 bool page_next_chart(const struct text *html, struct page_chart *chart)

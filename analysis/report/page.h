@@ -19,11 +19,12 @@ void page_printf(struct text *html, const char *format, ...) __attribute__((form
 void page_open(struct text *html, const char *title);
 void page_close(struct text *html);
 
-/* A section of a page. `page` is the context of all its sections. */
+/* A section of a page, which folds. `page` is the context of all its sections. */
 struct page_section {
     const char *id, *title;
     bool (*applies)(const void *page); /* NULL: always */
     int (*add)(const void *page, struct text *html); /* the content; 0 or a negative code */
+    bool is_open; /* at first; the script also opens the others on a wide screen */
 };
 
 /* Adds links to the sections that apply, and these sections. The list ends with a zero entry. */
@@ -56,6 +57,17 @@ struct page_figure {
 void page_figures(struct text *html);
 void page_figures_end(struct text *html);
 void page_figure(struct text *html, const struct page_figure *figure);
+
+/* Small multiples: one figure with a small chart of each of the charts[n], under one title. `figure->chart` is
+ * unused. */
+void page_multiples(struct text *html, const char *title, const struct plot_chart *charts, size_t n,
+                    const struct page_figure *figure);
+
+/* Folds the figures after the first `most` that were added from offset `from` on; small multiples count as three. */
+void page_fold_figures(struct text *html, size_t from, size_t most);
+
+/* Adds the events of the charts over time, for the script: once for the page. */
+void page_events(struct text *html, const struct plot_events *events, size_t n);
 
 /* A chart of a page that is written: a document of SVG within it. */
 struct page_chart {

@@ -249,7 +249,8 @@ static int gantt_draw(const struct report_source *source, const struct placement
     if (gantt.n_bars == 0) return 0;
     const struct plot_chart chart = {.kind = PLOT_GANTT, .title = "Jobs on GPUs", .x = {.title = "time", .scale = PLOT_TIME},
                                      .y = {.title = ""}, .n_categories = gantt.n_lanes, .categories = gantt.lanes,
-                                     .n_series = drop_empty(gantt.series), .series = gantt.series};
+                                     .n_series = drop_empty(gantt.series), .series = gantt.series,
+                                     .n_events = source->n_events, .events = source->events};
     const struct page_query queries[] = {placements->query, placements->cluster};
     const struct page_figure figure = {.chart = &chart, .note = note, .queries = queries, .n_queries = 2, .wide = true};
     page_figure(html, &figure);
@@ -346,7 +347,7 @@ static int draw_map(const struct report_source *source, const struct placements 
     }
     const struct heat heat = {.title = "GPUs that jobs hold", .axis = "share of the node's GPUs", .n = n,
                               .names = names, .means = means, .end_s = source->end_s, .high = 1.0, .query = &placements->query};
-    return heat_draw(&heat, source->arena, html);
+    return heat_draw(&heat, source, html);
 }
 
 int placements_draw(const struct report_source *source, const struct placements *placements, struct text *html)

@@ -102,6 +102,7 @@ static int add_run(struct report_source *source, size_t n_runs, struct text *htm
     if (code == 0) code = read_values(source->database, source->run.id, source->arena, &source->metrics, source->diag);
     if (code == 0) code = read_warmup(source);
     source->end_s = source_metric(source, "sim.end_s");
+    if (code == 0) code = subject_read(source, source->run.id, NULL, 0, &source->subject);
     return code == 0 ? run_page(source, n_runs, html) : code;
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/report/sections.h"
 
 #include "analysis/report/figures.h"
+#include "analysis/report/words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,6 +9,10 @@
 
 /* Columns of the scan. */
 enum { SCAN_SERVICE, SCAN_ARRIVAL, SCAN_TTFT, SCAN_TPOT, SCAN_E2E, SCAN_QUEUE, SCAN_COUNTED };
+
+enum { MAX_SLO_LINES = 4 }; /* of a chart */
+
+static const struct plot_axis time_of_arrival = {.title = "time of arrival", .scale = PLOT_TIME};
 
 static const struct {
     const char *metric, *title;
@@ -154,6 +159,8 @@ void requests_fini(struct requests *requests)
 static int draw_distribution(const struct report_source *source, const struct requests *requests, int quantity,
                              struct text *html)
 {
+    static const enum subject_limit slo_of[] = {
+        [REQUEST_TTFT] = LIMIT_TTFT, [REQUEST_TPOT] = LIMIT_TPOT, [REQUEST_E2E] = LIMIT_E2E};
     struct cdf figure;
     int code = cdf_open(source, &figure, quantities[quantity].title, "s");
     for (size_t i = 0; code == 0 && i < requests->n_services; i++)
@@ -161,6 +168,8 @@ static int draw_distribution(const struct report_source *source, const struct re
     if (requests->n_services > 0) cdf_add_query(&figure, &requests->scan);
     if (code == 0 && requests->n_services == 0)
         code = cdf_add_kept(&figure, quantities[quantity].metric, "all requests");
+    if (quantity < LIMIT_COUNT)
+        figure.n_lines = subject_slo_lines(&source->subject, source, slo_of[quantity], true, figure.lines, CDF_MAX_LINES);
     if (code == 0) cdf_draw(&figure, requests->n_beyond > 0 ? "The first seven services have a line." : NULL, html);
     return code;
 }
@@ -184,23 +193,53 @@ int requests_distributions(const struct report_source *source, const struct requ
 
 /* --- Over time --- */
 
+/* The upper percentile that the requests suffice for, and into how many parts of the time they are divided for it. */
 struct latency_lines {
     size_t n;
-    double t_s[TREND_BINS], p50_s[TREND_BINS], p99_s[TREND_BINS], per_s[TREND_BINS];
+    const char *upper_name;
+    double upper; /* NAN: none */
+    double t_s[TREND_BINS], p50_s[TREND_BINS], upper_s[TREND_BINS];
 };
 
-static void collect_lines(const struct requests *requests, struct latency_lines *lines)
+enum { LEAST_PARTS = 16 };
+
+/* The 99th percentile if the parts can have enough requests each, else the 95th, else the 90th. Parts are powers of
+ * two. */
+static void choose_parts(double n_requests, struct latency_lines *lines)
+{
+    static const struct {
+        const char *name;
+        double quantile, least;
+    } uppers[] = {{"99th percentile", 0.99, 100.0}, {"95th percentile", 0.95, 20.0}, {"90th percentile", 0.90, 10.0}};
+    *lines = (struct latency_lines){.n = LEAST_PARTS, .upper = (double)NAN};
+    for (size_t i = 0; i < sizeof uppers / sizeof *uppers && isnan(lines->upper); i++) {
+        if (n_requests < LEAST_PARTS * uppers[i].least) continue;
+        lines->upper = uppers[i].quantile;
+        lines->upper_name = uppers[i].name;
+        while (lines->n < TREND_BINS && 2.0 * (double)lines->n * uppers[i].least <= n_requests) lines->n *= 2;
+    }
+}
+
+static int collect_lines(const struct requests *requests, struct latency_lines *lines)
 {
     const struct trend *trend = &requests->all;
-    lines->n = TREND_BINS;
-    for (int i = 0; i < TREND_BINS; i++) {
-        const struct histogram *latency = &requests->latency_s[i];
-        const bool is_empty = latency->count == 0;
-        lines->t_s[i] = trend->start_s + trend->width_s * (i + 0.5);
-        lines->p50_s[i] = is_empty ? (double)NAN : histogram_quantile(latency, 0.50);
-        lines->p99_s[i] = is_empty ? (double)NAN : histogram_quantile(latency, 0.99);
-        lines->per_s[i] = trend->bins[i].n / trend->width_s;
+    double n_requests = 0.0;
+    for (int i = 0; i < TREND_BINS; i++) n_requests += (double)requests->latency_s[i].count;
+    choose_parts(n_requests, lines);
+    const size_t bins = TREND_BINS / lines->n; /* of a part */
+    for (size_t part = 0; part < lines->n; part++) {
+        struct histogram sum = {0};
+        int code = histogram_init(&sum);
+        for (size_t i = part * bins; i < (part + 1) * bins && code == 0; i++)
+            code = histogram_merge(&sum, &requests->latency_s[i]);
+        const bool has_upper = !isnan(lines->upper) && words_has_quantile((double)sum.count, lines->upper);
+        lines->t_s[part] = trend->start_s + trend->width_s * (double)bins * ((double)part + 0.5);
+        lines->p50_s[part] = sum.count > 0 ? histogram_quantile(&sum, 0.50) : (double)NAN;
+        lines->upper_s[part] = has_upper && sum.count > 0 ? histogram_quantile(&sum, lines->upper) : (double)NAN;
+        histogram_fini(&sum);
+        if (code != 0) return code;
     }
+    return 0;
 }
 
 /* A logarithmic axis if values are decades apart. */
@@ -209,31 +248,58 @@ static enum plot_scale choose_scale(const struct latency_lines *lines)
     double low = (double)INFINITY, high = 0.0;
     for (size_t i = 0; i < lines->n; i++) {
         if (lines->p50_s[i] > 0.0) low = fmin(low, lines->p50_s[i]);
-        if (lines->p99_s[i] > 0.0) high = fmax(high, lines->p99_s[i]);
+        high = fmax(high, fmax(lines->p50_s[i], lines->upper_s[i]));
     }
     return high > 50.0 * low ? PLOT_LOG : PLOT_LINEAR;
 }
 
-int requests_over_time(const struct report_source *source, const struct requests *requests, struct text *html)
+static int draw_latency(const struct report_source *source, const struct requests *requests,
+                        const struct page_query *queries, struct text *html)
 {
     struct latency_lines *lines = arena_alloc(source->arena, sizeof *lines);
-    if (lines == NULL) return SIM_E_NOMEM;
-    collect_lines(requests, lines);
+    struct plot_line slos[MAX_SLO_LINES];
+    if (lines == NULL || collect_lines(requests, lines) != 0) return SIM_E_NOMEM;
     const struct plot_series latency[] = {
         {.name = "median", .n = lines->n, .x = lines->t_s, .y = lines->p50_s},
-        {.name = "99th percentile", .n = lines->n, .x = lines->t_s, .y = lines->p99_s}};
-    const struct plot_series rate = {.n = lines->n, .x = lines->t_s, .y = lines->per_s, .name = "arrivals"};
-    const struct plot_axis time = {.title = "time of arrival", .scale = PLOT_TIME};
-    const struct plot_chart charts[] = {
-        {.kind = PLOT_LINE, .title = "Time to first token, by time of arrival", .x = time,
-         .y = {.title = "TTFT (s)", .scale = choose_scale(lines)}, .n_series = 2, .series = latency},
-        {.kind = PLOT_LINE, .title = "Arrivals", .x = time, .y = {.title = "requests per second"}, .n_series = 1,
-         .series = &rate}};
-    const struct page_query queries[] = {requests->span, requests->scan};
-    for (size_t i = 0; i < 2; i++) {
-        const struct page_figure figure = {.chart = &charts[i], .queries = queries, .n_queries = 2, .group = "time",
-                                           .note = "In 128 equal parts of the time of arrivals, warm-up included."};
-        page_figure(html, &figure);
-    }
+        {.name = lines->upper_name, .n = lines->n, .x = lines->t_s, .y = lines->upper_s}};
+    const struct plot_chart chart = {
+        .kind = PLOT_LINE, .title = "Time to first token, by time of arrival", .x = time_of_arrival,
+        .y = {.title = "TTFT (s)", .scale = choose_scale(lines)}, .n_series = isnan(lines->upper) ? 1 : 2,
+        .series = latency, .n_lines = subject_slo_lines(&source->subject, source, LIMIT_TTFT, false, slos, MAX_SLO_LINES),
+        .lines = slos, .n_events = source->n_events, .events = source->events};
+    const char *note = arena_printf(source->arena,
+                                    "In %zu equal parts of the time of arrivals, warm-up included. A part with too few "
+                                    "requests has no percentile: the 90th takes 10, the 95th 20, the 99th 100.",
+                                    lines->n);
+    if (note == NULL) return SIM_E_NOMEM;
+    page_figure(html, &(struct page_figure){.chart = &chart, .queries = queries, .n_queries = 2, .group = "time",
+                                            .note = note});
     return 0;
+}
+
+static int draw_arrivals(const struct report_source *source, const struct requests *requests,
+                         const struct page_query *queries, struct text *html)
+{
+    const struct trend *trend = &requests->all;
+    double *t_s = arena_alloc(source->arena, TREND_BINS * sizeof *t_s);
+    double *per_s = arena_alloc(source->arena, TREND_BINS * sizeof *per_s);
+    if (t_s == NULL || per_s == NULL) return SIM_E_NOMEM;
+    for (int i = 0; i < TREND_BINS; i++) {
+        t_s[i] = trend->start_s + trend->width_s * (i + 0.5);
+        per_s[i] = trend->bins[i].n / trend->width_s;
+    }
+    const struct plot_series rate = {.n = TREND_BINS, .x = t_s, .y = per_s, .name = "arrivals"};
+    const struct plot_chart chart = {.kind = PLOT_LINE, .title = "Arrivals", .x = time_of_arrival,
+                                     .y = {.title = "requests per second"}, .n_series = 1, .series = &rate,
+                                     .n_events = source->n_events, .events = source->events};
+    page_figure(html, &(struct page_figure){.chart = &chart, .queries = queries, .n_queries = 2, .group = "time",
+                                            .note = "In 128 equal parts of the time of arrivals, warm-up included."});
+    return 0;
+}
+
+int requests_over_time(const struct report_source *source, const struct requests *requests, struct text *html)
+{
+    const struct page_query queries[] = {requests->span, requests->scan};
+    const int code = draw_latency(source, requests, queries, html);
+    return code == 0 ? draw_arrivals(source, requests, queries, html) : code;
 }

@@ -1,4 +1,5 @@
 /* The page of one run. */
+#include "analysis/report/incidents.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/words.h"
 
@@ -9,7 +10,8 @@
 
 /* The data of the page, read before anything is written: the head depends on what follows. */
 struct run_page {
-    const struct report_source *source;
+    struct report_source *source;
+    struct incidents incidents;
     size_t n_runs; /* in the file */
     struct requests requests;
     struct jobs jobs;
@@ -23,19 +25,30 @@ static int read_rows(struct run_page *page)
     if (code == 0) code = jobs_read(page->source, &page->jobs);
     if (code == 0) code = samples_read(page->source, &page->samples);
     if (code == 0) code = placements_read(page->source, &page->placements);
+    if (code == 0) code = incidents_read(page->source, &page->incidents);
+    page->source->events = page->incidents.events;
+    page->source->n_events = page->incidents.n_events;
     return code;
 }
 
 /* --- Sections --- */
 
+enum { MOST_FIGURES = 8 }; /* over time, before more are unfolded */
+
 static int add_over_time(const void *context, struct text *html)
 {
     const struct run_page *page = context;
     int code = 0;
+    if (page->incidents.n_events > 0) {
+        page_note(html, "Ticks above a chart mark incidents.");
+        page_sql(html, &page->incidents.query, 1);
+    }
     if (page->requests.n_rows + page->samples.n_rows > 0) {
+        const size_t from = html->length;
         page_figures(html);
         if (page->requests.n_rows > 0) code = requests_over_time(page->source, &page->requests, html);
         if (code == 0) code = samples_over_time(page->source, &page->samples, html);
+        page_fold_figures(html, from, MOST_FIGURES);
         page_figures_end(html);
     }
     if (page->samples.n_rows == 0)
@@ -146,11 +159,11 @@ static int add_provenance(const void *context, struct text *html)
     return page->n_runs > 1 ? add_others(page->source, html) : 0;
 }
 
-static const struct page_section sections[] = {{"time", "Over time", NULL, add_over_time},
-                                               {"nodes", "Jobs on nodes", has_places, add_places},
-                                               {"distributions", "Distributions", NULL, add_distributions},
-                                               {"metrics", "Metrics", NULL, add_metrics},
-                                               {"provenance", "Provenance", NULL, add_provenance},
+static const struct page_section sections[] = {{"time", "Over time", NULL, add_over_time, true},
+                                               {"nodes", "Jobs on nodes", has_places, add_places, false},
+                                               {"distributions", "Distributions", NULL, add_distributions, false},
+                                               {"metrics", "Metrics", NULL, add_metrics, false},
+                                               {"provenance", "Provenance", NULL, add_provenance, false},
                                                {0}};
 
 static double find_metric(const void *context, const char *name)
@@ -249,7 +262,9 @@ static void add_title(const struct run_page *page, struct text *html)
     page_open(html, run->name);
     text_add(html, "<header>\n<p class=\"kind\">Orrery report</p>\n<h1>");
     page_escape(html, run->name);
-    text_add(html, "</h1>\n<p class=\"subject\">");
+    text_add(html, "</h1>\n");
+    subject_draw(&page->source->subject, html);
+    text_add(html, "<p class=\"subject\">");
     page_printf(html, "Run %" PRId64, run->id);
     if (page->n_runs > 1) page_printf(html, " of the %zu in the file", page->n_runs);
     page_printf(html, ", seed %" PRId64 ", %.40s", run->seed, run->status);
@@ -299,7 +314,7 @@ static int add_head(const struct run_page *page, struct text *html)
     return code;
 }
 
-int run_page(const struct report_source *source, size_t n_runs, struct text *html)
+int run_page(struct report_source *source, size_t n_runs, struct text *html)
 {
     struct run_page *page = mem_zalloc(1, sizeof *page);
     if (page == NULL) return SIM_E_NOMEM;
@@ -308,6 +323,7 @@ int run_page(const struct report_source *source, size_t n_runs, struct text *htm
     int code = read_rows(page);
     if (code == 0) code = add_head(page, html);
     if (code == 0) code = page_sections(html, sections, page);
+    page_events(html, page->incidents.events, page->incidents.n_events);
     requests_fini(&page->requests);
     jobs_fini(&page->jobs);
     samples_fini(&page->samples);

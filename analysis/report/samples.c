@@ -1,6 +1,7 @@
 #include "analysis/report/sections.h"
 
 #include "analysis/report/figures.h"
+#include "analysis/report/words.h"
 #include "sim/core/vec.h"
 
 #include <inttypes.h>
@@ -10,7 +11,9 @@
 #include <string.h>
 
 enum {
-    MAX_LINES = 7,       /* of a figure */
+    MAX_LINES = 7,       /* of a figure; with more, a band and a map */
+    MAX_TOGETHER = 3,    /* steps that stay legible over each other; with more, small multiples */
+    MAX_LIMITS = 1,
     MAX_POINTS = 4000,   /* of a figure, all its lines together */
     BAND_COLUMNS = 400
 };
@@ -91,6 +94,7 @@ struct series_words {
 static const struct series_words known[] = {
     {"cluster.gpus_by_use", "GPUs by use, one above the other", "GPUs"},
     {"power.site_w", "Power of the site", "W"},
+    {"power.domain_w", "Power of the domains that have a budget", "W"},
     {"cluster.gpus_in_use", "GPUs in use", "GPUs"},
     {"rental.gpus", "GPUs rented and in use, by type", "GPUs"},
     {"cost.usd", "Bill so far, by offer", "dollars"},
@@ -103,7 +107,8 @@ static const struct series_words known[] = {
     {"service.kv_used_frac", "KV cache in use, per service", "share of the blocks"},
     {"replica.waiting", "Requests waiting, per replica", "requests"},
     {"replica.running", "Requests in the batch, per replica", "requests"},
-    {"replica.kv_used_frac", "KV cache in use, per replica", "share of the blocks"}};
+    {"replica.kv_used_frac", "KV cache in use, per replica", "share of the blocks"},
+    {"link.bytes_per_s", "Traffic over links", "bytes per second"}};
 
 enum { N_KNOWN = sizeof known / sizeof known[0] };
 
@@ -141,11 +146,87 @@ static int collect_group(const struct report_source *source, const struct sample
     return 0;
 }
 
-static void draw(const struct group *group, const struct plot_chart *chart, const char *note, struct text *html)
+/* --- Limits: budgets and capacities, as far as the run says them --- */
+
+/* `words`: the value, NULL: as GPUs. */
+static size_t add_limit(const struct group *group, const char *name, double value, const char *words,
+                        struct plot_line *lines)
 {
-    const struct page_figure figure = {.chart = chart, .note = note, .queries = &group->samples->query, .n_queries = 1,
-                                       .group = "time"};
+    char gpus[WORDS_CHARS];
+    if (!(value > 0.0)) return 0;
+    if (words == NULL) words = words_value(value, "GPUs", gpus);
+    lines[0] = (struct plot_line){.kind = PLOT_AT_Y, .value = value, .is_dashed = true,
+                                  .name = arena_printf(group->source->arena, "%s %.40s", name, words)};
+    return 1;
+}
+
+static size_t find_limits(const struct group *group, struct plot_line lines[MAX_LIMITS])
+{
+    const struct subject *subject = &group->source->subject;
+    const char *series = group->words.series;
+    const bool is_site = subject->power_level != NULL && strcmp(subject->power_level, "site") == 0;
+    if (strcmp(series, "power.domain_w") == 0 || (is_site && strcmp(series, "power.site_w") == 0))
+        return add_limit(group, "budget", subject->budget_w, subject->budget, lines);
+    if (strcmp(series, "rental.gpus") == 0) return add_limit(group, "budget", subject->budget_gpus, NULL, lines);
+    if (strcmp(series, "cluster.gpus_in_use") == 0 || strcmp(series, "cluster.gpus_by_use") == 0)
+        return add_limit(group, "capacity", source_metric(group->source, "cluster.gpus"), NULL, lines);
+    return 0;
+}
+
+/* --- Charts --- */
+
+static const struct plot_axis time_axis = {.title = "time", .scale = PLOT_TIME};
+
+static struct page_figure figure_of(const struct group *group, const struct plot_chart *chart, const char *note)
+{
+    return (struct page_figure){.chart = chart, .note = note, .queries = &group->samples->query, .n_queries = 1,
+                                .group = "time"};
+}
+
+/* A chart over time with everything but its series and title. */
+static struct plot_chart chart_of(const struct group *group, enum plot_kind kind, const struct plot_line *limits,
+                                  size_t n_limits)
+{
+    return (struct plot_chart){.kind = kind, .title = group->words.title, .x = time_axis,
+                               .y = {.title = group->words.axis}, .n_lines = n_limits, .lines = limits,
+                               .n_events = group->source->n_events, .events = group->source->events};
+}
+
+static void draw(const struct group *group, const struct plot_series *series, size_t n, enum plot_kind kind,
+                 const char *note, struct text *html)
+{
+    struct plot_line limits[MAX_LIMITS];
+    const size_t n_limits = find_limits(group, limits);
+    struct plot_chart chart = chart_of(group, kind, limits, n_limits);
+    chart.n_series = n;
+    chart.series = series;
+    const struct page_figure figure = figure_of(group, &chart, note);
     page_figure(html, &figure);
+}
+
+/* The same range of y for all, from zero: heights compare. */
+static void draw_multiples(const struct group *group, const struct plot_series *series, struct text *html)
+{
+    struct plot_chart charts[MAX_LINES];
+    struct plot_line limits[MAX_LIMITS];
+    const size_t n_limits = find_limits(group, limits);
+    double low = 0.0, high = n_limits > 0 ? limits[0].value : 0.0;
+    for (size_t i = 0; i < group->n; i++)
+        for (size_t k = 0; k < series[i].n; k++) {
+            low = fmin(low, series[i].y[k]);
+            high = fmax(high, series[i].y[k]);
+        }
+    for (size_t i = 0; i < group->n; i++) {
+        charts[i] = chart_of(group, PLOT_STEP, limits, n_limits);
+        charts[i].title = series[i].name;
+        charts[i].x.title = NULL;
+        charts[i].y.low = low;
+        charts[i].y.high = low < high ? high + 0.04 * (high - low) : low;
+        charts[i].n_series = 1;
+        charts[i].series = &series[i];
+    }
+    const struct page_figure figure = figure_of(group, NULL, "All with the same range of values.");
+    page_multiples(html, group->words.title, charts, group->n, &figure);
 }
 
 static int draw_lines(const struct group *group, struct text *html)
@@ -160,10 +241,29 @@ static int draw_lines(const struct group *group, struct text *html)
         series[i] = (struct plot_series){.name = group->n > 1 || line->entity[0] != 0 ? line->entity : NULL,
                                          .n = curve.n, .x = curve.x, .y = curve.y};
     }
-    const struct plot_chart chart = {.kind = PLOT_STEP, .title = group->words.title, .x = {.title = "time", .scale = PLOT_TIME},
-                                     .y = {.title = group->words.axis}, .n_series = group->n, .series = series};
-    draw(group, &chart, NULL, html);
+    if (group->n > MAX_TOGETHER)
+        draw_multiples(group, series, html);
+    else
+        draw(group, series, group->n, PLOT_STEP, NULL, html);
     return 0;
+}
+
+/* Whether every value of the series is 0. */
+static bool is_zero(const struct group *group)
+{
+    for (size_t i = 0; i < group->n; i++)
+        for (size_t k = 0; k < group->lines[i]->n; k++)
+            if (group->lines[i]->values[k] != 0.0) return false;
+    return true;
+}
+
+static void say_zero(const struct group *group, struct text *html)
+{
+    text_add(html, "<figure class=\"said\"><p class=\"note\"><strong>");
+    page_escape(html, group->words.title);
+    text_add(html, "</strong>: 0 in every sample.</p>\n");
+    page_sql(html, &group->samples->query, 1);
+    text_add(html, "</figure>\n");
 }
 
 /* Means of every line in `n_bins` parts of the run: a matrix of n lines by n_bins, in the arena. */
@@ -207,13 +307,11 @@ static int draw_band(const struct group *group, struct text *html)
     fill_band(group, means, band);
     const struct plot_series series = {.name = "mean, lowest to highest", .n = BAND_COLUMNS, .x = band->t_s,
                                        .y = band->mean, .low = band->low, .high = band->high};
-    const struct plot_chart chart = {.kind = PLOT_LINE, .title = group->words.title, .x = {.title = "time", .scale = PLOT_TIME},
-                                     .y = {.title = group->words.axis}, .n_series = 1, .series = &series};
     char note[160];
     snprintf(note, sizeof note,
              "Mean of %zu, and the range from the lowest to the highest of them, in %d parts of the run.", group->n,
              BAND_COLUMNS);
-    draw(group, &chart, note, html);
+    draw(group, &series, 1, PLOT_LINE, note, html);
     return 0;
 }
 
@@ -238,11 +336,9 @@ static int draw_stack(const struct group *group, struct text *html)
         series[i] = (struct plot_series){.name = group->lines[i]->entity, .n = BAND_COLUMNS, .x = t_s, .y = high, .low = low,
                                          .high = high};
     }
-    const struct plot_chart chart = {.kind = PLOT_LINE, .title = group->words.title, .x = {.title = "time", .scale = PLOT_TIME},
-                                     .y = {.title = group->words.axis}, .n_series = group->n, .series = series};
     char note[80];
     snprintf(note, sizeof note, "Means of %d parts of the run.", BAND_COLUMNS);
-    draw(group, &chart, note, html);
+    draw(group, series, group->n, PLOT_LINE, note, html);
     return 0;
 }
 
@@ -255,12 +351,16 @@ static int draw_map(const struct group *group, struct text *html)
     for (size_t i = 0; i < group->n; i++) names[i] = group->lines[i]->entity;
     const struct heat heat = {.title = group->words.title, .axis = group->words.axis, .n = group->n, .names = names,
                               .means = means, .end_s = group->source->end_s, .query = &group->samples->query};
-    return heat_draw(&heat, arena, html);
+    return heat_draw(&heat, group->source, html);
 }
 
 static int draw_group(const struct group *group, bool maps, struct text *html)
 {
     const bool has_map = group->n > MAX_LINES;
+    if (is_zero(group)) {
+        if (!maps) say_zero(group, html);
+        return 0;
+    }
     if (maps) return has_map ? draw_map(group, html) : 0;
     if (!has_map && strcmp(group->words.series, "cluster.gpus_by_use") == 0) return draw_stack(group, html);
     return has_map ? draw_band(group, html) : draw_lines(group, html);

@@ -1,12 +1,13 @@
-// Makes line charts of a report zoomable. Without it the pictures beside the data stay as they are.
+// Makes line charts of a report zoomable and its tables sortable, and opens its sections on a wide screen. Without it
+// the pictures beside the data stay as they are.
 // Drag: zoom. Double click, Escape: all. Arrows: read values; with Shift: move. + and -: zoom.
 (function () {
   'use strict';
-  var COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#8c8c8c'];
-  var UNITS = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'us']];
+  var N_COLOURS = 8, WIDE_PX = 900, MOST_POINTS = 60, NEAR_PX = 4;
   var STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800,
     432000, 864000, 1728000, 4320000, 8640000];
-  var groups = {};
+  var groups = {}, shared = document.getElementById('events'), allEvents = shared ? JSON.parse(shared.textContent) : [];
+  function colour(i) { return 'var(--c' + (i % N_COLOURS + 1) + ')'; }
   function plain(value, digits) {
     var size = Math.abs(value);
     if (size === 0) return '0';
@@ -16,18 +17,31 @@
     parts[0] = parts[0].replace(/\B(?=(\d{3})+$)/g, ',');
     return parts.join('.');
   }
-  function duration(seconds) {
-    for (var i = 0; i < UNITS.length; i++)
-      if (Math.abs(seconds) >= UNITS[i][0] * (UNITS[i][0] >= 60 ? 2 : 1)) break;
-    var unit = UNITS[Math.min(i, UNITS.length - 1)];
-    return seconds === 0 ? '0' : plain(seconds / unit[0], 4) + ' ' + unit[1];
+  function two(n) { return (n < 10 ? '0' : '') + n; }
+  // As the labels of the pictures: 30 s, 1:30 min, 2:10 h, 1 d 12 h.
+  function timeLabel(seconds) {
+    var sign = seconds < 0 ? '-' : '', s = Math.abs(seconds);
+    if (s < 60) return s === 0 ? '0' : sign + duration(s);
+    var days = Math.floor(s / 86400), hours = Math.floor(s / 3600) % 24, minutes = Math.floor(s / 60) % 60;
+    var rest = Math.floor(s % 60), clock = hours + ':' + two(minutes) + (rest ? ':' + two(rest) : '');
+    if (s < 3600) return sign + minutes + (rest ? ':' + two(rest) : '') + ' min';
+    if (days === 0) return sign + (minutes || rest ? clock : hours) + ' h';
+    return sign + days + ' d' + (minutes || rest ? ' ' + clock : hours ? ' ' + hours + ' h' : '');
+  }
+  function duration(s) {
+    var size = Math.abs(s);
+    if (size >= 60) return timeLabel(s);
+    return size >= 1 || size === 0 ? plain(s, 4) + ' s' : size >= 1e-3 ? plain(s * 1e3, 4) + ' ms' : plain(s * 1e6, 4) + ' us';
   }
   function show(axis, value, exact) {
     if (value === null || value === undefined) return '-';
-    return axis.scale === 'time' || (exact && /\(s\)$/.test(axis.title)) ? duration(value) : plain(value, 4);
+    if (axis.scale === 'time') return timeLabel(value);
+    return exact && /\(s\)$/.test(axis.title) ? duration(value) : plain(value, 4);
   }
-  function linearTicks(low, high, most) {
-    var raw = (high - low) / most, power = Math.pow(10, Math.floor(Math.log10(raw)));
+  function linearTicks(low, high, most, whole) {
+    var raw = (high - low) / most;
+    if (whole) raw = Math.max(1, raw);
+    var power = Math.pow(10, Math.floor(Math.log10(raw)));
     return multiples(low, high, power * (raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10));
   }
   function timeTicks(low, high, most) {
@@ -52,8 +66,8 @@
     }
     return ticks.length > 1 ? ticks : linearTicks(low, high, most);
   }
-  function ticksOf(axis, range, most) {
-    return (axis.scale === 'log' ? logTicks : axis.scale === 'time' ? timeTicks : linearTicks)(range[0], range[1], most);
+  function ticksOf(axis, range, most, whole) {
+    return (axis.scale === 'log' ? logTicks : axis.scale === 'time' ? timeTicks : linearTicks)(range[0], range[1], most, whole);
   }
   function forward(axis, value) { return axis.scale === 'log' ? Math.log(value) : value; }
   function back(axis, value) { return axis.scale === 'log' ? Math.exp(value) : value; }
@@ -64,8 +78,11 @@
   function Chart(figure, data) {
     var still = figure.querySelector('.still svg');
     this.data = data;
+    this.events = data.events ? allEvents : [];
     this.space = still.namespaceURI;
     this.cursor = null;
+    this.isPositive = data.series.every(function (s) { return s.y.every(function (y) { return y === null || y >= 0; }); });
+    this.isWhole = data.step && data.series.every(function (s) { return s.y.every(function (y) { return y % 1 === 0; }); });
     this.live = document.createElement('div');
     this.live.className = 'live';
     this.add(this.live, 'p', 'title', data.title);
@@ -123,17 +140,25 @@
         });
       }
     });
+    this.data.lines.forEach(function (line) {
+      if ('y' in line && (axis.scale !== 'log' || line.y > 0)) { low = Math.min(low, line.y); high = Math.max(high, line.y); }
+    });
     if (low > high) return [0, 1];
+    if (this.isPositive) low = Math.max(0, low); // intervals may reach below
+    if (this.data.step) { low = Math.min(0, low); high = Math.max(0, high); }
+    if (low === 0 && high === 0) return [0, 1];
     if (axis.scale === 'log') return widen(axis, [low / 1.1, high * 1.1]);
     var from = low >= 0 && low < 0.6 * high ? 0 : low - 0.05 * (high - low);
     return widen(axis, [from, high + 0.05 * (high - from)]);
   };
   Chart.prototype.place = function () {
     var range = widen(this.data.x, this.group.range || this.group.all), y = this.yRange(range);
-    var width = Math.max(260, this.live.clientWidth), height = Math.round(Math.min(330, Math.max(230, width * 0.56)));
-    var ticks = ticksOf(this.data.y, y, Math.max(3, height / 55)), axisY = this.data.y;
+    var small = this.data.small, width = Math.max(small ? 200 : 260, this.live.clientWidth);
+    var height = small ? 150 : Math.round(Math.min(330, Math.max(230, width * 0.56)));
+    var ticks = ticksOf(this.data.y, y, Math.max(3, height / 45), this.isWhole), axisY = this.data.y;
     var widest = ticks.reduce(function (n, t) { return Math.max(n, show(axisY, t).length); }, 1);
-    this.box = { left: 12 + 7 * widest, right: width - 14, top: 26, bottom: height - 40, width: width, height: height };
+    this.box = { left: 12 + 7 * widest, right: width - 14, top: 26 + 8 * this.events.length,
+      bottom: height - (small ? 22 : 40), width: width, height: height };
     this.range = { x: range, y: y };
     this.ticks = { x: ticksOf(this.data.x, range, Math.max(3, width / 90)), y: ticks };
   };
@@ -179,13 +204,46 @@
       chart.shape('line', { x1: box.left, x2: box.right, y1: chart.y(tick), y2: chart.y(tick), 'class': 'grid' });
       chart.shape('text', { x: box.left - 7, y: chart.y(tick) + 4, 'text-anchor': 'end' }, show(chart.data.y, tick));
     });
+    var after = 0; // where the last label ends
     this.ticks.x.forEach(function (tick) {
+      var label = show(chart.data.x, tick), half = 3.5 * label.length + 1;
+      var px = Math.min(box.width - half, Math.max(half, chart.x(tick)));
       chart.shape('line', { x1: chart.x(tick), x2: chart.x(tick), y1: box.bottom, y2: box.bottom + 5, 'class': 'axis' });
-      chart.shape('text', { x: chart.x(tick), y: box.bottom + 18, 'text-anchor': 'middle' }, show(chart.data.x, tick));
+      if (px - half < after) return;
+      chart.shape('text', { x: px, y: box.bottom + 18, 'text-anchor': 'middle' }, label);
+      after = px + half + 8;
     });
     this.shape('line', { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, 'class': 'axis' });
     this.shape('text', { x: 0, y: 12 }, this.data.y.title);
-    this.shape('text', { x: box.right, y: box.height - 4, 'text-anchor': 'end' }, this.data.x.title);
+    if (!this.data.small)
+      this.shape('text', { x: box.right, y: box.height - 4, 'text-anchor': 'end' }, this.data.x.title);
+  };
+  // Straight lines of limits, and rows of ticks of events.
+  Chart.prototype.limits = function (clip) {
+    var chart = this, box = this.box;
+    this.data.lines.forEach(function (line) {
+      var across = 'y' in line, at = across ? chart.y(line.y) : chart.x(line.x);
+      chart.shape('line', { x1: across ? box.left : at, x2: across ? box.right : at, y1: across ? at : box.top,
+        y2: across ? at : box.bottom, 'class': 'limit', 'clip-path': clip });
+    });
+    this.events.forEach(function (events, i) {
+      var path = '', last = -Infinity, top = box.top - 3 - 8 * (chart.events.length - i);
+      events.x.forEach(function (x) {
+        var px = chart.x(x);
+        if (px < box.left || px > box.right || px - last < 1) return;
+        path += 'M' + px.toFixed(1) + ' ' + top + 'v6';
+        last = px;
+      });
+      chart.shape('path', { d: path, 'class': 'event', style: 'stroke:var(--e' + (events.colour + 1) + ')' });
+    });
+  };
+  Chart.prototype.points = function (series, style, clip) {
+    var chart = this, logX = this.data.x.scale === 'log', logY = this.data.y.scale === 'log';
+    series.x.forEach(function (x, i) {
+      var y = series.y[i];
+      if (x === null || y === null || (logX && x <= 0) || (logY && y <= 0)) return;
+      chart.shape('circle', { cx: chart.x(x), cy: chart.y(y), r: 3, style: style, 'clip-path': clip });
+    });
   };
   Chart.prototype.draw = function () {
     var chart = this, id = 'clip-' + charts.indexOf(this);
@@ -197,11 +255,15 @@
     this.shape('clipPath', { id: id }).appendChild(this.shape('rect', { x: box.left, y: box.top - 2,
       width: box.right - box.left, height: box.bottom - box.top + 4 }));
     this.data.series.forEach(function (series, i) {
-      var colour = COLOURS[i % COLOURS.length], clip = 'url(#' + id + ')';
-      if (series.low) chart.shape('path', { d: chart.band(series), fill: colour, 'fill-opacity': 0.18, 'clip-path': clip });
-      chart.shape('path', { d: chart.path(series), fill: 'none', stroke: colour, 'stroke-width': 1.7, 'clip-path': clip,
-        'stroke-linejoin': 'round', 'stroke-dasharray': i >= COLOURS.length ? '7 3' : 'none' });
+      var clip = 'url(#' + id + ')';
+      if (series.low)
+        chart.shape('path', { d: chart.band(series), style: 'fill:' + colour(i), 'fill-opacity': 0.18, 'clip-path': clip });
+      chart.shape('path', { d: chart.path(series), fill: 'none', style: 'stroke:' + colour(i), 'stroke-width': 1.7,
+        'clip-path': clip, 'stroke-linejoin': 'round', 'stroke-dasharray': i >= N_COLOURS ? '7 3' : 'none' });
+      if (!chart.data.step && series.x.length <= MOST_POINTS && !chart.data.small)
+        chart.points(series, 'fill:' + colour(i), clip);
     });
+    this.limits('url(#' + id + ')');
     this.hair = this.shape('line', { y1: box.top, y2: box.bottom, 'class': 'hair', visibility: 'hidden' });
     this.sweep = this.shape('rect', { y: box.top, height: box.bottom - box.top, 'class': 'sweep', visibility: 'hidden' });
     this.reset.hidden = !this.group.range;
@@ -222,13 +284,37 @@
     if (x !== null) this.add(this.read, 'b', 'at', show(data.x, x, true));
     data.series.forEach(function (series, i) {
       var item = chart.add(chart.read, 'span', 'item', '');
-      chart.add(item, 'i', 'key', '').style.borderTopColor = COLOURS[i % COLOURS.length];
-      if (series.name) chart.add(item, 'span', '', series.name + ' ');
-      if (x !== null) chart.add(item, 'b', '', show(data.y, series.y[chart.nearest(series, x)], true));
-      if (x === null && data.series.length === 1 && !series.name) item.textContent = '\u00a0';
+      var at = x !== null ? chart.nearest(series, x) : 0;
+      if (data.series.length > 1 || !data.small)
+        chart.add(item, 'i', 'key', '').style.borderTopColor = colour(i);
+      if (series.name && !data.small) chart.add(item, 'span', '', series.name + ' ');
+      if (x !== null) chart.add(item, 'b', '', show(data.y, series.y[at], true));
+      if (x !== null && series.low && series.low[at] !== null && series.low[at] < series.high[at])
+        chart.add(item, 'span', '', ' (' + show(data.y, series.low[at], true) + ' to ' + show(data.y, series.high[at], true) + ')');
+      if (x === null && data.series.length === 1 && (data.small || !series.name)) item.textContent = '\u00a0';
     });
+    if (!data.small) this.tellLimits();
     this.hair.setAttribute('visibility', x === null ? 'hidden' : 'visible');
     ['x1', 'x2'].forEach(function (key) { chart.hair.setAttribute(key, x === null ? 0 : chart.x(x)); });
+  };
+  // Names of the limits and events; times of the events near the cursor.
+  Chart.prototype.tellLimits = function () {
+    var chart = this, x = this.cursor;
+    this.data.lines.forEach(function (line) {
+      if (!line.name) return;
+      var item = chart.add(chart.read, 'span', 'item', '');
+      chart.add(item, 'i', 'key limit-key', '');
+      chart.add(item, 'span', '', line.name);
+    });
+    this.events.forEach(function (events) {
+      var item = chart.add(chart.read, 'span', 'item', '');
+      chart.add(item, 'i', 'tick', '').style.borderLeftColor = 'var(--e' + (events.colour + 1) + ')';
+      chart.add(item, 'span', '', events.name + ' ');
+      if (x === null) return;
+      var near = events.x.filter(function (t) { return Math.abs(chart.x(t) - chart.x(x)) < NEAR_PX; });
+      if (near.length > 0)
+        chart.add(item, 'b', '', show(chart.data.x, near[0]) + (near.length > 1 ? ' and ' + (near.length - 1) + ' more' : ''));
+    });
   };
   Chart.prototype.zoom = function (range) {
     var all = this.group.all, axis = this.data.x;
@@ -290,10 +376,49 @@
   };
 
   var charts = [];
-  document.querySelectorAll('figure[data-zoom]').forEach(function (figure) {
+  document.querySelectorAll('[data-zoom]').forEach(function (figure) {
     charts.push(new Chart(figure, JSON.parse(figure.querySelector('script').textContent)));
   });
-  function drawAll() { charts.forEach(function (chart) { chart.draw(); }); }
+  // A chart in a closed section has no width: it is drawn when it is shown.
+  function drawAll() {
+    charts.forEach(function (chart) { if (chart.live.clientWidth > 0) chart.draw(); });
+  }
+  document.querySelectorAll('details').forEach(function (details) {
+    if (details.classList.contains('fold') && window.innerWidth >= WIDE_PX) details.open = true;
+    details.addEventListener('toggle', drawAll);
+  });
   window.addEventListener('resize', drawAll);
   drawAll();
+
+  // --- Tables: a click on the head of a column sorts by it ---
+
+  function keyOf(row, column) {
+    var cell = row.cells[column], number = cell ? parseFloat(cell.title || cell.textContent.replace(/,/g, '')) : NaN;
+    return { number: number, text: cell ? cell.textContent : '' };
+  }
+  function compare(a, b) {
+    if (isNaN(a.number) !== isNaN(b.number)) return isNaN(a.number) ? 1 : -1; // words and gaps come last
+    return isNaN(a.number) ? a.text.localeCompare(b.text) : a.number - b.number;
+  }
+  function sort(table, column, head) {
+    var body = table.tBodies[0], down = head.getAttribute('aria-sort') === 'ascending';
+    var rows = Array.prototype.map.call(body.rows, function (row, i) { return { row: row, key: keyOf(row, column), i: i }; });
+    rows.sort(function (a, b) {
+      var order = compare(a.key, b.key);
+      if (isNaN(a.key.number) !== isNaN(b.key.number)) return order;
+      return (down ? -order : order) || a.i - b.i;
+    });
+    table.querySelectorAll('th[aria-sort]').forEach(function (other) { other.removeAttribute('aria-sort'); });
+    head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    rows.forEach(function (entry) { body.appendChild(entry.row); });
+  }
+  document.querySelectorAll('table.sort').forEach(function (table) {
+    Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, column) {
+      var button = document.createElement('button');
+      button.type = 'button';
+      while (head.firstChild) button.appendChild(head.firstChild);
+      head.appendChild(button);
+      button.addEventListener('click', function () { sort(table, column, head); });
+    });
+  });
 })();

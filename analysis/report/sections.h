@@ -64,8 +64,8 @@ int jobs_distributions(const struct report_source *source, const struct jobs *jo
 
 /* --- Time series as sampled ---
  *
- * One figure per series, one line per entity. With more entities than distinguishable lines: their mean and range, and
- * a map of entity by time. */
+ * One figure per series, one line per entity. With more than three entities: a small chart of each. With more than
+ * seven: their mean and range, and a map of entity by time. A series that is 0 throughout is a sentence. */
 
 struct sample_line {
     const char *series, *entity;

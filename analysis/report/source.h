@@ -5,6 +5,7 @@
 #include "analysis/query.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
+#include "analysis/report/subject.h"
 
 /* NULL texts in the file are empty here. */
 struct report_run {
@@ -32,6 +33,9 @@ struct report_source {
     struct report_run run;
     struct report_values metrics;
     double end_s, warmup_s; /* NAN: unknown; 0 when there is none */
+    struct subject subject; /* what ran */
+    size_t n_events;        /* incidents, which charts over time mark */
+    const struct plot_events *events;
 };
 
 /* Runs query->sql (NULL: out of memory) and sets query->n_rows. `what` names the purpose in findings. source_each calls
@@ -47,8 +51,9 @@ double source_metric(const struct report_source *source, const char *name);
 /* Its entry in the dictionary, or NULL. */
 const struct report_metric *source_define(const struct report_options *options, const char *name);
 
-/* Adds the page of the run that the source holds; `n_runs`: runs in the file. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
-int run_page(const struct report_source *source, size_t n_runs, struct text *html);
+/* Adds the page of the run that the source holds, and sets the events of the source; `n_runs`: runs in the file.
+ * Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int run_page(struct report_source *source, size_t n_runs, struct text *html);
 
 /* Adds the page of a study: runs that differ in the varied keys and in their seeds. Returns 0, SIM_E_STORE,
  * SIM_E_USAGE (no run has a requested metric) or SIM_E_NOMEM. */

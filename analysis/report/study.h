@@ -86,8 +86,29 @@ int study_draw_front(const struct report_source *source, const struct study *stu
  *            seeds, leaves out zero
  *   front    how many points are on the Pareto front of two metrics */
 
-/* Adds the sentences as plain text. n_front: 0 when there is no front. Returns 0 or SIM_E_NOMEM. */
-int study_verdict(const struct study *study, size_t n_front, size_t metric_a, size_t metric_b, struct arena *arena,
-                  struct text *text);
+/* The value of an axis of words that is best in most comparisons with all other axes equal. */
+struct study_winner {
+    size_t level;
+    size_t n, n_best, n_clear; /* comparisons; those that it wins alone; of these, by more than seeds explain */
+    bool has_seeds;
+};
+
+/* Returns 0 or SIM_E_NOMEM. */
+int study_winner(const struct study *study, size_t axis, size_t metric, struct arena *arena,
+                 struct study_winner *winner);
+
+/* Adds "The best TTFT p99 is ... with ..., the worst ... with ... "; nothing if all are equal. Returns 0 or
+ * SIM_E_NOMEM. */
+int study_say_best(const struct study *study, size_t metric, struct arena *arena, struct text *text);
+
+/* Adds the answer to the study's question, as plain text: the values that a search found, the configurations on the
+ * Pareto front that the study asks for, else the best value of each axis of words by the first metric with a
+ * direction, else (*says_best) the best point. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int study_answer(const struct report_source *source, const struct study *study, bool *says_best, struct text *text);
+
+/* Adds the sentences as plain text. n_front: 0 when there is no front. `skips_best`: the best point by the first metric
+ * is said already. Returns 0 or SIM_E_NOMEM. */
+int study_verdict(const struct study *study, size_t n_front, size_t metric_a, size_t metric_b, bool skips_best,
+                  struct arena *arena, struct text *text);
 
 #endif

@@ -1,5 +1,6 @@
 #include "analysis/report/study.h"
 
+#include "analysis/plot/scale.h"
 #include "analysis/report/words.h"
 
 #include <math.h>
@@ -7,6 +8,9 @@
 #include <string.h>
 
 enum { MAX_LINES = 7, MAX_FIGURES = 6 };
+
+#define Y_LENGTH_PX 240.0 /* about those of a figure of the page */
+#define Y_TICK_PX 38.0
 
 static const char *axis_title(const struct study_metric *metric, struct arena *arena)
 {
@@ -78,6 +82,7 @@ struct panel {
     struct layout layout;
     size_t metric;
     const struct study_point *sample; /* any of its points */
+    const struct plot_axis *y;        /* of all panels of the metric */
     size_t n_series;
     struct plot_series series[MAX_LINES];
     size_t n_left_out; /* points of combinations without a line */
@@ -204,16 +209,29 @@ static enum plot_scale choose_scale(double low, double high)
     return low > 0.0 && high > 50.0 * low ? PLOT_LOG : PLOT_LINEAR;
 }
 
-static enum plot_scale scale_of_y(const struct panel *panel)
+/* One axis for all panels of a metric, so that their heights compare; with one panel it fits itself. */
+static struct plot_axis axis_of_y(const struct study *study, size_t metric, const char *title, bool is_shared)
 {
     double low = (double)INFINITY, high = -(double)INFINITY;
-    for (size_t i = 0; i < panel->n_series; i++)
-        for (size_t k = 0; k < panel->series[i].n; k++) {
-            if (isnan(panel->series[i].y[k])) continue;
-            low = fmin(low, panel->series[i].y[k]);
-            high = fmax(high, panel->series[i].y[k]);
-        }
-    return choose_scale(low, high);
+    for (size_t p = 0; p < study->n_points; p++) {
+        low = fmin(low, study->points[p].metrics[metric].mean);
+        high = fmax(high, study->points[p].metrics[metric].mean);
+    }
+    struct plot_axis axis = {.title = title, .scale = choose_scale(low, high)};
+    struct extent extent;
+    struct scale scale = {.kind = axis.scale};
+    if (!is_shared || !(low < high)) return axis;
+    extent_init(&extent, axis.scale);
+    for (size_t p = 0; p < study->n_points; p++) {
+        const struct interval *value = &study->points[p].metrics[metric];
+        extent_add(&extent, value->mean);
+        extent_add(&extent, low >= 0.0 ? fmax(0.0, value->low) : value->low); /* an interval may reach below 0 */
+        extent_add(&extent, value->high);
+    }
+    scale_fit(&scale, &axis, &extent, FIT_ROUND, Y_LENGTH_PX, Y_TICK_PX);
+    axis.low = scale.low;
+    axis.high = scale.high;
+    return axis;
 }
 
 static enum plot_scale scale_of_x(const struct study_axis *axis)
@@ -246,15 +264,15 @@ static int draw_panel(struct panel *panel, struct text *html)
     const char *where = study_label(study, panel->sample, panel->layout.panels, arena);
     const char *title = where != NULL && where[0] != 0 ? arena_printf(arena, "%s, %s", metric->name, where)
                                                        : metric->name;
-    const char *note = describe(panel), *y_title = axis_title(metric, arena);
-    if (code != 0 || where == NULL || title == NULL || note == NULL || y_title == NULL) return SIM_E_NOMEM;
+    const char *note = describe(panel);
+    if (code != 0 || where == NULL || title == NULL || note == NULL) return SIM_E_NOMEM;
     const bool is_words = axis->numbers == NULL;
     const struct plot_chart chart = {
         .kind = is_words ? PLOT_DOTS : PLOT_LINE, .title = title, .x = {.title = axis->key, .scale = scale_of_x(axis)},
-        .y = {.title = y_title, .scale = scale_of_y(panel)}, .n_categories = is_words ? axis->n : 0,
+        .y = *panel->y, .n_categories = is_words ? axis->n : 0,
         .categories = is_words ? axis->values : NULL, .n_series = panel->n_series, .series = panel->series};
     const struct page_figure figure = {.chart = &chart, .note = note[0] != 0 ? note : NULL, .queries = study->queries,
-                                       .n_queries = 3};
+                                       .n_queries = 3, .group = is_words ? NULL : axis->key};
     page_figure(html, &figure);
     return 0;
 }
@@ -263,12 +281,15 @@ static int draw_panels(const struct report_source *source, const struct study *s
                        size_t metric, struct text *html)
 {
     int code = 0, n = 0;
+    const char *title = axis_title(&study->metrics[metric], source->arena);
+    if (title == NULL) return SIM_E_NOMEM;
+    const struct plot_axis y = axis_of_y(study, metric, title, count_combinations(study, layout->panels) > 1);
     for (size_t p = 0; p < study->n_points && code == 0 && n < MAX_FIGURES; p++) {
         size_t k = 0;
         while (k < p && !study_same(study, &study->points[k], &study->points[p], layout->panels)) k++;
         if (k < p) continue;
         struct panel panel = {.source = source, .study = study, .layout = *layout, .metric = metric,
-                              .sample = &study->points[p]};
+                              .sample = &study->points[p], .y = &y};
         code = draw_panel(&panel, html);
         n++;
     }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_POINT_ROWS = 400, MAX_RUN_ROWS = 2000 };
+enum { MAX_POINT_ROWS = 400, MAX_RUN_ROWS = 2000, MOST_FIGURES = 8 }; /* figures before more are unfolded */
 
 /* The two metrics of the trade-off: the first with a direction, and the next that has the other direction, is money
  * or is energy; else the next with any direction. With requested metrics, the first two. */
@@ -50,6 +50,7 @@ static int find_trade(const struct report_source *source, const struct study *st
 struct study_page {
     const struct report_source *source;
     struct study study;
+    struct subject subject; /* of the first run */
     struct trade trade;
     bool has_comparison;
     struct comparison comparison; /* of the two groups of runs, if the options name any */
@@ -147,11 +148,12 @@ static int add_comparison(const void *context, struct text *html)
     page_printf(html, ". As by: orrery compare RESULTS --base %.100s --new %.100s.", options->base, options->changed);
     text_add(html, "</p>\n");
     for (size_t i = 0; i < comparison->n_remarks; i++) page_note(html, comparison->remarks[i]);
-    text_add(html,
-             "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">base"
-             "</th><th scope=\"col\" class=\"n\">new</th><th scope=\"col\" class=\"n\">change</th>"
-             "<th scope=\"col\" class=\"n\">at least</th><th scope=\"col\" class=\"n\">at most</th>"
-             "<th scope=\"col\">method</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
+    text_add(
+        html,
+        "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">base"
+        "</th><th scope=\"col\" class=\"n\">new</th><th scope=\"col\" class=\"n\">change</th>"
+        "<th scope=\"col\" class=\"n\">at least</th><th scope=\"col\" class=\"n\">at most</th>"
+        "<th scope=\"col\">method</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < comparison->n_rows; i++)
         if (comparison->rows[i].point == NULL) add_comparison_row(&comparison->rows[i], html);
     text_add(html, "</tbody></table></div>\n");
@@ -168,9 +170,11 @@ static int add_figures(const void *context, struct text *html)
     const struct trade *trade = &page->trade;
     int code = 0;
     if (study->n_metrics == 0) page_note(html, "No run has a metric to be plotted.");
+    const size_t from = html->length;
     page_figures(html);
     for (size_t k = 0; k < study->n_metrics && code == 0; k++) code = study_draw_metric(source, study, k, html);
     if (code == 0 && trade->exists) code = study_draw_front(source, study, trade->a, trade->b, trade->on_front, html);
+    page_fold_figures(html, from, MOST_FIGURES);
     page_figures_end(html);
     return code;
 }
@@ -230,7 +234,7 @@ static int add_points(const void *context, struct text *html)
     const bool marks = trade->n_front > 0 && trade->n_front < study->n_points;
     if (marks)
         page_note(html, "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % t-interval over seeds.");
-    text_add(html, "<div class=\"scroll\"><table>\n<thead><tr>");
+    text_add(html, "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr>");
     add_axis_heads(study, html);
     text_add(html, "<th scope=\"col\" class=\"n\">runs</th>");
     add_metric_heads(page->source, study, html);
@@ -271,7 +275,7 @@ static int add_runs(const void *context, struct text *html)
     const struct study *study = &page->study;
     page_note(html, "Each run has a report of its own: orrery report RESULTS:RUN.");
     text_printf(html, "<details><summary>All %zu runs</summary>\n", study->n_runs);
-    text_add(html, "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\" class=\"n\">run</th>");
+    text_add(html, "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">run</th>");
     add_axis_heads(study, html);
     text_add(html, "<th scope=\"col\" class=\"n\">seed</th><th scope=\"col\">status</th>");
     add_metric_heads(page->source, study, html);
@@ -287,7 +291,15 @@ static int add_runs(const void *context, struct text *html)
 
 static int read_outcomes(struct study_page *page)
 {
-    page->outcome_query.sql = "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid";
+    page->outcome_query.sql =
+        "WITH flat(id, at, value) AS (\n"
+        "  SELECT outcome.rowid, CASE WHEN json_valid(outcome.point) THEN\n"
+        "    (SELECT group_concat(axis.key || '=' || axis.value, ', ') FROM json_each(outcome.point) AS axis) ELSE outcome.point END,\n"
+        "  CASE WHEN json_valid(outcome.value) AND json_type(outcome.value) = 'object' THEN\n"
+        "    (SELECT group_concat(metric.key || '=' || metric.value, ', ') FROM json_each(outcome.value) AS metric) ELSE outcome.value END\n"
+        "  FROM outcome)\n"
+        "SELECT flat.at, key, flat.value, run_id, note FROM outcome JOIN flat ON flat.id = outcome.rowid\n"
+        "ORDER BY outcome.rowid";
     return source_query(page->source, &page->outcome_query, "read outcomes", &page->outcomes);
 }
 
@@ -302,7 +314,7 @@ static int add_outcomes(const void *context, struct text *html)
     const struct query_answer *answer = &page->outcomes;
     text_add(
         html,
-        "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">at</th><th scope=\"col\">of</th>"
+        "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr><th scope=\"col\">at</th><th scope=\"col\">of</th>"
         "<th scope=\"col\">found</th><th scope=\"col\" class=\"n\">run</th><th scope=\"col\">note</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < answer->n_rows; i++) {
         text_add(html, "<tr>");
@@ -354,12 +366,12 @@ static int add_provenance(const void *context, struct text *html)
     return 0;
 }
 
-static const struct page_section sections[] = {{"versus", "Compared", has_comparison, add_comparison},
-                                               {"outcomes", "What the search found", has_outcomes, add_outcomes},
-                                               {"figures", "Along the axes", NULL, add_figures},
-                                               {"points", "Points", NULL, add_points},
-                                               {"runs", "Runs", NULL, add_runs},
-                                               {"provenance", "Provenance", NULL, add_provenance},
+static const struct page_section sections[] = {{"versus", "Compared", has_comparison, add_comparison, true},
+                                               {"outcomes", "What the search found", has_outcomes, add_outcomes, true},
+                                               {"figures", "Along the axes", NULL, add_figures, true},
+                                               {"points", "Points", NULL, add_points, false},
+                                               {"runs", "Runs", NULL, add_runs, false},
+                                               {"provenance", "Provenance", NULL, add_provenance, false},
                                                {0}};
 
 /* --- Head --- */
@@ -370,18 +382,41 @@ static const char *title_of(const struct study *study)
     return study->name[0] != 0 ? study->name : study->n_runs > 0 ? study->runs[0].name : "A study without runs";
 }
 
+/* Runs that finished too few requests or jobs for the 99th percentile of a metric of the study. */
+static int count_small_runs(const struct report_source *source, const struct study *study, double *n)
+{
+    struct page_query query = {.sql = "SELECT count(DISTINCT run_id) FROM metric\n"
+                                      "WHERE name IN ('request.finished', 'job.finished') AND value BETWEEN 1 AND 99"};
+    struct query_answer answer;
+    bool has_p99 = false;
+    *n = 0.0;
+    for (size_t i = 0; i < study->n_metrics; i++) has_p99 |= strstr(study->metrics[i].name, ".p99") != NULL;
+    if (!has_p99) return 0;
+    const int code = source_query(source, &query, "read runs", &answer);
+    if (code == 0 && answer.n_rows > 0) *n = answer.columns[0].numbers[0];
+    return code;
+}
+
 /* Adds the warnings of all runs, one entry per code. */
 static int add_warnings(const struct report_source *source, const struct study *study, struct text *html)
 {
+    double n_small;
     struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"
                                       "GROUP BY code ORDER BY count(DISTINCT run_id) DESC, code"};
     struct query_answer answer;
     int code = source_query(source, &query, "read warnings", &answer);
+    if (code == 0) code = count_small_runs(source, study, &n_small);
     if (code != 0) return code;
     text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
     if (study->n_done < study->n_runs)
         text_printf(html, "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not finish</li>\n",
                     study->n_runs - study->n_done, study->n_runs);
+    if (n_small > 0.0)
+        text_printf(
+            html,
+            "<li><strong>few</strong> %.0f of %zu runs finished fewer than 100 requests or jobs: a 99th percentile "
+            "of so few is little else than their maximum</li>\n",
+            n_small, study->n_runs);
     for (size_t i = 0; i < answer.n_rows; i++) {
         const char *name = answer.columns[0].texts[i];
         const bool is_grave = strcmp(name, "uncalibrated") == 0;
@@ -392,11 +427,47 @@ static int add_warnings(const struct report_source *source, const struct study *
         page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
         text_add(html, "</li>\n");
     }
-    if (answer.n_rows == 0 && study->n_done == study->n_runs) text_add(html, "<li>No warnings.</li>\n");
+    if (answer.n_rows == 0 && n_small == 0.0 && study->n_done == study->n_runs)
+        text_add(html, "<li>No warnings.</li>\n");
     text_add(html, "</ul>\n");
     page_sql(html, &query, 1);
     text_add(html, "</aside>\n");
     return 0;
+}
+
+static int read_subject(struct study_page *page)
+{
+    const struct study *study = &page->study;
+    const char *varied[STUDY_MAX_AXES];
+    for (size_t i = 0; i < study->n_axes; i++) varied[i] = study->axes[i].key;
+    if (study->n_runs == 0) return 0;
+    return subject_read(page->source, study->runs[0].id, varied, study->n_axes, &page->subject);
+}
+
+static void add_title(const struct study_page *page, struct text *html)
+{
+    const struct study *study = &page->study;
+    page_open(html, title_of(study));
+    text_add(html, "<header>\n<p class=\"kind\">Orrery report of a study</p>\n<h1>");
+    page_escape(html, title_of(study));
+    text_add(html, "</h1>\n");
+    subject_draw(&page->subject, html);
+    text_add(html, "<p class=\"subject\">");
+    if (study->question[0] != 0) page_printf(html, "%.200s: ", study->name);
+    for (size_t a = 0; a < study->n_axes; a++)
+        page_printf(html, "%s%.100s (%zu values)", a > 0 ? ", " : "", study->axes[a].key, study->axes[a].n);
+    text_add(html, "</p>\n");
+}
+
+static void add_paragraph(const char *name, struct text *words, struct text *html)
+{
+    if (words->length > 0) {
+        text_printf(html, "<p class=\"%s\">", name);
+        page_escape(html, words->chars);
+        text_add(html, "</p>\n");
+    }
+    html->failed |= words->failed;
+    text_fini(words);
 }
 
 static int add_head(const struct study_page *page, struct text *html)
@@ -404,22 +475,16 @@ static int add_head(const struct study_page *page, struct text *html)
     const struct report_source *source = page->source;
     const struct study *study = &page->study;
     const struct trade *trade = &page->trade;
-    struct text verdict;
+    struct text answer, verdict;
+    text_init(&answer);
     text_init(&verdict);
+    add_title(page, html);
+    bool says_best;
+    int code = study_answer(source, study, &says_best, &answer);
     if (page->has_comparison) add_comparison_sentence(source, &page->comparison, &verdict);
-    int code = study_verdict(study, trade->n_front, trade->a, trade->b, source->arena, &verdict);
-    page_open(html, title_of(study));
-    text_add(html, "<header>\n<p class=\"kind\">Orrery report of a study</p>\n<h1>");
-    page_escape(html, title_of(study));
-    text_add(html, "</h1>\n<p class=\"subject\">");
-    if (study->question[0] != 0) page_printf(html, "%.200s: ", study->name);
-    for (size_t a = 0; a < study->n_axes; a++)
-        page_printf(html, "%s%.100s (%zu values)", a > 0 ? ", " : "", study->axes[a].key, study->axes[a].n);
-    text_add(html, "</p>\n<p class=\"verdict\">");
-    page_escape(html, verdict.chars);
-    text_add(html, "</p>\n");
-    html->failed |= verdict.failed;
-    text_fini(&verdict);
+    if (code == 0) code = study_verdict(study, trade->n_front, trade->a, trade->b, says_best, source->arena, &verdict);
+    add_paragraph("answer", &answer, html);
+    add_paragraph("verdict", &verdict, html);
     if (code == 0) code = add_warnings(source, study, html);
     text_add(html, "</header>\n");
     page_contents(html, sections, page);
@@ -436,6 +501,7 @@ int study_page(const struct report_source *source, struct text *html)
     if (code == 0 && page->has_comparison) code = compare_read(source, &page->comparison);
     if (code == 0) code = find_trade(source, &page->study, &page->trade);
     if (code == 0) code = read_outcomes(page);
+    if (code == 0) code = read_subject(page);
     if (code == 0) code = add_head(page, html);
     if (code == 0) code = page_sections(html, sections, page);
     if (page->has_comparison) comparison_fini(&page->comparison);

@@ -34,7 +34,7 @@ static const struct study_point *find_extreme(const struct study *study, size_t 
     return found;
 }
 
-static int say_best(const struct study *study, size_t metric, struct arena *arena, struct text *text)
+int study_say_best(const struct study *study, size_t metric, struct arena *arena, struct text *text)
 {
     char at_best[WORDS_CHARS], at_worst[WORDS_CHARS], name[WORDS_CHARS];
     const struct study_metric *of = &study->metrics[metric];
@@ -154,27 +154,37 @@ static bool has_seeds(const struct study *study)
     return study->n_runs > study->n_points;
 }
 
+int study_winner(const struct study *study, size_t axis, size_t metric, struct arena *arena,
+                 struct study_winner *winner)
+{
+    struct contest contest = {.wins = arena_alloc(arena, (study->axes[axis].n + 1) * sizeof *contest.wins)};
+    size_t best = 0;
+    if (contest.wins == NULL) return SIM_E_NOMEM;
+    hold_contests(study, axis, metric, &contest);
+    for (size_t i = 1; i < study->axes[axis].n; i++)
+        if (contest.wins[i].n > contest.wins[best].n) best = i;
+    *winner = (struct study_winner){.level = best, .n = contest.n, .n_best = contest.wins[best].n,
+                                    .n_clear = contest.wins[best].n_clear, .has_seeds = has_seeds(study)};
+    return 0;
+}
+
 /* "routing=jsq the best TTFT p99 (5, clearly in 3)" */
 static void say_winner(const struct study *study, const struct study_axis *axis, size_t metric,
-                       const struct contest *contest, bool is_first, struct text *text)
+                       const struct study_winner *winner, bool is_first, struct text *text)
 {
     char name[WORDS_CHARS];
-    size_t best = 0;
-    for (size_t i = 1; i < axis->n; i++)
-        if (contest->wins[i].n > contest->wins[best].n) best = i;
-    const struct wins *wins = &contest->wins[best];
     if (is_first)
-        text_printf(text, "In %zu comparisons with all else equal, ", contest->n);
+        text_printf(text, "In %zu comparisons with all else equal, ", winner->n);
     else
         text_add(text, "; ");
-    if (wins->n == 0) {
+    if (winner->n_best == 0) {
         text_printf(text, "%s is never best with one %s alone", words_metric(study->metrics[metric].name, name),
                     axis->name);
         return;
     }
     text_printf(text, "%s is best with %s=%s in %zu", words_metric(study->metrics[metric].name, name), axis->name,
-                axis->values[best], wins->n);
-    if (has_seeds(study)) text_printf(text, ", clearly in %zu", wins->n_clear);
+                axis->values[winner->level], winner->n_best);
+    if (winner->has_seeds) text_printf(text, ", clearly in %zu", winner->n_clear);
 }
 
 static int say_winners(const struct study *study, size_t a, struct arena *arena, struct text *text)
@@ -183,12 +193,11 @@ static int say_winners(const struct study *study, size_t a, struct arena *arena,
     bool is_first = true;
     if (axis->numbers != NULL || axis->n < 2) return 0;
     for (size_t k = 0; k < study->n_metrics; k++) {
-        struct contest contest = {.wins = arena_alloc(arena, (axis->n + 1) * sizeof *contest.wins)};
-        if (contest.wins == NULL) return SIM_E_NOMEM;
+        struct study_winner winner;
         if (study->metrics[k].direction == REPORT_NEUTRAL) continue;
-        hold_contests(study, a, k, &contest);
-        if (contest.n < 2) continue;
-        say_winner(study, axis, k, &contest, is_first, text);
+        if (study_winner(study, a, k, arena, &winner) != 0) return SIM_E_NOMEM;
+        if (winner.n < 2) continue;
+        say_winner(study, axis, k, &winner, is_first, text);
         is_first = false;
     }
     if (!is_first && !has_seeds(study)) text_add(text, ". With one seed each, this may be chance");
@@ -201,15 +210,15 @@ static int say_winners(const struct study *study, size_t a, struct arena *arena,
     return 0;
 }
 
-int study_verdict(const struct study *study, size_t n_front, size_t metric_a, size_t metric_b, struct arena *arena,
-                  struct text *text)
+int study_verdict(const struct study *study, size_t n_front, size_t metric_a, size_t metric_b, bool skips_best,
+                  struct arena *arena, struct text *text)
 {
     int code = 0;
     say_size(study, text);
     size_t n_named = 0;
     for (size_t k = 0; k < study->n_metrics && code == 0 && n_named < 2; k++) {
         if (study->metrics[k].direction == REPORT_NEUTRAL) continue;
-        code = say_best(study, k, arena, text);
+        if (n_named > 0 || !skips_best) code = study_say_best(study, k, arena, text);
         n_named++;
     }
     for (size_t a = 0; a < study->n_axes && code == 0; a++) code = say_winners(study, a, arena, text);

@@ -3,6 +3,7 @@
 #include "analysis/report/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- Trends --- */
@@ -98,57 +99,81 @@ static void say_end(const struct verdict_facts *facts, struct text *text)
         text_printf(text, "The run has status '%.40s' and no result; see the warnings. ", facts->status);
 }
 
-/* "Of 1,000 requests 990 finished (99 %), 4 were rejected and 6 were left at the end. " */
-static void say_served(const struct verdict_facts *facts, const char *things, const char *const names[4],
-                       struct text *text)
+/* What became of requests or jobs: metrics that count them. */
+struct fates {
+    const char *things, *all, *ended, *rejected, *left;
+    const char *failed, *cancelled; /* NULL: they neither fail nor are cancelled; else parts of `ended` */
+};
+
+/* "Of 1,000 jobs 900 finished (90 %), 40 failed, 50 were cancelled, 4 were rejected and 6 were left at the end. " */
+static void say_served(const struct verdict_facts *facts, const struct fates *fates, struct text *text)
 {
     char all[WORDS_CHARS], part[WORDS_CHARS], share[WORDS_CHARS];
-    const double n = metric(facts, names[0]), finished = counted(facts, names[1]);
-    const double rejected = counted(facts, names[2]), left = counted(facts, names[3]);
+    const double n = metric(facts, fates->all), rejected = counted(facts, fates->rejected);
+    const double left = counted(facts, fates->left);
+    const double failed = fates->failed != NULL ? counted(facts, fates->failed) : 0.0;
+    const double cancelled = fates->cancelled != NULL ? counted(facts, fates->cancelled) : 0.0;
+    const double finished = counted(facts, fates->ended) - failed - cancelled;
     if (isnan(n)) return;
     words_number(n, all);
     if (n == 0.0) {
-        text_printf(text, "There were no %s. ", things);
+        text_printf(text, "There were no %s. ", fates->things);
+        return;
+    }
+    if (finished == n && n == 1.0) {
+        text_printf(text, "The only %.*s finished. ", (int)strlen(fates->things) - 1, fates->things);
         return;
     }
     if (finished == n) {
-        text_printf(text, "All %s %s finished. ", all, things);
+        text_printf(text, "All %s %s finished. ", all, fates->things);
         return;
     }
-    text_printf(text, "Of %s %s %s finished (%s)", all, things, words_number(finished, part),
+    text_printf(text, "Of %s %s %s finished (%s)", all, fates->things, words_number(finished, part),
                 words_percent(finished / n, share));
+    if (failed > 0.0) text_printf(text, ", %s failed", words_number(failed, part));
+    if (cancelled > 0.0) text_printf(text, ", %s were cancelled", words_number(cancelled, part));
     if (rejected > 0.0) text_printf(text, ", %s were rejected", words_number(rejected, part));
     if (left > 0.0) text_printf(text, ", %s were left at the end", words_number(left, part));
     text_add(text, ". ");
 }
 
 /* Latencies are those of finished requests: those left at the end, which may have waited longest, have none. */
-static void say_left_out(const struct verdict_facts *facts, const char *unfinished, const char *things,
+static void say_left_out(const struct verdict_facts *facts, const char *unfinished, const char *whose,
                          struct text *text)
 {
     char part[WORDS_CHARS];
     const double left = counted(facts, unfinished);
     if (left > 0.0)
-        text_printf(text, "These are times of finished %s alone, without the %s left at the end. ", things,
+        text_printf(text, "These are times of %s alone, without the %s left at the end. ", whose,
                     words_number(left, part));
+}
+
+/* The upper end of a distribution of n values: its 99th percentile, or its maximum if n is too few for that. */
+static double upper_end(const struct verdict_facts *facts, const char *name, double n)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%.48s.%s", name, words_has_quantile(n, 0.99) ? "p99" : "max");
+    return metric(facts, full);
 }
 
 static void say_latency(const struct verdict_facts *facts, struct text *text)
 {
     char p50[WORDS_CHARS], p99[WORDS_CHARS];
+    const double n = metric(facts, "request.finished");
     const double ttft_s = metric(facts, "request.ttft_s.p50"), tpot_s = metric(facts, "request.tpot_s.p50");
     const double e2e_s = metric(facts, "request.e2e_s.p50");
     if (!isnan(ttft_s))
-        text_printf(text, "The first token came after %s at the median and %s at the 99th percentile",
-                    words_seconds(ttft_s, p50), words_seconds(metric(facts, "request.ttft_s.p99"), p99));
+        text_printf(text, "The first token came after %s at the median and %s at %s", words_seconds(ttft_s, p50),
+                    words_seconds(upper_end(facts, "request.ttft_s", n), p99),
+                    words_has_quantile(n, 0.99) ? "the 99th percentile" : "most");
     if (!isnan(ttft_s) && !isnan(tpot_s))
         text_printf(text, ", the others every %s (%s)", words_seconds(tpot_s, p50),
-                    words_seconds(metric(facts, "request.tpot_s.p99"), p99));
+                    words_seconds(upper_end(facts, "request.tpot_s", n), p99));
     if (!isnan(ttft_s) && !isnan(e2e_s))
         text_printf(text, "; the whole answer took %s (%s)", words_seconds(e2e_s, p50),
-                    words_seconds(metric(facts, "request.e2e_s.p99"), p99));
+                    words_seconds(upper_end(facts, "request.e2e_s", n), p99));
     if (!isnan(ttft_s)) text_add(text, ". ");
-    if (!isnan(ttft_s)) say_left_out(facts, "request.unfinished", "requests", text);
+    if (!isnan(ttft_s)) say_left_out(facts, "request.unfinished", "finished requests", text);
 }
 
 bool verdict_requests_saturate(const struct verdict_facts *facts)
@@ -227,13 +252,15 @@ static void say_jobs(const struct verdict_facts *facts, struct text *text)
     char mean[WORDS_CHARS], p50[WORDS_CHARS], p99[WORDS_CHARS], share[WORDS_CHARS];
     const double jct_s = metric(facts, "job.jct_s.mean"), queue_s = metric(facts, "job.queue_s.mean");
     if (isnan(jct_s)) return;
-    text_printf(text, "A job took %s from submission to its end on average (median %s, 99th percentile %s)",
+    const double n = metric(facts, "job.finished");
+    text_printf(text, "A job took %s from submission to its end on average (median %s, %s %s)",
                 words_seconds(jct_s, mean), words_seconds(metric(facts, "job.jct_s.p50"), p50),
-                words_seconds(metric(facts, "job.jct_s.p99"), p99));
+                words_has_quantile(n, 0.99) ? "99th percentile" : "at most",
+                words_seconds(upper_end(facts, "job.jct_s", n), p99));
     if (queue_s > 0.0 && jct_s > 0.0)
         text_printf(text, ", %s of it before the first start", words_percent(queue_s / jct_s, share));
     text_add(text, ". ");
-    say_left_out(facts, "job.unfinished", "jobs", text);
+    say_left_out(facts, "job.unfinished", "ended jobs", text);
 }
 
 static void say_job_saturation(const struct verdict_facts *facts, struct text *text)
@@ -242,6 +269,81 @@ static void say_job_saturation(const struct verdict_facts *facts, struct text *t
     if (!verdict_jobs_saturate(facts)) return;
     text_add(text, "The cluster is ");
     say_queue(facts->jobs, &words, text);
+}
+
+/* --- The site --- */
+
+/* "98.2 % of the requests attained their SLO (chat 97.4 %, assistant 99.9 %). " */
+static void say_slo(const struct verdict_facts *facts, struct text *text)
+{
+    char share[WORDS_CHARS], name[96];
+    const double attained = metric(facts, "slo.attained_frac");
+    size_t n = 0;
+    if (isnan(attained)) return;
+    text_printf(text, "%s of the requests attained their SLO", words_percent(attained, share));
+    for (size_t i = 0; i < facts->n_services && facts->n_services > 1 && n < 4; i++) {
+        snprintf(name, sizeof name, "slo.attained_frac[%.60s]", facts->services[i].name);
+        const double of_service = metric(facts, name);
+        if (isnan(of_service)) continue;
+        text_printf(text, "%s%.60s %s", n++ == 0 ? " (" : ", ", facts->services[i].name,
+                    words_percent(of_service, share));
+    }
+    text_add(text, n > 0 ? "). " : ". ");
+}
+
+static const char *times(double n, char words[WORDS_CHARS])
+{
+    if (n == 1.0) return "once";
+    char number[WORDS_CHARS];
+    snprintf(words, WORDS_CHARS, "%.30s times", words_number(n, number));
+    return words;
+}
+
+static void say_power(const struct verdict_facts *facts, struct text *text)
+{
+    char words[WORDS_CHARS], held[WORDS_CHARS];
+    const double brakes = metric(facts, "power.brakes"), trips = metric(facts, "power.breaker_trips");
+    if (brakes > 0.0)
+        text_printf(text, "The power brake engaged %s, for %s in all. ", times(brakes, words),
+                    words_seconds(metric(facts, "power.braked_s"), held));
+    else if (brakes == 0.0)
+        text_add(text, "The power brake never engaged. ");
+    if (trips > 0.0) text_printf(text, "A breaker tripped %s. ", times(trips, words));
+}
+
+static void say_failures(const struct verdict_facts *facts, struct text *text)
+{
+    char events[WORDS_CHARS], jobs[WORDS_CHARS], replicas[WORDS_CHARS];
+    const double n = metric(facts, "failure.events"), interrupts = counted(facts, "failure.interrupts");
+    const double stops = counted(facts, "failure.replica_stops"), lost = counted(facts, "rental.interruptions");
+    if (n > 0.0)
+        text_printf(text, "Failures struck %s: they stopped running jobs %s and replicas %s. ", times(n, events),
+                    interrupts > 0.0 ? times(interrupts, jobs) : "never",
+                    stops > 0.0 ? times(stops, replicas) : "never");
+    else if (n == 0.0)
+        text_add(text, "Nothing failed. ");
+    if (lost > 0.0) text_printf(text, "Rented GPUs were lost to interruptions %s. ", times(lost, events));
+}
+
+static void say_preemptions(const struct verdict_facts *facts, struct text *text)
+{
+    char words[WORDS_CHARS];
+    const double yields = counted(facts, "scaling.yielded_jobs.sum");
+    const double preemptions = counted(facts, "job.preemptions.sum") - counted(facts, "failure.interrupts") - yields;
+    const double evictions = counted(facts, "replica.preemptions.sum");
+    if (yields > 0.0) text_printf(text, "Jobs yielded their GPUs to replicas %s. ", times(yields, words));
+    if (preemptions > 0.0) text_printf(text, "Jobs otherwise lost their GPUs %s. ", times(preemptions, words));
+    if (evictions > 0.0) text_printf(text, "Requests were evicted from a batch %s. ", times(evictions, words));
+}
+
+static void say_bill(const struct verdict_facts *facts, struct text *text)
+{
+    char usd[WORDS_CHARS];
+    const double bill = metric(facts, "cost.usd"), per_h = metric(facts, "cost.usd_per_h");
+    if (!isnan(bill))
+        text_printf(text, "The bill is %s. ", words_usd(bill, usd));
+    else if (!isnan(per_h))
+        text_printf(text, "The GPUs of its services cost %s per hour. ", words_usd(per_h, usd));
 }
 
 static void say_use(const struct verdict_facts *facts, struct text *text)
@@ -266,16 +368,22 @@ static void say_doubt(const struct verdict_facts *facts, struct text *text)
 
 void verdict_run(const struct verdict_facts *facts, struct text *text)
 {
-    static const char *const requests[] = {"request.arrived", "request.finished", "request.rejected",
-                                           "request.unfinished"};
-    static const char *const jobs[] = {"job.submitted", "job.finished", "job.rejected", "job.unfinished"};
+    static const struct fates requests = {
+        "requests", "request.arrived", "request.finished", "request.rejected", "request.unfinished", NULL, NULL};
+    static const struct fates jobs = {"jobs",           "job.submitted", "job.finished", "job.rejected",
+                                      "job.unfinished", "job.failed",    "job.cancelled"};
     say_end(facts, text);
-    say_served(facts, "requests", requests, text);
+    say_served(facts, &requests, text);
+    say_slo(facts, text);
     say_latency(facts, text);
     say_saturation(facts, text);
-    say_served(facts, "jobs", jobs, text);
+    say_served(facts, &jobs, text);
     say_jobs(facts, text);
     say_job_saturation(facts, text);
+    say_preemptions(facts, text);
+    say_failures(facts, text);
+    say_power(facts, text);
+    say_bill(facts, text);
     say_use(facts, text);
     say_doubt(facts, text);
     while (text->length > 0 && text->chars[text->length - 1] == ' ') text->chars[--text->length] = 0;

@@ -2,12 +2,17 @@
  *
  *   end          a run whose status is not 'done': its status comes first
  *   served       requests that arrived, finished, were rejected, were left
- *   latency      TTFT, TPOT and end-to-end time: median and 99th percentile; that unfinished requests are not in them
+ *   slo          share of requests that attained their SLO, of all and of each service
+ *   latency      TTFT, TPOT and end-to-end time: median and 99th percentile, or the maximum of fewer than 100 requests;
+ *                that unfinished requests are not in them
  *   saturation   of each service: waiting more than doubled from the second to the last quarter of the arrivals and
  *                grew by at least one second per hundred, or more than 5 % still wait at the end; of a run without
  *                rows, more than 5 % of all requests are left at the end
- *   jobs         jobs submitted, finished, rejected, left; completion time of finished jobs; the share of it that is
- *                waiting; saturation as above
+ *   jobs         jobs submitted, finished, failed, cancelled, rejected, left; completion time of those that ended; the
+ *                share of it that is waiting; saturation as above
+ *   incidents    how often jobs yielded or were preempted, requests were evicted, failures stopped something, spot GPUs
+ *                were lost, the power brake engaged, a breaker tripped
+ *   bill         the bill of the run, or the price of its services' GPUs per hour
  *   use          share of the time that replicas compute, and of the cluster's GPU time that is held
  *   doubt        extrapolated kernels from 1 % on; costs without calibration
  *

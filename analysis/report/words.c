@@ -90,6 +90,17 @@ const char *words_value(double value, const char *unit, char buffer[WORDS_CHARS]
     return buffer;
 }
 
+const char *words_usd(double usd, char buffer[WORDS_CHARS])
+{
+    char number[WORDS_CHARS];
+    if (isnan(usd)) return put(buffer, "-");
+    if (fabs(usd) < 1e6)
+        snprintf(buffer, WORDS_CHARS, "%s$%.2f", usd < 0.0 ? "-" : "", fabs(usd));
+    else
+        snprintf(buffer, WORDS_CHARS, "$%.40s", words_number(rint(usd), number));
+    return buffer;
+}
+
 const char *words_metric(const char *name, char buffer[WORDS_CHARS])
 {
     static const struct {
@@ -117,4 +128,9 @@ const char *words_metric(const char *name, char buffer[WORDS_CHARS])
         return buffer;
     }
     return name;
+}
+
+bool words_has_quantile(double n, double q)
+{
+    return q <= 0.5 || !(n * (1.0 - q) < 1.0 - 1e-9);
 }

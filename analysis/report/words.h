@@ -2,6 +2,7 @@
 #ifndef ORRERY_ANALYSIS_REPORT_WORDS_H
 #define ORRERY_ANALYSIS_REPORT_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { WORDS_CHARS = 48 };
@@ -19,8 +20,16 @@ const char *words_percent(double share, char buffer[WORDS_CHARS]);
 /* A value of a metric with its unit: seconds and shares of one as above; counts (unit "1") as number. */
 const char *words_value(double value, const char *unit, char buffer[WORDS_CHARS]);
 
+/* Dollars and cents, "$165.12"; from a million on whole dollars. */
+const char *words_usd(double usd, char buffer[WORDS_CHARS]);
+
 /* The name of a metric in sentences and titles: "TTFT p99" for request.ttft_s.p99; the metric's own name if there is
  * none. The text lives as long as `name` and `buffer`. */
 const char *words_metric(const char *name, char buffer[WORDS_CHARS]);
+
+/* Whether n values say something about their quantile q: at least one is expected beyond it, which takes 10 values for
+ * the 90th percentile, 20 for the 95th, 100 for the 99th. Below that it is little else than the maximum. The median and
+ * lower ones always do; so do n values that are NAN, unknown. */
+bool words_has_quantile(double n, double q);
 
 #endif

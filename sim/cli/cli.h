@@ -45,6 +45,7 @@ struct verb {
 /* All verbs, in the order of the help. */
 #define CLI_VERBS(X)                                                                                                   \
     X(run)                                                                                                             \
+    X(size)                                                                                                            \
     X(sweep)                                                                                                           \
     X(merge)                                                                                                           \
     X(compare)                                                                                                         \

@@ -23,6 +23,18 @@ bool paths_is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+bool paths_is_database(const char *path)
+{
+    static const char head[] = "SQLite format 3";
+    char found[sizeof head] = "";
+    FILE *file = paths_is_file(path) ? fopen(path, "rb") : NULL;
+    if (file == NULL) return false;
+    const bool is_database = fread(found, 1, sizeof found, file) == sizeof found &&
+                             memcmp(found, head, sizeof head) == 0;
+    fclose(file);
+    return is_database;
+}
+
 bool paths_is_directory(const char *path)
 {
     struct stat status;

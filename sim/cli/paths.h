@@ -27,6 +27,9 @@ int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_
 bool paths_is_file(const char *path);
 bool paths_is_directory(const char *path);
 
+/* Whether the file is a SQLite database, such as results. */
+bool paths_is_database(const char *path);
+
 /* Adds the bytes of a file to the hash. Returns 0 or SIM_E_IO. */
 int paths_hash_file(const char *path, struct hash *hash, struct diag *diag);
 

@@ -323,7 +323,48 @@ static bool alternative(const void *context, const char *family, size_t index, s
     return alternative_of(context, family, index - n, out);
 }
 
+/* The names that serving engines have for keys of a scenario. */
+static const char *synonym(const char *key)
+{
+    static const char *const names[][2] = {
+        {"max_num_seqs", "max_sequences"},           /* vLLM */
+        {"max_num_batched_tokens", "max_batched_tokens"},
+        {"gpu_memory_utilization", "usable_frac"},
+        {"tensor_parallel_size", "tensor_parallel"},
+        {"pipeline_parallel_size", "pipeline_parallel"},
+        {"data_parallel_size", "replicas"},
+        {"block_size", "block_tokens"},
+        {"scheduling_policy", "batching"},
+        {"model", "llm"},
+        {"request_rate", "rate"},
+        {"num_prompts", "count"},
+        {"max_running_requests", "max_sequences"},   /* SGLang */
+        {"chunked_prefill_size", "max_batched_tokens"},
+        {"mem_fraction_static", "usable_frac"},
+        {"page_size", "block_tokens"},
+        {"model_path", "llm"},
+        {"tp_size", "tensor_parallel"},
+        {"pp_size", "pipeline_parallel"},
+        {"dp_size", "replicas"},
+        {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
+        {"max_num_tokens", "max_batched_tokens"},
+        {"free_gpu_memory_fraction", "usable_frac"},
+        {"num_replicas", "replicas"},                /* Vidur */
+        {"batch_size_cap", "max_sequences"},
+        {"qps", "rate"},
+        {"gpu_type", "gpu"},
+        {"device", "gpu"},
+        {"num_nodes", "nodes"},
+        {"num_gpus", "gpus"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], key) == 0) return names[i][1];
+    return NULL;
+}
+
 struct config_families cli_families(const struct plugins *plugins)
 {
-    return (struct config_families){.alternative = alternative, .context = plugins};
+    const bool has_plugins = plugins != NULL && plugins->n > 0;
+    return (struct config_families){.alternative = alternative, .context = plugins, .synonym = synonym,
+                                    .remedy = has_plugins ? NULL : " (your own need --plugin)"};
 }

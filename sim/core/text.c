@@ -186,6 +186,13 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Upper case and blanks are no difference to people: "H100 SXM" is "h100-sxm". */
+static char fold(char c)
+{
+    if (c >= 'A' && c <= 'Z') return (char)(c - 'A' + 'a');
+    return c == '_' || c == ' ' ? '-' : c;
+}
+
 /* The optimal string alignment distance. A transposition looks two rows back, so three rows are kept. */
 size_t text_distance(const char *a, const char *b)
 {
@@ -198,7 +205,7 @@ size_t text_distance(const char *a, const char *b)
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t replaced = above[j - 1] + (fold(a[i - 1]) != fold(b[j - 1]));
             row[j] = min_size(replaced, min_size(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 row[j] = min_size(row[j], above2[j - 2] + 1);
@@ -211,9 +218,9 @@ size_t text_distance(const char *a, const char *b)
 static bool goes_on(const char *a, const char *b)
 {
     size_t n = 0;
-    while (a[n] != 0 && a[n] == b[n]) n++;
-    const char rest = a[n] != 0 ? a[n] : b[n];
-    return n > 1 && (a[n] == 0 || b[n] == 0) && rest != 0 && strchr("-_.", rest) != NULL;
+    while (a[n] != 0 && fold(a[n]) == fold(b[n])) n++;
+    const char rest = fold(a[n] != 0 ? a[n] : b[n]);
+    return n > 1 && (a[n] == 0 || b[n] == 0) && rest != 0 && strchr("-.", rest) != NULL;
 }
 
 /* The shortest of those that go on; NULL: none does. */

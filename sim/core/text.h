@@ -45,8 +45,8 @@ void text_csv_field(struct text *text, const char *chars);
 /* The shortest decimal that reads back as the same double; null for NaN and infinities. Integers have no ".0". */
 void text_json_number(struct text *text, double value);
 
-/* Edit distance (Levenshtein, with transpositions of neighbours), for did-you-mean. Words over 64 bytes differ by the
- * length of the longer one unless they are equal. */
+/* Edit distance (Levenshtein, with transpositions of neighbours), for did-you-mean. Upper case counts as lower case,
+ * '_' and blanks as '-'. Words over 64 bytes differ by the length of the longer one unless they are equal. */
 size_t text_distance(const char *a, const char *b);
 
 /* The candidate nearest to `word`, or NULL when none is near enough to suggest. One that goes on where `word` ends, or

@@ -138,6 +138,90 @@ for page in mixed jobs; do
     done
 done
 view sums 1400 --dump-dom
+
+# At 1280 and 390 pixels, light and dark: nothing scrolls sideways, no two labels of a chart overlap or are pale, a phone
+# shows at most 8,000 pixels before unfolding, and a click on a head sorts a table.
+run 0 run quickstart -q -o "$T/quick.db"
+run 0 report "$T/quick.db" -o "$T/quick.html"
+echo '{"name": "s", "question": "Which batcher?", "scenario": "serve.json", "seeds": 2, "show": ["request.ttft_s.p99"],
+       "axes": [{"key": "services.chat.batching", "values": ["vllm-v0", "sarathi"]},
+                {"key": "services.chat.replicas", "values": [1, 2]}]}' >"$T/study.json"
+serving 20 200
+run 0 sweep "$T/study.json" -q -o "$T/study.db"
+run 0 report "$T/study.db" -o "$T/study.html"
+cat >"$T/look.js" <<'END'
+var found = [], phone = window.innerWidth < 500, root = document.documentElement;
+function complain(what) { if (found.length < 5) found.push(what); }
+function channels(colour) { return colour.match(/[0-9.]+/g).slice(0, 3).map(function (c) { return Math.pow(c / 255, 2.2); }); }
+function luminance(colour) { var c = channels(colour); return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]; }
+var paper = luminance(getComputedStyle(document.body).backgroundColor);
+function contrast(colour) {
+  var l = luminance(colour);
+  return (Math.max(l, paper) + 0.05) / (Math.min(l, paper) + 0.05);
+}
+function sideways(when) { if (root.scrollWidth > window.innerWidth) complain('scrolls sideways ' + when + ' by ' + (root.scrollWidth - window.innerWidth)); }
+function check(svg) {
+  var boxes = [];
+  svg.querySelectorAll('text').forEach(function (text) {
+    var box = text.getBoundingClientRect();
+    if (box.width === 0 || text.closest('[transform*="rotate(-35)"]')) return; // boxes of slanted names are larger than they
+    if (!text.hasAttribute('pointer-events') && !svg.closest('.heat') && contrast(getComputedStyle(text).fill) < 4)
+      complain('pale: ' + text.textContent);
+    boxes.forEach(function (other) {
+      if (Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left) > 1 &&
+          Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top) > 2)
+        complain('overlap: ' + text.textContent + ' and ' + other.text);
+    });
+    boxes.push({ box: box, text: text.textContent });
+  });
+}
+sideways('folded');
+if (phone && root.scrollHeight > 8000) complain(root.scrollHeight + ' pixels high');
+document.querySelectorAll('details').forEach(function (details) { details.open = true; });
+window.addEventListener('load', function () {
+  setTimeout(function () {
+    sideways('unfolded');
+    var n = 0;
+    document.querySelectorAll('.live svg').forEach(function (svg) { check(svg); n++; });
+    document.querySelectorAll('.has-live').forEach(function (figure) { figure.classList.remove('has-live'); });
+    document.querySelectorAll('.still svg').forEach(function (svg) { check(svg); n++; });
+    document.querySelectorAll('table.sort').forEach(function (table) {
+      var head = table.tHead.rows[0].cells[0], words = function () {
+        return Array.prototype.map.call(table.tBodies[0].rows, function (row) { return row.cells[0].textContent; });
+      };
+      head.querySelector('button').click();
+      var up = words();
+      head.querySelector('button').click();
+      if (up.length > 1 && up[0] !== words()[up.length - 1]) complain('a table does not sort: ' + up[0]);
+    });
+    parent.postMessage(window.innerWidth + ' ' + (paper > 0.5 ? 'light' : 'dark') + ' ' + (n > 0 ? 'charts' : 'no charts') +
+      ': ' + (found.join('; ') || 'fine'), '*');
+  }, 200);
+});
+END
+looked='mixed jobs quick study'
+for page in $looked; do
+    { sed '$d' "$T/$page.html" | sed '$d'; echo '<script>'; cat "$T/look.js"; echo '</script></body></html>'; } >"$T/look-$page.html"
+done
+{
+    echo '<!DOCTYPE html><html><body><script>'
+    echo 'window.onmessage = function (e) { var p = document.createElement("p"); p.textContent = e.data; document.body.appendChild(p); };'
+    echo '</script>'
+    for page in $looked; do
+        for width in 1280 390; do
+            echo "<iframe src='look-$page.html' style='width:${width}px;height:2000px;border:0'></iframe>"
+        done
+    done
+    echo '</body></html>'
+} >"$T/looks.html"
+for theme in light dark; do
+    case $theme in dark) scheme=0 ;; *) scheme=1 ;; esac
+    view looks 1400 --dump-dom --blink-settings=preferredColorScheme=$scheme --virtual-time-budget=20000
+    for width in 1280 390; do
+        [ "$(grep -o "<p>$width $theme charts: fine" "$T/dom" | wc -l)" = 4 ] ||
+            complain "$theme, $width pixels: $(grep -o '<p>[^<]*</p>' "$T/dom" | grep "$width" | tr '\n' ' ')"
+    done
+done
 view mixed 1400 --screenshot="$T/mixed.png"
 [ "$(wc -c <"$T/mixed.png")" -gt 50000 ] || complain 'there is nothing on the picture'
 view mixed 1400 --print-to-pdf="$T/mixed.pdf"

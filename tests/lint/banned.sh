@@ -29,7 +29,7 @@ ban 'reads the clock: only sim/cli may' "$(call 'time|clock|gettimeofday|clock_g
 ban 'prints: only sim/cli may; others fill a diag or a struct text' \
     "$(call 'printf|puts|putchar|perror|vprintf')|(stdout|stderr)[^a-z]" '^sim/cli/|^sim/core/check\.c:'
 ban 'ends the process: only main does, and SIM_BUG; runs of a sweep, of check and of conform are processes of their own' \
-    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/(study/workers|cli/study/conform_child|cli/study/check_runs)\.c:.*_exit'
+    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/(study/workers|study/map|cli/study/conform_child|cli/study/check_runs)\.c:.*_exit'
 ban 'reads the environment: only sim/cli may' "$(call 'getenv|secure_getenv|setenv|putenv')" '^sim/cli/'
 ban 'asserts by check.h' "$(call assert)"
 

@@ -108,4 +108,4 @@ static bool site_alternative(const void *context, const char *family, size_t ind
     return false;
 }
 
-const struct config_families site_families = {site_alternative, NULL};
+const struct config_families site_families = {.alternative = site_alternative};

@@ -27,7 +27,7 @@ static bool alternative(const void *context, const char *family, size_t index, s
 static int make(struct cost_fixture *fixture, struct config *config, const char *gpu, const char *llm,
                 int64_t tensor_parallel, int64_t pipeline_parallel)
 {
-    static const struct config_families families = {alternative, NULL};
+    static const struct config_families families = {.alternative = alternative};
     static const struct catalog catalog = {.root = "configs"};
     struct holder holder;
     int code = config_bind(config, holder_fields, &families, &fixture->arena, &holder, sizeof holder, &fixture->diag);

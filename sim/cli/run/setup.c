@@ -40,6 +40,10 @@ static int fail_unknown(struct setup *setup, const char *name, struct diag *diag
 static int find_scenario(struct setup *setup, const char *name, const char **path, struct diag *diag)
 {
     *path = name;
+    if (paths_is_database(name))
+        return diag_error(diag, SIM_E_USAGE, name,
+                          "'orrery report', 'compare' and 'why' read it, and 'run --from' repeats a run",
+                          "this is a database of results, not a scenario");
     if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return 0;
     *path = arena_printf(&setup->arena, "%s/scenarios/%s.json", setup->catalog.root, name);
     if (*path == NULL) return diag_nomem(diag);
@@ -107,6 +111,14 @@ static int bind(struct setup *setup, const char *path, struct diag *diag)
     return code == 0 ? name_scenario(setup, path) : code;
 }
 
+/* Points to the right verb when the document is a study. */
+static int check_is_scenario(const struct config *config, const char *path, struct diag *diag)
+{
+    if (!config_is_given(config, "scenario") || config_is_given(config, "services") || config_is_given(config, "jobs"))
+        return 0;
+    return diag_error(diag, SIM_E_CONFIG, path, "'orrery sweep' runs it", "this is a study, not a scenario");
+}
+
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
 {
     const char *data = setup_start(setup, options->plugins);
@@ -116,16 +128,26 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
     const char *path;
     int code = find_scenario(setup, scenario, &path, diag);
     if (code == 0) code = config_load_within(path, roots, &setup->config, diag);
+    if (code == 0) code = check_is_scenario(setup->config, path, diag);
     if (code == 0) code = set_options(setup->config, options, diag);
     return code == 0 ? bind(setup, path, diag) : code;
+}
+
+int setup_load_json(struct setup *setup, const char *name, const char *json, const struct setup_options *options,
+                    struct diag *diag)
+{
+    const char *data = setup_start(setup, options->plugins);
+    setup->catalog.memory = options->memory;
+    if (data == NULL) return diag_nomem(diag);
+    int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
+    if (code == 0) code = set_options(setup->config, options, diag);
+    return code == 0 ? bind(setup, name, diag) : code;
 }
 
 int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
                     struct diag *diag)
 {
-    if (setup_start(setup, plugins) == NULL) return diag_nomem(diag);
-    int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
-    return code == 0 ? bind(setup, name, diag) : code;
+    return setup_load_json(setup, name, json, &(struct setup_options){.plugins = plugins}, diag);
 }
 
 void setup_fini(struct setup *setup)

@@ -36,6 +36,10 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
 int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
                     struct diag *diag);
 
+/* Loads a scenario from JSON, with the options laid over it. Relative paths start at the current directory. */
+int setup_load_json(struct setup *setup, const char *name, const char *json, const struct setup_options *options,
+                    struct diag *diag);
+
 void setup_fini(struct setup *setup);
 
 /* Writes the resolved scenario as JSON, which loads to an equal one. Returns 0 or SIM_E_NOMEM. */

@@ -103,7 +103,9 @@ static int fail_unknown(struct arena *arena, const struct figure_files *files, c
     const char *nearest = text_nearest(name, ids, files->n);
     char hint[128];
     snprintf(hint, sizeof hint, "did you mean '%s'?", nearest != NULL ? nearest : "");
-    return diag_error(diag, SIM_E_USAGE, NULL, nearest != NULL ? hint : "see 'orrery figure list', or name a file",
+    if (strcmp(name, "all") == 0) snprintf(hint, sizeof hint, "'orrery figure all' runs all of them");
+    const bool has_hint = nearest != NULL || strcmp(name, "all") == 0;
+    return diag_error(diag, SIM_E_USAGE, NULL, has_hint ? hint : "see 'orrery figure list', or name a file",
                       "no figure '%s'", name);
 }
 

@@ -285,12 +285,33 @@ static const char *find_study(const char *name, struct arena *arena)
     return path != NULL && !paths_is_file(path) ? name : path;
 }
 
+/* Points to the right verb when the call names a scenario. */
+static int check_is_study(struct cli *cli, const char *path, struct arena *arena)
+{
+    struct config *config;
+    if (paths_is_database(path))
+        return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery report' and 'orrery compare' read it",
+                          "this is a database of results, not a study");
+    const char *data = paths_data(arena);
+    const char *scenario = data != NULL ? arena_printf(arena, "%s/configs/scenarios/%s.json", data, path) : NULL;
+    bool is_scenario = strpbrk(path, "/.") == NULL && scenario != NULL && paths_is_file(scenario);
+    if (!is_scenario && config_load(path, &config, NULL) == 0) {
+        is_scenario = !config_is_given(config, "scenario") &&
+                      (config_is_given(config, "services") || config_is_given(config, "jobs"));
+        config_destroy(config);
+    }
+    if (!is_scenario) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery run' simulates it; a study names it as its 'scenario'",
+                      "this is a scenario, not a study");
+}
+
 static int sweep_verb(struct cli *cli, const struct cli_call *call)
 {
     struct arena arena;
     arena_init(&arena);
     const char *path = find_study(call->arguments[0], &arena);
-    int code = path != NULL ? run_study(cli, call->options, path, &arena) : SIM_E_NOMEM;
+    int code = path != NULL ? check_is_study(cli, path, &arena) : SIM_E_NOMEM;
+    if (code == 0) code = run_study(cli, call->options, path, &arena);
     arena_fini(&arena);
     return code;
 }

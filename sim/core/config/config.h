@@ -38,6 +38,10 @@ struct config_families {
     /* The index-th alternative of a family, in listing order. Returns false past the last one. */
     bool (*alternative)(const void *context, const char *family, size_t index, struct config_alternative *out);
     const void *context;
+
+    /* The name of a key that other programs call `key`, for hints; NULL: none. May be NULL. */
+    const char *(*synonym)(const char *key);
+    const char *remedy; /* follows "unknown routing policy 'x'"; NULL: nothing */
 };
 
 /* A merged document. */

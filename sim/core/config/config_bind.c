@@ -1,5 +1,6 @@
 /* Binding: walks the table and the document together, and reports all problems on the way. Members are taken in the
  * order of the document, so that findings come in the order of its lines; then come the fields it leaves out. */
+#include "sim/core/config/config_elsewhere.h"
 #include "sim/core/config/config_scalar.h"
 #include "sim/core/config/config_table.h"
 #include "sim/core/config/config_tree.h"
@@ -63,6 +64,24 @@ static bool report_left_over(struct binding *binding, const char *tag, const str
     return true;
 }
 
+/* Writes where a key belongs, of this name or of that which it has in other programs. Returns false when that is not
+ * known. */
+static bool find_belonging(const struct binding *binding, const struct config_field *fields, const char *key,
+                           const char *section, char *hint, size_t hint_bytes)
+{
+    char path[PATH_CHARS];
+    const struct config_families *families = binding->families;
+    const char *name = families != NULL && families->synonym != NULL ? families->synonym(key) : NULL;
+    const char *dot = section[0] != 0 ? "." : "";
+    if (name != NULL && find_field(fields, name) != NULL)
+        snprintf(hint, hint_bytes, "here it is '%s'", name);
+    else if (config_find_elsewhere(fields, families, name != NULL ? name : key, path, sizeof path))
+        snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
+    else
+        return false;
+    return true;
+}
+
 /* `tag` is known as well, when it is not NULL. */
 static void report_unknown_key(struct binding *binding, const struct config_field *fields, const char *tag,
                                const struct config_trail *section, const struct json_node *member)
@@ -75,9 +94,15 @@ static void report_unknown_key(struct binding *binding, const struct config_fiel
     }
     for (size_t i = 0; i < n; i++) known[i] = fields[i].name;
     if (tag != NULL) known[n++] = tag;
-    char where[DIAG_WHERE_CHARS], path[PATH_CHARS], after[PATH_CHARS + 8] = "";
+    char where[DIAG_WHERE_CHARS], path[PATH_CHARS], after[PATH_CHARS + 8] = "", hint[2 * PATH_CHARS + 16];
     if (*config_trail_path(section, path, sizeof path) != 0) snprintf(after, sizeof after, " in '%s'", path);
     json_key_where(member, where, sizeof where);
+    if (find_belonging(binding, fields, member->key, path, hint, sizeof hint)) {
+        struct json_node key = *member;
+        key.place = member->key_place;
+        config_report(&binding->reading, &key, hint, "unknown key '%s'%s", member->key, after);
+        return;
+    }
     if (tag == NULL || text_nearest(member->key, known, n) != NULL || !report_left_over(binding, tag, section, member))
         config_report_unknown(&binding->reading, where, "key", member->key, after, known, n);
 }
@@ -269,8 +294,11 @@ static void report_unknown_alternative(struct binding *binding, const struct con
         known[i] = alternative.name;
     }
     char where[DIAG_WHERE_CHARS], what[PATH_CHARS];
+    const bool has_remedy = families != NULL && families->remedy != NULL && strcmp(field->tag, "policy") == 0 &&
+                            text_nearest(tag->text, known, n) == NULL;
+    const char *after = has_remedy ? families->remedy : "";
     snprintf(what, sizeof what, "%s %s", field->family, field->tag);
-    config_report_unknown(&binding->reading, json_where(tag, where, sizeof where), what, tag->text, "", known, n);
+    config_report_unknown(&binding->reading, json_where(tag, where, sizeof where), what, tag->text, after, known, n);
 }
 
 static void bind_variant(struct binding *binding, const struct config_field *field, const struct config_trail *trail,

@@ -57,3 +57,21 @@ TEST(exhausted_memory_is_reported)
     plot_fixture_each(draw_without_memory, &has_failed);
     CHECK(has_failed);
 }
+
+/* Events within the axis are ticks above the data, those a pixel apart are one; the legend names them. */
+TEST(events_stand_above_the_data)
+{
+    SCOPED(text) svg = {0};
+    const double x[] = {0, 10}, y[] = {1, 2}, at[] = {-1, 2, 2.000001, 5, 11};
+    const struct plot_series series = {.n = 2, .x = x, .y = y};
+    const struct plot_events events = {.name = "brakes <2>", .colour = 1, .n = 5, .x = at};
+    const struct plot_chart chart = {.kind = PLOT_LINE, .title = "t", .x = {.low = 0, .high = 10}, .n_series = 1,
+                                     .series = &series, .n_events = 1, .events = &events};
+    plot_svg(&chart, &svg);
+    MUST(!svg.failed);
+    int n_ticks = 0, n_names = 0;
+    for (const char *c = svg.chars; (c = strstr(c, "v7")) != NULL; c++) n_ticks++;
+    for (const char *c = svg.chars; (c = strstr(c, "brakes &lt;2&gt;")) != NULL; c++) n_names++;
+    CHECK_EQ_INT(n_ticks, 2);
+    CHECK_EQ_INT(n_names, 2); /* in the legend, and as tooltip */
+}

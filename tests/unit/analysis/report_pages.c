@@ -38,6 +38,68 @@ TEST(a_mixed_site_has_every_section)
     CHECK(html.length < 400 * 1024);
 }
 
+/* Every section folds without a script, and the first is open. */
+TEST(sections_fold)
+{
+    SCOPED(text) html = {0};
+    make_page(&(struct fixture_run){.name = "site", .status = "done", .requests = true, .jobs = true}, &html);
+    size_t n_sections = 0, n_folds = 0;
+    for (const char *at = html.chars; (at = strstr(at, "<section")) != NULL; at++) n_sections++;
+    for (const char *at = html.chars; (at = strstr(at, "<details class=\"fold\"")) != NULL; at++) n_folds++;
+    CHECK_EQ_INT(n_sections, 5);
+    CHECK_EQ_INT(n_folds, n_sections);
+    const char *open = html.chars != NULL ? strstr(html.chars, "<details class=\"fold\" open>") : NULL;
+    CHECK(open != NULL && strstr(open, "Over time") != NULL &&
+          strstr(open + 1, "<details class=\"fold\" open>") == NULL);
+    CHECK(fixture_has(&html, "prefers-color-scheme: dark"));
+}
+
+/* The first lines say what ran, as far as the stored scenario does; the limits that it names are lines in charts. */
+TEST(what_ran_comes_first)
+{
+    SCOPED(text) html = {0};
+    make_page(&(struct fixture_run){.name = "site", .status = "done", .requests = true,
+                                    .scenario = "{\"cluster\": {\"nodes\": 3, \"gpus_per_node\": 8, \"gpu\": \"h100\"},"
+                                                " \"services\": {\"a\": {\"llm\": \"llama<8b>\", \"tensor_parallel\": 2,"
+                                                " \"replicas\": 4, \"batching\": {\"policy\": \"sarathi\"},"
+                                                " \"cost\": {\"engine\": \"vllm\"}, \"routing\": {\"policy\": \"jsq\"},"
+                                                " \"trace\": {\"path\": \"chat.csv\"}, \"slo\": {\"ttft\": \"300ms\"}}}}"},
+              &html);
+    const char *ran = "<li><strong>a</strong>: llama&lt;8b&gt; on h100, TP 2, 4 replicas; engine vllm, batcher sarathi, "
+                      "router jsq; trace chat.csv; SLO TTFT 300 ms</li>";
+    CHECK(fixture_has(&html, ran) && fixture_has(&html, "<li><strong>site</strong>: 3 nodes of 8 h100</li>"));
+    CHECK(fixture_has(&html, ran) && strstr(html.chars, ran) < strstr(html.chars, "class=\"verdict\""));
+    size_t n = 0;
+    for (const char *at = html.chars; (at = strstr(at, ",\"name\":\"SLO 300 ms\"}")) != NULL; at++) n++;
+    CHECK_EQ_INT(n, 2); /* over time, and in the distribution */
+}
+
+/* Incidents stand above every chart over time, once for the script; a decision that is no incident does not. */
+TEST(incidents_are_marked_in_charts_over_time)
+{
+    const char *path = fresh_path();
+    SCOPED(text) html = {0};
+    struct diag diag = {0};
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
+                           &diag) == 0);
+    MUST(fixture_sql(path, "INSERT INTO decision VALUES (1, 10, 'site', 'polca', 'brake', 0, ''),"
+                           " (1, 20, 'a', 'failures', 'fail', -1, ''), (1, 30, 'a', 'hpa', 'start', -1, ''),"
+                           " (1, 40, '', 'las', 'start', 3, ''), (1, 50, '', 'las', 'preempt', 3, '')"));
+    MUST(fixture_sql(path, "UPDATE job SET restarts = 1, end_s = end_s + 500 WHERE id = 5"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    check_no_errors(&diag);
+    CHECK(fixture_has(&html, "{\"name\":\"power brake (1)\",\"colour\":0,\"x\":[10]}"));
+    CHECK(fixture_has(&html, "{\"name\":\"failure (2)\",\"colour\":1,\"x\":[20,410]}"));
+    CHECK(fixture_has(&html, "{\"name\":\"scaling (1)\",\"colour\":3,\"x\":[30]}"));
+    CHECK(fixture_has(&html, "{\"name\":\"preemption (1)\",\"colour\":4,\"x\":[50]}"));
+    size_t n_charts = 0, n_marked = 0;
+    for (const char *at = html.chars; (at = strstr(at, "{\"group\":\"time\"")) != NULL; at++) n_charts++;
+    for (const char *at = html.chars; (at = strstr(at, "\"events\":true")) != NULL; at++) n_marked++;
+    CHECK(n_charts >= 4);
+    CHECK_EQ_INT(n_marked, n_charts);
+    fixture_check_page(path, &html);
+}
+
 TEST(a_service_alone_has_no_gantt)
 {
     SCOPED(text) html = {0};
@@ -285,6 +347,35 @@ TEST(a_study_is_described_by_its_axes)
     text_fini(&html);
     CHECK_EQ_INT(fixture_report(path, 4, &html, &diag), 0);
     CHECK(fixture_has(&html, "Run 4 of the 12 in the file"));
+}
+
+/* The page of a search opens with what it found, that of a Pareto study with the front. */
+TEST(the_answer_comes_first)
+{
+    const char *path = fresh_path();
+    SCOPED(text) html = {0};
+    struct diag diag = {0};
+    write_study(path);
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "<p class=\"answer\">Best routing by TTFT p99: jsq, in 3 of 3 comparisons"));
+    text_fini(&html);
+    MUST(fixture_sql(path,
+                     "INSERT INTO study VALUES ('s', 'q', '{\"search\": {\"largest\": \"a.trace.rate\", \"where\":"
+                     " [{\"metric\": \"request.ttft_s.p99\", \"at_most\": \"1s\"}]}}', 'h')"));
+    MUST(fixture_sql(path,
+                     "INSERT INTO outcome VALUES ('{\"a.routing\": \"rr\"}', 'a.trace.rate', '3.14159265/s', 3, ''),"
+                     " ('{\"a.routing\": \"jsq\"}', 'a.trace.rate', NULL, NULL, 'even 1/s is too much')"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    check_no_errors(&diag);
+    CHECK(fixture_has(
+        &html, "<p class=\"answer\">Largest rate with TTFT p99 at most 1s: 3.142/s with routing=rr; none (even 1/s "
+               "is too much) with routing=jsq.</p>"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+    MUST(fixture_sql(
+        path, "DELETE FROM outcome; INSERT INTO outcome VALUES ('{\"a.routing\": \"rr\"}', 'pareto', '{}', 3, '')"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "<p class=\"answer\">No other configuration beats these: routing=rr.</p>"));
 }
 
 TEST(what_differs_by_chance_only_is_not_clear)

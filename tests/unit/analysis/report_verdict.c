@@ -1,5 +1,6 @@
 #include "analysis/report/figures.h"
 #include "analysis/report/verdict.h"
+#include "analysis/report/words.h"
 #include "tests/support/harness.h"
 
 /* --- Trends --- */
@@ -135,11 +136,61 @@ TEST(a_service_is_described_by_its_counts_and_latencies)
 TEST(jobs_are_described_by_their_completion)
 {
     const struct made_metric metrics[] = {{"job.submitted", 50}, {"job.finished", 50}, {"job.jct_s.mean", 7200},
-                                          {"job.jct_s.p50", 3600}, {"job.jct_s.p99", 36000}, {"job.queue_s.mean", 1800},
-                                          {"cluster.gpu_util", 0.75}, {0}};
+                                          {"job.jct_s.p50", 3600}, {"job.jct_s.p99", 36000}, {"job.jct_s.max", 40000},
+                                          {"job.queue_s.mean", 1800}, {"cluster.gpu_util", 0.75}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done"},
-                  "All 50 jobs finished. A job took 2 h from submission to its end on average (median 60 min, 99th "
-                  "percentile 10 h), 25 % of it before the first start. Jobs and services held 75 % of the cluster's GPU time.");
+                  "All 50 jobs finished. A job took 2 h from submission to its end on average (median 60 min, at "
+                  "most 11.1 h), 25 % of it before the first start. Jobs and services held 75 % of the cluster's GPU time.");
+}
+
+/* A percentile takes 100 values: below, the maximum stands in its place. */
+TEST(the_99th_percentile_takes_a_hundred_requests)
+{
+    struct made_metric metrics[] = {{"request.arrived", 99}, {"request.finished", 99}, {"request.ttft_s.p50", 1},
+                                    {"request.ttft_s.p99", 2}, {"request.ttft_s.max", 3}, {0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done"},
+                  "All 99 requests finished. The first token came after 1 s at the median and 3 s at most.");
+    metrics[0].value = metrics[1].value = 100;
+    check_verdict(metrics, (struct verdict_facts){.status = "done"},
+                  "All 100 requests finished. The first token came after 1 s at the median and 2 s at the 99th percentile.");
+    for (int n = 1; n <= 1000; n++)
+        for (int percent = 51; percent < 100; percent++)
+            CHECK(words_has_quantile(n, percent / 100.0) == (n * (100 - percent) >= 100));
+    CHECK(words_has_quantile(1, 0.5) && words_has_quantile((double)NAN, 0.99));
+}
+
+TEST(one_job_is_no_plural)
+{
+    const struct made_metric metrics[] = {{"job.submitted", 1}, {"job.finished", 1}, {0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done"}, "The only job finished.");
+}
+
+/* Jobs that the trace ends as failed or cancelled have not finished: finished, failed, cancelled, rejected and left are
+ * all of them. */
+TEST(a_job_that_failed_has_not_finished)
+{
+    const struct made_metric metrics[] = {{"job.submitted", 60}, {"job.finished", 50}, {"job.failed", 20},
+                                          {"job.cancelled", 5}, {"job.rejected", 3}, {"job.unfinished", 7}, {0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done"},
+                  "Of 60 jobs 25 finished (41.7 %), 20 failed, 5 were cancelled, 3 were rejected, 7 were left at the end.");
+}
+
+TEST(incidents_the_slo_and_the_bill_are_told)
+{
+    const struct verdict_trend services[] = {{"a", {.left_frac = 0}}, {"b", {.left_frac = 0}}};
+    const struct made_metric metrics[] = {
+        {"slo.attained_frac", 0.9}, {"slo.attained_frac[a]", 0.95}, {"slo.attained_frac[b]", 0.8},
+        {"job.preemptions.sum", 10}, {"failure.interrupts", 4}, {"scaling.yielded_jobs.sum", 5},
+        {"replica.preemptions.sum", 2}, {"failure.events", 7}, {"failure.replica_stops", 1}, {"power.brakes", 2},
+        {"power.braked_s", 90}, {"power.breaker_trips", 1}, {"cost.usd", 1234.5}, {"cost.usd_per_h", 3}, {0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done", .n_services = 2, .services = services},
+                  "90 % of the requests attained their SLO (a 95 %, b 80 %). Jobs yielded their GPUs to replicas 5 times. "
+                  "Jobs otherwise lost their GPUs once. Requests were evicted from a batch 2 times. Failures struck 7 times: "
+                  "they stopped running jobs 4 times and replicas once. The power brake engaged 2 times, for 90 s in all. "
+                  "A breaker tripped once. The bill is $1234.50.");
+    const struct made_metric calm[] = {{"power.brakes", 0}, {"failure.events", 0}, {"cost.usd_per_h", 3}, {0}};
+    check_verdict(calm, (struct verdict_facts){.status = "done"},
+                  "Nothing failed. The power brake never engaged. The GPUs of its services cost $3.00 per hour.");
 }
 
 TEST(saturation_needs_growth_or_leftovers)
@@ -196,15 +247,15 @@ TEST(times_say_whom_they_leave_out)
 {
     const struct made_metric metrics[] = {
         {"request.arrived", 10}, {"request.finished", 8}, {"request.unfinished", 2}, {"request.ttft_s.p50", 1},
-        {"request.ttft_s.p99", 2}, {"job.submitted", 71}, {"job.finished", 45}, {"job.unfinished", 26},
-        {"job.jct_s.mean", 60}, {"job.jct_s.p50", 50}, {"job.jct_s.p99", 90}, {0}};
+        {"request.ttft_s.max", 2}, {"job.submitted", 71}, {"job.finished", 45}, {"job.unfinished", 26},
+        {"job.jct_s.mean", 60}, {"job.jct_s.p50", 50}, {"job.jct_s.max", 90}, {0}};
     const struct trend_growth jobs = {.left_frac = 0.2, .is_saturated = true};
     const struct verdict_trend service = {"a", {.left_frac = 0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done", .n_services = 1, .services = &service, .jobs = &jobs},
                   "Of 10 requests 8 finished (80 %), 2 were left at the end. The first token came after 1 s at the median and 2 s "
-                  "at the 99th percentile. These are times of finished requests alone, without the 2 left at the end. Of 71 jobs "
+                  "at most. These are times of finished requests alone, without the 2 left at the end. Of 71 jobs "
                   "45 finished (63.4 %), 26 were left at the end. A job took 60 s from submission to its end on average (median "
-                  "50 s, 99th percentile 90 s). These are times of finished jobs alone, without the 26 left at the end. The "
+                  "50 s, at most 90 s). These are times of ended jobs alone, without the 26 left at the end. The "
                   "cluster is saturated or was cut short: 20 % of its jobs still waited at the end.");
 }
 

@@ -48,6 +48,9 @@ TEST(values_bring_their_unit)
     CHECK_EQ_STR(words_value(5, "1", buffer), "5");
     CHECK_EQ_STR(words_value(5, "GPU", buffer), "5 GPU");
     CHECK_EQ_STR(words_value((double)NAN, "GPU", buffer), "-");
+    CHECK_EQ_STR(words_usd(0.5, buffer), "$0.50");
+    CHECK_EQ_STR(words_usd(-12.345, buffer), "-$12.35");
+    CHECK_EQ_STR(words_usd(2e6, buffer), "$2,000,000");
     CHECK_EQ_STR(words_metric("request.ttft_s.p99", buffer), "TTFT p99");
     CHECK_EQ_STR(words_metric("service.requests_per_s", buffer), "requests per second");
     CHECK_EQ_STR(words_metric("my.own", buffer), "my.own");
@@ -91,4 +94,30 @@ TEST(data_cannot_end_its_element)
     CHECK(strncmp(end, "</script>\n<figcaption>", 22) == 0);
     CHECK(strstr(data, "\"y\":[null,2]") != NULL);
     CHECK(strstr(html.chars, "<script>alert") == NULL);
+}
+
+/* All figures stay; those after the first `most`, small multiples being three, are in one fold. */
+TEST(figures_beyond_the_first_are_folded)
+{
+    const double x[] = {0, 1}, y[] = {0, 1};
+    const struct plot_series series = {.n = 2, .x = x, .y = y};
+    const struct plot_chart chart = {.kind = PLOT_STEP, .title = "t", .n_series = 1, .series = &series};
+    const struct page_figure figure = {.chart = &chart, .group = "time"};
+    for (size_t most = 1; most <= 8; most++) {
+        SCOPED(text) html = {0};
+        page_figures(&html);
+        for (int i = 0; i < 3; i++) page_figure(&html, &figure);
+        page_multiples(&html, "several", &chart, 1, &figure);
+        page_figure(&html, &figure);
+        page_fold_figures(&html, 0, most);
+        page_figures_end(&html);
+        const char *fold = strstr(html.chars, "<details class=\"more\">");
+        size_t n_before = 0, n = 0;
+        for (const char *at = html.chars; (at = strstr(at, "<figure")) != NULL; at++) {
+            n_before += fold == NULL || at < fold;
+            n++;
+        }
+        CHECK_EQ_INT(n, 5);
+        CHECK_EQ_INT(n_before, most < 6 ? (most < 3 ? most : 3) : most < 7 ? 4 : 5);
+    }
 }

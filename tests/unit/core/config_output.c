@@ -222,7 +222,7 @@ static bool tree_alternative(const void *context, const char *family, size_t ind
 
 TEST(the_schema_of_a_family_that_contains_itself_ends)
 {
-    static const struct config_families trees = {tree_alternative, NULL};
+    static const struct config_families trees = {.alternative = tree_alternative};
     text_init(&output.text);
     CHECK_EQ_INT(config_schema(forest_fields, &trees, &output.text), 0);
     cJSON *schema = cJSON_ParseWithOpts(output.text.chars, NULL, 1);

@@ -110,6 +110,7 @@ TEST(distances_count_edits)
 {
     CHECK_EQ_INT(text_distance("", ""), 0);
     CHECK_EQ_INT(text_distance("abc", ""), 3);
+    CHECK_EQ_INT(text_distance("A_b c", "a-b-c"), 0);
     CHECK_EQ_INT(text_distance("scheduler", "scheduler"), 0);
     CHECK_EQ_INT(text_distance("shceduler", "scheduler"), 1);
     CHECK_EQ_INT(text_distance("kitten", "sitting"), 3);
@@ -146,6 +147,8 @@ TEST(nearest_needs_to_be_near)
     CHECK(text_nearest("x", names, 0) == NULL);
     const char *const gpus[] = {"p100", "h100-pcie", "h100-sxm", "sarathi", "h1000"};
     CHECK_EQ_STR(text_nearest("h100", gpus, 5), "h100-sxm");
+    CHECK_EQ_STR(text_nearest("H100", gpus, 5), "h100-sxm");
+    CHECK_EQ_STR(text_nearest("H100_SXM", gpus, 5), "h100-sxm");
     CHECK_EQ_STR(text_nearest("h100", gpus, 1), "p100");
     CHECK_EQ_STR(text_nearest("sarathi-serve", gpus, 5), "sarathi");
     CHECK(text_nearest("h", gpus, 5) == NULL);

@@ -1,0 +1,69 @@
+/* Incidents, from the decisions, placements and leases of a run that kept its rows:
+ *
+ *   power brakes   decisions "brake" of a capping policy
+ *   failures       decisions "fail" of a replica; ends of placements of restarted jobs that no decision tells of
+ *   spot losses    leases that ended as 'lost'
+ *   scaling        decisions "start" and "drain" about a replica
+ *   preemptions    decisions "preempt" about a job or a request: evictions from a batch, and jobs that yield
+ *
+ * Moments closer than a thousandth of the run are one. */
+#include "analysis/report/incidents.h"
+
+#include "analysis/report/source.h"
+#include "analysis/report/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static const char incidents_sql[] =
+    "WITH at(run_id, end_s) AS (SELECT %" PRId64 ", %.9g),\n"
+    "lost(job, t_s) AS (SELECT job, end_s FROM lease WHERE run_id = (SELECT run_id FROM at) AND fate = 'lost'),\n"
+    "told(t_s, service, policy, action, subject) AS (\n"
+    "  SELECT t_s, service, policy, action, subject FROM decision WHERE run_id = (SELECT run_id FROM at)\n"
+    "  AND action IN ('brake', 'fail', 'start', 'drain', 'preempt', 'resize', 'migrate')),\n"
+    "stopped(t_s) AS (\n"
+    "  SELECT p.end_s FROM job AS j JOIN placement AS p ON p.run_id = j.run_id AND p.job = j.id\n"
+    "  WHERE j.run_id = (SELECT run_id FROM at) AND j.restarts > 0 AND p.end_s IS NOT j.end_s\n"
+    "  AND p.end_s < (SELECT end_s FROM at) AND (j.id, p.end_s) NOT IN (SELECT job, t_s FROM lost)\n"
+    "  AND (j.id, p.end_s) NOT IN (SELECT subject, t_s FROM told WHERE service = ''))\n"
+    "SELECT DISTINCT kind, t_s FROM (\n"
+    "  SELECT CASE action WHEN 'brake' THEN 0 WHEN 'fail' THEN 1 WHEN 'preempt' THEN 4 ELSE 3 END AS kind, t_s\n"
+    "  FROM told WHERE action IN ('brake', 'preempt') OR (action = 'fail' AND policy = 'failures')\n"
+    "  OR (action IN ('start', 'drain') AND service <> '' AND subject = -1)\n"
+    "  UNION ALL SELECT 1, t_s FROM stopped UNION ALL SELECT 2, t_s FROM lost)\n"
+    "WHERE t_s NOT NULL ORDER BY kind, t_s";
+
+static const char *const names[INCIDENT_KINDS] = {"power brake", "failure", "spot loss", "scaling", "preemption"};
+
+enum { MOST_MOMENTS = 1000 };
+
+/* Adds the moments first .. first + n - 1 of the answer as one kind. */
+static int add_kind(const struct report_source *source, int kind, const double *t_s, size_t n,
+                    struct incidents *incidents)
+{
+    char words[WORDS_CHARS];
+    double *x = arena_alloc(source->arena, n * sizeof *x);
+    const char *name = arena_printf(source->arena, "%s (%s)", names[kind], words_number((double)n, words));
+    size_t n_kept = 0;
+    if (x == NULL || name == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        if (n_kept == 0 || t_s[i] - x[n_kept - 1] > source->end_s / MOST_MOMENTS) x[n_kept++] = t_s[i];
+    incidents->events[incidents->n_events++] =
+        (struct plot_events){.name = name, .colour = (unsigned)kind, .n = n_kept, .x = x};
+    return 0;
+}
+
+int incidents_read(const struct report_source *source, struct incidents *incidents)
+{
+    struct query_answer answer;
+    *incidents = (struct incidents){0};
+    incidents->query.sql = arena_printf(source->arena, incidents_sql, source->run.id,
+                                        isnan(source->end_s) ? 1e300 : source->end_s);
+    int code = source_query(source, &incidents->query, "read incidents", &answer);
+    for (size_t from = 0, to; code == 0 && from < answer.n_rows; from = to) {
+        const double *kinds = answer.columns[0].numbers;
+        for (to = from; to < answer.n_rows && kinds[to] == kinds[from];) to++;
+        code = add_kind(source, (int)kinds[from], answer.columns[1].numbers + from, to - from, incidents);
+    }
+    return code;
+}

@@ -1,0 +1,318 @@
+/* orrery size: the cheapest fleets that serve a load within an objective. */
+#include "sim/cli/size/size.h"
+
+#include "sim/cli/answer.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/run/clock.h"
+#include "sim/cli/study/sweeping.h"
+#include "sim/core/number.h"
+#include "sim/core/path.h"
+#include "sim/core/units.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct size_verb_options {
+    struct option_texts slos, gpus, settings;
+    const char *trace, *format, *rate, *prompt, *output_tokens, *count, *prices, *most_gpus, *study, *workers;
+    int form; /* enum answer_form */
+    bool disaggregated, quiet;
+};
+
+#define AT(name) offsetof(struct size_verb_options, name)
+static const struct option size_options_table[] = {
+    {"The load", "trace", 't', OPTION_TEXT, AT(trace), "FILE", NULL, "requests of this trace"},
+    {NULL, "format", 'f', OPTION_TEXT, AT(format), "NAME", NULL,
+     "its format, of 'orrery list formats' (default: azure-llm)"},
+    {NULL, "rate", 'r', OPTION_TEXT, AT(rate), "N/s", NULL,
+     "instead of a trace: Poisson arrivals at this rate, with --prompt and --output-tokens"},
+    {NULL, "prompt", 0, OPTION_TEXT, AT(prompt), "TOKENS", NULL,
+     "their prompts (default: lengths of the Azure conversation trace)"},
+    {NULL, "output-tokens", 0, OPTION_TEXT, AT(output_tokens), "TOKENS", NULL, "their outputs (default: as for --prompt)"},
+    {NULL, "requests", 0, OPTION_TEXT, AT(count), "N", NULL, "their number (default: 5000)"},
+    {"What it must meet", "slo", 0, OPTION_TEXTS, AT(slos), "LIMIT", NULL,
+     "such as ttft.p99=1s, tpot.p95=50ms, e2e.p50=20s; of one class, chat:ttft.p99=1s; several times"},
+    {"What may be bought", "gpu", 'g', OPTION_TEXTS, AT(gpus), "NAME[=$N/h]", NULL,
+     "this GPU, with its price; several times (default: all GPUs that have a price)"},
+    {NULL, "prices", 0, OPTION_TEXT, AT(prices), "LIST", NULL,
+     "prices on demand of this list of 'orrery list prices' (default: those of 'orrery list gpus')"},
+    {NULL, "max-gpus", 0, OPTION_TEXT, AT(most_gpus), "N", NULL, "at most so many GPUs (default: 64)"},
+    {NULL, "disaggregated", 'd', OPTION_FLAG, AT(disaggregated), NULL, NULL,
+     "try pools for prompts and decoding, too; KV moves over a network of 50 GB/s per node"},
+    {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
+     "set a value of the scenario; the service is services.llm"},
+    {"What comes out", "study", 0, OPTION_TEXT, AT(study), "FILE", NULL,
+     "write a study of the best configurations, for 'orrery sweep'; its scenario is FILE.scenario.json"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the best configurations as CSV"},
+    {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print Markdown"},
+    {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
+    {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel (default: one per core)"},
+    {0}};
+#undef AT
+
+/* --- Reading the question --- */
+
+static int fail_slo(struct cli *cli, const char *text)
+{
+    return diag_error(&cli->diag, SIM_E_USAGE, "--slo", "such as ttft.p99=1s, tpot.p95=50ms or chat:e2e.p50=20s",
+                      "must be a time, a percentile and a limit, got '%s'", text);
+}
+
+static int read_slo(struct cli *cli, const char *text, struct arena *arena, struct size_objective *objective)
+{
+    static const char *const times[SIZE_TIMES] = {"ttft", "tpot", "e2e"};
+    *objective = (struct size_objective){0};
+    const char *colon = strchr(text, ':'), *name = colon != NULL ? colon + 1 : text;
+    const char *dot = strchr(name, '.'), *equals = strchr(name, '=');
+    if (dot == NULL || equals == NULL || dot > equals || dot[1] != 'p') return fail_slo(cli, text);
+    int time = 0;
+    while (time < SIZE_TIMES &&
+           (strlen(times[time]) != (size_t)(dot - name) || strncmp(times[time], name, (size_t)(dot - name)) != 0))
+        time++;
+    double percent;
+    const char *why;
+    if (time == SIZE_TIMES || number_f64(dot + 2, (size_t)(equals - dot - 2), &percent) != NUMBER_OK ||
+        !(percent > 0 && percent <= 100))
+        return fail_slo(cli, text);
+    objective->time = (enum size_time)time;
+    objective->quantile = percent / 100;
+    if (unit_parse(equals + 1, UNIT_TIME, &objective->limit_s, &why) != 0 || !(objective->limit_s > 0))
+        return fail_slo(cli, text);
+    if (colon != NULL) objective->class_name = arena_printf(arena, "%.*s", (int)(colon - text), text);
+    objective->name = arena_printf(arena, "%.*s%s%.*s p%.*s", colon != NULL ? (int)(colon - text) : 0, text,
+                                   colon != NULL ? ": " : "", (int)(dot - name), name, (int)(equals - dot - 2),
+                                   dot + 2);
+    return objective->name != NULL && (colon == NULL || objective->class_name != NULL) ? 0 : diag_nomem(&cli->diag);
+}
+
+static int read_slos(struct cli *cli, const struct option_texts *slos, struct arena *arena,
+                     struct size_question *question)
+{
+    int code = 0;
+    if (slos->n == 0)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "such as --slo ttft.p99=1s --slo tpot.p99=50ms",
+                          "no objective is given: without one a single replica is enough");
+    if (slos->n > SIZE_MAX_OBJECTIVES)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--slo", NULL, "at most %d objectives", SIZE_MAX_OBJECTIVES);
+    for (size_t i = 0; code == 0 && i < slos->n; i++)
+        code = read_slo(cli, slos->items[i], arena, &question->objectives[question->n_objectives++]);
+    return code;
+}
+
+/* The price of a GPU: as given, of the list, or of its hardware file; NAN: it has none. */
+static int find_price(struct cli *cli, const struct catalog *catalog, const struct price_list *prices, const char *name,
+                      const char *where, struct arena *arena, double *usd_per_h)
+{
+    struct gpu_spec gpu;
+    const int code = catalog_gpu(catalog, name, where, arena, &gpu, &cli->diag);
+    if (code != 0) return code;
+    const struct price_entry *entry = prices != NULL ? price_list_find(prices, name) : NULL;
+    *usd_per_h = prices == NULL ? gpu.usd_per_h : entry != NULL ? entry->on_demand_usd_per_h : (double)NAN;
+    return 0;
+}
+
+static int add_gpu(struct cli *cli, const char *name, double usd_per_h, struct size_question *question)
+{
+    if (question->n_gpus == SIZE_MAX_GPUS)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", NULL, "at most %d GPUs", SIZE_MAX_GPUS);
+    question->gpus[question->n_gpus++] = (struct size_gpu){name, usd_per_h};
+    return 0;
+}
+
+static int read_gpu(struct cli *cli, const char *text, const struct catalog *catalog, const struct price_list *prices,
+                    struct arena *arena, struct size_question *question)
+{
+    const char *equals = strchr(text, '='), *why;
+    const char *name = arena_printf(arena, "%.*s", (int)(equals != NULL ? equals - text : (long)strlen(text)), text);
+    if (name == NULL) return diag_nomem(&cli->diag);
+    double usd_per_h;
+    int code = find_price(cli, catalog, prices, name, "--gpu", arena, &usd_per_h);
+    if (code != 0) return code;
+    if (equals != NULL && unit_parse(equals + 1, UNIT_MONEY_PER_H, &usd_per_h, &why) != 0)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'", "the price '%s' %s",
+                          equals + 1, why);
+    if (!(usd_per_h > 0))
+        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "add it: --gpu 'NAME=$2.50/h', or take --prices",
+                          "no price of '%s' is known", name);
+    return add_gpu(cli, name, usd_per_h, question);
+}
+
+static int read_gpus(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
+                     struct arena *arena, struct size_question *question)
+{
+    struct price_list prices, *list = options->prices != NULL ? &prices : NULL;
+    struct catalog_names names;
+    int code = list != NULL ? catalog_prices(catalog, options->prices, "--prices", arena, &prices, &cli->diag) : 0;
+    for (size_t i = 0; code == 0 && i < options->gpus.n; i++)
+        code = read_gpu(cli, options->gpus.items[i], catalog, list, arena, question);
+    if (code != 0 || options->gpus.n > 0) return code;
+    code = catalog_list_gpus(catalog, arena, &names, &cli->diag);
+    for (size_t i = 0; code == 0 && i < names.n; i++) {
+        double usd_per_h;
+        code = find_price(cli, catalog, list, names.names[i], "--gpu", arena, &usd_per_h);
+        if (code == 0 && usd_per_h > 0) code = add_gpu(cli, names.names[i], usd_per_h, question);
+    }
+    return code;
+}
+
+static int read_number(struct cli *cli, const char *option, const char *text, int64_t otherwise, int64_t *value)
+{
+    *value = otherwise;
+    if (text == NULL) return 0;
+    if (number_i64(text, strlen(text), value) == NUMBER_OK && *value >= 1 && *value <= 1000000000) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, option, NULL, "must be a whole number of at least 1, got '%s'", text);
+}
+
+static void write_length(const char *key, const char *option, struct json_writer *json)
+{
+    if (option == NULL) return;
+    json_write_open_row(json, key, '{');
+    json_write_string(json, "distribution", "fixed");
+    json_write_key(json, "tokens");
+    text_add(json->text, option);
+    json_write_close(json, '}');
+}
+
+/* The section "trace": of a file, found from the current directory or absolute; or generated. */
+static const char *make_trace(const struct size_verb_options *options, int64_t count, const char *path,
+                              struct arena *arena)
+{
+    struct text text;
+    struct json_writer json;
+    text_init(&text);
+    json_writer_init(&json, &text);
+    json_write_open_row(&json, NULL, '{');
+    if (options->trace != NULL) {
+        json_write_string(&json, "format", options->format != NULL ? options->format : "azure-llm");
+        json_write_string(&json, "path", path);
+    } else {
+        json_write_string(&json, "format", "generate");
+        json_write_number(&json, "count", (double)count);
+        json_write_open_row(&json, "arrival", '{');
+        json_write_string(&json, "process", "poisson");
+        json_write_string(&json, "rate", options->rate);
+        json_write_close(&json, '}');
+        write_length("prompt", options->prompt, &json);
+        write_length("output", options->output_tokens, &json);
+    }
+    json_write_close(&json, '}');
+    const char *made = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return made;
+}
+
+static int read_load(struct cli *cli, const struct size_verb_options *options, struct arena *arena,
+                     struct size_question *question)
+{
+    int64_t count, tokens;
+    char full[PATH_MAX];
+    if ((options->trace != NULL) == (options->rate != NULL))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                          "--trace FILE, or --rate 5/s --prompt 1000 --output-tokens 200",
+                          "give a trace or a rate of requests");
+    int code = read_number(cli, "--requests", options->count, 5000, &count);
+    if (code == 0) code = read_number(cli, "--prompt", options->prompt, 1, &tokens);
+    if (code == 0) code = read_number(cli, "--output-tokens", options->output_tokens, 1, &tokens);
+    if (code != 0) return code;
+    const char *absolute = options->trace != NULL && realpath(options->trace, full) != NULL ? full : options->trace;
+    question->trace_json = make_trace(options, count, options->trace, arena);
+    question->study_trace_json = make_trace(options, count, absolute, arena);
+    const char *base = options->trace != NULL ? strrchr(options->trace, '/') : NULL;
+    question->load_text = options->trace == NULL ? arena_printf(arena, "%s", options->rate)
+                          : base != NULL         ? base + 1
+                                                 : options->trace;
+    return question->trace_json != NULL && question->study_trace_json != NULL && question->load_text != NULL
+               ? 0
+               : diag_nomem(&cli->diag);
+}
+
+/* --- The verb --- */
+
+struct size_watch {
+    FILE *err;
+    bool is_shown;
+};
+
+static void show_progress(void *context, int64_t n_runs)
+{
+    const struct size_watch *watch = context;
+    if (!watch->is_shown) return;
+    fprintf(watch->err, "\r\033[K%" PRId64 " runs", n_runs);
+    fflush(watch->err);
+}
+
+static int check_outputs(struct cli *cli, const struct size_verb_options *options, struct arena *arena)
+{
+    struct outputs outputs = {.diag = &cli->diag};
+    if (options->study == NULL) return 0;
+    const char *scenario = size_scenario_path(options->study, arena);
+    if (scenario == NULL) return diag_nomem(&cli->diag);
+    int code = outputs_add(&outputs, "--study", options->study);
+    if (code == 0) code = outputs_add(&outputs, "the scenario of --study", scenario);
+    if (code == 0) code = outputs_check(&outputs, options->trace);
+    return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
+}
+
+static int answer_question(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
+                           struct arena *arena, struct size_question *question)
+{
+    int workers;
+    struct size_result result = {0};
+    const double started_s = clock_wall_s();
+    struct size_watch watch = {cli->err, !options->quiet && isatty(fileno(cli->err))};
+    int code = sweeping_read_count(cli, "--jobs", options->workers, &workers);
+    if (code == 0)
+        code = size_search(question, workers, cli->interrupt, show_progress, &watch, arena, &result, &cli->diag);
+    if (watch.is_shown) fprintf(cli->err, "\r\033[K");
+    if (code == 0 && options->study != NULL)
+        code = size_write_study(question, &result, options->study, arena, &cli->diag);
+    if (code == 0) code = size_answer(question, &result, catalog, options->form, arena, cli->out, &cli->diag);
+    if (code == 0 && !options->quiet)
+        fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_runs, clock_wall_s() - started_s);
+    size_result_fini(&result);
+    return code;
+}
+
+static int size_verb(struct cli *cli, const struct cli_call *call)
+{
+    const struct size_verb_options *options = call->options;
+    struct arena arena;
+    struct catalog_memory memory;
+    struct size_question question = {.llm = call->arguments[0], .settings = &options->settings, .memory = &memory,
+                                     .disaggregated = options->disaggregated, .plugins = cli->plugins};
+    arena_init(&arena);
+    catalog_memory_init(&memory);
+    const char *data = paths_data(&arena);
+    struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
+    struct llm_spec llm;
+    int code = catalog.root != NULL ? 0 : diag_nomem(&cli->diag);
+    if (code == 0) code = check_outputs(cli, options, &arena);
+    if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
+    if (code == 0) code = read_slos(cli, &options->slos, &arena, &question);
+    if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
+    if (code == 0) code = read_gpus(cli, options, &catalog, &arena, &question);
+    if (code == 0) code = read_load(cli, options, &arena, &question);
+    if (code == 0) code = answer_question(cli, options, &catalog, &arena, &question);
+    catalog_memory_fini(&memory);
+    arena_fini(&arena);
+    return code;
+}
+
+const struct verb verb_size = {
+    .name = "size",
+    .summary = "find the cheapest GPUs, replicas and batching that serve a load within latency limits",
+    .usage = "LLM --trace FILE|--rate N/s --slo LIMIT [options]",
+    .notes = "Searches GPUs, tensor and pipeline parallelism, batching policies with their token budgets, and numbers of\n"
+             "replicas. What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
+    .options = size_options_table,
+    .options_bytes = sizeof(struct size_verb_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .takes_plugins = true,
+    .run = size_verb,
+};

@@ -1,0 +1,206 @@
+/* What `orrery size` looks for: the cheapest fleets that serve a load within an objective. */
+#ifndef ORRERY_CLI_SIZE_SIZE_H
+#define ORRERY_CLI_SIZE_SIZE_H
+
+#include "sim/catalog/catalog.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/run/setup.h"
+#include "sim/core/json_write.h"
+#include "sim/core/mem.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SIZE_MAX_OBJECTIVES = 16, SIZE_MAX_GPUS = 64 };
+
+enum size_time { SIZE_TTFT, SIZE_TPOT, SIZE_E2E, SIZE_TIMES };
+
+/* "ttft.p99=1s", or of one class "chat:ttft.p99=1s": the quantile of the time over all requests is at most the limit. A
+ * request that is rejected or never finishes exceeds every limit. */
+struct size_objective {
+    const char *class_name; /* NULL: all requests */
+    enum size_time time;
+    double quantile; /* 0 < quantile <= 1 */
+    double limit_s;
+    const char *name; /* "ttft p99", "chat: ttft p99" */
+};
+
+struct size_gpu {
+    const char *name;
+    double usd_per_h;
+};
+
+struct size_question {
+    const char *llm;
+    const char *trace_json;              /* the section "trace" of the service */
+    const char *study_trace_json;        /* with an absolute path */
+    const char *load_text;               /* the trace or rate, in words */
+    const struct option_texts *settings; /* --set */
+    size_t n_objectives, n_gpus;
+    struct size_objective objectives[SIZE_MAX_OBJECTIVES];
+    struct size_gpu gpus[SIZE_MAX_GPUS];
+    int64_t most_gpus;
+    bool disaggregated; /* pools are tried, too */
+    struct catalog_memory *memory;
+    const struct plugins *plugins;
+};
+
+/* A batching policy and its token budget; 0: the policy has none. */
+struct size_batching {
+    const char *policy;
+    int64_t max_batched_tokens;
+};
+
+/* A configuration but for the number of its replicas. */
+struct size_option {
+    const struct size_gpu *gpu;
+    int64_t tensor_parallel, pipeline_parallel;
+    const struct size_batching *batching;
+    int64_t prefill_replicas; /* a pool of its own for prompts; 0: no pools */
+};
+
+static inline int64_t size_replica_gpus(const struct size_option *option)
+{
+    return option->tensor_parallel * option->pipeline_parallel;
+}
+
+/* The fewest replicas: with pools, one that decodes. */
+static inline int64_t size_first_replicas(const struct size_option *option)
+{
+    return option->prefill_replicas + 1;
+}
+
+/* --- size_space.c --- */
+
+/* Writes all options of the question, in an order of their own. Returns 0 or SIM_E_NOMEM. */
+int size_options(const struct size_question *question, struct arena *arena, struct size_option **options, size_t *n);
+
+/* Writes the section "services.llm" of a scenario, or its members that the option decides. */
+void size_write_service(const struct size_option *option, int64_t replicas, struct json_writer *json);
+void size_write_cluster(const struct size_option *option, int64_t replicas, struct json_writer *json);
+
+/* Loads the scenario with `replicas` replicas. Returns like setup_load; setup_fini may follow. */
+int size_load(const struct size_question *question, const struct size_option *option, int64_t replicas,
+              struct setup *setup, struct diag *diag);
+
+/* The option in words: "4 x h100-sxm: 2 replicas, TP 2, vllm-v1 2048". */
+void size_describe(const struct size_option *option, int64_t replicas, struct text *text);
+
+/* --- size_load.c --- */
+
+/* The requests of the trace. */
+struct size_requests {
+    size_t n, capacity;
+    struct size_request {
+        int64_t id; /* ascending */
+        int32_t prompt_tokens, output_tokens;
+        uint32_t objectives; /* bit i: objective i counts it */
+        bool is_shared;      /* its prompt may be cached in part */
+    } * items;
+    double span_s; /* first to last arrival */
+    size_t counted[SIZE_MAX_OBJECTIVES];
+    bool is_closed; /* arrivals depend on the fleet: only the first ones are here */
+};
+
+/* Reads the trace of a loaded scenario. Returns 0 or a negative code with findings. */
+int size_requests_read(const struct size_question *question, const struct setup *setup, struct size_requests *requests,
+                       struct diag *diag);
+/* The request with this id; NULL: none. */
+const struct size_request *size_requests_find(const struct size_requests *requests, int64_t id);
+void size_requests_fini(struct size_requests *requests);
+
+/* --- size_bound.c --- */
+
+/* What a closed form says of a GPU, tensor and pipeline parallelism. */
+struct size_bound {
+    double n_prefill, n_decode; /* replicas that prompts and decoding keep busy at least, each alone */
+    int limit;                  /* an objective that no number of replicas meets; -1: none */
+    bool cannot_run;            /* `why` says what does not fit or cannot be split */
+    char why[DIAG_TEXT_CHARS];
+};
+
+/* Bounds without simulating. Returns 0 or SIM_E_NOMEM. */
+int size_bound_find(const struct size_question *question, const struct size_option *option,
+                    const struct size_requests *requests, struct size_bound *bound);
+
+/* The least number of replicas of the option; INT64_MAX: no number is enough. */
+int64_t size_bound_replicas(const struct size_bound *bound, const struct size_option *option);
+
+/* --- size_try.c --- */
+
+struct size_outcome {
+    bool has_run; /* false: `why` says why */
+    bool meets;
+    bool is_cut; /* ended as soon as an objective was missed for good; values are not known */
+    int missed;  /* the first objective that was missed; -1: none */
+    double values[SIZE_MAX_OBJECTIVES];
+    double extrapolated_frac;
+    int64_t n_rejected;
+    char why[DIAG_TEXT_CHARS];
+};
+
+/* Simulates the option. */
+void size_try(const struct size_question *question, const struct size_requests *requests,
+              const struct size_option *option, int64_t replicas, const volatile sig_atomic_t *interrupt,
+              struct size_outcome *outcome);
+
+/* --- size_search.c --- */
+
+/* What is known of an option in the end. */
+struct size_state {
+    struct size_option option;
+    struct size_bound bound;
+    int64_t replicas;          /* the least that meet the objectives; 0: none found */
+    bool is_exact;             /* one replica fewer fails, or a closed form says so */
+    struct size_outcome good;  /* of `replicas` */
+    struct size_outcome bad;   /* of the most replicas that failed; has_run false: none was simulated */
+};
+
+struct size_result {
+    size_t n;
+    struct size_state *states; /* [n] */
+    size_t n_best;
+    size_t *best;     /* [n_best] the cheapest first */
+    int64_t n_runs;   /* simulated */
+    int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
+    size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
+    struct size_requests requests;
+};
+
+/* Searches. `report` is called after each round with the runs so far; may be NULL. Returns 0 or a negative code with
+ * findings. size_result_fini may follow either. */
+int size_search(const struct size_question *question, int workers, const volatile sig_atomic_t *interrupt,
+                void (*report)(void *context, int64_t n_runs), void *report_context, struct arena *arena,
+                struct size_result *result, struct diag *diag);
+void size_result_fini(struct size_result *result);
+
+static inline double size_usd_per_h(const struct size_state *state)
+{
+    return (double)(state->replicas * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
+}
+
+/* The largest part of a limit that an objective takes, in 0 .. 1, and the objective. */
+double size_tightest(const struct size_question *question, const struct size_state *state, size_t *at);
+
+/* --- size_trust.c --- */
+
+/* How well the kernels of a GPU are predicted, in words. Returns 0 or SIM_E_NOMEM. */
+int size_trust(const struct catalog *catalog, const char *gpu, struct arena *arena, struct text *text);
+
+/* --- size_answer.c --- */
+
+/* Prints the answer. Returns 0 or a negative code. */
+int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+                int form, struct arena *arena, FILE *out, struct diag *diag);
+
+/* --- size_study.c --- */
+
+/* "FILE.scenario.json" for "FILE.json". In the arena; NULL when out of memory. */
+const char *size_scenario_path(const char *path, struct arena *arena);
+
+/* Writes a study of the best options to `path`, and its scenario beside it. Returns 0 or a negative code. */
+int size_write_study(const struct size_question *question, const struct size_result *result, const char *path,
+                     struct arena *arena, struct diag *diag);
+
+#endif

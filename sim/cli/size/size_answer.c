@@ -1,0 +1,213 @@
+/* The answer: the cheapest fleet in a few lines, and the ten cheapest as a table. */
+#include "sim/cli/answer.h"
+#include "sim/cli/size/size.h"
+#include "sim/core/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void add_time(double seconds, struct text *text)
+{
+    char number[48];
+    if (!isfinite(seconds)) {
+        text_add(text, "never");
+    } else if (seconds < 1) {
+        text_printf(text, "%s ms", table_show_number(round(seconds * 1e5) / 100, number, sizeof number));
+    } else {
+        text_printf(text, "%s s", table_show_number(round(seconds * 1000) / 1000, number, sizeof number));
+    }
+}
+
+/* "ttft p99 0.44 s of 1 s, tpot p99 31 ms of 50 ms" */
+static void add_values(const struct size_question *question, const struct size_outcome *outcome, struct text *text)
+{
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
+        add_time(outcome->values[i], text);
+        text_add(text, " of ");
+        add_time(question->objectives[i].limit_s, text);
+    }
+}
+
+/* What a smaller fleet of this kind misses. */
+static void add_limit(const struct size_question *question, const struct size_state *state, struct text *text)
+{
+    const int64_t fewer = state->replicas - 1;
+    if (!state->bad.has_run || state->bad.missed < 0) {
+        if (fewer < size_first_replicas(&state->option))
+            text_add(text, "one replica of this kind is enough");
+        else
+            text_printf(text, "%" PRId64 " replica%s cannot do the work (closed form)", fewer, fewer == 1 ? "" : "s");
+        return;
+    }
+    const struct size_objective *objective = &question->objectives[state->bad.missed];
+    text_printf(text, "with %" PRId64 " replica%s %s exceeds ", fewer, fewer == 1 ? "" : "s", objective->name);
+    add_time(objective->limit_s, text);
+}
+
+/* How much more than the best an option costs. */
+static void add_excess(const struct size_state *state, const struct size_state *best, struct text *text)
+{
+    const double more = size_usd_per_h(state) / size_usd_per_h(best) - 1;
+    text_printf(text, "$%.2f/h (%+.0f %%)", size_usd_per_h(state), 100 * more);
+}
+
+/* The first of the best that has pools, or has none; NULL: there is none. */
+static const struct size_state *find_kind(const struct size_result *result, bool has_pools)
+{
+    const struct size_state *found = NULL;
+    for (size_t i = 0; i < result->n; i++) {
+        const struct size_state *state = &result->states[i];
+        if (state->replicas == 0 || (state->option.prefill_replicas > 0) != has_pools) continue;
+        if (found == NULL || size_usd_per_h(state) < size_usd_per_h(found)) found = state;
+    }
+    return found;
+}
+
+static void add_question(const struct size_question *question, struct text *text)
+{
+    text_printf(text, "%s, %s: ", question->llm, question->load_text);
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        text_printf(text, "%s%s at most ", i > 0 ? ", " : "", question->objectives[i].name);
+        add_time(question->objectives[i].limit_s, text);
+    }
+}
+
+static void add_pools(const struct size_question *question, const struct size_result *result,
+                      const struct size_state *best, struct text *text)
+{
+    const bool has_pools = best->option.prefill_replicas > 0;
+    const struct size_state *other = find_kind(result, !has_pools);
+    if (!question->disaggregated) return;
+    text_printf(text, "\n  %s: ", has_pools ? "without pools" : "with pools");
+    if (other == NULL) {
+        text_add(text, "nothing as cheap was found");
+        return;
+    }
+    size_describe(&other->option, other->replicas, text);
+    text_add(text, ", ");
+    add_excess(other, best, text);
+}
+
+/* The first with other GPUs or another number of them, else the second; NULL: there is one only. */
+static const struct size_state *find_next(const struct size_result *result)
+{
+    const struct size_state *best = &result->states[result->best[0]];
+    for (size_t i = 1; i < result->n_best; i++) {
+        const struct size_state *state = &result->states[result->best[i]];
+        if (state->option.gpu != best->option.gpu || size_usd_per_h(state) > size_usd_per_h(best)) return state;
+    }
+    return result->n_best > 1 ? &result->states[result->best[1]] : NULL;
+}
+
+/* The lines for people. */
+static int say_best(const struct size_question *question, const struct size_result *result,
+                    const struct catalog *catalog, struct arena *arena, struct answer *answer)
+{
+    struct text text;
+    text_init(&text);
+    add_question(question, &text);
+    if (result->n_best == 0) {
+        text_printf(&text, "\nno configuration of at most %" PRId64 " GPUs meets this", question->most_gpus);
+    } else {
+        const struct size_state *best = &result->states[result->best[0]];
+        text_add(&text, "\n");
+        size_describe(&best->option, best->replicas, &text);
+        text_printf(&text, ", $%.2f/h\n  ", size_usd_per_h(best));
+        add_values(question, &best->good, &text);
+        const struct size_state *next = find_next(result);
+        if (next != NULL) {
+            text_add(&text, "\n  next best: ");
+            size_describe(&next->option, next->replicas, &text);
+            text_add(&text, ", ");
+            add_excess(next, best, &text);
+        }
+        add_pools(question, result, best, &text);
+        text_add(&text, "\n  limit: ");
+        add_limit(question, best, &text);
+        text_add(&text, "\n  sure: ");
+        if (best->good.extrapolated_frac >= 0)
+            text_printf(&text, "%.2g %% of the kernels' time is outside the measured range; ",
+                        100 * best->good.extrapolated_frac);
+        text_printf(&text, "%s: ", best->option.gpu->name);
+        if (size_trust(catalog, best->option.gpu->name, arena, &text) != 0) text.failed = true;
+    }
+    if (!text.failed) answer_say(answer, "%s\n", text.chars);
+    const int code = text.failed ? SIM_E_NOMEM : 0;
+    text_fini(&text);
+    return code;
+}
+
+static const struct table_column columns[] = {
+    RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"), RIGHT("pp"), RIGHT("replicas"), RIGHT("prefill"),
+    LEFT("batching"), RIGHT("token_budget"), LEFT("tightest"), RIGHT("of_limit_frac"), RIGHT("outside_frac")};
+
+static void add_row(const struct size_question *question, const struct size_state *state, struct answer_table *table)
+{
+    const struct size_option *option = &state->option;
+    size_t tightest;
+    const double most = size_tightest(question, state, &tightest);
+    table_number(table, round(size_usd_per_h(state) * 1e4) / 1e4);
+    table_number(table, (double)(state->replicas * size_replica_gpus(option)));
+    table_text(table, option->gpu->name);
+    table_number(table, (double)option->tensor_parallel);
+    table_number(table, (double)option->pipeline_parallel);
+    table_number(table, (double)state->replicas);
+    if (option->prefill_replicas > 0)
+        table_number(table, (double)option->prefill_replicas);
+    else
+        table_undefined(table);
+    table_text(table, option->batching->policy);
+    if (option->batching->max_batched_tokens > 0)
+        table_number(table, (double)option->batching->max_batched_tokens);
+    else
+        table_undefined(table);
+    table_text(table, question->objectives[tightest].name);
+    table_number(table, round(most * 1000) / 1000);
+    table_number(table, state->good.extrapolated_frac);
+}
+
+double size_tightest(const struct size_question *question, const struct size_state *state, size_t *at)
+{
+    double most = -1;
+    *at = 0;
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        const double part = state->good.values[i] / question->objectives[i].limit_s;
+        if (part > most) *at = i, most = part;
+    }
+    return most;
+}
+
+int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+                int form, struct arena *arena, FILE *out, struct diag *diag)
+{
+    struct answer answer;
+    struct answer_table table;
+    answer_init(&answer, (enum answer_form)form, "best");
+    int code = say_best(question, result, catalog, arena, &answer);
+    answer_text(&answer, "llm", question->llm);
+    answer_text(&answer, "load", question->load_text);
+    answer_number(&answer, "requests", (double)result->requests.n);
+    answer_open(&answer, "objectives", '[');
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        answer_open_row(&answer, NULL, '{');
+        answer_text(&answer, "name", question->objectives[i].name);
+        answer_number(&answer, "limit_s", question->objectives[i].limit_s);
+        answer_close(&answer, '}');
+    }
+    answer_close(&answer, ']');
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; i < result->n_best; i++) add_row(question, &result->states[result->best[i]], &table);
+    answer_add(&answer, "best", NULL, &table);
+    answer_say(&answer,
+               "\n%" PRId64 " of the %" PRId64
+               " runs of a sweep; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu\n",
+               result->n_runs, result->n_sweep, result->n, result->n_unfit, question->llm, result->n_ruled_out);
+    answer_number(&answer, "runs", (double)result->n_runs);
+    answer_number(&answer, "sweep_runs", (double)result->n_sweep);
+    answer_number(&answer, "configurations", (double)result->n);
+    answer_number(&answer, "unfit", (double)result->n_unfit);
+    answer_number(&answer, "ruled_out", (double)result->n_ruled_out);
+    return answer_end(&answer, code, out, diag);
+}

@@ -1,0 +1,209 @@
+/* How many replicas a load needs at least, from the cost of iterations alone.
+ *
+ * Latency: a request is not faster than alone on a replica. Its time to first token is at least that of its prompt in
+ * one iteration, its time per token at least that of decoding alone.
+ *
+ * Work: the share of requests that must be in time needs replica time. Prompts take at least the best time per token
+ * of any chunk. Tokens take at least their share of the best batch that fits into the KV cache and keeps to the limit
+ * on the time per token. n replicas have n times the span of the arrivals and the limits. Where prompts and decoding
+ * share iterations, the larger of both counts, else the sum.
+ *
+ * The costs are not quite monotone (waves of tiles, kernels chosen by size), so every bound is taken times SLACK. */
+#include "sim/catalog/cost.h"
+#include "sim/cli/size/size.h"
+#include "sim/core/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double SLACK = 0.9;
+enum { MOST_SEQUENCES = 256 }; /* the default of the batchers */
+
+/* A replica of the option, its model, and what fits into it. */
+struct replica_model {
+    struct setup setup;
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct iteration_model model;
+    double kv_tokens;
+};
+
+static int build(const struct size_question *question, const struct size_option *option, struct replica_model *replica,
+                 struct diag *diag)
+{
+    struct size_option alone = *option;
+    alone.prefill_replicas = 0;
+    int code = size_load(question, &alone, 1, &replica->setup, diag);
+    if (code != 0) return code;
+    struct arena *arena = &replica->setup.arena;
+    const struct service_config *service = scenario_service(&replica->setup.scenario, 0);
+    const struct pool_config pool = service_pool(service, 0);
+    code = catalog_gpu(&replica->setup.catalog, option->gpu->name, "--gpu", arena, &replica->gpu, diag);
+    if (code == 0) code = catalog_llm(&replica->setup.catalog, service->llm, "LLM", arena, &replica->llm, diag);
+    if (code != 0) return code;
+    replica->kv_tokens = (double)(pool_kv_blocks(&pool, &replica->gpu, &replica->llm) * pool.kv.block_tokens);
+    const struct cost_request request = {.catalog = &replica->setup.catalog, .gpu = &replica->gpu,
+                                         .llm = &replica->llm,
+                                         .tensor_parallel = pool.tensor_parallel,
+                                         .pipeline_parallel = pool.pipeline_parallel, .where = "cost", .arena = arena,
+                                         .diag = diag};
+    code = cost_build(&pool.cost, &request, &replica->model);
+    if (code != 0 || replica->kv_tokens > 0) return code;
+    return diag_error(diag, SIM_E_CONFIG, NULL, NULL, "the weights do not fit");
+}
+
+static double prefill_s(const struct iteration_model *model, double tokens)
+{
+    const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = (int64_t)tokens,
+                                        .prefill_pairs = tokens * tokens};
+    struct iteration_cost cost;
+    model->cost(model->model, &work, &cost);
+    return cost.first_s;
+}
+
+static double decode_s(const struct iteration_model *model, int64_t sequences, double context_tokens)
+{
+    const struct iteration_work work = {.decode_sequences = sequences,
+                                        .decode_context_tokens = (int64_t)((double)sequences * context_tokens)};
+    struct iteration_cost cost;
+    model->cost(model->model, &work, &cost);
+    return cost.first_s;
+}
+
+/* The least time of a request that is alone. */
+static double alone_s(const struct iteration_model *model, const struct size_request *request, enum size_time time)
+{
+    const double prompt_s = prefill_s(model, request->is_shared ? 1 : request->prompt_tokens);
+    const double token_s = decode_s(model, 1, request->prompt_tokens);
+    if (time == SIZE_TTFT) return prompt_s;
+    if (time == SIZE_TPOT) return token_s;
+    return prompt_s + (double)(request->output_tokens - 1) * token_s;
+}
+
+/* Whether more requests exceed the limit, each alone, than the quantile allows. */
+static bool is_ruled_out(const struct size_question *question, const struct size_requests *requests,
+                         const struct iteration_model *model, size_t at)
+{
+    const struct size_objective *objective = &question->objectives[at];
+    const double n = (double)requests->counted[at];
+    size_t n_over = 0;
+    for (size_t i = 0; i < requests->n; i++) {
+        const struct size_request *request = &requests->items[i];
+        if ((request->objectives >> at & 1) == 0) continue;
+        n_over += SLACK * alone_s(model, request, objective->time) > objective->limit_s;
+    }
+    return (double)n_over > n - ceil(objective->quantile * n);
+}
+
+static int compare_tokens(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The tokens of the shortest `share` of the requests. */
+static double least_tokens(const struct size_requests *requests, bool is_prompt, double share, int32_t *sorted)
+{
+    double sum = 0;
+    for (size_t i = 0; i < requests->n; i++) {
+        const struct size_request *request = &requests->items[i];
+        sorted[i] = is_prompt ? request->is_shared ? 1 : request->prompt_tokens : request->output_tokens - 1;
+    }
+    qsort(sorted, requests->n, sizeof *sorted, compare_tokens);
+    for (size_t i = 0; i < (size_t)(share * (double)requests->n); i++) sum += sorted[i];
+    return sum;
+}
+
+static double best_prefill_s(const struct iteration_model *model)
+{
+    double best = INFINITY;
+    for (double tokens = 128; tokens <= 16384; tokens *= 2) best = fmin(best, prefill_s(model, tokens) / tokens);
+    return best;
+}
+
+/* The best time per token of a batch, of those whose iterations keep to the limit. */
+static double best_decode_s(const struct replica_model *replica, double context_tokens, double limit_s)
+{
+    double best = INFINITY;
+    for (int64_t n = 1; n <= MOST_SEQUENCES; n *= 2) {
+        const double step_s = decode_s(&replica->model, n, context_tokens);
+        if (n > 1 && ((double)n * context_tokens > 2 * replica->kv_tokens || SLACK * step_s > limit_s)) break;
+        best = fmin(best, step_s / (double)n);
+    }
+    return best;
+}
+
+/* The tightest objective over all requests on one time. */
+static const struct size_objective *find_limit(const struct size_question *question, enum size_time time)
+{
+    const struct size_objective *found = NULL;
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        const struct size_objective *objective = &question->objectives[i];
+        if (objective->class_name != NULL || objective->time != time) continue;
+        if (found == NULL || objective->limit_s < found->limit_s) found = objective;
+    }
+    return found;
+}
+
+/* Replicas that prompts and decoding keep busy, each alone. */
+static int find_work(const struct size_question *question, const struct size_requests *requests,
+                     const struct replica_model *replica, double *n_prefill, double *n_decode)
+{
+    const struct size_objective *ttft = find_limit(question, SIZE_TTFT), *tpot = find_limit(question, SIZE_TPOT);
+    const struct size_objective *e2e = find_limit(question, SIZE_E2E);
+    *n_prefill = *n_decode = 0;
+    int32_t *sorted = mem_zalloc(requests->n, sizeof *sorted);
+    if (sorted == NULL) return SIM_E_NOMEM;
+    double share = ttft != NULL ? ttft->quantile : e2e != NULL ? e2e->quantile : 0;
+    const double wait_s = ttft != NULL ? ttft->limit_s : e2e != NULL ? e2e->limit_s : (double)INFINITY;
+    const double prompts = least_tokens(requests, true, share, sorted);
+    if (share > 0) *n_prefill = SLACK * prompts * best_prefill_s(&replica->model) / (requests->span_s + wait_s);
+    share = fmax(0, share + (tpot != NULL ? tpot->quantile : 1) - 1); /* in time in both */
+    const double tokens = least_tokens(requests, false, share, sorted);
+    const double longest = requests->n > 0 ? sorted[requests->n - 1] : 0;
+    const double last_s = e2e != NULL    ? e2e->limit_s
+                          : tpot != NULL ? wait_s + longest * tpot->limit_s
+                                         : (double)INFINITY;
+    const double context = least_tokens(requests, true, 1, sorted) / (double)requests->n;
+    const double step_s = tpot != NULL ? tpot->limit_s : (double)INFINITY;
+    if (share > 0 && isfinite(last_s))
+        *n_decode = SLACK * tokens * best_decode_s(replica, fmax(1, context / 2), step_s) / (requests->span_s + last_s);
+    mem_free(sorted);
+    return 0;
+}
+
+int64_t size_bound_replicas(const struct size_bound *bound, const struct size_option *option)
+{
+    if (bound->cannot_run || bound->limit >= 0) return INT64_MAX;
+    if (option->prefill_replicas > 0) {
+        const double decode = fmax(1, ceil(bound->n_decode));
+        return (double)option->prefill_replicas < bound->n_prefill ? INT64_MAX
+                                                                   : option->prefill_replicas + (int64_t)decode;
+    }
+    const bool shares_iterations = option->batching->max_batched_tokens > 0;
+    const double busy = shares_iterations ? fmax(bound->n_prefill, bound->n_decode)
+                                          : bound->n_prefill + bound->n_decode;
+    return busy > 1 ? (int64_t)ceil(busy) : 1;
+}
+
+int size_bound_find(const struct size_question *question, const struct size_option *option,
+                    const struct size_requests *requests, struct size_bound *bound)
+{
+    struct replica_model replica;
+    struct diag diag;
+    diag_init(&diag);
+    *bound = (struct size_bound){.limit = -1};
+    int code = build(question, option, &replica, &diag);
+    if (code == SIM_E_CONFIG || code == SIM_E_USAGE) {
+        bound->cannot_run = true;
+        snprintf(bound->why, sizeof bound->why, "%s", diag.n_items > 0 ? diag.items[0].text : sim_err_text(code));
+        code = 0;
+    } else if (code == 0) {
+        code = find_work(question, requests, &replica, &bound->n_prefill, &bound->n_decode);
+        for (size_t i = 0; code == 0 && i < question->n_objectives && bound->limit < 0; i++)
+            if (is_ruled_out(question, requests, &replica.model, i)) bound->limit = (int)i;
+    }
+    setup_fini(&replica.setup);
+    return code;
+}

@@ -1,0 +1,192 @@
+/* Bounds all options, then simulates them in rounds, the cheapest first (sim/study/sizing.h). */
+#include "sim/cli/size/size.h"
+#include "sim/study/map.h"
+#include "sim/study/sizing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUND = 8, WANTED = 10 };
+
+struct searching {
+    const struct size_question *question;
+    struct size_result *result;
+    const volatile sig_atomic_t *interrupt;
+    const struct sizing_try *tries;
+    const size_t *shapes; /* the first option of each GPU and parallelism */
+};
+
+static void bound_one(void *context, size_t item, void *result)
+{
+    const struct searching *searching = context;
+    struct size_bound *bound = result;
+    if (size_bound_find(searching->question, &searching->result->states[searching->shapes[item]].option,
+                        &searching->result->requests, bound) == 0)
+        return;
+    *bound = (struct size_bound){.limit = -1, .cannot_run = true};
+    snprintf(bound->why, sizeof bound->why, "%s", sim_err_text(SIM_E_NOMEM));
+}
+
+static void try_one(void *context, size_t item, void *result)
+{
+    const struct searching *searching = context;
+    const struct sizing_try *made = &searching->tries[item];
+    size_try(searching->question, &searching->result->requests, &searching->result->states[made->option].option,
+             made->replicas, searching->interrupt, result);
+}
+
+static bool is_same_shape(const struct size_option *a, const struct size_option *b)
+{
+    return a->gpu == b->gpu && a->tensor_parallel == b->tensor_parallel && a->pipeline_parallel == b->pipeline_parallel;
+}
+
+/* The first of the options before this one that differ from it in their batching alone. */
+static size_t group_of(const struct size_result *result, size_t at)
+{
+    const struct size_option *option = &result->states[at].option;
+    size_t first = at;
+    while (first > 0 && is_same_shape(&result->states[first - 1].option, option) &&
+           result->states[first - 1].option.prefill_replicas == option->prefill_replicas)
+        first--;
+    return first;
+}
+
+static void take_bounds(const struct size_question *question, struct size_result *result,
+                        const struct size_bound *bounds, struct sizing_option *options)
+{
+    size_t shape = 0;
+    for (size_t i = 0; i < result->n; i++) {
+        struct size_state *state = &result->states[i];
+        const int64_t gpus = size_replica_gpus(&state->option);
+        shape += i > 0 && !is_same_shape(&state->option, &result->states[i - 1].option);
+        state->bound = bounds[shape];
+        options[i] = (struct sizing_option){.replica_usd_per_h = (double)gpus * state->option.gpu->usd_per_h,
+                                            .least = size_bound_replicas(&state->bound, &state->option),
+                                            .most = question->most_gpus / gpus, .group = group_of(result, i)};
+        result->n_sweep += options[i].most - size_first_replicas(&state->option) + 1;
+        result->n_unfit += state->bound.cannot_run;
+        result->n_ruled_out += !state->bound.cannot_run && options[i].least > options[i].most;
+    }
+}
+
+static void take_outcome(struct sizing *sizing, const struct sizing_try *made, const struct size_outcome *outcome,
+                         struct size_state *state)
+{
+    enum sizing_verdict verdict = SIZING_CANNOT_RUN;
+    if (outcome->has_run) verdict = outcome->meets ? SIZING_MEETS : SIZING_FAILS;
+    if (verdict == SIZING_MEETS && (state->replicas == 0 || made->replicas < state->replicas)) {
+        state->replicas = made->replicas;
+        state->good = *outcome;
+    }
+    if (verdict == SIZING_FAILS && made->replicas > sizing->options[made->option].bad) state->bad = *outcome;
+    if (verdict == SIZING_CANNOT_RUN) {
+        state->bound.cannot_run = true;
+        snprintf(state->bound.why, sizeof state->bound.why, "%s", outcome->why);
+    }
+    sizing_tell(sizing, made, verdict);
+}
+
+static int simulate_all(const struct searching *searching, struct sizing *sizing, struct map *map,
+                        void (*report)(void *context, int64_t n_runs), void *report_context, struct diag *diag)
+{
+    struct sizing_try tries[ROUND];
+    struct size_outcome outcomes[ROUND];
+    struct searching round = *searching;
+    int code = 0;
+    round.tries = tries;
+    map->context = &round;
+    map->act = try_one;
+    map->result_bytes = sizeof *outcomes;
+    while (code == 0 && (map->n = sizing_next(sizing, tries, ROUND)) > 0) {
+        code = map_run(map, outcomes, diag);
+        for (size_t i = 0; code == 0 && i < map->n; i++)
+            take_outcome(sizing, &tries[i], &outcomes[i], &searching->result->states[tries[i].option]);
+        if (code == 0 && report != NULL) report(report_context, (int64_t)sizing->n_tries);
+    }
+    return code;
+}
+
+/* Of equal cost, the one with the most room to its limits comes first. */
+static void sort_equals(const struct size_question *question, struct size_result *result)
+{
+    for (size_t i = 1; i < result->n_best; i++)
+        for (size_t j = i; j > 0; j--) {
+            const struct size_state *a = &result->states[result->best[j - 1]], *b = &result->states[result->best[j]];
+            size_t tightest;
+            const bool is_dearer = size_usd_per_h(b) > size_usd_per_h(a);
+            if (is_dearer || !(size_tightest(question, b, &tightest) < size_tightest(question, a, &tightest))) break;
+            const size_t swapped = result->best[j];
+            result->best[j] = result->best[j - 1];
+            result->best[j - 1] = swapped;
+        }
+}
+
+static int take_best(const struct size_question *question, const struct sizing *sizing, struct arena *arena,
+                     struct size_result *result)
+{
+    result->n_runs = (int64_t)sizing->n_tries;
+    result->best = arena_alloc(arena, WANTED * sizeof *result->best);
+    if (result->best == NULL) return SIM_E_NOMEM;
+    result->n_best = sizing_best(sizing, result->best, WANTED);
+    sort_equals(question, result);
+    for (size_t i = 0; i < result->n; i++) result->states[i].is_exact = sizing_is_exact(&sizing->options[i]);
+    return 0;
+}
+
+static int list_options(const struct size_question *question, struct arena *arena, struct size_result *result)
+{
+    struct size_option *options;
+    int code = size_options(question, arena, &options, &result->n);
+    if (code != 0) return code;
+    result->states = arena_alloc(arena, (result->n + 1) * sizeof *result->states);
+    if (result->states == NULL) return SIM_E_NOMEM;
+    memset(result->states, 0, result->n * sizeof *result->states);
+    for (size_t i = 0; i < result->n; i++) result->states[i].option = options[i];
+    return 0;
+}
+
+/* The trace is that of any option. */
+static int read_requests(const struct size_question *question, struct size_result *result, struct diag *diag)
+{
+    struct setup setup;
+    const struct size_option *option = &result->states[0].option;
+    int code = size_load(question, option, size_first_replicas(option), &setup, diag);
+    if (code == 0) code = size_requests_read(question, &setup, &result->requests, diag);
+    setup_fini(&setup);
+    if (code != 0 || !result->requests.is_closed) return code;
+    return diag_error(diag, SIM_E_USAGE, "--trace", "give a trace or a rate of arrivals",
+                      "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
+}
+
+int size_search(const struct size_question *question, int workers, const volatile sig_atomic_t *interrupt,
+                void (*report)(void *context, int64_t n_runs), void *report_context, struct arena *arena,
+                struct size_result *result, struct diag *diag)
+{
+    *result = (struct size_result){0};
+    if (list_options(question, arena, result) != 0) return diag_nomem(diag);
+    if (result->n == 0) return diag_error(diag, SIM_E_USAGE, "--max-gpus", NULL, "no configuration has so few GPUs");
+    int code = read_requests(question, result, diag);
+    if (code != 0) return code;
+    struct size_bound *bounds = arena_alloc(arena, result->n * sizeof *bounds);
+    struct sizing_option *options = arena_alloc(arena, result->n * sizeof *options);
+    size_t *shapes = arena_alloc(arena, result->n * sizeof *shapes), n_shapes = 0;
+    if (bounds == NULL || options == NULL || shapes == NULL) return diag_nomem(diag);
+    for (size_t i = 0; i < result->n; i++)
+        if (i == 0 || !is_same_shape(&result->states[i].option, &result->states[i - 1].option)) shapes[n_shapes++] = i;
+    struct searching searching = {.question = question, .result = result, .interrupt = interrupt, .shapes = shapes};
+    struct map map = {.n = n_shapes, .result_bytes = sizeof *bounds, .workers = workers, .interrupt = interrupt,
+                      .act = bound_one, .context = &searching};
+    code = map_run(&map, bounds, diag);
+    if (code != 0) return code;
+    take_bounds(question, result, bounds, options);
+    struct sizing sizing;
+    sizing_start(&sizing, options, result->n, WANTED);
+    code = simulate_all(&searching, &sizing, &map, report, report_context, diag);
+    if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
+    return code;
+}
+
+void size_result_fini(struct size_result *result)
+{
+    size_requests_fini(&result->requests);
+}

@@ -1,0 +1,134 @@
+/* The options of a question, and the scenario of each. */
+#include "sim/cli/size/size.h"
+#include "sim/core/json_write.h"
+
+#include <inttypes.h>
+
+enum { NODE_GPUS = 8 };
+
+/* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts. */
+static const struct size_batching batchings[] = {{"vllm-v1", 512}, {"vllm-v1", 2048}, {"vllm-v1", 8192}, {"vllm-v0", 0}};
+static const int64_t widths[] = {1, 2, 4, 8};
+static const int64_t prefill_pools[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* A small budget only divides prompts, which share no iteration with decoding here. */
+static bool pools_are_tried(const struct size_question *question, const struct size_option *option)
+{
+    return question->disaggregated && option->batching->max_batched_tokens != batchings[0].max_batched_tokens;
+}
+
+int size_options(const struct size_question *question, struct arena *arena, struct size_option **options, size_t *n)
+{
+    const size_t n_shapes = COUNT(widths) * COUNT(widths), n_ways = COUNT(batchings) * COUNT(prefill_pools);
+    *n = 0;
+    *options = arena_alloc(arena, question->n_gpus * n_shapes * n_ways * sizeof **options);
+    if (*options == NULL) return SIM_E_NOMEM;
+    for (size_t gpu = 0; gpu < question->n_gpus; gpu++)
+        for (size_t shape = 0; shape < n_shapes; shape++)
+            for (size_t way = 0; way < n_ways; way++) {
+                const struct size_option option = {.gpu = &question->gpus[gpu],
+                                                   .tensor_parallel = widths[shape % COUNT(widths)],
+                                                   .pipeline_parallel = widths[shape / COUNT(widths)],
+                                                   .batching = &batchings[way % COUNT(batchings)],
+                                                   .prefill_replicas = prefill_pools[way / COUNT(batchings)]};
+                const int64_t gpus = size_replica_gpus(&option);
+                if (gpus > NODE_GPUS || gpus * size_first_replicas(&option) > question->most_gpus) continue;
+                if (option.prefill_replicas > 0 && !pools_are_tried(question, &option)) continue;
+                (*options)[(*n)++] = option;
+            }
+    return 0;
+}
+
+static void write_batching(const struct size_batching *batching, struct json_writer *json)
+{
+    json_write_open_row(json, "batching", '{');
+    json_write_string(json, "policy", batching->policy);
+    if (batching->max_batched_tokens > 0)
+        json_write_number(json, "max_batched_tokens", (double)batching->max_batched_tokens);
+    json_write_close(json, '}');
+}
+
+static void write_pool(const char *role, int64_t replicas, struct json_writer *json)
+{
+    json_write_open_row(json, role, '{');
+    json_write_string(json, "role", role);
+    json_write_number(json, "replicas", (double)replicas);
+    json_write_close(json, '}');
+}
+
+void size_write_service(const struct size_option *option, int64_t replicas, struct json_writer *json)
+{
+    json_write_number(json, "tensor_parallel", (double)option->tensor_parallel);
+    json_write_number(json, "pipeline_parallel", (double)option->pipeline_parallel);
+    write_batching(option->batching, json);
+    if (option->prefill_replicas > 0) {
+        json_write_open(json, "pools", '{');
+        write_pool("prefill", option->prefill_replicas, json);
+        write_pool("decode", replicas - option->prefill_replicas, json);
+        json_write_close(json, '}');
+        json_write_string(json, "routing", "jsq-tokens");
+        json_write_string(json, "decode_routing", "least-outstanding");
+    } else {
+        json_write_number(json, "replicas", (double)replicas);
+        json_write_string(json, "routing", "least-outstanding");
+    }
+}
+
+/* Replicas have powers of two of GPUs, so they fill nodes without gaps. */
+void size_write_cluster(const struct size_option *option, int64_t replicas, struct json_writer *json)
+{
+    json_write_string(json, "gpu", option->gpu->name);
+    json_write_number(json, "gpus_per_node", NODE_GPUS);
+    json_write_number(json, "nodes", (double)((replicas * size_replica_gpus(option) + NODE_GPUS - 1) / NODE_GPUS));
+    if (option->prefill_replicas > 0) {
+        json_write_open_row(json, "network", '{');
+        json_write_string(json, "bandwidth", "50GB/s");
+        json_write_close(json, '}');
+    }
+}
+
+int size_load(const struct size_question *question, const struct size_option *option, int64_t replicas,
+              struct setup *setup, struct diag *diag)
+{
+    struct text text;
+    struct json_writer json;
+    text_init(&text);
+    json_writer_init(&json, &text);
+    json_write_open(&json, NULL, '{');
+    json_write_string(&json, "name", "size");
+    json_write_open(&json, "cluster", '{');
+    size_write_cluster(option, replicas, &json);
+    json_write_close(&json, '}');
+    json_write_open(&json, "services", '{');
+    json_write_open(&json, "llm", '{');
+    json_write_string(&json, "llm", question->llm);
+    size_write_service(option, replicas, &json);
+    json_write_key(&json, "trace");
+    text_add(&text, question->trace_json);
+    json_write_close(&json, '}');
+    json_write_close(&json, '}');
+    json_write_close(&json, '}');
+    const struct setup_options over = {.settings = question->settings, .plugins = question->plugins,
+                                       .memory = question->memory};
+    const int code = text.failed ? diag_nomem(diag) : setup_load_json(setup, "size", text.chars, &over, diag);
+    text_fini(&text);
+    return code;
+}
+
+void size_describe(const struct size_option *option, int64_t replicas, struct text *text)
+{
+    text_printf(text, "%" PRId64 " x %s: ", replicas * size_replica_gpus(option), option->gpu->name);
+    if (option->prefill_replicas > 0) {
+        text_printf(text, "%" PRId64 " prefill and %" PRId64 " decode replicas", option->prefill_replicas,
+                    replicas - option->prefill_replicas);
+    } else {
+        text_printf(text, "%" PRId64 " replica%s", replicas, replicas == 1 ? "" : "s");
+    }
+    text_printf(text, " of TP %" PRId64, option->tensor_parallel);
+    if (option->pipeline_parallel > 1) text_printf(text, " PP %" PRId64, option->pipeline_parallel);
+    text_printf(text, ", %s", option->batching->policy);
+    if (option->batching->max_batched_tokens > 0)
+        text_printf(text, " with %" PRId64 " tokens", option->batching->max_batched_tokens);
+}

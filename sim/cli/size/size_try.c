@@ -1,0 +1,99 @@
+/* One simulation of an option: the quantiles of its objectives, exactly, or the first that is missed for good. */
+#include "sim/cli/run/simulate.h"
+#include "sim/cli/size/size.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct trying {
+    const struct size_question *question;
+    const struct size_requests *requests;
+    struct size_outcome *outcome;
+    double *values[SIZE_MAX_OBJECTIVES]; /* of the requests that count, in the order of their ends */
+    size_t n[SIZE_MAX_OBJECTIVES], n_over[SIZE_MAX_OBJECTIVES];
+};
+
+static double time_of(const struct request_row *row, enum size_time time)
+{
+    if (strcmp(row->status, "finished") != 0) return INFINITY;
+    return time == SIZE_TTFT ? row->ttft_s : time == SIZE_TPOT ? row->tpot_s : row->e2e_s;
+}
+
+/* Requests over the limit that the quantile allows. */
+static size_t most_over(double quantile, size_t n)
+{
+    return n - (size_t)ceil(quantile * (double)n);
+}
+
+static int on_request(void *context, const struct request_row *row)
+{
+    struct trying *trying = context;
+    const struct size_requests *requests = trying->requests;
+    trying->outcome->n_rejected += strcmp(row->status, "rejected") == 0;
+    const struct size_request *request = size_requests_find(requests, row->id);
+    for (size_t i = 0; request != NULL && i < trying->question->n_objectives; i++) {
+        const struct size_objective *objective = &trying->question->objectives[i];
+        if ((request->objectives >> i & 1) == 0) continue;
+        const double value = time_of(row, objective->time);
+        if (trying->n[i] < requests->counted[i]) trying->values[i][trying->n[i]++] = value;
+        trying->n_over[i] += !(value <= objective->limit_s);
+        if (trying->n_over[i] <= most_over(objective->quantile, requests->counted[i])) continue;
+        trying->outcome->missed = (int)i;
+        trying->outcome->is_cut = true;
+        return SIM_E_GATE;
+    }
+    return 0;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value of rank ceil(quantile * n). */
+static void take_quantiles(struct trying *trying)
+{
+    for (size_t i = 0; i < trying->question->n_objectives; i++) {
+        const size_t rank = (size_t)ceil(trying->question->objectives[i].quantile * (double)trying->n[i]);
+        qsort(trying->values[i], trying->n[i], sizeof(double), compare_values);
+        trying->outcome->values[i] = trying->n[i] > 0 ? trying->values[i][rank > 0 ? rank - 1 : 0] : (double)NAN;
+    }
+}
+
+static int run(struct trying *trying, const struct setup *setup, const volatile sig_atomic_t *interrupt,
+               struct diag *diag)
+{
+    const struct sink sink = {.context = trying, .request = on_request};
+    const struct world_options how = {.queue = QUEUE_CALENDAR, .interrupt = interrupt};
+    struct world_result result = {0};
+    int code = simulate_rows(setup, &how, &sink, &result, diag);
+    if (code != 0 && !trying->outcome->is_cut) return code;
+    trying->outcome->extrapolated_frac = result.extrapolated_frac;
+    if (!trying->outcome->is_cut) take_quantiles(trying);
+    return 0;
+}
+
+void size_try(const struct size_question *question, const struct size_requests *requests,
+              const struct size_option *option, int64_t replicas, const volatile sig_atomic_t *interrupt,
+              struct size_outcome *outcome)
+{
+    struct trying trying = {.question = question, .requests = requests, .outcome = outcome};
+    struct setup setup;
+    struct diag diag;
+    diag_init(&diag);
+    *outcome = (struct size_outcome){.missed = -1};
+    int code = size_load(question, option, replicas, &setup, &diag);
+    for (size_t i = 0; code == 0 && i < question->n_objectives; i++) {
+        trying.values[i] = mem_zalloc(requests->counted[i] + 1, sizeof(double));
+        if (trying.values[i] == NULL) code = SIM_E_NOMEM;
+    }
+    if (code == 0) code = run(&trying, &setup, interrupt, &diag);
+    outcome->has_run = code == 0;
+    outcome->meets = code == 0 && outcome->missed < 0;
+    if (code != 0)
+        snprintf(outcome->why, sizeof outcome->why, "%s", diag.n_items > 0 ? diag.items[0].text : sim_err_text(code));
+    for (size_t i = 0; i < question->n_objectives; i++) mem_free(trying.values[i]);
+    setup_fini(&setup);
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Mistakes of people who are new: each gets a message that says what to do instead. A row: exit status, call, and what
+# the message holds, separated by tabs. S stands for a small scenario, R for results.
+. tests/cli/lib.sh
+optimised
+cat >"$T/s.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "generate", "count": 5,
+                        "arrival": {"process": "poisson", "rate": "4/s"}}}} }
+END
+printf 'time,prompt,output\n0,10,10\n' >"$T/t.csv"
+run 0 run "$T/s.json" -q -o "$T/r.db"
+
+n=0
+while IFS='	' read -r wanted call message; do
+    n=$((n + 1))
+    call=$(echo "$call" | sed "s|\\bS\\b|$T/s.json|g; s|\\bR\\b|$T/r.db|g; s|\\bT\\b|$T|g")
+    eval "run $wanted $call"
+    err "$message"
+done <<'END'
+2	rnu quickstart	unknown verb 'rnu'; did you mean 'run'?
+2	run	there is no scenario to run; usage: orrery run SCENARIO
+2	run quickstrt	no scenario 'quickstrt'; did you mean 'quickstart'?
+3	run T/none.json	cannot read the file
+2	run R	this is a database of results, not a scenario; 'orrery report', 'compare' and 'why' read it
+2	run configs/studies/routing.json	this is a study, not a scenario; 'orrery sweep' runs it
+2	run S S	unexpected argument
+2	run S --sede 3	unknown option '--sede'; did you mean '--seed'?
+2	run S --seed	option '--seed' needs N
+2	run S -o S	--output would replace what is read from
+3	run S -o T/no/dir/r.db	create the directory first
+2	run S --plugin S	it cannot be loaded
+2	run S --set services.chat.replicas	not an assignment; write a.b=value
+2	run S --set replicas=2	unknown key 'replicas'; it is 'services.NAME.replicas'
+2	run S --set services.chat.replicsa=2	unknown key 'replicsa' in 'services.chat'; did you mean 'replicas'?
+2	run S --set services.chat.replicas=0	must be between 1 and 1000000, got 0
+2	run S --set services.chat.replicas=two	'replicas' must be a whole number, got "two"
+2	run S --set services.chat.replicas=100	the cluster has no node left with 1 free GPU for replica 8
+2	run S --set services.chat.engine=vllm-0.12	it is 'services.chat.cost.engine'
+2	run S --set services.chat.max_num_seqs=64	it is 'services.chat.batching.max_sequences'
+2	run S --set services.chat.tensor_parallel_size=2	here it is 'tensor_parallel'
+2	run S --set services.chat.model=llama-2-7b	here it is 'llm'
+2	run S --set services.chat.gpu_memory_utilization=0.9	it is 'services.chat.kv.usable_frac'
+2	run S --set services.chat.chunked_prefill_size=512	it is 'services.chat.batching.max_batched_tokens'
+2	run S --set services.chat.qps=5	unknown key 'qps' in 'services.chat'; it is 'services.chat.trace.
+2	run S --set services.chat.tensor_parallel=3	the number of attention heads is not a multiple of the tensor parallelism
+2	run S --set services.chat.trace.arrival.rate=4	'rate' needs a unit, got 4; write "4/s" or "4/min"
+2	run S --set services.chat.slo.ttft=1	'ttft' needs a unit, got 1; write "1s" or "1ms"
+2	run S --set services.chat.slo.ttft=1sec	'ttft' has an unknown unit, got "1sec"; write it like "15ms"
+2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
+2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
+2	run S --set cluster.gpu=b200	unknown GPU 'b200'; known are a10, 
+2	run S --set services.chat.llm=llama3-8b	unknown LLM 'llama3-8b'; did you mean 'llama-3-8b'?
+2	run S --set services.chat.llm=llama-3.1-70b	take more GPUs per replica (tensor_parallel) or a GPU with more memory
+2	run S --set services.chat.batching=vllm	unknown batching policy 'vllm'; did you mean 'vllm-v0'?
+2	run S --set services.chat.routing=mine	unknown routing policy 'mine' (your own need --plugin); known: 'round-robin'
+2	run S --set services.chat.trace.format=azure	did you mean 'azure-llm'?
+2	run S --set services.chat.trace.path=x.csv	unknown key 'path' in 'services.chat.trace' with format 'generate'
+2	sweep quickstart	this is a scenario, not a study; 'orrery run' simulates it
+2	sweep S	this is a scenario, not a study
+2	sweep R	this is a database of results, not a study
+2	figure run all	no figure 'all'; 'orrery figure all' runs all of them
+2	figure run fgd	no figure 'fgd'
+2	report	'orrery report' needs an argument; usage: orrery report RESULTS[:RUN]
+3	report S	file is not a database; name a file that a run with -o wrote
+3	report R:7	no run 7
+2	compare R	name two runs, as results.db:1 results.db:2
+2	why R request 99	has no request 99; those of the run are 0 to 4
+2	why R 3	usage: orrery why RESULTS[:RUN] request|job ID
+2	export R	name a table or view to export; '--list' shows them
+2	export R requests	unknown table or view 'requests'; did you mean 'request'?
+2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?
+2	explain S	unknown topic
+2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object
+2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
+2	calibrate S	exactly one of --gpu, --predict and --engine is needed
+END
+[ $n -ge 40 ] || complain "only $n mistakes were made"
+finish

@@ -1,0 +1,77 @@
+#!/bin/sh
+# orrery size: the answer, its study, and wrong questions.
+. tests/cli/lib.sh
+
+size() { # STATUS OPTIONS...: a small question
+    want_size=$1
+    shift
+    run "$want_size" size llama-3.1-8b --rate 12/s --requests 200 --max-gpus 8 --gpu h100-sxm -q "$@"
+}
+
+# The answer for people and for programs, on any number of processes.
+size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms --study "$T/best.json"
+out 'llama-3.1-8b, 12/s: ttft p99 at most 500 ms, tpot p99 at most 50 ms'
+out '1 x h100-sxm: 1 replica of TP 1, '
+out '$4.69/h'
+out '  limit: one replica of this kind is enough'
+out "of the kernels' time is outside the measured range; h100-sxm: median error of held-out kernels "
+cp "$T/out" "$T/first"
+size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms -j 1
+cmp -s "$T/out" "$T/first" || complain 'one process gives another answer'
+size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms --json
+valid_json
+json '$.best[0].gpus' 1
+json '$.best[0].usd_per_h' 4.69
+json '$.objectives[1].name' 'tpot p99'
+json '$.requests' 200
+size 0 --slo ttft.p99=0.5s --csv
+grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || complain 'the CSV has another header'
+
+# The study simulates the best configurations again, and finds them within the limits.
+run 0 sweep "$T/best.json" -o "$T/best.db" -q
+sql "$T/best.db" "select count(*) from run where status = 'done'" 10
+sql "$T/best.db" "select max(value) <= 0.5005 from metric where name = 'request.ttft_s.p99'" 1
+sql "$T/best.db" "select max(value) <= 0.05005 from metric where name = 'request.tpot_s.p99'" 1
+sql "$T/best.db" "select min(value) from metric where name = 'cost.usd_per_h'" 4.69
+
+# A trace, classes, pools, prices.
+printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0,1500,20\n0.1,100,30\n0.3,900,1\n' >"$T/trace.csv"
+run 0 size llama-3.1-8b -t "$T/trace.csv" -f lengths --slo ttft.p50=1s --gpu 'a6000=$0.50/h' -q
+out 'llama-3.1-8b, trace.csv: ttft p50 at most 1 s'
+out 'a6000'
+out '$0.50/h'
+size 0 --slo ttft.p99=0.5s --disaggregated --gpu a100-80-sxm
+out '  with pools: '
+size 0 --slo ttft.p99=0.5s --prices verda
+out '$2.29/h'
+
+# No fleet is an answer, not a failure.
+size 0 --slo ttft.p99=1ms
+out 'no configuration of at most 8 GPUs meets this'
+run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo ttft.p99=9s -q
+out 'cannot hold llama-3.1-70b'
+
+# Wrong questions.
+size 2
+err 'error: no objective is given: without one a single replica is enough; such as --slo ttft.p99=1s --slo tpot.p99=50ms'
+for wrong in ttft=1s ttft.p99 ttft.q99=1s ttft.p101=1s ttft.p99=1 wait.p99=1s ttft.p99=-1s; do
+    size 2 --slo $wrong
+    err "--slo: error: must be a time, a percentile and a limit, got '$wrong'"
+done
+run 2 size llama-3.1-8b --slo ttft.p99=1s
+err 'give a trace or a rate of requests'
+run 2 size llama-9 --rate 1/s --slo ttft.p99=1s
+err "LLM: error: unknown LLM 'llama-9'"
+size 2 --slo ttft.p99=1s --gpu h100-sxn
+err "did you mean 'h100-sxm'"
+run 2 size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --gpu a6000
+err "no price of 'a6000' is known"
+size 2 --slo ttft.p99=1s --gpu 'h100-sxm=2.5'
+err "the price '2.5' "
+size 2 --slo chat:ttft.p99=1s
+err "no request of the trace counts for 'chat: ttft p99'"
+run 2 size llama-3.1-8b -t "$T/trace.csv" --slo ttft.p99=1s --study "$T/trace.csv"
+err '--study'
+run 3 size llama-3.1-8b -t "$T/none.csv" --slo ttft.p99=1s
+err 'none.csv'
+finish

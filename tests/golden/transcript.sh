@@ -1,0 +1,24 @@
+#!/bin/sh
+# What the program prints for the calls of transcript.txt, to the last digit. A line that begins with '$ ' is a call; below
+# it stands what it prints on both streams. $T is a directory of the test's own. To add a call, write its line and run
+# `make accept`. Long outputs are cut by head, or stand as a checksum.
+set -u
+orrery=$(realpath "${ORRERY:-build/orrery}")
+[ -z "${OPTIMISED:-}" ] || orrery=$(realpath "$OPTIMISED/orrery")
+T=${TEST_TMPDIR:-$(mktemp -d)}
+transcript=tests/golden/transcript.txt
+mkdir -p "$T/bin"
+ln -sf "$orrery" "$T/bin/orrery"
+PATH=$T/bin:$PATH
+export T PATH
+grep '^\$ ' "$transcript" | while IFS= read -r line; do
+    echo "$line"
+    sh -c "${line#??}" 2>&1 </dev/null | sed "s|$T|\$T|g"
+done >"$T/actual"
+if [ "${ACCEPT:-}" = 1 ]; then
+    cp "$T/actual" "$transcript"
+    exit
+fi
+diff -u "$transcript" "$T/actual" && exit
+echo "$transcript: the output has moved; if that is wanted, say why in the commit and run make accept"
+exit 1

@@ -1,0 +1,123 @@
+/* `orrery size` against trying every configuration with every number of replicas. */
+#include "sim/cli/size/size.h"
+#include "sim/study/map.h"
+#include "tests/support/harness.h"
+
+struct size_case {
+    const char *llm, *trace;
+    struct size_objective objectives[2];
+    struct size_gpu gpus[2];
+    int64_t most_gpus;
+    bool disaggregated;
+};
+
+#define POISSON(count, rate, lengths)                                                                                  \
+    "{\"format\": \"generate\", \"count\": " count ", \"arrival\": {\"process\": \"poisson\", \"rate\": \"" rate       \
+    "\"}" lengths "}"
+
+static const struct size_case cases[] = {
+    {"llama-3.1-8b", POISSON("300", "12/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.05, "tpot p99"}},
+     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false},
+    {"llama-3.1-8b", POISSON("200", "6/s", ""), {{NULL, SIZE_TTFT, 0.9, 1, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 6, "e2e p50"}},
+     {{"l4", 0.7}, {"a10g", 1.01}}, 64, false},
+    {"llama-3.1-70b", POISSON("200", "4/s", ""), {{NULL, SIZE_TTFT, 0.95, 1, "ttft p95"}, {NULL, SIZE_TPOT, 0.95, 0.06, "tpot p95"}},
+     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false},
+    {"mistral-7b", POISSON("300", "20/s", ", \"output\": {\"distribution\": \"fixed\", \"tokens\": 1}"),
+     {{NULL, SIZE_TTFT, 0.99, 0.4, "ttft p99"}, {NULL, SIZE_E2E, 0.99, 0.5, "e2e p99"}},
+     {{"a100-80-sxm", 3.67}, {"l4", 0.7}}, 64, false},
+    {"llama-3.1-8b", POISSON("200", "5/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.8, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.02, "tpot p99"}},
+     {{"h100-sxm", 4.69}, {"a100-80-sxm", 3.67}}, 32, true},
+    {"llama-2-7b", POISSON("200", "15/s", ", \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 2000}"),
+     {{NULL, SIZE_TTFT, 0.5, 1, "ttft p50"}, {NULL, SIZE_TPOT, 0.9, 0.2, "tpot p90"}},
+     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false},
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+static const struct option_texts no_settings;
+
+static struct size_question question_of(const struct size_case *from, struct catalog_memory *memory)
+{
+    struct size_question question = {.llm = from->llm, .trace_json = from->trace, .settings = &no_settings,
+                                     .n_objectives = 2, .n_gpus = 2, .most_gpus = from->most_gpus,
+                                     .disaggregated = from->disaggregated, .memory = memory};
+    memcpy(question.objectives, from->objectives, sizeof from->objectives);
+    memcpy(question.gpus, from->gpus, sizeof from->gpus);
+    return question;
+}
+
+/* The lowest price of all configurations with all numbers of replicas; INFINITY: none meets the objectives. */
+static double try_everything(const struct size_question *question, const struct size_result *result, int64_t *n_runs)
+{
+    double best = INFINITY;
+    *n_runs = 0;
+    for (size_t i = 0; i < result->n; i++) {
+        const struct size_option *option = &result->states[i].option;
+        const int64_t gpus = size_replica_gpus(option);
+        for (int64_t n = size_first_replicas(option); n * gpus <= question->most_gpus; n++) {
+            const double usd_per_h = (double)(n * gpus) * option->gpu->usd_per_h;
+            struct size_outcome outcome;
+            ++*n_runs;
+            if (usd_per_h >= best) continue; /* its result does not matter */
+            size_try(question, &result->requests, option, n, NULL, &outcome);
+            if (outcome.meets) best = usd_per_h;
+        }
+    }
+    return best;
+}
+
+TEST_OPTIMISED(size_finds_the_best_of_a_sweep_with_a_tenth_of_its_runs)
+{
+    int64_t n_runs = 0, n_sweep = 0;
+    for (int i = 0; i < N_CASES; i++) {
+        SCOPED(arena) arena;
+        struct catalog_memory memory;
+        struct size_result result;
+        struct diag diag;
+        int64_t n_everything;
+        arena_init(&arena);
+        diag_init(&diag);
+        catalog_memory_init(&memory);
+        const struct size_question question = question_of(&cases[i], &memory);
+        CHECK_EQ_INT(size_search(&question, 1, NULL, NULL, NULL, &arena, &result, &diag), 0);
+        if (diag.n_items > 0) printf("%s\n", diag.items[0].text);
+        const double best = try_everything(&question, &result, &n_everything);
+        CHECK_EQ_INT(n_everything, result.n_sweep);
+        MUST(result.n_best > 0);
+        CHECK(size_usd_per_h(&result.states[result.best[0]]) <= best * (1 + 1e-9));
+        CHECK(size_usd_per_h(&result.states[result.best[0]]) >= best * (1 - 1e-9));
+        n_runs += result.n_runs;
+        n_sweep += result.n_sweep;
+        size_result_fini(&result);
+        catalog_memory_fini(&memory);
+    }
+    printf("size: %lld runs, a sweep: %lld\n", (long long)n_runs, (long long)n_sweep);
+    CHECK(10 * n_runs <= n_sweep);
+}
+
+/* --- Parallel functions --- */
+
+static void square(void *context, size_t item, void *result)
+{
+    if (context != NULL && item == *(const size_t *)context) abort();
+    *(int64_t *)result = (int64_t)(item * item) + 1;
+}
+
+TEST(map_fills_results_in_order)
+{
+    int64_t results[40];
+    struct map map = {.n = 40, .result_bytes = sizeof *results, .workers = 3, .act = square};
+    CHECK_EQ_INT(map_run(&map, results, NULL), 0);
+    for (int64_t i = 0; i < 40; i++) CHECK_EQ_INT(results[i], i * i + 1);
+    map.n = 0;
+    CHECK_EQ_INT(map_run(&map, results, NULL), 0);
+}
+
+TEST(map_outlives_its_children)
+{
+    int64_t results[20];
+    size_t fatal = 7;
+    const struct map map = {.n = 20, .result_bytes = sizeof *results, .workers = 2, .act = square, .context = &fatal};
+    CHECK_EQ_INT(map_run(&map, results, NULL), SIM_E_CRASH);
+    CHECK_EQ_INT(results[7], 0);
+    CHECK_EQ_INT(results[19], 362);
+}
