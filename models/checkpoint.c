@@ -2,18 +2,6 @@
 
 #include <math.h>
 
-double checkpoint_wall_s(const struct checkpoint_cost *cost, double useful_s)
-{
-    const double mtbf_s = cost->mtbf_s, cycle_s = useful_s + cost->stall_s;
-    if (isinf(mtbf_s)) return cycle_s;
-    return mtbf_s * exp((cost->restart_s + cost->flush_s) / mtbf_s) * expm1(cycle_s / mtbf_s);
-}
-
-double checkpoint_efficiency(const struct checkpoint_cost *cost, double useful_s)
-{
-    return useful_s / checkpoint_wall_s(cost, useful_s);
-}
-
 double checkpoint_young_s(const struct checkpoint_cost *cost)
 {
     if (isinf(cost->mtbf_s)) return cost->mtbf_s;
@@ -25,21 +13,6 @@ double checkpoint_daly_s(const struct checkpoint_cost *cost)
     const double ratio = cost->stall_s / (2.0 * cost->mtbf_s);
     if (isinf(cost->mtbf_s) || ratio >= 1.0) return cost->mtbf_s;
     return checkpoint_young_s(cost) * (1.0 + sqrt(ratio) / 3.0 + ratio / 9.0) - cost->stall_s;
-}
-
-/* The efficiency is highest where g(x) = 1 - x - e^(-x - c) is 0, with x = t/M and c = C/M. g is concave and falls for
- * x > 0, g(1) < 0: Newton's steps from there come down to the root and never pass it. */
-double checkpoint_optimum_s(const struct checkpoint_cost *cost)
-{
-    if (isinf(cost->mtbf_s)) return cost->mtbf_s;
-    const double c = cost->stall_s / cost->mtbf_s;
-    double x = 1.0, before = 2.0;
-    while (x > 0.0 && x < before) {
-        const double rest = exp(-x - c);
-        before = x;
-        x -= (1.0 - x - rest) / (rest - 1.0);
-    }
-    return fmax(before < x ? before : x, 0.0) * cost->mtbf_s;
 }
 
 static struct checkpoint_time overlapped(double held_s, double saved_s, double overlap_s)

@@ -25,15 +25,10 @@ struct checkpoint_cost {
     double mtbf_s; /* of the job; INFINITY: it never fails */
 };
 
-/* Mean wall time of an interval of `useful_s`, and the useful share of it. */
-double checkpoint_wall_s(const struct checkpoint_cost *cost, double useful_s);
-double checkpoint_efficiency(const struct checkpoint_cost *cost, double useful_s);
-
-/* Intervals of work between two saves: sqrt(2 C M); Daly's, with higher orders (M if C >= 2 M); and the one of highest
- * efficiency, to rounding. All depend on stall_s and mtbf_s alone, and are INFINITY if the job never fails. */
+/* Intervals of work between two saves: sqrt(2 C M); and Daly's, with higher orders (M if C >= 2 M). Both depend on
+ * stall_s and mtbf_s alone, and are INFINITY if the job never fails. */
 double checkpoint_young_s(const struct checkpoint_cost *cost);
 double checkpoint_daly_s(const struct checkpoint_cost *cost);
-double checkpoint_optimum_s(const struct checkpoint_cost *cost);
 
 enum checkpoint_design { CHECKPOINT_SYNCHRONOUS, CHECKPOINT_FASTPERSIST, CHECKPOINT_DATASTATES };
 

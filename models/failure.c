@@ -59,19 +59,6 @@ static double normal_quantile(double p)
     return z - step / (1.0 + 0.5 * z * step);
 }
 
-double lifetime_cdf(const struct lifetime *lifetime, double t_s)
-{
-    switch (lifetime->kind) {
-    case LIFETIME_EXPONENTIAL: return -expm1(-t_s / lifetime->mean_s);
-    case LIFETIME_WEIBULL: return -expm1(-pow(t_s / weibull_scale_s(lifetime), lifetime->shape));
-    case LIFETIME_LOGNORMAL:
-        if (lifetime->shape > 0.0) return normal_cdf(log(t_s / lognormal_median_s(lifetime)) / lifetime->shape);
-        break;
-    case LIFETIME_CONSTANT: break;
-    }
-    return t_s >= lifetime->mean_s ? 1.0 : 0.0;
-}
-
 double lifetime_quantile_s(const struct lifetime *lifetime, double frac)
 {
     switch (lifetime->kind) {
@@ -81,19 +68,4 @@ double lifetime_quantile_s(const struct lifetime *lifetime, double frac)
     case LIFETIME_CONSTANT: break;
     }
     return lifetime->mean_s;
-}
-
-static double binomial(int n, int k, double p)
-{
-    double share = 1.0;
-    for (int i = 1; i <= k; i++) share *= (double)(n - k + i) / i * p;
-    return share * pow(1.0 - p, n - k);
-}
-
-double common_cause_rate_per_s(const struct common_cause *cause, int k)
-{
-    double rate = cause->shock_per_s * binomial(cause->components, k, cause->hit_frac);
-    if (k == 1) rate += cause->components * cause->own_per_s;
-    if (k == cause->components) rate += cause->lethal_per_s;
-    return rate;
 }

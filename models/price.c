@@ -47,13 +47,6 @@ static int64_t total_uusd(const struct sum *sum)
     return sum->about > 9.2e18 ? INT64_MAX : (int64_t)(sum->uusd + divide_half_even(sum->rest, GPU_H));
 }
 
-int64_t price_lease_uusd(const struct billing *billing, int64_t micro_gpus, int64_t held_ns)
-{
-    struct sum sum = {0};
-    add(&sum, micro_gpus, price_billed_ns(billing, held_ns), billing->uusd_per_gpu_h);
-    return total_uusd(&sum);
-}
-
 int64_t price_at(const struct billing *billing, int64_t at_ns)
 {
     int64_t uusd_per_gpu_h = billing->uusd_per_gpu_h;

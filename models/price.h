@@ -34,10 +34,8 @@ int64_t price_uusd_from_usd(double usd);
  * the minimum. */
 int64_t price_billed_ns(const struct billing *billing, int64_t held_ns);
 
-/* Micro-dollars of `micro_gpus` / 10^6 GPUs held for `held_ns`; saturates at INT64_MAX. */
-int64_t price_lease_uusd(const struct billing *billing, int64_t micro_gpus, int64_t held_ns);
-
-/* The price at a time, and the same of a lease that begins at start_ns >= 0, with changes of the price. */
+/* The price per GPU and hour at a time; and micro-dollars of `micro_gpus` / 10^6 GPUs that are held for `held_ns` from
+ * start_ns >= 0 on, which saturate at INT64_MAX. */
 int64_t price_at(const struct billing *billing, int64_t at_ns);
 int64_t price_lease_from_uusd(const struct billing *billing, int64_t micro_gpus, int64_t start_ns, int64_t held_ns);
 

@@ -1,15 +1,12 @@
 /* Time to move data between a GPU or its host and memory beyond it: host DRAM, NVMe drives, computational storage, the
  * memory of a remote GPU.
  *
- * n pieces, each rounded up to whole granules of the device, with at most `depth` requests in flight:
+ *     t = latency + bytes/rate,  rate = min(media, link, software)
  *
- *     t = max(latency + bytes/rate, pieces (latency + piece/rate)/depth, latency + pieces/requests_per_s)
- *     rate = min(media, link, software)
- *
- * the asymptotic bounds of a closed queueing system (Little's law; Denning and Buzen 1978). Each limit has a nominal
- * value, from the data sheet, and a sustained one, which determines times. A software stack (file system, driver,
- * framework) may set a ceiling far below both. Leaves out caches of a drive, garbage collection, wear, and
- * other traffic on the same link. */
+ * with bytes rounded up to whole granules of the device. Each limit has a nominal value, from the data sheet, and a
+ * sustained one, which determines times. A software stack (file system, driver, framework) may set a ceiling far below
+ * both. Leaves out caches of a drive, garbage collection, wear, and a shortage of requests in flight: tests compare
+ * `queue_depth` and `requests_per_s` with measurements, and no run reads them. */
 #ifndef ORRERY_MODELS_STORAGE_H
 #define ORRERY_MODELS_STORAGE_H
 
@@ -37,27 +34,6 @@ struct storage_software {
     double bytes_per_s[2]; /* by storage_op */
     double latency_s;      /* per request, on top of the device's */
 };
-
-struct storage_transfer {
-    enum storage_op op;
-    double bytes;
-    double piece_bytes; /* of one request; 0: all in one */
-    double in_flight;   /* requests that the user keeps in flight; 0: as many as the device takes */
-};
-
-/* LATENCY: too few requests in flight for their size, or too many per second. */
-enum storage_bound { STORAGE_BOUND_MEDIA, STORAGE_BOUND_LINK, STORAGE_BOUND_SOFTWARE, STORAGE_BOUND_LATENCY };
-
-struct storage_time {
-    double seconds;
-    double bytes; /* moved, whole granules */
-    double media_s, link_s, software_s, latency_s; /* time by each limit alone; 0 without one */
-    enum storage_bound bound;
-};
-
-/* Over the bare device when software is NULL. No bytes take no time. */
-struct storage_time storage_transfer_time(const struct storage_device *device, const struct storage_software *software,
-                                          const struct storage_transfer *transfer);
 
 /* Sustained rate of large transfers with many requests in flight: min(media, link, software). */
 double storage_rate_bytes_per_s(const struct storage_device *device, const struct storage_software *software,
@@ -118,8 +94,5 @@ struct csd_time csd_attention_time(const struct csd_spec *csd, const struct stor
 
 /* Bytes on flash per byte of keys and values: keys are half of these, and stored twice if there is a second copy. */
 double csd_copies(const struct csd_spec *csd);
-
-/* Bytes written to flash for new tokens of one layer: keys, values and the second copy of the keys, if any. */
-double csd_append_bytes(const struct csd_spec *csd, const struct csd_attention *attention, double tokens);
 
 #endif

@@ -74,6 +74,58 @@ static int out_of_memory(int code, struct diag *diag)
     return code;
 }
 
+/* --- Verdicts --- */
+
+static const char *why_unclear(const struct compare_work *work, const struct compare_row *row)
+{
+    if (row->delta.low <= 0 && row->delta.high >= 0)
+        return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
+    return "not significant after correction";
+}
+
+static void judge_row(const struct compare_work *work, struct compare_row *row)
+{
+    row->verdict = COMPARE_UNCLEAR;
+    if (row->note != NULL) return;
+    if ((row->delta.low == 0 && row->delta.high == 0) ||
+        tolerance_holds(row->base, row->delta.low, row->delta.high, work->options->margin_frac, true)) {
+        row->verdict = COMPARE_SAME;
+        return;
+    }
+    if (isnan(row->delta.low) || isnan(row->delta.high)) return;
+    const bool moved = row->delta.low > 0 || row->delta.high < 0;
+    if (!moved || !(row->p < 1 - work->options->level)) {
+        row->note = why_unclear(work, row);
+        return;
+    }
+    const bool better = (row->delta.mean < 0) == (row->direction == COMPARE_LOWER);
+    row->verdict = row->direction == COMPARE_NEUTRAL ? COMPARE_DIFFERS : better ? COMPARE_BETTER : COMPARE_WORSE;
+}
+
+/* Corrects one family of tests: the rows over all points, or those of single points. */
+static int correct(struct comparison *comparison, bool points, double *p)
+{
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        p[i] = (comparison->rows[i].point != NULL) == points ? comparison->rows[i].p : (double)NAN;
+    const int code = stats_holm(p, comparison->n_rows);
+    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++)
+        if ((comparison->rows[i].point != NULL) == points) comparison->rows[i].p = p[i];
+    return code;
+}
+
+/* Corrects the p-values of all rows together and gives each its verdict. Returns 0 or SIM_E_NOMEM. */
+static int judge(struct compare_work *work)
+{
+    struct comparison *comparison = work->comparison;
+    double *p = mem_alloc((comparison->n_rows + 1) * sizeof *p);
+    if (p == NULL) return SIM_E_NOMEM;
+    int code = correct(comparison, false, p);
+    if (code == 0) code = correct(comparison, true, p);
+    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++) judge_row(work, &comparison->rows[i]);
+    mem_free(p);
+    return code;
+}
+
 /* --- Two runs --- */
 
 static int find_run(const struct compare_group *all, int64_t id, const struct compare_run **run, struct diag *diag)
@@ -113,7 +165,7 @@ int compare_runs(const struct compare_source *base, const struct compare_source 
         code = comparison->base != NULL && comparison->changed != NULL ? 0 : SIM_E_NOMEM;
     }
     if (code == 0) code = compare_pair(&work, runs[0], runs[1]);
-    if (code == 0) code = work_judge(&work);
+    if (code == 0) code = judge(&work);
     close_inputs(&inputs);
     return out_of_memory(code, diag);
 }
@@ -155,7 +207,7 @@ int compare_groups(const char *base_path, const char *base, const char *changed_
         code = comparison->base != NULL && comparison->changed != NULL ? 0 : SIM_E_NOMEM;
     }
     if (code == 0) code = compare_selected(&work, &groups[0], &groups[1], &keys);
-    if (code == 0) code = work_judge(&work);
+    if (code == 0) code = judge(&work);
     close_inputs(&inputs);
     return out_of_memory(code, diag);
 }
@@ -333,55 +385,4 @@ int metrics_read(struct compare_work *work, const struct compare_run *const *run
     if (code != 0) return code;
     drop_unwanted(work);
     return fill_values(work, answers);
-}
-
-/* --- Verdicts --- */
-
-static const char *why_unclear(const struct compare_work *work, const struct compare_row *row)
-{
-    if (row->delta.low <= 0 && row->delta.high >= 0)
-        return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
-    return "not significant after correction";
-}
-
-static void judge_row(const struct compare_work *work, struct compare_row *row)
-{
-    row->verdict = COMPARE_UNCLEAR;
-    if (row->note != NULL) return;
-    if ((row->delta.low == 0 && row->delta.high == 0) ||
-        tolerance_holds(row->base, row->delta.low, row->delta.high, work->options->margin_frac, true)) {
-        row->verdict = COMPARE_SAME;
-        return;
-    }
-    if (isnan(row->delta.low) || isnan(row->delta.high)) return;
-    const bool moved = row->delta.low > 0 || row->delta.high < 0;
-    if (!moved || !(row->p < 1 - work->options->level)) {
-        row->note = why_unclear(work, row);
-        return;
-    }
-    const bool better = (row->delta.mean < 0) == (row->direction == COMPARE_LOWER);
-    row->verdict = row->direction == COMPARE_NEUTRAL ? COMPARE_DIFFERS : better ? COMPARE_BETTER : COMPARE_WORSE;
-}
-
-/* Corrects one family of tests: the rows over all points, or those of single points. */
-static int correct(struct comparison *comparison, bool points, double *p)
-{
-    for (size_t i = 0; i < comparison->n_rows; i++)
-        p[i] = (comparison->rows[i].point != NULL) == points ? comparison->rows[i].p : (double)NAN;
-    const int code = stats_holm(p, comparison->n_rows);
-    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++)
-        if ((comparison->rows[i].point != NULL) == points) comparison->rows[i].p = p[i];
-    return code;
-}
-
-int work_judge(struct compare_work *work)
-{
-    struct comparison *comparison = work->comparison;
-    double *p = mem_alloc((comparison->n_rows + 1) * sizeof *p);
-    if (p == NULL) return SIM_E_NOMEM;
-    int code = correct(comparison, false, p);
-    if (code == 0) code = correct(comparison, true, p);
-    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++) judge_row(work, &comparison->rows[i]);
-    mem_free(p);
-    return code;
 }

@@ -96,10 +96,6 @@ struct figure {
  * nothing that it excludes. Returns 0 or a negative code with findings. */
 int figure_load(const char *id, const char *path, struct arena *arena, struct figure *figure, struct diag *diag);
 
-/* As figure_load, from text; relative paths start at `directory`. */
-int figure_parse(const char *id, const char *directory, const char *json, struct arena *arena, struct figure *figure,
-                 struct diag *diag);
-
 /* The index-th item of a list of the figure, as its type. */
 #define FIGURE_ITEM(type, list, index) ((const type *)(list).items + (index))
 

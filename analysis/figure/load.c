@@ -406,13 +406,3 @@ int figure_load(const char *id, const char *path, struct arena *arena, struct fi
     config_destroy(config);
     return code;
 }
-
-int figure_parse(const char *id, const char *directory, const char *json, struct arena *arena, struct figure *figure,
-                 struct diag *diag)
-{
-    struct config *config;
-    int code = config_parse(id, directory, json, strlen(json), &config, diag);
-    if (code == 0) code = bind(id, config, arena, figure, diag);
-    config_destroy(config);
-    return code;
-}

@@ -197,11 +197,11 @@ void gate_makers(const struct gate_report *report, struct text *text)
 {
     for (size_t i = 0; i < report->n_results; i++) {
         const struct gate_result *result = &report->results[i];
-        bool told = false;
-        for (size_t k = 0; k < i && !told; k++)
-            told = has_moved(&report->results[k]) &&
-                   baseline_same_maker(&report->results[k].entry->maker, &result->entry->maker);
-        if (has_moved(result) && !told) describe_maker(report, result->entry, text);
+        bool is_described = false;
+        for (size_t k = 0; k < i && !is_described; k++)
+            is_described = has_moved(&report->results[k]) &&
+                           baseline_same_maker(&report->results[k].entry->maker, &result->entry->maker);
+        if (has_moved(result) && !is_described) describe_maker(report, result->entry, text);
     }
 }
 

@@ -33,7 +33,8 @@ struct series_style style_of_series(const struct plot_chart *chart, size_t i)
     return (struct series_style){colours[number % PLOT_COLOURS], number, dashes[round < 3 ? round : 2]};
 }
 
-size_t style_partner(const struct plot_chart *chart, size_t i)
+/* The first non-reference series with the colour number of reference i; n_series if there is none. */
+static size_t partner_of(const struct plot_chart *chart, size_t i)
 {
     const unsigned number = colour_number(chart, i);
     for (size_t k = 0; k < chart->n_series; k++)
@@ -70,7 +71,7 @@ const char *style_text_on(const char *colour)
 
 static bool has_place(const struct plot_chart *chart, size_t i)
 {
-    return !chart->series[i].is_reference || chart->kind == PLOT_DOTS || style_partner(chart, i) == chart->n_series;
+    return !chart->series[i].is_reference || chart->kind == PLOT_DOTS || partner_of(chart, i) == chart->n_series;
 }
 
 static size_t places_before(const struct plot_chart *chart, size_t series)
@@ -88,7 +89,7 @@ size_t bar_places(const struct plot_chart *chart)
 
 double bar_place(const struct plot_chart *chart, size_t series)
 {
-    if (!has_place(chart, series)) series = style_partner(chart, series);
+    if (!has_place(chart, series)) series = partner_of(chart, series);
     return (double)places_before(chart, series) - ((double)bar_places(chart) - 1.0) / 2.0;
 }
 

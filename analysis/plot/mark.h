@@ -31,9 +31,6 @@ struct series_style {
 
 struct series_style style_of_series(const struct plot_chart *chart, size_t i);
 
-/* The first non-reference series with the colour number of reference i; n_series if there is none. */
-size_t style_partner(const struct plot_chart *chart, size_t i);
-
 /* #rrggbb of a level, 0 (low, pale) to STYLE_HEAT_LEVELS - 1 (high, dark). */
 void style_heat(int level, char colour[8]);
 

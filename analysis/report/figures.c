@@ -72,7 +72,8 @@ static void add_bucket(void *context, double lower, double upper, uint64_t count
     add(walk->curve, lower > 0.0 ? upper : 0.0, (double)walk->n_below / walk->n_total);
 }
 
-int curve_of_histogram(const struct histogram *histogram, struct arena *arena, struct curve *curve)
+/* The share of values below each bucket's upper end. Returns 0 or SIM_E_NOMEM. */
+static int curve_of_histogram(const struct histogram *histogram, struct arena *arena, struct curve *curve)
 {
     struct curve all = {0};
     size_t n = 0;

@@ -23,9 +23,6 @@ struct curve {
  * SIM_E_NOMEM. */
 int curve_thin_shares(const double *x, const double *y, size_t n, struct arena *arena, struct curve *curve);
 
-/* As above, of a histogram: the share of values below each bucket's upper end. */
-int curve_of_histogram(const struct histogram *histogram, struct arena *arena, struct curve *curve);
-
 /* Thins points in order of x to about `most`: the lowest and the highest of each of most / 2 equal stretches of x,
  * in order, and the first and the last of all. */
 int curve_thin_extremes(const double *x, const double *y, size_t n, size_t most, struct arena *arena,

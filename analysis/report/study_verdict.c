@@ -215,11 +215,11 @@ int study_verdict(const struct study *study, size_t n_front, size_t metric_a, si
 {
     int code = 0;
     say_size(study, text);
-    size_t n_told = 0;
-    for (size_t k = 0; k < study->n_metrics && code == 0 && n_told < 2; k++) {
+    size_t n_named = 0;
+    for (size_t k = 0; k < study->n_metrics && code == 0 && n_named < 2; k++) {
         if (study->metrics[k].direction == REPORT_NEUTRAL) continue;
-        if (n_told > 0 || !skips_best) code = study_say_best(study, k, arena, text);
-        n_told++;
+        if (n_named > 0 || !skips_best) code = study_say_best(study, k, arena, text);
+        n_named++;
     }
     for (size_t a = 0; a < study->n_axes && code == 0; a++) code = say_winners(study, a, arena, text);
     if (code == 0 && n_front > 0) {

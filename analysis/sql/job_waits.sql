@@ -1,6 +1,6 @@
--- Which jobs wait? One row per run and size class of jobs that were started.
--- wait_*_s: from submission to the first start; jct_mean_s: from submission to the end; slowdown_mean: JCT / run time, over jobs
--- that finished and ran for at least a second; longest_wait_id: the job that waited longest.
+-- Which jobs wait? One row per run and size class of jobs that were started. wait_*_s: from submission to the first
+-- start; jct_mean_s: from submission to the end; slowdown_mean: JCT / run time, over jobs that finished and ran for at
+-- least a second; longest_wait_id: the job that waited longest.
 CREATE TEMP VIEW IF NOT EXISTS job_waits AS
 WITH started AS (
     SELECT *, start_s - submit_s AS wait_s,

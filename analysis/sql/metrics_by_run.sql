@@ -1,6 +1,6 @@
--- Runs side by side: one row per run with what the study varies and the metrics asked for first; NULL where a run has none.
--- params: key=value of the study, separated by blanks; times in seconds; `orrery list metrics` defines each metric. All of them,
--- one per row: table metric.
+-- Runs side by side: one row per run, with what the study varies and the metrics asked for first; NULL where absent.
+-- params: key=value of the study, separated by blanks; times in seconds; `orrery list metrics` defines each metric. All
+-- of them, one per row: table metric.
 CREATE TEMP VIEW IF NOT EXISTS metrics_by_run AS
 SELECT r.id AS run_id, r.name, r.seed,
     (SELECT group_concat(key || '=' || value, ' ') FROM (SELECT * FROM param WHERE run_id = r.id ORDER BY key)) AS params,

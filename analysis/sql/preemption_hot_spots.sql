@@ -1,6 +1,6 @@
--- When and by whom are requests or jobs preempted? One row per run, service (empty: of jobs), policy and sixtieth of the run that
--- has any. from_s, to_s: that stretch, in seconds; preempted: different requests of that service, or jobs; most: the largest
--- number for one of them, and most_id: whose.
+-- When and by whom are requests or jobs preempted? One row per run, service (empty: of jobs), policy and sixtieth of
+-- the run that has any. from_s, to_s: that stretch, in seconds; preempted: different requests of that service, or jobs;
+-- most: the largest number for one of them, and most_id: whose.
 CREATE TEMP VIEW IF NOT EXISTS preemption_hot_spots AS
 WITH slot AS (
     SELECT d.run_id, service, policy, subject, m.value / 60 AS width_s, CAST(t_s / (m.value / 60) AS INTEGER) AS slot

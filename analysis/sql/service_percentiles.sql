@@ -1,6 +1,6 @@
--- What do the requests of each service get? One row per run, service and quantity, over all finished requests (warm-up, too).
--- Seconds: queue_s, ttft_s, tpot_s, e2e_s, max_gap_s. pNN: the smallest value that NN percent of the requests do not exceed,
--- exact (those in `metric` come from a histogram, within 0.1 %). slowest_id: the request with the maximum.
+-- What do the requests of each service get? One row per run, service and quantity, over all finished requests (warm-up,
+-- too). Seconds: queue_s, ttft_s, tpot_s, e2e_s, max_gap_s. pNN: the smallest value that NN percent of the requests do
+-- not exceed, exact (those in `metric` come from a histogram, within 0.1 %). slowest_id: the request with the maximum.
 CREATE TEMP VIEW IF NOT EXISTS service_percentiles AS
 WITH value(run_id, service, quantity, id, value) AS (
     SELECT run_id, service, 'queue_s', id, queue_s FROM request WHERE status = 'finished'

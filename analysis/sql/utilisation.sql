@@ -1,6 +1,6 @@
 -- How full is the site over time? One row per run and moment of the time series (seconds from the start of the run).
--- gpus_in_use: held by services and jobs; used_frac: of all GPUs (NULL when unlimited); requests that wait and that are in a
--- batch, over all services; jobs that wait and that run. Values at that moment, not means.
+-- gpus_in_use: held by services and jobs; used_frac: of all GPUs (NULL when unlimited); requests that wait and that are
+-- in a batch, over all services; jobs that wait and that run. Values at that moment, not means.
 CREATE TEMP VIEW IF NOT EXISTS utilisation AS
 SELECT s.run_id, t_s, sum(iif(series = 'cluster.gpus_in_use', s.value, 0)) AS gpus_in_use,
     sum(iif(series = 'cluster.gpus_in_use', s.value, 0)) / m.value AS used_frac,

@@ -116,7 +116,8 @@ static struct operators_time prefill_attention(const struct operators *operators
     return time;
 }
 
-struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *work)
+/* The part that is constant along a run. */
+static struct operators_time steady_time(const struct operators *operators, const struct iteration_work *work)
 {
     const int64_t tokens = work->prefill_tokens + work->decode_sequences;
     const int64_t sequences = work->prefill_sequences + work->decode_sequences;
@@ -139,8 +140,7 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 {
     const struct operators *operators = model;
     const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_STEADY;
-    struct operators_time steady = is_listed ? operators->steady[work->decode_sequences]
-                                             : operators_steady(operators, work);
+    struct operators_time steady = is_listed ? operators->steady[work->decode_sequences] : steady_time(operators, work);
     double decode_outside_s = 0.0;
     const bool is_alone = work->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
     const struct piece decode = is_alone ? decode_attention(&operators->decode, work, &decode_outside_s)
@@ -405,7 +405,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     list_kernels(parts, BY_PREFILL, 1, true, &operators->prefill);
     list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
     for (int64_t n = 0; n < OPERATORS_STEADY; n++)
-        operators->steady[n] = operators_steady(operators, &(struct iteration_work){.decode_sequences = n});
+        operators->steady[n] = steady_time(operators, &(struct iteration_work){.decode_sequences = n});
 }
 
 /* --- Breakdown of one iteration --- */

@@ -112,9 +112,6 @@ void operators_list(const struct operators_parts *parts, enum kernel_driver driv
 /* Time of the listed kernels, evaluated one by one: the tables approximate it. */
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list);
 
-/* The part that is constant along a run. */
-struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *work);
-
 /* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
  * time, at the first iteration of a run. */
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);

@@ -16,8 +16,10 @@ static int64_t longest_tokens(const struct reservation_params *params, const str
     return params->max_tokens > 0 ? params->max_tokens : view->max_context_tokens;
 }
 
-int64_t reservation_tokens(const struct reservation_params *params, const struct replica_view *view,
-                           const struct request_view *request)
+/* Tokens to reserve for a waiting request, at most the capacity of the KV cache. If another replica decodes it, only
+ * its prompt counts. */
+static int64_t reserved_tokens(const struct reservation_params *params, const struct replica_view *view,
+                               const struct request_view *request)
 {
     int64_t tokens = longest_tokens(params, view), whole = view->total_blocks * view->block_tokens;
     int64_t prompt = request->prompt_tokens;
@@ -32,8 +34,9 @@ int64_t reservation_tokens(const struct reservation_params *params, const struct
     return tokens < whole ? tokens : whole;
 }
 
-bool reservation_exceeded(const struct reservation_params *params, const struct replica_view *view,
-                          const struct request_view *request)
+/* Whether prompt and output exceed max_tokens. */
+static bool is_exceeded(const struct reservation_params *params, const struct replica_view *view,
+                        const struct request_view *request)
 {
     if (params->max_tokens == 0) return false;
     int64_t output = replica_view_decodes_here(view, request) ? replica_view_output_tokens(view, request) : 0;
@@ -49,11 +52,11 @@ bool reservation_admit(const struct reservation_params *params, const struct rep
             plan->iterations = 1; /* the rest of the queue waits for the next plan */
             return true;
         }
-        if (reservation_exceeded(params, view, r)) {
+        if (is_exceeded(params, view, r)) {
             batch_plan_reject(plan, r, "prompt and output exceed max_tokens");
             continue;
         }
-        int64_t tokens = reservation_tokens(params, view, r), blocks = replica_view_needed_blocks(view, r, tokens);
+        int64_t tokens = reserved_tokens(params, view, r), blocks = replica_view_needed_blocks(view, r, tokens);
         if (present++ >= max_sequences || blocks > free_blocks) return true;
         free_blocks -= blocks;
         batch_plan_prefill_holding(plan, r, r->prompt_tokens - (int32_t)replica_view_cached_tokens(view, r), tokens);

@@ -29,15 +29,6 @@ extern const char *const reservation_names[];
         ROW_BOOL("buddy", reservation.buddy, DEFAULT("false"),                                                         \
                  "round every reservation up to a power of two slots (buddy allocation)")
 
-/* Tokens to reserve for a waiting request, at most the capacity of the KV cache. If another replica decodes it, only
- * its prompt counts. */
-int64_t reservation_tokens(const struct reservation_params *params, const struct replica_view *view,
-                           const struct request_view *request);
-
-/* Whether prompt and output exceed max_tokens. */
-bool reservation_exceeded(const struct reservation_params *params, const struct replica_view *view,
-                          const struct request_view *request);
-
 /* Admits whole prompts from the head of the queue while slots (`max_sequences`, of which `present` are taken) and
  * blocks for their reservations last. Returns whether requests are left that only a change at this replica can
  * admit. */

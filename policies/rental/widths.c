@@ -67,12 +67,6 @@ static double paid_time_s(const struct width_class *of, struct width width)
     return width_time_s(of, width) - (option->pays_start_up ? 0.0 : option->start_up_s);
 }
 
-double width_choice_time_s(const struct width_class *of, const struct width_choice *choice)
-{
-    return (1.0 - choice->high_frac) * width_time_s(of, choice->low) +
-           choice->high_frac * width_time_s(of, choice->high);
-}
-
 struct search {
     const struct width_class *of;
     double price;

@@ -65,9 +65,8 @@ struct widths_plan {
  * not paid counts in the jobs' time only. Among equals the first option and the smaller width win. */
 struct width width_at_price(const struct width_class *of, double price, bool whole);
 
-/* Mean response time of a job with this width, and of a job with this choice. */
+/* Mean response time of a job with this width. */
 double width_time_s(const struct width_class *of, struct width width);
-double width_choice_time_s(const struct width_class *of, const struct width_choice *choice);
 
 /* Fills choices [problem->n] and the plan. False: even the cheapest widths exceed the budget, and plan->least is their
  * cost. */

@@ -36,7 +36,7 @@ static const struct config_field peak_fields[] = {
 };
 
 #define ROW_OF struct gpu_spec
-const struct config_field catalog_gpu_fields[] = {
+static const struct config_field catalog_gpu_fields[] = {
     ROW_TEXT("architecture", architecture, REQUIRED, ANY, "generation of the chip"),
     ROW_SECTION("peak", peak_flop_per_s, FILLED, peak_fields,
                 "peaks by number format; an absent format runs in the next wider one"),

@@ -31,8 +31,7 @@ struct catalog_memory {
 void catalog_memory_init(struct catalog_memory *memory);
 void catalog_memory_fini(struct catalog_memory *memory);
 
-/* Tables of the files, for schemas and `explain`; bound to struct gpu_spec and struct llm_spec. */
-extern const struct config_field catalog_gpu_fields[];
+/* Table of the files of LLMs, bound to struct llm_spec. */
 extern const struct config_field catalog_llm_fields[];
 
 /* Reads one entry. `where` is the place that names it, for the error if it does not exist, which suggests the nearest

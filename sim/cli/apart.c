@@ -44,13 +44,13 @@ static void become_child(struct cli *cli, struct apart *shared, pid_t parent)
 static int await(const struct cli *cli, pid_t child, int from)
 {
     struct pollfd end = {.fd = from, .events = POLLIN};
-    bool is_closed = false, is_told = false;
+    bool is_closed = false, is_interrupted = false;
     int status = 0;
     do {
         is_closed = is_closed || poll(&end, 1, LOOK_MS) > 0;
-        if (*cli->interrupt != 0 && !is_told) {
+        if (*cli->interrupt != 0 && !is_interrupted) {
             kill(child, *cli->interrupt);
-            is_told = true;
+            is_interrupted = true;
         }
     } while (waitpid(child, &status, is_closed ? 0 : WNOHANG) != child);
     return status;

@@ -224,8 +224,9 @@ void plugins_close(struct plugins *plugins)
 
 /* --- What they bring --- */
 
-bool plugins_alternative(const struct plugins *plugins, const char *family, size_t index,
-                         struct config_alternative *out)
+/* The index-th of their policies of this family as an alternative; false past the last one. NULL holds none. */
+static bool alternative_of(const struct plugins *plugins, const char *family, size_t index,
+                           struct config_alternative *out)
 {
     for (size_t i = 0; plugins != NULL && i < plugins->n; i++) {
         for (size_t k = 0; k < plugins->items[i].policies.n; k++) {
@@ -320,7 +321,7 @@ static bool alternative(const void *context, const char *family, size_t index, s
     size_t n = 0; /* built-in policies of the family */
     for (; policy_alternative(NULL, family, n, out); n++)
         if (n == index) return true;
-    return plugins_alternative(context, family, index - n, out);
+    return alternative_of(context, family, index - n, out);
 }
 
 /* The names that serving engines have for keys of a scenario. */

@@ -35,10 +35,6 @@ int plugins_load(const struct option_texts *paths, struct plugins *plugins, stru
 /* Nothing may point to their policies any more. */
 void plugins_close(struct plugins *plugins);
 
-/* The index-th of their policies of this family as an alternative; false past the last one. NULL holds none. */
-bool plugins_alternative(const struct plugins *plugins, const char *family, size_t index,
-                         struct config_alternative *out);
-
 /* The plug-in that a policy comes from; NULL for built-in ones. `plugins` may be NULL. */
 const struct plugin *plugins_of(const struct plugins *plugins, const struct policy *policy);
 

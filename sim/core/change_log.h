@@ -1,5 +1,5 @@
 /* Which of n things have changed, in order, so that a reader catches up from where it was. The log keeps the latest
- * changes, about as many as there are things: who is further behind looks at all of them. */
+ * changes, about as many as there are things. A reader that is further behind must look at all of them. */
 #ifndef ORRERY_CORE_CHANGE_LOG_H
 #define ORRERY_CORE_CHANGE_LOG_H
 

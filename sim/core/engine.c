@@ -52,11 +52,6 @@ void engine_destroy(struct engine *engine)
     mem_free(engine);
 }
 
-void *engine_context(const struct engine *engine)
-{
-    return engine->options.context;
-}
-
 sim_ns engine_now(const struct engine *engine)
 {
     return engine->now;

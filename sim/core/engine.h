@@ -77,7 +77,7 @@ struct engine_options {
     sim_ns until;                       /* events after this time do not fire; 0: no limit */
     uint64_t stall_events;              /* watchdog: events in a row without engine_progress; 0: 50 million */
     const volatile sig_atomic_t *interrupt; /* the loop stops soon after this becomes non-zero; may be NULL */
-    void *context;                      /* what engine_context returns: the world */
+    void *context;                      /* first argument of `look` and of the function of engine_watch */
     void (*look)(void *context, sim_ns now, uint64_t events); /* called between events; may be NULL */
     uint64_t look_every;                /* events from look to look; 0: 65,536 */
 };
@@ -91,7 +91,6 @@ struct engine_stats {
 struct engine *engine_create(const struct engine_options *options); /* NULL when out of memory */
 void engine_destroy(struct engine *engine);
 
-void *engine_context(const struct engine *engine);
 sim_ns engine_now(const struct engine *engine);
 
 /* Schedules an event that will fire at time_ns >= now. Priorities are 0 to 255; lower ones fire first among equal

@@ -51,15 +51,6 @@ void hash_i64(struct hash *hash, int64_t value)
     hash_bytes(hash, bytes, sizeof bytes);
 }
 
-void hash_f64(struct hash *hash, double value)
-{
-    static const uint64_t quiet_nan = UINT64_C(0x7ff8000000000000);
-    uint64_t bits;
-    double canonical = value + 0.0; /* -0 becomes 0 */
-    memcpy(&bits, &canonical, sizeof bits);
-    hash_i64(hash, (int64_t)(value != value ? quiet_nan : bits));
-}
-
 void hash_hex(const struct hash *hash, char hex[HASH_HEX_CHARS])
 {
     XXH128_hash_t digest = XXH3_128bits_digest(&hash->state);

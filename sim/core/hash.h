@@ -14,7 +14,6 @@ void hash_destroy(struct hash *hash);
 void hash_bytes(struct hash *hash, const void *bytes, size_t n);
 void hash_text(struct hash *hash, const char *text); /* with its length, so that "ab","c" differs from "a","bc" */
 void hash_i64(struct hash *hash, int64_t value);     /* little-endian, 8 bytes */
-void hash_f64(struct hash *hash, double value);      /* its bits; -0 as 0, every NaN alike */
 void hash_hex(const struct hash *hash, char hex[HASH_HEX_CHARS]);
 
 /* The hash of a multiset: the sum of its members' hashes modulo 2^128. The order of adding does not matter, and a

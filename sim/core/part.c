@@ -15,7 +15,7 @@
 
 enum { MAX_PARTS = 100, MAX_TRIES = 10, BASE_CHARS = 200 };
 
-/* A long name is cut, and told from others that begin alike by its hash. */
+/* A long name is cut; its hash distinguishes it from others that begin alike. */
 static int name_part(struct part *part, int number)
 {
     const char *slash = strrchr(part->target, '/'), *base = slash != NULL ? slash + 1 : part->target;

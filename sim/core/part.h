@@ -1,8 +1,8 @@
 /* A new file beside the one that it is to become, in the same directory: ".BASE.N.orrery-part". The file gets its name
  * when it is whole and on the disk. A call that fails, or is killed, therefore leaves the old file as it was.
  *
- * Its process holds a lock (flock) on it until then, so that the part of a process that died is told from that of one
- * that runs. The next part beside the same file removes the former. */
+ * Its process holds a lock (flock) on it until then, so that the part of a process that died differs from that of
+ * one that runs. The next part beside the same file removes the former. */
 #ifndef ORRERY_CORE_PART_H
 #define ORRERY_CORE_PART_H
 

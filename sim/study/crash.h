@@ -13,7 +13,7 @@ void crash_plainly(void);
  * from outside. For processes that did not come to their end. */
 bool crash_is_own(int status);
 
-/* Writes what somebody did: "the plug-in crashes: signal 11 (Segmentation fault)", or "the plug-in ends the process:
+/* Describes how `who` ended: "the plug-in crashes: signal 11 (Segmentation fault)", or "the plug-in ends the process:
  * status 0". */
 void crash_describe(const char *who, int status, char *text, size_t text_bytes);
 

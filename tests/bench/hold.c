@@ -24,6 +24,7 @@ enum { MIN_WARM_UP_EVENTS = 300000, BROWN_BATCH_EVENTS = 1000 };
 
 struct holder {
     _Alignas(16) struct owner owner;
+    struct model *model;
 };
 
 struct model {
@@ -54,6 +55,11 @@ static sim_ns draw_ns(struct model *model)
     return model->increments_ns[model->next_increment++ % N_INCREMENTS];
 }
 
+static struct model *model_of(struct owner *owner)
+{
+    return OWNER_ENTITY(owner, struct holder, owner)->model;
+}
+
 static void count_down(struct engine *engine, struct model *model)
 {
     if (--model->n_left == 0) engine_stop(engine);
@@ -61,21 +67,21 @@ static void count_down(struct engine *engine, struct model *model)
 
 static void hold(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct model *model = engine_context(engine);
+    struct model *model = model_of(owner);
     engine_schedule(engine, now + draw_ns(model), 0, hold, owner);
     count_down(engine, model);
 }
 
 static void hold_armed(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct model *model = engine_context(engine);
+    struct model *model = model_of(owner);
     engine_arm(engine, now + draw_ns(model), 0, hold_armed, owner);
     count_down(engine, model);
 }
 
 static void reschedule(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct model *model = engine_context(engine);
+    struct model *model = model_of(owner);
     model->lottery = model->lottery * 6364136223846793005u + 1442695040888963407u;
     struct holder *other = &model->holders[(model->lottery >> 32) * model->n_holders >> 32];
     engine_arm(engine, now + draw_ns(model), 0, reschedule, owner);
@@ -95,13 +101,14 @@ static void model_fini(struct model *model)
 /* 0 or SIM_E_NOMEM; model_fini may be called in either case. */
 static int model_init(struct model *model, enum queue_kind queue, const struct cell *cell)
 {
-    struct engine_options options = {.queue = queue, .context = model, .stall_events = UINT64_MAX};
+    struct engine_options options = {.queue = queue, .stall_events = UINT64_MAX};
     *model = (struct model){.n_holders = cell->n_pending, .increments_ns = cell->increments_ns};
     model->engine = engine_create(&options);
     model->holders = mem_alloc(cell->n_pending * sizeof *model->holders);
     if (model->engine == NULL || model->holders == NULL) return SIM_E_NOMEM;
     for (uint32_t i = 0; i < cell->n_pending; i++) {
         owner_init(&model->holders[i].owner, i + 1);
+        model->holders[i].model = model;
         if (cell->variant == &plain)
             engine_schedule(model->engine, draw_ns(model), 0, hold, &model->holders[i].owner);
         else

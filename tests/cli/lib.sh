@@ -11,7 +11,7 @@
 T=$TEST_TMPDIR
 failures=0
 last=
-kinds=
+call_kinds=
 
 under_test=$ORRERY
 case ${OPTIMISED:-/} in /*) ;; *) OPTIMISED=$PWD/$OPTIMISED ;; esac
@@ -36,16 +36,16 @@ run() {
     want=$1
     shift
     last="orrery $*"
-    kind_of_call=$want/$1
-    for argument; do case $argument in -*) kind_of_call="$kind_of_call ${argument%%=*}" ;; esac; done
+    call_kind=$want/$1
+    for argument; do case $argument in -*) call_kind="$call_kind ${argument%%=*}" ;; esac; done
     chosen=$ORRERY
     leaks=0
-    case $kinds in
-    *"($kind_of_call)$SANITIZED_CALLS"*) [ "$chosen" != "$under_test" ] || chosen=${OPTIMISED:+$OPTIMISED/orrery} ;;
+    case $call_kinds in
+    *"($call_kind)$SANITIZED_CALLS"*) [ "$chosen" != "$under_test" ] || chosen=${OPTIMISED:+$OPTIMISED/orrery} ;;
     *)
         nth=1
-        while case $kinds in *"($kind_of_call)$nth"*) ;; *) false ;; esac do nth=$((nth + 1)); done
-        kinds="$kinds($kind_of_call)$nth"
+        while case $call_kinds in *"($call_kind)$nth"*) ;; *) false ;; esac do nth=$((nth + 1)); done
+        call_kinds="$call_kinds($call_kind)$nth"
         [ $nth != 1 ] || leaks=1
         ;;
     esac

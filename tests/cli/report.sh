@@ -139,8 +139,8 @@ for page in mixed jobs; do
 done
 view sums 1400 --dump-dom
 
-# At 1280 and 390 pixels, light and dark: nothing scrolls sideways, no two labels of a chart overlap or are pale, a phone
-# shows at most 8,000 pixels before unfolding, and a click on a head sorts a table.
+# At 1280 and 390 pixels, light and dark: nothing scrolls sideways, no two labels of a chart overlap or are pale, a
+# phone shows at most 8,000 pixels before unfolding, and a click on a head sorts a table.
 run 0 run quickstart -q -o "$T/quick.db"
 run 0 report "$T/quick.db" -o "$T/quick.html"
 echo '{"name": "s", "question": "Which batcher?", "scenario": "serve.json", "seeds": 2, "show": ["request.ttft_s.p99"],

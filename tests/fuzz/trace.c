@@ -1,5 +1,5 @@
-/* Any bytes as a trace, the first one choosing the format, or leaving it to guess: whatever is read is a record that
- * the world can take, in order of time, and every bad row is reported. */
+/* Any bytes as a trace; the first one chooses the format, by its place in `formats`, or leaves it to guess. Whatever is
+ * read is a record that the world can take, in order of time, and every bad row is reported. */
 #include "tests/fuzz/fuzz.h"
 
 #include "sim/core/config/config.h"
@@ -14,6 +14,8 @@
 static const char *const formats[] = {"azure-llm", "burstgpt", "mooncake", "lengths",    "csv",
                                       "philly",    "acme",     "helios",   "openb",      "pai",
                                       "swf",       "csv-jobs", NULL,       "vllm-bench", "sharegpt"};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static bool write_file(const char *path, const uint8_t *data, size_t bytes)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What the program prints for the calls of transcript.txt, to the last digit. A line that begins with '$ ' is a call; below
-# it stands what it prints on both streams. $T is a directory of the test's own. To add a call, write its line and run
-# `make accept`. Long outputs are cut by head, or stand as a checksum.
+# What the program prints for the calls of transcript.txt, to the last digit. A line that begins with '$ ' is a call;
+# below it stands what it prints on both streams. $T is a directory of the test's own. To add a call, write its line and
+# run `make accept`. Long outputs are cut by head, or stand as a checksum, without the commit of the program.
 set -u
 orrery=$(realpath "${ORRERY:-build/orrery}")
 [ -z "${OPTIMISED:-}" ] || orrery=$(realpath "$OPTIMISED/orrery")

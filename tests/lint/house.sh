@@ -10,7 +10,7 @@ family_front_files=0  # of these, in sim/study and sim/cli
 routing_headers=10    # headers of ours that a routing policy sees
 view_recompiled=60    # product .c files that depend on the view of a batcher
 walk_files=-          # .c files that run while a request is served
-comment_columns=0     # lines with comments over 120 columns, also of .inc, .sh and the Makefile
+comment_columns=0     # lines with comments over 120 columns, also of .inc, .sh, .json, .sql and the Makefile
 product_lines=-       # .c and .h
 test_lines=-          # .c, .h and .sh below tests
 median_function=11    # lines between the braces
@@ -85,7 +85,8 @@ fi
 measure 'files on the walk of a request' "$walk" $walk_files
 
 measure 'lines with a comment over 120 columns' "$({ find $product tests -name '*.[ch]' -o -name '*.inc' | xargs awk 'length($0) > 120' |
-    grep -E '/\*|\*/|^ *\* '; find tests Makefile -name '*.sh' -o -name Makefile | xargs awk 'length($0) > 120' | grep '^ *# '; } | wc -l)" $comment_columns
+    grep -E '/\*|\*/|^ *\* '; find tests Makefile -name '*.sh' -o -name Makefile | xargs awk 'length($0) > 120' | grep '^ *# '
+    git ls-files '*.json' '*.sql' | xargs awk 'length($0) > 120 && /^ *(\/\/|--) /'; } | wc -l)" $comment_columns
 measure 'lines of the product' "$(find $product -name '*.[ch]' | xargs cat | wc -l)" $product_lines
 measure 'lines of tests' "$(find tests -name '*.[ch]' -o -name '*.sh' | grep '^tests' | xargs cat | wc -l)" $test_lines
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Links between the pages lead somewhere: the file is there, and its heading, by the anchor that GitHub makes of it.
+# A chain of links leads from README.md to every other page.
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
 git ls-files '*README.md' >"$T/pages"
@@ -46,4 +47,15 @@ awk -F'\t' '
     FILENAME ~ /targets$/ { target[$1] = $2; next }
     !($2 in target) { print $1 ": no file \x27" $2 "\x27"; bad = 1; next }
     $3 != "" && !((target[$2], $3) in is_heading) { print $1 ": no heading \x27#" $3 "\x27 in " target[$2]; bad = 1 }
-    END { exit bad }' "$T/anchors" "$T/targets" "$T/links"
+    { from[++n_links] = $1; sub(/:[0-9]*$/, "", from[n_links]); to[n_links] = target[$2] }
+    END {
+        is_reached["README.md"]
+        do {
+            is_news = 0
+            for (i = 1; i <= n_links; i++)
+                if (from[i] in is_reached && !(to[i] in is_reached)) { is_reached[to[i]]; is_news = 1 }
+        } while (is_news)
+        while ((getline page <pages) > 0)
+            if (!(page in is_reached)) { print page ": no chain of links from README.md leads here"; bad = 1 }
+        exit bad
+    }' pages="$T/pages" "$T/anchors" "$T/targets" "$T/links"

@@ -35,6 +35,19 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The share of lives that end within t_s. */
+static double failed_frac(const struct lifetime *law, double t_s)
+{
+    switch (law->kind) {
+    case LIFETIME_EXPONENTIAL: return gsl_cdf_exponential_P(t_s, law->mean_s);
+    case LIFETIME_WEIBULL: return gsl_cdf_weibull_P(t_s, law->mean_s / tgamma(1 + 1 / law->shape), law->shape);
+    case LIFETIME_LOGNORMAL:
+        return gsl_cdf_lognormal_P(t_s, log(law->mean_s) - law->shape * law->shape / 2, law->shape);
+    case LIFETIME_CONSTANT: break;
+    }
+    return t_s >= law->mean_s;
+}
+
 /* The Kolmogorov-Smirnov distance stays below its 99 % point. */
 static void check_law(const char *lifetime, const struct lifetime *law)
 {
@@ -44,7 +57,7 @@ static void check_law(const char *lifetime, const struct lifetime *law)
     CHECK_EQ_INT(n, MOST);
     qsort(lives_s, n, sizeof *lives_s, compare);
     for (size_t i = 0; i < n; i++) {
-        const double p = lifetime_cdf(law, lives_s[i]);
+        const double p = failed_frac(law, lives_s[i]);
         distance = fmax(distance, fmax(p - (double)i / (double)n, (double)(i + 1) / (double)n - p));
     }
     CHECK(distance < 1.628 / sqrt((double)n));
@@ -66,14 +79,25 @@ struct group {
     double own_per_s, shock_per_s, hit_frac, lethal_per_s, repair_per_s;
 };
 
+/* The binomial failure rate model (Atwood, Technometrics 28, 1986): rate of events in which exactly k of n nodes fail.
+ * A node fails alone; a shock hits each node with probability hit_frac; a lethal shock hits all. */
+static double event_rate(const struct group *group, int n, int k)
+{
+    double share = 1;
+    for (int i = 1; i <= k; i++) share *= (double)(n - k + i) / i * group->hit_frac;
+    double per_s = group->shock_per_s * share * pow(1 - group->hit_frac, n - k);
+    if (k == 1) per_s += n * group->own_per_s;
+    if (k == n) per_s += group->lethal_per_s;
+    return per_s;
+}
+
 /* From `down` nodes down to `to`: events among those that are up, or one of the repairs. */
 static double rate(const struct group *group, int down, int to)
 {
     const int up = group->m - down;
     if (to == down - 1) return down * group->repair_per_s;
     if (to < down) return 0;
-    const struct common_cause left = {up, group->own_per_s, group->shock_per_s, group->hit_frac, group->lethal_per_s};
-    return common_cause_rate_per_s(&left, to - down);
+    return event_rate(group, up, to - down);
 }
 
 /* Share of time with at least `needed` of the nodes up: pi Q = 0, the last equation replaced by sum pi = 1. */
@@ -188,7 +212,7 @@ TEST(jobs_wait_for_repairs)
 }
 
 /* A job of CPUs alone goes down with its node, and starts again when that is back. */
-TEST(jobs_of_cpus_alone_are_struck)
+TEST(node_failures_interrupt_jobs_without_gpus)
 {
     struct bed_rows *rows = bed_ok(
         BED(.check = true),
@@ -200,7 +224,7 @@ TEST(jobs_of_cpus_alone_are_struck)
     MUST(rows->n_jobs == 2);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 1300 + 700, 1e-9);
     CHECK_EQ_INT(bed_job(rows, 0)->restarts, 1);
-    CHECK_NEAR(bed_job(rows, 1)->end_s, 1310, 1e-9); /* nobody starts on a node that is away */
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 1310, 1e-9); /* no job starts on a failed node */
 }
 
 /* A shock whose nodes fail one by one is one event, as when they fail at once: the same shocks. */
@@ -321,7 +345,7 @@ TEST(sharers_copy_their_state_from_a_whole_gpu)
 }
 
 /* Where its scheduler takes its GPUs, a job falls back to what it saved if it is told so. */
-TEST(preemptions_keep_what_they_are_told_to)
+TEST(preempted_jobs_keep_what_preempt_keeps_names)
 {
     for (int saved = 0; saved < 2; saved++) {
         struct bed_rows *rows = bed_ok(

@@ -311,7 +311,7 @@ void naive_compose(struct naive *naive, struct replica *replica, struct batch *b
     composers[naive->s->kind](naive, replica, batch);
 }
 
-TEST(nobody_makes_no_batch)
+TEST(no_requests_make_no_batch)
 {
     static struct naive_scenario s = {.replicas = 1, .stages = 1, .block_tokens = 4, .max_sequences = 8, .max_tokens = 9};
     static struct naive naive = {.s = &s};

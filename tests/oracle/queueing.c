@@ -61,6 +61,7 @@ static double expected_wait_s(const struct model *model)
 
 struct server {
     struct owner owner;
+    struct station *station;
     bool busy;
     sim_ns arrived, began; /* of the customer in service */
 };
@@ -105,7 +106,7 @@ static void on_departure(struct engine *engine, struct owner *owner, sim_ns now)
 
 static void begin_service(struct engine *engine, struct server *server, sim_ns arrived, sim_ns now)
 {
-    struct station *station = engine_context(engine);
+    struct station *station = server->station;
     server->busy = true;
     server->arrived = arrived;
     server->began = now;
@@ -117,8 +118,8 @@ static void begin_service(struct engine *engine, struct server *server, sim_ns a
 
 static void on_departure(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct station *station = engine_context(engine);
     struct server *server = OWNER_ENTITY(owner, struct server, owner);
+    struct station *station = server->station;
     server->busy = false;
     station->n_left++;
     station->sojourn_ns += now - server->arrived;
@@ -144,7 +145,7 @@ static struct server *idle_server(struct station *station)
 
 static void on_arrival(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct station *station = engine_context(engine);
+    struct station *station = OWNER_ENTITY(owner, struct station, source);
     level_set(&station->in_system, now, station->in_system.value + 1);
     struct server *server = idle_server(station);
     if (server != NULL) {
@@ -164,7 +165,10 @@ static void station_init(struct station *station, const struct model *model, uin
     memset(station, 0, sizeof *station);
     station->model = model;
     owner_init(&station->source, 0);
-    for (uint32_t i = 0; i < MAX_SERVERS; i++) owner_init(&station->servers[i].owner, 1 + i);
+    for (uint32_t i = 0; i < MAX_SERVERS; i++) {
+        station->servers[i].station = station;
+        owner_init(&station->servers[i].owner, 1 + i);
+    }
     uint64_t index = (uint64_t)(model - models); /* models share no numbers, so their intervals are independent */
     rng_init(&station->arrivals, seed, run, "arrivals", index);
     rng_init(&station->services, seed, run, "services", index);
@@ -193,7 +197,7 @@ static double simulate(const struct model *model, uint64_t seed, uint32_t run, e
 {
     static struct station station;
     station_init(&station, model, seed, run);
-    struct engine *engine = engine_create(&(struct engine_options){.queue = queue, .context = &station});
+    struct engine *engine = engine_create(&(struct engine_options){.queue = queue});
     station.trajectory = hash_create();
     SIM_REQUIRE(engine != NULL && station.trajectory != NULL);
     struct diag diag = {0};

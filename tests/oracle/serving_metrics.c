@@ -108,7 +108,7 @@ TEST(cut_off_in_a_decode)
 }
 
 /* A request that decodes, a crowd that no prefill can take, and one that can be served at once. */
-TEST(a_crowd_that_is_rejected_delays_nobody)
+TEST(rejected_requests_delay_no_other_request)
 {
     char path[512];
     static const char *const sets[] = {"services.chat.kv.blocks=4000", "services.chat.batching.max_batched_tokens=512",
@@ -128,7 +128,7 @@ TEST(a_crowd_that_is_rejected_delays_nobody)
 }
 
 /* Alone and larger than the cache allows to grow: it preempts itself and must come back by itself. */
-TEST(one_that_preempts_itself_comes_back)
+TEST(a_request_that_preempts_itself_resumes)
 {
     static const char *const sets[] = {"services.chat.kv.blocks=10", "services.chat.batching.watermark=0", NULL};
     const char *path = test_file("trace.csv", "arrival_s,prompt_tokens,output_tokens\n0,16,144\n100,16,1\n");

@@ -129,7 +129,7 @@ static void check_file(const char *name)
     mem_free(bench);
 }
 
-TEST_OPTIMISED(files_tell_the_error_of_their_fit)
+TEST_OPTIMISED(files_contain_the_error_of_their_fit)
 {
     struct arena arena;
     struct json_node *sources;

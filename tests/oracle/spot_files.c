@@ -57,7 +57,7 @@ static void check_refused(const char *text, enum availability_format format, con
 }
 
 /* Clocks of a minute's difference are in a public file; more is a file that is not sorted. */
-TEST(time_that_goes_back_is_told)
+TEST(decreasing_times_are_reported)
 {
     check_finding("0,1\n90000,2\n30000,3\n80000,4\n", AVAILABILITY_COUNTS, 0, "spot:3:1",
                   "2 lines are up to a minute earlier");
@@ -75,7 +75,7 @@ TEST(ticks_beyond_all_time_are_refused)
                   "at least 1 ns");
 }
 
-TEST(what_is_wrong_is_told)
+TEST(malformed_files_are_refused)
 {
     check_refused("{\"data\": [1]}", AVAILABILITY_SKYPILOT, "spot:1:1", "gap_seconds");
     check_refused("{\"metadata\": {\"gap_seconds\": 1}, \"data\": [1, -2]}", AVAILABILITY_SKYPILOT, "spot:1:46",

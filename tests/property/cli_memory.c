@@ -133,13 +133,13 @@ TEST(prefix_caches_without_memory)
 TEST(pools_without_memory)
 {
     static const char pools[] =
-        "{\"cluster\": {\"gpu\": \"a100-80-sxm\", \"nodes\": 1, \"gpus_per_node\": 8},\n"
-        " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"kv\": {\"prefix_cache\": \"lru\", \"blocks\": 80},\n"
-        "   \"pools\": {\"p\": {\"role\": \"prefill\", \"pipeline_parallel\": 2}, \"d\": {\"role\": \"decode\", \"replicas\": 2}},\n"
-        "   \"kv_transfer\": {\"mode\": \"layer-wise\", \"layer_wise_from\": 64}, \"decode_routing\": \"least-outstanding\",\n"
-        "   \"trace\": {\"format\": \"generate\", \"count\": 12, \"max_total_tokens\": 900,\n"
-        "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"50/s\"},\n"
-        "   \"sessions\": {\"continue\": 0.7, \"block_tokens\": 64}}}}}\n";
+        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1, 'gpus_per_node': 8},\n"
+        " 'services': {'chat': {'llm': 'llama-2-7b', 'kv': {'prefix_cache': 'lru', 'blocks': 80},\n"
+        "   'pools': {'p': {'role': 'prefill', 'pipeline_parallel': 2}, 'd': {'role': 'decode', 'replicas': 2}},\n"
+        "   'kv_transfer': {'mode': 'layer-wise', 'layer_wise_from': 64}, 'decode_routing': 'least-outstanding',\n"
+        "   'trace': {'format': 'generate', 'count': 12, 'max_total_tokens': 900,\n"
+        "   'arrival': {'process': 'fixed', 'rate': '50/s'},\n"
+        "   'sessions': {'continue': 0.7, 'block_tokens': 64}}}}}\n";
     char database[300];
     const char *path = test_file("pools.json", "%s", pools);
     snprintf(database, sizeof database, "%s.db", path);
@@ -153,11 +153,11 @@ TEST(pools_without_memory)
 TEST(linear_programs_without_memory)
 {
     static const char flexgen[] =
-        "{\"cluster\": {\"gpu\": \"t4\", \"nodes\": 1},\n"
-        " \"services\": {\"chat\": {\"llm\": \"opt-6.7b\", \"batching\": \"fastertransformer\", \"kv\": {\"offload\": \"flexgen\",\n"
-        "   \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}}},\n"
-        "   \"trace\": {\"format\": \"generate\", \"count\": 2, \"max_total_tokens\": 100,\n"
-        "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"50/s\"}}}}}\n";
+        "{'cluster': {'gpu': 't4', 'nodes': 1},\n"
+        " 'services': {'chat': {'llm': 'opt-6.7b', 'batching': 'fastertransformer', 'kv': {'offload': 'flexgen',\n"
+        "   'tiers': {'host': {'device': 'host-dram-pcie4'}}},\n"
+        "   'trace': {'format': 'generate', 'count': 2, 'max_total_tokens': 100,\n"
+        "   'arrival': {'process': 'fixed', 'rate': '50/s'}}}}}\n";
     const char *path = test_file("flexgen.json", "%s", flexgen);
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
 }
@@ -192,8 +192,9 @@ TEST(trace_without_memory)
     FILE *file = fopen(trace, "w");
     if (file == NULL) abort();
     for (int i = 0; i < 9; i++)
-        fprintf(file, "{\"timestamp\": 0, \"input_length\": 9, \"output_length\": 9, \"hash_ids\": [%d, %d]}\n", i % 4,
-                10 + i);
+        fputs(
+            test_json("{'timestamp': 0, 'input_length': 9, 'output_length': 9, 'hash_ids': [%d, %d]}\n", i % 4, 10 + i),
+            file);
     fclose(file);
     torture((const char *const[]){"orrery", "trace", "stat", trace, "-f", "mooncake", "--prefix-cache", "lru=3,inf",
                                   "--prefix-cache", "s3-fifo=4", "--prefix-cache", "discard-bit:error=0.5=3", "--json",

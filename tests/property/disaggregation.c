@@ -225,7 +225,7 @@ static void check_refused(const char *text, const char *service)
         printf("\n  %s", rows->diag.items[0].text);
 }
 
-TEST(what_cannot_work_is_told)
+TEST(impossible_pools_are_refused)
 {
     check_refused("no pool of service 'chat' decodes what its prefill pools have processed",
                   "'pools': {'a': {'role': 'prefill'}, 'b': {'role': 'prefill'}}");

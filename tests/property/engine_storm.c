@@ -7,6 +7,7 @@
 enum { N_ENTITIES = 3000, N_CHAINS = 10, N_STEPS = 50000, OPS_PER_STEP = 4 };
 
 struct entity {
+    struct storm *storm;
     uint32_t place;  /* in storm.entities */
     uint32_t number; /* in the order in which they came */
     uint32_t n_plain;
@@ -37,6 +38,7 @@ static struct entity *entity_create(struct storm *storm, uint32_t place)
         storm->out_of_memory = true;
         return NULL;
     }
+    entity->storm = storm;
     entity->place = place;
     entity->n_plain = 0;
     entity->rings_ns = -1;
@@ -71,8 +73,9 @@ static void note(struct storm *storm, const struct entity *entity, sim_ns now, u
 /* A timer rings, and its entity goes, if no plain event of it is pending; another takes its memory and place. */
 static void ring(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct storm *storm = engine_context(engine);
+    (void)engine;
     struct entity *entity = OWNER_ENTITY(owner, struct entity, owner);
+    struct storm *storm = entity->storm;
     storm->ok &= entity->rings_ns == now && owner->armed == 0;
     storm->n_rung++;
     note(storm, entity, now, 1);
@@ -87,8 +90,8 @@ static void ring(struct engine *engine, struct owner *owner, sim_ns now)
 /* Does something to some entities, and schedules the next step. */
 static void step(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct storm *storm = engine_context(engine);
     struct entity *entity = OWNER_ENTITY(owner, struct entity, owner);
+    struct storm *storm = entity->storm;
     storm->n_fired++;
     storm->ok &= entity->n_plain-- > 0;
     note(storm, entity, now, 2);
@@ -112,7 +115,7 @@ static void step(struct engine *engine, struct owner *owner, sim_ns now)
 static int run_storm(struct storm *storm, enum queue_kind queue, sim_ns far_ns, bool passing)
 {
     *storm = (struct storm){.n_steps_left = N_STEPS, .far_ns = far_ns, .passing = passing, .ok = true};
-    struct engine_options options = {.queue = queue, .context = storm};
+    struct engine_options options = {.queue = queue};
     rng_init(&storm->rng, 1, 0, "storm", (uint64_t)far_ns);
     pool_init(&storm->pool, sizeof(struct entity));
     storm->engine = engine_create(&options);

@@ -152,7 +152,7 @@ TEST(marking_is_2_h_k_competitive)
 
 /* k + 1 pages, all equally likely: whatever a policy does without knowing the future, it misses each with probability 1
  * / (k + 1) once it is full (Yao's principle; Raghavan and Snir 1989). */
-TEST(nobody_beats_chance)
+TEST(no_policy_beats_chance)
 {
     static const char *const names[] = {"lru", "fifo", "lfu", "s3-fifo", "marking"};
     enum { K = 9, N = 4000 };

@@ -237,14 +237,14 @@ static struct bed_rows *sessions(const char *failures, const struct bed_options 
 }
 
 /* Nobody has been served since the latest failure, one each second, nor was there anybody then. */
-static bool finds_nobody(const struct bed_rows *rows, const struct request_row *row)
+static bool finds_an_idle_service(const struct bed_rows *rows, const struct request_row *row)
 {
-    const double struck_s = floor(row->arrival_s);
+    const double failed_s = floor(row->arrival_s);
     for (size_t i = 0; i < rows->n_requests; i++) {
         const struct request_row *other = &rows->requests[i];
-        if (other->arrival_s < row->arrival_s && other->arrival_s + other->e2e_s > struck_s) return false;
+        if (other->arrival_s < row->arrival_s && other->arrival_s + other->e2e_s > failed_s) return false;
     }
-    return struck_s > 0;
+    return failed_s > 0;
 }
 
 /* All sessions begin with the same block: whoever comes first after a failure finds it no more. */
@@ -260,7 +260,7 @@ TEST(shared_prefixes_are_lost)
     CHECK(bed_equal(rows, steps));
     for (size_t i = 0; i < rows->n_requests; i++) {
         const struct request_row *row = &rows->requests[i];
-        if (!finds_nobody(rows, row)) continue;
+        if (!finds_an_idle_service(rows, row)) continue;
         CHECK_EQ_INT(row->cached_tokens, 0);
         CHECK(bed_request(plain, row->id)->cached_tokens > 0);
         n_first++;
@@ -318,7 +318,7 @@ static struct bed_rows *restarting(const char *failures, const char *more)
 }
 
 /* Where it says nothing it does no harm; what fails by itself is no service. */
-TEST(restarts_that_nobody_reads_are_told_of)
+TEST(unused_restart_sections_are_warned_of)
 {
     const char *of_jobs = ", 'failures': {'causes': {'bug': {'scope': 'job', 'lifetime': {'mean': '1s'}}}}";
     struct bed_rows *both = restarting("", SCALES "'restart': {'delay': '7s'},");
@@ -367,7 +367,7 @@ TEST(jobs_of_cpus_alone_do_not_fail)
 
 /* Two nodes of 8 GPUs; the service's only replica holds one of them but while all nodes are down, from 100 s to 150 s.
  * A job that needs both is as impossible then as before and after. */
-TEST(jobs_do_not_wait_for_the_gpus_of_a_struck_replica)
+TEST(jobs_do_not_wait_for_the_gpus_of_a_failed_replica)
 {
     static const char *const services[] = {
         "'restart': {'delay': '1s'},",
@@ -431,7 +431,7 @@ static double time_of(const struct bed_rows *rows, const char *service, const ch
 }
 
 /* The service's node fails for good; the job holds the other one until it shrinks. */
-TEST(a_job_that_shrinks_makes_room_for_a_struck_replica)
+TEST(a_job_that_shrinks_makes_room_for_a_failed_replica)
 {
     int n_seen = 0;
     for (int seed = 0; seed < 40; seed++) {
@@ -511,12 +511,12 @@ TEST(a_service_that_ignores_failures_warns)
         " 'services': {'chat': {'llm': 'mistral-7b', 'pools': {'prompts': {'role': 'prefill'}, 'tokens':"
         " {'role': 'decode'}}, " AFFINE ", 'trace': {'format': 'generate', 'count': 40, 'arrival':"
         " {'process': 'poisson', 'rate': '2/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 30}}}}";
-    struct bed_rows *struck = run(&(struct bed_options){.check = true}, text, "node");
+    struct bed_rows *failing = run(&(struct bed_options){.check = true}, text, "node");
     struct bed_rows *plain = run(&(struct bed_options){.check = true}, text, "job");
-    CHECK_EQ_INT(struck->code, 0);
-    CHECK_EQ_INT(struck->n_warnings, plain->n_warnings + 1);
-    CHECK(bed_metric(struck, "failure.events") > 0);
-    CHECK(bed_metric(struck, "request.e2e_s.mean") == bed_metric(plain, "request.e2e_s.mean"));
+    CHECK_EQ_INT(failing->code, 0);
+    CHECK_EQ_INT(failing->n_warnings, plain->n_warnings + 1);
+    CHECK(bed_metric(failing, "failure.events") > 0);
+    CHECK(bed_metric(failing, "request.e2e_s.mean") == bed_metric(plain, "request.e2e_s.mean"));
 }
 
 TEST(services_hold_no_spare_nodes)

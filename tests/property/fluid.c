@@ -153,7 +153,7 @@ TEST(jobs_of_cpus_alone_have_no_part)
 }
 
 /* Four GPUs would take eight CPUs: two run with the four that there are. */
-TEST(who_finds_no_room_for_all_takes_what_there_is)
+TEST(a_job_without_room_for_its_part_takes_what_is_free)
 {
     for (int i = 0; i < ALL; i++) {
         struct bed_rows *rows = run_site(all[i], "'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 4}",
@@ -203,7 +203,7 @@ TEST(shares_of_gpus_grow_to_whole_ones)
 }
 
 /* A service leaves one GPU on each of two nodes, and consolidated placement gives two GPUs on one node only. */
-TEST(who_finds_its_part_in_pieces_takes_one)
+TEST(a_job_takes_its_part_from_one_node)
 {
     static const char site[] =
         "'cluster': {'nodes': 2, 'gpus_per_node': 3, 'gpu': 'a100-80-sxm'}, 'services': {'s': {"

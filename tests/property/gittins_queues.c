@@ -190,7 +190,7 @@ TEST(two_jobs_of_two_sizes)
 }
 
 /* With a second on its GPUs before it works a job of ten holds them for eleven. */
-TEST(who_holds_gpus_for_longer_is_warned_of)
+TEST(start_up_outside_the_history_is_warned_of)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 2), jobrun_record(1, 0, 3, 1)};
     for (int start_s = 0; start_s < 2; start_s++) {
@@ -221,7 +221,7 @@ TEST(what_is_known_may_be_the_past)
     ends(params, 12, 4);
 }
 
-TEST(a_bad_history_is_told_of)
+TEST(malformed_histories_are_refused)
 {
     static const char *const texts[] = {"gpu_s\n1\n-2\n", "gpu_s\n1\nsoon\n", "seconds\n1\n", "gpu_s\n"};
     static const char *const places[] = {"history.csv:3:1", "history.csv:3:1", "history.csv", "history.csv"};

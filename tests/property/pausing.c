@@ -76,7 +76,7 @@ static double check_pauses(const struct bed_rows *rows, const struct request_row
     return longest_s;
 }
 
-TEST(rows_tell_of_every_pause)
+TEST(rows_record_every_pause)
 {
     struct bed_rows *rows = run(1, (struct bed_options){0});
     int n_paused = 0;
@@ -85,7 +85,7 @@ TEST(rows_tell_of_every_pause)
     CHECK_EQ_INT(bed_decisions(rows, "pause", -1), bed_decisions(rows, "continue", -1));
 }
 
-TEST(who_pauses_computes_nothing_again)
+TEST(paused_requests_recompute_nothing)
 {
     struct bed_rows *rows = run(1, (struct bed_options){0});
     CHECK_EQ_INT(bed_metric(rows, "replica.preemptions.sum"), 0);

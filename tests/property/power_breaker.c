@@ -157,7 +157,7 @@ TEST(services_go_dark_when_their_last_request_has_left)
 
 /* Replicas of two stages that come and go by an autoscaler, racks that go dark beneath them, a spare server, and
  * failures. */
-TEST(outages_spares_scaling_and_stages_go_together)
+TEST(outages_spare_nodes_scaling_and_stages_combine)
 {
     static const char text[] =
         "{'seed': 2, 'cluster': {'nodes': 5, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm',"

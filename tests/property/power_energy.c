@@ -97,7 +97,7 @@ TEST(nodes_out_of_service_idle)
 }
 
 /* A type that says nothing of its power idles with a process; without a section "power" no row tells of energy. */
-TEST(what_is_not_known_is_not_told)
+TEST(unknown_power_gives_no_energy)
 {
     static const char jobs[] = "'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs',"
                                " 'jobs': [{'submit': '0s', 'duration': '40s', 'gpus': 2}]}}";

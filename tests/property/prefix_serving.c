@@ -245,7 +245,7 @@ TEST(sequences_are_preempted_beside_a_cache)
 
 /* Rows tell what every admission has found: the first what the request's row says, all together what the metric
  * says. */
-TEST(rows_tell_of_every_hit)
+TEST(rows_record_every_hit)
 {
     const struct setup setup = {
         "'lru'", "'vllm-v1'", "round-robin", SESSIONS ", 'max_prompt_tokens': 3000, 'rate_scale': 4", 1, 700};

@@ -62,12 +62,19 @@ static void make(struct bed *bed, uint64_t round, bool tables)
     bed->problem.budget = bed->plan.least * between(&bed->rng, 1.001, 4.0);
 }
 
+/* Mean response time of the jobs of a class. */
+static double mean_time_s(const struct width_class *of, const struct width_choice *choice)
+{
+    return (1.0 - choice->high_frac) * width_time_s(of, choice->low) +
+           choice->high_frac * width_time_s(of, choice->high);
+}
+
 /* Weighted jobs in the system. */
 static double value_of(const struct bed *bed, const struct width_choice *choices)
 {
     double sum = 0.0;
     for (int i = 0; i < CLASSES; i++)
-        sum += bed->classes[i].weight * bed->classes[i].rate_per_s * width_choice_time_s(&bed->classes[i], &choices[i]);
+        sum += bed->classes[i].weight * bed->classes[i].rate_per_s * mean_time_s(&bed->classes[i], &choices[i]);
     return sum;
 }
 

@@ -229,7 +229,7 @@ static double sample_of(const struct bed_rows *rows, const char *series, int rep
 }
 
 /* Every report is how the replicas stood at its time, as the time series of the same run tell it. */
-TEST(reports_tell_how_it_was)
+TEST(reports_equal_the_series_at_their_time)
 {
     static const char *const sets[] = {"services.chat.information_delay=250ms", "sample.period=250ms", NULL};
     struct bed_rows *rows = run_seeded(3, "", "noting", 300, 60,
@@ -279,7 +279,7 @@ TEST(delayed_runs_are_the_same_in_every_mode)
 }
 
 /* Who does not look is not touched by how old the view is: reports neither end runs nor move the end. */
-TEST(reports_disturb_nobody)
+TEST(reports_change_no_other_event)
 {
     static const char *const sets[] = {"services.chat.information_delay=10ms", NULL};
     for (int rate = 1; rate <= 100; rate *= 10) {
@@ -292,7 +292,7 @@ TEST(reports_disturb_nobody)
     }
 }
 
-TEST(without_news_everybody_goes_to_the_first)
+TEST(without_reports_all_requests_go_to_the_first_replica)
 {
     static const char *const sets[] = {"services.chat.information_delay=9000000000s", NULL};
     static const char *const looking[] = {"least-outstanding", "jsq-tokens", "least-kv"};

@@ -332,7 +332,7 @@ static void check_refused(const char *text, const char *service)
 
 #define SCALING(more) "'scaling': {'policy': 'schedule'" more "}"
 
-TEST(what_cannot_scale_is_told)
+TEST(impossible_scaling_is_refused)
 {
     check_refused("has pools", SCALING(", 'max': 4") ", 'pools': {'a': {}}");
     check_refused("'min' is above 'max'", SCALING(", 'max': 4, 'min': 5"));

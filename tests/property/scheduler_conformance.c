@@ -13,7 +13,7 @@ static struct job_record random_job(int64_t id)
 }
 
 /* On counted GPUs, whoever does not start is wider than what is free: schedulers that skip leave no room unused. */
-TEST(skipping_schedulers_leave_nobody_who_fits)
+TEST(skipping_schedulers_start_every_job_that_fits)
 {
     static const char *const schedulers[] = {"fifo-skip", "sjf", "fewest-gpus", "srtf", "srsf", "tiresias"};
     enum { N = 300 };

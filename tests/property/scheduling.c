@@ -213,7 +213,7 @@ TEST(backfilling_knows_the_nanosecond_of_its_promise)
 
 /* Two equal jobs wait for the GPUs of one that ends as a job of no length comes. That one's end asks once more in the
  * same moment: the job that has just started goes on. */
-TEST(nobody_is_preempted_by_an_equal_in_the_moment_of_its_start)
+TEST(a_job_is_not_preempted_by_an_equal_one_as_it_starts)
 {
     static const char *const schedulers[] = {"srtf", "srsf"};
     const struct job_record records[] = {jobrun_record(0, 0, 5, 3), jobrun_record(1, 1, 7, 2),

@@ -73,7 +73,7 @@ TEST(decisions_explain_themselves)
 }
 
 /* Asking what every request meets with changes nothing else. */
-TEST(nobody_has_to_ask)
+TEST(details_change_no_results)
 {
     struct bed_rows *asked = run_named("scarce blocks", "round-robin");
     struct bed_rows *quiet = run_with("scarce blocks", "round-robin", &(struct bed_options){.no_detail = true});

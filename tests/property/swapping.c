@@ -84,7 +84,7 @@ TEST(a_full_host_makes_the_others_compute_again)
 }
 
 /* Rows tell of every sequence that leaves and comes back. */
-TEST(every_swap_is_told_of)
+TEST(rows_record_every_swap)
 {
     const struct site site = {"", "", "swap", 1, 400};
     struct bed_rows *rows = run(&site, &checked);

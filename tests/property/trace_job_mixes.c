@@ -178,7 +178,7 @@ static void check_fates(const struct known_mix *mix)
     }
 }
 
-TEST(job_mixes_have_the_published_fates)
+TEST(job_mixes_have_the_published_statuses)
 {
     for (size_t m = 0; m < 4; m++) check_fates(&known_mixes[m]);
 }
@@ -214,7 +214,7 @@ TEST(shares_of_gpu_time_are_met_by_many_jobs)
 }
 
 /* Nothing is published of PAI's. */
-TEST(jobs_of_unknown_fate_complete)
+TEST(jobs_of_unknown_status_complete)
 {
     CHECK(sum_shares("pai", 1, 1000).by_status[0][JOB_COMPLETES] == 1000);
 }

@@ -13,7 +13,7 @@ static const struct bed_options quiet = {.quiet = true, .check = true, .stall_ev
 
 /* Every job is finished, or the run reports that some never end. Schedulers that wake up again and again end by the
  * watchdog. */
-static void check_told(const struct bed_rows *rows, size_t n_jobs)
+static void check_reported(const struct bed_rows *rows, size_t n_jobs)
 {
     size_t n_unfinished = 0;
     CHECK_EQ_INT(rows->n_jobs, n_jobs);
@@ -44,8 +44,8 @@ TEST(a_job_at_speed_0_stays_unfinished_under_every_scheduler)
         struct bed_rows *alone = run_apart(&quiet, policy->name, "{'duration': '5s', 'gpus': 16}");
         struct bed_rows *two = run_apart(&quiet, policy->name,
                                          "{'duration': '5s', 'gpus': 16}, {'duration': '5s', 'gpus': 1}");
-        check_told(alone, 1);
-        check_told(two, 2);
+        check_reported(alone, 1);
+        check_reported(two, 2);
         CHECK(bed_metric(alone, "job.unfinished") == 1 && bed_metric(two, "job.unfinished") >= 1);
         bed_free(alone);
         bed_free(two);

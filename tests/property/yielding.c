@@ -129,7 +129,7 @@ static struct bed_rows *run_four(const char *placement, const char *more)
 
 /* Jobs 0 and 3 are on one node, 1 and 2 on the other: the last one that started has what is wanted. It starts again
  * when the service gives its GPUs back, and waits until it works, and no other job is touched. */
-TEST(the_latest_yields_and_comes_back)
+TEST(the_latest_job_yields_and_resumes)
 {
     struct bed_rows *rows = run_four("consolidated", "'preemptible': true,");
     for (int64_t id = 0; id < 4; id++) {
@@ -149,7 +149,7 @@ TEST(of_counted_gpus_no_more_yield_than_must)
 }
 
 /* Of what they have spent on their GPUs, the single one has the least, but its node has then only one free. */
-TEST(who_has_done_least_yields_where_it_helps)
+TEST(the_job_with_least_work_yields_where_it_helps)
 {
     struct bed_rows *rows = run_four("consolidated", "'preemptible': true, 'yield': 'least-work',");
     CHECK_EQ_INT(bed_job(rows, 3)->preemptions, 1);

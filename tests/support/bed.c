@@ -108,6 +108,15 @@ static int on_metric(void *context, const struct metric_row *row)
     return 0;
 }
 
+/* Hashes the bits of a number; -0 as 0. */
+static void hash_real(struct hash *hash, double value)
+{
+    int64_t bits;
+    const double canonical = value + 0.0;
+    memcpy(&bits, &canonical, sizeof bits);
+    hash_i64(hash, bits);
+}
+
 static int on_decision(void *context, const struct decision_row *row)
 {
     struct bed_rows *rows = context;
@@ -118,7 +127,7 @@ static int on_decision(void *context, const struct decision_row *row)
     copy_text(copy->policy, sizeof copy->policy, row->policy);
     copy_text(copy->action, sizeof copy->action, row->action);
     copy_text(copy->reason, sizeof copy->reason, row->reason);
-    hash_f64(rows->hash, row->t_s);
+    hash_real(rows->hash, row->t_s);
     hash_text(rows->hash, row->service);
     hash_text(rows->hash, row->policy);
     hash_text(rows->hash, row->action);
@@ -142,7 +151,7 @@ static int on_histogram(void *context, const struct histogram_row *row)
     struct bed_rows *rows = context;
     if (strcmp(row->name, "token.gap_s") == 0) rows->n_token_gaps += row->count;
     hash_text(rows->hash, row->name);
-    hash_f64(rows->hash, row->lower);
+    hash_real(rows->hash, row->lower);
     hash_i64(rows->hash, row->count);
     return row->lower < row->upper ? 0 : SIM_E_STORE;
 }

@@ -6,8 +6,11 @@
 
 /* A figure of one study with the series "up" (y = x^2 at 1 .. 4, the paper 1, 4, 9, 20) and "down" (10 - x), and with
  * "noisy" (replications 9, 10, 11 at x = 1 and 19, 20, 22 at x = 2, the paper 10 and 30). `claims` and `fitted` are the
- * items of these lists. Static storage: until the next call. */
+ * items of these lists. JSON has ' for " here and below. Static storage: until the next call. */
 const char *figure_json(const char *claims, const char *fitted);
+
+/* Writes it to the file fig.json of the running test, and returns the path. */
+const char *figure_file(const char *json);
 
 /* Reads it on an empty results database. Everything is in the arena but the open database: figure_data_fini ends
  * that. */

@@ -106,11 +106,11 @@ static int add_tier(struct ways *ways, const struct node_type *type, struct tier
     return add_rates(ways, end, end, all_end, all_end);
 }
 
-static int add_gpus(struct ways *ways, const struct node_type *type, const struct topology_placement *seat,
+static int add_gpus(struct ways *ways, const struct node_type *type, const struct topology_placement *placement,
                     const struct topology_placement *all)
 {
     const struct topology_end from = {&type->one, NULL}, from_all = {&type->all, NULL};
-    return add_rates(ways, from, (struct topology_end){seat, NULL}, from_all, (struct topology_end){all, NULL});
+    return add_rates(ways, from, (struct topology_end){placement, NULL}, from_all, (struct topology_end){all, NULL});
 }
 
 static int add_tiers(struct ways *ways, const struct node_type *type)

@@ -28,7 +28,7 @@ void results_limit_start(struct results_limit *limit, const char *path, double l
     if (path != NULL) limit->start_bytes = file_bytes(path);
 }
 
-double results_foretold_bytes(double bytes, double done_frac, double limit_bytes)
+double results_predicted_bytes(double bytes, double done_frac, double limit_bytes)
 {
     return done_frac > 0 && done_frac < 1 && bytes >= TELLING_FRAC * limit_bytes ? bytes / done_frac : bytes;
 }
@@ -37,12 +37,12 @@ bool results_limit_warns(struct results_limit *limit, double done_frac, char *wa
 {
     if (limit->path == NULL || limit->has_warned) return false;
     const double bytes = file_bytes(limit->path) - limit->start_bytes;
-    const double foretold_bytes = results_foretold_bytes(bytes, done_frac, limit->limit_bytes);
-    if (foretold_bytes <= limit->limit_bytes) return false;
+    const double predicted_bytes = results_predicted_bytes(bytes, done_frac, limit->limit_bytes);
+    if (predicted_bytes <= limit->limit_bytes) return false;
     limit->has_warned = true;
     snprintf(warning, warning_bytes,
              "%.3g GB are written after %.3g %% of the run. If the rest writes as much, these are %.3g GB, and the run"
              " fails at %.3g GB: keep less (--keep metrics), or allow more (--results-limit)",
-             1e-9 * bytes, 100 * done_frac, 1e-9 * foretold_bytes, 1e-9 * limit->limit_bytes);
+             1e-9 * bytes, 100 * done_frac, 1e-9 * predicted_bytes, 1e-9 * limit->limit_bytes);
     return true;
 }

@@ -1,5 +1,5 @@
 /* A limit on the size of a run's results. The store ends a run that has written as much (sim/store/results.h). This
- * warns in time: it foretells the size from what a part of the run has written. */
+ * warns in time: it predicts the size from what a part of the run has written. */
 #ifndef ORRERY_CLI_RUN_RESULTS_LIMIT_H
 #define ORRERY_CLI_RUN_RESULTS_LIMIT_H
 
@@ -25,7 +25,7 @@ void results_limit_start(struct results_limit *limit, const char *path, double l
 
 /* The bytes of the whole run, when a part `done_frac` of it has written `bytes`, if the rest writes as much. What is
  * written, if that part is not known (0), or too little to tell, below a hundredth of the limit. */
-double results_foretold_bytes(double bytes, double done_frac, double limit_bytes);
+double results_predicted_bytes(double bytes, double done_frac, double limit_bytes);
 
 /* Writes a warning, once, if the results will exceed the limit. Returns whether it did. */
 bool results_limit_warns(struct results_limit *limit, double done_frac, char *warning, size_t warning_bytes);

@@ -60,17 +60,11 @@ struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t 
 struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t number, int32_t n);
 void prefix_chain_free(struct prefix_chain *chain); /* released before; NULL is allowed */
 
-/* Full blocks of a prompt, which others can use; and the blocks that the prompt itself can use. `block_tokens` is the
- * length of a prefix block. */
+/* Full blocks of a prompt, which others can use. `block_tokens` is the length of a prefix block. */
 static inline int32_t prefix_blocks_full(int32_t prompt_tokens, int32_t block_tokens, int32_t n_keys)
 {
     int32_t n = block_tokens > 0 ? prompt_tokens / block_tokens : 0;
     return n < n_keys ? n : n_keys;
-}
-
-static inline int32_t prefix_blocks_usable(int32_t prompt_tokens, int32_t block_tokens, int32_t n_keys)
-{
-    return prefix_blocks_full(prompt_tokens - 1, block_tokens, n_keys);
 }
 
 /* --- The cache --- */

@@ -221,15 +221,6 @@ double link_flow_bytes_per_s(struct link_flow *flow)
     return bytes_per_s_of(flow);
 }
 
-sim_ns link_flow_end_ns(struct link_flow *flow)
-{
-    SIM_REQUIRE(flow->state != LINK_FLOW_IDLE);
-    share_now(flow->net);
-    if (flow->state == LINK_FLOW_MOVING) return link_flow_end(flow);
-    sim_ns begin_ns = (sim_ns)flow->net->timers.entries[flow->timed.timer_at].at;
-    return sim_ns_add(begin_ns, link_time_of(link_flow_total(flow), flow->class->bound));
-}
-
 double link_claim_grant(struct link_flow *claim)
 {
     share_now(claim->net);

@@ -123,10 +123,6 @@ int64_t link_flow_moved_bytes(const struct link_flow *flow, sim_ns at);
 /* The present rate; 0 before the path's latency has passed, and when idle. */
 double link_flow_bytes_per_s(struct link_flow *flow);
 
-/* When the flow will end if nothing changes; before its latency has passed, as if it were alone on its links;
- * SIM_NS_MAX for a claim. Not for idle flows. */
-sim_ns link_flow_end_ns(struct link_flow *flow);
-
 /* Starts an idle flow as a claim to demand_bytes_per_s > 0, at once: the caller adds the path's latency. Writes the
  * grant to *granted_bytes_per_s. `changed` is called, after all other events of the moment, when the grant differs from
  * the last reported one. Returns 0 or SIM_E_NOMEM. */
@@ -146,7 +142,6 @@ void link_claim_count(struct link_flow *claim, int64_t bytes);
 
 const char *link_name(const struct link *link);
 int32_t link_index(const struct link *link); /* in its network */
-double link_bytes_per_s(const struct link *link);
 double link_used_bytes_per_s(const struct link *link); /* sum of the rates, with no event of the moment pending */
 int64_t link_bytes(const struct link *link, sim_ns at);
 struct link_stats link_stats(const struct link *link, sim_ns at);

@@ -48,7 +48,8 @@ void link_timers_drop(struct link_timers *timers, struct link_timed *of)
 
 /* --- What a flow has moved, and when it ends --- */
 
-sim_ns link_time_of(tally_int128 grains, int64_t rate)
+/* Grains over a rate, in whole ns, half to even. */
+static sim_ns time_of(tally_int128 grains, int64_t rate)
 {
     if (rate == 0) return SIM_NS_MAX;
     tally_int128 ns = grains / rate, twice = grains % rate * 2;
@@ -70,7 +71,7 @@ static tally_int128 served_at(const struct link_class *class, sim_ns at)
 static sim_ns settled_end(const struct link_class *class, tally_int128 ends_at)
 {
     const tally_int128 left = ends_at - class->served;
-    return sim_ns_add(class->anchor_ns, link_time_of(left > 0 ? left : 0, class->rate));
+    return sim_ns_add(class->anchor_ns, time_of(left > 0 ? left : 0, class->rate));
 }
 
 int64_t link_flow_rate(const struct link_flow *flow)
@@ -78,7 +79,8 @@ int64_t link_flow_rate(const struct link_flow *flow)
     return flow->is_settled ? flow->class->rate : flow->rate;
 }
 
-sim_ns link_flow_end(const struct link_flow *flow)
+/* The end of a moving flow at its present rate. */
+static sim_ns end_of(const struct link_flow *flow)
 {
     if (!flow->is_settled) return flow->end_ns;
     return settled_end(flow->class, flow->class->settled.entries[flow->timed.timer_at].at);
@@ -92,7 +94,7 @@ tally_int128 link_flow_moved(const struct link_flow *flow, sim_ns at)
     if (flow->is_settled)
         moved = total - (flow->class->settled.entries[flow->timed.timer_at].at - served_at(flow->class, at));
     if (flow->endless) return moved;
-    return moved < total && at < link_flow_end(flow) ? moved : total;
+    return moved < total && at < end_of(flow) ? moved : total;
 }
 
 int64_t link_class_bytes(const struct link_class *class, sim_ns at)
@@ -111,7 +113,7 @@ void link_flow_set_rate(struct link_flow *flow, int64_t rate, sim_ns now)
     flow->anchor_ns = now;
     flow->rate = rate;
     if (flow->endless) return;
-    flow->end_ns = sim_ns_add(now, link_time_of(link_flow_total(flow) - flow->moved, rate));
+    flow->end_ns = sim_ns_add(now, time_of(link_flow_total(flow) - flow->moved, rate));
     link_timers_set(&flow->net->timers, &flow->timed, flow->end_ns);
 }
 

@@ -101,11 +101,6 @@ int32_t link_index(const struct link *link)
     return link->index;
 }
 
-double link_bytes_per_s(const struct link *link)
-{
-    return link->bytes_per_s;
-}
-
 double link_used_bytes_per_s(const struct link *link)
 {
     tally_int128 rate = 0;

@@ -126,13 +126,9 @@ void link_classes_free(struct link_net *net);
 /* Sets the rate of a loose flow from now on. A flow that is due to end now has ended, whatever the rate. */
 void link_flow_set_rate(struct link_flow *flow, int64_t rate, sim_ns now);
 
-/* Of a moving flow: grains moved by a time, the present rate, and the end at that rate. */
+/* Of a moving flow: grains moved by a time, and the present rate. */
 tally_int128 link_flow_moved(const struct link_flow *flow, sim_ns at);
 int64_t link_flow_rate(const struct link_flow *flow);
-sim_ns link_flow_end(const struct link_flow *flow);
-
-/* Grains over a rate, in whole ns, half to even. */
-sim_ns link_time_of(tally_int128 grains, int64_t rate);
 
 /* Computes the rates of all classes coupled to the dirty links, into `filled` of net->filling, and cleans the links. */
 void link_fill(struct link_net *net);

@@ -45,7 +45,7 @@ int service_emit_row(struct service *service, const struct request *request, con
 
 /* Gives a request without prefix keys a chain of its own before a preemption frees its KV. On its return it finds the
  * blocks that have not been overwritten, as vLLM v1's blocks keep their contents in the queue of free ones. */
-int service_own_prefix(struct replica *replica, struct request *request)
+static int own_prefix(struct replica *replica, struct request *request)
 {
     struct service *service = replica->env->owner;
     const int32_t block_tokens = fleet_own_block_tokens(&service->fleet, service->trace_block_tokens);
@@ -152,7 +152,7 @@ static int emit_decision(const struct replica *replica, const struct request *re
     return sink->decision(sink->context, &row);
 }
 
-int service_on_finish(struct replica *replica, struct request *request, sim_ns now)
+static int on_finish(struct replica *replica, struct request *request, sim_ns now)
 {
     struct service *service = replica->env->owner;
     leave_system(service, request, now);
@@ -160,7 +160,7 @@ int service_on_finish(struct replica *replica, struct request *request, sim_ns n
     return code != 0 ? code : end_request(service, request, now);
 }
 
-int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
+static int on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
 {
     struct service *service = replica->env->owner;
     if (service->n_refused++ == 0) {
@@ -172,12 +172,12 @@ int service_on_reject(struct replica *replica, struct request *request, sim_ns n
     return code != 0 ? code : end_request(service, request, now);
 }
 
-int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason)
+static int on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason)
 {
     return emit_decision(replica, request, "preempt", reason, now);
 }
 
-int service_take_host(struct replica *replica, int64_t bytes, sim_ns now)
+static int take_host(struct replica *replica, int64_t bytes, sim_ns now)
 {
     struct service *service = replica->env->owner;
     int got = kv_transport_take_room(replica, bytes, now);
@@ -351,15 +351,15 @@ int service_create(const struct service_config *config, const struct service_env
         .token_gap_s = &service->stats.token_gap_s,
         .single_step = env->site->single_step,
         .owner = service,
-        .on_finish = service_on_finish,
-        .on_reject = service_on_reject,
-        .on_preempt = service_on_preempt,
-        .own_prefix = service_own_prefix,
+        .on_finish = on_finish,
+        .on_reject = on_reject,
+        .on_preempt = on_preempt,
+        .own_prefix = own_prefix,
         .on_prefilled = service_on_prefilled,
         .on_handover = service_on_handover,
         .kv_moves = &service->kv_moves,
         .move_kv = service_on_move_kv,
-        .take_host = service_take_host,
+        .take_host = take_host,
         .give_host = kv_transport_give_room,
     };
     int code = service_stats_init(&service->stats);

@@ -61,12 +61,7 @@ static inline bool service_counts(const struct service *service, const struct re
 int service_route(struct service *service, struct request *request, sim_ns now);
 
 /* Callbacks of replica_env. */
-int service_on_finish(struct replica *replica, struct request *request, sim_ns now);
-int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
-int service_own_prefix(struct replica *replica, struct request *request);
-int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
-int service_take_host(struct replica *replica, int64_t bytes, sim_ns now);
 
 /* Hand-over (service_handover.c): callbacks of replica_env. */
 int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now);

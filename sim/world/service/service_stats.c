@@ -30,7 +30,7 @@ static const struct distribution *distribution_in(const struct request_stats *st
     return (const struct distribution *)(const void *)((const char *)stats + distributions[i].offset);
 }
 
-int request_stats_init(struct request_stats *stats)
+static int request_stats_init(struct request_stats *stats)
 {
     int code = 0;
     memset(stats, 0, sizeof *stats);
@@ -39,7 +39,7 @@ int request_stats_init(struct request_stats *stats)
     return code;
 }
 
-void request_stats_fini(struct request_stats *stats)
+static void request_stats_fini(struct request_stats *stats)
 {
     for (int i = 0; i < N_DISTRIBUTIONS; i++) distribution_fini(distribution_of(stats, i));
 }
@@ -122,7 +122,8 @@ int request_stats_add_finished(struct request_stats *stats, const double *limits
     return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap_ns));
 }
 
-int request_stats_emit_counts(const struct request_stats *stats, const char *entity, const struct sink *sink)
+/* Emit the known metrics of one entity (NULL: of all together). `span_s`: the time that rates refer to. */
+static int request_stats_emit_counts(const struct request_stats *stats, const char *entity, const struct sink *sink)
 {
     const struct {
         const char *name;
@@ -142,7 +143,8 @@ int request_stats_emit_counts(const struct request_stats *stats, const char *ent
     return code;
 }
 
-int request_stats_emit_distributions(const struct request_stats *stats, const char *entity, const struct sink *sink)
+static int request_stats_emit_distributions(const struct request_stats *stats, const char *entity,
+                                            const struct sink *sink)
 {
     int code = 0;
     for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)
@@ -150,8 +152,8 @@ int request_stats_emit_distributions(const struct request_stats *stats, const ch
     return code;
 }
 
-int request_stats_emit_rates(const struct request_stats *stats, const char *entity, double span_s,
-                             const struct sink *sink)
+static int request_stats_emit_rates(const struct request_stats *stats, const char *entity, double span_s,
+                                    const struct sink *sink)
 {
     const double finished = (double)stats->late_finished, tokens = (double)stats->late_output_tokens;
     const bool has_span = span_s > 0;

@@ -25,9 +25,6 @@ struct request_stats {
     struct slo_counts slo;
 };
 
-int request_stats_init(struct request_stats *stats); /* 0 or SIM_E_NOMEM */
-void request_stats_fini(struct request_stats *stats);
-
 /* A request that arrived after the warm-up has finished under limits_s[SLO_LIMITS]. Returns 0 or SIM_E_NOMEM. */
 int request_stats_add_finished(struct request_stats *stats, const double *limits_s, const struct request *request,
                                sim_ns now);
@@ -41,12 +38,6 @@ void request_stats_add_unfinished(struct request_stats *stats, const double *lim
 
 /* A request has finished after the warm-up. */
 void request_stats_add_output(struct request_stats *stats, const struct request *request, sim_ns now);
-
-/* Emit the known metrics of one entity (NULL: of all together). `span_s`: the time that rates refer to. */
-int request_stats_emit_counts(const struct request_stats *stats, const char *entity, const struct sink *sink);
-int request_stats_emit_distributions(const struct request_stats *stats, const char *entity, const struct sink *sink);
-int request_stats_emit_rates(const struct request_stats *stats, const char *entity, double span_s,
-                             const struct sink *sink);
 
 /* The classes of a service's requests: names from the trace and from slo.classes in one table, and what is counted of
  * each.

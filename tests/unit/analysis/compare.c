@@ -90,7 +90,7 @@ TEST(verdicts_follow_from_the_intervals)
 }
 
 /* 0.2 % more is certain, and does not matter; with a margin of 0.1 % it does. */
-TEST(the_margin_tells_what_matters)
+TEST(differences_within_the_margin_do_not_matter)
 {
     struct compare_row row = compare_times(steady_ttft_s, barely_slower_ttft_s, &compare_defaults);
     CHECK(row.verdict == COMPARE_SAME && row.p < 1e-6);
@@ -121,7 +121,7 @@ TEST(equal_runs_are_the_same_to_the_last_bit)
     }
 }
 
-TEST(what_pairs_is_told_from_what_does_not)
+TEST(unpaired_requests_are_counted)
 {
     const char *path = compare_path();
     const struct made_run runs[] = {{.n_requests = 90, .ttft_s = steady_ttft_s, .scenario = "{\"warmup\": \"9s\"}"},
@@ -404,7 +404,7 @@ TEST(what_does_not_pair_is_compared_by_welch)
     CHECK(compare_says(&comparison, "Welch"));
 }
 
-TEST(wrong_questions_are_told)
+TEST(wrong_selections_are_refused)
 {
     const char *path = compare_path();
     SCOPED(comparison) comparison = {0};

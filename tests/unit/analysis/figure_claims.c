@@ -7,7 +7,7 @@
 static struct claim_result judge(struct figure_case *test, const char *head, const char *kind)
 {
     char claim[1024];
-    snprintf(claim, sizeof claim, "{\"says\": \"s\", %s, \"test\": {\"kind\": %s}}", head, kind);
+    snprintf(claim, sizeof claim, "{'says': 's', %s, 'test': {'kind': %s}}", head, kind);
     struct claim_result none = {.verdict = CLAIM_REPORTED};
     if (!CHECK_EQ_INT(figure_case_init(test, figure_json(claim, "")), 0)) return none;
     return test->results.items[0];
@@ -25,49 +25,47 @@ static void expect(const char *head, const char *kind, enum claim_verdict verdic
     CHECK_EQ_INT(test.results.counts.of[verdict], 1);
 }
 
-#define HEAD(value, tolerance) "\"tag\": \"src\", \"value\": " value ", \"tolerance\": " tolerance
-#define UP(x) "{\"series\": \"up\", \"x\": " x "}"
+#define HEAD(value, tolerance) "'tag': 'src', 'value': " value ", 'tolerance': " tolerance
+#define UP(x) "{'series': 'up', 'x': " x "}"
 
 TEST(levels)
 {
-    expect(HEAD("10", "0.1"), "\"level\", \"of\": " UP("3"), CLAIM_PASS, 9, -0.1);
-    expect(HEAD("10", "0.09"), "\"level\", \"of\": " UP("3"), CLAIM_FAIL, 9, -0.1);
-    expect(HEAD("8", "0.13"), "\"level\", \"of\": " UP("3"), CLAIM_PASS, 9, 0.125);
-    expect(HEAD("8", "0.12"), "\"level\", \"of\": " UP("3"), CLAIM_FAIL, 9, 0.125);
-    expect(HEAD("5", "0"), "\"level\", \"of\": {\"sql\": \"select 2 + 3\"}", CLAIM_PASS, 5, 0);
-    expect(HEAD("5", "1"), "\"level\", \"of\": {\"sql\": \"select null\"}", CLAIM_FAIL, (double)NAN, (double)NAN);
+    expect(HEAD("10", "0.1"), "'level', 'of': " UP("3"), CLAIM_PASS, 9, -0.1);
+    expect(HEAD("10", "0.09"), "'level', 'of': " UP("3"), CLAIM_FAIL, 9, -0.1);
+    expect(HEAD("8", "0.13"), "'level', 'of': " UP("3"), CLAIM_PASS, 9, 0.125);
+    expect(HEAD("8", "0.12"), "'level', 'of': " UP("3"), CLAIM_FAIL, 9, 0.125);
+    expect(HEAD("5", "0"), "'level', 'of': {'sql': 'select 2 + 3'}", CLAIM_PASS, 5, 0);
+    expect(HEAD("5", "1"), "'level', 'of': {'sql': 'select null'}", CLAIM_FAIL, (double)NAN, (double)NAN);
 }
 
 TEST(ratios)
 {
-    expect(HEAD("2", "0.13"), "\"ratio\", \"of\": " UP("3") ", \"over\": " UP("2"), CLAIM_PASS, 2.25, 0.125);
-    expect(HEAD("2", "0.12"), "\"ratio\", \"of\": " UP("3") ", \"over\": " UP("2"), CLAIM_FAIL, 2.25, 0.125);
-    expect(HEAD("2", "1"), "\"ratio\", \"of\": " UP("3") ", \"over\": {\"sql\": \"select null\"}", CLAIM_FAIL,
-           (double)NAN, (double)NAN);
+    expect(HEAD("2", "0.13"), "'ratio', 'of': " UP("3") ", 'over': " UP("2"), CLAIM_PASS, 2.25, 0.125);
+    expect(HEAD("2", "0.12"), "'ratio', 'of': " UP("3") ", 'over': " UP("2"), CLAIM_FAIL, 2.25, 0.125);
+    expect(HEAD("2", "1"), "'ratio', 'of': " UP("3") ", 'over': {'sql': 'select null'}", CLAIM_FAIL, (double)NAN,
+           (double)NAN);
 }
 
 TEST(orders)
 {
     double none = (double)NAN;
-    expect("\"tag\": \"src\"", "\"order\", \"values\": [" UP("1") ", " UP("2") ", " UP("4") "]", CLAIM_PASS, none,
-           none);
-    expect("\"tag\": \"src\"", "\"order\", \"values\": [" UP("1") ", " UP("3") ", " UP("2") "]", CLAIM_FAIL, none,
-           none);
-    expect("\"tag\": \"src\"", "\"order\", \"values\": [" UP("2") ", " UP("2") "]", CLAIM_FAIL, none, none);
+    expect("'tag': 'src'", "'order', 'values': [" UP("1") ", " UP("2") ", " UP("4") "]", CLAIM_PASS, none, none);
+    expect("'tag': 'src'", "'order', 'values': [" UP("1") ", " UP("3") ", " UP("2") "]", CLAIM_FAIL, none, none);
+    expect("'tag': 'src'", "'order', 'values': [" UP("2") ", " UP("2") "]", CLAIM_FAIL, none, none);
     SCOPED(figure_case) test;
-    struct claim_result result = judge(&test, "\"tag\": \"src\"", "\"order\", \"values\": [" UP("3") ", " UP("2") "]");
+    struct claim_result result = judge(&test, "'tag': 'src'", "'order', 'values': [" UP("3") ", " UP("2") "]");
     CHECK_EQ_STR(result.ours, "9 > 4");
 }
 
 /* "up" meets "down" between 2 (4, 8) and 3 (9, 7): 2 + 4 / 6. It reaches 6.5 at 2.5; "down" never does 100. */
 TEST(crossings)
 {
-    expect(HEAD("2.5", "0.07"), "\"crossing\", \"of\": \"up\", \"with\": \"down\"", CLAIM_PASS, 2 + 2.0 / 3,
+    expect(HEAD("2.5", "0.07"), "'crossing', 'of': 'up', 'with': 'down'", CLAIM_PASS, 2 + 2.0 / 3,
            (2 + 2.0 / 3) / 2.5 - 1);
-    expect(HEAD("2.5", "0.06"), "\"crossing\", \"of\": \"down\", \"with\": \"up\"", CLAIM_FAIL, 2 + 2.0 / 3,
+    expect(HEAD("2.5", "0.06"), "'crossing', 'of': 'down', 'with': 'up'", CLAIM_FAIL, 2 + 2.0 / 3,
            (2 + 2.0 / 3) / 2.5 - 1);
-    expect(HEAD("2.5", "0"), "\"crossing\", \"of\": \"up\", \"level\": 6.5", CLAIM_PASS, 2.5, 0);
-    expect(HEAD("2", "1"), "\"crossing\", \"of\": \"down\", \"level\": 100", CLAIM_FAIL, (double)NAN, (double)NAN);
+    expect(HEAD("2.5", "0"), "'crossing', 'of': 'up', 'level': 6.5", CLAIM_PASS, 2.5, 0);
+    expect(HEAD("2", "1"), "'crossing', 'of': 'down', 'level': 100", CLAIM_FAIL, (double)NAN, (double)NAN);
 }
 
 /* Against the paper's 1, 4, 9, 20 the deviations are 0, 0, 0, 0.2, with a median of 0 and a 90th percentile of 0.14;
@@ -75,15 +73,13 @@ TEST(crossings)
 TEST(curves)
 {
     double none = (double)NAN;
-    expect("\"tag\": \"src\", \"tolerance\": 0", "\"curve\", \"series\": [\"up\"], \"to\": 3", CLAIM_PASS, none, 0);
-    expect("\"tag\": \"src\", \"tolerance\": 0.15", "\"curve\", \"series\": [\"up\"]", CLAIM_PASS, none, 0.14);
-    expect("\"tag\": \"src\", \"tolerance\": 0.13", "\"curve\", \"series\": [\"up\"]", CLAIM_FAIL, none, 0.14);
-    expect("\"tag\": \"src\", \"tolerance\": 0.17", "\"curve\", \"series\": [\"up\"], \"from\": 3", CLAIM_FAIL, none,
-           0.18);
-    expect("\"tag\": \"src\", \"tolerance\": 0.11", "\"curve\", \"series\": [\"up\"], \"from\": 4, \"to\": 4",
-           CLAIM_FAIL, none, 0.2);
+    expect("'tag': 'src', 'tolerance': 0", "'curve', 'series': ['up'], 'to': 3", CLAIM_PASS, none, 0);
+    expect("'tag': 'src', 'tolerance': 0.15", "'curve', 'series': ['up']", CLAIM_PASS, none, 0.14);
+    expect("'tag': 'src', 'tolerance': 0.13", "'curve', 'series': ['up']", CLAIM_FAIL, none, 0.14);
+    expect("'tag': 'src', 'tolerance': 0.17", "'curve', 'series': ['up'], 'from': 3", CLAIM_FAIL, none, 0.18);
+    expect("'tag': 'src', 'tolerance': 0.11", "'curve', 'series': ['up'], 'from': 4, 'to': 4", CLAIM_FAIL, none, 0.2);
     SCOPED(figure_case) test;
-    struct claim_result result = judge(&test, "\"tag\": \"src\", \"tolerance\": 0", "\"curve\", \"series\": [\"up\"]");
+    struct claim_result result = judge(&test, "'tag': 'src', 'tolerance': 0", "'curve', 'series': ['up']");
     CHECK_EQ_STR(result.ours, "median 0.0 %, worst 20.0 % of 4");
     CHECK_EQ_STR(result.tolerance, "0 % at p90");
     CHECK_EQ_STR(result.deviation, "14.0 %");
@@ -95,7 +91,7 @@ TEST(curves)
 TEST(intervals)
 {
     struct figure_case test;
-    struct claim_result result = judge(&test, "\"tag\": \"src\"", "\"interval\", \"series\": [\"noisy\"]");
+    struct claim_result result = judge(&test, "'tag': 'src'", "'interval', 'series': ['noisy']");
     CHECK_EQ_INT(result.verdict, CLAIM_PASS);
     CHECK_EQ_STR(result.ours, "1 of 2 within 99 %, least adjusted p 0.016");
     const struct data_series *noisy = &test.data.series[2];
@@ -104,7 +100,7 @@ TEST(intervals)
     CHECK_NEAR(noisy->ours.y[0], 10, 1e-12);
     CHECK_NEAR(noisy->ours.high[0] - 10, 9.924843 / sqrt(3), 1e-5); /* t of 2 degrees of freedom at 99 % */
     figure_case_fini(&test);
-    result = judge(&test, "\"tag\": \"src\"", "\"interval\", \"series\": [\"noisy\"], \"level\": 0.95");
+    result = judge(&test, "'tag': 'src'", "'interval', 'series': ['noisy'], 'level': 0.95");
     CHECK_EQ_INT(result.verdict, CLAIM_FAIL);
     figure_case_fini(&test);
 }
@@ -112,19 +108,19 @@ TEST(intervals)
 /* Nothing that is from memory or a maximum passes or fails, however near or far it is. */
 TEST(reported_claims_have_no_verdict)
 {
-    const char *heads[] = {"\"tag\": \"memory\"", "\"tag\": \"memory:x\"", "\"tag\": \"src\", \"up_to\": true"};
+    const char *heads[] = {"'tag': 'memory'", "'tag': 'memory:x'", "'tag': 'src', 'up_to': true"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         for (int value = 4; value <= 400; value *= 100) {
             char head[256];
-            snprintf(head, sizeof head, "%s, \"value\": %d", heads[i], value);
-            expect(head, "\"level\", \"of\": " UP("2"), CLAIM_REPORTED, 4, 4.0 / value - 1);
+            snprintf(head, sizeof head, "%s, 'value': %d", heads[i], value);
+            expect(head, "'level', 'of': " UP("2"), CLAIM_REPORTED, 4, 4.0 / value - 1);
         }
-        expect(heads[i], "\"order\", \"values\": [" UP("2") ", " UP("1") "]", CLAIM_REPORTED, (double)NAN, (double)NAN);
-        expect(heads[i], "\"interval\", \"series\": [\"noisy\"]", CLAIM_REPORTED, (double)NAN, (double)NAN);
+        expect(heads[i], "'order', 'values': [" UP("2") ", " UP("1") "]", CLAIM_REPORTED, (double)NAN, (double)NAN);
+        expect(heads[i], "'interval', 'series': ['noisy']", CLAIM_REPORTED, (double)NAN, (double)NAN);
     }
     SCOPED(figure_case) test;
-    struct claim_result result = judge(&test, "\"tag\": \"src\", \"up_to\": true, \"value\": 4, \"unit\": \"x\"",
-                                       "\"level\", \"of\": " UP("2"));
+    struct claim_result result = judge(&test, "'tag': 'src', 'up_to': true, 'value': 4, 'unit': 'x'",
+                                       "'level', 'of': " UP("2"));
     CHECK_EQ_STR(result.paper, "up to 4 x");
     CHECK_EQ_STR(result.because, "the paper says 'up to'");
     CHECK_EQ_STR(result.word, "reported");
@@ -142,28 +138,26 @@ static void word_is(const char *head, const char *kind, const char *word, bool i
 }
 
 /* What would miss does not hide behind the word "reported". */
-TEST(reported_claims_tell_their_side)
+TEST(reported_claims_state_their_outcome)
 {
-    const char *level = "\"level\", \"of\": " UP("3");
-#define OF_THE_WEATHER ", \"reported_because\": \"of the weather\""
+    const char *level = "'level', 'of': " UP("3");
+#define OF_THE_WEATHER ", 'reported_because': 'of the weather'"
     word_is(HEAD("10", "0.09") OF_THE_WEATHER, level, "reported, outside 9 %", true);
     word_is(HEAD("10", "0.1") OF_THE_WEATHER, level, "reported, within 10 %", false);
-    word_is("\"tag\": \"src\"" OF_THE_WEATHER, "\"order\", \"values\": [" UP("2") ", " UP("1") "]",
-            "reported, does not hold", true);
-    word_is("\"tag\": \"src\"" OF_THE_WEATHER, "\"order\", \"values\": [" UP("1") ", " UP("2") "]", "reported, holds",
-            false);
-    word_is("\"tag\": \"memory\"" OF_THE_WEATHER, "\"order\", \"values\": [" UP("2") ", " UP("1") "]", "reported",
-            false);
+    word_is("'tag': 'src'" OF_THE_WEATHER, "'order', 'values': [" UP("2") ", " UP("1") "]", "reported, does not hold",
+            true);
+    word_is("'tag': 'src'" OF_THE_WEATHER, "'order', 'values': [" UP("1") ", " UP("2") "]", "reported, holds", false);
+    word_is("'tag': 'memory'" OF_THE_WEATHER, "'order', 'values': [" UP("2") ", " UP("1") "]", "reported", false);
 }
 
 /* Known failures are counted apart, and are told when they are none. */
-TEST(known_failures_are_told_apart)
+TEST(known_failures_have_a_verdict_of_their_own)
 {
-#define KNOWN ", \"known_to_fail\": \"it does\""
-    expect(HEAD("10", "0.09") KNOWN, "\"level\", \"of\": " UP("3"), CLAIM_KNOWN_TO_FAIL, 9, -0.1);
-    expect(HEAD("10", "0.1") KNOWN, "\"level\", \"of\": " UP("3"), CLAIM_NO_LONGER, 9, -0.1);
+#define KNOWN ", 'known_to_fail': 'it does'"
+    expect(HEAD("10", "0.09") KNOWN, "'level', 'of': " UP("3"), CLAIM_KNOWN_TO_FAIL, 9, -0.1);
+    expect(HEAD("10", "0.1") KNOWN, "'level', 'of': " UP("3"), CLAIM_NO_LONGER, 9, -0.1);
     SCOPED(figure_case) test;
-    struct claim_result result = judge(&test, HEAD("10", "0.09") KNOWN, "\"level\", \"of\": " UP("3"));
+    struct claim_result result = judge(&test, HEAD("10", "0.09") KNOWN, "'level', 'of': " UP("3"));
     CHECK_EQ_STR(result.word, "known to fail");
     CHECK_EQ_STR(result.because, "it does");
     CHECK_EQ_STR(result.tolerance, "9 %");
@@ -197,8 +191,7 @@ static const char *changed(const char *json, const char *old, const char *new)
 static void verdict_on_memory_is(const char *claim, enum claim_verdict verdict)
 {
     SCOPED(figure_case) test = {0};
-    const char *json = changed(figure_json(claim, ""), "\"paper\": {\"tag\": \"src\"",
-                               "\"paper\": {\"tag\": \"memory\"");
+    const char *json = changed(figure_json(claim, ""), "'paper': {'tag': 'src'", "'paper': {'tag': 'memory'");
     MUST(figure_case_init(&test, json) == 0);
     if (!CHECK_EQ_INT(test.results.items[0].verdict, verdict)) printf("  of %s\n", claim);
     if (verdict == CLAIM_REPORTED) CHECK_EQ_STR(test.results.items[0].because, "the paper's points are from memory");
@@ -207,18 +200,18 @@ static void verdict_on_memory_is(const char *claim, enum claim_verdict verdict)
 /* A tag of its own does not help a claim whose points, those of "up" here, are from memory. */
 TEST(claims_are_as_good_as_their_points)
 {
-#define CLAIM(head, kind) "{\"says\": \"s\", \"tag\": \"src\"" head ", \"test\": {\"kind\": " kind "}}"
-    verdict_on_memory_is(CLAIM("", "\"curve\", \"series\": [\"up\"]"), CLAIM_REPORTED);
-    verdict_on_memory_is(CLAIM(", \"value\": 9", "\"level\", \"of\": " UP("3")), CLAIM_REPORTED);
-    verdict_on_memory_is(CLAIM(", \"value\": 1", "\"crossing\", \"of\": \"down\", \"with\": \"up\""), CLAIM_REPORTED);
-    verdict_on_memory_is(CLAIM("", "\"order\", \"values\": [" UP("1") ", " UP("2") "]"), CLAIM_REPORTED);
-    verdict_on_memory_is(CLAIM(", \"value\": 4, \"rests_on\": [{\"series\": \"up\", \"from\": 2, \"to\": 2}]",
-                               "\"level\", \"of\": {\"sql\": \"select 4\"}"),
-                         CLAIM_REPORTED);
+#define CLAIM(head, kind) "{'says': 's', 'tag': 'src'" head ", 'test': {'kind': " kind "}}"
+    verdict_on_memory_is(CLAIM("", "'curve', 'series': ['up']"), CLAIM_REPORTED);
+    verdict_on_memory_is(CLAIM(", 'value': 9", "'level', 'of': " UP("3")), CLAIM_REPORTED);
+    verdict_on_memory_is(CLAIM(", 'value': 1", "'crossing', 'of': 'down', 'with': 'up'"), CLAIM_REPORTED);
+    verdict_on_memory_is(CLAIM("", "'order', 'values': [" UP("1") ", " UP("2") "]"), CLAIM_REPORTED);
     verdict_on_memory_is(
-        CLAIM(", \"value\": 8, \"tolerance\": 0.1", "\"level\", \"of\": {\"series\": \"down\", \"x\": 2}"), CLAIM_PASS);
-    verdict_on_memory_is(CLAIM(", \"value\": 4, \"tolerance\": 0, \"rests_on\": [{\"series\": \"up\", \"from\": 5}]",
-                               "\"level\", \"of\": {\"sql\": \"select 4\"}"),
+        CLAIM(", 'value': 4, 'rests_on': [{'series': 'up', 'from': 2, 'to': 2}]", "'level', 'of': {'sql': 'select 4'}"),
+        CLAIM_REPORTED);
+    verdict_on_memory_is(CLAIM(", 'value': 8, 'tolerance': 0.1", "'level', 'of': {'series': 'down', 'x': 2}"),
+                         CLAIM_PASS);
+    verdict_on_memory_is(CLAIM(", 'value': 4, 'tolerance': 0, 'rests_on': [{'series': 'up', 'from': 5}]",
+                               "'level', 'of': {'sql': 'select 4'}"),
                          CLAIM_PASS);
 }
 
@@ -227,15 +220,14 @@ TEST(what_lies_between_fitted_points_is_fitted)
 {
     static const struct {
         const char *span, *basis;
-    } cases[] = {{"{\"series\": \"up\", \"from\": 2, \"to\": 3.2}", "fitted"},
-                 {"{\"series\": \"up\", \"from\": 3.1, \"to\": 3.2}", "predicted"}};
+    } cases[] = {{"{'series': 'up', 'from': 2, 'to': 3.2}", "fitted"},
+                 {"{'series': 'up', 'from': 3.1, 'to': 3.2}", "predicted"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED(figure_case) test = {0};
         char fit[256];
-        snprintf(fit, sizeof fit, "{\"parameter\": \"p\", \"value\": \"1\", \"why\": \"w\", \"points\": [%s]}",
-                 cases[i].span);
-        const char *json = figure_json(CLAIM(", \"value\": 9, \"tolerance\": 0", "\"level\", \"of\": " UP("3")), fit);
-        MUST(figure_case_init(&test, changed(json, "{\"x\": 3, ", "{\"x\": 3.5, ")) == 0);
+        snprintf(fit, sizeof fit, "{'parameter': 'p', 'value': '1', 'why': 'w', 'points': [%s]}", cases[i].span);
+        const char *json = figure_json(CLAIM(", 'value': 9, 'tolerance': 0", "'level', 'of': " UP("3")), fit);
+        MUST(figure_case_init(&test, changed(json, "{'x': 3, ", "{'x': 3.5, ")) == 0);
         CHECK_EQ_STR(claim_basis_name(&test.results.items[0]), cases[i].basis);
     }
 }
@@ -243,7 +235,7 @@ TEST(what_lies_between_fitted_points_is_fitted)
 TEST(what_is_not_covered_is_reported)
 {
     SCOPED(figure_case) test = {0};
-    const char *claim = "{\"says\": \"s\", \"tag\": \"src\", \"value\": 3, \"reported_because\": \"no such thing\"}";
+    const char *claim = "{'says': 's', 'tag': 'src', 'value': 3, 'reported_because': 'no such thing'}";
     MUST(figure_case_init(&test, figure_json(claim, "")) == 0);
     CHECK_EQ_STR(test.results.items[0].ours, "not covered");
     CHECK_EQ_INT(test.results.items[0].verdict, CLAIM_REPORTED);
@@ -253,10 +245,9 @@ static void basis_is(const char *claim_test, const char *rest, const char *point
 {
     char claim[512], fit[512];
     bool has_value = strstr(claim_test, "level") != NULL || strstr(claim_test, "crossing") != NULL;
-    snprintf(claim, sizeof claim,
-             "{\"says\": \"s\", \"tag\": \"src\", %s \"tolerance\": 1%s, \"test\": {\"kind\": %s}}",
-             has_value ? "\"value\": 4," : "", rest, claim_test);
-    snprintf(fit, sizeof fit, "{\"parameter\": \"p\", \"value\": \"1\", \"why\": \"w\", \"points\": [%s]}", points);
+    snprintf(claim, sizeof claim, "{'says': 's', 'tag': 'src', %s 'tolerance': 1%s, 'test': {'kind': %s}}",
+             has_value ? "'value': 4," : "", rest, claim_test);
+    snprintf(fit, sizeof fit, "{'parameter': 'p', 'value': '1', 'why': 'w', 'points': [%s]}", points);
     SCOPED(figure_case) test;
     MUST(figure_case_init(&test, figure_json(claim, fit)) == 0);
     if (!CHECK_EQ_STR(claim_basis_name(&test.results.items[0]), basis)) printf("  of %s on %s\n", claim_test, points);
@@ -265,31 +256,29 @@ static void basis_is(const char *claim_test, const char *rest, const char *point
 /* A claim is fitted when it reaches into a range that a parameter was fitted on. */
 TEST(the_basis_follows_from_the_lists)
 {
-    basis_is("\"level\", \"of\": " UP("2"), "", "{\"series\": \"up\", \"to\": 2}", "fitted");
-    basis_is("\"level\", \"of\": " UP("3"), "", "{\"series\": \"up\", \"to\": 2}", "predicted");
-    basis_is("\"level\", \"of\": " UP("2"), "", "{\"series\": \"down\"}", "predicted");
-    basis_is("\"curve\", \"series\": [\"up\"], \"from\": 3", "", "{\"series\": \"up\", \"to\": 2.5}", "predicted");
-    basis_is("\"curve\", \"series\": [\"up\"], \"from\": 2", "", "{\"series\": \"up\", \"to\": 2.5}", "fitted");
-    basis_is("\"curve\", \"series\": [\"up\", \"noisy\"], \"from\": 3", "", "{\"series\": \"noisy\", \"to\": 2}",
-             "predicted");
-    basis_is("\"crossing\", \"of\": \"up\", \"with\": \"down\"", "", "{\"series\": \"down\", \"from\": 4}", "fitted");
-    const char *query = "\"level\", \"of\": {\"sql\": \"select 4\"}";
-    basis_is(query, ", \"rests_on\": [{\"series\": \"up\", \"from\": 2}]", "{\"series\": \"up\", \"to\": 2}", "fitted");
-    basis_is(query, ", \"rests_on\": [{\"series\": \"up\", \"from\": 3}]", "{\"series\": \"up\", \"to\": 2}",
-             "predicted");
+    basis_is("'level', 'of': " UP("2"), "", "{'series': 'up', 'to': 2}", "fitted");
+    basis_is("'level', 'of': " UP("3"), "", "{'series': 'up', 'to': 2}", "predicted");
+    basis_is("'level', 'of': " UP("2"), "", "{'series': 'down'}", "predicted");
+    basis_is("'curve', 'series': ['up'], 'from': 3", "", "{'series': 'up', 'to': 2.5}", "predicted");
+    basis_is("'curve', 'series': ['up'], 'from': 2", "", "{'series': 'up', 'to': 2.5}", "fitted");
+    basis_is("'curve', 'series': ['up', 'noisy'], 'from': 3", "", "{'series': 'noisy', 'to': 2}", "predicted");
+    basis_is("'crossing', 'of': 'up', 'with': 'down'", "", "{'series': 'down', 'from': 4}", "fitted");
+    const char *query = "'level', 'of': {'sql': 'select 4'}";
+    basis_is(query, ", 'rests_on': [{'series': 'up', 'from': 2}]", "{'series': 'up', 'to': 2}", "fitted");
+    basis_is(query, ", 'rests_on': [{'series': 'up', 'from': 3}]", "{'series': 'up', 'to': 2}", "predicted");
 }
 
-TEST(wrong_queries_are_told)
+TEST(wrong_queries_are_errors)
 {
     static const struct {
         const char *kind, *text;
-    } cases[] = {{"\"level\", \"of\": {\"sql\": \"select 1 union select 2\"}", "a query gave 2 rows of 1 columns"},
-                 {"\"level\", \"of\": {\"sql\": \"selekt 1\"}", "cannot evaluate a claim"},
-                 {"\"level\", \"of\": " UP("1.5"), "series 'up' has no point at x = 1.5"}};
+    } cases[] = {{"'level', 'of': {'sql': 'select 1 union select 2'}", "a query gave 2 rows of 1 columns"},
+                 {"'level', 'of': {'sql': 'selekt 1'}", "cannot evaluate a claim"},
+                 {"'level', 'of': " UP("1.5"), "series 'up' has no point at x = 1.5"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char claim[512];
         SCOPED(figure_case) test = {0};
-        snprintf(claim, sizeof claim, "{\"says\": \"s\", " HEAD("4", "1") ", \"test\": {\"kind\": %s}}", cases[i].kind);
+        snprintf(claim, sizeof claim, "{'says': 's', " HEAD("4", "1") ", 'test': {'kind': %s}}", cases[i].kind);
         CHECK(figure_case_init(&test, figure_json(claim, "")) < 0);
         if (CHECK(test.diag.n_items > 0)) CHECK(strstr(test.diag.items[0].text, cases[i].text) != NULL);
     }
@@ -302,7 +291,7 @@ TEST(documents_show_known_failures)
     SCOPED(figure_case) test = {0};
     text_init(&markdown);
     text_init(&html);
-    judge(&test, HEAD("10", "0.09") ", \"known_to_fail\": \"so <it> goes\"", "\"level\", \"of\": " UP("3"));
+    judge(&test, HEAD("10", "0.09") ", 'known_to_fail': 'so <it> goes'", "'level', 'of': " UP("3"));
     struct figure_entry entry = {&test.data, &test.results, 0, NULL};
     figure_markdown(&entry, &markdown);
     CHECK_EQ_INT(figure_gallery(&entry, 1, &html), 0);
@@ -322,10 +311,9 @@ TEST(documents_are_stable)
     struct figure_link link = {"data & more", "one.db"};
     for (int i = 0; i < 2; i++) {
         SCOPED(figure_case) test;
-        MUST(figure_case_init(&test,
-                              figure_json("{\"says\": \"a < b | c\", " HEAD(
-                                              "10", "0.1") ", \"test\": {\"kind\": \"level\", \"of\": " UP("3") "}}",
-                                          "")) == 0);
+        MUST(figure_case_init(&test, figure_json("{'says': 'a < b | c', " HEAD(
+                                                     "10", "0.1") ", 'test': {'kind': 'level', 'of': " UP("3") "}}",
+                                                 "")) == 0);
         struct figure_entry entry = {&test.data, &test.results, 1, &link};
         for (int k = 0; k < 4; k++) text_init(&texts[i][k]);
         CHECK_EQ_INT(figure_chart_svg(&test.data, 0, &texts[i][0]), 0);

@@ -129,7 +129,7 @@ TEST(held_out_rows_have_no_influence)
 }
 
 /* Large products tell the share of the peak, and four of them not more than one other parameter. */
-TEST(few_rows_tell_few_parameters)
+TEST(few_rows_fit_few_parameters)
 {
     struct synthetic s;
     struct kernel_set set;
@@ -190,7 +190,7 @@ TEST(a_range_is_the_box_of_the_rows)
 }
 
 /* At both ends and a little inside, nowhere else, and never for what is tried instead of fitted. */
-TEST(bounds_are_told_from_fits)
+TEST(values_at_bounds_are_recognised)
 {
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
         const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);

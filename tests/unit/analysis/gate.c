@@ -209,7 +209,7 @@ TEST(the_last_pattern_counts_and_the_scenario_has_the_last_word)
     arena_fini(&bench.arena);
 }
 
-TEST(moves_are_sorted_and_told_as_better_or_worse)
+TEST(moves_are_sorted_and_called_better_or_worse)
 {
     struct bench bench;
     bench_init(&bench);
@@ -412,7 +412,7 @@ TEST(entries_keep_their_makers)
 }
 
 /* Both makers of a mixed baseline are told, each with what it made. */
-TEST(moves_are_told_with_their_makers)
+TEST(moves_are_listed_with_their_makers)
 {
     struct bench bench;
     SCOPED(text) text = {0};
@@ -440,7 +440,7 @@ TEST(moves_are_told_with_their_makers)
 }
 
 /* A tolerance that can apply to nothing is warned of; one for a metric that is new, or gone, is not. */
-TEST(patterns_that_fit_nothing_are_told)
+TEST(patterns_without_a_match_are_warned_of)
 {
     struct bench bench;
     struct diag diag = {0};

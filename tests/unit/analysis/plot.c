@@ -51,7 +51,7 @@ static void draw_without_memory(const char *name, const struct plot_chart *chart
     }
 }
 
-TEST(running_out_of_memory_is_said)
+TEST(exhausted_memory_is_reported)
 {
     bool has_failed = false;
     plot_fixture_each(draw_without_memory, &has_failed);

@@ -15,7 +15,7 @@ TEST(ends_of_an_axis_lie_at_its_pixels)
     CHECK_NEAR(scale_px(&logarithmic, 100), 150, 1e-9);
 }
 
-TEST(what_has_no_place_is_told_apart)
+TEST(values_off_the_axis_are_nan)
 {
     const struct scale linear = {PLOT_LINEAR, 0, 2, 140, 40}, logarithmic = {PLOT_LOG, 1, 100, 50, 150};
     CHECK(isnan(scale_px(&linear, (double)NAN)) && isnan(scale_px(&linear, (double)INFINITY)));

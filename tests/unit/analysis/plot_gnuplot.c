@@ -110,7 +110,7 @@ static void write_without_memory(const char *name, const struct plot_chart *char
     }
 }
 
-TEST(running_out_of_memory_is_said)
+TEST(exhausted_memory_is_reported)
 {
     plot_fixture_each(write_without_memory, NULL);
 }

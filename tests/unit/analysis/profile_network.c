@@ -121,7 +121,7 @@ TEST(what_has_no_nodes_has_no_shape)
     CHECK_EQ_INT(dropped(&fixture.files[0], "no shape"), 1);
 }
 
-TEST(a_folder_tells_no_topology)
+TEST(a_folder_names_no_topology)
 {
     SCOPED(profile_fixture) fixture = {0};
     char folder[PATH_MAX / 2], path[PATH_MAX];

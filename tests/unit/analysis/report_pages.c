@@ -179,7 +179,7 @@ TEST(the_distribution_is_that_of_the_rows)
 
 /* Where all values are the same there is a sentence in place of an empty chart; what a logarithmic axis leaves out is
  * said. */
-TEST(values_that_make_no_curve_are_told)
+TEST(values_without_a_curve_have_a_sentence)
 {
     const char *path = fresh_path();
     SCOPED(text) html = {0};
@@ -321,7 +321,7 @@ static void write_study(const char *path)
     check_no_errors(&diag);
 }
 
-TEST(a_study_is_told_by_its_axes)
+TEST(a_study_is_described_by_its_axes)
 {
     const char *path = fresh_path();
     SCOPED(text) html = {0};

@@ -51,7 +51,7 @@ static struct trend_growth serve(double load, int n, bool is_cut)
 
 /* The load comes out of the waits, whether or not the queue was seen to its end, and of a run that was cut short the
  * share that still waited: with load rho who came in the last 1 - 1 / rho of the time. */
-TEST(growth_tells_the_load)
+TEST(the_load_follows_from_the_growth)
 {
     static const double loads[] = {1.05, 1.1, 1.2, 1.5, 2, 3, 8};
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
@@ -119,7 +119,7 @@ static void check_verdict(const struct made_metric *metrics, struct verdict_fact
     CHECK_EQ_STR(text.chars != NULL ? text.chars : "", expected);
 }
 
-TEST(a_service_is_told_by_its_counts_and_latencies)
+TEST(a_service_is_described_by_its_counts_and_latencies)
 {
     const struct made_metric metrics[] = {
         {"request.arrived", 1000}, {"request.finished", 990}, {"request.rejected", 4}, {"request.unfinished", 6},
@@ -133,7 +133,7 @@ TEST(a_service_is_told_by_its_counts_and_latencies)
                   "computed 50 % of the time. 5 % of the kernels' time lies outside the measured range.");
 }
 
-TEST(jobs_are_told_by_their_completion)
+TEST(jobs_are_described_by_their_completion)
 {
     const struct made_metric metrics[] = {{"job.submitted", 50}, {"job.finished", 50}, {"job.jct_s.mean", 7200},
                                           {"job.jct_s.p50", 3600}, {"job.jct_s.p99", 36000}, {"job.jct_s.max", 40000},

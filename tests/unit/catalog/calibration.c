@@ -184,7 +184,7 @@ static void check_message(const struct bench *bench, const char *expected)
     if (strstr(bench->message, expected) == NULL) CHECK_EQ_STR(bench->message, expected);
 }
 
-TEST(what_does_not_exist_is_told)
+TEST(unknown_sets_are_errors)
 {
     static const struct calibration_part own[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
     static const struct calibration_part defaults[] = {{"isolated", KERNEL_GEMM, 1e-6, 0.0, NULL}};
@@ -213,7 +213,7 @@ TEST(what_does_not_exist_is_told)
     arena_fini(&bench.arena);
 }
 
-TEST(a_calibration_of_another_gpu_is_told)
+TEST(a_calibration_of_another_gpu_is_warned_of)
 {
     static const struct calibration_part parts[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
     char twin[300];
@@ -382,7 +382,7 @@ static void check_refused(struct bench *bench, const char *text, const char *mes
 
 #define NORM(more) "{'gpu': 'g', 'sets': {'s': {'norm': {'parameters': {" more "}}}}"
 
-TEST(wrong_files_are_told_apart)
+TEST(malformed_files_are_refused)
 {
     struct bench bench;
     set_up(&bench);
@@ -402,7 +402,7 @@ TEST(wrong_files_are_told_apart)
 
 #define TABLE(more) NORM("@}, 'rows': 1, 'table': [{'number_bytes': 2, " more "}]")
 
-TEST(wrong_tables_are_told_apart)
+TEST(malformed_tables_are_refused)
 {
     struct bench bench;
     char folder[300];
@@ -428,7 +428,7 @@ TEST(wrong_tables_are_told_apart)
 #define ON_A100(more) "{'gpu': 'a100-80-sxm', 'sets': {'s': {'norm': {'parameters': {@}, 'rows': 1, 'table': [" more "]}}}}"
 #define SHAPE(more) "{'number_bytes': 2, 'width': 8192, " more "}"
 
-TEST(points_that_cannot_be_are_told_apart)
+TEST(impossible_points_are_refused)
 {
     struct bench bench;
     set_up(&bench);
@@ -453,7 +453,7 @@ TEST(points_that_cannot_be_are_told_apart)
     arena_fini(&bench.arena);
 }
 
-TEST(running_out_of_memory_is_told)
+TEST(exhausted_memory_is_reported)
 {
     static const struct calibration_part part = {"in-model", KERNEL_GEMM, 3e-6, 200.0, NULL};
     struct bench bench;

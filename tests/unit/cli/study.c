@@ -229,7 +229,7 @@ TEST(definitions_parse_to_the_same_study)
     arena_fini(&second.arena);
 }
 
-TEST(findings_tell_the_place)
+TEST(findings_name_the_place)
 {
 #define AXIS(text) "{'scenario': 'x.json',\n 'axes': [" text "]}"
 #define SEARCH(text) "{'scenario': 'x.json',\n 'search': {" text "}}"
@@ -329,7 +329,7 @@ TEST(bisection_finds_the_limit)
     }
 }
 
-TEST(brackets_that_do_not_bracket_are_told)
+TEST(wrong_brackets_are_reported)
 {
     struct study_search search = {.is_largest = true, .range = {.from = 1, .to = 8, .is_whole = true}};
     struct bisection state;

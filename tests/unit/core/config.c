@@ -170,7 +170,7 @@ TEST(missing_fields_are_named)
                    "t.json:1:30: error: missing 'policy' in 'probing'; expected the name of a batching policy");
 }
 
-TEST(wrong_types_are_told)
+TEST(wrong_types_are_errors)
 {
     check_messages("{'memory': true,\n'title': 1,\n'strict': 1,\n'nodes': 'four',\n'load': '0.5',\n"
                    "'until': {},\n'mode': 3,\n'power': [],\n'services': 'chat',\n'racks': {},\n"
@@ -217,7 +217,7 @@ TEST(quantities_need_units)
     check_messages("{'memory': '1GB', 'until': '4000000d'}", "t.json:1:28: error: 'until' is longer than 292 years");
 }
 
-TEST(ranges_are_told_in_the_unit_of_the_field)
+TEST(ranges_are_printed_in_the_unit_of_the_field)
 {
     check_messages("{'memory': '1GB', 'nodes': 0, 'power': {'budget': '20MW', 'idle': 2},\n"
                    " 'slo': {'ttft': '0.1ns', 'tpot': '1min'},\n"
@@ -322,7 +322,7 @@ TEST(settings_are_checked_like_documents)
                                                   "'services.chat-3.1'; did you mean 'replicas'?");
 }
 
-TEST(values_tell_where_they_stand)
+TEST(values_know_their_line_and_column)
 {
     struct config_origin origin;
     MUST(bind("{'memory': {'value': '1GB', 'source': 'the sheet', 'sure': 'paper'},\n"

@@ -5,12 +5,12 @@
 
 #include <cjson/cJSON.h>
 
-static const char document[] =
-    "{\"memory\": {\"value\": \"40GB\", \"source\": \"sheet\", \"sure\": \"datasheet\"},\n"
-    " \"title\": \"a \\\"b\\\"\", \"seed\": 9007199254740993, \"warmup\": \"90min\",\n"
-    " \"power\": {\"idle\": 0.25}, \"racks\": [{\"height\": 1, \"nodes\": [\"n0\", \"n1\"]}],\n"
-    " \"services\": {\"chat\": {\"batching\": \"static\"}, \"code\": {\"slo\": {}}},\n"
-    " \"weights\": [0.1], \"load\": null}";
+/* With ' for ". */
+static const char quoted[] = "{'memory': {'value': '40GB', 'source': 'sheet', 'sure': 'datasheet'},\n"
+                             " 'title': 'a \\'b\\'', 'seed': 9007199254740993, 'warmup': '90min',\n"
+                             " 'power': {'idle': 0.25}, 'racks': [{'height': 1, 'nodes': ['n0', 'n1']}],\n"
+                             " 'services': {'chat': {'batching': 'static'}, 'code': {'slo': {}}},\n"
+                             " 'weights': [0.1], 'load': null}";
 
 static struct {
     struct config *config;
@@ -23,6 +23,7 @@ static bool output_init(void)
 {
     arena_init(&output.arena);
     text_init(&output.text);
+    const char *document = test_json("%s", quoted);
     return CHECK(config_parse("t.json", ".", document, strlen(document), &output.config, NULL) == 0) &&
            CHECK(config_set(output.config, "nodes=7", NULL) == 0) &&
            CHECK(config_set(output.config, "shares={\"x\": 1}", NULL) == 0) &&
@@ -41,55 +42,55 @@ TEST(a_dump_is_complete_and_readable)
 {
     MUST(output_init());
     CHECK_EQ_INT(config_dump(site_fields, &site_families, &output.site, &output.text), 0);
-    CHECK_EQ_STR(output.text.chars, "{\n"
-                                    "  \"title\": \"a \\\"b\\\"\",\n"
-                                    "  \"strict\": true,\n"
-                                    "  \"nodes\": 7,\n"
-                                    "  \"seed\": \"9007199254740993\",\n"
-                                    "  \"load\": 0.5,\n"
-                                    "  \"memory\": \"40GB\",\n"
-                                    "  \"scale\": 1,\n"
-                                    "  \"until\": \"1d\",\n"
-                                    "  \"warmup\": \"1.5h\",\n"
-                                    "  \"mode\": \"exact\",\n"
-                                    "  \"power\": {\n"
-                                    "    \"budget\": \"20kW\",\n"
-                                    "    \"idle\": 0.25\n"
-                                    "  },\n"
-                                    "  \"services\": {\n"
-                                    "    \"chat\": {\n"
-                                    "      \"replicas\": 1,\n"
-                                    "      \"batching\": {\n"
-                                    "        \"policy\": \"static\"\n"
-                                    "      }\n"
-                                    "    },\n"
-                                    "    \"code\": {\n"
-                                    "      \"replicas\": 1,\n"
-                                    "      \"batching\": {\n"
-                                    "        \"policy\": \"vllm-v0\",\n"
-                                    "        \"max_sequences\": 256,\n"
-                                    "        \"watermark\": 0.01\n"
-                                    "      },\n"
-                                    "      \"slo\": {\n"
-                                    "        \"ttft\": \"2s\",\n"
-                                    "        \"tpot\": \"0.1s\"\n"
-                                    "      }\n"
-                                    "    }\n"
-                                    "  },\n"
-                                    "  \"racks\": [\n"
-                                    "    {\n"
-                                    "      \"height\": 1,\n"
-                                    "      \"nodes\": [\"n0\", \"n1\"]\n"
-                                    "    }\n"
-                                    "  ],\n"
-                                    "  \"weights\": [0.1],\n"
-                                    "  \"shares\": {\n"
-                                    "    \"x\": 1\n"
-                                    "  },\n"
-                                    "  \"renting\": {\n"
-                                    "    \"policy\": \"fixed-fleet\"\n"
-                                    "  }\n"
-                                    "}\n");
+    CHECK_EQ_STR(output.text.chars, test_json("{\n"
+                                              "  'title': 'a \\'b\\'',\n"
+                                              "  'strict': true,\n"
+                                              "  'nodes': 7,\n"
+                                              "  'seed': '9007199254740993',\n"
+                                              "  'load': 0.5,\n"
+                                              "  'memory': '40GB',\n"
+                                              "  'scale': 1,\n"
+                                              "  'until': '1d',\n"
+                                              "  'warmup': '1.5h',\n"
+                                              "  'mode': 'exact',\n"
+                                              "  'power': {\n"
+                                              "    'budget': '20kW',\n"
+                                              "    'idle': 0.25\n"
+                                              "  },\n"
+                                              "  'services': {\n"
+                                              "    'chat': {\n"
+                                              "      'replicas': 1,\n"
+                                              "      'batching': {\n"
+                                              "        'policy': 'static'\n"
+                                              "      }\n"
+                                              "    },\n"
+                                              "    'code': {\n"
+                                              "      'replicas': 1,\n"
+                                              "      'batching': {\n"
+                                              "        'policy': 'vllm-v0',\n"
+                                              "        'max_sequences': 256,\n"
+                                              "        'watermark': 0.01\n"
+                                              "      },\n"
+                                              "      'slo': {\n"
+                                              "        'ttft': '2s',\n"
+                                              "        'tpot': '0.1s'\n"
+                                              "      }\n"
+                                              "    }\n"
+                                              "  },\n"
+                                              "  'racks': [\n"
+                                              "    {\n"
+                                              "      'height': 1,\n"
+                                              "      'nodes': ['n0', 'n1']\n"
+                                              "    }\n"
+                                              "  ],\n"
+                                              "  'weights': [0.1],\n"
+                                              "  'shares': {\n"
+                                              "    'x': 1\n"
+                                              "  },\n"
+                                              "  'renting': {\n"
+                                              "    'policy': 'fixed-fleet'\n"
+                                              "  }\n"
+                                              "}\n"));
     output_fini();
 }
 
@@ -151,7 +152,7 @@ static const cJSON *referred(const cJSON *schema, const cJSON *reference)
     return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(schema, "$defs"), path + sizeof defs - 1);
 }
 
-TEST(the_schema_is_json_and_tells_the_table)
+TEST(the_schema_is_json_and_describes_the_table)
 {
     text_init(&output.text);
     CHECK_EQ_INT(config_schema(site_fields, &site_families, &output.text), 0);
@@ -272,39 +273,39 @@ TEST(every_key_is_listed_below_its_section)
 {
     text_init(&output.text);
     CHECK_EQ_INT(config_each_key(site_fields, add_key_line, &output.text), 0);
-    CHECK_EQ_STR(output.text.chars, "title: a string\n"
-                                    "strict: true or false\n"
-                                    "nodes: a whole number, at least 1\n"
-                                    "seed: a whole number\n"
-                                    "load: a number\n"
-                                    "memory: a quantity such as \"80GiB\"\n"
-                                    "price: a quantity such as \"$2.49/h\"\n"
-                                    "scale: a number\n"
-                                    "until: a time such as \"15ms\"\n"
-                                    "warmup: a time such as \"15ms\"\n"
-                                    "trace: a path\n"
-                                    "mode: one of \"fast\", \"exact\"\n"
-                                    "power: an object\n"
-                                    "power.budget: a quantity such as \"700W\", between \"1kW\" and \"10MW\"\n"
-                                    "power.idle: a number, between 0 and 1\n"
-                                    "slo: an object\n"
-                                    "slo.ttft: a time such as \"15ms\", above 0\n"
-                                    "slo.tpot: a time such as \"15ms\", between \"0s\" and \"10s\"\n"
-                                    "services: objects by name\n"
-                                    "services.NAME.replicas: a whole number, between 1 and 512\n"
-                                    "services.NAME.batching: \"policy\" of family batching\n"
-                                    "services.NAME.slo: an object\n"
-                                    "services.NAME.slo.ttft: a time such as \"15ms\", above 0\n"
-                                    "services.NAME.slo.tpot: a time such as \"15ms\", between \"0s\" and \"10s\"\n"
-                                    "services.NAME.window: list, each a time such as \"15ms\"\n"
-                                    "racks: list of objects\n"
-                                    "racks[].height: a whole number, between 0 and 48\n"
-                                    "racks[].label: a string\n"
-                                    "racks[].nodes: list, each a string\n"
-                                    "weights: list, each a number\n"
-                                    "shares: object, each member a number\n"
-                                    "renting: \"policy\" of family rental\n"
-                                    "probing: \"policy\" of family batching\n");
+    CHECK_EQ_STR(output.text.chars, test_json("title: a string\n"
+                                              "strict: true or false\n"
+                                              "nodes: a whole number, at least 1\n"
+                                              "seed: a whole number\n"
+                                              "load: a number\n"
+                                              "memory: a quantity such as '80GiB'\n"
+                                              "price: a quantity such as '$2.49/h'\n"
+                                              "scale: a number\n"
+                                              "until: a time such as '15ms'\n"
+                                              "warmup: a time such as '15ms'\n"
+                                              "trace: a path\n"
+                                              "mode: one of 'fast', 'exact'\n"
+                                              "power: an object\n"
+                                              "power.budget: a quantity such as '700W', between '1kW' and '10MW'\n"
+                                              "power.idle: a number, between 0 and 1\n"
+                                              "slo: an object\n"
+                                              "slo.ttft: a time such as '15ms', above 0\n"
+                                              "slo.tpot: a time such as '15ms', between '0s' and '10s'\n"
+                                              "services: objects by name\n"
+                                              "services.NAME.replicas: a whole number, between 1 and 512\n"
+                                              "services.NAME.batching: 'policy' of family batching\n"
+                                              "services.NAME.slo: an object\n"
+                                              "services.NAME.slo.ttft: a time such as '15ms', above 0\n"
+                                              "services.NAME.slo.tpot: a time such as '15ms', between '0s' and '10s'\n"
+                                              "services.NAME.window: list, each a time such as '15ms'\n"
+                                              "racks: list of objects\n"
+                                              "racks[].height: a whole number, between 0 and 48\n"
+                                              "racks[].label: a string\n"
+                                              "racks[].nodes: list, each a string\n"
+                                              "weights: list, each a number\n"
+                                              "shares: object, each member a number\n"
+                                              "renting: 'policy' of family rental\n"
+                                              "probing: 'policy' of family batching\n"));
     text_fini(&output.text);
 }
 

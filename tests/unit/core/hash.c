@@ -96,32 +96,6 @@ TEST(integers_are_little_endian_bytes)
     hash_destroy(hash);
 }
 
-static void hex_of_f64(double value, char hex[HASH_HEX_CHARS])
-{
-    struct hash *hash = hash_create();
-    hash_f64(hash, value);
-    hash_hex(hash, hex);
-    hash_destroy(hash);
-}
-
-TEST(equal_doubles_hash_alike)
-{
-    char a[HASH_HEX_CHARS], b[HASH_HEX_CHARS];
-    hex_of_f64(0.0, a);
-    hex_of_f64(-0.0, b);
-    CHECK_EQ_STR(b, a);
-    hex_of_f64(nan("1"), a);
-    hex_of_f64(-nan("2"), b);
-    CHECK_EQ_STR(b, a);
-    hex_of_f64(1.0, a);
-    hex_of_f64(nextafter(1.0, 2.0), b);
-    CHECK(strcmp(a, b) != 0);
-    static const unsigned char one_and_a_half[8] = {0, 0, 0, 0, 0, 0, 0xf8, 0x3f};
-    hex_of(one_and_a_half, 8, 8, a);
-    hex_of_f64(1.5, b);
-    CHECK_EQ_STR(b, a);
-}
-
 TEST(no_memory_gives_null)
 {
     mem_fail_after(0);

@@ -93,7 +93,7 @@ TEST(larger_products_take_no_less)
 }
 
 /* A wave that is not full costs as much as a full one when waves quantise fully, and its share when they do not. */
-TEST(waves_quantise_as_told)
+TEST(waves_quantise_by_wave_frac)
 {
     struct gemm_params law = params;
     law.start_s = 0.0;

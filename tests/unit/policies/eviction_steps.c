@@ -85,7 +85,7 @@ TEST(s3_fifo_counts_three_uses)
 }
 
 /* With all other items used in this phase, there is only one to draw. */
-TEST(marking_spares_what_was_used)
+TEST(marking_keeps_what_was_used)
 {
     check_victims("marking", NULL, 1, "abc", "ab");
     struct paging paging = letters("abcdab");

@@ -180,7 +180,7 @@ TEST(slo_that_cannot_be_met_is_warned_of)
 
 /* The second job comes just after the first got its allocation, and waits a unit of time for the next one: longer than
  * it has. */
-TEST(who_is_past_its_slo_is_warned_of)
+TEST(jobs_past_their_slo_are_warned_of)
 {
     struct field field = {.params = "{'objective': 'cost', 'slo': 1.5, 'reallocation': '100h'}", .n = 2, .gpus = 1,
                           .work = {1, 0.5}, .submit_s = {0, 1}};

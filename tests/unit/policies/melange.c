@@ -142,7 +142,7 @@ static enum lp_outcome finds_none(const struct melange_problem *problem, struct 
     return LP_INFEASIBLE;
 }
 
-static void check_told(fleet_solver *solve, const char *says)
+static void check_reported(fleet_solver *solve, const char *says)
 {
     double share = 1.0, max_per_s = 2.0;
     struct fleet_kind kind = {.name = "small", .gpus = 1, .max_per_s = {.n = 1, .items = &max_per_s}};
@@ -156,8 +156,8 @@ static void check_told(fleet_solver *solve, const char *says)
 }
 
 /* A search that ends without a fleet has not shown that there is none. */
-TEST(a_search_that_gives_up_is_told_as_such)
+TEST(an_unfinished_search_is_reported_as_such)
 {
-    check_told(gives_up, "there may be one");
-    check_told(finds_none, "no fleet can serve");
+    check_reported(gives_up, "there may be one");
+    check_reported(finds_none, "no fleet can serve");
 }

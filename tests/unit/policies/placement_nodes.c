@@ -132,7 +132,7 @@ TEST(jobs_without_gpus_are_given_none)
     }
 }
 
-TEST(more_models_than_can_be_told_apart)
+TEST(more_than_64_gpu_models_are_refused)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());

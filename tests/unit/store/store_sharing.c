@@ -236,7 +236,7 @@ TEST(the_lock_is_kept_from_opening_to_closing)
     CHECK(hooks.n_unlocks > 0);
 }
 
-TEST(a_file_that_is_taken_away_is_reported_as_that)
+TEST(a_removed_file_is_reported_as_removed)
 {
     char path[256], hash[HASH_HEX_CHARS];
     struct results *results;

@@ -27,7 +27,7 @@ TEST(groups_go_to_the_fullest_node_that_has_room)
 }
 
 /* What a service gives back on a node that is away comes back with the node; so do CPU and memory. */
-TEST(what_is_released_on_a_node_that_is_away_stays_away)
+TEST(gpus_released_on_a_failed_node_stay_down)
 {
     for (int has_resources = 0; has_resources < 2; has_resources++) {
         struct cluster *cluster = NULL;

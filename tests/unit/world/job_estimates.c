@@ -12,7 +12,7 @@ TEST(factors_follow_their_law)
     CHECK(estimate_factor(&(struct estimates_config){.law = ESTIMATE_EXACT}, 0.9) == 1);
 }
 
-TEST(the_trace_is_believed_unless_told_otherwise)
+TEST(estimates_come_from_the_trace_unless_configured)
 {
     struct rng rng = test_rng(1, "jobs.estimates", 0);
     const struct job_record record = {.duration_ns = 10 * SIM_NS_PER_S, .estimate_ns = 99 * SIM_NS_PER_S};

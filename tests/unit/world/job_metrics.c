@@ -78,7 +78,7 @@ TEST(waits_lower_goodput)
     check(&run, "job.goodput_frac", 10 / 12.0);
 }
 
-TEST(fates_are_told_by_rows_and_counts)
+TEST(statuses_are_in_rows_and_counts)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 20, 2), jobrun_record(2, 0, 30, 1)};
     SCOPED(jobrun) run = {0};
@@ -96,7 +96,7 @@ TEST(fates_are_told_by_rows_and_counts)
 }
 
 /* One GPU: 0 and 10 s; four GPUs: 20 s. */
-TEST(queueing_is_told_by_size_and_type)
+TEST(queueing_is_reported_by_size_and_type)
 {
     struct job_record records[] = {jobrun_record(0, 0, 10, 4), jobrun_record(1, 0, 10, 1), jobrun_record(2, 0, 10, 4)};
     SCOPED(jobrun) run = {0};

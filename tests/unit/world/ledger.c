@@ -7,8 +7,7 @@ static const int64_t S = SIM_NS_PER_S, H = 3600 * SIM_NS_PER_S;
 #define BILLING(uusd, quantum, minimum)                                                                                \
     {.uusd_per_gpu_h = uusd, .quantum_ns = quantum, .minimum_ns = minimum}
 
-/* What nobody has is too much to count. */
-TEST(prices_end_at_the_largest_number)
+TEST(prices_saturate_at_the_largest_number)
 {
     CHECK_EQ_INT(price_uusd_from_usd(9.1e12), INT64_C(9100000000000000000));
     CHECK_EQ_INT(price_uusd_from_usd(9.2e12), INT64_MAX);
@@ -30,30 +29,36 @@ TEST(billed_time)
     CHECK_EQ_INT(price_billed_ns(&by_hour, INT64_MAX), INT64_MAX);
 }
 
+/* The cost of a lease from time 0 on. */
+static int64_t cost_uusd(const struct billing *billing, int64_t micro_gpus, int64_t held_ns)
+{
+    return price_lease_from_uusd(billing, micro_gpus, 0, held_ns);
+}
+
 TEST(known_bills)
 {
     const struct billing h100 = BILLING(price_uusd_from_usd(2.49), S, 0),
                          by_hour = BILLING(price_uusd_from_usd(2.49), H, 0);
     CHECK_EQ_INT(h100.uusd_per_gpu_h, 2490000);
-    CHECK_EQ_INT(price_lease_uusd(&h100, 8 * PRICE_MICRO, H), 19920000);
-    CHECK_EQ_INT(price_lease_uusd(&h100, 8 * PRICE_MICRO, 90 * S), 498000);
-    CHECK_EQ_INT(price_lease_uusd(&by_hour, 8 * PRICE_MICRO, 90 * S), 19920000);
-    CHECK_EQ_INT(price_lease_uusd(&h100, PRICE_MICRO / 2, H), 1245000);
-    CHECK_EQ_INT(price_lease_uusd(&h100, PRICE_MICRO, 0), 0);
+    CHECK_EQ_INT(cost_uusd(&h100, 8 * PRICE_MICRO, H), 19920000);
+    CHECK_EQ_INT(cost_uusd(&h100, 8 * PRICE_MICRO, 90 * S), 498000);
+    CHECK_EQ_INT(cost_uusd(&by_hour, 8 * PRICE_MICRO, 90 * S), 19920000);
+    CHECK_EQ_INT(cost_uusd(&h100, PRICE_MICRO / 2, H), 1245000);
+    CHECK_EQ_INT(cost_uusd(&h100, PRICE_MICRO, 0), 0);
     /* a thousand GPUs for a century */
-    CHECK_EQ_INT(price_lease_uusd(&h100, INT64_C(1000) * PRICE_MICRO, 876000 * H), INT64_C(2181240000000000));
-    CHECK_EQ_INT(price_lease_uusd(&by_hour, INT64_MAX, INT64_MAX), INT64_MAX);
+    CHECK_EQ_INT(cost_uusd(&h100, INT64_C(1000) * PRICE_MICRO, 876000 * H), INT64_C(2181240000000000));
+    CHECK_EQ_INT(cost_uusd(&by_hour, INT64_MAX, INT64_MAX), INT64_MAX);
 }
 
 /* At $0.0018/h a second costs half a micro-dollar. */
 TEST(half_a_micro_dollar_goes_to_the_even_one)
 {
     const struct billing billing = BILLING(1800, S, 0);
-    CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 1 * S), 0);
-    CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 3 * S), 2);
-    CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 5 * S), 2);
-    CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 7 * S), 4);
-    CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO + 1, 1 * S), 1);
+    CHECK_EQ_INT(cost_uusd(&billing, PRICE_MICRO, 1 * S), 0);
+    CHECK_EQ_INT(cost_uusd(&billing, PRICE_MICRO, 3 * S), 2);
+    CHECK_EQ_INT(cost_uusd(&billing, PRICE_MICRO, 5 * S), 2);
+    CHECK_EQ_INT(cost_uusd(&billing, PRICE_MICRO, 7 * S), 4);
+    CHECK_EQ_INT(cost_uusd(&billing, PRICE_MICRO + 1, 1 * S), 1);
 }
 
 /* Quantum by quantum, each at the price of its begin. */
@@ -101,7 +106,7 @@ struct mirror {
 static int64_t cost_of(const struct lease *lease, sim_ns now)
 {
     if (now < lease->start_ns) return 0;
-    return price_lease_uusd(&billings[lease->offer], lease->micro_gpus, now - lease->start_ns);
+    return cost_uusd(&billings[lease->offer], lease->micro_gpus, now - lease->start_ns);
 }
 
 static void check_books(const struct ledger *ledger, const struct mirror *open, int n_open, int64_t closed_uusd,

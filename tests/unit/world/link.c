@@ -3,18 +3,18 @@
 #include "sim/world/rows/priority.h"
 #include "tests/support/harness.h"
 
-enum { N_MOVES = 8, N_LINKS = 4, N_DEEDS = 8, N_TOLD = 8 };
+enum { N_MOVES = 8, N_LINKS = 4, N_DEEDS = 8, N_NOTIFIED = 8 };
 
 /* A flow or claim under test, and what came of it. */
 struct move {
     struct link_flow flow;
     sim_ns ended_ns; /* -1: not yet */
     int n_ended;
-    int n_told;
+    int n_notified;
     struct {
         sim_ns at_ns;
         double bytes_per_s;
-    } told[N_TOLD];
+    } notified[N_NOTIFIED];
 };
 
 /* What is done to a move at a time. */
@@ -70,11 +70,11 @@ static void note_grant(struct link_net *net, struct link_flow *claim, sim_ns now
 {
     struct move *move = LINK_FLOW_ENTITY(claim, struct move, flow);
     (void)net;
-    if (move->n_told < N_TOLD) {
-        move->told[move->n_told].at_ns = now;
-        move->told[move->n_told].bytes_per_s = link_flow_bytes_per_s(claim);
+    if (move->n_notified < N_NOTIFIED) {
+        move->notified[move->n_notified].at_ns = now;
+        move->notified[move->n_notified].bytes_per_s = link_flow_bytes_per_s(claim);
     }
-    move->n_told++;
+    move->n_notified++;
 }
 
 static struct link_path path_of(const struct link_bed *bed, int n, const int *links)
@@ -155,7 +155,6 @@ TEST(two_flows_halve_a_pipe)
     start(bed, 0, PATH(bed, 0), 1000000000, HUGE_VAL);
     start(bed, 1, PATH(bed, 0), 500000000, HUGE_VAL);
     CHECK_NEAR(rate(bed, 0), 5e8, 1e-3);
-    CHECK_EQ_INT(link_flow_end_ns(&bed->moves[1].flow), SIM_NS_PER_S);
     at(bed, 500000000, act_look, 0, 250000000);
     at(bed, 1250000000, act_look, 0, 750000000);
     run(bed);
@@ -256,7 +255,6 @@ TEST(latency_comes_before_the_bytes)
     CHECK_EQ_INT(bed->moves[3].ended_ns, -1); /* no callback from within a start */
     CHECK(rate(bed, 0) == 0);
     CHECK_NEAR(rate(bed, 1), 1e9, 1e-3);
-    CHECK_EQ_INT(link_flow_end_ns(&bed->moves[0].flow), 6700);
     run(bed);
     CHECK_EQ_INT(bed->moves[0].ended_ns, 6700);
     CHECK_EQ_INT(bed->moves[1].ended_ns, 2000);
@@ -324,25 +322,25 @@ TEST(claims_learn_what_they_are_granted)
     run(bed);
     const struct move *move = &bed->moves[0];
     CHECK_EQ_INT(bed->moves[1].ended_ns, 2000000000);
-    CHECK_EQ_INT(move->n_told, 2); /* not of its own demand */
-    CHECK_EQ_INT(move->told[0].at_ns, 1000000000);
-    CHECK_NEAR(move->told[0].bytes_per_s, 5e9, 1e-3);
-    CHECK_EQ_INT(move->told[1].at_ns, 2000000000);
-    CHECK(move->told[1].bytes_per_s == 6e9);
+    CHECK_EQ_INT(move->n_notified, 2); /* not of its own demand */
+    CHECK_EQ_INT(move->notified[0].at_ns, 1000000000);
+    CHECK_NEAR(move->notified[0].bytes_per_s, 5e9, 1e-3);
+    CHECK_EQ_INT(move->notified[1].at_ns, 2000000000);
+    CHECK(move->notified[1].bytes_per_s == 6e9);
     CHECK_EQ_INT(link_bytes(bed->links[0], 4000000000), 29000000000);
     bed_destroy(bed);
 }
 
-TEST(a_claim_is_told_once_for_all_that_a_moment_brings)
+TEST(a_claim_is_notified_once_per_moment)
 {
     struct link_bed *bed = bed_create(1, (double[]){12e9});
     CHECK(claim(bed, 0, PATH(bed, 0), 12e9) == 12e9);
     bed->path = PATH(bed, 0);
     for (int i = 1; i <= 3; i++) at(bed, 1000, act_start, i, 3e9);
     run(bed);
-    CHECK_EQ_INT(bed->moves[0].n_told, 2);
-    CHECK_NEAR(bed->moves[0].told[0].bytes_per_s, 3e9, 1e-3);
-    CHECK_EQ_INT(bed->moves[0].told[1].at_ns, 1000001000);
+    CHECK_EQ_INT(bed->moves[0].n_notified, 2);
+    CHECK_NEAR(bed->moves[0].notified[0].bytes_per_s, 3e9, 1e-3);
+    CHECK_EQ_INT(bed->moves[0].notified[1].at_ns, 1000001000);
     bed_destroy(bed);
 }
 
@@ -353,11 +351,10 @@ TEST(a_new_claim_sees_those_of_the_same_moment)
     CHECK_NEAR(claim(bed, 1, PATH(bed, 0), 9e9), 6e9, 1e-3);
     CHECK_NEAR(claim(bed, 2, PATH(bed, 0), 2e9), 2e9, 0);
     run(bed);
-    CHECK_EQ_INT(bed->moves[0].n_told, 1);
-    CHECK_NEAR(bed->moves[0].told[0].bytes_per_s, 5e9, 1e-3);
-    CHECK_EQ_INT(bed->moves[1].n_told, 1);
-    CHECK_EQ_INT(bed->moves[2].n_told, 0);
-    CHECK_EQ_INT(link_flow_end_ns(&bed->moves[2].flow), SIM_NS_MAX);
+    CHECK_EQ_INT(bed->moves[0].n_notified, 1);
+    CHECK_NEAR(bed->moves[0].notified[0].bytes_per_s, 5e9, 1e-3);
+    CHECK_EQ_INT(bed->moves[1].n_notified, 1);
+    CHECK_EQ_INT(bed->moves[2].n_notified, 0);
     bed_destroy(bed);
 }
 
@@ -369,7 +366,7 @@ static void end_other(struct link_net *net, struct link_flow *claim, sim_ns now)
     link_flow_cancel(&only_bed->moves[1].flow);
 }
 
-TEST(a_claim_may_end_another_that_is_about_to_be_told)
+TEST(a_claim_may_end_another_before_its_notification)
 {
     struct link_bed *bed = bed_create(1, (double[]){10e9});
     struct link_path path = PATH(bed, 0);
@@ -378,10 +375,10 @@ TEST(a_claim_may_end_another_that_is_about_to_be_told)
     CHECK(claim(bed, 1, path, 5e9) == 5e9);
     CHECK_NEAR(claim(bed, 2, path, 5e9), 10e9 / 3, 1e-3);
     run(bed);
-    CHECK_EQ_INT(bed->moves[1].n_told, 0);
-    CHECK_EQ_INT(bed->moves[0].n_told, 2); /* a third, then its demand again */
-    CHECK(bed->moves[0].told[1].bytes_per_s == 5e9);
-    CHECK_EQ_INT(bed->moves[2].n_told, 1);
+    CHECK_EQ_INT(bed->moves[1].n_notified, 0);
+    CHECK_EQ_INT(bed->moves[0].n_notified, 2); /* a third, then its demand again */
+    CHECK(bed->moves[0].notified[1].bytes_per_s == 5e9);
+    CHECK_EQ_INT(bed->moves[2].n_notified, 1);
     bed_destroy(bed);
 }
 
@@ -483,7 +480,7 @@ static int run_short_of_memory(long n)
     return code;
 }
 
-TEST(running_out_of_memory_is_told)
+TEST(exhausted_memory_is_reported)
 {
     only_bed = NULL; /* nobody asks for the order */
     int n = 0, code = SIM_E_NOMEM;

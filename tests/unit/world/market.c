@@ -257,7 +257,7 @@ static void check_refused(const char *scenario, const char *set, int code, const
     if (!CHECK(found)) printf("%s\n", rows->diag.items[0].text);
 }
 
-TEST(what_cannot_be_is_told)
+TEST(impossible_offers_are_refused)
 {
     check_refused(SCENARIO(", 'gpu': 't4'", JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "of which the site has no nodes");
     check_refused("{'cluster': {'unlimited': true}, 'market': {}, 'jobs': {'trace': {'format': 'inline-jobs',"

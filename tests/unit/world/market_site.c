@@ -91,7 +91,7 @@ TEST(no_lease_beside_leases_that_start)
     CHECK_EQ_INT(bill(rows), 8 * 110000 + 4 * 110000);
 }
 
-static void check_told(struct bed_rows *rows, int code, const char *says, const char *hint)
+static void check_reported(struct bed_rows *rows, int code, const char *says, const char *hint)
 {
     CHECK_EQ_INT(rows->code, code);
     bool found = false;
@@ -159,7 +159,7 @@ TEST(spot_gpus_of_earlier_do_not_count)
 
 TEST(two_types_of_nodes_with_one_gpu)
 {
-    check_told(
+    check_reported(
         run(true,
             "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 't4', 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 8,"
             "'gpu': 't4'}}}, 'market': {'offers': {'t4': {'gpu': 't4', 'price': '$1/h'}}, 'renting': 'as-asked'},"
@@ -193,9 +193,10 @@ TEST(a_budget_while_prices_change)
 
 TEST(a_scheduler_that_would_not_be_asked)
 {
-    check_told(run(true, "{'cluster': {'unlimited': true}, " MARKET(
-                             "", "'as-asked'") ", 'jobs': {'scheduler': 'tiresias', " JOBS("{'duration': '10s'}") "}}"),
-               SIM_E_CONFIG, "'tiresias' would have no effect", "fixed-fleet");
+    check_reported(
+        run(true, "{'cluster': {'unlimited': true}, " MARKET(
+                      "", "'as-asked'") ", 'jobs': {'scheduler': 'tiresias', " JOBS("{'duration': '10s'}") "}}"),
+        SIM_E_CONFIG, "'tiresias' would have no effect", "fixed-fleet");
 }
 
 /* --- Spot GPUs take what was not saved with them --- */

@@ -35,7 +35,7 @@ static void check_batcher(int (*compose)(void *, const struct replica_view *, st
     check_fault(&batcher.policy, code, text);
 }
 
-static int never_takes_anybody(void *state, const struct replica_view *view, struct batch_plan *plan)
+static int admits_no_request(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     (void)state;
     (void)view;
@@ -73,7 +73,7 @@ static int admits_all(void *state, const struct replica_view *view, struct batch
     return 0;
 }
 
-static int evicts_nobody(void *state, const struct replica_view *view, struct batch_plan *plan)
+static int evicts_no_request(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     (void)state;
     (void)view;
@@ -82,11 +82,11 @@ static int evicts_nobody(void *state, const struct replica_view *view, struct ba
 }
 
 /* Of a batcher that takes sequences back, the offloading policy is asked about evictions: only of those that can be. */
-TEST(evictions_of_nobody)
+TEST(evictions_of_no_request_are_faults)
 {
     struct batcher batcher = faulty_batcher;
     batcher.resumes_swapped = true;
-    batcher.compose = evicts_nobody;
+    batcher.compose = evicts_no_request;
     check_fault(&batcher.policy, SIM_E_POLICY, "but it is not a request of this replica");
 }
 
@@ -125,7 +125,7 @@ static int resumes_who_runs(void *state, const struct replica_view *view, struct
     return 0;
 }
 
-TEST(only_who_has_left_the_batch_returns)
+TEST(only_requests_that_left_the_batch_return)
 {
     check_batcher(resumes_who_runs, SIM_E_POLICY, "it is neither paused nor swapped out");
 }
@@ -156,7 +156,7 @@ static int never_asks_for_room(void *state, const struct replica_view *view, str
     return 0;
 }
 
-static int names_nobody(void *state, const struct replica_view *view, struct batch_plan *plan)
+static int names_no_request(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     (void)state;
     (void)view;
@@ -201,7 +201,7 @@ TEST(batchers_that_ask_for_the_impossible)
     check_batcher(sees_the_future, SIM_E_POLICY,
                   "asked to see the output length of request 0 on replica 0 at 0.000000000 s, but it has not declared");
     check_batcher(never_asks_for_room, SIM_E_POLICY, "made a plan of more than");
-    check_batcher(names_nobody, SIM_E_POLICY, "but it is not a request of this replica");
+    check_batcher(names_no_request, SIM_E_POLICY, "but it is not a request of this replica");
     check_batcher(keeps_less_than_nothing, SIM_E_POLICY, "while -1 blocks stay free");
 
     check_batcher(
@@ -228,9 +228,9 @@ TEST(a_batcher_that_admits_beyond_the_cache)
     CHECK(strstr(rows->diag.items[0].text, "there are too few free KV blocks") != NULL);
 }
 
-TEST(a_batcher_that_never_takes_anybody_is_found_out)
+TEST(a_batcher_that_admits_no_request_stalls_the_run)
 {
-    check_batcher(never_takes_anybody, SIM_E_STALLED, "10 requests of service 'chat' wait forever");
+    check_batcher(admits_no_request, SIM_E_STALLED, "10 requests of service 'chat' wait forever");
 }
 
 TEST(a_batcher_that_fails_ends_the_run)

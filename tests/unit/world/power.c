@@ -112,7 +112,7 @@ static int power_of(struct session *session, const char *name, struct gpu_spec *
     return code == 0 ? catalog_gpu_power(&catalog, gpu, &session->arena, power, &session->diag) : code;
 }
 
-TEST(the_catalog_tells_what_was_measured)
+TEST(the_catalog_marks_measured_power)
 {
     SCOPED(session) session = {0};
     struct gpu_spec gpu, other;

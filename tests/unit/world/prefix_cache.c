@@ -154,9 +154,6 @@ TEST(only_full_blocks_are_shared)
     CHECK_EQ_INT(prefix_blocks_full(1024, 512, 2), 2);
     CHECK_EQ_INT(prefix_blocks_full(1024, 512, 1), 1);
     CHECK_EQ_INT(prefix_blocks_full(1024, 0, 0), 0);
-    CHECK_EQ_INT(prefix_blocks_usable(1024, 512, 2), 1); /* one token at least is computed */
-    CHECK_EQ_INT(prefix_blocks_usable(1025, 512, 3), 2);
-    CHECK_EQ_INT(prefix_blocks_usable(1, 512, 1), 0);
 }
 
 TEST(chains_of_all_lengths)

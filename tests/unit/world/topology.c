@@ -8,7 +8,7 @@ enum { N_MOVES = 16, N_PLACEMENTS = 16 };
 struct move {
     struct transfer transfer;
     sim_ns ended_ns; /* -1: not yet */
-    int n_told;
+    int n_notified;
 };
 
 struct site {
@@ -41,7 +41,7 @@ static struct site *site_create(const char *cluster, int *code)
     *code = config_parse("site.json", ".", text, strlen(text), &site.config, &site.diag);
     if (*code == 0)
         *code = config_bind(site.config, fields, NULL, &site.arena, &site.cluster, sizeof site.cluster, &site.diag);
-    site.engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR, .context = &site});
+    site.engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     site.env = (struct site_env){.engine = site.engine, .diag = &site.diag, .catalog = &catalog, .config = site.config,
                                  .arena = &site.arena, .next_owner_id = 1};
     const struct topology_env env = {.site = &site.env, .cluster = &site.cluster.nodes, .links = &site.cluster.links};
@@ -94,7 +94,7 @@ static void note_end(struct transfer *transfer, sim_ns now)
 static void note_grant(struct transfer *transfer, sim_ns now)
 {
     (void)now;
-    TRANSFER_ENTITY(transfer, struct move, transfer)->n_told++;
+    TRANSFER_ENTITY(transfer, struct move, transfer)->n_notified++;
 }
 
 static void move(struct site *site, int i, struct topology_end from, struct topology_end to, int64_t bytes)
@@ -331,8 +331,8 @@ TEST(claims_of_two_groups_share_a_switch)
     CHECK_RATE(site->moves[1].transfer.granted_bytes_per_s, 12e9);
     run(site);
     CHECK_RATE(site->moves[0].transfer.granted_bytes_per_s, 12e9);
-    CHECK_EQ_INT(site->moves[0].n_told, 1);
-    CHECK_EQ_INT(site->moves[1].n_told, 0);
+    CHECK_EQ_INT(site->moves[0].n_notified, 1);
+    CHECK_EQ_INT(site->moves[1].n_notified, 0);
     CHECK_RATE(transfer_demand(&site->moves[0].transfer, 4e9), 4e9);
     run(site);
     CHECK_RATE(site->moves[1].transfer.granted_bytes_per_s, 16e9);
@@ -393,7 +393,7 @@ static void check_finding(const char *cluster, const char *where, const char *te
     site_destroy(site);
 }
 
-TEST(what_cannot_be_is_told)
+TEST(impossible_links_are_errors)
 {
     check_finding("'storage': {'kv': {'device': 'pm9a3', 'software': 'flexgen'}}", "site.json:1:64",
                   "storage device 'pm9a3' has no software 'flexgen'");
@@ -408,7 +408,7 @@ TEST(what_cannot_be_is_told)
     check_finding("'network': {'per': 'gpu'}", "site.json:1:25", "missing 'bandwidth' in 'cluster.network'");
 }
 
-TEST(ways_that_are_not_there_are_told)
+TEST(missing_paths_are_errors)
 {
     struct site *site = good_site("'gpu': 'a10', 'nodes': 2, 'storage': {'kv': {'device': 'pm9a3'}}");
     sit(site, 0, 0, 1);
@@ -477,13 +477,17 @@ TEST(metrics_are_by_kind_of_link)
 }
 
 static double seen[64];
-static struct owner looker;
+static struct {
+    struct owner owner;
+    struct topology *topology;
+} looker;
 
 static void see(struct engine *engine, struct owner *owner, sim_ns now)
 {
+    (void)engine;
     (void)owner;
     (void)now;
-    topology_sample(((struct site *)engine_context(engine))->topology, seen);
+    topology_sample(looker.topology, seen);
 }
 
 TEST(series_are_of_kinds_and_of_few_links)
@@ -499,8 +503,9 @@ TEST(series_are_of_kinds_and_of_few_links)
         CHECK_EQ_INT(n, many ? 3 : 3 + 8); /* PCIe, NVLink, network; PCIe and NIC, in and out, of two GPUs */
         topology_series(site->topology, series);
         move(site, 0, gpus(site, 0), gpus(site, 1), 1000000000);
-        owner_init(&looker, 1000);
-        engine_schedule(site->engine, 1000000, 0, see, &looker);
+        owner_init(&looker.owner, 1000);
+        looker.topology = site->topology;
+        engine_schedule(site->engine, 1000000, 0, see, &looker.owner);
         run(site);
         for (int i = 0; i < n; i++) {
             const char *entity = series[i].entity;
@@ -577,7 +582,7 @@ static int use_short_of_memory(long n)
     return code;
 }
 
-TEST(running_out_of_memory_is_told)
+TEST(exhausted_memory_is_reported)
 {
     int n = 0, code = SIM_E_NOMEM;
     for (; code != 0 && n < 3000; n++) {
