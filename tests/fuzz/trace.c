@@ -16,8 +16,6 @@ static const char *const formats[] = {"azure-llm", "burstgpt", "mooncake", "leng
                                       "swf",       "csv-jobs", NULL,       "vllm-bench", "sharegpt"};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
-enum { N_FORMATS = sizeof formats / sizeof *formats };
-
 static bool write_file(const char *path, const uint8_t *data, size_t bytes)
 {
     FILE *file = fopen(path, "wb");
