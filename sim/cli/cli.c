@@ -111,23 +111,45 @@ void verb_options(const struct verb *verb, struct option table[VERB_MAX_OPTIONS]
     table[n] = (struct option){0};
 }
 
-static int call_verb(struct cli *cli, const struct verb *verb, const struct cli_call *call,
-                     const struct option_texts *plugin_paths)
+/* Loads the plug-ins and runs the verb, in a child process. Constructors and destructors of all of them run here. */
+static int call_with_plugins(struct cli *cli, const struct verb *verb, const struct cli_call *call,
+                             const struct option_texts *paths)
 {
-    if (!verb->takes_plugins || plugin_paths->n == 0) return verb->run(cli, call);
-    int code = apart_begin(cli, plugin_paths);
-    if (code <= 0) return code;
+    struct apart *apart = cli->apart;
+    char all[PLUGINS_CHARS];
     struct plugins *plugins = mem_zalloc(1, sizeof *plugins);
     if (plugins == NULL) return SIM_E_NOMEM;
-    plugins->at_fault = cli->apart->at_fault;
-    code = plugins_load(plugin_paths, plugins, &cli->diag);
+    memcpy(all, apart->at_fault, sizeof all);
+    plugins->at_fault = apart->at_fault;
+    int code = plugins_load(paths, plugins, &cli->diag);
     plugins_blame(plugins, NULL);
+    apart->is_loaded = true;
     cli->plugins = plugins;
     if (code == 0) code = verb->run(cli, call);
     cli->plugins = NULL;
+    fflush(cli->out);
+    apart->is_loaded = false;
+    memcpy(apart->at_fault, all, sizeof all);
     plugins_close(plugins);
+    plugins_blame(plugins, NULL);
     mem_free(plugins);
     return code;
+}
+
+static int call_verb(struct cli *cli, const struct verb *verb, const struct cli_call *call,
+                     const struct option_texts *plugin_paths)
+{
+    struct option_texts argument = {.n = 1};
+    if (verb->is_plugin != NULL && verb->is_plugin(call->arguments[0])) {
+        if (plugin_paths->n > 0)
+            return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a policy, or leave out --plugin",
+                              "'orrery %s' takes one plug-in at a time", verb->name);
+        argument.items[0] = call->arguments[0];
+        plugin_paths = &argument;
+    }
+    if (!verb->takes_plugins || plugin_paths->n == 0) return verb->run(cli, call);
+    int code = apart_begin(cli, plugin_paths);
+    return code <= 0 ? code : call_with_plugins(cli, verb, call, plugin_paths);
 }
 
 static int run_verb(struct cli *cli, const struct verb *verb, int argc, char **argv)

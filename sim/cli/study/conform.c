@@ -308,33 +308,20 @@ static int end(struct conforming *all, int code)
                       all->code == SIM_E_POLICY ? "the policy is at fault" : "the policy does not conform");
 }
 
-static int run_suite(struct cli *cli, const struct conform_options *options, const struct plugins *plugins,
-                     const char *name, bool is_file)
+static bool is_file(const char *name)
 {
-    struct conforming all = {.cli = cli, .options = options, .plugins = plugins};
-    int code = start(&all);
-    if (code == 0) code = is_file ? conform_plugin(&all, &plugins->items[0]) : conform_named(&all, name);
-    return end(&all, code);
+    const size_t n = strlen(name);
+    return strchr(name, '/') != NULL || (n > 3 && strcmp(name + n - 3, ".so") == 0);
 }
 
 /* A file is a plug-in whose policies are all tested; anything else is the name of a policy. */
 static int conform(struct cli *cli, const struct cli_call *call)
 {
+    struct conforming all = {.cli = cli, .options = call->options, .plugins = cli->plugins};
     const char *name = call->arguments[0];
-    size_t n = strlen(name);
-    bool is_file = strchr(name, '/') != NULL || (n > 3 && strcmp(name + n - 3, ".so") == 0);
-    if (!is_file) return run_suite(cli, call->options, cli->plugins, name, false);
-    if (cli->plugins != NULL)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a policy, or leave out --plugin",
-                          "one plug-in is tested at a time");
-    const struct option_texts paths = {.n = 1, .items = {name}};
-    struct plugins *plugins = mem_zalloc(1, sizeof *plugins);
-    if (plugins == NULL) return SIM_E_NOMEM;
-    int code = plugins_load(&paths, plugins, &cli->diag);
-    if (code == 0) code = run_suite(cli, call->options, plugins, name, true);
-    plugins_close(plugins);
-    mem_free(plugins);
-    return code;
+    int code = start(&all);
+    if (code == 0) code = is_file(name) ? conform_plugin(&all, &cli->plugins->items[0]) : conform_named(&all, name);
+    return end(&all, code);
 }
 
 static void print_checks(FILE *out)
@@ -356,4 +343,4 @@ const struct verb verb_conform = {
     .usage = "my.so [--set KEY=VALUE]... [--keep DIR] [--json|--csv]\nPOLICY [--plugin my.so]... [options]",
     .notes = "Exit status: 0 it conforms, 1 it does not, 4 it crashes or makes an impossible request.\n",
     .print_more = print_checks, .options = conform_options, .options_bytes = sizeof(struct conform_options),
-    .takes_plugins = true, .min_arguments = 1, .max_arguments = 1, .run = conform};
+    .takes_plugins = true, .is_plugin = is_file, .min_arguments = 1, .max_arguments = 1, .run = conform};
