@@ -298,7 +298,8 @@ static int remark_values(struct compare_work *work)
     for (size_t i = 0; i < comparison->n_rows; i++) {
         const struct compare_row *row = &comparison->rows[i];
         const double here = fmax(off_by(row->base, row->base_run), off_by(row->changed, row->changed_run));
-        if (!(here > off)) continue;
+        const bool lacks_one = isnan(row->base_run) || isnan(row->changed_run); /* a file from elsewhere */
+        if (lacks_one || !(here > off)) continue;
         off = here;
         most = row;
     }

@@ -430,7 +430,9 @@ static int fail_stuck_jobs(const struct world *world)
                           waiting);
     return diag_error(
         world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'; \"until\" ends a run earlier",
-        "%lld running and %lld waiting jobs never finish: the speed is 0, or failures undo all work", running, waiting);
+        "%lld running and %lld waiting jobs never finish: the speed is 0, failures undo all work, or the work goes on "
+        "past the 292 years that time covers",
+        running, waiting);
 }
 
 /* No event is left before the end of time: requests and jobs that are still in the system stay there. Running jobs come

@@ -255,6 +255,22 @@ TEST(jobs_draw_what_their_type_says)
 
 /* --- Commands that cannot be --- */
 
+/* A server may draw nothing beside its GPUs, if the scenario says so. */
+TEST(servers_without_a_draw_of_their_own_are_told_from_missing_ones)
+{
+    static const char *const keys[] = {"'server_power': {'idle': '0W', 'per_gpu_watt': 0}, ", ""};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows = bed_run(
+            &(struct bed_options){.quiet = true, .check = true},
+            "{'cluster': {'gpu': 'a100-80-sxm', %s'power': {'budget': '9kW'}}, 'jobs': {'types': {'default': {'power':"
+            " {'mean': '200W', 'clock_share': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration':"
+            " '30s'}]}}}",
+            keys[i]);
+        CHECK_EQ_INT(rows->code, i == 0 ? 0 : SIM_E_CONFIG);
+        bed_free(rows);
+    }
+}
+
 /* A job on a GPU in a row that is always above its budget. */
 static int code_above_budget(const char *gpu, const char *capping)
 {

@@ -34,6 +34,16 @@ static struct bed_rows *run_apart(const struct bed_options *options, const char 
                    scheduler, jobs);
 }
 
+/* The job would end after the end of time. */
+TEST(work_beyond_the_end_of_time_is_told)
+{
+    struct bed_rows *rows = bed_run(&quiet, "{'cluster': {'nodes': 2}, 'jobs': {'trace': {'format': 'inline-jobs',"
+                                            " 'jobs': [{'submit': '2500000h', 'duration': '2500000h'}]}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+    CHECK(strstr(rows->diag.items[0].text, "goes on past the 292 years that time covers") != NULL);
+    bed_free(rows);
+}
+
 /* A job of 16 GPUs on two racks works at speed 0. */
 TEST(a_job_at_speed_0_stays_unfinished_under_every_scheduler)
 {

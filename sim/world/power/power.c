@@ -2,6 +2,7 @@
 
 #include "sim/catalog/power.h"
 #include "sim/core/check.h"
+#include "sim/core/config/config_tree.h"
 #include "sim/core/vec.h"
 #include "sim/world/policy/instance.h"
 
@@ -28,13 +29,23 @@ static const char *place(const struct power_env *env, const char *key)
 /* Readings in progress, each with the energies at its begin. */
 enum { MOST_WINDOWS = 100000 };
 
+/* Whether the scenario has the section, whose values may all be 0. */
+static bool knows_server_power(const struct power_env *env)
+{
+    const char *rest = NULL;
+    if (env->server_power->idle_w > 0.0 || env->server_power->per_gpu_w != 0.0) return true;
+    if (env->site->config == NULL) return false;
+    config_find(env->site->config, "cluster.server_power", &rest);
+    return rest != NULL && *rest == 0;
+}
+
 static int check_config(const struct power_env *env)
 {
     const struct cluster_config *cluster = env->cluster;
     if (cluster->unlimited)
         return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power"), "leave out \"unlimited\"",
                           "power has domains of nodes, and an unlimited cluster has none");
-    if (!(env->server_power->idle_w > 0.0) && env->server_power->per_gpu_w == 0.0)
+    if (!knows_server_power(env))
         return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power"),
                           "add \"server_power\": {\"idle\": \"680W\", \"per_gpu_watt\": 0.66}, as of a DGX A100",
                           "'cluster.power' needs to know what a node draws beside its GPUs ('cluster.server_power')");

@@ -350,6 +350,25 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
 /* Replicas are numbered by role in this order. */
 static const int role_order[] = {POOL_PREFILL, POOL_MIXED, POOL_DECODE};
 
+/* Replicas of a pool that are made whether or not the GPUs of the site can hold them. */
+enum { FREE_REPLICAS = 4096 };
+
+/* Number of replicas to make. Of very many these are more than the GPUs of the site can hold, but not all: the others
+ * would never find room, and take memory. */
+static int32_t count_replicas(const struct fleet *fleet, const struct pool_config *config)
+{
+    const int64_t gpus_each = config->tensor_parallel * config->pipeline_parallel;
+    const char *gpu = config->gpu != NULL ? config->gpu : fleet->env->cluster->gpu;
+    int64_t n = FREE_REPLICAS;
+    if (config->replicas <= n || gpu == NULL) return (int32_t)config->replicas;
+    const struct cluster *part = cluster_with_gpu(fleet->env->cluster, gpu);
+    for (; part != NULL; part = cluster_with_gpu(part->next, gpu)) {
+        if (part->total_gpus == INT64_MAX) return (int32_t)config->replicas;
+        n += part->total_gpus / gpus_each + 1;
+    }
+    return (int32_t)(config->replicas < n ? config->replicas : n);
+}
+
 /* The pools of one role. */
 static int build_pools_of(struct fleet *fleet, int role, const struct replica_env *common, size_t *n_built)
 {
@@ -358,7 +377,7 @@ static int build_pools_of(struct fleet *fleet, int role, const struct replica_en
         struct pool_config config = service_pool(fleet->config, i);
         if (config.role != role) continue;
         struct fleet_pool *pool = &fleet->pools[(*n_built)++];
-        *pool = (struct fleet_pool){.config = config, .first = fleet->n_replicas, .n = (int32_t)config.replicas};
+        *pool = (struct fleet_pool){.config = config, .first = fleet->n_replicas, .n = count_replicas(fleet, &config)};
         fleet->n_replicas += pool->n;
         code = build_pool(fleet, pool, common);
         pool->env.changed_loads = &fleet->changed_loads;

@@ -15,8 +15,6 @@
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/service_state.h"
 
-#include <math.h>
-
 /* --- Swapped KV --- */
 
 static int find_host(struct replica *replica, struct tier **host)
@@ -126,7 +124,7 @@ static int put_on_its_way(struct part *part, sim_ns now)
     struct service *service = handover->service;
     double bytes_per_s = service->config->kv_transfer.bytes_per_s;
     if (bytes_per_s > 0) {
-        sim_ns took_ns = llrint((double)part->bytes / bytes_per_s * 1e9);
+        sim_ns took_ns = sim_ns_from_s((double)part->bytes / bytes_per_s);
         engine_arm(service->env.site->engine, sim_ns_add(now, took_ns), PRIORITY_LINK, timer_arrived, &part->owner);
         return 0;
     }

@@ -4,6 +4,8 @@
 #include "tests/support/compare_fixture.h"
 #include "tests/support/harness.h"
 
+#include <sqlite3.h>
+
 static double steady_ttft_s(int64_t id)
 {
     return 1 + 0.5 * sin(12.9898 * (double)id);
@@ -213,6 +215,25 @@ TEST(columns_agree)
         /* the fixture's p50 is half of the maximum, and no median */
         CHECK(compare_says(&comparison, "the largest deviation is that of request.ttft_s.p50, which is 0.75 and"));
     }
+}
+
+/* A file from elsewhere may lack a metric: then nothing is said of its value for the whole run. */
+TEST(a_metric_that_is_missing_deviates_from_nothing)
+{
+    static const char sql[] = "DELETE FROM metric WHERE run_id = 1 AND name = 'request.ttft_s.p50'";
+    const char *path = compare_path();
+    const struct made_run runs[] = {{.n_requests = 4007, .ttft_s = steady_ttft_s},
+                                    {.n_requests = 4007, .ttft_s = settling_ttft_s}};
+    struct compare_options options = compare_defaults;
+    SCOPED(comparison) comparison = {0};
+    struct diag diag;
+    sqlite3 *db = NULL;
+    MUST(compare_make(path, runs, 2));
+    MUST(sqlite3_open(path, &db) == SQLITE_OK);
+    CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    CHECK_EQ_INT(compare_1_with_2(path, &options, &comparison, &diag), 0);
+    CHECK(!compare_says(&comparison, "nan"));
 }
 
 /* Differences that go up and down slowly: 300 of them are worth a few, and say nothing. */

@@ -60,6 +60,8 @@ TEST(what_is_wrong_is_named)
     check_refused("'pools': {'old': {'gpu': 'h900'}},", "h900");
     check_refused("'pools': {'new': {'gpu': 'h100-sxm', 'replicas': 5}},",
                   "the cluster has no node left with 1 free GPU for replica 4 of service 'chat'");
+    check_refused("'pools': {'new': {'gpu': 'h100-sxm', 'replicas': 1000000}},", /* within little memory */
+                  "the cluster has no node left with 1 free GPU for replica 4 of service 'chat'");
     check_refused("'pools': {'new': {'gpu': 'h100-sxm', 'tensor_parallel': 16}},",
                   "service 'chat' splits each layer over 16 GPUs, of which a node has");
     check_refused("'pools': {'new': {'rolle': 'mixed'}},", "rolle");
