@@ -100,6 +100,22 @@ $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -Wl,--dynamic-list=$(B)/exports -o $@ $(filter-out $(B)/exports,$^) $(LDLIBS)
 
+# The program for other machines: libraries are linked statically where the compiler finds their archives. libc stays
+# dynamic, since plug-ins are loaded by dlopen. A library that stays dynamic is also looked for beside the program, in
+# lib/orrery. GLPK's archive calls those behind it; Debian has libltdl's without its -dev package. The linker's trace
+# names the archives: their licences are packed.
+archive = $(filter /%,$(shell $(CC) -print-file-name=lib$(1:-l%=%).a))
+prefer_archives = $(foreach lib,$(1),$(or $(call archive,$(lib)),$(lib)))
+STATIC_LIBS = $(call prefer_archives,-lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lglpk) \
+    $(if $(call archive,-lglpk),$(foreach lib,-lcolamd -lamd -lsuitesparseconfig -lgmp,$(call archive,$(lib))) \
+        $(or $(call archive,-lltdl),-l:libltdl.so.7)) $(call prefer_archives,-lz)
+link-static:
+	$(call note,LINK,$(B)/static/orrery)
+	@mkdir -p $(B)/static
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -s -Wl,--trace -Wl,--as-needed -Wl,--dynamic-list=$(B)/exports \
+	    '-Wl,-rpath,$$ORIGIN/../lib/orrery' -o $(B)/static/orrery $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) \
+	    $(STATIC_LIBS) -lm -lpthread -ldl $(MPI_LIBS) >$(B)/static/trace
+
 print-policy-headers:
 	@echo $(POLICY_HEADERS)
 # What WITH leaves out, for another compiler's warnings.
@@ -292,33 +308,46 @@ TO := $(if $(filter /%,$(firstword $(PREFIX))),$(PREFIX),$(CURDIR)/$(PREFIX))
 INSTALLED := $(DESTDIR)$(TO)
 PKG_CONFIG := $(INSTALLED)/lib/pkgconfig/orrery.pc
 MANUAL := $(INSTALLED)/share/man/man1/orrery.1
-COMPLETION := $(INSTALLED)/share/bash-completion/completions/orrery
+BASH_COMPLETION := $(INSTALLED)/share/bash-completion/completions/orrery
+ZSH_COMPLETION := $(INSTALLED)/share/zsh/site-functions/_orrery
+FISH_COMPLETION := $(INSTALLED)/share/fish/vendor_completions.d/orrery.fish
 POLICY_ABI := $(shell sed -n 's/^enum { POLICY_ABI = \([0-9]*\) };/\1/p' sim/world/policy/policy.h)
-VERSION = $(shell $(B)/orrery --version | cut -d' ' -f2)
+PROGRAM := $(B)/orrery
+VERSION = $(shell $(PROGRAM) --version | cut -d' ' -f2)
 EXAMPLES := $(wildcard $(addprefix policies/examples/,Makefile *.c *.json *.sql))
 
-## make install    PREFIX/bin/orrery, its data, headers for policies, pkg-config file, manual page, completion for bash
+## make install    PREFIX/bin/orrery, its data, headers for policies, pkg-config file, manual page, shell completions
 install: $(B)/orrery
 	@$(MAKE) --no-print-directory install-files
 install-files:
-	install -D '$(B)/orrery' '$(INSTALLED)/bin/orrery'
+	install -D '$(PROGRAM)' '$(INSTALLED)/bin/orrery'
 	mkdir -p '$(INSTALLED)/share/orrery/traces' '$(INSTALLED)/share/orrery/analysis'
 	cp -r configs '$(INSTALLED)/share/orrery/'
 	cp -r analysis/sql '$(INSTALLED)/share/orrery/analysis/'
+	for file in $(wildcard analysis/python/*.*); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
 	cp -r traces/samples '$(INSTALLED)/share/orrery/traces/'
 	for file in policies/README.md $(EXAMPLES); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
 	for header in $(POLICY_HEADERS); do install -D -m 644 $$header '$(INSTALLED)'/include/orrery/$$header || exit 1; done
-	mkdir -p '$(INSTALLED)/lib/pkgconfig' '$(INSTALLED)/share/man/man1' '$(INSTALLED)/share/bash-completion/completions'
+	for file in '$(PKG_CONFIG)' '$(MANUAL)' '$(BASH_COMPLETION)' '$(ZSH_COMPLETION)' '$(FISH_COMPLETION)'; do \
+	    install -D -m 644 /dev/null "$$file" || exit 1; done
 	printf '%s\n' 'prefix=$(TO)' 'includedir=$${prefix}/include/orrery' 'abi=$(POLICY_ABI)' '' 'Name: orrery' \
 	    'Description: Policies for the Orrery simulator of GPU datacenters' 'Version: $(VERSION)' \
 	    'Cflags: -I"$${includedir}"' 'Libs:' >'$(PKG_CONFIG)'
-	'$(B)/orrery' help --man >'$(MANUAL)'
-	'$(B)/orrery' help --bash >'$(COMPLETION)'
+	'$(PROGRAM)' help --man >'$(MANUAL)'
+	'$(PROGRAM)' help --bash >'$(BASH_COMPLETION)'
+	'$(PROGRAM)' help --zsh >'$(ZSH_COMPLETION)'
+	'$(PROGRAM)' help --fish >'$(FISH_COMPLETION)'
 
 ## make uninstall  take all of that away again
 uninstall:
-	rm -f '$(INSTALLED)/bin/orrery' '$(PKG_CONFIG)' '$(MANUAL)' '$(COMPLETION)'
+	rm -f '$(INSTALLED)/bin/orrery' '$(PKG_CONFIG)' '$(MANUAL)'
+	rm -f '$(BASH_COMPLETION)' '$(ZSH_COMPLETION)' '$(FISH_COMPLETION)'
 	rm -rf '$(INSTALLED)/share/orrery' '$(INSTALLED)/include/orrery'
+
+## make dist       build/dist: a tarball and a Debian package, with static libraries where Debian has them
+dist: $(B)/orrery
+	@$(MAKE) --no-print-directory link-static
+	@.ci/dist $(B)/static/orrery build/dist
 
 ## make clean      remove build/
 clean:
@@ -331,5 +360,5 @@ help:
 -include $(shell find build -name '*.d' 2>/dev/null)
 
 .PHONY: all deps run test run-tests coverage accept bench fuzz run-fuzz worlds mutate faults lint calibration power engines accuracy pictures install install-files \
-    uninstall clean help print-policy-headers print-libraries check-syntax optimised FORCE
+    uninstall dist link-static clean help print-policy-headers print-libraries check-syntax optimised FORCE
 .SECONDARY:

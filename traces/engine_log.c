@@ -316,6 +316,7 @@ const struct trace_format trace_request_log = {
     .source = "",
     .params = file_trace_unsorted_request_params,
     .params_bytes = sizeof(struct trace_file),
+    .header = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s",
     .open_requests = open_request_log};
 
 /* --- vllm-log --- */
@@ -430,6 +431,7 @@ const struct trace_format trace_vllm_log = {
     .source = "vLLM, RequestStateStats; Cho et al., LLMServingSim 2.0, its benchmark",
     .params = file_trace_unsorted_request_params,
     .params_bytes = sizeof(struct trace_file),
+    .members = "arrival_time,first_token_ts,last_token_ts,input_toks,output_toks",
     .open_requests = open_vllm_log};
 
 /* --- Reading a log with its measurements --- */

@@ -9,6 +9,9 @@ TRACE_FORMAT(trace_lengths)
 TRACE_FORMAT(trace_csv)
 TRACE_FORMAT(trace_vllm_log)
 TRACE_FORMAT(trace_request_log)
+TRACE_FORMAT(trace_vllm_bench)
+TRACE_FORMAT(trace_sglang_bench)
+TRACE_FORMAT(trace_sharegpt)
 TRACE_FORMAT(trace_generate)
 
 /* jobs */

@@ -15,7 +15,7 @@
 
 enum { MAX_QUOTE_CHARS = 60 };
 
-const char *const time_unit_names[] = {"timestamp", "s", "ms", "us", "ns", "min", "h", "d", NULL};
+const char *const time_unit_names[] = {"auto", "timestamp", "s", "ms", "us", "ns", "min", "h", "d", NULL};
 
 static const struct {
     sim_ns ns;
@@ -167,6 +167,28 @@ bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns 
     snprintf(expected, sizeof expected, "a number of %s%s", units[unit].plural,
              status == NUMBER_BAD ? "" : " within 73 years");
     return unexpected(reader, column, expected);
+}
+
+/* Whether the field settles the unit: it is a calendar time, or a number. */
+static bool settle_unit(struct reader *reader, int column)
+{
+    struct row_format *format = &reader->format;
+    const struct csv_field field = reader_text(reader, column);
+    sim_ns value;
+    if (number_ns(field.chars, field.n_chars, 1, &value) == NUMBER_BAD) {
+        if (number_timestamp(field.chars, field.n_chars, &value) == NUMBER_BAD) return false;
+        format->time_unit = TIME_CALENDAR;
+        if (format->guess_origin) format->from_first = true;
+    }
+    format->guess_unit = false;
+    return true;
+}
+
+bool reader_table_time(struct reader *reader, int column, sim_ns *value)
+{
+    if (reader->format.guess_unit && !settle_unit(reader, column))
+        return unexpected(reader, column, "a number of seconds or a time such as 2023-11-16T18:15:46Z");
+    return reader_time(reader, column, reader->format.time_unit, value);
 }
 
 bool reader_duration(struct reader *reader, int column, enum time_unit unit, sim_ns *value)

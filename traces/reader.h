@@ -26,15 +26,20 @@ struct reader;
 
 enum row_result { ROW_BAD = -1, ROW_LEFT_OUT, ROW_KEPT };
 
-/* Unit of a time column. Names in configs: time_unit_names. */
+/* Unit of a time column. */
 enum time_unit { TIME_CALENDAR, TIME_S, TIME_MS, TIME_US, TIME_NS, TIME_MIN, TIME_H, TIME_D };
-extern const char *const time_unit_names[]; /* "timestamp", "s", "ms" ..., NULL */
+
+/* Names in configurations: "auto" (the first row decides), then those of enum time_unit, NULL. */
+extern const char *const time_unit_names[];
 
 struct row_format {
     struct csv_options csv;
     bool no_header;
     const int *positions;             /* of the columns in a file without header; NULL: in order */
     bool from_first;                  /* time starts at the first record, not at the file's own zero */
+    enum time_unit time_unit;         /* for reader_table_time */
+    bool guess_unit;                  /* the first row decides: calendar times, else time_unit */
+    bool guess_origin;                /* ... and calendar times start at the first record */
     bool requests;                    /* otherwise jobs */
     const struct csv_column *columns; /* the first one is the time by which the trace is sorted */
     size_t n_columns;
@@ -79,6 +84,9 @@ bool reader_i32(struct reader *reader, int column, int32_t min, int32_t max, int
 bool reader_f64(struct reader *reader, int column, double min, double *value);
 bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns *value);
 bool reader_duration(struct reader *reader, int column, enum time_unit unit, sim_ns *value); /* >= 0 */
+
+/* Reads a time in the format's time_unit. With guess_unit, the first row that holds a time sets the unit of all. */
+bool reader_table_time(struct reader *reader, int column, sim_ns *value);
 
 /* Whether the field is a whole number >= 0. Notes nothing if it is not. */
 bool reader_number(const struct reader *reader, int column, int64_t *value);

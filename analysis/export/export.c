@@ -1,12 +1,12 @@
 #include "analysis/export/export.h"
 
+#include "analysis/export/inside.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/path.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,45 +136,23 @@ int export_sources_read(const struct database *database, const char *directory, 
     return code;
 }
 
-/* --- CSV --- */
-
-static void add_real(struct text *csv, double value)
-{
-    if (isinf(value)) text_add(csv, value > 0 ? "9e999" : "-9e999"); /* number parsers read it as infinity */
-    else text_json_number(csv, value);
-}
-
-static void add_field(struct text *csv, sqlite3_stmt *query, int column)
-{
-    switch (sqlite3_column_type(query, column)) {
-    case SQLITE_INTEGER: text_printf(csv, "%" PRId64, (int64_t)sqlite3_column_int64(query, column)); break;
-    case SQLITE_FLOAT: add_real(csv, sqlite3_column_double(query, column)); break;
-    case SQLITE_NULL: break;
-    default: text_csv_field(csv, (const char *)sqlite3_column_text(query, column));
-    }
-}
+/* --- Rows --- */
 
 static int write_rows(const struct database *database, sqlite3_stmt *query, int n_columns,
-                      const struct export_target *target, struct text *csv, struct diag *diag)
+                      const struct row_writer *writer, const struct export_target *target, struct text *text,
+                      struct diag *diag)
 {
-    int code = 0, step = SQLITE_DONE;
-    for (int i = 0; i < n_columns; i++) {
-        if (i > 0) text_add(csv, ",");
-        text_csv_field(csv, sqlite3_column_name(query, i));
-    }
-    text_add(csv, "\r\n");
-    while (code == 0 && (step = sqlite3_step(query)) == SQLITE_ROW) {
-        for (int i = 0; i < n_columns; i++) {
-            if (i > 0) text_add(csv, ",");
-            add_field(csv, query, i);
-        }
-        text_add(csv, "\r\n");
-        if (csv->failed) return diag_nomem_at(diag, database->path);
-        if (csv->length >= FLUSH_BYTES) code = target->write(target->context, csv);
+    int code = 0, step = sqlite3_step(query);
+    writer->begin(text, query, n_columns);
+    for (; code == 0 && step == SQLITE_ROW; step = sqlite3_step(query)) {
+        writer->row(text, query, n_columns);
+        if (text->failed) return diag_nomem_at(diag, database->path);
+        if (text->length >= FLUSH_BYTES) code = target->write(target->context, text);
     }
     if (code != 0) return code;
     if (step != SQLITE_DONE) return database_error(database, "read results", diag);
-    return csv->failed ? diag_nomem_at(diag, database->path) : target->write(target->context, csv);
+    writer->end(text);
+    return text->failed ? diag_nomem_at(diag, database->path) : target->write(target->context, text);
 }
 
 /* The columns of the query, less a "class" at the end that is empty: read back as a trace, the file has no classes. */
@@ -192,12 +170,13 @@ static int count_columns(const struct database *database, const struct export_so
     return code;
 }
 
-int export_csv(const struct database *database, const struct export_source *source, int64_t run_id,
-               const struct export_target *target, struct diag *diag)
+int export_rows(const struct database *database, const struct export_source *source, int64_t run_id,
+                enum export_form form, const struct export_target *target, struct diag *diag)
 {
+    static const struct row_writer *const writers[] = {[EXPORT_CSV] = &csv_writer, [EXPORT_LATEX] = &latex_writer};
     char sql[256], where[64] = "";
     sqlite3_stmt *query;
-    struct text csv;
+    struct text text;
     int n_columns;
     if (run_id != 0 && source->has_run)
         snprintf(where, sizeof where, " WHERE %s = %" PRId64, strcmp(source->name, "run") == 0 ? "id" : "run_id",
@@ -205,10 +184,10 @@ int export_csv(const struct database *database, const struct export_source *sour
     sqlite3_snprintf(sizeof sql, sql, "SELECT * FROM \"%w\"%s", source->name, where);
     int code = database_prepare(database, sql, &query, "read results", diag);
     if (code != 0) return code;
-    text_init(&csv);
+    text_init(&text);
     code = count_columns(database, source, where, query, &n_columns, diag);
-    if (code == 0) code = write_rows(database, query, n_columns, target, &csv, diag);
-    text_fini(&csv);
+    if (code == 0) code = write_rows(database, query, n_columns, writers[form], target, &text, diag);
+    text_fini(&text);
     sqlite3_finalize(query);
     return code;
 }

@@ -1,5 +1,7 @@
-/* Tables and views of a results database as CSV (RFC 4180). Numbers are exact: the shortest decimal that reads back
- * as the same. NULL is an empty field, an empty text is "". */
+/* Tables and views of a results database, for other programs and for papers.
+ *
+ * CSV is by RFC 4180. Its numbers are exact: the shortest decimal that reads back as the same. NULL is an empty field,
+ * an empty text is "". LaTeX is one tabular by the package booktabs, with numbers of five digits. */
 #ifndef ORRERY_ANALYSIS_EXPORT_EXPORT_H
 #define ORRERY_ANALYSIS_EXPORT_EXPORT_H
 
@@ -28,15 +30,17 @@ struct export_sources {
 int export_sources_read(const struct database *database, const char *directory, struct arena *arena,
                         struct export_sources *sources, struct diag *diag);
 
-/* Receives CSV piece by piece and empties the text; returns 0 or a negative code. */
+/* Receives the output piece by piece and empties the text; returns 0 or a negative code. */
 struct export_target {
     void *context;
-    int (*write)(void *context, struct text *csv);
+    int (*write)(void *context, struct text *text);
 };
 
-/* Writes a header line and a line per row, of one run or (run_id 0) of all. The table request has the column "class"
- * only if one of these rows has a class. Returns 0, the target's code, SIM_E_STORE or SIM_E_NOMEM. */
-int export_csv(const struct database *database, const struct export_source *source, int64_t run_id,
-               const struct export_target *target, struct diag *diag);
+enum export_form { EXPORT_CSV, EXPORT_LATEX };
+
+/* Writes the names of the columns and the rows, of one run or (run_id 0) of all. The table request has the column
+ * "class" only if one of these rows has a class. Returns 0, the target's code, SIM_E_STORE or SIM_E_NOMEM. */
+int export_rows(const struct database *database, const struct export_source *source, int64_t run_id,
+                enum export_form form, const struct export_target *target, struct diag *diag);
 
 #endif

@@ -35,7 +35,7 @@ void gavel_rounds_fini(void *state)
 
 double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type, double gpus)
 {
-    return job_view_speed_on(rounds->views[type], job->view, gpus);
+    return job->possible[type] ? job_view_speed_on(rounds->views[type], job->view, gpus) : 0;
 }
 
 void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, double share[GAVEL_TYPES])
@@ -110,6 +110,17 @@ static void read_node_types(struct gavel_rounds *rounds, const struct cluster_vi
         rounds->gpus[rounds->types++] = gpus;
     }
     if (view != NULL) rounds->code = SIM_E_POLICY;
+}
+
+/* Notes where new jobs fit: GPUs alone do not tell, if CPUs and memory count. */
+static void find_possible(const struct gavel_rounds *rounds)
+{
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i];
+        for (int j = 0; j < rounds->types && !job->is_known; j++)
+            job->possible[j] = job_view_possible_on(rounds->views[j], job->view);
+        job->is_known = true;
+    }
 }
 
 /* Adds the time of the round to received time. The claim of a pair is that of its older job. */
@@ -329,6 +340,7 @@ static bool must_wait(const struct gavel_rounds *rounds, const struct cluster_vi
 static void start_next_round(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
 {
     read_node_types(rounds, view);
+    find_possible(rounds);
     if (rounds->is_open) close_round(rounds, view->now_ns);
     if (rounds->code == 0 && rounds->is_stale && is_due(rounds, view)) reallocate(rounds, view);
     if (rounds->code == 0) open_round(rounds, view, plan);

@@ -52,6 +52,7 @@ struct gavel_job {
     int ran_on;                       /* node type in the current round; -1: none */
     int next_on;                      /* node type in the next round; -1: none */
     bool is_admitted;                 /* it was in the system at the latest allocation */
+    bool is_known, possible[GAVEL_TYPES]; /* whether possible[] is set: node types with nodes that it fits on */
     double left_s, left_rate, alone_s; /* for finish time fairness: at the last allocation, and so far */
     unsigned char states[GAVEL_TYPES + 2]; /* basis of its part of a linear program */
 };

@@ -1,6 +1,7 @@
 #include "sim/catalog/catalog.h"
 
 #include "sim/catalog/huggingface.h"
+#include "sim/catalog/llm_names.h"
 #include "sim/catalog/shelf.h"
 #include "sim/core/json_doc.h"
 
@@ -146,6 +147,30 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
     return gpu->name ? 0 : diag_nomem(diag);
 }
 
+/* A file of ours: the shape, and names that no run needs. */
+struct llm_file {
+    struct llm_spec llm;
+    struct config_list aliases; /* of const char * */
+};
+
+static int bind_llm(const struct catalog *catalog, const char *path, struct arena *arena, struct llm_file *file,
+                    struct diag *diag)
+{
+    enum { N_FIELDS = sizeof catalog_llm_fields / sizeof *catalog_llm_fields };
+    static const struct config_field item[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 200}};
+    struct config_field fields[N_FIELDS + 1];
+    memcpy(fields, catalog_llm_fields, sizeof catalog_llm_fields);
+    fields[N_FIELDS] = fields[N_FIELDS - 1]; /* the end of the table */
+    fields[N_FIELDS - 1] = (struct config_field){.name = "aliases",
+                                                 .kind = CONFIG_LIST,
+                                                 .flags = CONFIG_OPTIONAL,
+                                                 .offset = offsetof(struct llm_file, aliases),
+                                                 .fields = item,
+                                                 .elem_bytes = sizeof(const char *),
+                                                 .help = "other names, such as ids on the Hugging Face hub"};
+    return shelf_bind(catalog, path, fields, arena, file, sizeof *file, diag);
+}
+
 static int check_shape(const struct json_node *root, const struct llm_spec *llm, struct diag *diag)
 {
     char where[DIAG_WHERE_CHARS];
@@ -159,20 +184,39 @@ int catalog_llm(const struct catalog *catalog, const char *name, const char *whe
                 struct llm_spec *llm, struct diag *diag)
 {
     const char *path;
-    int code = shelf_find(catalog, &llms, name, where, arena, &path, diag);
+    int code = llm_names_find(catalog, &llms, name, where, arena, &path, diag);
     if (code != 0) return code;
     struct json_node *root;
+    struct llm_file file;
     code = json_load(arena, path, &root, diag);
     if (code != 0) return code;
     shelf_note(catalog, &root->source->bytes);
-    if (huggingface_recognises(root))
+    if (huggingface_recognises(root)) {
         code = huggingface_read(root, llm, diag);
-    else
-        code = shelf_bind(catalog, path, catalog_llm_fields, arena, llm, sizeof *llm, diag);
+    } else {
+        code = bind_llm(catalog, path, arena, &file, diag);
+        if (code == 0) *llm = file.llm;
+    }
     if (code == 0) code = check_shape(root, llm, diag);
     if (code != 0) return code;
     llm->name = shelf_entry_name(arena, path);
     return llm->name ? 0 : diag_nomem(diag);
+}
+
+int catalog_llm_aliases(const struct catalog *catalog, const char *name, struct arena *arena, const char **aliases,
+                        struct diag *diag)
+{
+    const char *path;
+    struct llm_file file;
+    *aliases = "";
+    int code = shelf_find(catalog, &llms, name, name, arena, &path, diag);
+    if (code == 0) code = bind_llm(catalog, path, arena, &file, diag);
+    for (size_t i = 0; code == 0 && i < file.aliases.n; i++) {
+        *aliases = arena_printf(arena, "%s%s%s", *aliases, i > 0 ? " " : "",
+                                ((const char *const *)file.aliases.items)[i]);
+        if (*aliases == NULL) return diag_nomem(diag);
+    }
+    return code;
 }
 
 /* --- Prices --- */

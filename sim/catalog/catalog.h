@@ -2,7 +2,8 @@
  *
  * A name like "a100-80-sxm" is the file hardware/a100-80-sxm.json or llms/NAME.json below the root; a name that ends in
  * ".json" is a path. An LLM's file may also be a Hugging Face config.json: it is recognised by its "model_type" or
- * "architectures". Every value of our own files says where it comes from. */
+ * "architectures". The name of an LLM may also be one of the "aliases" in its file: "meta-llama/Llama-3.1-8B". Every
+ * value of our own files says where it comes from. */
 #ifndef ORRERY_CATALOG_CATALOG_H
 #define ORRERY_CATALOG_CATALOG_H
 
@@ -39,6 +40,10 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
                 struct gpu_spec *gpu, struct diag *diag);
 int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct llm_spec *llm, struct diag *diag);
+
+/* The aliases of an entry, separated by blanks. Returns what catalog_llm returns. */
+int catalog_llm_aliases(const struct catalog *catalog, const char *name, struct arena *arena, const char **aliases,
+                        struct diag *diag);
 
 struct catalog_names {
     size_t n;

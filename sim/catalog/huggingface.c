@@ -65,6 +65,31 @@ static bool has_text(const struct json_node *node, const char *text)
     return node && node->kind == JSON_STRING && strcmp(node->text, text) == 0;
 }
 
+/* The window of a line whose layers from `max_window_layers` on have one. */
+static void read_late_windows(struct reading *reading, struct llm_spec *llm)
+{
+    if (!read_flag(reading, "use_sliding_window", false)) return;
+    const int64_t full_layers = read_count(reading, "max_window_layers", 28);
+    if (full_layers >= llm->layers) return;
+    if (full_layers == 0)
+        llm->sliding_window = read_count(reading, "sliding_window", 0);
+    else
+        report(reading, find(reading, "max_window_layers"), "max_window_layers",
+               "gives a sliding window to some of the layers: windows that differ between layers are not modelled");
+}
+
+/* Layers of several kinds, as newer files list them. */
+static void check_layer_types(struct reading *reading)
+{
+    const struct json_node *types = find(reading, "layer_types");
+    if (!types || types->kind != JSON_LIST || types->n == 0 || types->first->kind != JSON_STRING) return;
+    for (const struct json_node *type = types->first; type; type = type->next) {
+        if (has_text(type, types->first->text)) continue;
+        report(reading, type, "layer_types", "differ: attention that differs between layers is not modelled");
+        return;
+    }
+}
+
 /* What all decoders of the Llama line share. */
 static void read_llama(struct reading *reading, struct llm_spec *llm)
 {
@@ -111,7 +136,7 @@ static void read_qwen2(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
     llm->qkv_bias = true;
-    if (read_flag(reading, "use_sliding_window", false)) llm->sliding_window = read_count(reading, "sliding_window", 0);
+    read_late_windows(reading, llm);
 }
 
 static void read_qwen3(struct reading *reading, struct llm_spec *llm)
@@ -119,7 +144,7 @@ static void read_qwen3(struct reading *reading, struct llm_spec *llm)
     read_llama(reading, llm);
     llm->head_dim = read_count(reading, "head_dim", 128);
     llm->qk_norm = true;
-    if (read_flag(reading, "use_sliding_window", false)) llm->sliding_window = read_count(reading, "sliding_window", 0);
+    read_late_windows(reading, llm);
 }
 
 static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
@@ -129,6 +154,13 @@ static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
     llm->experts_per_token = read_required(reading, "num_experts_per_tok");
     llm->expert_ffn = read_required(reading, "moe_intermediate_size");
     llm->ffn = 0;
+    const struct json_node *dense = find(reading, "mlp_only_layers");
+    if (read_count(reading, "decoder_sparse_step", 1) != 1)
+        report(reading, find(reading, "decoder_sparse_step"), "decoder_sparse_step",
+               "is not 1: dense layers between those with experts are not modelled");
+    if (dense && dense->n > 0)
+        report(reading, dense, "mlp_only_layers",
+               "is not empty: dense layers between those with experts are not modelled");
 }
 
 /* The second and third generation: latent attention, shared experts, dense layers first. What differs between them (how
@@ -229,6 +261,111 @@ static void read_phi(struct reading *reading, struct llm_spec *llm)
     llm->layer_norms = 1;
 }
 
+/* Matrices of several projections are stored as one, which changes no count. Only some variants have a window. */
+static void read_baichuan(struct reading *reading, struct llm_spec *llm)
+{
+    llm->layers = read_required(reading, "num_hidden_layers");
+    llm->hidden = read_required(reading, "hidden_size");
+    llm->q_heads = llm->kv_heads = read_required(reading, "num_attention_heads");
+    llm->head_dim = llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0;
+    llm->ffn = read_required(reading, "intermediate_size");
+    llm->vocab = read_required(reading, "vocab_size");
+    llm->max_context = read_either(reading, "max_position_embeddings", "model_max_length");
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
+    llm->gated_ffn = true;
+    llm->layer_norms = 2;
+}
+
+static void read_internlm2(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->qkv_bias = llm->output_bias = read_flag(reading, "bias", false);
+}
+
+static void read_starcoder2(struct reading *reading, struct llm_spec *llm)
+{
+    read_mistral(reading, llm);
+    llm->gated_ffn = false;
+    llm->norm_bias = true;
+    llm->qkv_bias = llm->output_bias = llm->ffn_bias = read_flag(reading, "use_bias", true);
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
+}
+
+/* Widths of GPT-2 and its descendants, and their positions. */
+static void read_gpt_widths(struct reading *reading, struct llm_spec *llm)
+{
+    llm->layers = read_either(reading, "n_layer", "num_hidden_layers");
+    llm->hidden = read_either(reading, "n_embd", "hidden_size");
+    llm->q_heads = read_either(reading, "n_head", "num_attention_heads");
+    llm->ffn = read_count(reading, "n_inner", 4 * llm->hidden);
+    llm->vocab = read_required(reading, "vocab_size");
+    llm->max_context = read_either(reading, "n_positions", "max_position_embeddings");
+}
+
+static void read_gpt2(struct reading *reading, struct llm_spec *llm)
+{
+    read_gpt_widths(reading, llm);
+    set_gpt(llm, true);
+    llm->position_embeddings = llm->max_context;
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
+    if (read_flag(reading, "add_cross_attention", false))
+        report(reading, find(reading, "add_cross_attention"), "add_cross_attention",
+               "is true: cross-attention is not modelled");
+}
+
+/* SantaCoder and StarCoder. */
+static void read_gpt_bigcode(struct reading *reading, struct llm_spec *llm)
+{
+    read_gpt2(reading, llm);
+    if (read_flag(reading, "multi_query", true)) llm->kv_heads = 1;
+}
+
+static void read_gptj(struct reading *reading, struct llm_spec *llm)
+{
+    read_gpt_widths(reading, llm);
+    set_gpt(llm, false);
+    llm->ffn_bias = llm->head_bias = llm->parallel_block = true;
+    llm->layer_norms = 1;
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
+}
+
+static void read_gpt_neox(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    set_gpt(llm, true);
+    llm->gated_ffn = false;
+    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", true);
+    llm->parallel_block = read_flag(reading, "use_parallel_residual", true);
+}
+
+/* What the attention of an MPT has beyond plain heads. */
+static void read_mpt_attention(struct reading *reading, struct llm_spec *llm)
+{
+    const struct json_node *attention = find(reading, "attn_config");
+    const struct json_node *kv_heads = json_member(attention, "kv_n_heads"), *norms = json_member(attention, "qk_ln");
+    const struct json_node *window = json_member(attention, "sliding_window_size");
+    if (kv_heads && kv_heads->kind == JSON_NUMBER && kv_heads->number >= 1.0 && kv_heads->number <= LLM_MAX_HEADS)
+        llm->kv_heads = (int64_t)kv_heads->number;
+    if (norms && norms->number != 0.0)
+        report(reading, norms, "qk_ln", "is true: norms over all heads are not modelled");
+    if (window && window->kind == JSON_NUMBER && window->number > 0.0)
+        report(reading, window, "sliding_window_size", "is given: windows of MPT are not modelled");
+}
+
+static void read_mpt(struct reading *reading, struct llm_spec *llm)
+{
+    llm->layers = read_required(reading, "n_layers");
+    llm->hidden = read_required(reading, "d_model");
+    llm->q_heads = read_required(reading, "n_heads");
+    llm->ffn = read_count(reading, "expansion_ratio", 4) * llm->hidden;
+    llm->vocab = read_required(reading, "vocab_size");
+    llm->max_context = read_required(reading, "max_seq_len");
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
+    set_gpt(llm, !read_flag(reading, "no_bias", true));
+    llm->norm_bias = llm->qkv_bias;
+    read_mpt_attention(reading, llm);
+}
+
 static const struct architecture {
     const char *model_type, *class_name;
     void (*read)(struct reading *reading, struct llm_spec *llm);
@@ -247,11 +384,53 @@ static const struct architecture {
     {"falcon", "FalconForCausalLM", read_falcon},
     {"bloom", "BloomForCausalLM", read_bloom},
     {"phi", "PhiForCausalLM", read_phi},
+    {"phi3", "Phi3ForCausalLM", read_mistral},
+    {"starcoder2", "Starcoder2ForCausalLM", read_starcoder2},
+    {"baichuan", "BaichuanForCausalLM", read_baichuan},
+    {"internlm2", "InternLM2ForCausalLM", read_internlm2},
+    {"gpt2", "GPT2LMHeadModel", read_gpt2},
+    {"gpt_bigcode", "GPTBigCodeForCausalLM", read_gpt_bigcode},
+    {"gptj", "GPTJForCausalLM", read_gptj},
+    {"gpt_neox", "GPTNeoXForCausalLM", read_gpt_neox},
+    {"mpt", "MPTForCausalLM", read_mpt},
     {"Yi", "YiForCausalLM", read_llama},
     {"RefinedWeb", "RWForCausalLM", read_falcon},
 };
 
 enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures };
+
+/* Types whose layers no operator here computes, and what is missing. */
+static const struct {
+    const char *model_type, *missing;
+} unsupported[] = {
+    {"gemma", "scaled embeddings"},
+    {"gemma2", "sliding windows in every other layer, norms behind the blocks, soft caps on scores"},
+    {"gemma3", "sliding windows in some of the layers, norms behind the blocks"},
+    {"gemma3_text", "sliding windows in some of the layers, norms behind the blocks"},
+    {"gpt_oss", "sliding windows in every other layer, attention sinks"},
+    {"cohere2", "sliding windows in some of the layers"},
+    {"llama4", "chunked attention in some of the layers"},
+    {"llama4_text", "chunked attention in some of the layers"},
+    {"qwen2_moe", "a gate on the shared expert"},
+    {"qwen3_next", "linear attention in some of the layers"},
+    {"minimax", "linear attention in some of the layers"},
+    {"deepseek_v32", "sparse attention with an indexer"},
+    {"minicpm3", "latent attention beside scaled embeddings"},
+    {"olmo2", "norms behind the blocks"},
+    {"mamba", "state-space layers"},
+    {"mamba2", "state-space layers"},
+    {"falcon_mamba", "state-space layers"},
+    {"jamba", "state-space layers"},
+    {"bamba", "state-space layers"},
+    {"zamba2", "state-space layers"},
+    {"nemotron_h", "state-space layers"},
+    {"granitemoehybrid", "state-space layers"},
+    {"recurrent_gemma", "recurrent layers"},
+    {"rwkv", "recurrent layers"},
+    {"mllama", "cross-attention to images"},
+    {"t5", "an encoder and cross-attention"},
+    {"bart", "an encoder and cross-attention"},
+};
 
 /* By model type, else by the first of the architectures. */
 static const struct architecture *find_architecture(const struct json_node *root)
@@ -289,10 +468,26 @@ static enum number_format read_weight_format(struct reading *reading, enum numbe
     return format;
 }
 
+/* Names the operators that a type lacks. Returns 0 if they are not known. */
+static int report_missing_operators(const struct json_node *type, struct diag *diag)
+{
+    char where[DIAG_WHERE_CHARS], shown[64];
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
+        if (!has_text(type, unsupported[i].model_type)) continue;
+        return diag_error(diag, SIM_E_CONFIG, json_where(type, where, sizeof where),
+                          "'orrery list llms' shows LLMs whose operators are",
+                          "model type %s needs operators that are not modelled: %s",
+                          json_show(type, shown, sizeof shown), unsupported[i].missing);
+    }
+    return 0;
+}
+
 static int report_architecture(const struct json_node *root, struct diag *diag)
 {
     const struct json_node *type = json_member(root, "model_type");
     char where[DIAG_WHERE_CHARS], shown[64], known[DIAG_TEXT_CHARS] = "known are";
+    const int code = report_missing_operators(type, diag);
+    if (code != 0) return code;
     for (size_t i = 0; i < N_ARCHITECTURES; i++) {
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", architectures[i].model_type);
@@ -314,6 +509,7 @@ int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct 
     struct reading reading = {root, diag, false};
     *llm = (struct llm_spec){.source = "Hugging Face config.json"};
     architecture->read(&reading, llm);
+    check_layer_types(&reading);
     llm->compute = llm->kv = read_format(&reading);
     llm->weights = read_weight_format(&reading, llm->compute);
     return reading.failed ? SIM_E_CONFIG : 0;

@@ -1,8 +1,9 @@
 /* Reads the config.json that comes with a checkpoint on the Hugging Face hub into an LLM's shape.
  *
- * Understands the model types llama, mistral, mixtral, qwen (1), qwen2, qwen3, qwen3_moe, opt, falcon, bloom, phi and
- * internlm, and takes the defaults of their configuration classes for what may be absent. Weights of a quantised
- * checkpoint (awq and gptq with 4 or 8 bits, fp8) take its format; computing stays in 16 bits. */
+ * Understands the model types in the table `architectures` of huggingface.c, whose layers the operators of
+ * models/operators express, and takes the defaults of their configuration classes for what may be absent. Weights of a
+ * quantised checkpoint (awq and gptq with 4 or 8 bits, fp8) take its format; computing stays in 16 bits. Of other types
+ * the error names the operators that are missing, where they are known; nothing is guessed. */
 #ifndef ORRERY_CATALOG_HUGGINGFACE_H
 #define ORRERY_CATALOG_HUGGINGFACE_H
 

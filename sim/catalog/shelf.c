@@ -99,15 +99,30 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     return diag_error(diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'", shelf->noun, name);
 }
 
+static const char *entry_path(const struct catalog *catalog, const struct shelf *shelf, const char *name,
+                              struct arena *arena)
+{
+    return arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
+}
+
+static bool has_file(const struct shelf *shelf, const char *name, const char *path)
+{
+    return strchr(name, '/') == NULL && is_entry(shelf, strrchr(path, '/') + 1) && access(path, R_OK) == 0;
+}
+
+bool shelf_has(const struct catalog *catalog, const struct shelf *shelf, const char *name, struct arena *arena)
+{
+    const char *path = entry_path(catalog, shelf, name, arena);
+    return path != NULL && has_file(shelf, name, path);
+}
+
 int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
                struct arena *arena, const char **path, struct diag *diag)
 {
     const bool is_path = path_is_json(name);
-    *path = is_path ? arena_strdup(arena, name)
-                    : arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
+    *path = is_path ? arena_strdup(arena, name) : entry_path(catalog, shelf, name, arena);
     if (!*path) return diag_nomem(diag);
-    if (is_path) return 0;
-    if (strchr(name, '/') == NULL && is_entry(shelf, strrchr(*path, '/') + 1) && access(*path, R_OK) == 0) return 0;
+    if (is_path || has_file(shelf, name, *path)) return 0;
     return report_unknown(catalog, shelf, name, where, arena, diag);
 }
 

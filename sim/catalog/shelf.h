@@ -5,6 +5,8 @@
 
 #include "sim/catalog/catalog.h"
 
+#include <stdbool.h>
+
 /* The folder below the catalog's root, and what messages call its entries. */
 struct shelf {
     const char *folder, *noun, *list_command;
@@ -15,6 +17,9 @@ struct shelf {
  * SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
                struct arena *arena, const char **path, struct diag *diag);
+
+/* Whether the shelf has a file of this name. False when out of memory. */
+bool shelf_has(const struct catalog *catalog, const struct shelf *shelf, const char *name, struct arena *arena);
 
 /* Names of all entries, sorted. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct arena *arena,

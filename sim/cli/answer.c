@@ -42,21 +42,10 @@ void table_text(struct answer_table *table, const char *text)
     add_cell(table, text != NULL ? CELL_TEXT : CELL_NULL, text != NULL ? text : "", 0);
 }
 
-const char *table_show_number(double value, char *buffer, size_t buffer_bytes)
-{
-    if (value == rint(value) && fabs(value) < 1e15)
-        snprintf(buffer, buffer_bytes, "%.0f", value + 0.0);
-    else if (fabs(value) >= 1e5 && fabs(value) < 1e15)
-        snprintf(buffer, buffer_bytes, "%.0f", value);
-    else
-        snprintf(buffer, buffer_bytes, "%.5g", value);
-    return buffer;
-}
-
 void table_number(struct answer_table *table, double value)
 {
     char shown[64];
-    table_shown(table, value, isnan(value) ? "" : table_show_number(value, shown, sizeof shown));
+    table_shown(table, value, isnan(value) ? "" : text_show_number(value, shown, sizeof shown));
 }
 
 void table_shown(struct answer_table *table, double value, const char *shown)
@@ -160,6 +149,31 @@ static void add_markdown(const struct answer_table *table, struct text *text)
     }
 }
 
+/* One row, or the titles for row SIZE_MAX. */
+static void add_latex_line(const struct answer_table *table, size_t row, struct text *text)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (table->columns[i].title == NULL) continue;
+        text_add(text, separator);
+        text_latex(text, row == SIZE_MAX ? table->columns[i].title : shown_text(table, row, i));
+        separator = " & ";
+    }
+    text_add(text, " \\\\\n");
+}
+
+static void add_latex(const struct answer_table *table, struct text *text)
+{
+    text_add(text, "\\begin{tabular}{");
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (table->columns[i].title != NULL) text_add(text, table->columns[i].align == COLUMN_RIGHT ? "r" : "l");
+    text_add(text, "}\n\\toprule\n");
+    add_latex_line(table, SIZE_MAX, text);
+    text_add(text, "\\midrule\n");
+    for (size_t row = 0; row < count_rows(table); row++) add_latex_line(table, row, text);
+    text_add(text, "\\bottomrule\n\\end{tabular}\n");
+}
+
 static void show_table(struct answer *answer, const char *heading, const struct answer_table *table)
 {
     const struct text *text = &answer->text;
@@ -169,6 +183,8 @@ static void show_table(struct answer *answer, const char *heading, const struct 
     if (heading != NULL) answer_say(answer, "%s\n", heading);
     if (answer->form == ANSWER_MARKDOWN)
         add_markdown(table, &answer->text);
+    else if (answer->form == ANSWER_LATEX)
+        add_latex(table, &answer->text);
     else
         add_aligned(table, &answer->text);
 }
@@ -338,7 +354,7 @@ static int convert_to_csv(struct answer *answer, struct diag *diag)
 /* --- Answers --- */
 
 const char *const answer_forms[] = {
-    [ANSWER_TEXT] = "text", [ANSWER_MARKDOWN] = "markdown", [ANSWER_JSON] = "json", [ANSWER_CSV] = "csv", NULL};
+    [ANSWER_TEXT] = "text", [ANSWER_MARKDOWN] = "markdown", [ANSWER_LATEX] = "latex", [ANSWER_JSON] = "json", [ANSWER_CSV] = "csv", NULL};
 
 void answer_init(struct answer *answer, enum answer_form form, const char *rows)
 {
@@ -432,13 +448,31 @@ void answer_members(struct answer *answer, struct answer_table *table)
     table_fini(table);
 }
 
+/* Adds lines as comments of LaTeX; the text may end within a line, which the next one goes on with. */
+static void add_comment(struct text *text, const char *lines)
+{
+    for (size_t n; *lines != 0; lines += n) {
+        const bool starts = text->length == 0 || text->chars[text->length - 1] == '\n';
+        n = strcspn(lines, "\n");
+        if (starts && n > 0) text_add(text, "% ");
+        n += lines[n] == '\n';
+        text_add_bytes(text, lines, n);
+    }
+}
+
 void answer_say(struct answer *answer, const char *format, ...)
 {
     if (answer_is_data(answer->form)) return;
+    struct text said;
+    text_init(&said);
     va_list arguments;
     va_start(arguments, format);
-    text_vprintf(&answer->text, format, arguments);
+    text_vprintf(&said, format, arguments);
     va_end(arguments);
+    answer->failed |= said.failed;
+    if (said.length > 0 && !said.failed)
+        (answer->form == ANSWER_LATEX ? add_comment : text_add)(&answer->text, said.chars);
+    text_fini(&said);
 }
 
 void answer_open(struct answer *answer, const char *key, char bracket)

@@ -1,8 +1,12 @@
-/* The answer of a verb: tables and values, filled once and printed for people (text, Markdown) or programs (JSON, CSV).
+/* The answer of a verb: tables and values, filled once and printed for people (text, Markdown, LaTeX) or for programs
+ * (JSON, CSV).
  *
  * CSV is one table of the answer by RFC 4180: a header of the JSON keys, then the JSON values. An answer with several
  * tables names the one to print. Members of an object in a row are columns "object.member". Null is an empty field, an
- * empty text is quoted. Lists within a row are left out. */
+ * empty text is quoted. Lists within a row are left out.
+ *
+ * LaTeX is the tables of the text, each a tabular by the package booktabs. All else becomes comments, so that a paper
+ * can \input the answer. */
 #ifndef ORRERY_CLI_ANSWER_H
 #define ORRERY_CLI_ANSWER_H
 
@@ -55,7 +59,7 @@ void table_fini(struct answer_table *table);
 /* NULL is blank for people, null in JSON. */
 void table_text(struct answer_table *table, const char *text);
 
-/* A number: exact in JSON, by table_show_number for people. NAN is blank for people, null in JSON. */
+/* A number: exact in JSON, by text_show_number for people. NAN is blank for people, null in JSON. */
 void table_number(struct answer_table *table, double value);
 
 /* A number that people see as `shown`. */
@@ -64,10 +68,7 @@ void table_shown(struct answer_table *table, double value, const char *shown);
 /* No value: "-" for people, null in JSON. */
 void table_undefined(struct answer_table *table);
 
-/* For people: integers as they are, others with five significant digits. Returns `buffer`. */
-const char *table_show_number(double value, char *buffer, size_t buffer_bytes);
-
-enum answer_form { ANSWER_TEXT, ANSWER_MARKDOWN, ANSWER_JSON, ANSWER_CSV };
+enum answer_form { ANSWER_TEXT, ANSWER_MARKDOWN, ANSWER_LATEX, ANSWER_JSON, ANSWER_CSV };
 
 /* Their names, for options of kind OPTION_WORD. */
 extern const char *const answer_forms[];

@@ -67,7 +67,8 @@ static int report(struct cli *cli, int status, const struct apart *shared)
     crash_describe(is_ours ? "orrery, outside the plug-ins," : "the plug-in", status, text, sizeof text);
     const int code = is_ours ? diag_error(&cli->diag, SIM_E_CRASH, NULL, NULL, "%s", text)
                              : diag_error(&cli->diag, SIM_E_POLICY, shared->at_fault,
-                                          "'orrery conform' checks policies one by one", "%s", text);
+                                          shared->is_loaded ? "'orrery conform' checks policies one by one" : NULL,
+                                          "%s", text);
     if (shared->run_id > 0) results_drop_run(shared->output, shared->run_id, shared->has_created, BUSY_MS, &cli->diag);
     if (shared->timeline[0] != 0) output_clean(shared->timeline);
     return code;

@@ -13,6 +13,7 @@
 /* Memory of both processes, kept up to date by the child. */
 struct apart {
     bool has_ended;              /* the child has come to its end */
+    bool is_loaded;              /* the plug-ins are neither being loaded nor unloaded */
     char at_fault[PLUGINS_CHARS]; /* the plug-ins whose code may run; empty: none */
 
     /* What stays behind if the child dies in a run: the open run in the database (0: none), which the child has

@@ -2,6 +2,7 @@
 #include "sim/cli/cli.h"
 
 #include "sim/cli/apart.h"
+#include "sim/cli/completion/completion.h"
 #include "sim/cli/manual.h"
 #include "sim/cli/version.h"
 #include "sim/core/mem.h"
@@ -110,23 +111,45 @@ void verb_options(const struct verb *verb, struct option table[VERB_MAX_OPTIONS]
     table[n] = (struct option){0};
 }
 
-static int call_verb(struct cli *cli, const struct verb *verb, const struct cli_call *call,
-                     const struct option_texts *plugin_paths)
+/* Loads the plug-ins and runs the verb, in a child process. Constructors and destructors of all of them run here. */
+static int call_with_plugins(struct cli *cli, const struct verb *verb, const struct cli_call *call,
+                             const struct option_texts *paths)
 {
-    if (!verb->takes_plugins || plugin_paths->n == 0) return verb->run(cli, call);
-    int code = apart_begin(cli, plugin_paths);
-    if (code <= 0) return code;
+    struct apart *apart = cli->apart;
+    char all[PLUGINS_CHARS];
     struct plugins *plugins = mem_zalloc(1, sizeof *plugins);
     if (plugins == NULL) return SIM_E_NOMEM;
-    plugins->at_fault = cli->apart->at_fault;
-    code = plugins_load(plugin_paths, plugins, &cli->diag);
+    memcpy(all, apart->at_fault, sizeof all);
+    plugins->at_fault = apart->at_fault;
+    int code = plugins_load(paths, plugins, &cli->diag);
     plugins_blame(plugins, NULL);
+    apart->is_loaded = true;
     cli->plugins = plugins;
     if (code == 0) code = verb->run(cli, call);
     cli->plugins = NULL;
+    fflush(cli->out);
+    apart->is_loaded = false;
+    memcpy(apart->at_fault, all, sizeof all);
     plugins_close(plugins);
+    plugins_blame(plugins, NULL);
     mem_free(plugins);
     return code;
+}
+
+static int call_verb(struct cli *cli, const struct verb *verb, const struct cli_call *call,
+                     const struct option_texts *plugin_paths)
+{
+    struct option_texts argument = {.n = 1};
+    if (verb->is_plugin != NULL && verb->is_plugin(call->arguments[0])) {
+        if (plugin_paths->n > 0)
+            return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a policy, or leave out --plugin",
+                              "'orrery %s' takes one plug-in at a time", verb->name);
+        argument.items[0] = call->arguments[0];
+        plugin_paths = &argument;
+    }
+    if (!verb->takes_plugins || plugin_paths->n == 0) return verb->run(cli, call);
+    int code = apart_begin(cli, plugin_paths);
+    return code <= 0 ? code : call_with_plugins(cli, verb, call, plugin_paths);
 }
 
 static int run_verb(struct cli *cli, const struct verb *verb, int argc, char **argv)
@@ -163,13 +186,26 @@ int cli_pick(struct cli *cli, const char *what, const char *word, const char *co
     return -1;
 }
 
+/* Writes what `orrery help FORM` generates for the installation. Returns whether the form exists. */
+static bool write_generated(struct cli *cli, const char *form)
+{
+    static const struct {
+        const char *form;
+        void (*write)(FILE *out);
+    } forms[] = {{"--man", manual_page}, {"--bash", completion_bash}, {"--zsh", completion_zsh},
+                 {"--fish", completion_fish}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (strcmp(forms[i].form, form) != 0) continue;
+        forms[i].write(cli->out);
+        return true;
+    }
+    return false;
+}
+
 static int dispatch(struct cli *cli, int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "", *form = argc > 2 ? argv[2] : "";
-    if (strcmp(word, "help") == 0 && (strcmp(form, "--man") == 0 || strcmp(form, "--bash") == 0)) {
-        (strcmp(form, "--man") == 0 ? manual_page : manual_bash)(cli->out); /* for the installation */
-        return 0;
-    }
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "help") == 0 && argc > 2 && write_generated(cli, argv[2])) return 0;
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_help(cli->out);
         return 0;

@@ -38,6 +38,7 @@ struct verb {
     const struct option *options; /* ends with a zero option */
     size_t options_bytes;
     bool takes_plugins; /* has the option --plugin, loaded into cli->plugins before the verb runs */
+    bool (*is_plugin)(const char *argument); /* whether the first argument is a plug-in, loaded likewise; or NULL */
     int min_arguments, max_arguments;
     int (*run)(struct cli *cli, const struct cli_call *call);
 };

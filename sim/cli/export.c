@@ -1,5 +1,6 @@
-/* orrery export: a table or view of a results database as CSV. */
+/* orrery export: a table or view of a results database as CSV or LaTeX, or the metrics as OpenMetrics text. */
 #include "analysis/export/export.h"
+#include "analysis/export/openmetrics.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
@@ -7,30 +8,34 @@
 #include "sim/core/output.h"
 #include "sim/core/path.h"
 #include "sim/store/readback.h"
+#include "sim/world/rows/metric.h"
 
 #include <string.h>
 
 struct export_options {
     const char *run, *output;
-    bool list;
-    int form; /* enum answer_form, of the list */
+    bool list, openmetrics;
+    int form; /* enum answer_form: of a table or view, CSV or LaTeX */
 };
 
 #define AT(name) offsetof(struct export_options, name)
 static const struct option export_options[] = {
     {"What comes out", "run", 0, OPTION_TEXT, AT(run), "N", NULL, "only the rows of this run (as results.db:N)"},
-    {NULL, "output", 'o', OPTION_TEXT, AT(output), "FILE.csv[.gz]", NULL, "write to a file"},
+    {NULL, "output", 'o', OPTION_TEXT, AT(output), "FILE[.gz]", NULL, "write to a file"},
+    {NULL, "openmetrics", 0, OPTION_FLAG, AT(openmetrics), NULL, NULL,
+     "write the metrics of all runs, or of one, as OpenMetrics text"},
     {NULL, "list", 0, OPTION_FLAG, AT(list), NULL, NULL, "list the tables and views instead"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "with --list: as JSON"},
-    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "with --list: as CSV"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print CSV: the default, but for --list"},
+    {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a table of LaTeX, with rounded numbers"},
     {0}};
 #undef AT
 
-static int write_out(void *context, struct text *csv)
+static int write_out(void *context, struct text *text)
 {
     struct cli *cli = context;
-    int code = csv->length > 0 ? answer_write(csv, cli->out) : 0; /* cli_main looks for errors */
-    csv->length = 0;
+    int code = text->length > 0 ? answer_write(text, cli->out) : 0; /* cli_main looks for errors */
+    text->length = 0;
     return code;
 }
 
@@ -39,29 +44,59 @@ struct file_target {
     struct diag *diag;
 };
 
-static int write_file(void *context, struct text *csv)
+static int write_file(void *context, struct text *text)
 {
     struct file_target *target = context;
-    text_add_bytes(output_text(target->output), csv->chars, csv->length);
-    csv->length = 0;
+    text_add_bytes(output_text(target->output), text->chars, text->length);
+    text->length = 0;
     return output_flush(target->output, target->diag);
 }
 
-static int export_source(struct cli *cli, const struct export_options *options, const struct database *database,
-                         const struct export_source *source, int64_t run_id)
+static const char *metric_help(const char *name)
 {
-    struct export_target target = {.context = cli, .write = write_out};
+    const struct metric_def *metric = metric_find(name);
+    return metric != NULL ? metric->definition : NULL;
+}
+
+/* What is exported; without a source, the metrics as OpenMetrics text. */
+struct exporting {
+    struct cli *cli;
+    const struct export_options *options;
+    const struct database *database;
+    const struct export_source *source;
+    int64_t run_id;
+};
+
+static int export_to(const struct exporting *exporting, const struct export_target *target)
+{
+    const enum export_form form = exporting->options->form == ANSWER_LATEX ? EXPORT_LATEX : EXPORT_CSV;
+    struct diag *diag = &exporting->cli->diag;
+    if (exporting->source == NULL)
+        return export_openmetrics(exporting->database, exporting->run_id, metric_help, target, diag);
+    return export_rows(exporting->database, exporting->source, exporting->run_id, form, target, diag);
+}
+
+static int export_out(const struct exporting *exporting)
+{
+    struct cli *cli = exporting->cli;
     struct file_target file = {.diag = &cli->diag};
-    if (run_id != 0 && !source->has_run)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave out the run", "'%s' is not stored by run",
-                          source->name);
-    if (options->output == NULL) return export_csv(database, source, run_id, &target, &cli->diag);
-    int code = output_open(options->output, &file.output, &cli->diag);
+    const struct export_target standard = {.context = cli, .write = write_out};
+    const struct export_target named = {.context = &file, .write = write_file};
+    if (exporting->options->output == NULL) return export_to(exporting, &standard);
+    int code = output_open(exporting->options->output, &file.output, &cli->diag);
     if (code != 0) return code;
-    target = (struct export_target){.context = &file, .write = write_file};
-    code = export_csv(database, source, run_id, &target, &cli->diag);
+    code = export_to(exporting, &named);
     int closed = output_close(file.output, code != 0, &cli->diag);
     return code != 0 ? code : closed;
+}
+
+static int export_source(struct exporting *exporting, const struct export_source *source)
+{
+    if (exporting->run_id != 0 && !source->has_run)
+        return diag_error(&exporting->cli->diag, SIM_E_USAGE, NULL, "leave out the run", "'%s' is not stored by run",
+                          source->name);
+    exporting->source = source;
+    return export_out(exporting);
 }
 
 static int list_sources(struct cli *cli, const struct export_options *options, const struct export_sources *sources)
@@ -92,15 +127,17 @@ static int export_from(struct cli *cli, const struct cli_call *call, const struc
                        struct arena *arena)
 {
     const struct export_options *options = call->options;
+    struct exporting exporting = {.cli = cli, .options = options, .database = database, .run_id = run_id};
     struct export_sources sources;
     const char *data = paths_data(arena);
     const char *views = data != NULL ? path_join(arena, data, "analysis/sql") : NULL;
     if (views == NULL) return SIM_E_NOMEM;
+    if (options->openmetrics) return export_out(&exporting);
     int code = export_sources_read(database, views, arena, &sources, &cli->diag);
     if (code != 0) return code;
     if (options->list) return list_sources(cli, options, &sources);
     const struct export_source *source = find_source(cli, &sources, call->arguments[1], arena);
-    return source != NULL ? export_source(cli, options, database, source, run_id) : SIM_E_USAGE;
+    return source != NULL ? export_source(&exporting, source) : SIM_E_USAGE;
 }
 
 /* Takes the run from RESULTS:RUN or --run, and checks that it exists. */
@@ -113,6 +150,23 @@ static int find_run(struct cli *cli, const struct export_options *options, const
     return *run_id != 0 ? results_read_run(path, *run_id, arena, &record, &cli->diag) : 0;
 }
 
+/* Refuses options that would have no effect. */
+static int check_usage(struct cli *cli, const struct export_options *options, int n_arguments)
+{
+    struct diag *diag = &cli->diag;
+    const bool whole = options->list || options->openmetrics;
+    if (!whole && n_arguments < 2)
+        return diag_error(diag, SIM_E_USAGE, NULL, "'--list' shows them", "name a table or view to export");
+    if (whole && n_arguments > 1)
+        return diag_error(diag, SIM_E_USAGE, NULL, "leave it out", "'--%s' takes no table or view",
+                          options->list ? "list" : "openmetrics");
+    if (options->openmetrics && (options->list || options->form != ANSWER_TEXT))
+        return diag_error(diag, SIM_E_USAGE, NULL, "leave out the other", "'--openmetrics' is a form of its own");
+    if (!options->list && options->form == ANSWER_JSON)
+        return diag_error(diag, SIM_E_USAGE, NULL, "tables and views are CSV or LaTeX", "'--json' belongs to '--list'");
+    return 0;
+}
+
 static int export(struct cli *cli, const struct cli_call *call)
 {
     const struct export_options *options = call->options;
@@ -120,8 +174,7 @@ static int export(struct cli *cli, const struct cli_call *call)
     struct database database;
     const char *path;
     int64_t run_id;
-    if (!options->list && call->n_arguments < 2)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "'--list' shows them", "name a table or view to export");
+    if (check_usage(cli, options, call->n_arguments) != 0) return SIM_E_USAGE;
     arena_init(&arena);
     int code = results_split_name(call->arguments[0], &arena, &path, &run_id);
     struct outputs outputs = {.diag = &cli->diag};
@@ -139,8 +192,8 @@ static int export(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_export = {
     .name = "export",
-    .summary = "write a table or view of a results database as CSV",
-    .usage = "RESULTS[:RUN] TABLE|VIEW [-o FILE.csv]\nRESULTS --list",
+    .summary = "write a table or view of a results database as CSV or LaTeX",
+    .usage = "RESULTS[:RUN] TABLE|VIEW [--latex] [-o FILE]\nRESULTS[:RUN] --openmetrics [-o FILE]\nRESULTS --list",
     .notes = "Views answer common questions; their SQL is in analysis/sql, also for sqlite3.\n",
     .options = export_options,
     .options_bytes = sizeof(struct export_options),

@@ -1,4 +1,4 @@
-/* orrery list: the names that a scenario may use, and the reference of its keys, as a table, Markdown, JSON or CSV. */
+/* orrery list: the names that a scenario may use, and the reference of its keys, in every form of an answer. */
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
@@ -24,6 +24,7 @@ static const struct option list_options[] = {
     {NULL, "csv", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print CSV"},
     {NULL, "markdown", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms,
      "print a table of Markdown"},
+    {NULL, "latex", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print a table of LaTeX"},
     {0}};
 
 /* A listing under construction. */
@@ -120,14 +121,17 @@ static int add_llm(struct listing *list, const char *name)
     table_number(table, (double)llm.max_context);
     table_number(table, llm_kv_bytes_per_token(&llm));
     table_number(table, round(giga(llm_weight_bytes(&llm)) * 100) / 100);
-    return 0;
+    const char *aliases;
+    code = catalog_llm_aliases(&list->catalog, name, &list->arena, &aliases, &list->cli->diag);
+    if (code == 0) table_text(table, aliases);
+    return code;
 }
 
 static int list_llms(struct listing *list)
 {
     static const struct table_column columns[] = {
         LEFT("llm"),          RIGHT("parameters_1e9"),     RIGHT("active_1e9"), RIGHT("layers"),
-        RIGHT("max_context"), RIGHT("kv_bytes_per_token"), RIGHT("weights_gb")};
+        RIGHT("max_context"), RIGHT("kv_bytes_per_token"), RIGHT("weights_gb"), LEFT("aliases")};
     COLUMNS(list, columns);
     return add_each(list, catalog_list_llms, add_llm);
 }

@@ -1,4 +1,4 @@
-/* Output generated from the tables of verbs and options, besides the help: the manual page and the shell completion. */
+/* The manual page, generated from the tables of verbs and options like the help. */
 #ifndef ORRERY_CLI_MANUAL_H
 #define ORRERY_CLI_MANUAL_H
 
@@ -8,8 +8,5 @@
 
 /* The manual page, section 1, for man(1). */
 void manual_page(FILE *out);
-
-/* A bash script that completes verbs, options, choices, and the names of `orrery list`. */
-void manual_bash(FILE *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "policies/registry.h"
 #include "sim/catalog/cost.h"
 #include "sim/cli/paths.h"
+#include "traces/guess.h"
 #include "traces/registry.h"
 
 #include <dlfcn.h>
@@ -365,6 +366,6 @@ static const char *synonym(const char *key)
 struct config_families cli_families(const struct plugins *plugins)
 {
     const bool has_plugins = plugins != NULL && plugins->n > 0;
-    return (struct config_families){.alternative = alternative, .context = plugins, .synonym = synonym,
-                                    .remedy = has_plugins ? NULL : " (your own need --plugin)"};
+    return (struct config_families){.alternative = alternative, .guess = trace_guess_alternative, .context = plugins,
+                                    .synonym = synonym, .remedy = has_plugins ? NULL : " (your own need --plugin)"};
 }

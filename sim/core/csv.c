@@ -38,6 +38,14 @@ static inline bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+/* The field between two delimiters, without the blanks around it. */
+static inline struct csv_field trim(const char *start, const char *end)
+{
+    while (start < end && is_blank(*start)) start++;
+    while (start < end && is_blank(end[-1])) end--;
+    return (struct csv_field){start, (size_t)(end - start)};
+}
+
 static int no_memory(const struct csv *csv, struct diag *diag)
 {
     return diag_nomem_at(diag, csv_name(csv));
@@ -74,6 +82,43 @@ static int start_parser(struct csv *csv, struct diag *diag)
     return 0;
 }
 
+/* The delimiter that occurs most often outside quotes, the first of several; 0: none occurs. */
+static char most_frequent_delimiter(const char *chars, size_t n_chars)
+{
+    static const char delimiters[] = ",;\t|";
+    size_t counts[sizeof delimiters] = {0}, best = 0;
+    bool inside = false;
+    for (size_t i = 0; i < n_chars; i++) {
+        const char *found = chars[i] != 0 ? strchr(delimiters, chars[i]) : NULL;
+        if (chars[i] == '"') inside = !inside;
+        if (found != NULL && !inside) counts[found - delimiters]++;
+    }
+    for (size_t i = 1; i < sizeof delimiters - 1; i++)
+        if (counts[i] > counts[best]) best = i;
+    return counts[best] > 0 ? delimiters[best] : 0;
+}
+
+static bool is_comment(const struct csv *csv)
+{
+    return csv->n_line_chars > 0 && csv->options.comment != 0 && *csv->line_chars == csv->options.comment;
+}
+
+/* Looks ahead to the first row. A file without rows has no delimiter to find. */
+static int guess_delimiter(struct csv *csv, struct diag *diag)
+{
+    int code;
+    lines_mark(&csv->lines);
+    do {
+        code = lines_next(&csv->lines, &csv->line_chars, &csv->n_line_chars, diag);
+    } while (code == 1 && (is_comment(csv) || trim(csv->line_chars, csv->line_chars + csv->n_line_chars).n_chars == 0));
+    if (code < 0) return code;
+    const char delimiter = code == 1 ? most_frequent_delimiter(csv->line_chars, csv->n_line_chars) : ',';
+    lines_rewind(&csv->lines);
+    if (delimiter == 0) csv->options.dialect = CSV_DIALECT_BLANKS;
+    csv->options.delimiter = delimiter;
+    return 0;
+}
+
 int csv_create(struct input *input, const struct csv_options *options, struct csv **csv, struct diag *diag)
 {
     struct csv *new = mem_zalloc(1, sizeof *new);
@@ -86,6 +131,7 @@ int csv_create(struct input *input, const struct csv_options *options, struct cs
     if (new->options.delimiter == 0) new->options.delimiter = ',';
     text_init(&new->text);
     int code = lines_init(&new->lines, input, diag);
+    if (code == 0 && options->guess_delimiter) code = guess_delimiter(new, diag);
     if (code == 0) code = start_parser(new, diag);
     if (code == 0 && !reserve_fields(new, 1)) code = no_memory(new, diag);
     if (code != 0) {
@@ -109,14 +155,6 @@ void csv_destroy(struct csv *csv)
 }
 
 /* --- rows without quotes --- */
-
-/* The field between two delimiters, without the blanks around it. */
-static inline struct csv_field trim(const char *start, const char *end)
-{
-    while (start < end && is_blank(*start)) start++;
-    while (start < end && is_blank(end[-1])) end--;
-    return (struct csv_field){start, (size_t)(end - start)};
-}
 
 static bool add_field(struct csv *csv, const char *start, const char *end)
 {
@@ -304,8 +342,7 @@ int csv_next(struct csv *csv, struct diag *diag)
         int code = lines_next(&csv->lines, &csv->line_chars, &csv->n_line_chars, diag);
         csv->line = csv->lines.number;
         if (code <= 0) return code;
-        bool comment = csv->n_line_chars > 0 && csv->options.comment != 0 && *csv->line_chars == csv->options.comment;
-        if (!comment && !is_empty_line(csv)) break;
+        if (!is_comment(csv) && !is_empty_line(csv)) break;
     }
     csv->n_fields = 0;
     csv->quoted = false;

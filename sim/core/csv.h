@@ -27,6 +27,10 @@ struct csv_options {
     enum csv_dialect dialect;
     char delimiter; /* 0: a comma */
     char comment;   /* lines that start with it are no rows; 0: none */
+
+    /* Takes the delimiter of the first row: the most frequent of comma, semicolon, tab and pipe outside quotes. A row
+     * without any of them is separated by blanks. */
+    bool guess_delimiter;
 };
 
 /* Not terminated; of length 0 when empty. */
@@ -42,7 +46,7 @@ struct csv_column {
 
 struct csv;
 
-/* Takes the input over, also when it fails. Returns 0 or SIM_E_NOMEM. */
+/* Takes the input over, also when it fails. Returns 0 or SIM_E_NOMEM; with guess_delimiter also SIM_E_IO. */
 int csv_create(struct input *input, const struct csv_options *options, struct csv **csv, struct diag *diag);
 void csv_destroy(struct csv *csv); /* NULL is allowed */
 

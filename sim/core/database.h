@@ -28,6 +28,8 @@ struct database {
     bool owned;   /* nor did anybody else lock it first: all that is in it was written here */
     dev_t device; /* of a file that was created: which one it was */
     ino_t inode;
+    int64_t most_pages; /* of the file, by --results-limit; 0: any number */
+    double limit_bytes; /* of that option */
 };
 
 /* Opens an existing file for reading, or (create) an existing or new one for writing. In both cases it is a results

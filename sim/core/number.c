@@ -238,43 +238,63 @@ static int fixed_digits(const char *at, const char *end, int n)
     return sum;
 }
 
-static bool scan_date(const char *at, const char *end, int64_t *days)
-{
-    int year = fixed_digits(at, end, 4), month = -1, day = -1;
-    if (year < 0 || end - at < 10 || at[4] != '-' || at[7] != '-') return false;
-    month = fixed_digits(at + 5, end, 2);
-    day = fixed_digits(at + 8, end, 2);
-    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month)) return false;
-    *days = days_from_date(year, month, day);
-    return true;
-}
-
-/* "HH:MM:SS" and a fraction; second 60 (a leap second) counts as the first of the next minute. */
-static bool scan_clock(const char **at, const char *end, int64_t *seconds, int64_t *ns)
+/* "YYYY-MM-DD", or "YYYYMMDD" of the basic format. */
+static bool scan_date(const char **at, const char *end, bool *basic, int64_t *days)
 {
     const char *p = *at;
-    if (end - p < 8 || p[2] != ':' || p[5] != ':') return false;
-    int hour = fixed_digits(p, end, 2), minute = fixed_digits(p + 3, end, 2), second = fixed_digits(p + 6, end, 2);
-    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) return false;
-    *seconds = (hour * 60 + minute) * 60 + second;
-    p += 8;
-    if (p < end && *p == '.') {
-        int n = 0;
-        for (p++; p < end && is_digit(*p); p++, n++) {
-            if (n < 9) *ns = *ns * 10 + (*p - '0');
-        }
-        if (n == 0) return false;
-        if (n < 9) *ns *= (int64_t)powers_of_10[9 - n];
-    }
-    *at = p;
+    *basic = end - p >= 8 && is_digit(p[4]);
+    if (end - p < (*basic ? 8 : 10) || (!*basic && (p[4] != '-' || p[7] != '-'))) return false;
+    int year = fixed_digits(p, end, 4), month = fixed_digits(p + 5 - *basic, end, 2);
+    int day = fixed_digits(p + (*basic ? 6 : 8), end, 2);
+    if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month)) return false;
+    *days = days_from_date(year, month, day);
+    *at = p + (*basic ? 8 : 10);
     return true;
 }
 
-/* Nothing, "Z", " UTC" or an offset "+08:00", "+0800", "+08", in seconds east of UTC. */
+/* A fraction of a second, behind a point or a comma; none is 0. */
+static bool scan_fraction(const char **at, const char *end, int64_t *ns)
+{
+    const char *p = *at;
+    int n = 0;
+    if (p == end || (*p != '.' && *p != ',')) return true;
+    for (p++; p < end && is_digit(*p); p++, n++) {
+        if (n < 9) *ns = *ns * 10 + (*p - '0');
+    }
+    if (n < 9) *ns *= (int64_t)powers_of_10[9 - n];
+    *at = p;
+    return n > 0;
+}
+
+/* "HH:MM", "HH:MM:SS" with or without a fraction; in the basic format without colons. Second 60 (a leap second) counts
+ * as the first of the next minute. */
+static bool scan_clock(const char **at, const char *end, bool basic, int64_t *seconds, int64_t *ns)
+{
+    const char *p = *at;
+    const int colon = !basic;
+    int hour = fixed_digits(p, end, 2), minute = -1, second = 0;
+    if (hour >= 0 && (basic || (end - p > 2 && p[2] == ':'))) minute = fixed_digits(p + 2 + colon, end, 2);
+    if (hour < 0 || hour > 23 || minute < 0 || minute > 59) return false;
+    p += 4 + colon;
+    const bool has_second = p < end && (basic ? is_digit(*p) : *p == ':');
+    if (has_second) {
+        second = fixed_digits(p + colon, end, 2);
+        p += 2 + colon;
+    }
+    *at = p;
+    *seconds = (hour * 60 + minute) * 60 + second;
+    return second >= 0 && second <= 60 && (!has_second || scan_fraction(at, end, ns));
+}
+
+/* Nothing, "Z", " UTC" or an offset "+08:00", "+0800", "+08", also behind a blank, in seconds east of UTC. */
 static bool scan_zone(const char *at, const char *end, int64_t *offset_s)
 {
     size_t n = (size_t)(end - at);
-    if (n == 0 || (n == 1 && *at == 'Z') || (n == 4 && memcmp(at, " UTC", 4) == 0)) return true;
+    if (n == 0 || (n == 1 && (*at == 'Z' || *at == 'z')) || (n == 4 && memcmp(at, " UTC", 4) == 0)) return true;
+    if (n > 1 && *at == ' ') {
+        at++;
+        n--;
+    }
     bool colon = n == 6 && at[3] == ':';
     if ((*at != '+' && *at != '-') || (n != 3 && n != 5 && !colon)) return false;
     int hours = fixed_digits(at + 1, end, 2), minutes = n == 3 ? 0 : fixed_digits(at + 3 + colon, end, 2);
@@ -287,12 +307,12 @@ enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *v
 {
     const char *at = chars, *end = chars + n_chars;
     int64_t days, seconds = 0, ns = 0, offset_s = 0;
-    if (!scan_date(at, end, &days)) return NUMBER_BAD;
-    at += 10;
+    bool basic;
+    if (!scan_date(&at, end, &basic, &days) || (basic && at == end)) return NUMBER_BAD;
     if (at < end) {
-        if (*at != ' ' && *at != 'T') return NUMBER_BAD;
+        if (*at != 'T' && *at != 't' && (basic || *at != ' ')) return NUMBER_BAD;
         at++;
-        if (!scan_clock(&at, end, &seconds, &ns) || !scan_zone(at, end, &offset_s)) return NUMBER_BAD;
+        if (!scan_clock(&at, end, basic, &seconds, &ns) || !scan_zone(at, end, &offset_s)) return NUMBER_BAD;
     }
     int64_t total = days * 86400 + seconds - offset_s;
     if (__builtin_mul_overflow(total, SIM_NS_PER_S, &total) || __builtin_add_overflow(total, ns, &total)) {

@@ -25,9 +25,9 @@ enum number_status number_f64(const char *chars, size_t n_chars, double *value);
  * even. "0.209966" seconds are 209966000 ns. */
 enum number_status number_ns(const char *chars, size_t n_chars, sim_ns unit_ns, sim_ns *value);
 
-/* A calendar time, in nanoseconds since 1970-01-01T00:00:00Z: "2023-11-16 18:15:46.6805900", also with "T" before the
- * hour, with the zone "Z", " UTC" or "+08:00" behind, or with no time of day. Without a zone it is taken as UTC; digits
- * past the ninth are dropped. */
+/* A calendar time, in nanoseconds since 1970-01-01T00:00:00Z: "2023-11-16 18:15:46.6805900" and the ISO 8601 forms with
+ * "T" before the hour, without seconds, without a time of day, with a decimal comma, or "20231116T181546Z". The zone is
+ * "Z", " UTC" or an offset such as "+08:00"; without one it is UTC. Digits past the ninth are dropped. */
 enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *value);
 
 #endif

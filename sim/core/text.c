@@ -159,6 +159,48 @@ void text_csv_field(struct text *text, const char *chars)
     if (quoted) text_add(text, "\"");
 }
 
+/* What LaTeX prints as the character; NULL: the character itself. Behind the end of a row, LaTeX takes '[' and '*' as
+ * an argument. '<', '>', '|' and '"' depend on the font's encoding. */
+static const char *latex_of(char c)
+{
+    switch (c) {
+    case '&': return "\\&";
+    case '%': return "\\%";
+    case '$': return "\\$";
+    case '#': return "\\#";
+    case '_': return "\\_";
+    case '{': return "\\{";
+    case '}': return "\\}";
+    case '[': return "{[}";
+    case '*': return "{*}";
+    case '~': return "\\textasciitilde{}";
+    case '^': return "\\textasciicircum{}";
+    case '\\': return "\\textbackslash{}";
+    case '<': return "\\textless{}";
+    case '>': return "\\textgreater{}";
+    case '|': return "\\textbar{}";
+    case '"': return "{''}";
+    case '\n':
+    case '\r': return " ";
+    default: return NULL;
+    }
+}
+
+void text_latex(struct text *text, const char *chars)
+{
+    if (chars[0] == '-' && chars[1] >= '0' && chars[1] <= '9') {
+        text_add(text, "$-$");
+        chars++;
+    }
+    for (; *chars != 0; chars++) {
+        const char *latex = latex_of(*chars);
+        if (latex != NULL)
+            text_add(text, latex);
+        else
+            text_add_bytes(text, chars, 1);
+    }
+}
+
 /* Fifteen digits survive the way through a normal double, so a shorter decimal shows up there with its zeros trimmed;
  * subnormal numbers carry fewer digits. */
 static void format_shortest(double value, char *buffer, size_t buffer_bytes)
@@ -167,6 +209,17 @@ static void format_shortest(double value, char *buffer, size_t buffer_bytes)
         snprintf(buffer, buffer_bytes, "%.*g", digits, value);
         if (strtod(buffer, NULL) == value) return;
     }
+}
+
+const char *text_show_number(double value, char *buffer, size_t buffer_bytes)
+{
+    if (value == rint(value) && fabs(value) < 1e15)
+        snprintf(buffer, buffer_bytes, "%.0f", value + 0.0);
+    else if (fabs(value) >= 1e5 && fabs(value) < 1e15)
+        snprintf(buffer, buffer_bytes, "%.0f", value);
+    else
+        snprintf(buffer, buffer_bytes, "%.5g", value);
+    return buffer;
 }
 
 void text_json_number(struct text *text, double value)

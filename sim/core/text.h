@@ -42,8 +42,15 @@ void text_json_string(struct text *text, const char *chars);
  * blank. */
 void text_csv_field(struct text *text, const char *chars);
 
+/* A text in a paragraph or table cell of LaTeX: special characters escaped, line breaks as blanks, and the '-' of a
+ * negative number as a minus sign. Characters beyond ASCII stay as they are. */
+void text_latex(struct text *text, const char *chars);
+
 /* The shortest decimal that reads back as the same double; null for NaN and infinities. Integers have no ".0". */
 void text_json_number(struct text *text, double value);
+
+/* A number for people: integers as they are, others with five significant digits. Returns `buffer`. */
+const char *text_show_number(double value, char *buffer, size_t buffer_bytes);
 
 /* Edit distance (Levenshtein, with transpositions of neighbours), for did-you-mean. Upper case counts as lower case,
  * '_' and blanks as '-'. Words over 64 bytes differ by the length of the longer one unless they are equal. */

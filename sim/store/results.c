@@ -20,8 +20,11 @@ struct results {
     int64_t n_ended;
 };
 
-/* SQLite fails as on a full disk when the file would have more pages. */
-static int limit_size(const struct database *database, double bytes, struct diag *diag)
+/* More pages than a block of rows takes. */
+enum { SPARE_PAGES = 64 };
+
+/* The writer fails when the file has more pages. SQLite fails a little later, as on a full disk. */
+static int limit_size(struct database *database, double bytes, struct diag *diag)
 {
     int64_t n_pages = 0, page_bytes = 0, most = 0;
     char sql[64];
@@ -30,7 +33,9 @@ static int limit_size(const struct database *database, double bytes, struct diag
     if (code != 0) return code;
     const double pages = (double)n_pages + bytes / (double)page_bytes;
     if (pages >= (double)MOST_PAGES) return 0;
-    snprintf(sql, sizeof sql, "PRAGMA max_page_count = %" PRId64, (int64_t)pages + 1);
+    database->most_pages = (int64_t)pages + 1;
+    database->limit_bytes = bytes;
+    snprintf(sql, sizeof sql, "PRAGMA max_page_count = %" PRId64, database->most_pages + SPARE_PAGES);
     return database_integer(database, sql, &most, "open results", diag);
 }
 

@@ -282,6 +282,21 @@ static int insert_rows(struct writer *writer, enum table_id table, const struct 
     return step == SQLITE_DONE;
 }
 
+/* Fails once the file has more pages than it may. SQLite itself would take that for a full disk. */
+static void check_size(struct writer *writer)
+{
+    const struct database *database = writer->database;
+    int64_t n_pages = 0;
+    if (database->most_pages == 0) return;
+    int code = database_integer(database, "PRAGMA page_count", &n_pages, storing, &writer->diag);
+    if (code == 0 && n_pages > database->most_pages)
+        code = diag_error(&writer->diag, SIM_E_STORE, database->path,
+                          "keep less (--keep metrics), or allow more (--results-limit)",
+                          "the results of this run are larger than --results-limit, %.3g GB",
+                          1e-9 * database->limit_bytes);
+    if (code != 0) atomic_store(&writer->code, code);
+}
+
 /* Hashes the rows of a block and inserts them, table by table. After a failure blocks are discarded. */
 static void drain_block(struct writer *writer, const struct block *block)
 {
@@ -294,6 +309,7 @@ static void drain_block(struct writer *writer, const struct block *block)
     }
     for (int i = 0; i < TABLE_COUNT; i++)
         if (present[i] && !insert_rows(writer, (enum table_id)i, block)) return;
+    check_size(writer);
 }
 
 static void *drain_blocks(void *context)

@@ -394,20 +394,45 @@ int sweep(const struct study *study, const struct sweep_options *options, const 
 
 /* --- Merging results of several machines --- */
 
-static int read_definition(const struct database *input, struct arena *arena, struct study *study, struct diag *diag)
+/* Copies an input's definition; NULL if it has none, as a file without runs. */
+static int copy_definition(const struct database *input, struct arena *arena, const char **definition,
+                           char hash[HASH_HEX_CHARS], struct diag *diag)
 {
+    static const char what[] = "read the study";
     sqlite3_stmt *select;
-    int code = database_prepare(input, "SELECT definition, hash FROM study", &select, "read the study", diag);
+    int code = database_prepare(input, "SELECT definition, hash FROM study", &select, what, diag);
     if (code != 0) return code;
-    const char *definition = NULL;
-    char hash[HASH_HEX_CHARS] = "";
-    if (sqlite3_step(select) == SQLITE_ROW) {
-        definition = arena_strdup(arena, (const char *)sqlite3_column_text(select, 0));
-        snprintf(hash, sizeof hash, "%s", (const char *)sqlite3_column_text(select, 1));
+    const int step = sqlite3_step(select);
+    const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(select, 0) : NULL;
+    const char *hash_text = text != NULL ? (const char *)sqlite3_column_text(select, 1) : NULL;
+    *definition = NULL;
+    if (step != SQLITE_ROW && step != SQLITE_DONE) {
+        code = database_error(input, what, diag);
+    } else if (hash_text != NULL) {
+        *definition = arena_strdup(arena, text);
+        snprintf(hash, HASH_HEX_CHARS, "%s", hash_text);
+        if (*definition == NULL) code = diag_nomem(diag);
     }
     sqlite3_finalize(select);
-    if (definition == NULL) return diag_nomem(diag);
-    code = study_parse(input->path, ".", definition, arena, study, diag);
+    return code;
+}
+
+/* The definition of the input with the first run or, without runs, of the first input that has one: a process may have
+ * died before it wrote any. */
+static int read_definition(const struct merge *merge, struct arena *arena, struct study *study, struct diag *diag)
+{
+    const char *definition = NULL;
+    char hash[HASH_HEX_CHARS] = "";
+    int code = 0;
+    size_t i = merge->n_runs > 0 ? merge->runs[0].input : 0;
+    for (; i < merge->n_inputs && code == 0; i++) {
+        code = copy_definition(&merge->inputs[i], arena, &definition, hash, diag);
+        if (definition != NULL) break;
+    }
+    if (code == 0 && definition == NULL)
+        code = diag_error(diag, SIM_E_USAGE, merge->inputs[0].path, "name what 'orrery sweep' wrote",
+                          "these are not the results of a study");
+    if (code == 0) code = study_parse(merge->inputs[i].path, ".", definition, arena, study, diag);
     if (code == 0) { /* stored texts, whatever this version would write */
         study->definition = definition;
         memcpy(study->hash, hash, sizeof hash);
@@ -436,7 +461,7 @@ static int merge_all(const struct merge *merge, const char *output, bool partial
     struct sweep_options options = {.output = output};
     struct sweep_result result = {0};
     struct sweeping sweeping = {.study = &study, .options = &options, .result = &result};
-    int code = read_definition(&merge->inputs[0], arena, &study, diag);
+    int code = read_definition(merge, arena, &study, diag);
     if (code == 0) code = alike_check(merge, &study, diag);
     if (code == 0) code = list_tasks(&sweeping, merge, diag);
     if (code == 0 && sweeping.n_tasks > 0 && !partial) code = report_missing(&sweeping, diag);

@@ -155,6 +155,17 @@ for scenario in quickstart disaggregated csd-whatif; do
     err_is </dev/null
 done
 
+# Every cause and every domain is checked, not the first alone.
+cat >"$T/domains.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 8},
+  "failures": {"causes": {"node": {"scope": "node", "lifetime": {"mean": "100h"}, "repair": {"mean": "1h"}}},
+               "domains": {"feed": {"nodes": 2, "needed": 1}, "hall": {"nodes": 4, "needed": 2},
+                           "node": {"nodes": 2, "needed": 1}}},
+  "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"duration": "5s"}]}} }
+END
+run 2 validate "$T/domains.json"
+err "'node' is the name of a cause as well; give it another name"
+
 cat >"$T/s.json" <<'END'
 {"cluster": {"gpu": "a100-80-sxm"}}
 END

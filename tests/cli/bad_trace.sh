@@ -64,6 +64,60 @@ done
 err "$T/trace.csv: warning: "
 rm "$T/trace.csv"
 
+# A format that is left out is guessed from the file, whose place in the scenario is named when that fails.
+guess='{"cluster": {"gpu": "a100-80-sxm"}, "services": {"chat": {"llm": "llama-2-7b", "trace":
+    {"path": "trace.csv"}}}}'
+printf '%s\n' "$guess" >"$T/g.json"
+write "$first" '2024-01-01 00:00:02,5,5'
+run 0 run "$T/g.json" -o "$T/guessed.db"
+sql "$T/guessed.db" 'select count(*) from request' 2
+run 0 explain config "$T/g.json"
+grep -qE "trace.format +azure-llm +guessed from 'path'" "$T/out" || complain 'where the format comes from'
+not_guessed() {
+    run 2 run "$T/g.json"
+    printf '%s\n' "$T/g.json:2:14: error: $T/trace.csv: $1" >"$T/wanted"
+    err_is <"$T/wanted"
+}
+printf 'when,in,out\n1,2,3\n' >"$T/trace.csv"
+not_guessed "no format fits: the first row is 'when,in,out'; name its \"format\"; \"csv\" reads any table whose \"columns\" are named"
+printf 'arrival_s,prompt_tokens,output_tokens,num_prefill_tokens,num_decode_tokens\n' >"$T/trace.csv"
+not_guessed "several formats fit: lengths, csv; name its \"format\"; \"csv\" reads any table whose \"columns\" are named"
+printf 'submit_s,duration_s,gpus\n' >"$T/trace.csv"
+not_guessed 'this is a trace of jobs, format csv-jobs; expected requests'
+rm "$T/trace.csv"
+mkfifo "$T/trace.csv"
+not_guessed 'the format of what is no regular file cannot be guessed; name its format'
+rm "$T/trace.csv"
+not_guessed 'cannot open: No such file or directory'
+
+# Documents: a benchmark without times says what its rate was; conversations have none to say.
+not_read() { # TEXT
+    run 3 run "$T/g.json"
+    printf '%s\n' "$1" | sed "s|@|$T/trace.csv|g" >"$T/wanted"
+    err_is <"$T/wanted"
+}
+lengths='"model_id": "m", "num_prompts": 2, "total_input_tokens": 9, "input_lens": [5, 4]'
+printf '{%s, "output_lens": [7, 2], "request_rate": 4}\n' "$lengths" >"$T/trace.csv"
+not_read "@: error: 'start_times' is missing: the file does not say when requests were sent; its request_rate was 4: set \"arrival\": {\"process\": \"poisson\", \"rate\": \"4/s\"}"
+printf '{%s}\n' "$lengths" >"$T/trace.csv"
+not_read "@: error: 'output_lens' is missing: the file has no lengths of single requests; let vllm bench serve write it with --save-detailed, SGLang's bench_serving with --output-details"
+printf '{%s,\n "output_lens": [7, -2], "start_times": [1, 1]}\n' "$lengths" >"$T/trace.csv"
+not_read "@:2:21: error: 'output_lens' must be a whole number from 0 to 2147483647, got '-2'; write {\"input_lens\": [9], \"output_lens\": [4], \"start_times\": [0.5]}"
+printf '{%s, "output_lens": [7, 2], "start_times": [1, 1.5]}\n' "$lengths" >"$T/trace.csv"
+run 0 run "$T/g.json" --json
+json '$.metrics."request.finished"' 2
+printf '{"total_output_tokens_retokenized": 9, %s, "output_lens": [7, 2], "start_times": [1]}\n' "$lengths" |
+    sed 's/"model_id"/"id"/' >"$T/trace.csv"
+not_read "@: error: 'input_lens' has 2 entries, 'start_times' has 1; a benchmark has one entry of each for a request"
+printf '[{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hi"}]}]' >"$T/trace.csv"
+run 2 run "$T/g.json"
+err "error: missing 'arrival' in 'services.chat.trace'; expected an object with \"process\""
+run 0 run "$T/g.json" --set services.chat.trace.arrival.process=poisson --set services.chat.trace.arrival.rate=2/s --json
+json '$.metrics."request.finished"' 1
+printf '[{"conversations": [{"from": "human", "value": 3}]}]' >"$T/trace.csv"
+run 3 run "$T/g.json" --set services.chat.trace.arrival.process=poisson --set services.chat.trace.arrival.rate=2/s
+err "$T/trace.csv:1:48: error: expected a string; write [{"
+
 # What is allowed is counted.
 write "$first" '2024-01-01 00:00:01,12ab,20' '2024-01-01 00:00:02,5,5'
 run 0 run "$T/s.json" --set services.chat.trace.allow_bad_rows=1 --json

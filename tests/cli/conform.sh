@@ -55,6 +55,20 @@ err 'error: the policy is at fault'
 router quits '__builtin_trap();'
 run 4 conform "$T/quits.so"
 out 'it crashes: signal '
+
+# So does one whose constructor or destructor ends the process.
+for body in '_exit(0);' '__builtin_trap();' 'exit(3);'; do
+    for when in constructor destructor; do
+        { cat "$T/first.c"; echo "__attribute__(($when)) static void at_$when(void) { $body }"; } >"$T/$when.c"
+        ${CC:-cc} -std=gnu17 -fPIC -shared -I. -o "$T/$when.so" "$T/$when.c" || complain 'it does not compile'
+        run 4 conform "$T/$when.so"
+        err "$T/$when.so: error: the plug-in "
+        ! grep -q conform "$T/err" || complain 'it names itself as a remedy'
+    done
+done
+run 2 conform "$T/first.so" --plugin "$T/crashes.so"
+err "error: 'orrery conform' takes one plug-in at a time; name a policy, or leave out --plugin"
+
 router beyond 'return view->n_replicas;'
 run 4 conform "$T/beyond.so"
 out "one request, with vllm-v0: "

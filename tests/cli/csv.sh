@@ -40,6 +40,8 @@ for listing in gpus llms engines storage prices policies formats metrics scenari
     agree 0 '$' list $listing
 done
 agree 0 '$' figure list
+agree 0 '$' trace stat traces/samples/chat.csv --format azure-llm
+agree 0 '$' conform lru
 
 serving 40 20
 agree 0 '$.metrics' run "$T/serve.json" -q -o "$T/results.db"

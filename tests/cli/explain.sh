@@ -27,7 +27,7 @@ equal "$(sqlite3 :memory: "select group_concat(value) from json_tree(readfile('$
 # What does not belong to a topic is not ignored.
 run 2 explain config "$T/serve.json" --json
 err_is <<'END'
-error: '--json' and '--csv' belong to 'explain cost' and 'explain links'; leave it out
+error: '--json', '--csv' and '--latex' belong to 'explain cost' and 'explain links'; leave it out
 END
 for more in "$T/serve.json" --set=seed=1; do
     run 2 explain schema $more

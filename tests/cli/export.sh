@@ -82,7 +82,26 @@ v "select count(*), sum(decisions) from decisions_by_reason where action = 'rout
 v "select count(*), sum(requests) from metrics_by_run" "2|$(sqlite3 "$db" "select cast(sum(value) as int) from metric where name = 'request.finished'")"
 v 'select min(events > 0 and simulated_per_wall > 0) from execution_cost' 1
 
+# LaTeX: every row and column of the CSV, and nothing that LaTeX would take for a command.
+for source in job_waits request; do
+    run 0 export "$db:1" $source
+    cp "$T/out" "$T/csv"
+    run 0 export "$db:1" $source --latex
+    equal "$(grep -c ' \\\\$' "$T/out")" "$(wc -l <"$T/csv")" 'rows of LaTeX'
+    equal "$(awk -F' & ' '/ & / && NF != n { bad++ } / & / && n == 0 { n = NF } END { print n "/" bad + 0 }' "$T/out")" \
+        "$(head -1 "$T/csv" | awk -F, '{ print NF }')/1" 'columns/rows before their number is known'
+    equal "$(sed -n '1s/.*{\([lr]*\)}$/\1/p' "$T/out" | tr -d '\n' | wc -c)" "$(head -1 "$T/csv" | awk -F, '{ print NF }')" alignments
+done
+run 0 export "$db" run --latex
+! grep -q '[^\\][_%#$]' "$T/out" || complain 'a special character of LaTeX is not escaped'
+
 # What is wrong is said.
+run 2 export "$db" request --json
+err "'--json' belongs to '--list'"
+run 2 export "$db" request --openmetrics
+err "'--openmetrics' takes no table or view"
+run 2 export "$db" --openmetrics --latex
+err "'--openmetrics' is a form of its own"
 run 2 export "$db"
 err "name a table or view to export; '--list' shows them"
 run 2 export "$db" slowest_request

@@ -1,6 +1,6 @@
 #!/bin/sh
 # An installed program finds its configurations from any directory, a policy is built against its headers alone, and the
-# manual page and the completion are made from the same tables as the help.
+# manual page and the completions are made from the same tables as the help.
 . tests/cli/lib.sh
 
 root=$PWD
@@ -93,7 +93,27 @@ for verb in $("$ORRERY" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
     grep -q "^\.SS orrery $verb\$" "$page" || complain "it lacks the verb $verb"
 done
 
-# The completion: `complete WORD...` is what TAB offers for the last one.
+# The completions have every verb and every option of the help.
+helper=${OPTIMISED:+$OPTIMISED/orrery}
+"${helper:=$ORRERY}" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$T/verbs"
+while read -r verb; do
+    "$helper" "$verb" --help | sed -n 's/^  \(-., \|    \)--\([a-z-]*\).*/\2/p' | sed "s/^/$verb /"
+done <"$T/verbs" | sort >"$T/options"
+[ "$(wc -l <"$T/options")" -gt 50 ] || complain 'the help has few options'
+last='completion for bash'
+awk '$1 ~ /^[a-z]+\)$/ { verb = $1; sub(/\)/, "", verb) } /^ *options=/ { gsub(/.*=.--help|.$/, ""); for (i = 1; i <= NF; i++) print verb, substr($i, 3) }' \
+    "$T/prefix/share/bash-completion/completions/orrery" | sort | diff "$T/options" - || complain 'other options than in the help'
+last='completion for zsh'
+zsh=$T/prefix/share/zsh/site-functions/_orrery
+equal "$(head -1 "$zsh")" '#compdef orrery' 'first line'
+awk '/^    [a-z]+\)$/ { verb = substr($1, 1, length($1) - 1) }
+     match($0, /^            .\*?--[a-z-]+/) { name = substr($0, 1, RLENGTH); sub(/.*--/, "", name); print verb, name }' "$zsh" |
+    sort | diff "$T/options" - || complain 'other options than in the help'
+last='completion for fish'
+sed -n "s/^complete -c orrery -n '__orrery_verb \([a-z]*\)'.* -l \([a-z-]*\) .*/\1 \2/p" "$T/prefix/share/fish/vendor_completions.d/orrery.fish" |
+    grep -v ' help$' | sort | diff "$T/options" - || complain 'other options than in the help'
+
+# For bash: `complete WORD...` is what TAB offers for the last one.
 script=$T/prefix/share/bash-completion/completions/orrery
 cat >"$T/complete.bash" <<'END'
 . "$1"

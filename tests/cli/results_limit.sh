@@ -7,7 +7,7 @@ optimised
 run 3 run "$T/serve.json" -o "$T/x.db" --results-limit 20MB
 err "$T/x.db: warning: 0.0"
 err 'and the run fails at 0.02 GB: keep less (--keep metrics), or allow more (--results-limit)'
-err "$T/x.db: error: "
+err "$T/x.db: error: the results of this run are larger than --results-limit, 0.02 GB; keep less"
 sanitized
 no_file "$T/x.db"
 
@@ -16,6 +16,7 @@ serving 20 50
 run 0 run "$T/serve.json" -o "$T/x.db" --results-limit 1MB -q
 serving 50000 50
 run 3 run "$T/serve.json" -o "$T/x.db" --results-limit 1MB
+err "$T/x.db: error: the results of this run are larger than --results-limit, 0.001 GB; keep less"
 sql "$T/x.db" 'select count(*), min(status) from run' '1|done'
 run 0 run "$T/serve.json" -o "$T/x.db" --results-limit 1MB --keep metrics -q
 equal "$(grep -c warning: "$T/err")" 0 'warnings of a small run: number'

@@ -113,6 +113,15 @@ sqlite3 "$T/shard1.db" "update run set result_hash = 'x' where id = 4" ".backup 
 run 2 merge "$T/shard1.db" "$T/all.db" -o "$T/none.db"
 err 'run 4 has the result hash'
 
+# A file without runs and study, as of a process that died early, takes no part, wherever it stands.
+run 0 run "$T/base.json" -o "$T/empty.db" -q
+sqlite3 "$T/empty.db" 'delete from run'
+run 0 merge "$T/empty.db" "$T/all.db" "$T/empty.db" -o "$T/rest.db"
+[ "$(content "$T/rest.db")" = "$(content "$T/all.db")" ] || complain 'an empty file changes the merge'
+run 2 merge "$T/empty.db" "$T/empty.db" -o "$T/none.db"
+err "$T/empty.db: error: these are not the results of a study"
+no_file "$T/none.db"
+
 # Nothing that is there is overwritten; what is complete is left alone.
 run 2 sweep "$T/study.json" -o "$T/all.db"
 err 'the file already has the runs of this study'

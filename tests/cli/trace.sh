@@ -67,6 +67,30 @@ run 0 trace stat "$T/classes.csv" -f csv --json
 equal "$(sqlite3 :memory: "select count(*), sum(value ->> 'requests'), sum(value ->> 'share')
     from json_each(readfile('$T/out'), '$.classes')")" '2|60|1.0' 'classes, their requests and shares'
 
+# A format that is not named is guessed; other verbs say nothing of it.
+run 0 trace check "$T/g.csv"
+out "$T/g.csv: format csv, guessed from its beginning"
+run 0 trace stat traces/samples/sessions.jsonl --json
+json '$.requests' 200
+run 0 trace convert traces/samples/jobs.csv -o "$T/guessed.csv"
+out_is <<END
+$T/guessed.csv: 500 jobs
+END
+
+# A table of one's own: comments, semicolons and times of ISO 8601.
+printf '# from a gateway\nwhen;in;out\n2024-01-01T00:00:00+01:00;10;5\n2023-12-31T23:00:01.5Z;20;7\n' >"$T/iso.csv"
+run 0 trace check "$T/iso.csv" -f csv --set columns.arrival=when --set columns.prompt=in --set columns.output=out
+out_is <<END
+$T/iso.csv: ok, 2 requests in 2 rows, over 1.5 s
+END
+
+# A document is one whole: it has no rows to count when it is wrong.
+printf '{"input_lens": [1]' >"$T/cut.json"
+run 3 trace check "$T/cut.json" -f vllm-bench
+out_is <<END
+$T/cut.json: cannot be read
+END
+
 # Every wrong row is reported.
 cat >"$T/bad.csv" <<'END'
 TIMESTAMP,ContextTokens,GeneratedTokens
@@ -101,9 +125,10 @@ run 2 trace check
 err_is <<'END'
 error: there is no trace to read; name its file
 END
-run 2 trace check "$T/g.csv"
-err_is <<'END'
-error: the format of the trace is not known; name it with -f; 'orrery list formats' shows all
+printf 'when|in|out\n' >"$T/own.csv"
+run 3 trace check "$T/own.csv"
+err_is <<END
+$T/own.csv: error: no format fits: the first row is 'when|in|out'; name it with -f; csv and csv-jobs read any table, with --set columns.KEY=NAME
 END
 run 2 trace stat "$T/g.csv" -f azure
 err_is <<'END'

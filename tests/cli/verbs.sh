@@ -89,7 +89,9 @@ END
 run 0 list gpus
 out 'a100-80-sxm'
 run 0 list llms
-out 'mistral-7b'
+grep -qE '^mistral-7b .* mistralai/Mistral-7B-v0.1 ' "$T/out" || complain 'an LLM with its ids on the hub'
+run 0 explain cost quickstart --set services.chat.llm=meta-llama/Llama-3.1-8B-Instruct
+out 'chat: llama-3.1-8b on '
 run 0 list policies
 grep -qE '^batching +vllm-v0 ' "$T/out" || complain 'a policy'
 run 0 list engines --json

@@ -5,6 +5,7 @@
 
 #include "analysis/compare/compare.h"
 #include "analysis/export/export.h"
+#include "analysis/export/openmetrics.h"
 #include "analysis/report/report.h"
 #include "sim/core/json_doc.h"
 #include "sim/store/readback.h"
@@ -173,23 +174,31 @@ static int read_runs(const char *path, struct arena *arena, struct diag *diag)
     return code == 0 ? results_rehash(path, run.id, hex, diag) : code;
 }
 
-static int drop_csv(void *context, struct text *csv)
+static int drop_text(void *context, struct text *text)
 {
     (void)context;
-    csv->length = 0;
+    text->length = 0;
     return 0;
+}
+
+static const char *metric_help(const char *name)
+{
+    const struct metric_def *metric = metric_find(name);
+    return metric != NULL ? metric->definition : NULL;
 }
 
 static int export_all(const char *path, struct arena *arena, struct diag *diag)
 {
-    const struct export_target target = {.write = drop_csv};
+    const struct export_target target = {.write = drop_text};
     struct database database;
     struct export_sources sources;
     int code = database_open_read(&database, path, diag);
     if (code != 0) return code;
     code = export_sources_read(&database, "analysis/sql", arena, &sources, diag);
     for (size_t i = 0; code == 0 && i < sources.n; i++)
-        code = export_csv(&database, &sources.items[i], i % 2 == 0 && sources.items[i].has_run ? 1 : 0, &target, diag);
+        code = export_rows(&database, &sources.items[i], i % 2 == 0 && sources.items[i].has_run ? 1 : 0,
+                           i % 3 == 0 ? EXPORT_LATEX : EXPORT_CSV, &target, diag);
+    if (code == 0) code = export_openmetrics(&database, 0, metric_help, &target, diag);
     database_close(&database, false);
     return code;
 }

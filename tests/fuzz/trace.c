@@ -1,17 +1,19 @@
-/* Any bytes as a trace; the first one chooses the format, by its place in `formats`. Whatever is read is a record that
- * the world can take, in order of time, and every bad row is reported. */
+/* Any bytes as a trace; the first one chooses the format, by its place in `formats`, or leaves it to guess. Whatever is
+ * read is a record that the world can take, in order of time, and every bad row is reported. */
 #include "tests/fuzz/fuzz.h"
 
 #include "sim/core/config/config.h"
+#include "traces/guess.h"
 #include "traces/registry.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char *const formats[] = {"azure-llm", "burstgpt", "mooncake", "lengths", "csv", "philly",
-                                      "acme",      "helios",   "openb",    "pai",     "swf", "csv-jobs"};
-
+/* NULL: guessed. */
+static const char *const formats[] = {"azure-llm", "burstgpt", "mooncake", "lengths",    "csv",
+                                      "philly",    "acme",     "helios",   "openb",      "pai",
+                                      "swf",       "csv-jobs", NULL,       "vllm-bench", "sharegpt"};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static bool write_file(const char *path, const uint8_t *data, size_t bytes)
@@ -63,9 +65,17 @@ static bool read_jobs(const struct config_variant *trace, const struct source_op
     return sound && n_bad + (code != 0) == diag->n_errors;
 }
 
+/* The name of the format that the file seems to have, or NULL. */
+static const char *guess(const char *path)
+{
+    const struct trace_format *format;
+    struct diag diag = {0};
+    return trace_guess(path, TRACE_BOTH, NULL, &format, &diag) == 0 ? format->name : NULL;
+}
+
 static bool read_format(const char *name, const char *path)
 {
-    static const struct config_families families = {.alternative = trace_alternative};
+    static const struct config_families families = {.alternative = trace_alternative, .guess = trace_guess_alternative};
     const struct source_options options = {.stream = "fuzz", .where = "fuzz"};
     bool requests = trace_format_find(name)->open_requests != NULL;
     const struct config_field fields[] = {{.name = "trace",
@@ -79,7 +89,8 @@ static bool read_format(const char *name, const char *path)
     struct config_variant trace;
     struct arena arena;
     struct diag diag = {0};
-    int n = snprintf(text, sizeof text, "{\"trace\": {\"format\": \"%s\", \"path\": \"%s\"}}", name, path);
+    int n = snprintf(text, sizeof text, "{\"trace\": {\"format\": \"%s\", \"path\": \"%s\"%s}}", name, path,
+                     strcmp(name, "sharegpt") == 0 ? ", \"arrival\": {\"process\": \"fixed\", \"rate\": \"9/s\"}" : "");
     if (config_parse("fuzz", "/", text, (size_t)n, &config, &diag) != 0) return false;
     arena_init(&arena);
     bool sound = config_bind(config, fields, &families, &arena, &trace, sizeof trace, &diag) == 0 &&
@@ -94,7 +105,10 @@ FUZZ_TARGET(trace)
     char path[64];
     if (bytes == 0) return true;
     snprintf(path, sizeof path, P_tmpdir "/orrery-fuzz-%ld", (long)getpid());
-    bool sound = write_file(path, data + 1, bytes - 1) && read_format(formats[data[0] % N_FORMATS], path);
+    const char *name = formats[data[0] % N_FORMATS];
+    bool sound = write_file(path, data + 1, bytes - 1);
+    if (name == NULL) name = guess(path);
+    sound = sound && (name == NULL || read_format(name, path));
     unlink(path);
     return sound;
 }

@@ -20,7 +20,7 @@ xargs awk '
         while (match(line, /`[^` ]*`/)) {
             path = substr(line, RSTART + 1, RLENGTH - 2)
             line = substr(line, RSTART + RLENGTH)
-            if (path !~ /\/|\.(c|h|inc|sh|json)$/ || path ~ /[][A-Z*<>{}$=]|^-|^\/|^\.|^~|^figures\//) continue
+            if (path !~ /\/|\.(c|h|inc|sh|json)$/ || path ~ /[][A-Z*<>{}$=]|^-|^\/|^\.|^~|^figures\/|^build\//) continue
             if (path ~ /^inside\.h$|^(config|site|mine|exp)\.json$/ || path in exists) continue
             print FILENAME "\t" path
         }

@@ -159,6 +159,42 @@ TEST(diurnal_arrivals_follow_the_week)
     for (int i = 0; i < 7; i++) check_share(counts[i], n, from_friday[i] / 10, "day of the week");
 }
 
+/* 2 of the 168 hours of a week have a rate: arrivals are in these alone, in the right number. */
+TEST(diurnal_arrivals_pass_over_idle_hours)
+{
+    SCOPED(trace_source) trace = {0};
+    struct request_record record;
+    int64_t n = 0, on_tuesday = 0, on_sunday = 0;
+    const double mean = 8 * 7 * 86400 * 0.1;
+    MUST(trace_source_requests(&trace, 7,
+                               ARRIVALS("56d", "{'process': 'diurnal', 'rate': '0.1/s', 'start_day': 'friday',"
+                                               " 'start_hour': 22.5, 'weekdays': [0, 2, 0, 0, 0, 0, 3], 'hours':"
+                                               " [0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1]}")) == 0);
+    for (; trace_source_request(&trace, &record) == 1; n++) {
+        const int64_t hour = (record.arrival_ns / SIM_NS_PER_S + (4 * 24 + 22) * 3600 + 1800) / 3600 % (7 * 24);
+        on_tuesday += hour == 1 * 24 + 23;
+        on_sunday += hour == 6 * 24 + 23;
+    }
+    CHECK_EQ_INT(on_tuesday + on_sunday, n);
+    CHECK_NEAR((double)on_tuesday, 0.4 * mean, SIGMAS * sqrt(0.4 * mean));
+    CHECK_NEAR((double)on_sunday, 0.6 * mean, SIGMAS * sqrt(0.6 * mean));
+}
+
+/* The clock jumps: at this rate a candidate for each second of the idle week would take hours. */
+TEST(idle_hours_take_no_time)
+{
+    SCOPED(trace_source) trace = {0};
+    struct request_record record;
+    MUST(trace_source_requests(&trace, 7,
+                               "{'format': 'generate', 'count': 30, " LENGTHS ", 'arrival': {'process':"
+                               " 'diurnal', 'rate': '1000/s', 'weekdays': [0, 0, 0, 0, 0, 0, 1],"
+                               " 'hours': [0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1]}}") == 0);
+    for (int i = 0; i < 30; i++) {
+        CHECK_EQ_INT(trace_source_request(&trace, &record), 1);
+        CHECK_NEAR(sim_s_from_ns(record.arrival_ns), (6 * 24 + 23) * 3600, 1);
+    }
+}
+
 /* --- closed loop --- */
 
 struct user_end {

@@ -1,9 +1,10 @@
 #include "tests/support/trace_source.h"
 
 #include "tests/support/harness.h"
+#include "traces/guess.h"
 #include "traces/registry.h"
 
-static const struct config_families families = {.alternative = trace_alternative};
+static const struct config_families families = {.alternative = trace_alternative, .guess = trace_guess_alternative};
 
 static const struct config_field request_fields[] = {
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "request-trace", .tag = "format"},

@@ -33,4 +33,5 @@ const struct trace_format trace_azure_llm = {.name = "azure-llm",
                                              .source = "Patel et al., Splitwise, ISCA 2024; Azure/AzurePublicDataset",
                                              .params = file_trace_request_params,
                                              .params_bytes = sizeof(struct trace_file),
+                                             .header = "TIMESTAMP,ContextTokens,GeneratedTokens",
                                              .open_requests = open_requests};

@@ -94,4 +94,5 @@ const struct trace_format trace_burstgpt = {.name = "burstgpt",
                                             .source = "Wang et al., BurstGPT, KDD 2025",
                                             .params = params,
                                             .params_bytes = sizeof(struct burstgpt_params),
+                                            .header = "Timestamp,Request tokens,Response tokens",
                                             .open_requests = open_requests};

@@ -23,7 +23,8 @@ const struct config_field file_trace_unsorted_job_params[] = {
 struct order {
     struct stream stream;
     struct stream *inner;
-    bool sort, from_first;
+    bool sort;
+    const bool *from_first; /* of the reader, which may learn it from the first row */
     bool loaded, started;
     sim_ns origin_ns;
     struct record_buffer buffer;
@@ -61,7 +62,7 @@ static int order_next(struct stream *stream, union trace_record *record, struct 
     struct order *order = (struct order *)stream;
     int code = order->sort ? next_sorted(order, record, diag) : stream_next(order->inner, record, diag);
     if (code != 1) return code;
-    if (!order->started && order->from_first) order->origin_ns = record->any.time_ns;
+    if (!order->started && *order->from_first) order->origin_ns = record->any.time_ns;
     order->started = true;
     record->any.time_ns -= order->origin_ns;
     return 1;
@@ -93,9 +94,10 @@ static const struct stream_ops order_ops = {
     .next = order_next, .place = order_place, .note = order_note, .close = order_close};
 
 /* With `sort`, all records are read on the first call of next (64 bytes each, and 8 per prefix block); records of one
- * time keep their order. Otherwise records pass through. With `from_first`, the time of the first record becomes 0.
- * Takes ownership of `inner`, also on failure. Returns 0 or SIM_E_NOMEM. */
-static int order_open(bool sort, bool from_first, bool requests, struct stream *inner, struct stream **stream,
+ * time keep their order. Otherwise records pass through. With `from_first`, which is looked at behind the first record
+ * and must live as long as `inner`, the time of the first record becomes 0. Takes ownership of `inner`, also on
+ * failure. Returns 0 or SIM_E_NOMEM. */
+static int order_open(bool sort, const bool *from_first, bool requests, struct stream *inner, struct stream **stream,
                       struct diag *diag)
 {
     struct order *order = mem_zalloc(1, sizeof *order);
@@ -115,9 +117,30 @@ static int open_stream(const struct row_format *format, const struct trace_file 
                        const struct source_options *options, struct stream **stream, struct diag *diag)
 {
     int code = reader_open(format, file, stream, diag);
-    if (code == 0) code = order_open(file->sort, format->from_first, format->requests, *stream, stream, diag);
+    if (code != 0) return code;
+    const bool *from_first = &((const struct reader *)*stream)->format.from_first;
+    code = order_open(file->sort, from_first, format->requests, *stream, stream, diag);
     if (code == 0) code = transform_open(&file->transform, options, format->requests, *stream, stream, diag);
     return code;
+}
+
+int file_trace_stages(struct stream *stream, bool sort, const bool *from_first, const struct trace_transform *transform,
+                      const struct source_options *options, struct request_source **source, struct diag *diag)
+{
+    int code = order_open(sort, from_first, true, stream, &stream, diag);
+    if (code == 0) code = transform_open(transform, options, true, stream, &stream, diag);
+    return code != 0 ? code : stream_to_requests(stream, source, diag);
+}
+
+int file_trace_arrivals(const struct config_variant *variant, const struct source_options *options,
+                        struct arrivals **arrivals, struct diag *diag)
+{
+    const struct arrival_process *process = variant->entry;
+    *arrivals = NULL;
+    if (process == NULL) return 0;
+    if (process->think == NULL) return arrivals_create(process, variant->params, options, arrivals, diag);
+    return diag_error(diag, SIM_E_CONFIG, options->where, "use \"format\": \"generate\" for a closed loop",
+                      "lengths of a file cannot follow a closed loop");
 }
 
 int file_trace_requests(const struct row_format *format, const struct trace_file *file,

@@ -3,6 +3,7 @@
 #define ORRERY_TRACES_FORMATS_FILE_TRACE_H
 
 #include "sim/world/rows/source.h"
+#include "traces/generate/arrival.h"
 #include "traces/reader.h"
 #include "traces/resample.h"
 #include "traces/transform.h"
@@ -23,6 +24,16 @@ int file_trace_requests(const struct row_format *format, const struct trace_file
                         const struct source_options *options, struct request_source **source, struct diag *diag);
 int file_trace_jobs(const struct row_format *format, const struct job_file *file, const struct source_options *options,
                     struct job_source **source, struct diag *diag);
+
+/* Starts the arrival process of a file whose requests have no times. *arrivals stays NULL if the variant names none.
+ * Returns 0, SIM_E_CONFIG (a closed loop) or SIM_E_NOMEM. */
+int file_trace_arrivals(const struct config_variant *variant, const struct source_options *options,
+                        struct arrivals **arrivals, struct diag *diag);
+
+/* Puts order and transforms behind a stream of requests, which it takes over, also on failure. `from_first` must live
+ * as long as the stream. */
+int file_trace_stages(struct stream *stream, bool sort, const bool *from_first, const struct trace_transform *transform,
+                      const struct source_options *options, struct request_source **source, struct diag *diag);
 
 /* Parameters of request formats without further ones; in file order, or sorted by default. */
 extern const struct config_field file_trace_request_params[], file_trace_unsorted_request_params[];

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* Defines the format `id` from its row_format id_rows. */
-#define JOB_LOG(id, summary_, source_, params_)                                                                        \
+/* Defines the format `id` from its row_format id_rows. The last argument is how its files are recognised. */
+#define JOB_LOG(id, summary_, source_, params_, ...)                                                                   \
     static int id##_open(const void *params, const struct source_options *options, struct job_source **source,         \
                          struct diag *diag)                                                                            \
     {                                                                                                                  \
@@ -17,6 +17,7 @@
                                             .source = source_,                                                         \
                                             .params = params_,                                                         \
                                             .params_bytes = sizeof(struct job_file),                                   \
+                                            __VA_ARGS__,                                                               \
                                             .open_jobs = id##_open};
 
 /* Reads the run time: from start_ns, the time in column `start`, to the time in column `end`. */
@@ -58,7 +59,7 @@ static const struct row_format philly_rows = {
 
 JOB_LOG(philly, "Microsoft Philly training jobs of 2017, one row per job",
         "Jeon et al., USENIX ATC 2019; derived list of Jayaram Subramanya et al., Sia, SOSP 2023",
-        file_trace_unsorted_job_params)
+        file_trace_unsorted_job_params, .header = "timestamp,duration,num_gpus")
 
 /* --- acme, helios --- */
 
@@ -137,11 +138,12 @@ static enum row_result slurm_row(struct reader *reader, union trace_record *reco
 
 SLURM_LOG(acme, "type")
 JOB_LOG(acme, "Acme: jobs of the LLM clusters Seren and Kalos, 2023", "Hu et al., NSDI 2024; InternLM/AcmeTrace",
-        file_trace_unsorted_job_params)
+        file_trace_unsorted_job_params, .header = "submit_time,duration,gpu_num,type")
 
 SLURM_LOG(helios, "vc")
 JOB_LOG(helios, "Helios: training jobs of four SenseTime clusters, 2020",
-        "Hu et al., SC 2021; S-Lab-System-Group/HeliosData", file_trace_unsorted_job_params)
+        "Hu et al., SC 2021; S-Lab-System-Group/HeliosData", file_trace_unsorted_job_params,
+        .header = "submit_time,duration,gpu_num,vc")
 
 /* --- openb --- */
 
@@ -221,7 +223,7 @@ static enum row_result openb_row(struct reader *reader, union trace_record *reco
 static const struct row_format openb_rows = {.columns = openb_columns, .n_columns = OPENB_COLUMNS, .row = openb_row};
 
 JOB_LOG(openb, "Alibaba 2023 pods that share GPUs", "Weng et al., USENIX ATC 2023; alibaba/clusterdata",
-        file_trace_unsorted_job_params)
+        file_trace_unsorted_job_params, .header = "num_gpu,gpu_milli")
 
 /* --- pai --- */
 
@@ -281,7 +283,8 @@ static const struct row_format pai_rows = {.no_header = true,
                                            .row = pai_row};
 
 JOB_LOG(pai, "Alibaba PAI 2020, the table of tasks", "Weng et al., MLaaS in the Wild, NSDI 2022; alibaba/clusterdata",
-        file_trace_unsorted_job_params)
+        file_trace_unsorted_job_params,
+        .first_row = "^[^,]+,[^,]*,[0-9.]*,[A-Z][a-z]+,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[^,]*$")
 
 /* --- swf --- */
 
@@ -344,4 +347,5 @@ static const struct row_format swf_rows = {.csv = {.dialect = CSV_DIALECT_BLANKS
                                            .row = swf_row};
 
 JOB_LOG(swf, "Standard Workload Format of batch logs; processors stand for GPUs",
-        "Chapin et al., JSSPP 1999; Parallel Workloads Archive", file_trace_job_params)
+        "Chapin et al., JSSPP 1999; Parallel Workloads Archive", file_trace_job_params,
+        .first_row = "^[[:blank:]]*-?[0-9.]+([[:blank:]]+-?[0-9.]+){17}[[:blank:]]*$")

@@ -42,17 +42,6 @@ static void destroy_state(void *state)
     arrivals_destroy(state);
 }
 
-static int open_arrivals(const struct config_variant *variant, const struct source_options *options,
-                         struct arrivals **arrivals, struct diag *diag)
-{
-    const struct arrival_process *process = variant->entry;
-    if (process->think != NULL) {
-        return diag_error(diag, SIM_E_CONFIG, options->where, "use \"format\": \"generate\" for a closed loop",
-                          "lengths of a file cannot follow a closed loop");
-    }
-    return arrivals_create(process, variant->params, options, arrivals, diag);
-}
-
 static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
                          struct diag *diag)
 {
@@ -62,8 +51,8 @@ static int open_requests(const void *params, const struct source_options *option
         {.name = "arrived_at", .optional = generated}, {.name = "num_prefill_tokens"}, {.name = "num_decode_tokens"}};
     struct row_format rows = {
         .requests = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row, .destroy_state = destroy_state};
-    struct arrivals *arrivals = NULL;
-    int code = generated ? open_arrivals(&lengths->arrival, options, &arrivals, diag) : 0;
+    struct arrivals *arrivals;
+    int code = file_trace_arrivals(&lengths->arrival, options, &arrivals, diag);
     rows.state = arrivals;
     return code != 0 ? code : file_trace_requests(&rows, &lengths->file, options, source, diag);
 }
@@ -84,4 +73,5 @@ const struct trace_format trace_lengths = {
     .source = "Agrawal et al., Vidur, MLSys 2024",
     .params = params,
     .params_bytes = sizeof(struct lengths_params),
+    .header = "num_prefill_tokens,num_decode_tokens",
     .open_requests = open_requests};

@@ -115,4 +115,5 @@ const struct trace_format trace_mooncake = {
     .source = "Qin et al., Mooncake, USENIX FAST 2025",
     .params = mooncake_fields,
     .params_bytes = sizeof(struct mooncake_params),
+    .members = "timestamp,input_length,output_length",
     .open_requests = open_requests};

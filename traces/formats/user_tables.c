@@ -1,7 +1,9 @@
 /* Tables whose columns the user names: "columns": {"arrival": "TIMESTAMP", ...}, or numbers ("1" is the first) when the
  * file has no header. With the default names, csv and csv-jobs read what `orrery trace convert` writes.
  *
- * Numeric times count from the file's own zero, calendar times from the first record; "origin" changes that. */
+ * Times are seconds, or calendar times if the first row has one; "time_unit" names another unit. Numeric times count
+ * from the file's own zero, calendar times from the first record; "origin" changes that. The first row shows what
+ * separates columns. Lines that begin with '#' are comments. */
 #include "traces/formats/file_trace.h"
 #include "traces/registry.h"
 
@@ -10,22 +12,24 @@
 #include <string.h>
 
 enum { ORIGIN_AUTO, ORIGIN_ZERO, ORIGIN_FIRST };
-enum { DELIMITER_COMMA, DELIMITER_SEMICOLON, DELIMITER_TAB, DELIMITER_BLANKS };
+enum { DELIMITER_AUTO, DELIMITER_COMMA, DELIMITER_SEMICOLON, DELIMITER_TAB, DELIMITER_PIPE, DELIMITER_BLANKS };
+enum { UNIT_AUTO }; /* of time_unit_names, followed by enum time_unit */
 
-static const char *const delimiter_names[] = {"comma", "semicolon", "tab", "blanks", NULL};
+static const char *const delimiter_names[] = {"auto", "comma", "semicolon", "tab", "pipe", "blanks", NULL};
 static const char *const origin_names[] = {"auto", "zero", "first", NULL};
 
 struct user_table {
-    int time_unit; /* enum time_unit */
+    int time_unit; /* UNIT_AUTO, or enum time_unit + 1 */
     int delimiter; /* of delimiter_names */
     int origin;
     bool header;
 };
 
 #define USER_TABLE_PARAMS                                                                                              \
-    ROW_CHOICE("time_unit", table.time_unit, DEFAULT("s"), time_unit_names,                                            \
-               "unit of the time column; timestamp: calendar times"),                                                          \
-        ROW_CHOICE("delimiter", table.delimiter, DEFAULT("comma"), delimiter_names, "separator of columns"),           \
+    ROW_CHOICE("time_unit", table.time_unit, DEFAULT("auto"), time_unit_names,                                         \
+               "unit of the time column; timestamp: calendar times; auto: these if the first row has one, else s"),    \
+        ROW_CHOICE("delimiter", table.delimiter, DEFAULT("auto"), delimiter_names,                                     \
+                   "separator of columns; auto: as in the first row"),                                                 \
         ROW_CHOICE("origin", table.origin, DEFAULT("auto"), origin_names,                                              \
                    "time 0 of the run: that of the file (zero) or the first record (first); auto: first for calendar times, else zero"),                \
         ROW_BOOL("header", table.header, DEFAULT("true"), "the first row names the columns")
@@ -38,20 +42,35 @@ static int column_number(const char *text)
     return (int)(number - 1);
 }
 
+/* Sets how rows and times are written. */
+static void table_rows(const struct user_table *table, struct row_format *format)
+{
+    static const char delimiters[] = {[DELIMITER_COMMA] = ',',
+                                      [DELIMITER_SEMICOLON] = ';',
+                                      [DELIMITER_TAB] = '\t',
+                                      [DELIMITER_PIPE] = '|',
+                                      [DELIMITER_BLANKS] = 0};
+    const bool blanks = table->delimiter == DELIMITER_BLANKS;
+    format->csv = (struct csv_options){.dialect = blanks ? CSV_DIALECT_BLANKS : CSV_DIALECT_DELIMITED,
+                                       .delimiter = delimiters[table->delimiter],
+                                       .comment = '#',
+                                       .guess_delimiter = table->delimiter == DELIMITER_AUTO};
+    format->no_header = !table->header;
+    format->guess_unit = table->time_unit == UNIT_AUTO;
+    format->time_unit = format->guess_unit ? TIME_S : (enum time_unit)(table->time_unit - 1);
+    format->guess_origin = table->origin == ORIGIN_AUTO;
+    format->from_first = table->origin == ORIGIN_FIRST ||
+                         (table->origin == ORIGIN_AUTO && format->time_unit == TIME_CALENDAR);
+}
+
 /* Sets `format` as the user chose, with its columns in the two arrays of `n`. In a file without header, an optional
  * column that is not given as a number is absent. Returns 0 or SIM_E_CONFIG. */
 static int user_columns(const struct user_table *table, const char *const *names, const bool *optional, size_t n,
                         const char *where, struct csv_column *columns, int *positions, struct row_format *format,
                         struct diag *diag)
 {
-    static const char delimiters[] = {[DELIMITER_COMMA] = ',', [DELIMITER_SEMICOLON] = ';', [DELIMITER_TAB] = '\t'};
-    bool blanks = table->delimiter == DELIMITER_BLANKS;
-    format->csv = (struct csv_options){.dialect = blanks ? CSV_DIALECT_BLANKS : CSV_DIALECT_DELIMITED,
-                                       .delimiter = blanks ? 0 : delimiters[table->delimiter]};
-    format->no_header = !table->header;
+    table_rows(table, format);
     format->positions = positions;
-    format->from_first = table->origin == ORIGIN_FIRST ||
-                         (table->origin == ORIGIN_AUTO && table->time_unit == TIME_CALENDAR);
     for (size_t i = 0; i < n; i++) {
         columns[i] = (struct csv_column){.name = names[i], .optional = optional[i]};
         positions[i] = column_number(names[i]);
@@ -104,8 +123,8 @@ static enum row_result read_request(struct reader *reader, union trace_record *r
     const struct csv_params *params = (const struct csv_params *)reader->file;
     sim_ns arrival_ns;
     int64_t prompt, output;
-    if (!reader_time(reader, ARRIVAL, (enum time_unit)params->table.time_unit, &arrival_ns) ||
-        !reader_tokens(reader, PROMPT, &prompt) || !reader_tokens(reader, OUTPUT, &output)) {
+    if (!reader_table_time(reader, ARRIVAL, &arrival_ns) || !reader_tokens(reader, PROMPT, &prompt) ||
+        !reader_tokens(reader, OUTPUT, &output)) {
         return ROW_BAD;
     }
     enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
@@ -165,6 +184,7 @@ const struct trace_format trace_csv = {.name = "csv",
                                        .source = "",
                                        .params = request_params,
                                        .params_bytes = sizeof(struct csv_params),
+                                       .header = "arrival_s,prompt_tokens,output_tokens",
                                        .open_requests = open_requests};
 
 /* --- csv-jobs --- */
@@ -204,7 +224,7 @@ static enum row_result read_job(struct reader *reader, union trace_record *recor
     const struct csv_jobs_params *params = (const struct csv_jobs_params *)reader->file;
     struct job_record *job = &record->job;
     *job = (struct job_record){.id = reader->row};
-    if (!reader_time(reader, SUBMIT, (enum time_unit)params->table.time_unit, &job->submit_ns) ||
+    if (!reader_table_time(reader, SUBMIT, &job->submit_ns) ||
         !reader_duration(reader, DURATION, (enum time_unit)(params->duration_unit + 1), &job->duration_ns) ||
         !reader_i32(reader, GPUS, 0, INT32_MAX, &job->gpus) || !read_optional(reader, params, job)) {
         return ROW_BAD;
@@ -246,7 +266,7 @@ static const struct config_field job_params[] = {
     TRACE_FILE_PARAMS("false"),
     TRACE_JOB_PARAMS,
     USER_TABLE_PARAMS,
-    ROW_CHOICE("duration_unit", duration_unit, DEFAULT("s"), time_unit_names + 1,
+    ROW_CHOICE("duration_unit", duration_unit, DEFAULT("s"), time_unit_names + 2,
                "unit of the duration and estimate columns"),
     {.name = "columns", .kind = CONFIG_SECTION, .fields = job_columns, .help = "names or numbers of the columns"},
     {0}};
@@ -257,4 +277,5 @@ const struct trace_format trace_csv_jobs = {.name = "csv-jobs",
                                             .source = "",
                                             .params = job_params,
                                             .params_bytes = sizeof(struct csv_jobs_params),
+                                            .header = "submit_s,duration_s,gpus",
                                             .open_jobs = open_jobs};

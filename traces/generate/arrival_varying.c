@@ -267,6 +267,20 @@ static double diurnal_shape(const struct diurnal_params *params, const struct di
     return state->weekdays[day] * (params->hours.n > 0 ? state->hours[(size_t)hour_of_day] : wave);
 }
 
+static bool is_idle(const struct diurnal_params *params, const struct diurnal *state, int64_t hour)
+{
+    return state->weekdays[hour / HOURS % WEEKDAYS] == 0 || (params->hours.n > 0 && state->hours[hour % HOURS] == 0);
+}
+
+/* Sets the clock to the end of the idle hours that it is in. Candidates there would all be dropped. */
+static void leave_idle_hours(const struct diurnal_params *params, struct diurnal *state, double monday_s)
+{
+    const int64_t now = (int64_t)((monday_s + state->at_s) / HOUR_S);
+    int64_t hour = now;
+    while (is_idle(params, state, hour)) hour++;
+    if (hour > now) state->at_s = (double)hour * HOUR_S - monday_s;
+}
+
 /* Thinning (Lewis and Shedler, Naval Research Logistics 1979): candidates at the highest rate, each kept with the
  * probability of the present rate over the highest one. */
 static sim_ns diurnal_next(struct arrivals *arrivals)
@@ -275,6 +289,7 @@ static sim_ns diurnal_next(struct arrivals *arrivals)
     struct diurnal *state = arrivals->state;
     double monday_s = (params->start_day * HOURS + params->start_hour) * HOUR_S;
     do {
+        leave_idle_hours(params, state, monday_s);
         state->at_s += rng_exponential(&arrivals->rng, 1 / (params->rate_per_s * state->most));
     } while (rng_uniform(&arrivals->rng) * state->most >= diurnal_shape(params, state, monday_s + state->at_s));
     sim_ns time_ns = sim_ns_from_s(state->at_s);

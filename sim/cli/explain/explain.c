@@ -242,6 +242,7 @@ static const struct option explain_options[] = {
      "set a value of the scenario"},
     {"Options of cost and links", "json", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print the rows as a JSON array"},
     {NULL, "csv", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print the rows as CSV"},
+    {NULL, "latex", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print tables of LaTeX"},
     {"Options of cost", "operators", 0, OPTION_FLAG, COST_OPTION(operators), NULL, NULL,
      "only the operators of one iteration, instead of iterations over batch and context"},
     {"The iteration whose operators are shown", "batch", 0, OPTION_TEXT, COST_OPTION(batch.batch), "N", NULL,
@@ -297,7 +298,8 @@ static int check_options(struct cli *cli, const struct explain_cost_options *opt
 {
     const bool batch = explain_batch_is_given(&options->batch);
     if (topic != COST && topic != LINKS && options->form != ANSWER_TEXT)
-        return fail_usage(cli, "leave it out", "'--json' and '--csv' belong to 'explain cost' and 'explain links'");
+        return fail_usage(cli, "leave it out",
+                          "'--json', '--csv' and '--latex' belong to 'explain cost' and 'explain links'");
     if (topic != COST && (options->operators || batch))
         return fail_usage(cli, "leave them out", "'--operators' and its batch belong to 'explain cost'");
     if (topic == COST && options->form != ANSWER_TEXT && batch && !options->operators)

@@ -276,8 +276,8 @@ static void say_iteration(const char *service, const struct cost_operators *cost
                     (long long)work->decode_sequences,
                     (long long)(work->decode_context_tokens / work->decode_sequences));
     text_printf(lines, " takes %s ms; %s %% of its kernels' time is outside the fitted range\n",
-                table_show_number((breakdown.gpu_s + breakdown.host_s) * 1e3, seconds, sizeof seconds),
-                table_show_number(100.0 * breakdown.outside_s / breakdown.gpu_s, outside, sizeof outside));
+                text_show_number((breakdown.gpu_s + breakdown.host_s) * 1e3, seconds, sizeof seconds),
+                text_show_number(100.0 * breakdown.outside_s / breakdown.gpu_s, outside, sizeof outside));
 }
 
 /* --- All services --- */

@@ -13,9 +13,9 @@ static void add_time(double seconds, struct text *text)
     if (!isfinite(seconds)) {
         text_add(text, "never");
     } else if (seconds < 1) {
-        text_printf(text, "%s ms", table_show_number(round(seconds * 1e5) / 100, number, sizeof number));
+        text_printf(text, "%s ms", text_show_number(round(seconds * 1e5) / 100, number, sizeof number));
     } else {
-        text_printf(text, "%s s", table_show_number(round(seconds * 1000) / 1000, number, sizeof number));
+        text_printf(text, "%s s", text_show_number(round(seconds * 1000) / 1000, number, sizeof number));
     }
 }
 

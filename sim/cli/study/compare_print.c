@@ -324,7 +324,7 @@ static void write_out(const struct compare_print *print, struct answer *answer)
 int compare_print(const struct compare_print *print, enum answer_form form, FILE *out, struct diag *diag)
 {
     static void (*const parts[])(const struct compare_print *, struct answer *) = {
-        [ANSWER_TEXT] = show_text, [ANSWER_MARKDOWN] = show_markdown, [ANSWER_JSON] = write_out, [ANSWER_CSV] = write_out};
+        [ANSWER_TEXT] = show_text, [ANSWER_MARKDOWN] = show_markdown, [ANSWER_LATEX] = show_text, [ANSWER_JSON] = write_out, [ANSWER_CSV] = write_out};
     struct answer answer;
     answer_init(&answer, form, "metrics");
     parts[form](print, &answer);

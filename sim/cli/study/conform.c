@@ -17,7 +17,7 @@
 struct conform_options {
     struct option_texts settings;
     const char *keep, *limit;
-    bool json;
+    int form; /* enum answer_form */
 };
 
 #define AT(name) offsetof(struct conform_options, name)
@@ -26,7 +26,8 @@ static const struct option conform_options[] = {
     {NULL, "keep", 0, OPTION_TEXT, AT(keep), "DIR", NULL, "write failed scenarios to this folder, for 'orrery run'"},
     {NULL, "limit", 0, OPTION_TEXT, AT(limit), "SECONDS", NULL,
      "time limit for the runs of one scenario, in seconds; default: 60"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a line of CSV per policy"},
     {0}};
 #undef AT
 
@@ -43,11 +44,17 @@ struct conforming {
     struct conform_suite suite;
     struct arena arena;
     struct catalog catalog;
-    struct answer answer; /* JSON alone: text is printed while policies are tested */
+    struct answer answer; /* for programs: text is printed while policies are tested */
     struct conform_patience patience;
     size_t n_skipped; /* scenarios of this policy not run, after one that did not end */
     int code;         /* the worst so far */
 };
+
+/* Whether the answer is for programs; else the text goes out while policies are tested. */
+static bool prints_data(const struct conforming *all)
+{
+    return answer_is_data((enum answer_form)all->options->form);
+}
 
 /* A policy fault outweighs a failed check. */
 static void note_code(struct conforming *all, int code)
@@ -123,7 +130,7 @@ static int keep_case(struct conforming *all, const struct policy *policy, const 
     int close_code = output_close(output, code != 0, diag);
     if (code == 0) code = close_code;
     const struct plugin *plugin = plugins_of(all->plugins, policy);
-    if (code == 0 && !all->options->json)
+    if (code == 0 && !prints_data(all))
         answer_print(all->cli->out, "  orrery run %s --check event%s%s\n", path, plugin ? " --plugin " : "",
                      plugin ? plugin->path : "");
     return code;
@@ -180,11 +187,11 @@ static int print_failures(struct conforming *all, const struct policy *policy, c
     int code = 0;
     for (size_t i = 0; i < n && code == 0; i++) {
         if (results[i].code == 0) continue;
-        if (!all->options->json) print_failure(all->cli->out, &cases[i], policy, &results[i]);
+        if (!prints_data(all)) print_failure(all->cli->out, &cases[i], policy, &results[i]);
         code = keep_case(all, policy, &cases[i], &results[i]);
     }
     size_t n_failed = count_failed(results, n);
-    if (all->options->json || code != 0) return code;
+    if (prints_data(all) || code != 0) return code;
     if (n_failed == 0)
         fprintf(all->cli->out, "\nconforms in %zu scenarios\n", n);
     else
@@ -215,8 +222,8 @@ static int conform_policy(struct conforming *all, const struct policy *policy)
     struct conform_result *results = arena_alloc(&all->arena, n * sizeof *results);
     if (results == NULL) return SIM_E_NOMEM;
     int code = run_cases(all, policy, cases, n, results);
-    if (code == 0 && all->options->json) write_policy(all, policy, cases, n, results);
-    if (code == 0 && !all->options->json) code = print_table(all, policy, cases, n, results);
+    if (code == 0 && prints_data(all)) write_policy(all, policy, cases, n, results);
+    if (code == 0 && !prints_data(all)) code = print_table(all, policy, cases, n, results);
     return code == 0 ? print_failures(all, policy, cases, n, results) : code;
 }
 
@@ -259,7 +266,7 @@ static int conform_plugin(struct conforming *all, const struct plugin *plugin)
 {
     int code = 0;
     for (size_t i = 0; i < plugin->policies.n && code == 0; i++) {
-        if (i > 0 && !all->options->json) fputc('\n', all->cli->out);
+        if (i > 0 && !prints_data(all)) fputc('\n', all->cli->out);
         code = conform_policy(all, plugin->policies.policies[i]);
     }
     return code;
@@ -285,7 +292,7 @@ static int start(struct conforming *all)
     all->suite = (struct conform_suite){.families = cli_families(all->plugins), .catalog = &all->catalog,
                                         .n_settings = all->options->settings.n,
                                         .settings = all->options->settings.items};
-    answer_init(&all->answer, all->options->json ? ANSWER_JSON : ANSWER_TEXT, NULL);
+    answer_init(&all->answer, (enum answer_form)all->options->form, NULL);
     answer_open(&all->answer, NULL, '[');
     return all->catalog.root != NULL ? read_limit(all) : SIM_E_NOMEM;
 }
@@ -301,33 +308,20 @@ static int end(struct conforming *all, int code)
                       all->code == SIM_E_POLICY ? "the policy is at fault" : "the policy does not conform");
 }
 
-static int run_suite(struct cli *cli, const struct conform_options *options, const struct plugins *plugins,
-                     const char *name, bool is_file)
+static bool is_file(const char *name)
 {
-    struct conforming all = {.cli = cli, .options = options, .plugins = plugins};
-    int code = start(&all);
-    if (code == 0) code = is_file ? conform_plugin(&all, &plugins->items[0]) : conform_named(&all, name);
-    return end(&all, code);
+    const size_t n = strlen(name);
+    return strchr(name, '/') != NULL || (n > 3 && strcmp(name + n - 3, ".so") == 0);
 }
 
 /* A file is a plug-in whose policies are all tested; anything else is the name of a policy. */
 static int conform(struct cli *cli, const struct cli_call *call)
 {
+    struct conforming all = {.cli = cli, .options = call->options, .plugins = cli->plugins};
     const char *name = call->arguments[0];
-    size_t n = strlen(name);
-    bool is_file = strchr(name, '/') != NULL || (n > 3 && strcmp(name + n - 3, ".so") == 0);
-    if (!is_file) return run_suite(cli, call->options, cli->plugins, name, false);
-    if (cli->plugins != NULL)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a policy, or leave out --plugin",
-                          "one plug-in is tested at a time");
-    const struct option_texts paths = {.n = 1, .items = {name}};
-    struct plugins *plugins = mem_zalloc(1, sizeof *plugins);
-    if (plugins == NULL) return SIM_E_NOMEM;
-    int code = plugins_load(&paths, plugins, &cli->diag);
-    if (code == 0) code = run_suite(cli, call->options, plugins, name, true);
-    plugins_close(plugins);
-    mem_free(plugins);
-    return code;
+    int code = start(&all);
+    if (code == 0) code = is_file(name) ? conform_plugin(&all, &cli->plugins->items[0]) : conform_named(&all, name);
+    return end(&all, code);
 }
 
 static void print_checks(FILE *out)
@@ -346,7 +340,7 @@ static void print_checks(FILE *out)
 
 const struct verb verb_conform = {
     .name = "conform", .summary = "run the conformance suite on a policy of your own, or on a built-in one",
-    .usage = "my.so [--set KEY=VALUE]... [--keep DIR] [--json]\nPOLICY [--plugin my.so]... [options]",
+    .usage = "my.so [--set KEY=VALUE]... [--keep DIR] [--json|--csv]\nPOLICY [--plugin my.so]... [options]",
     .notes = "Exit status: 0 it conforms, 1 it does not, 4 it crashes or makes an impossible request.\n",
     .print_more = print_checks, .options = conform_options, .options_bytes = sizeof(struct conform_options),
-    .takes_plugins = true, .min_arguments = 1, .max_arguments = 1, .run = conform};
+    .takes_plugins = true, .is_plugin = is_file, .min_arguments = 1, .max_arguments = 1, .run = conform};

@@ -23,6 +23,7 @@ static const struct option figure_options[] = {
     {"Output", "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a JSON array"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print CSV"},
     {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a table of Markdown"},
+    {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print tables of LaTeX"},
     {0}};
 #undef AT
 

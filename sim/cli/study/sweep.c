@@ -40,6 +40,7 @@ static const struct option sweep_options[] = {
      "resume a sweep that was stopped or killed; run failed runs again"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print runs, configurations or, of a search, outcomes as CSV"},
+    {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print tables of LaTeX"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"Where it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
      "runs in parallel (default: one per core)"},

@@ -12,6 +12,7 @@
 #include "sim/core/json_write.h"
 #include "sim/core/number.h"
 #include "traces/convert.h"
+#include "traces/guess.h"
 #include "traces/registry.h"
 #include "traces/stat.h"
 
@@ -23,7 +24,7 @@ struct trace_options {
     const char *format, *seed, *output, *to;
     const char *scenario, *service, *train, *bad_rows;
     int refit;
-    bool json;
+    int form; /* enum answer_form */
 };
 
 static const char *const refits[] = {"nothing", "overhead", NULL};
@@ -31,13 +32,16 @@ static const char *const refits[] = {"nothing", "overhead", NULL};
 #define AT(name) offsetof(struct trace_options, name)
 static const struct option trace_options[] = {
     {"What is read", "format", 'f', OPTION_TEXT, AT(format), "FORMAT", NULL,
-     "format of FILE ('orrery list formats'); generate: the generator"},
+     "format of FILE ('orrery list formats'); default: guessed from its beginning"},
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the format: rate_scale=2"},
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; default: 1"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
     {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL,
      "format of the new trace: csv, azure-llm, mooncake; csv-jobs, philly"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat, replay: print one JSON object"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "stat, replay: print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms,
+     "stat: print the values as CSV; replay: the distributions"},
+    {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "stat, replay: print tables of LaTeX"},
     {NULL, "prefix-cache", 0, OPTION_TEXTS, AT(caches), "POLICY=N,...", NULL,
      "stat: hits of a cache of N prompt blocks with this eviction policy"},
     {"How a log is replayed", "scenario", 0, OPTION_TEXT, AT(scenario), "SCENARIO", NULL,
@@ -127,15 +131,23 @@ static int check_output(struct cli *cli, const struct trace_options *options, co
     return code == 0 ? named_files_each(families, trace->format->params, params, check_file, &outputs) : code;
 }
 
+/* The format that -f names, else that of the file. */
+static int choose_format(struct cli *cli, const char *name, const char *path, const struct trace_format **format)
+{
+    static const char hint[] = "name it with -f; csv and csv-jobs read any table, with --set columns.KEY=NAME";
+    if (name == NULL && path != NULL) return trace_guess(path, TRACE_BOTH, hint, format, &cli->diag);
+    *format = find_format(cli, name != NULL ? name : "generate");
+    return *format != NULL ? 0 : SIM_E_USAGE;
+}
+
 /* Opens the trace; `path` is NULL for generators. trace_close may follow in either case. */
-static int trace_open(struct cli *cli, const struct trace_options *options, const char *name, const char *path,
-                      struct opened *trace)
+static int trace_open(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
 {
     memset(trace, 0, sizeof *trace);
     arena_init(&trace->arena);
-    trace->format = find_format(cli, name);
-    if (trace->format == NULL) return SIM_E_USAGE;
-    int code = load_params(cli, trace, path, &options->settings);
+    int code = choose_format(cli, options->format, path, &trace->format);
+    if (code != 0) return code;
+    code = load_params(cli, trace, path, &options->settings);
     void *params = arena_alloc(&trace->arena, trace->format->params_bytes);
     if (params == NULL) return SIM_E_NOMEM;
     struct config_families families = cli_families(NULL);
@@ -168,11 +180,12 @@ typedef int (*topic_fn)(struct cli *cli, const struct trace_options *options, co
 
 static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
 {
-    (void)options;
     struct trace_check found;
     int code = trace->requests != NULL ? trace_check_requests(trace->requests, &found, &cli->diag)
                                        : trace_check_jobs(trace->jobs, &found, &cli->diag);
     if (code != 0 && code != SIM_E_DATA) return code;
+    if (options->format == NULL)
+        answer_print(cli->out, "%s: format %s, guessed from its beginning\n", path, trace->format->name);
     trace_report_check(&found, path, trace->requests != NULL, cli->out);
     return code;
 }
@@ -200,7 +213,8 @@ static int stat(struct cli *cli, const struct trace_options *options, const char
         code = trace->requests != NULL ? stat_requests(cli, trace, &caches, &found)
                                        : trace_stat_jobs(trace->jobs, &found, &cli->diag);
     if (code == 0 && trace->requests == NULL) code = trace_caches_run(&caches, &(struct block_log){0}, &cli->diag);
-    if (code == 0) code = trace_report_stat(&found, trace->requests != NULL, &caches, options->json, cli->out);
+    if (code == 0)
+        code = trace_report_stat(&found, trace->requests != NULL, &caches, (enum answer_form)options->form, cli->out);
     trace_caches_fini(&caches);
     return code;
 }
@@ -271,7 +285,7 @@ static int replay(struct cli *cli, const struct trace_options *options, const ch
         .output = options->output,
         .train = options->train,
         .refit = options->refit != 0,
-        .json = options->json};
+        .form = (enum answer_form)options->form};
     return trace_replay(cli, &replay);
 }
 
@@ -286,9 +300,6 @@ static int check_usage(struct cli *cli, int topic, const struct trace_options *o
     if (topic != GENERATE && n_arguments < 2) return fail_usage(cli, "name its file", "there is no trace to read");
     if (topic == GENERATE && n_arguments > 1)
         return fail_usage(cli, "name the new file with -o", "a generator reads no file");
-    if (topic != GENERATE && options->format == NULL)
-        return fail_usage(cli, "name it with -f; 'orrery list formats' shows all",
-                          "the format of the trace is not known");
     if (writes && options->output == NULL) return fail_usage(cli, "name it with -o", "the new trace has no file");
     if (!writes && (options->output != NULL || options->to != NULL))
         return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
@@ -308,7 +319,7 @@ static int trace(struct cli *cli, const struct cli_call *call)
 
     const char *path = topic != GENERATE ? call->arguments[1] : NULL;
     struct opened trace;
-    code = trace_open(cli, options, options->format != NULL ? options->format : "generate", path, &trace);
+    code = trace_open(cli, options, path, &trace);
     if (code == 0) {
         code = run[topic](cli, options, path, &trace);
         add_notes(cli, &trace);
@@ -320,8 +331,8 @@ static int trace(struct cli *cli, const struct cli_call *call)
 const struct verb verb_trace = {
     .name = "trace",
     .summary = "check, describe, convert, generate and replay traces",
-    .usage = "check FILE -f FORMAT [--set KEY=VALUE]...\nstat FILE -f FORMAT [--prefix-cache POLICY=BLOCKS,...]... [--json]\n"
-             "convert FILE -f FORMAT -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]\n"
+    .usage = "check FILE [-f FORMAT] [--set KEY=VALUE]...\nstat FILE [-f FORMAT] [--prefix-cache POLICY=BLOCKS,...]... [--json]\n"
+             "convert FILE [-f FORMAT] -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]\n"
              "replay LOG --scenario SCENARIO [--set KEY=VALUE]... [--refit overhead]",
     .notes = "check:    report every wrong row with its place\n"
              "stat:     rate, burstiness, lengths: what a generator has to match. --prefix-cache adds what a cache of\n"

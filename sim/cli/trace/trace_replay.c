@@ -205,10 +205,10 @@ static void add_refit(const struct replay_refit *refit, struct answer *answer)
 }
 
 /* Returns 0 or SIM_E_NOMEM. */
-static int replay_print(const struct replay_report *report, bool as_json, FILE *out)
+static int replay_print(const struct replay_report *report, enum answer_form form, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
+    answer_init(&answer, form, "distributions");
     say_counts(report, &answer);
     add_head(report, &answer);
     for (size_t i = 0; i < (report->refit != NULL ? N_SECTIONS : REFIT_SECTION); i++) {
@@ -449,7 +449,7 @@ static int report(struct replaying *replaying, const struct setup *setup, const 
         report.refit = &refit;
     }
     if (code != 0) return code;
-    return replay_print(&report, replaying->options->json, replaying->cli->out);
+    return replay_print(&report, replaying->options->form, replaying->cli->out);
 }
 
 static int run_recorded(struct replaying *replaying, const struct setup *setup, struct replay_outcome *outcome)

@@ -11,7 +11,9 @@
 void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out)
 {
     answer_print(out, "%s: ", path);
-    if (check->n_bad_rows > 0)
+    if (check->n_bad_rows > 0 && check->n_rows == 0)
+        fprintf(out, "cannot be read\n");
+    else if (check->n_bad_rows > 0)
         fprintf(out, "%" PRId64 " of %" PRId64 " rows are wrong\n", check->n_bad_rows, check->n_rows);
     else
         fprintf(out, "ok, %" PRId64 " %s in %" PRId64 " rows, over %.9g s\n", check->n_records,
@@ -150,11 +152,11 @@ static void add_types(const struct trace_stat *stat, struct answer *answer)
     answer_add(answer, "types", NULL, &table);
 }
 
-int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches, bool as_json,
-                      FILE *out)
+int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches,
+                      enum answer_form form, FILE *out)
 {
     struct answer answer;
-    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
+    answer_init(&answer, form, NULL);
     add_values(stat, requests, &answer);
     add_quantities(stat, requests, &answer);
     add_classes(stat, &answer);

@@ -1,7 +1,8 @@
-/* Results of `orrery trace check` and `orrery trace stat`, as text and as JSON. */
+/* Results of `orrery trace check` and `orrery trace stat`, as text, LaTeX, JSON and CSV. */
 #ifndef ORRERY_CLI_TRACE_TRACE_REPORT_H
 #define ORRERY_CLI_TRACE_TRACE_REPORT_H
 
+#include "sim/cli/answer.h"
 #include "sim/cli/options.h"
 #include "sim/core/config/config.h"
 #include "sim/study/cache_stat.h"
@@ -39,7 +40,7 @@ int trace_caches_run(struct trace_caches *caches, struct block_log *log, struct 
 void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out);
 
 /* Prints the statistics, and the prefix caches that were tried. Returns 0 or SIM_E_NOMEM. */
-int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches, bool as_json,
-                      FILE *out);
+int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches,
+                      enum answer_form form, FILE *out);
 
 #endif

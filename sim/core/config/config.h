@@ -37,6 +37,12 @@ struct config_variant {
 struct config_families {
     /* The index-th alternative of a family, in listing order. Returns false past the last one. */
     bool (*alternative)(const void *context, const char *family, size_t index, struct config_alternative *out);
+
+    /* The name of the alternative of a section without its tag, from the contents of the file at its key "path". NULL
+     * with a problem and a hint when the file does not tell, without a problem in families that are not of files. May
+     * be NULL. */
+    const char *(*guess)(const void *context, const char *family, const char *path, char problem[DIAG_TEXT_CHARS],
+                         char hint[DIAG_TEXT_CHARS]);
     const void *context;
 
     /* The name of a key that other programs call `key`, for hints; NULL: none. May be NULL. */

@@ -4,6 +4,7 @@
 #include "sim/core/config/config_scalar.h"
 #include "sim/core/config/config_table.h"
 #include "sim/core/config/config_tree.h"
+#include "sim/core/path.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -250,6 +251,32 @@ static void bind_list(struct binding *binding, const struct config_field *field,
         bind_element(binding, field->fields, &inner, element);
 }
 
+/* The name of an alternative that the section's file tells, or NULL after a report. */
+static const char *guess_tag(struct binding *binding, const struct config_field *field, const char *name,
+                             const struct json_node *section)
+{
+    const struct config_families *families = binding->families;
+    const struct json_node *file = json_member(section, "path");
+    char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS];
+    const char *guessed = NULL;
+    if (families != NULL && families->guess != NULL && is_set(file) && file->kind == JSON_STRING && *file->text != 0) {
+        const char *path = path_join(&binding->scratch, file->source->directory, file->text);
+        if (path == NULL) {
+            config_report_nomem(&binding->reading);
+            return NULL;
+        }
+        guessed = families->guess(families->context, field->family, path, problem, hint);
+    }
+    if (guessed != NULL) return guessed;
+    if (problem[0] != 0) {
+        config_report(&binding->reading, file, hint, "%s", problem);
+        return NULL;
+    }
+    snprintf(hint, sizeof hint, "expected the name of a %s %s", field->family, field->tag);
+    config_report(&binding->reading, section, hint, "missing '%s' in '%s'", field->tag, name);
+    return NULL;
+}
+
 /* The node that names the alternative: the section's tag, or the string that stands for all of it. NULL after a
  * report. */
 static const struct json_node *find_tag(struct binding *binding, const struct config_field *field,
@@ -258,7 +285,7 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
     const struct json_node *node = trail->node, *tag = json_member(node, field->tag);
     bool may_be_short = (field->flags & CONFIG_SHORT) || node->source == &default_source;
     if (node->kind == JSON_STRING && may_be_short) return node;
-    char name[PATH_CHARS], hint[PATH_CHARS];
+    char name[PATH_CHARS];
     config_trail_name(trail, name, sizeof name);
     if (node->kind != JSON_OBJECT) {
         config_report_type(&binding->reading, field, name, node);
@@ -272,10 +299,8 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
     }
     *room = *node;
     room->text = node->text != NULL ? node->text : field->value;
-    if (room->text != NULL) return room;
-    snprintf(hint, sizeof hint, "expected the name of a %s %s", field->family, field->tag);
-    config_report(&binding->reading, is_set(tag) ? tag : node, hint, "missing '%s' in '%s'", field->tag, name);
-    return NULL;
+    if (room->text == NULL) room->text = guess_tag(binding, field, name, node);
+    return room->text != NULL ? room : NULL;
 }
 
 static void report_unknown_alternative(struct binding *binding, const struct config_field *field,

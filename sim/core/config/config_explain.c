@@ -5,6 +5,7 @@
 #include "sim/core/config/config_table.h"
 #include "sim/core/config/config_tree.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { PATH_CHARS = 256, COLUMNS = 3, MAX_WIDTH = 56 };
@@ -55,6 +56,8 @@ static void add_row(struct explaining *explaining, const struct config_field *fi
     char path[PATH_CHARS], where[DIAG_WHERE_CHARS] = "default";
     struct config_origin origin;
     const struct json_node *node = open_sourced(field, trail->node, &origin);
+    const bool is_tag = field->kind == CONFIG_VARIANT && field->value == NULL && trail->key == field->tag;
+    if (is_tag) snprintf(where, sizeof where, "guessed from 'path'");
     if (node != NULL && node->kind != JSON_NULL) json_where(node, where, sizeof where);
     add_column(explaining, 0, config_trail_path(trail, path, sizeof path));
     add_column(explaining, 1, explaining->value.failed ? "" : explaining->value.chars);

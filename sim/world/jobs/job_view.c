@@ -131,6 +131,16 @@ double job_view_speed_on(const struct cluster_view *view, const struct job_view 
     return has_model(view, job_of(job)) ? job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus) : 0.0;
 }
 
+bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job)
+{
+    struct jobs *jobs = job_of(job)->jobs;
+    int32_t node_type = 0;
+    if (!(job_view_speed_on(view, job, job->gpus) > 0)) return false;
+    if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
+    while (jobs_view_of(jobs, node_type) != view) node_type++;
+    return jobs->placer->possible(jobs->placer_states[node_type], view, job);
+}
+
 sim_ns job_remaining_ns(const struct job *job, sim_ns now)
 {
     return time_for(job, job->progress.work_ns - job_done_ns(job, now), now);

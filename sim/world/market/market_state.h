@@ -63,6 +63,10 @@ double market_leased_gpus(const struct market *market, const struct cluster *par
 /* Most GPUs of an offer that one job can lease from now on; INFINITY: no limit. */
 double market_most_gpus(const struct market *market, int32_t offer);
 
+/* Most GPUs of an offer that can be leased for the rest of the run beside those that are; spare nodes count, which no
+ * job can lease. */
+double market_most_for_run(const struct market *market, int32_t offer);
+
 /* Opens the lease of a job's rental. Returns 0, SIM_E_NOMEM or the sink's code. */
 int market_lease(struct market *market, struct renting_job *job, sim_ns now);
 

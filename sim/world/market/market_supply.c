@@ -72,14 +72,24 @@ double market_free_gpus(const struct market *market, int32_t offer)
     return fmin(free, fmin((double)part->total_gpus - gpus_of(leases.all), there));
 }
 
-double market_most_gpus(const struct market *market, int32_t offer)
+/* Of `nodes_gpus` GPUs, those that an offer can still lease. */
+static double most_of(const struct market *market, int32_t offer, int64_t nodes_gpus)
 {
     const struct offer_state *state = &market->states[offer];
-    const struct cluster *part = state->part;
     const double most = fmin(limit_of(state), most_supplied_gpus(state)) - gpus_of(state->run_ugpus);
-    if (part->total_gpus == INT64_MAX) return most;
-    const double nodes = (double)(part->total_gpus - part->spare_gpus);
-    return fmin(most, nodes - gpus_of(leases_of(market, part).for_run));
+    if (state->part->total_gpus == INT64_MAX) return most;
+    return fmin(most, (double)nodes_gpus - gpus_of(leases_of(market, state->part).for_run));
+}
+
+double market_most_gpus(const struct market *market, int32_t offer)
+{
+    const struct cluster *part = market->states[offer].part;
+    return most_of(market, offer, part->total_gpus - part->spare_gpus);
+}
+
+double market_most_for_run(const struct market *market, int32_t offer)
+{
+    return most_of(market, offer, market->states[offer].part->total_gpus);
 }
 
 sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t lease, sim_ns ready_ns)

@@ -108,6 +108,12 @@ struct trace_format {
     const char *name, *summary, *source;
     const struct config_field *params;
     size_t params_bytes;
+
+    /* What its files begin with, for traces that name no format; all NULL: it cannot be recognised. */
+    const char *header;    /* column names that its header has: "a,b", in any order */
+    const char *members;   /* keys that its first JSON object has: "a,b" */
+    const char *first_row; /* in files without header: an extended regular expression for the first row */
+
     int (*open_requests)(const void *params, const struct source_options *options, struct request_source **source,
                          struct diag *diag);
     int (*open_jobs)(const void *params, const struct source_options *options, struct job_source **source,

@@ -101,7 +101,7 @@ static const char *const priority_names[] = {"high", "low", NULL};
 #define ROW_OF struct service_config
 const struct config_field service_config_fields[] = {
     ROW_NAME_OR_PATH("llm", llm, REQUIRED, WITHIN(1, 4096),
-                     "LLM of the catalog (orrery list llms), or path of a Hugging Face config.json"),
+                     "name or alias of an LLM (orrery list llms), or path of a Hugging Face config.json"),
     ROW_INT("tensor_parallel", tensor_parallel, DEFAULT("1"), WITHIN(1, 1024),
             "GPUs that share each layer of a replica; all on one node"),
     ROW_INT("pipeline_parallel", pipeline_parallel, DEFAULT("1"), WITHIN(1, 256),

@@ -2,6 +2,9 @@
 #include "tests/support/catalog_session.h"
 #include "tests/support/harness.h"
 
+#include <ctype.h>
+#include <strings.h>
+
 static const struct catalog catalog = {.root = "configs"};
 
 typedef void (*gpu_fn)(const struct gpu_spec *gpu);
@@ -146,6 +149,52 @@ TEST(llm_values_are_in_order)
     for_each_llm(check_llm_orders);
 }
 
+/* Every alias stands for its entry, in letters of either case, and no name stands for two. */
+TEST(aliases_are_names_of_one_llm)
+{
+    SCOPED(session) session = {0};
+    struct catalog_names names;
+    const char *seen[256];
+    size_t n_seen = 0;
+    MUST(catalog_list_llms(&catalog, &session.arena, &names, &session.diag) == 0);
+    for (size_t i = 0; i < names.n; i++) {
+        const char *list;
+        MUST(catalog_llm_aliases(&catalog, names.names[i], &session.arena, &list, &session.diag) == 0);
+        char *copy = arena_strdup(&session.arena, list);
+        for (char *alias = strtok(copy, " "); alias && n_seen < 256; alias = strtok(NULL, " ")) {
+            struct llm_spec llm;
+            for (size_t j = 0; j < n_seen; j++) CHECK(strcasecmp(seen[j], alias) != 0);
+            seen[n_seen++] = arena_strdup(&session.arena, alias);
+            if (n_seen % 2 == 0)
+                for (char *c = alias; *c; c++) *c = (char)toupper((unsigned char)*c);
+            MUST(catalog_llm(&catalog, alias, "t", &session.arena, &llm, &session.diag) == 0);
+            CHECK_EQ_STR(llm.name, names.names[i]);
+        }
+    }
+    CHECK(n_seen >= 40);
+}
+
+static void check_llm_message(const char *name, const char *expected)
+{
+    SCOPED(session) session = {0};
+    struct llm_spec llm;
+    CHECK_EQ_INT(catalog_llm(&catalog, name, "exp.json:3:12", &session.arena, &llm, &session.diag), SIM_E_CONFIG);
+    CHECK_EQ_STR(session_message(&session), expected);
+}
+
+TEST(unknown_llms_get_suggestions_among_aliases)
+{
+    check_llm_message(
+        "meta-llama/Llama-3.1-8b-Instrukt",
+        "exp.json:3:12: error: unknown LLM 'meta-llama/Llama-3.1-8b-Instrukt'; did you mean "
+        "'meta-llama/Llama-3.1-8B-Instruct'? 'orrery list llms' shows all; the path of a Hugging Face config.json will "
+        "do, too");
+    check_llm_message(
+        "google/gemma-2-9b",
+        "exp.json:3:12: error: unknown LLM 'google/gemma-2-9b'; 'orrery list llms' shows what there is; the "
+        "path of a Hugging Face config.json will do, too");
+}
+
 /* Qwen3-30B-A3B: 3,353,032,704 of its parameters are active (model card: 3.3B). */
 TEST(active_parameters_of_a_mixture)
 {
@@ -239,6 +288,8 @@ TEST(running_out_of_memory_is_survived)
         mem_fail_after(n);
         int code = catalog_gpu(&catalog, "a100-80-sxm", "t", &session.arena, &gpu, &session.diag);
         if (code == 0) code = catalog_llm(&catalog, "opt-13b", "t", &session.arena, &llm, &session.diag);
+        if (code == 0 && n % 16 == 0)
+            code = catalog_llm(&catalog, "facebook/opt-13b", "t", &session.arena, &llm, &session.diag);
         if (code == 0) code = catalog_gpu(&catalog, "a100-80-smx", "t", &session.arena, &gpu, &session.diag);
         mem_fail_never();
         CHECK(code == SIM_E_NOMEM || code == SIM_E_CONFIG);

@@ -56,6 +56,27 @@ TEST(markdown_has_the_columns_of_the_text)
                                                        "| µs | 12345 |  | - |\n| long name |  | x | 12.5 % |\n");
 }
 
+TEST(latex_has_the_columns_of_the_text)
+{
+    CHECK_EQ_STR(printed(ANSWER_LATEX, only_table), "\\begin{tabular}{lrlr}\n\\toprule\nname & n & note & error \\\\\n"
+                                                    "\\midrule\nµs & 12345 &  & - \\\\\n"
+                                                    "long name &  & x & 12.5 \\% \\\\\n\\bottomrule\n\\end{tabular}\n");
+}
+
+static void sentences_and_table(struct answer *answer)
+{
+    answer_say(answer, "100 %% of ");
+    answer_say(answer, "it\n\nis ");
+    answer_say(answer, "said\n");
+    only_table(answer);
+}
+
+TEST(in_latex_all_but_tables_is_comments)
+{
+    const char *text = printed(ANSWER_LATEX, sentences_and_table);
+    CHECK(strstr(text, "% 100 % of it\n\n% is said\n\n\\begin{tabular}") == text);
+}
+
 TEST(json_has_every_column_with_a_key)
 {
     CHECK_EQ_STR(printed(ANSWER_JSON, only_table),
@@ -170,7 +191,7 @@ TEST(numbers_are_shown_with_five_digits)
                  {99999.4, "99999"}, {123456.7, "123457"}, {1e-7, "1e-07"},  {1.5e300, "1.5e+300"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char buffer[64];
-        CHECK_EQ_STR(table_show_number(cases[i].value, buffer, sizeof buffer), cases[i].shown);
+        CHECK_EQ_STR(text_show_number(cases[i].value, buffer, sizeof buffer), cases[i].shown);
     }
 }
 

@@ -52,6 +52,22 @@ TEST(rows_come_in_every_public_form)
     CHECK_EQ_STR(rows("x"), "[x]");
 }
 
+TEST(the_first_row_shows_its_delimiter)
+{
+    static const char *const names[] = {"a,b,c", "a;b;c", "a\tb\tc", "a|b|c", "a b  c"};
+    const struct csv_options options = {.comment = '#', .guess_delimiter = true};
+    char text[256];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *row = names[i];
+        snprintf(text, sizeof text, "\xEF\xBB\xBF# x;y;z;,\n \n\n%s\n# more\n%s\n", row, row);
+        CHECK_EQ_STR(rows_of(&options, text, strlen(text)), "[a|b|c][a|b|c]");
+    }
+    CHECK_EQ_STR(rows_of(&options, "\"a,b,c\";d\n1,5;2\n", 16), "[a,b,c|d][1,5|2]");
+    CHECK_EQ_STR(rows_of(&options, "a,b;c\n", 6), "[a|b;c]"); /* of equals, the first */
+    CHECK_EQ_STR(rows_of(&options, "# only\n", 7), "");
+    CHECK_EQ_STR(rows_of(&options, "", 0), "");
+}
+
 TEST(quoted_fields_may_hold_anything)
 {
     CHECK_EQ_STR(rows("\"a,b\",c\n"), "[a,b|c]");

@@ -184,6 +184,24 @@ TEST(every_day_of_three_centuries_follows_the_one_before)
     }
 }
 
+TEST(forms_of_iso_8601_are_one_time)
+{
+    static const char *const same[] = {
+        "2023-11-16T18:15:00Z",  "2023-11-16T18:15:00",     "2023-11-16 18:15",          "2023-11-16T18:15Z",
+        "2023-11-16t18:15:00z",  "2023-11-16T18:15:00.000", "2023-11-16T18:15:00,0Z",    "2023-11-16T18:15:00 UTC",
+        "20231116T181500Z",      "20231116T1815",           "2023-11-17T02:15:00+08:00", "2023-11-17 02:15:00 +0800",
+        "2023-11-16T12:45-0530", "20231116T101500-08"};
+    const int64_t expected_s = 1700158500;
+    sim_ns value;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        CHECK_EQ_INT(number_timestamp(same[i], strlen(same[i]), &value), NUMBER_OK);
+        CHECK_EQ_INT(value, expected_s * SIM_NS_PER_S);
+    }
+    const char comma[] = "2023-11-16T18:15:00,25+00:00";
+    CHECK_EQ_INT(number_timestamp(comma, sizeof comma - 1, &value), NUMBER_OK);
+    CHECK_EQ_INT(value, expected_s * SIM_NS_PER_S + 250000000);
+}
+
 TEST(impossible_calendar_times_are_refused)
 {
     static const char *const bad[] = {"",
@@ -197,7 +215,17 @@ TEST(impossible_calendar_times_are_refused)
                                       "2023-11-16 24:00:00",
                                       "2023-11-16 18:60:00",
                                       "2023-11-16 18:15:61",
-                                      "2023-11-16 18:15",
+                                      "2023-11-16 18",
+                                      "2023-11-16 1815",
+                                      "2023-11-16 18:15:",
+                                      "2023-11-16 18:15.5",
+                                      "20231116",
+                                      "20231116 181546",
+                                      "20231116T18:15:46",
+                                      "20231301T181546",
+                                      "2023-1116T181546",
+                                      "2023-11-16T18:15:46,",
+                                      "2023-11-16T18:15:46 Z",
                                       "2023-11-16 18:15:46.",
                                       "2023/11/16 18:15:46",
                                       "2023-11-16 18:15:46+",

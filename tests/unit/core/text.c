@@ -153,3 +153,27 @@ TEST(nearest_needs_to_be_near)
     CHECK_EQ_STR(text_nearest("sarathi-serve", gpus, 5), "sarathi");
     CHECK(text_nearest("h", gpus, 5) == NULL);
 }
+
+static const char *latex_of(const char *chars)
+{
+    static char buffer[256];
+    struct text text;
+    text_init(&text);
+    text_latex(&text, chars);
+    snprintf(buffer, sizeof buffer, "%s", text.length > 0 ? text.chars : "");
+    text_fini(&text);
+    return buffer;
+}
+
+TEST(latex_takes_no_character_of_a_text_for_a_command)
+{
+    CHECK_EQ_STR(latex_of(""), "");
+    CHECK_EQ_STR(latex_of("request.ttft_s.p99[chat]"), "request.ttft\\_s.p99{[}chat]");
+    CHECK_EQ_STR(latex_of("5 % & $3 #1 {x}"), "5 \\% \\& \\$3 \\#1 \\{x\\}");
+    CHECK_EQ_STR(latex_of("a\\b~c^d<e>f|g*"),
+                 "a\\textbackslash{}b\\textasciitilde{}c\\textasciicircum{}d\\textless{}e\\textgreater{}f\\textbar{}g{*}");
+    CHECK_EQ_STR(latex_of("two\nlines µ"), "two lines µ");
+    CHECK_EQ_STR(latex_of("-0.5"), "$-$0.5");
+    CHECK_EQ_STR(latex_of("-"), "-");
+    CHECK_EQ_STR(latex_of("a-1"), "a-1");
+}

@@ -133,6 +133,21 @@ static double seconds_of(const struct offload *offload)
     return step.seconds.now;
 }
 
+/* The GPU's time counts as computing for a long prompt, as reading for one token: 65 TFLOP/s against 320 GB/s. */
+TEST(what_bounds_the_gpu)
+{
+    const struct offload_placement placement = flexgen(&(struct percents){100, 0, 100, 0, 100, 0}, 4, 1);
+    const struct offload offload = offload_of("opt-6.7b", &placement, 2);
+    const struct iteration_work prompts = {.prefill_sequences = 4, .prefill_tokens = 4 * 512,
+                                           .prefill_pairs = 4.0 * 512 * 512};
+    const struct iteration_work token = {.decode_sequences = 4, .decode_context_tokens = 4 * 512};
+    struct offload_step step;
+    offload_step(&offload, &prompts, &step);
+    CHECK(step.busy_s[OFFLOAD_GPU_COMPUTE].now > 0 && step.busy_s[OFFLOAD_HBM].now == 0);
+    offload_step(&offload, &token, &step);
+    CHECK(step.busy_s[OFFLOAD_HBM].now > 0 && step.busy_s[OFFLOAD_GPU_COMPUTE].now == 0);
+}
+
 /* Nothing beyond the GPU: the base model as it is. */
 TEST(nothing_offloaded)
 {

@@ -118,6 +118,25 @@ TEST(models_are_those_of_all_node_types)
     }
 }
 
+/* Jobs whose CPUs or memory only the nodes of one type have run there, beside those that only fit on the other. */
+TEST(gavel_knows_where_cpus_and_memory_suffice)
+{
+    static const char *const schedulers[] = {"gavel", "gavel-fifo", "gavel-fifo-perf", "gavel-isolated", "gandiva"};
+    static const char *const clusters[] = {
+        "'gpus_per_node': 2, 'cpus_per_node': 2, 'memory_per_node': '100GB', 'node_types': {'t': {'gpus_per_node': 2,"
+        " 'gpu': 'v100-32-pcie', 'cpus_per_node': 8, 'memory_per_node': '1GB'}}",
+        "'gpus_per_node': 2, 'cpus_per_node': 8, 'memory_per_node': '1GB', 'node_types': {'t': {'gpus_per_node': 2,"
+        " 'gpu': 'v100-32-pcie', 'cpus_per_node': 2, 'memory_per_node': '100GB'}}"};
+    for (size_t i = 0; i < 2 * sizeof schedulers / sizeof schedulers[0]; i++) {
+        char jobs[80];
+        snprintf(jobs, sizeof jobs, "'scheduler': '%s'", schedulers[i / 2]);
+        struct bed_rows *rows = run(clusters[i % 2], jobs,
+                                    "{'duration': '10s', 'cpus': 6}, {'duration': '10s', 'memory': '30GB'},"
+                                    "{'duration': '10s', 'cpus': 6}, {'duration': '10s', 'memory': '30GB'}");
+        if (!CHECK(bed_metric(rows, "job.finished") == 4)) printf("\n  %s\n", schedulers[i / 2]);
+    }
+}
+
 /* Schedulers that divide all GPUs among all jobs give none to those that ask for none. */
 TEST(jobs_without_gpus_are_given_none)
 {

@@ -84,6 +84,61 @@ TEST(any_table_of_requests_can_be_named)
                                 "the first column is \"1\"");
 }
 
+/* Arrivals of the table's rows in seconds, or the finding. */
+static const char *arrivals_of(const char *more, const char *text)
+{
+    static char result[512];
+    SCOPED(trace_source) trace = {0};
+    struct request_record r;
+    size_t length = 0;
+    result[0] = 0;
+    trace_source_requests(&trace, 1,
+                          "{'format': 'csv', 'path': '%s', 'columns': {'arrival': 't', 'prompt': 'p', "
+                          "'output': 'o'}%s}",
+                          trace_source_file("t.csv", text), more);
+    while (trace.code == 0 && trace_source_request(&trace, &r) == 1)
+        length += (size_t)snprintf(result + length, sizeof result - length, "%g ", sim_s_from_ns(r.arrival_ns));
+    if (trace.message[0] != 0) snprintf(result, sizeof result, "%s", strstr(trace.message, "error: "));
+    return result;
+}
+
+TEST(the_first_row_shows_delimiter_and_unit)
+{
+    const char *const zones = "# by hand\nt;p;o\n2024-03-01T00:00:01+01:00;9;2\n2024-02-29T23:00:01.250Z;9;2\n";
+    CHECK_EQ_STR(arrivals_of("", zones), "0 0.25 ");
+    CHECK_EQ_STR(arrivals_of(", 'time_unit': 'timestamp', 'delimiter': 'semicolon'", zones), "0 0.25 ");
+    CHECK_EQ_STR(arrivals_of("", "t|p|o\n5|9|2\n7.5|9|2\n"), "5 7.5 ");
+    CHECK_EQ_STR(arrivals_of(", 'origin': 'first'", "t\tp\to\n5\t9\t2\n7.5\t9\t2\n"), "0 2.5 ");
+    CHECK_EQ_STR(arrivals_of(", 'time_unit': 'ms'", "o p t\n2 9 5000\n2 9 7000\n"), "5 7 ");
+    CHECK_EQ_STR(arrivals_of(", 'sort': true", "t,p,o\n20240301T000100Z,9,2\n20240301T000000Z,9,2\n"), "0 60 ");
+}
+
+#define FIX_ROW "; correct the row, or let \"allow_bad_rows\" leave such rows out"
+
+TEST(one_unit_holds_for_the_whole_table)
+{
+    CHECK_EQ_STR(arrivals_of("", "t,p,o\n5,9,2\n2024-03-01T00:01:00Z,9,2\n"),
+                 "error: 't' must be a number of seconds, got '2024-03-01T00:01:00Z'" FIX_ROW);
+    CHECK_EQ_STR(arrivals_of("", "t,p,o\n2024-03-01T00:01:00Z,9,2\n5,9,2\n"),
+                 "error: 't' must be a time such as 2023-11-16 18:15:46.68, got '5'" FIX_ROW);
+    CHECK_EQ_STR(arrivals_of("", "t,p,o\nnow,9,2\n"),
+                 "error: 't' must be a number of seconds or a time such as 2023-11-16T18:15:46Z, got 'now'" FIX_ROW);
+    CHECK_EQ_STR(arrivals_of(", 'allow_bad_rows': 1", "t,p,o\nnow,9,2\n2024-03-01,9,2\n"), "0 ");
+}
+
+TEST(tables_of_jobs_have_calendar_times_too)
+{
+    const char *path = trace_source_file("j.csv", "submit_s;duration_s;gpus\n# two\n2024-03-01 08:00;60;4\n"
+                                                  "2024-03-01T09:00+01:00;30;1\n");
+    SCOPED(trace_source) trace = {0};
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.submit_ns == 0 && job.duration_ns == 60 * SIM_NS_PER_S && job.gpus == 4);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.submit_ns == 0 && job.gpus == 1);
+}
+
 TEST(burstgpt_failures_are_a_choice)
 {
     const char *path = trace_source_file("burst.csv",

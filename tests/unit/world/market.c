@@ -164,6 +164,17 @@ TEST(a_fixed_fleet)
 }
 
 /* What services and jobs share of one bill. */
+/* The whole cluster is paid for: also a spare node, and a node that is down. */
+TEST(a_fixed_fleet_pays_for_spare_nodes)
+{
+    struct bed_rows *rows = run(
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 2}, 'market': {'offers': {'gpu': {'price': '$3.6/h'}},"
+        " 'renting': 'fixed-fleet'}, 'failures': {'spare_nodes': 1, 'causes': {'n': {'scope': 'node',"
+        " 'lifetime': {'mean': '1000h'}, 'repair': {'mean': '10s'}}}},"
+        " 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s'}]}}}");
+    CHECK_EQ_INT(bill(rows), 8 * 100 * 1000);
+}
+
 TEST(one_bill_for_services_and_jobs)
 {
     static const char scenario[] =
