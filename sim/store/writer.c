@@ -290,10 +290,9 @@ static void check_size(struct writer *writer)
     if (database->most_pages == 0) return;
     int code = database_integer(database, "PRAGMA page_count", &n_pages, storing, &writer->diag);
     if (code == 0 && n_pages > database->most_pages)
-        code = diag_error(&writer->diag, SIM_E_STORE, database->path,
-                          "keep less (--keep metrics), or allow more (--results-limit)",
-                          "the results of this run are larger than --results-limit, %.3g GB",
-                          1e-9 * database->limit_bytes);
+        code = diag_error(
+            &writer->diag, SIM_E_STORE, database->path, "keep less (--keep metrics), or allow more (--results-limit)",
+            "the results of this run are larger than --results-limit, %.3g GB", 1e-9 * database->limit_bytes);
     if (code != 0) atomic_store(&writer->code, code);
 }
 

@@ -31,6 +31,17 @@ chart() { # NAME TITLE VERB WHAT [OPTION...]
     "$ORRERY" report "$db" --chart "$title" -o "$picture" 2>"$T/err" || { cat "$T/err" >&2; exit 1; }
 }
 
+sweep() { # SCENARIO METRIC AXIS...: the metric over the values of keys; an axis is KEY=[VALUES]
+    wanted "$1" || return 0
+    name=$1 metric=$2 axes=
+    shift 2
+    for axis; do axes="${axes:+$axes, }{\"key\": \"${axis%%=*}\", \"values\": ${axis#*=}}"; done
+    printf '{"name": "%s", "scenario": "%s", "axes": [%s], "show": ["%s"]}' \
+        "$name" "$PWD/configs/scenarios/$name.json" "$axes" "$metric" >"$T/$name.json"
+    "$ORRERY" sweep "$T/$name.json" --quiet -o "$T/$name.db" >/dev/null 2>"$T/err" || { cat "$T/err" >&2; exit 1; }
+    "$ORRERY" report "$T/$name.db" --chart "$metric" -o "$folder/$name.svg" 2>"$T/err" || { cat "$T/err" >&2; exit 1; }
+}
+
 long() { # SCENARIO METRIC...: rows of a table
     results run "$1" --keep curves
     for metric in $(shift; echo "$@"); do
@@ -54,6 +65,19 @@ chart acme-six-weeks 'GPUs in use' run acme-six-weeks --keep curves
 chart polca-row 'Power of the site' run polca-row --keep curves
 chart mixed-site 'GPUs by use, one above the other' run mixed-site --keep curves
 chart mixed-site-power 'Power of the site' run mixed-site --keep curves
+chart peers-conversation 'Time to first token, by time of arrival' run peers-conversation
+chart disaggregated 'Time between two tokens' run disaggregated
+chart shared-site 'GPUs in use' run shared-site --set until=6h
+sweep azure-conversation request.ttft_s.p99 'services.chat.replicas=[1, 2, 4, 8]'
+sweep prefix-cache request.ttft_s.mean \
+    'services.chat.routing=["prefix-aware", "least-outstanding", "round-robin"]'
+sweep request-classes 'slo.attained_frac[chat/interactive]' \
+    'services.chat.batching=["vllm-v0", "vllm-v1"]' 'services.chat.replicas=[1, 2, 3, 4]'
+sweep shared-pcie request.ttft_s.mean 'cluster.pcie_switch.bandwidth=["3GB/s", "6GB/s", "12GB/s", "24GB/s"]'
+sweep gavel-heterogeneous job.jct_s.mean 'jobs.scheduler=["gavel", "gavel-isolated", "gavel-fifo"]'
+sweep rent-on-a-budget job.jct_s.mean 'market.renting.budget_gpus=[0.8, 1, 1.5, 2, 2.5, 3]'
+sweep power-capped-row request.ttft_s.p99 'cluster.power.capping=["polca", "brake"]'
+
 schema() { # the results schema, from a database
     wanted schema && command -v dot >/dev/null || return 0
     results run quickstart
