@@ -117,7 +117,7 @@ static double least_tokens(const struct size_requests *requests, bool is_prompt,
 
 static double best_prefill_s(const struct iteration_model *model)
 {
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (double tokens = 128; tokens <= 16384; tokens *= 2) best = fmin(best, prefill_s(model, tokens) / tokens);
     return best;
 }
@@ -125,7 +125,7 @@ static double best_prefill_s(const struct iteration_model *model)
 /* The best time per token of a batch, of those whose iterations keep to the limit. */
 static double best_decode_s(const struct replica_model *replica, double context_tokens, double limit_s)
 {
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (int64_t n = 1; n <= MOST_SEQUENCES; n *= 2) {
         const double step_s = decode_s(&replica->model, n, context_tokens);
         if (n > 1 && ((double)n * context_tokens > 2 * replica->kv_tokens || SLACK * step_s > limit_s)) break;

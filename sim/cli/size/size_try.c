@@ -16,7 +16,7 @@ struct trying {
 
 static double time_of(const struct request_row *row, enum size_time time)
 {
-    if (strcmp(row->status, "finished") != 0) return INFINITY;
+    if (strcmp(row->status, "finished") != 0) return (double)INFINITY;
     return time == SIZE_TTFT ? row->ttft_s : time == SIZE_TPOT ? row->tpot_s : row->e2e_s;
 }
 

@@ -48,7 +48,7 @@ static struct size_question question_of(const struct size_case *from, struct cat
 /* The lowest price of all configurations with all numbers of replicas; INFINITY: none meets the objectives. */
 static double try_everything(const struct size_question *question, const struct size_result *result, int64_t *n_runs)
 {
-    double best = INFINITY;
+    double best = (double)INFINITY;
     *n_runs = 0;
     for (size_t i = 0; i < result->n; i++) {
         const struct size_option *option = &result->states[i].option;
