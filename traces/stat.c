@@ -224,11 +224,11 @@ static bool count(struct trace_check *check, int code, sim_ns time_ns, int *firs
     return code == 1 || code == SIM_E_DATA;
 }
 
-/* A header or an end that is wrong is one more than the rows that were read. */
+/* A header or an end that is wrong is one more than the rows that were read; where none was read, there are none. */
 static int64_t rows_of(const struct trace_check *check, int64_t n_read)
 {
     const int64_t n_reported = check->n_records + check->n_bad_rows;
-    return n_read > n_reported ? n_read : n_reported;
+    return n_read == 0 || n_read > n_reported ? n_read : n_reported;
 }
 
 int trace_check_requests(struct request_source *source, struct trace_check *check, struct diag *diag)

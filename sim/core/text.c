@@ -289,8 +289,8 @@ static const char *longer_or_shorter(const char *word, const char *const *candid
 const char *text_nearest(const char *word, const char *const *candidates, size_t n)
 {
     const char *alike = longer_or_shorter(word, candidates, n);
-    if (alike != NULL) return alike;
-    size_t limit = strlen(word) / 3;
+    if (alike != NULL && strlen(alike) > strlen(word)) return alike;
+    size_t limit = alike != NULL ? 2 : strlen(word) / 3; /* a slip is likelier than an end that nobody has */
     if (limit == 0) limit = 1;
     const char *nearest = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -299,5 +299,5 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
         nearest = candidates[i];
         limit = distance;
     }
-    return nearest;
+    return nearest != NULL ? nearest : alike;
 }
