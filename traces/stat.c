@@ -224,7 +224,7 @@ static bool count(struct trace_check *check, int code, sim_ns time_ns, int *firs
     return code == 1 || code == SIM_E_DATA;
 }
 
-/* A header or an end that is wrong is one more than the rows that were read; where none was read, there are none. */
+/* A header or an end that is wrong is one more than the rows that were read. Where none was read, there are none. */
 static int64_t rows_of(const struct trace_check *check, int64_t n_read)
 {
     const int64_t n_reported = check->n_records + check->n_bad_rows;

@@ -56,9 +56,9 @@ const char *text_show_number(double value, char *buffer, size_t buffer_bytes);
  * '_' and blanks as '-'. Words over 64 bytes differ by the length of the longer one unless they are equal. */
 size_t text_distance(const char *a, const char *b);
 
-/* The candidate nearest to `word`, or NULL when none is near enough to suggest. One that goes on where `word` ends, with
- * '-', '_' or '.' ("h100", "h100-sxm") comes first, then one at a distance of at most 2, then one that `word` goes on
- * from ("sarathi-serve"), else the distance is at most 1/3 of the length, at least 1. The first of equals. */
+/* The candidate nearest to `word`, or NULL when none is near enough to suggest. One that goes on where `word` ends,
+ * with '-', '_' or '.' ("h100", "h100-sxm") comes first, then one at a distance of at most 2, then one that `word`
+ * goes on from ("sarathi-serve"), else the distance is at most 1/3 of the length, at least 1. The first of equals. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
 #endif
