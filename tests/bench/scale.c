@@ -55,7 +55,7 @@ static const struct axis axes[] = {
              " 'host-dram-pcie4'}, 'disk': {'device': 'samsung-980-pro'}, 'csd': {'device': 'instcsd'}}}",
              "'count': $R, 'arrival': {'process': 'fixed', 'rate': '1000000/s'}")},
     {POLICY_ROUTING, "replicas", 1000, 8,
-     SERVICE("'nodes': $N", "'replicas': $N, 'routing': $P",
+     SERVICE("'nodes': $N, 'network': {'bandwidth': '50GB/s'}", "'replicas': $N, 'routing': $P",
              "'duration': '10s', 'arrival': {'process': 'poisson', 'rate': '$R/s'}")},
     {POLICY_AUTOSCALING, "replicas", 1000, 2,
      SERVICE("'nodes': $N", "'replicas': 10, 'scaling': {'max': $N, 'start_delay': '1s', 'policy': $P}",
