@@ -1,10 +1,12 @@
 /* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica plus, weighted, the
  * context tokens of its decoding sequences, which every iteration reads. The lowest number among equals. */
 #include "policies/declared.h"
+#include "policies/routing/choices.h"
 #include "policies/routing/least.h"
 
 struct jsq_tokens_params {
     double running_weight, sequence_weight;
+    int64_t choices;
 };
 
 struct jsq_tokens {
@@ -18,6 +20,7 @@ static const struct config_field jsq_tokens_fields[] = {
              "weight of a context token of a decoding sequence; a prompt token counts 1"),
     ROW_REAL("sequence_weight", sequence_weight, DEFAULT("0"), WITHIN(0, 1e6),
              "weight of each request at a replica, on top of its tokens (Splitwise's baselines: 1)"),
+    CHOICES_ROW,
     {0}};
 #undef ROW_OF
 
@@ -39,7 +42,9 @@ static int jsq_tokens_route(void *state, const struct fleet_view *view, const st
 {
     (void)request;
     struct jsq_tokens *router = state;
-    if (router->params.running_weight != 0) return least_by_pass(view, tokens_at, state);
+    const int64_t most = router->params.choices;
+    if (router->params.running_weight != 0) return least_by_pass(view, most, tokens_at, state);
+    if (most != 0) return least_by_pass(view, most, queued_at, state);
     return least_find(&router->least, view, queued_at, state);
 }
 

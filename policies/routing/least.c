@@ -1,16 +1,20 @@
 #include "policies/routing/least.h"
 
+#include "policies/routing/choices.h"
 #include "sim/core/change_log.h"
 #include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 #include "sim/core/ranking.h"
 
-int32_t least_by_pass(const struct fleet_view *view, least_fn amount, const void *state)
+int32_t least_by_pass(const struct fleet_view *view, int64_t most, least_fn amount, const void *state)
 {
-    int32_t best = 0;
-    double least = amount(state, view, 0);
-    for (int32_t i = 1; i < view->n_replicas && least > 0; i++) {
+    struct choices choices;
+    choices_draw(&choices, view, most);
+    int32_t best = choices_at(&choices, 0);
+    double least = amount(state, view, best);
+    for (int32_t k = 1; k < choices.n && least > 0; k++) {
+        const int32_t i = choices_at(&choices, k);
         const double of = amount(state, view, i);
         if (of >= least) continue;
         best = i;
@@ -30,7 +34,7 @@ static int make_ranking(struct least *least, int32_t n)
 int least_find(struct least *least, const struct fleet_view *view, least_fn amount, const void *state)
 {
     const struct change_log *changed = view->changed_loads;
-    if (changed == NULL) return least_by_pass(view, amount, state);
+    if (changed == NULL) return least_by_pass(view, 0, amount, state);
     const bool is_new = least->ranking == NULL || least->ranking->n != view->n_replicas;
     if (is_new && make_ranking(least, view->n_replicas) != 0) return SIM_E_NOMEM;
     if (is_new || !change_log_reaches(changed, least->n_seen))
@@ -42,7 +46,7 @@ int least_find(struct least *least, const struct fleet_view *view, least_fn amou
             ranking_set(least->ranking, replica, -amount(state, view, replica));
         }
     least->n_seen = changed->n;
-    SIM_ASSERT(ranking_first(least->ranking) == least_by_pass(view, amount, state));
+    SIM_ASSERT(ranking_first(least->ranking) == least_by_pass(view, 0, amount, state));
     return ranking_first(least->ranking);
 }
 

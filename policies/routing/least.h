@@ -17,10 +17,11 @@ struct least {
 /* What the least is wanted of, 0 or more. `state` is the router's. */
 typedef double (*least_fn)(const void *state, const struct fleet_view *view, int32_t replica);
 
-/* The candidate with the least amount; the lowest number among equals. */
-int32_t least_by_pass(const struct fleet_view *view, least_fn amount, const void *state);
+/* The candidate with the least amount among `most` drawn ones (policies/routing/choices.h); 0: among all. The lowest
+ * number among equals. */
+int32_t least_by_pass(const struct fleet_view *view, int64_t most, least_fn amount, const void *state);
 
-/* The same, or SIM_E_NOMEM. The amount depends on the loads in the log alone. */
+/* The candidate with the least amount among all, or SIM_E_NOMEM. The amount depends on the loads in the log alone. */
 int least_find(struct least *least, const struct fleet_view *view, least_fn amount, const void *state);
 void least_fini(struct least *least);
 

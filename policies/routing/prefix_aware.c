@@ -4,16 +4,18 @@
  * prefix goes by load. After the cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang, which weigh
  * the two by other measures. */
 #include "policies/declared.h"
-#include "sim/world/policy/routing.h"
+#include "policies/routing/choices.h"
 
 struct prefix_aware {
     double load_weight;
+    int64_t choices;
 };
 
 #define ROW_OF struct prefix_aware
 static const struct config_field prefix_aware_fields[] = {
     ROW_REAL("load_weight", load_weight, DEFAULT("1"), WITHIN(0, 1e6),
              "weight of a prompt token queued at the replica; a cached one of the request counts 1"),
+    CHOICES_ROW,
     {0}};
 #undef ROW_OF
 
@@ -26,10 +28,14 @@ static double tokens_ahead(const struct prefix_aware *router, const struct fleet
 
 static int prefix_aware_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
-    int32_t best = 0;
-    double fewest = tokens_ahead(state, view, 0, request);
-    for (int32_t i = 1; i < view->n_replicas; i++) {
-        double tokens = tokens_ahead(state, view, i, request);
+    const struct prefix_aware *router = state;
+    struct choices choices;
+    choices_draw(&choices, view, router->choices);
+    int32_t best = choices_at(&choices, 0);
+    double fewest = tokens_ahead(router, view, best, request);
+    for (int32_t k = 1; k < choices.n; k++) {
+        const int32_t i = choices_at(&choices, k);
+        double tokens = tokens_ahead(router, view, i, request);
         bool less_busy = view->loads[i].outstanding < view->loads[best].outstanding;
         if (tokens > fewest || (tokens >= fewest && !less_busy)) continue;
         best = i;

@@ -16,5 +16,5 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
 static const struct gavel_rule rule = {.allocate = allocate, .rotates = true};
 
 GAVEL_SCHEDULER(scheduler_gavel_isolated, rule, struct gavel_rounds, gavel_notify, gavel_rounds_fini, .name = "gavel-isolated",
-                .summary = "in rounds over all jobs, each of n jobs on one nth of every node type",
+                .summary = "in rounds over all jobs, each of n jobs gets one nth of every node type",
                 .source = "Gavel (OSDI 2020) simulator, isolated");

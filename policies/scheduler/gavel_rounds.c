@@ -30,6 +30,7 @@ void gavel_rounds_fini(void *state)
     struct gavel_rounds *rounds = state;
     mem_free(rounds->jobs);
     mem_free(rounds->candidates);
+    mem_free(rounds->later);
     cpu_jobs_fini(&rounds->cpu_jobs);
 }
 
@@ -53,13 +54,36 @@ static int reserve(struct gavel_rounds *rounds, size_t n)
     return code != 0 ? code : vec_reserve(&rounds->jobs, &rounds->capacity, n);
 }
 
-static void enter(struct gavel_rounds *rounds, const struct job_view *view)
+/* Lets a job take part in the rounds, as the youngest. */
+static void enter(struct gavel_rounds *rounds, struct gavel_job *job)
 {
     if (rounds->code == 0) rounds->code = reserve(rounds, rounds->n + 1);
     if (rounds->code < 0) return;
+    rounds->jobs[rounds->n++] = job;
+    rounds->is_stale = true;
+}
+
+static void submit(struct gavel_rounds *rounds, const struct job_view *view)
+{
     struct gavel_job *job = job_view_slot(view);
     *job = (struct gavel_job){.view = view, .ran_on = -1, .next_on = -1};
-    rounds->jobs[rounds->n++] = job;
+    const bool has_place = rounds->params.depth == 0 || (int64_t)rounds->n < rounds->params.depth;
+    if (has_place)
+        enter(rounds, job);
+    else if (rounds->code == 0)
+        rounds->code = vec_push(&rounds->later, &rounds->n_later, &rounds->later_capacity, job);
+}
+
+/* The oldest job that waits for a place takes the one of a job that has finished. */
+static void fill_place(struct gavel_rounds *rounds)
+{
+    if (rounds->later_first == rounds->n_later) return;
+    enter(rounds, rounds->later[rounds->later_first++]);
+    const size_t left = rounds->n_later - rounds->later_first;
+    if (left > rounds->later_first) return;
+    memmove(rounds->later, rounds->later + rounds->later_first, left * sizeof *rounds->later);
+    rounds->later_first = 0;
+    rounds->n_later = left;
 }
 
 static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
@@ -79,6 +103,8 @@ static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
     }
     if (low == rounds->n || rounds->jobs[low] != job) return; /* the list had no memory for it at submission */
     memmove(&rounds->jobs[low], &rounds->jobs[low + 1], (--rounds->n - low) * sizeof(struct gavel_job *));
+    rounds->is_stale = true;
+    fill_place(rounds);
 }
 
 void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note)
@@ -88,9 +114,8 @@ void gavel_notify(void *state, const struct cluster_view *view, const struct job
     const enum job_event event = note->event;
     cpu_jobs_notify(&rounds->cpu_jobs, note, job_view_slot(note->job));
     if (note->job->gpus == 0) return;
-    if (event == JOB_EVENT_SUBMIT) enter(rounds, note->job);
+    if (event == JOB_EVENT_SUBMIT) submit(rounds, note->job);
     if (event == JOB_EVENT_FINISH) leave(rounds, job_view_slot(note->job));
-    if (event == JOB_EVENT_SUBMIT || event == JOB_EVENT_FINISH) rounds->is_stale = true;
     if (event == JOB_EVENT_START) rounds->n_running++;
     if (event == JOB_EVENT_PREEMPT || event == JOB_EVENT_FINISH) rounds->n_running--;
 }

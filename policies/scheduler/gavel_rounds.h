@@ -14,7 +14,10 @@
  * GPUs left over by jobs with a share go to others in turn. GPUs that jobs without an allocation would take stay free
  * for them.
  *
- * Jobs of equal width may be packed in pairs, each on half of the GPUs, if GPUs are only counted. */
+ * Jobs of equal width may be packed in pairs, each on half of the GPUs, if GPUs are only counted.
+ *
+ * Allocations and rounds look at all unfinished jobs, so the cost of a round grows with them. `depth` bounds it: only
+ * the oldest `depth` jobs take part, and a younger one enters when one of them finishes. */
 #ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
 #define ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
 
@@ -29,6 +32,7 @@ enum { GAVEL_TYPES = 8 }; /* largest number of node types */
 struct gavel_params {
     sim_ns round_ns, reallocation_ns;
     bool idle_waits;
+    int64_t depth; /* most jobs in allocations and rounds; 0: all */
 };
 
 /* Their rows. `at` is the path from ROW_OF to struct gavel_params: `rounds.`, or nothing. */
@@ -36,7 +40,9 @@ struct gavel_params {
     ROW_TIME("round", at round_ns, DEFAULT("6min"), AT_LEAST(1e-9), "length of a round"),                              \
         ROW_TIME("reallocation", at reallocation_ns, DEFAULT("32min"), AT_LEAST(0), "least time between two computations of the shares"), \
         ROW_BOOL("idle_waits", at idle_waits, DEFAULT(waits),                                                          \
-                 "new jobs wait for the next computation of the shares even if nothing runs, as in the authors' simulator")
+                 "new jobs wait for the next computation of the shares even if nothing runs, as in the authors' simulator"), \
+        ROW_INT("depth", at depth, DEFAULT("0"), WITHIN(0, 1e9),                                                       \
+                "only the oldest jobs take part in the rounds, at most so many, which bounds the cost of a round; 0: all")
 
 /* Share of each node type, and time received and owed there, of a job or a pair of jobs. */
 struct gavel_claim {
@@ -72,9 +78,11 @@ struct gavel_rule {
 struct gavel_rounds {
     const struct gavel_rule *rule;
     struct gavel_params params;
-    struct gavel_job **jobs; /* [n] unfinished jobs with GPUs, by age */
+    struct gavel_job **jobs; /* [n] unfinished jobs with GPUs, by age; with a depth the oldest of them */
     struct gavel_candidate *candidates;
     size_t n, capacity, candidates_capacity;
+    struct gavel_job **later; /* [later_first, n_later) younger jobs, which wait for a place in jobs[], by age */
+    size_t later_first, n_later, later_capacity;
     int64_t n_running;                         /* of jobs[] */
     struct cpu_jobs cpu_jobs;
     int types;

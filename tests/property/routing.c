@@ -5,7 +5,10 @@
 
 static const char *const routers[] = {"round-robin", "least-outstanding", "random", "power-of-two", "jsq-tokens",
                                       "{'policy': 'jsq-tokens', 'running_weight': 0.1}", "least-kv",
-                                      "{'policy': 'least-outstanding', 'count': 'queued'}"};
+                                      "{'policy': 'least-outstanding', 'count': 'queued'}",
+                                      "{'policy': 'jsq-tokens', 'choices': 3}", "{'policy': 'least-kv', 'choices': 2}",
+                                      "{'policy': 'prefix-aware', 'choices': 5}",
+                                      "{'policy': 'distserve', 'choices': 2}"};
 enum { N_ROUTERS = sizeof routers / sizeof *routers };
 
 /* --- Queues: one request at a time at each replica, 1 ms per prompt token, one token of output --- */
@@ -15,15 +18,22 @@ enum { SERVERS = 100, CUSTOMERS = 40000 };
 static const char queues[] =
     "{'cluster': {'nodes': 1, 'gpus_per_node': 100, 'gpu': 'a100-80-sxm'}, 'warmup': '60s',"
     " 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 100, 'kv': {'blocks': 10000},"
-    " 'batching': {'policy': 'vllm-v0', 'max_sequences': 1}, 'routing': '%s', 'information_delay': '%gs',"
+    " 'batching': {'policy': 'vllm-v0', 'max_sequences': 1}, 'routing': %s, 'information_delay': '%gs',"
     " 'cost': {'kind': 'affine', 'prefill': {'fixed': '1ns', 'per_token': '1ms'}, 'decode': {'fixed': '1ms'}},"
     " 'trace': {'format': 'csv', 'path': '%s', 'columns': {'arrival': 'at', 'prompt': 'in', 'output': 'out'}}}}}";
+
+/* A policy's name in quotes; an object as it is. */
+static const char *quoted(char text[static 128], const char *routing)
+{
+    snprintf(text, 128, routing[0] == '{' ? "%s" : "'%s'", routing);
+    return text;
+}
 
 /* Poisson arrivals, `load` per second and server; exponential service times of 1 s. Returns the mean time in the
  * system. */
 static double time_in_system_s(const char *routing, double load, double delay_s)
 {
-    char path[512];
+    char path[512], text[128];
     struct rng rng;
     snprintf(path, sizeof path, "%s/queues.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
@@ -36,15 +46,16 @@ static double time_in_system_s(const char *routing, double load, double delay_s)
         fprintf(file, "%.9f,%d,1\n", now_s, (int)ceil(rng_exponential(&rng, 1000)));
     }
     fclose(file);
-    struct bed_rows *rows = bed_ok(BED(.no_detail = true), queues, routing, delay_s, path);
+    struct bed_rows *rows = bed_ok(BED(.no_detail = true), queues, quoted(text, routing), delay_s, path);
     return bed_metric(rows, "request.e2e_s.mean");
 }
 
-/* The supermarket model for many servers (Mitzenmacher 2001): sum over i >= 1 of rho^((2^i - 2)). */
-static double supermarket_s(double load)
+/* The supermarket model for many servers and d choices (Mitzenmacher 2001): sum over i >= 1 of
+ * rho^((d^i - d) / (d - 1)). */
+static double supermarket_s(double load, double d)
 {
     double sum = 0;
-    for (int i = 1; i < 12; i++) sum += pow(load, exp2(i) - 2);
+    for (int i = 1; i < 12; i++) sum += pow(load, (pow(d, i) - d) / (d - 1));
     return sum;
 }
 
@@ -52,12 +63,23 @@ TEST(queues_are_those_of_theory)
 {
     double random_s = time_in_system_s("random", 0.7, 0), two_s = time_in_system_s("power-of-two", 0.9, 0);
     double jsq_s = time_in_system_s("least-outstanding", 0.9, 0);
-    CHECK_NEAR(supermarket_s(0.9), 2.61, 0.01);
+    CHECK_NEAR(supermarket_s(0.9, 2), 2.61, 0.01);
     CHECK_NEAR(random_s, 1 / (1 - 0.7), 0.2); /* M/M/1 on each */
-    CHECK_NEAR(two_s, supermarket_s(0.9), 0.1);
+    CHECK_NEAR(two_s, supermarket_s(0.9, 2), 0.1);
     CHECK(jsq_s >= 0.98);
     CHECK(jsq_s < 1.2);
     CHECK(time_in_system_s("round-robin", 0.7, 0) < random_s); /* more regular arrivals */
+}
+
+/* Routers that ask all replicas may ask a few instead. The queue that `distserve` reads has the request that is being
+ * processed, as the model's. */
+TEST_OPTIMISED(few_choices_are_the_supermarket_model)
+{
+    for (int d = 2; d <= 3; d++) {
+        char routing[64];
+        snprintf(routing, sizeof routing, "{'policy': 'distserve', 'choices': %d}", d);
+        CHECK_NEAR(time_in_system_s(routing, 0.9, 0), supermarket_s(0.9, d), 0.1);
+    }
 }
 
 /* Old information hurts those most who trust it most. */
@@ -88,9 +110,22 @@ static const char scenario_format[] =
 static struct bed_rows *run_seeded(int seed, const char *other, const char *routing, int n, double rate_per_s,
                                    const struct bed_options *options)
 {
-    char quoted[128];
-    snprintf(quoted, sizeof quoted, routing[0] == '{' ? "%s" : "'%s'", routing);
-    return bed_run(options, scenario_format, seed, other[0] ? 2 : 1, other, quoted, n, rate_per_s);
+    char text[128];
+    return bed_run(options, scenario_format, seed, other[0] ? 2 : 1, other, quoted(text, routing), n, rate_per_s);
+}
+
+/* With as many choices as replicas, a router sees them all. */
+TEST(all_choices_are_all_replicas)
+{
+    static const char *const asking[] = {"jsq-tokens", "least-kv", "prefix-aware", "distserve"};
+    for (int i = 0; i < 4; i++) {
+        char all[64], two[64];
+        snprintf(all, sizeof all, "{'policy': '%s', 'choices': 8}", asking[i]);
+        snprintf(two, sizeof two, "{'policy': '%s', 'choices': 2}", asking[i]);
+        struct bed_rows *plain = run_seeded(4, "", asking[i], 200, 60, NULL);
+        CHECK(bed_equal(plain, run_seeded(4, "", all, 200, 60, NULL)));
+        CHECK(!bed_equal(plain, run_seeded(4, "", two, 200, 60, NULL)));
+    }
 }
 
 TEST(random_is_uniform)

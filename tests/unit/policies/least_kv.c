@@ -9,6 +9,7 @@ enum { REPLICAS = 5 };
 TEST(the_smallest_share_of_blocks_wins)
 {
     const struct router *router = (const void *)policy_find(POLICY_ROUTING, "least-kv");
+    int64_t asks_all[1] = {0}; /* the parameter `choices` */
     struct rng rng = test_rng(1, "shares", 0);
     MUST(router != NULL);
     for (int n = 0; n < 2000; n++) {
@@ -25,6 +26,6 @@ TEST(the_smallest_share_of_blocks_wins)
             if (share < least) expected = i;
             least = fmin(least, share);
         }
-        if (!CHECK_EQ_INT(router->route(NULL, &view, NULL), expected)) return;
+        if (!CHECK_EQ_INT(router->route(asks_all, &view, NULL), expected)) return;
     }
 }
