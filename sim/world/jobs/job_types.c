@@ -133,7 +133,7 @@ static const char *const estimate_names[] = {"traced", "exact", "lognormal", "un
 const struct config_field estimates_config_fields[] = {
     ROW_CHOICE(
         "law", law, DEFAULT("traced"), estimate_names,
-        "traced: as in the trace; exact: the true run time; lognormal: that times a factor of median 1; uniform: times 1 to 'most'"),
+        "traced: as in the trace; exact: the true run time; lognormal: the true run time times a random factor of median 1; uniform: times 1 to 'most'"),
     ROW_REAL("sigma", sigma, DEFAULT("1"), WITHIN(DBL_MIN, 10),
              "lognormal: standard deviation of the factor's logarithm"),
     ROW_REAL("most", most, DEFAULT("10"), WITHIN(1, 1e6), "uniform: the largest factor"),
