@@ -61,6 +61,20 @@ for id in $(sqlite3 "$T/prefix.db" 'select id from request order by cached_token
     out " tokens, $(sqlite3 "$T/prefix.db" "select cached_tokens from request where id = $id") found in the prefix cache, takes "
 done
 
+# A request that the power brake slows down: who ordered it, when and why, and what it costs. Of the time of a prompt
+# 95 % scale with the clock.
+braked=$T/braked.db
+run 0 run power-capped-row --set until=2min --set cluster.power.budget=48kW --quiet -o "$braked"
+at=$(sqlite3 "$braked" "select t_s from decision where action = 'brake' order by t_s limit 1")
+id=$(sqlite3 "$braked" "select id from request where service = 'chat' and arrival_s between $at + 5 and $at + 8
+    order by prompt_tokens desc limit 1")
+run 0 why "$braked" request "$id" --service chat
+out "power    polca: brake in row0, ordered at $(printf %.6f "$at") s: 288 MHz: power is above the budget; in force since"
+out 'clock at 20.4 % of the highest'
+sed -n 's/.*an iteration of \([0-9.]*\) ms: .*, \([0-9.]*\) ms longer than at the highest clock$/\1 \2/p' "$T/out" >"$T/took"
+awk 'BEGIN { factor = 0.05 + 0.95 * 1410 / 288 } { ratio = $1 / ($1 - $2) / factor; ok = ratio > 0.998 && ratio < 1.002 }
+    END { exit !ok }' "$T/took" || complain "not the time at that clock: $(cat "$T/took")"
+
 # Requests that a batcher pauses: all their tokens, their longest gap.
 cat >"$T/turns.c" <<END
 #include "sim/world/policy/batching.h"

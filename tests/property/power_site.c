@@ -50,6 +50,31 @@ static struct bed_rows *run(const struct setting *setting, const struct bed_opti
                    setting->low, setting->high);
 }
 
+/* A lock of low priority's clock at 600 of 1410 MHz: their batches say how long they would take at the highest clock,
+ * and which command it was; those of high priority are not slowed. */
+TEST(batches_know_what_slows_them)
+{
+    struct bed_rows *rows = run(&settings[5], &(struct bed_options){0});
+    const double frac = 600.0 / 1410.0;
+    int slowed[2] = {0}, others = 0;
+    for (size_t i = 0; i < rows->n_batches; i++) {
+        const struct batch_row *row = &rows->batches[i];
+        const double lasted_s = row->end_s - row->start_s;
+        const bool has_prompts = row->prefill_sequences > 0;
+        const double share = has_prompts ? 0.95 : 0.05;
+        if (row->clock_frac >= 1) {
+            CHECK_NEAR(row->full_clock_s, lasted_s, 0);
+            others++;
+            continue;
+        }
+        CHECK_NEAR(row->clock_frac, frac, 1e-12);
+        CHECK_NEAR(row->full_clock_s, lasted_s / (1 - share + share / frac), 1e-9);
+        CHECK(row->power_given_s == 0 && row->power_since_s >= row->power_given_s && row->start_s >= row->power_since_s);
+        slowed[has_prompts]++;
+    }
+    CHECK(slowed[0] > 10 && slowed[1] > 10 && others > 10);
+}
+
 /* The integral is checked after every event of a run that visits every boundary (INV-11). */
 TEST(stepping_does_not_show)
 {

@@ -79,8 +79,9 @@ static int on_batch(void *context, const struct batch_row *row)
 {
     struct bed_rows *rows = context;
     rows->batches = grow(rows->batches, rows->n_batches, sizeof *rows->batches);
-    rows->batches[rows->n_batches] = *row;
-    rows->batches[rows->n_batches++].service = NULL;
+    struct batch_row *copy = &rows->batches[rows->n_batches++];
+    *copy = *row;
+    copy->service = copy->power_domain = copy->power_target = NULL;
     return 0;
 }
 

@@ -10,6 +10,11 @@ static const char *const target_names[POWER_TARGETS] = {"low", "high", "brake"};
 
 /* --- In force --- */
 
+static bool is_held(const struct power_setting *setting)
+{
+    return setting->clock_hz > 0.0 || setting->cap_w > 0.0;
+}
+
 static double clock_frac(const struct power_setting *setting, double highest_hz)
 {
     if (setting->clock_hz == 0.0 || setting->clock_hz >= highest_hz) return 1.0;
@@ -20,9 +25,16 @@ struct clock_order power_order_of(const struct power_domain *domain, int group, 
 {
     const struct power_setting *lock = &domain->holds[group].in_force;
     const struct power_setting *brake = &domain->holds[POWER_TARGET_BRAKE].in_force;
+    const double locked_frac = clock_frac(lock, highest_hz), braked_frac = clock_frac(brake, highest_hz);
     struct clock_order order = clock_order_none();
-    order.clock_frac = fmin(clock_frac(lock, highest_hz), clock_frac(brake, highest_hz));
+    order.clock_frac = fmin(locked_frac, braked_frac);
     if (lock->cap_w > 0.0) order.cap_w = lock->cap_w;
+    if (!is_held(lock) && !is_held(brake)) return order;
+    const int target = braked_frac < locked_frac ? POWER_TARGET_BRAKE : group;
+    order.domain = domain->name;
+    order.target = target_names[target];
+    order.given_ns = domain->holds[target].given_ns;
+    order.since_ns = domain->holds[target].since_ns;
     return order;
 }
 
@@ -34,21 +46,19 @@ void power_apply(struct power_member *member, sim_ns now)
     member->holder->ops->set_clock(member->holder, &order, now);
 }
 
-static bool is_held(const struct power_setting *setting)
+static void take_effect(struct power *power, const struct power_order *order, sim_ns now)
 {
-    return setting->clock_hz > 0.0 || setting->cap_w > 0.0;
-}
-
-static void take_effect(struct power *power, int32_t index, enum power_target target, struct power_setting setting,
-                        int64_t number, sim_ns now)
-{
+    const int32_t index = order->domain;
+    const enum power_target target = order->target;
+    const struct power_setting setting = order->setting;
     struct power_domain *domain = &power->domains[index];
     struct power_hold *hold = &domain->holds[target];
     if (is_held(&hold->in_force)) hold->held_ns += now - hold->since_ns;
     hold->since_ns = now;
     if (target == POWER_TARGET_BRAKE && is_held(&setting) && !is_held(&hold->in_force)) domain->brakes++;
     hold->in_force = setting;
-    hold->n_in_force = number;
+    hold->n_in_force = order->number;
+    hold->given_ns = order->given_ns;
     for (size_t m = 0; m < power->n_members; m++) {
         struct power_member *member = power->members[m];
         const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->holder->draw.group;
@@ -65,8 +75,7 @@ static void arrive(struct power *power, struct power_command_queue *queue, sim_n
     struct power_order *order = queue->head;
     queue->head = order->next;
     const struct power_hold *hold = &power->domains[order->domain].holds[order->target];
-    if (order->number == hold->n_ordered)
-        take_effect(power, order->domain, order->target, order->setting, order->number, now);
+    if (order->number == hold->n_ordered) take_effect(power, order, now);
     pool_give(&power->orders, order);
 }
 
@@ -94,19 +103,19 @@ void power_commands_init(struct power *power)
     power->brakes.latency_ns = power->config->commands.brake_ns;
 }
 
-static int send(struct power *power, int32_t domain, enum power_target target, const struct power_hold *hold)
+static int send(struct power *power, const struct power_order *given, sim_ns effect_ns)
 {
-    const bool is_brake = target == POWER_TARGET_BRAKE;
+    const bool is_brake = given->target == POWER_TARGET_BRAKE;
     struct power_command_queue *queue = is_brake ? &power->brakes : &power->locks;
     struct power_order *order = pool_take(&power->orders);
     if (order == NULL) return SIM_E_NOMEM;
-    *order = (struct power_order){.domain = domain, .target = target, .setting = hold->ordered, .number = hold->n_ordered};
+    *order = *given;
     if (queue->head == NULL)
         queue->head = order;
     else
         queue->tail->next = order;
     queue->tail = order;
-    engine_schedule_background(power->env.site->engine, hold->effect_ns, PRIORITY_POWER,
+    engine_schedule_background(power->env.site->engine, effect_ns, PRIORITY_POWER,
                                is_brake ? brake_arrives : lock_arrives, &queue->owner);
     return 0;
 }
@@ -170,8 +179,10 @@ static int give(struct power *power, int32_t domain, enum power_target target, c
     hold->ordered = command->setting;
     hold->n_ordered++;
     hold->effect_ns = at_once ? now : sim_ns_add(now, latency_ns);
-    if (hold->effect_ns > now) return hold->effect_ns < SIM_NS_MAX ? send(power, domain, target, hold) : 0;
-    take_effect(power, domain, target, hold->ordered, hold->n_ordered, now);
+    const struct power_order order = {.domain = domain, .target = target, .setting = hold->ordered,
+                                      .number = hold->n_ordered, .given_ns = now};
+    if (hold->effect_ns > now) return hold->effect_ns < SIM_NS_MAX ? send(power, &order, hold->effect_ns) : 0;
+    take_effect(power, &order, now);
     return 0;
 }
 

@@ -32,6 +32,7 @@ struct power_hold {
     int64_t n_ordered, n_in_force; /* numbers of these commands, from 1 on */
     sim_ns effect_ns;              /* of the latest command */
     sim_ns since_ns, held_ns;      /* a setting has been in force since then, and for that time before */
+    sim_ns given_ns;               /* when the command in force was given */
 };
 
 struct power_breaker {
@@ -118,6 +119,7 @@ struct power_order {
     enum power_target target;
     struct power_setting setting;
     int64_t number;
+    sim_ns given_ns;
 };
 
 struct power_command_queue {

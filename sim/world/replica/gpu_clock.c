@@ -45,5 +45,7 @@ struct clock_state clock_state_of(const struct clock_model *model, const struct 
     if (state.power_w > order->cap_w) state = power_under_cap(&model->power, &load, share, order->cap_w);
     if (state.clock_frac >= 1.0) return (struct clock_state){.is_slow = false};
     return (struct clock_state){.is_slow = true, .speed_frac = state.speed_frac,
+                                .clock_frac = state.clock_frac, .domain = order->domain, .target = order->target,
+                                .given_ns = order->given_ns, .since_ns = order->since_ns,
                                 .energy = energy_at_clock(base, &model->power, state.clock_frac, load.busy_frac)};
 }

@@ -21,11 +21,13 @@
 struct clock_order {
     double clock_frac; /* over the highest clock; 1: no lock */
     double cap_w;      /* of each GPU; INFINITY: none */
+    const char *domain, *target; /* of the command: "row0", and "low", "high" or "brake"; NULL: none is in force */
+    sim_ns given_ns, since_ns;   /* when it was given, and took effect */
 };
 
 static inline struct clock_order clock_order_none(void)
 {
-    return (struct clock_order){1.0, (double)INFINITY};
+    return (struct clock_order){.clock_frac = 1.0, .cap_w = (double)INFINITY};
 }
 
 /* Share of an iteration's time that scales with the SM clock. prefill: iterations that process prompts; decode: those
@@ -45,7 +47,9 @@ struct clock_model {
 
 struct clock_state {
     bool is_slow;          /* false: as measured, and nothing below is set */
-    double speed_frac;
+    double speed_frac, clock_frac;
+    const char *domain, *target; /* of the order */
+    sim_ns given_ns, since_ns;
     struct energy_model energy; /* of a replica, at this clock */
 };
 

@@ -115,7 +115,8 @@ static int report_decode(const struct replica *replica, int64_t counted, int64_t
                                   .end_ns = end_ns,
                                   .iterations = n,
                                   .decoding = replica->ready->members.n,
-                                  .work = replica->run_work};
+                                  .work = replica->run_work,
+                                  .clock_state = &replica->run_clock_state};
     batch.work.decode_context_tokens += counted * batch.decoding;
     batch.work.decode_longest_tokens += counted;
     return batch.start_ns < end_ns ? replica->env->on_batch(replica, &batch) : 0;
@@ -130,7 +131,8 @@ static int report_prefill(const struct replica *replica, int64_t n, sim_ns end_n
                                   .iterations = n,
                                   .prefill_sequences = plan->n_prefills,
                                   .decoding = plan->decode ? replica->ready->members.n : 0,
-                                  .work = replica->run_work};
+                                  .work = replica->run_work,
+                                  .clock_state = &replica->run_clock_state};
     for (int32_t i = 0; i < plan->n_prefills; i++) batch.prefill_tokens += plan->prefills[i].tokens;
     return replica->env->on_batch(replica, &batch);
 }
@@ -332,8 +334,8 @@ static void decode_run_end_for_clock(struct replica *replica, sim_ns now)
 void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns now)
 {
     const struct clock_order before = replica->order;
-    if (before.clock_frac == order.clock_frac && before.cap_w == order.cap_w) return;
     replica->order = order;
+    if (before.clock_frac == order.clock_frac && before.cap_w == order.cap_w) return;
     if (replica->state == REPLICA_DECODE) decode_run_end_for_clock(replica, now);
 }
 

@@ -45,6 +45,7 @@ struct replica_batch {
     int64_t iterations; /* completed */
     int64_t prefill_sequences, prefill_tokens, decoding;
     struct iteration_work work; /* of the first of them */
+    const struct clock_state *clock_state;
 };
 
 enum kv_direction { KV_OUT, KV_IN }; /* of the GPU's memory */

@@ -208,6 +208,7 @@ int inflight_report(const struct replica *replica, const struct inflight_batch *
     if (replica->env->on_batch == NULL) return 0;
     struct replica_batch batch = {.start_ns = inflight->start_ns, .end_ns = end_ns, .iterations = n,
                                   .work = inflight->work, .prefill_sequences = inflight->n_chunks,
+                                  .clock_state = &inflight->clock_state,
                                   .decoding = inflight->decoding != NULL ? inflight->decoding->members.n : 0};
     for (int32_t i = 0; i < inflight->n_chunks; i++) batch.prefill_tokens += inflight->chunks[i].tokens;
     return replica->env->on_batch(replica, &batch);

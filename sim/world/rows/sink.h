@@ -23,6 +23,10 @@ struct batch_row {
     int64_t iterations;    /* completed */
     int64_t prefill_sequences, prefill_tokens;
     int64_t decoding; /* sequences */
+    double full_clock_s;      /* time that it would have taken at the highest clock */
+    double clock_frac;        /* clock over the highest; 1: no command of a power policy slows it */
+    const char *power_domain, *power_target; /* of that command: "row0", and "low", "high" or "brake"; else NULL */
+    double power_given_s, power_since_s;     /* when it was given, and took effect */
 };
 
 /* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`

@@ -191,6 +191,8 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
     const struct sink *sink = service->env.site->sink;
     if (replica->stream != NULL) replica_stream_count(replica->stream, batch);
     if (sink->batch == NULL) return 0;
+    const struct clock_state *clock_state = batch->clock_state;
+    const double lasted_s = sim_s_from_ns(batch->end_ns) - sim_s_from_ns(batch->start_ns);
     struct batch_row row = {.service = service->config->name,
                             .replica = replica->index,
                             .start_s = sim_s_from_ns(batch->start_ns),
@@ -198,7 +200,17 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
                             .iterations = batch->iterations,
                             .prefill_sequences = batch->prefill_sequences,
                             .prefill_tokens = batch->prefill_tokens,
-                            .decoding = batch->decoding};
+                            .decoding = batch->decoding,
+                            .full_clock_s = lasted_s,
+                            .clock_frac = 1.0};
+    if (clock_state->is_slow) {
+        row.full_clock_s = lasted_s * clock_state->speed_frac;
+        row.clock_frac = clock_state->clock_frac;
+        row.power_domain = clock_state->domain;
+        row.power_target = clock_state->target;
+        row.power_given_s = sim_s_from_ns(clock_state->given_ns);
+        row.power_since_s = sim_s_from_ns(clock_state->since_ns);
+    }
     return sink->batch(sink->context, &row);
 }
 

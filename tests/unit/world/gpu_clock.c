@@ -66,7 +66,7 @@ TEST(locks_and_caps)
         const struct power_state state = caps ? power_under_cap(&law, &load, share, cap_w)
                                               : power_at_clock(&law, &load, share, f);
         double lasts_s;
-        const struct clock_order order = {caps ? 1.0 : f, cap_w};
+        const struct clock_order order = {.clock_frac = caps ? 1.0 : f, .cap_w = cap_w};
         const double joules = joules_at(&bench, &work, gpus, seconds, &order, &lasts_s);
         CHECK_NEAR(lasts_s * state.speed_frac / seconds, 1.0, 1e-9);
         CHECK_NEAR(joules / ((double)gpus * state.power_w * lasts_s), 1.0, 1e-9);
@@ -87,7 +87,7 @@ TEST(runs_at_a_lower_clock)
         const struct clock_model model = {law, 4, {0.9, 0.1}};
         struct iteration_work work = {.decode_sequences = 1 + (int64_t)rng_below(&rng, 200)};
         work.decode_context_tokens = 1000 * work.decode_sequences;
-        const struct clock_order order = {0.3 + 0.6 * rng_uniform(&rng), (double)INFINITY};
+        const struct clock_order order = {.clock_frac = 0.3 + 0.6 * rng_uniform(&rng), .cap_w = (double)INFINITY};
         const double seconds = 0.01 * pow(20.0, rng_uniform(&rng));
         const struct clock_state clock_state = clock_state_of(&model, &base, &order, &bench.reads, &work, seconds);
         const struct work_of of = {&bench.reads, NULL, &base, &clock_state.energy};

@@ -1,0 +1,64 @@
+/* The life of one request or job, gathered from the rows of its run: what happened to it when, what its replica did
+ * meanwhile, and which commands of the power policy slowed it down. */
+#ifndef ORRERY_CLI_EXPLAIN_STORY_H
+#define ORRERY_CLI_EXPLAIN_STORY_H
+
+#include "sim/core/mem.h"
+#include "sim/world/rows/sink.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The request or job. */
+struct story_subject {
+    bool is_job;
+    int64_t id;
+    const char *service; /* of a request; empty for a job */
+};
+
+struct story_event {
+    double t_s;
+    size_t number; /* order of arrival */
+    const char *what, *text; /* "admit", and its reason or a description */
+};
+
+/* Work of a replica over some time. */
+struct story_work {
+    int64_t prefill_iterations, decode_iterations, prefill_tokens;
+    double slowed_s; /* time that lower clocks added */
+};
+
+/* A command of a power policy to a group of GPUs, or its brake, in a domain. */
+struct story_command {
+    const char *domain, *target; /* "row0"; "low", "high" or "brake" */
+    const char *policy, *reason;
+    double t_s;
+    bool is_told; /* among the events */
+};
+
+struct story {
+    struct arena *arena;
+    struct story_subject subject;
+    struct request_row request; /* service is NULL until the row arrives */
+    struct job_row job;         /* status is NULL until the row arrives */
+    struct story_event *events;
+    size_t n_events, capacity;
+    struct story_command *commands;
+    size_t n_commands, commands_capacity;
+    bool in_batch;         /* according to the rows so far */
+    int64_t replica;       /* routed to; -1: not yet */
+    double last_token_s;   /* NAN: none yet, or the request left the batch */
+    double gap_s, gap_from_s; /* longest wait for a token, and its start */
+    int64_t decode_iterations;
+    double decode_s, decode_slowed_s; /* time of these, and what lower clocks added to it */
+    struct story_work meanwhile; /* work of the replica while the request waits */
+};
+
+/* Texts go to the arena. story_fini frees the rest. */
+void story_init(struct story *story, const struct story_subject *subject, struct arena *arena);
+void story_fini(struct story *story);
+
+/* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */
+struct sink story_sink(struct story *story);
+
+#endif
