@@ -86,8 +86,8 @@ if [ -z "${AGAIN:-}" ]; then
         { sub(/^[^\t]*\t/, ""); print }
         END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
         tests/mutate/equivalent.txt "$out/chosen" >"$out/mutants"
-    # The tests that reach each mutant: number, seconds, whether they start orrery, name. Those of the file itself and
-    # golden results come first, then the cheapest. Where the compiler knows no such line, the last before it serves.
+    # The tests that reach each mutant: number, seconds, whether they start orrery, name. Those of the file itself
+    # come first, then the cheapest. Where the compiler knows no such line, the last before it serves.
     awk -F'\t' '
         FILENAME ~ /lines$/ { split($0, at, " "); number[at[2]] = at[1]; next }
         FILENAME ~ /mutants$/ {
@@ -107,7 +107,7 @@ if [ -z "${AGAIN:-}" ]; then
                     for (j = split(wanted[at[i]], mutants, " "); j > 0; j--)
                         if (given[mutants[j]] != $1) {
                             given[mutants[j]] = $1
-                            own = index($1, suite[mutants[j]]) == 1 || $1 ~ /golden\/|^(kept_|statistics)/
+                            own = index($1, suite[mutants[j]]) == 1
                             print (own ? 0 : $2) "\t" mutants[j] "\t" $2 "\t" $3 "\t" $1
                         }
         }' "$work/reach/lines" "$out/mutants" "$work/reach/reached" |
