@@ -1,4 +1,4 @@
-/* Every world of worlds.jsonl comes to the results that stand beside it. The worlds were drawn at random, and reach
+/* Every world of worlds.jsonl comes to the results that stand beside it. Most were drawn at random, and they reach
  * most policies in many combinations: a change that moves results by accident is unlikely to pass. When results move
  * on purpose, say why in the body of the commit, and run `make accept`. */
 #include "tests/support/harness.h"

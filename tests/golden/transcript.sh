@@ -12,7 +12,7 @@ ln -sf "$orrery" "$T/bin/orrery"
 PATH=$T/bin:$PATH
 export T PATH
 grep '^\$ ' "$transcript" | while IFS= read -r line; do
-    echo "$line"
+    printf "%s\n" "$line"
     sh -c "${line#??}" 2>&1 </dev/null | sed "s|$T|\$T|g"
 done >"$T/actual"
 if [ "${ACCEPT:-}" = 1 ]; then

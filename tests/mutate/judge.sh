@@ -41,7 +41,8 @@ link() { # PROGRAM
         { echo "mutant $number does not link" >&2; cat "$at/link" >&2; exit 1; }
 }
 
-# Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors.
+# Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors. As under
+# AddressSanitizer, fresh memory and freed memory are not zero (glibc's MALLOC_PERTURB_).
 run_tests() { # SECONDS NAME...
     limit_s=$1
     shift
@@ -49,7 +50,7 @@ run_tests() { # SECONDS NAME...
         cd "$tree" || exit 1
         ulimit -t "$limit_s"
         ulimit -v 16000000
-        TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$at/orrery BUILD=$build \
+        MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$at/orrery BUILD=$build \
             timeout -k 5 $((limit_s * 5 + 30)) "$at/run" "$@"
     ) >"$at/log" 2>&1 </dev/null
 }

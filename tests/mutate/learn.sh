@@ -6,7 +6,8 @@
 #
 # writes OUT/lines (number, FILE:LINE) and OUT/reached, one line per test with fields separated by tabs: name, CPU
 # seconds, 1 if the test starts the program `orrery`, the numbers of the lines that it reaches. Tests that fail or are
-# skipped here are left out, and named in OUT/unfit; LEAVE_OUT='WORD|WORD' leaves out long ones as well.
+# skipped here are left out, and named in OUT/unfit; LEAVE_OUT='WORD|WORD' leaves out long ones as well. After new tests,
+# ONLY='WORD|WORD' learns these, and keeps what is known of all others: the product must be as it was.
 set -u
 out=$1
 build=build/mutate
@@ -33,11 +34,12 @@ blocks() { # PROGRAM
         }' | while read -r at line; do echo "$((0x$at)) $line"; done
 }
 for program in tests/run orrery; do blocks $build/$program >"$out/blocks.${program##*/}"; done
-cut -d' ' -f2 "$out"/blocks.* | LC_ALL=C sort -u | awk '{ print NR, $0 }' >"$out/lines"
+[ -n "${ONLY:-}" ] && [ -f "$out/lines" ] ||
+    cut -d' ' -f2 "$out"/blocks.* | LC_ALL=C sort -u | awk '{ print NR, $0 }' >"$out/lines"
 
 # All tests: SUITE/TEST as files name them, and scripts. Left out are scripts that build the program anew.
 tests() {
-    grep -rE '^TEST(_OPTIMISED)?\(' tests/unit tests/property tests/oracle --include='*.c' |
+    grep -rE '^TEST(_OPTIMISED)?\(' tests/unit tests/property tests/oracle tests/golden --include='*.c' |
         sed 's|^.*/\([^/]*\)\.c:TEST[A-Z_]*(\([A-Za-z0-9_]*\)).*|\1/\2|'
     ls tests/cli/*.sh tests/golden/*.sh |
         grep -vE '/(lib|alone|bench|compilers|install|check_planted|sweep_mpi|sweep_slurm)\.sh'
@@ -46,7 +48,7 @@ tests() {
 # Runs every $workers-th test from the $1-th: what it printed last, then the offsets of marked blocks.
 run_share() {
     marks=$out/marks.$1
-    tests | grep -vE "${LEAVE_OUT:-^$}" | awk -v n="$workers" -v mine="$1" 'NR % n == mine % n' | while read -r name; do
+    tests | grep -vE "${LEAVE_OUT:-^$}" | grep -E "${ONLY:-}" | awk -v n="$workers" -v mine="$1" 'NR % n == mine % n' | while read -r name; do
         rm -f "$marks".*
         how=--alone
         case $name in *.sh) how= ;; esac
@@ -87,7 +89,9 @@ while [ $i -le "$workers" ]; do
     i=$((i + 1))
 done
 wait
-cat "$out"/reached.[0-9]* >"$out/reached"
-cat "$out"/unfit.[0-9]* >"$out/unfit" 2>/dev/null
+for list in reached unfit; do
+    [ -n "${ONLY:-}" ] && [ -f "$out/$list" ] && grep -vE "^[^[:blank:]]*($ONLY)" "$out/$list" >"$out/$list.0"
+    cat "$out/$list".[0-9]* >"$out/$list" 2>/dev/null
+done
 rm -f "$out"/reached.[0-9]* "$out"/unfit.[0-9]* "$out"/marks.* "$out"/blocks.*
 echo "$(wc -l <"$out/reached") tests reach $(wc -l <"$out/lines") lines; $(wc -l <"$out/unfit") tests are left out"

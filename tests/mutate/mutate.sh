@@ -4,8 +4,8 @@
 #     mutate.sh COUNT SEED [FILE...]
 #
 # judges COUNT mutants of the files, or of all in scope. AGAIN="SUITE/ SCRIPT..." judges the survivors of the last such
-# run once more, by these tests only. KEEP=1 goes on with a run that was interrupted. What is left lies in
-# build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
+# run once more, by these tests only. KEEP=1 goes on with a run that was interrupted. LIST=1 prints what would be drawn,
+# and judges nothing. What is left lies in build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
 set -u
 count=$1
 seed=$2
@@ -16,7 +16,19 @@ tree=$work/tree
 out=$work/$count-$seed
 build=build/mutate
 workers=${WORKERS:-$(nproc)}
+draw() { # MUTANTS [FILE...]
+    mutants=$1
+    shift
+    gcc -std=c17 -D_DEFAULT_SOURCE -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || return 1
+    [ $# -gt 0 ] ||
+        set -- $(find sim policies models analysis/stats -name '*.c' ! -path 'policies/examples/*' | LC_ALL=C sort)
+    "$work/draw" "$seed" "$mutants" "$@"
+}
 mkdir -p "$tree" "$out/objects" "$out/verdict"
+if [ -n "${LIST:-}" ]; then
+    draw "$count" "$@" | awk -F'\t' '{ printf "%s:%d: %s\n    %s\n    %s\n", $3, $4, $2, $9, $10 }'
+    exit
+fi
 ulimit -c 0
 command -v ld.lld >/dev/null && linker=-fuse-ld=lld
 
@@ -43,16 +55,14 @@ in_tree -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*/
 is_known() {
     [ -f "$work/reach/reached" ] || return 1
     [ -z "${AGAIN:-}${KEEP:-}" ] || return 0
+    [ -z "${ONLY:-}" ] || return 1
     changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' -newer "$work/reach/reached" | head -1)
     [ -z "$changed" ]
 }
 is_known || (cd "$tree" && sh tests/mutate/learn.sh "$work/reach") || exit 1
 
 if [ -z "${AGAIN:-}" ]; then
-    gcc -std=c17 -D_DEFAULT_SOURCE -O1 -I. -o "$work/draw" tests/mutate/draw.c tests/mutate/source.c || exit 1
-    [ $# -gt 0 ] ||
-        set -- $(find sim policies models analysis/stats -name '*.c' ! -path 'policies/examples/*' | LC_ALL=C sort)
-    "$work/draw" "$seed" $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
+    draw $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
     [ -n "${KEEP:-}" ] && cmp -s "$out/now" "$out/drawn" || rm -f "$out"/objects/* "$out"/verdict/*
     mv "$out/now" "$out/drawn"
 fi
@@ -76,8 +86,8 @@ if [ -z "${AGAIN:-}" ]; then
         { sub(/^[^\t]*\t/, ""); print }
         END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
         tests/mutate/equivalent.txt "$out/chosen" >"$out/mutants"
-    # The tests that reach each mutant: number, seconds, whether they start orrery, name. Those of the file itself and
-    # golden results come first, then the cheapest. Where the compiler knows no such line, the last before it serves.
+    # The tests that reach each mutant: number, seconds, whether they start orrery, name. Those of the file itself
+    # come first, then the cheapest. Where the compiler knows no such line, the last before it serves.
     awk -F'\t' '
         FILENAME ~ /lines$/ { split($0, at, " "); number[at[2]] = at[1]; next }
         FILENAME ~ /mutants$/ {
@@ -97,7 +107,7 @@ if [ -z "${AGAIN:-}" ]; then
                     for (j = split(wanted[at[i]], mutants, " "); j > 0; j--)
                         if (given[mutants[j]] != $1) {
                             given[mutants[j]] = $1
-                            own = index($1, suite[mutants[j]]) == 1 || $1 ~ /golden\//
+                            own = index($1, suite[mutants[j]]) == 1
                             print (own ? 0 : $2) "\t" mutants[j] "\t" $2 "\t" $3 "\t" $1
                         }
         }' "$work/reach/lines" "$out/mutants" "$work/reach/reached" |

@@ -12,7 +12,7 @@
 /* Names of members of maps, few so that worlds refer to them by chance. */
 static const char *const common_names[] = {"a", "b", "default"};
 
-enum { N_COMMON_NAMES = 3, MOST_ITEMS = 3, DEEP = 8 };
+enum { N_COMMON_NAMES = 3, MOST_ITEMS = 3, DEEP = 8, ROUND_EVERY = 3 };
 
 static cJSON *draw_value(struct drawing *drawing, const struct config_field *field, int n_items);
 static void complete_value(struct drawing *drawing, const struct config_field *field, cJSON *value);
@@ -77,6 +77,13 @@ static double default_of(const struct config_field *field)
     return unit_parse(field->value, dim, &value, &why) == 0 ? value : 0;
 }
 
+/* The largest of 1, 2, 5, 10, 20 and so on that is not above a positive value. */
+static double round_down(double value)
+{
+    const double unit = pow(10, floor(log10(value))), times = value / unit;
+    return unit * (times < 2 ? 1 : times < 5 ? 2 : 5);
+}
+
 /* A number within the limits of the field, in SI units. */
 static double draw_number(struct drawing *drawing, const struct config_field *field)
 {
@@ -93,6 +100,7 @@ static double draw_number(struct drawing *drawing, const struct config_field *fi
         value = field->min + (field->max - field->min) * rng_uniform(&drawing->rng);
     else
         value = draw_usual(drawing, field);
+    if (drawing->has_round_numbers && value > 0) value = round_down(value);
     char digits[32]; /* few, which a reader of a finding prefers */
     snprintf(digits, sizeof digits, "%.4g", value);
     value = strtod(digits, NULL);
@@ -409,6 +417,7 @@ cJSON *draw_world(uint64_t seed, uint64_t number, const struct config_families *
     static const unsigned scalar_percents[] = {0, 0, 1, 2, 5, 12}, section_percents[] = {0, 0, 1, 4};
     struct drawing drawing = {.families = families, .words = words, .reached = reached};
     reached->n = 0;
+    drawing.has_round_numbers = number % ROUND_EVERY == ROUND_EVERY - 1;
     rng_init(&drawing.rng, seed, 0, "worlds", number);
     drawing.scalar_percent = scalar_percents[rng_below(&drawing.rng, 6)];
     drawing.section_percent = section_percents[rng_below(&drawing.rng, 4)];

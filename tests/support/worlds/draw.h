@@ -21,6 +21,7 @@ struct drawing {
     const struct words *words;
     struct reach_world *reached;
     unsigned scalar_percent, section_percent; /* of the optional keys, how many are drawn */
+    bool has_round_numbers;                   /* 1, 2 or 5 of a decimal unit, which meet in ties and at limits */
     int depth;
     size_t n_used; /* texts of this world, by key: others refer to them */
     struct word used[DRAWING_MAX_USED];

@@ -1,6 +1,8 @@
 /* Kept worlds: random worlds in a file, each with the hashes of its results. They tell that a result has moved.
  *
- * They were chosen among many for reaching code, or doing so a number of times, that none before had reached.
+ * They were chosen among many for reaching code, or doing so a number of times, that none before had reached; for keys
+ * and values that few have; and, of those with round numbers, for operands of comparisons that are equal or differ by
+ * one. Some are written by hand: they read files of tests/fixtures/kept, which random worlds do not.
  *
  * The file has one JSON object per line: {"events":..,"rows":"..","metrics":"..","scenario":{..}}. As the scenarios are
  * kept, and not how they were drawn, a new key of the configuration moves nothing. */

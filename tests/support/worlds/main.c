@@ -1,7 +1,9 @@
-/* `make worlds N=100000 SEED=1`: random worlds on all cores. Usage: worlds N SEED [FIRST [list|keep]]; worlds repeat.
+/* `make worlds N=100000 SEED=1`: random worlds on all cores. Usage: worlds N SEED [FIRST [list|keep]]; worlds repeat|policies.
  * An interrupt ends it early, with its summary. `keep` prints valid worlds with the hashes of their results. `repeat`
- * copies such lines from the input to the output, with the hashes of today. Exit status 1: there are findings. */
+ * copies such lines from the input to the output, with the hashes of today. `policies` prints a hash for each listed
+ * policy. Exit status 1: there are findings. */
 #include "tests/support/worlds/kept.h"
+#include "tests/support/worlds/kept_policies.h"
 #include "tests/support/worlds/worlds.h"
 
 #include <stdlib.h>
@@ -18,8 +20,9 @@ static void on_interrupt(int signal_number)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "repeat") == 0) return kept_repeat(stdin, stdout) == 0 ? 0 : 70;
+    if (argc == 2 && strcmp(argv[1], "policies") == 0) return kept_policies_write(stdout) == 0 ? 0 : 70;
     if (argc < 3) {
-        fputs("usage: worlds N SEED [FIRST [list|keep]], or worlds repeat\n", stderr);
+        fputs("usage: worlds N SEED [FIRST [list|keep]], or worlds repeat|policies\n", stderr);
         return 2;
     }
     const struct worlds_options options = {.n = strtoull(argv[1], NULL, 10), .seed = strtoull(argv[2], NULL, 10),
