@@ -51,6 +51,7 @@ void trend_add(struct trend *trend, double t_s, double wait_s, bool is_left)
     if (!(t_s >= trend->start_s) || isnan(wait_s)) return;
     while (trend->widens && isfinite(t_s) && t_s >= trend->start_s + trend->width_s * TREND_BINS) widen(trend);
     const int i = trend_bin_at(trend, t_s);
+    if (i < 0) return;
     if (i >= trend->n_bins) trend->n_bins = i + 1;
     trend->bins[i].n++;
     trend->bins[i].n_left += is_left;

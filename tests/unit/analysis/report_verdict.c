@@ -167,7 +167,7 @@ TEST(jobs_are_described_by_their_completion)
                                           {"job.queue_s.mean", 1800}, {"cluster.gpu_util", 0.75}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done"},
                   "All 50 jobs finished. A job took 2 h from submission to its end on average (median 60 min, at "
-                  "most 11.1 h), 25 % of it before the first start. Jobs and services held 75 % of the cluster's GPU time.");
+                  "most 11 h 7 min), 25 % of it before the first start. Jobs and services held 75 % of the cluster's GPU time.");
 }
 
 /* A percentile takes 100 values: below, the maximum stands in its place. */
