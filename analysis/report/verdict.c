@@ -25,18 +25,29 @@ void trend_init_open(struct trend *trend)
     trend->widens = true;
 }
 
-/* Doubles the width of the bins. */
-static void widen(struct trend *trend)
+/* Doubles the width of the bins: towards earlier times, or towards later ones. */
+static void widen(struct trend *trend, bool earlier)
 {
-    for (int i = 0; i < TREND_BINS; i++) {
-        const struct trend_bin zero = {0};
-        const bool is_joined = i < TREND_BINS / 2;
-        const struct trend_bin *a = is_joined ? &trend->bins[2 * i] : &zero, *b = is_joined ? a + 1 : &zero;
-        trend->bins[i] =
-            (struct trend_bin){a->n + b->n, a->n_left + b->n_left, a->wait_sum_s + b->wait_sum_s};
+    enum { HALF = TREND_BINS / 2 };
+    struct trend_bin joined[HALF];
+    for (int i = 0; i < HALF; i++) {
+        const struct trend_bin *a = &trend->bins[2 * i], *b = a + 1;
+        joined[i] = (struct trend_bin){a->n + b->n, a->n_left + b->n_left, a->wait_sum_s + b->wait_sum_s};
     }
+    memset(trend->bins, 0, sizeof trend->bins);
+    memcpy(&trend->bins[earlier ? HALF : 0], joined, sizeof joined);
+    if (earlier) trend->start_s -= trend->width_s * TREND_BINS;
     trend->width_s *= 2.0;
-    trend->n_bins = (trend->n_bins + 1) / 2;
+    trend->n_bins = (trend->n_bins + 1) / 2 + (earlier ? HALF : 0);
+}
+
+/* Makes the trend reach t. */
+static void reach(struct trend *trend, double t_s)
+{
+    if (!trend->widens || !isfinite(t_s)) return;
+    if (trend->n_bins == 0) trend->start_s = t_s;
+    while (t_s < trend->start_s) widen(trend, true);
+    while (t_s >= trend->start_s + trend->width_s * TREND_BINS) widen(trend, false);
 }
 
 int trend_bin_at(const struct trend *trend, double t_s)
@@ -48,8 +59,8 @@ int trend_bin_at(const struct trend *trend, double t_s)
 
 void trend_add(struct trend *trend, double t_s, double wait_s, bool is_left)
 {
-    if (!(t_s >= trend->start_s) || isnan(wait_s)) return;
-    while (trend->widens && isfinite(t_s) && t_s >= trend->start_s + trend->width_s * TREND_BINS) widen(trend);
+    if (isnan(wait_s)) return;
+    reach(trend, t_s);
     const int i = trend_bin_at(trend, t_s);
     if (i < 0) return;
     if (i >= trend->n_bins) trend->n_bins = i + 1;

@@ -38,7 +38,7 @@ struct trend_bin {
 
 struct trend {
     double start_s, width_s; /* of a bin */
-    int n_bins;              /* up to the end, or of a trend that widens, to the last arrival so far */
+    int n_bins;              /* up to the end, or of a trend that widens, to the last arrival so far; 0: none yet */
     bool widens;
     struct trend_bin bins[TREND_BINS];
 };
@@ -46,7 +46,7 @@ struct trend {
 /* Starts a trend of arrivals from start to end. */
 void trend_init(struct trend *trend, double start_s, double end_s);
 
-/* Starts a trend of arrivals from 0 s to an end that is not known yet: bins are joined in pairs as later ones come. */
+/* Starts a trend of arrivals whose first and last are not known yet: bins are joined in pairs as others come. */
 void trend_init_open(struct trend *trend);
 
 /* The bin of an arrival at t; -1 before the start. */

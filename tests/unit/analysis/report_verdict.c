@@ -113,9 +113,10 @@ TEST(an_open_trend_sees_what_a_closed_one_sees)
             const double t = start + apart * i, begins = fmax(t, free_at);
             const bool is_left = begins > end;
             trend_add(&closed, t, is_left ? end - t : begins - t, is_left);
-            trend_add(&open, t, is_left ? -t : begins - t, is_left);
+            if (i > 0) trend_add(&open, t, is_left ? -t : begins - t, is_left);
             free_at = begins + 1;
         }
+        trend_add(&open, start, 0, false); /* rows come in order of their ends, not of their arrivals */
         trend_end(&open, end);
         const struct trend_growth a = trend_growth(&closed), b = trend_growth(&open);
         CHECK(a.grows == b.grows && a.is_saturated == b.is_saturated);
