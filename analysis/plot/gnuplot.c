@@ -452,10 +452,12 @@ static void add_output(struct text *script, const char *data_name)
 static void add_settings(struct text *script, const struct frame *frame, const char *data_name)
 {
     const struct plot_chart *chart = frame->chart;
-    text_add(script, "# Draws an SVG, or a PNG where gnuplot has no terminal for that; -e \"terminal='pdfcairo'; output='x.pdf'\"\n"
-                     "# draws something else.\n"
-                     "if (!exists('terminal')) terminal = strstrt(GPVAL_TERMINALS, 'svg') > 0 ? 'svg' : 'png'\n"
-                     "if (!exists('output')) output = ");
+    text_add(
+        script,
+        "# Draws an SVG, or a PNG where gnuplot has no terminal for that; -e \"terminal='pdfcairo'; output='x.pdf'\"\n"
+        "# draws something else.\n"
+        "if (!exists('terminal')) terminal = strstrt(GPVAL_TERMINALS, 'svg') > 0 ? 'svg' : 'png'\n"
+        "if (!exists('output')) output = ");
     add_output(script, data_name);
     text_add(script, " . '.' . terminal\nset terminal @terminal\nset output output\nset encoding utf8\n"
                      "set termoption noenhanced\nset datafile missing 'NaN'\nset key outside center top horizontal\n"

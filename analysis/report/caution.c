@@ -15,7 +15,8 @@ struct finding {
     size_t n;
 };
 
-__attribute__((format(printf, 3, 4))) static void add(struct finding *finding, const char *code, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add(struct finding *finding, const char *code, const char *format,
+                                                      ...)
 {
     struct caution *caution = &finding->cautions[finding->n++];
     va_list arguments;
@@ -38,8 +39,8 @@ static void find_unmeasured(struct finding *finding)
     if (!(finding->facts->warmup_s > 0.0)) return;
     words_seconds(finding->facts->warmup_s, warmup);
     if (metric(finding, "request.arrived") == 0.0)
-        add(finding, "unmeasured", "no request arrives after the warm-up of %s: no request is measured; shorten 'warmup'",
-            warmup);
+        add(finding, "unmeasured",
+            "no request arrives after the warm-up of %s: no request is measured; shorten 'warmup'", warmup);
     if (ended > 0.0 && isnan(metric(finding, "job.jct_s.mean")))
         add(finding, "unmeasured",
             "no job that ends is submitted after the warm-up of %s: no job is measured; shorten 'warmup'", warmup);

@@ -334,9 +334,9 @@ static int hold_scenario(struct database *memory, const char *scenario, struct d
 {
     sqlite3_stmt *insert;
     if (sqlite3_open(":memory:", &memory->handle) != SQLITE_OK) return diag_nomem(diag);
-    int code = database_run(memory, "CREATE TABLE run(id INTEGER PRIMARY KEY, scenario TEXT)", "hold the scenario", diag);
-    if (code == 0)
-        code = database_prepare(memory, "INSERT INTO run VALUES(1, ?)", &insert, "hold the scenario", diag);
+    int code = database_run(memory, "CREATE TABLE run(id INTEGER PRIMARY KEY, scenario TEXT)", "hold the scenario",
+                            diag);
+    if (code == 0) code = database_prepare(memory, "INSERT INTO run VALUES(1, ?)", &insert, "hold the scenario", diag);
     if (code != 0) return code;
     sqlite3_bind_text(insert, 1, scenario, -1, SQLITE_STATIC);
     if (sqlite3_step(insert) != SQLITE_DONE) code = database_error(memory, "hold the scenario", diag);

@@ -40,8 +40,8 @@ struct subject {
 int subject_read(const struct report_source *source, int64_t run_id, const char *const *varied, size_t n_varied,
                  struct subject *subject);
 
-/* Reads the subject of a resolved scenario, JSON, that no database holds. Texts go to the arena; `queries` is of no use.
- * Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Reads the subject of a resolved scenario, JSON, that no database holds. Texts go to the arena; `queries` is of no
+ * use. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int subject_of(const char *scenario, const char *const *varied, size_t n_varied, struct arena *arena,
                struct subject *subject, struct diag *diag);
 

@@ -314,8 +314,7 @@ static void say_jobs(const struct verdict_facts *facts, struct text *text)
                 words_seconds(jct_s, mean), words_seconds(metric(facts, "job.jct_s.p50"), p50),
                 words_has_quantile(n, 0.99) ? "99th percentile" : "at most",
                 words_seconds(upper_end(facts, "job.jct_s", n), p99));
-    if (wait_s > 0.0 && jct_s > 0.0)
-        text_printf(text, ", %s of it without GPUs", words_percent(wait_s / jct_s, share));
+    if (wait_s > 0.0 && jct_s > 0.0) text_printf(text, ", %s of it without GPUs", words_percent(wait_s / jct_s, share));
     if (queue_s > 0.0 && jct_s > 0.0)
         text_printf(text, ", %s of it before the first start", words_percent(queue_s / jct_s, share));
     text_add(text, ". ");
@@ -427,13 +426,17 @@ static void say_doubt(const struct verdict_facts *facts, struct text *text)
 
 void verdict_run(const struct verdict_facts *facts, struct text *text)
 {
-    const struct fates requests = {"requests",           "request.arrived",                    "request.rejected",
-                                   "request.unfinished", counted(facts, "request.finished"), NULL,
+    const struct fates requests = {"requests",
+                                   "request.arrived",
+                                   "request.rejected",
+                                   "request.unfinished",
+                                   counted(facts, "request.finished"),
+                                   NULL,
                                    NULL};
     const double n_ended = count_ended_jobs(facts);
-    const struct fates jobs = {"jobs",           "job.submitted",             "job.rejected",
-                               "job.unfinished", isnan(n_ended) ? 0 : n_ended, "job.failed",
-                               "job.cancelled"};
+    const struct fates jobs = {
+        "jobs",       "job.submitted", "job.rejected", "job.unfinished", isnan(n_ended) ? 0 : n_ended,
+        "job.failed", "job.cancelled"};
     say_end(facts, text);
     say_served(facts, &requests, text);
     say_slo(facts, text);

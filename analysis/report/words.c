@@ -76,7 +76,10 @@ const char *words_seconds(double seconds, char buffer[WORDS_CHARS])
     const double unit_s = size_s < 1e-3 ? 1e-6 : size_s < 1.0 ? 1e-3 : size_s < 120.0 ? 1.0 : 86400.0;
     significant(seconds / unit_s, 3, number);
     snprintf(buffer, WORDS_CHARS, "%.32s %s", number,
-             size_s < 1e-3 ? "us" : size_s < 1.0 ? "ms" : size_s < 120.0 ? "s" : "d");
+             size_s < 1e-3    ? "us"
+             : size_s < 1.0   ? "ms"
+             : size_s < 120.0 ? "s"
+                              : "d");
     return buffer;
 }
 

@@ -164,7 +164,8 @@ static int print_summary(struct running *running, const char *status, const char
                                     .is_verbose = running->options->verbose,
                                     .result_hash = result_hash};
     if (code == 0)
-        code = summary_print(&running->summary, &run, running->options->form, running->cli->out, running->cli->err, diag);
+        code = summary_print(&running->summary, &run, running->options->form, running->cli->out, running->cli->err,
+                             diag);
     text_fini(&json);
     return code;
 }

@@ -53,9 +53,9 @@ void summary_fini(struct summary *summary);
 struct sink summary_sink(struct summary *summary, bool takes_rows);
 
 /* Prints what ran, a line about the run, a table of distributions with a column per quantile, a line for each group of
- * metrics, and warnings: those that it caught and those of analysis/report/caution.h. A verbose summary has all metrics,
- * single values in a table of their own. For programs: JSON, or the metrics as CSV and the warnings to `err`. Equal runs
- * print equal texts. Returns 0 or SIM_E_NOMEM. */
+ * metrics, and warnings: those that it caught and those of analysis/report/caution.h. A verbose summary has all
+ * metrics, single values in a table of their own. For programs: JSON, or the metrics as CSV and the warnings to `err`.
+ * Equal runs print equal texts. Returns 0 or SIM_E_NOMEM. */
 int summary_print(struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out, FILE *err,
                   struct diag *diag);
 

@@ -98,8 +98,8 @@ TEST(arrivals_without_a_wait_or_outside_are_left_out)
 
 /* --- The verdict --- */
 
-/* A trend whose end is not known before sees the growth that one with known ends sees, within the width of its bins, and
- * arrivals of which only the end of the run tells how long they waited. */
+/* A trend whose ends are not known before sees the growth that one with known ends sees, within the width of its bins.
+ * How long the arrivals left at the end have waited is known last. */
 TEST(an_open_trend_sees_what_a_closed_one_sees)
 {
     static struct trend open, closed;
