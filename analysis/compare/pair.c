@@ -176,7 +176,7 @@ static int add_metric_row(struct pair_work *pair, size_t metric)
     static const struct {
         const char *part;
         double q;
-    } parts[] = {{"mean", (double)NAN}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
+    } parts[] = {{"mean", (double)NAN}, {"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}};
     size_t value = 0;
     const char *part = NULL;
     const struct paired *paired = find_value(pair, pair->work->metrics.names[metric], &value, &part);

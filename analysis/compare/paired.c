@@ -16,10 +16,13 @@ const struct paired_kind paired_requests = {
 
 const struct paired_kind paired_jobs = {
     .what = "jobs",
-    .sql = "SELECT '', id, gpus, submit_s, end_s NOT NULL, jct_s, start_s - submit_s "
-           "FROM job WHERE run_id = ?1 ORDER BY id",
-    .n_values = 2,
-    .metrics = {"job.jct_s", "job.queue_s"}};
+    .sql = "WITH stay AS (SELECT DISTINCT job, start_s, end_s FROM placement WHERE run_id = ?1), "
+           "ran AS (SELECT job, sum(end_s - start_s) AS ran_s FROM stay GROUP BY job) "
+           "SELECT '', id, gpus, submit_s, end_s NOT NULL, jct_s, start_s - submit_s, "
+           "coalesce(max(0.0, round(jct_s - ran_s, 6)), start_s - submit_s) "
+           "FROM job LEFT JOIN ran ON job.id = ran.job WHERE run_id = ?1 ORDER BY id",
+    .n_values = 3,
+    .metrics = {"job.jct_s", "job.queue_s", "job.wait_s"}};
 
 enum { COLUMN_SERVICE, COLUMN_ID, COLUMN_SIZE, COLUMN_ARRIVAL, COLUMN_FINISHED, COLUMN_VALUES };
 

@@ -95,6 +95,7 @@ void gate_json(const struct gate_report *report, struct json_writer *writer);
 
 /* Parts of these. */
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text);
+void gate_moves(const struct gate_report *report, struct text *text); /* what moves or is new, of all scenarios */
 void gate_summary(const struct gate_report *report, struct text *text); /* one line */
 void gate_makers(const struct gate_report *report, struct text *text);  /* lists platforms or versions that differ */
 

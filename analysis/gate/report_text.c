@@ -226,6 +226,19 @@ void gate_text(const struct gate_report *report, struct text *text)
     text_add(text, "\n");
 }
 
+void gate_moves(const struct gate_report *report, struct text *text)
+{
+    for (size_t i = 0; i < report->n_results; i++) {
+        const struct gate_result *result = &report->results[i];
+        if (result->verdict == GATE_UNKNOWN)
+            text_printf(text, "%s: new in the baseline\n", result->entry->name);
+        else if (has_moved(result))
+            gate_describe(report, result, text);
+    }
+    if (text->length > 0) text_add(text, "\n");
+    gate_makers(report, text);
+}
+
 /* --- Markdown --- */
 
 /* Adds a table cell; bars and angle brackets are escaped. */

@@ -18,9 +18,9 @@ case ${1:-} in
         shift
         printf '| metric | definition |\n|---|---|\n'
         for prefix; do orrery list metrics "$prefix" --markdown | sed '1,2d; s/, whole run with its warm-up//
-            s/, of \(requests that arrive\|jobs that are submitted\) after the warm-up and finish/ ‡/
+            s/, of \(requests that arrive\|jobs that are submitted\) after the warm-up and \(finish\|end\)/ ‡/
             s/[,;] of requests that arrive after the warm-up/ †/'; done | awk '
-            { name = $2; stem = name; sub(/\.(mean|p50|p90|p99|max)`$/, "", stem); lines[NR] = $0; names[NR] = name; stems[NR] = stem
+            { name = $2; stem = name; sub(/\.(mean|p50|p90|p95|p99|max)`$/, "", stem); lines[NR] = $0; names[NR] = name; stems[NR] = stem
               known[name] = 1 }
             END { for (i = 1; i <= NR; i++) {
                 if (names[i] ~ /^`(link\.(nvlink|network|host|storage|csd)|tier\.(ssd|csd|remote))\./) continue

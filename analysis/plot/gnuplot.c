@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The width of a bar, as a share of its category. */
 static double gnuplot_bar_width(const struct plot_chart *chart)
@@ -436,10 +437,29 @@ static void add_plot_line(struct clauses *clauses, const struct plot_line *line)
     end_clause(clauses, line->name);
 }
 
-static void add_settings(struct text *script, const struct frame *frame)
+/* The name of the data without its ending, for the drawing beside it. */
+static void add_output(struct text *script, const char *data_name)
+{
+    const char *dot = strrchr(data_name, '.');
+    struct text stem;
+    text_init(&stem);
+    text_add_bytes(&stem, data_name, dot != NULL && dot != data_name ? (size_t)(dot - data_name) : strlen(data_name));
+    add_quoted(script, stem.failed || stem.length == 0 ? "chart" : stem.chars);
+    script->failed |= stem.failed;
+    text_fini(&stem);
+}
+
+static void add_settings(struct text *script, const struct frame *frame, const char *data_name)
 {
     const struct plot_chart *chart = frame->chart;
-    text_add(script, "# gnuplot -e \"set terminal svg; set output 'chart.svg'\" THIS_FILE\nset encoding utf8\n"
+    text_add(
+        script,
+        "# Draws an SVG, or a PNG where gnuplot has no terminal for that; -e \"terminal='pdfcairo'; output='x.pdf'\"\n"
+        "# draws something else.\n"
+        "if (!exists('terminal')) terminal = strstrt(GPVAL_TERMINALS, 'svg') > 0 ? 'svg' : 'png'\n"
+        "if (!exists('output')) output = ");
+    add_output(script, data_name);
+    text_add(script, " . '.' . terminal\nset terminal @terminal\nset output output\nset encoding utf8\n"
                      "set termoption noenhanced\nset datafile missing 'NaN'\nset key outside center top horizontal\n"
                      "set grid linecolor rgb '" STYLE_GRID "'\nset border 3\nset tics nomirror out\n");
     if (chart->title != NULL) {
@@ -470,7 +490,7 @@ void plot_gnuplot(const struct plot_chart *chart, const char *data_name, struct 
     struct frame frame;
     struct clauses clauses = {script, data_name, false};
     frame_init(&frame, chart, script);
-    add_settings(script, &frame);
+    add_settings(script, &frame, data_name);
     const size_t n = chart->kind == PLOT_HEATMAP && chart->n_series > 1 ? 1 : chart->n_series;
     for (int over = 0; over < 2; over++)
         for (size_t i = 0; i < n; i++)

@@ -96,8 +96,8 @@ struct plot_chart {
  * the tooltip) or makes the chart higher than requested (legends). Sets svg->failed when memory runs out. */
 void plot_svg(const struct plot_chart *chart, struct text *svg);
 
-/* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. The script sets
- * no terminal: gnuplot -e "set terminal svg; set output 'x.svg'" SCRIPT, or gnuplot -p SCRIPT to show it. */
+/* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. "gnuplot
+ * SCRIPT" draws an SVG beside the data, or a PNG; gnuplot -e "terminal='pdfcairo'; output='x.pdf'" SCRIPT another. */
 void plot_gnuplot(const struct plot_chart *chart, const char *data_name, struct text *script, struct text *data);
 
 #endif

@@ -36,11 +36,18 @@ struct tile {
     bool if_any;                       /* no tile for 0 */
 };
 
+/* Requests or jobs in the distributions of the whole run; NAN: unknown. */
+static double count_of(const struct report_source *source, const char *name)
+{
+    if (strncmp(name, "job.", 4) != 0) return source_metric(source, "request.finished");
+    const double n = source_metric(source, "job.ended");
+    return isnan(n) ? source_metric(source, "job.finished") : n;
+}
+
 /* Whether the run finished too few requests or jobs for a percentile. */
 static bool has_too_few(const struct report_source *source, const char *name)
 {
-    const char *finished = strncmp(name, "job.", 4) == 0 ? "job.finished" : "request.finished";
-    return strstr(name, ".p99") != NULL && !words_has_quantile(source_metric(source, finished), 0.99);
+    return strstr(name, ".p99") != NULL && !words_has_quantile(count_of(source, name), 0.99);
 }
 
 static bool has_tile(const struct report_source *source, const struct tile *tile)
@@ -119,9 +126,8 @@ static double part_value(const struct report_source *source, const char *name, s
 static double count_values(const struct report_source *source, const char *name)
 {
     const bool is_whole = strchr(name, '[') == NULL;
-    if (is_whole && strncmp(name, "request.", 8) == 0) return source_metric(source, "request.finished");
-    if (is_whole && strncmp(name, "job.", 4) == 0) return source_metric(source, "job.finished");
-    return (double)NAN;
+    const bool is_known = strncmp(name, "request.", 8) == 0 || strncmp(name, "job.", 4) == 0;
+    return is_whole && is_known ? count_of(source, name) : (double)NAN;
 }
 
 /* Whether a part may be stated. Where the number of values is unknown, a percentile that is the maximum, to the 0.2 %

@@ -1,4 +1,5 @@
 /* The page of one run. */
+#include "analysis/report/caution.h"
 #include "analysis/report/incidents.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/words.h"
@@ -195,26 +196,9 @@ static void add_warning(const char *code, const char *text, double count, bool g
 
 static void add_own_warnings(const struct verdict_facts *facts, const struct report_run *run, struct text *html)
 {
-    if (strcmp(run->status, "done") != 0)
-        add_warning("incomplete", "the run did not reach its end; its numbers cover a part of it", 1, true, html);
-    if (verdict_requests_saturate(facts))
-        add_warning(
-            "saturated",
-            verdict_requests_grow(facts)
-                ? "requests arrive faster than they are served: waiting times measure the length of the run, not "
-                  "the quality of the system"
-                : "many requests were unfinished at the end of the run: waiting times may measure its length, not "
-                  "the quality of the system",
-            1, true, html);
-    if (verdict_jobs_saturate(facts))
-        add_warning(
-            "saturated",
-            facts->jobs->grows
-                ? "jobs arrive faster than they are done: waiting times measure the length of the run, not the "
-                  "quality of the scheduler"
-                : "many jobs had not started at the end of the run: waiting times may measure its length, not the "
-                  "quality of the scheduler",
-            1, true, html);
+    struct caution cautions[CAUTIONS_MAX];
+    const size_t n = cautions_find(facts, cautions);
+    for (size_t i = 0; i < n; i++) add_warning(cautions[i].code, cautions[i].text, 1, true, html);
     if (run->oracle[0] != 0) add_warning("oracle", run->oracle, 1, false, html);
 }
 
@@ -222,7 +206,7 @@ static void add_kept_warnings(const struct query_answer *answer, bool grave, dou
 {
     const struct query_column *code = query_column(answer, "code"), *text = query_column(answer, "text");
     for (size_t i = 0; i < answer->n_rows; i++) {
-        const char *name = code->texts[i] != NULL ? code->texts[i] : "";
+        const char *name = words_code(code->texts[i] != NULL ? code->texts[i] : "");
         const bool is_extrapolated = strcmp(name, "extrapolated") == 0 && !(extrapolated < 0.01);
         if ((is_grave(name) || is_extrapolated) != grave) continue;
         add_warning(name, text->texts[i] != NULL ? text->texts[i] : "", query_column(answer, "count")->numbers[i],
@@ -304,7 +288,8 @@ static int add_head(const struct run_page *page, struct text *html)
     const struct verdict_facts facts = {.status = page->source->run.status, .metric = find_metric,
                                         .context = page->source, .n_services = requests->n_trends, .services = services,
                                         .jobs = page->jobs.n_rows > 0 ? &page->jobs.growth : NULL,
-                                        .is_uncalibrated = has_warning(&warnings, "uncalibrated")};
+                                        .is_uncalibrated = has_warning(&warnings, "uncalibrated"),
+                                        .warmup_s = page->source->warmup_s};
     add_title(page, html);
     code = add_verdict(&facts, html);
     metrics_tiles(page->source, html);

@@ -10,7 +10,7 @@
 
 static const char *const well_known[] = {
     "request.ttft_s.p99",  "request.tpot_s.p99",  "service.output_tokens_per_s", "job.jct_s.mean", "cost.usd",
-    "energy.j",            "request.e2e_s.p99",   "job.bounded_slowdown.mean",   "job.queue_s.mean",
+    "energy.j",            "request.e2e_s.p99",   "job.bounded_slowdown.mean",   "job.wait_s.mean",
     "job.makespan_s",      "cluster.gpu_util",    "service.requests_per_s",      "request.finished", "job.finished"};
 enum { N_WELL_KNOWN = sizeof well_known / sizeof *well_known };
 

@@ -386,7 +386,7 @@ static const char *title_of(const struct study *study)
 static int count_small_runs(const struct report_source *source, const struct study *study, double *n)
 {
     struct page_query query = {.sql = "SELECT count(DISTINCT run_id) FROM metric\n"
-                                      "WHERE name IN ('request.finished', 'job.finished') AND value BETWEEN 1 AND 99"};
+                                      "WHERE name IN ('request.finished', 'job.ended') AND value BETWEEN 1 AND 99"};
     struct query_answer answer;
     bool has_p99 = false;
     *n = 0.0;
@@ -418,8 +418,8 @@ static int add_warnings(const struct report_source *source, const struct study *
             "of so few is little else than their maximum</li>\n",
             n_small, study->n_runs);
     for (size_t i = 0; i < answer.n_rows; i++) {
-        const char *name = answer.columns[0].texts[i];
-        const bool is_grave = strcmp(name, "uncalibrated") == 0;
+        const char *name = words_code(answer.columns[0].texts[i]);
+        const bool is_grave = strcmp(name, "uncalibrated") == 0 || strcmp(name, "failed") == 0;
         text_add(html, is_grave ? "<li class=\"grave\"><strong>" : "<li><strong>");
         page_escape(html, name);
         text_add(html, "</strong> ");

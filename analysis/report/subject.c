@@ -307,9 +307,13 @@ static int read_site(const struct report_source *source, struct row *row, int64_
     subject->budget_gpus = number_of(text_at(row, "budget_gpus"), UNIT_NONE);
     subject->budget = text_at(row, "budget");
     subject->power_level = text_at(row, "level");
-    if (text_at(row, "scheduler")[0] != 0) code = add_line(subject, "jobs", describe_jobs(row));
-    if (code == 0 && text_at(row, "nodes")[0] != 0) code = add_line(subject, "site", describe_site(row));
-    return code;
+    if (text_at(row, "scheduler")[0] != 0) {
+        subject->job_line = subject->n_lines;
+        code = add_line(subject, "jobs", describe_jobs(row));
+    }
+    if (code != 0 || text_at(row, "nodes")[0] == 0) return code;
+    subject->site_line = subject->n_lines;
+    return add_line(subject, "site", describe_site(row));
 }
 
 /* --- All of it --- */
@@ -317,11 +321,53 @@ static int read_site(const struct report_source *source, struct row *row, int64_
 int subject_read(const struct report_source *source, int64_t run_id, const char *const *varied, size_t n_varied,
                  struct subject *subject)
 {
-    *subject = (struct subject){.budget_w = (double)NAN, .budget_gpus = (double)NAN, .power_level = ""};
+    *subject = (struct subject){.budget_w = (double)NAN, .budget_gpus = (double)NAN, .power_level = "",
+                                .job_line = SIZE_MAX, .site_line = SIZE_MAX};
     struct row row = {.varied = varied, .n_varied = n_varied, .arena = source->arena};
     int code = read_slos(source, &row, run_id, subject);
     if (code == 0) code = read_services(source, &row, run_id, subject);
     return code == 0 ? read_site(source, &row, run_id, subject) : code;
+}
+
+/* A database in memory with this run alone. */
+static int hold_scenario(struct database *memory, const char *scenario, struct diag *diag)
+{
+    sqlite3_stmt *insert;
+    if (sqlite3_open(":memory:", &memory->handle) != SQLITE_OK) return diag_nomem(diag);
+    int code = database_run(memory, "CREATE TABLE run(id INTEGER PRIMARY KEY, scenario TEXT)", "hold the scenario",
+                            diag);
+    if (code == 0) code = database_prepare(memory, "INSERT INTO run VALUES(1, ?)", &insert, "hold the scenario", diag);
+    if (code != 0) return code;
+    sqlite3_bind_text(insert, 1, scenario, -1, SQLITE_STATIC);
+    if (sqlite3_step(insert) != SQLITE_DONE) code = database_error(memory, "hold the scenario", diag);
+    sqlite3_finalize(insert);
+    return code;
+}
+
+int subject_of(const char *scenario, const char *const *varied, size_t n_varied, struct arena *arena,
+               struct subject *subject, struct diag *diag)
+{
+    char name[] = "the scenario";
+    struct database memory = {.path = name, .reading = true};
+    const struct report_source source = {.database = &memory, .arena = arena, .diag = diag};
+    int code = hold_scenario(&memory, scenario, diag);
+    if (code == 0) code = subject_read(&source, 1, varied, n_varied, subject);
+    sqlite3_close(memory.handle);
+    return code;
+}
+
+/* --- Telling it --- */
+
+void subject_say(const struct subject *subject, struct text *text)
+{
+    bool has_jobs = false;
+    for (size_t i = 0; i < subject->n_lines; i++) {
+        const bool is_jobs = i == subject->job_line, is_site = i == subject->site_line;
+        has_jobs |= is_jobs;
+        if (is_site && !has_jobs && strchr(subject->lines[i], ';') == NULL) continue; /* services name their GPUs */
+        text_printf(text, is_site && has_jobs ? "; %.0s%s" : "%s: %s", subject->names[i], subject->lines[i]);
+        if (!is_jobs || i + 1 != subject->site_line) text_add(text, "\n");
+    }
 }
 
 void subject_draw(const struct subject *subject, struct text *html)

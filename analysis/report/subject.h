@@ -4,6 +4,8 @@
 
 #include "analysis/plot/plot.h"
 #include "analysis/report/page.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
 #include "sim/core/text.h"
 
 #include <stddef.h>
@@ -23,6 +25,7 @@ enum { SUBJECT_MAX_SLOS = 16, SUBJECT_MAX_LINES = 4 };
 struct subject {
     size_t n_lines; /* what ran: one for each of the first services, one for all jobs, one for the site */
     const char *names[SUBJECT_MAX_LINES + 3], *lines[SUBJECT_MAX_LINES + 3];
+    size_t job_line, site_line; /* their indices; SIZE_MAX: none */
     size_t n_services, n_slos;
     struct subject_slo slos[SUBJECT_MAX_SLOS];
     double budget_w;           /* of each power domain; NAN: none */
@@ -36,6 +39,14 @@ struct subject {
  * SIM_E_STORE or SIM_E_NOMEM. */
 int subject_read(const struct report_source *source, int64_t run_id, const char *const *varied, size_t n_varied,
                  struct subject *subject);
+
+/* Reads the subject of a resolved scenario, JSON, that no database holds. Texts go to the arena; `queries` is of no
+ * use. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int subject_of(const char *scenario, const char *const *varied, size_t n_varied, struct arena *arena,
+               struct subject *subject, struct diag *diag);
+
+/* Adds what ran in short, a line for each service and one for all jobs and their nodes: "chat: llama-3.1-8b on ...". */
+void subject_say(const struct subject *subject, struct text *text);
 
 /* Adds the lines to the head of a page. */
 void subject_draw(const struct subject *subject, struct text *html);

@@ -15,6 +15,39 @@ void trend_init(struct trend *trend, double start_s, double end_s)
     memset(trend, 0, sizeof *trend);
     trend->start_s = start_s;
     trend->width_s = end_s > start_s ? (end_s - start_s) / TREND_BINS : 1.0;
+    trend->n_bins = TREND_BINS;
+}
+
+void trend_init_open(struct trend *trend)
+{
+    memset(trend, 0, sizeof *trend);
+    trend->width_s = 1e-6;
+    trend->widens = true;
+}
+
+/* Doubles the width of the bins: towards earlier times, or towards later ones. */
+static void widen(struct trend *trend, bool earlier)
+{
+    enum { HALF = TREND_BINS / 2 };
+    struct trend_bin joined[HALF];
+    for (int i = 0; i < HALF; i++) {
+        const struct trend_bin *a = &trend->bins[2 * i], *b = a + 1;
+        joined[i] = (struct trend_bin){a->n + b->n, a->n_left + b->n_left, a->wait_sum_s + b->wait_sum_s};
+    }
+    memset(trend->bins, 0, sizeof trend->bins);
+    memcpy(&trend->bins[earlier ? HALF : 0], joined, sizeof joined);
+    if (earlier) trend->start_s -= trend->width_s * TREND_BINS;
+    trend->width_s *= 2.0;
+    trend->n_bins = (trend->n_bins + 1) / 2 + (earlier ? HALF : 0);
+}
+
+/* Makes the trend reach t. */
+static void reach(struct trend *trend, double t_s)
+{
+    if (!trend->widens || !isfinite(t_s)) return;
+    if (trend->n_bins == 0) trend->start_s = t_s;
+    while (t_s < trend->start_s) widen(trend, true);
+    while (t_s >= trend->start_s + trend->width_s * TREND_BINS) widen(trend, false);
 }
 
 int trend_bin_at(const struct trend *trend, double t_s)
@@ -26,11 +59,19 @@ int trend_bin_at(const struct trend *trend, double t_s)
 
 void trend_add(struct trend *trend, double t_s, double wait_s, bool is_left)
 {
+    if (isnan(wait_s)) return;
+    reach(trend, t_s);
     const int i = trend_bin_at(trend, t_s);
-    if (i < 0 || isnan(wait_s)) return;
+    if (i < 0) return;
+    if (i >= trend->n_bins) trend->n_bins = i + 1;
     trend->bins[i].n++;
     trend->bins[i].n_left += is_left;
     trend->bins[i].wait_sum_s += wait_s;
+}
+
+void trend_end(struct trend *trend, double end_s)
+{
+    for (int i = 0; i < trend->n_bins; i++) trend->bins[i].wait_sum_s += trend->bins[i].n_left * end_s;
 }
 
 static double mean_wait(const struct trend *trend, int from, int to)
@@ -46,9 +87,17 @@ static double mean_wait(const struct trend *trend, int from, int to)
 /* The number of bins up to the last one most of whose arrivals were served. */
 static int count_known(const struct trend *trend, double n_left)
 {
-    int n = TREND_BINS;
+    int n = trend->n_bins;
     while (n_left > 0.0 && n > 0 && trend->bins[n - 1].n <= 2.0 * trend->bins[n - 1].n_left) n--;
     return n;
+}
+
+/* Where arrivals begin: a trend that widens does not know it before. */
+static int first_bin(const struct trend *trend)
+{
+    int i = 0;
+    while (trend->widens && i < trend->n_bins && trend->bins[i].n == 0.0) i++;
+    return i;
 }
 
 struct trend_growth trend_growth(const struct trend *trend)
@@ -58,12 +107,12 @@ struct trend_growth trend_growth(const struct trend *trend)
         n_all += trend->bins[i].n;
         n_left += trend->bins[i].n_left;
     }
-    const int n = count_known(trend, n_left);
-    const int quarter = n / 4, half = n / 2, last = n - n / 4;
+    const int from = first_bin(trend), n = count_known(trend, n_left);
+    const int quarter = from + (n - from) / 4, half = from + (n - from) / 2, last = n - (n - from) / 4;
     struct trend_growth growth = {.early_s = mean_wait(trend, quarter, half), .late_s = mean_wait(trend, last, n)};
     const double between = 0.5 * (last + n - quarter - half); /* distance of their middles, in bins */
     growth.left_frac = n_all > 0.0 ? n_left / n_all : 0.0;
-    growth.until_s = n < TREND_BINS ? trend->start_s + n * trend->width_s : (double)NAN;
+    growth.until_s = n < trend->n_bins ? trend->start_s + n * trend->width_s : (double)NAN;
     growth.rate = (growth.late_s - growth.early_s) / (between * trend->width_s);
     growth.grows = growth.rate >= least_rate && growth.late_s >= least_factor * growth.early_s;
     growth.is_saturated = growth.grows || (n_all >= least_arrivals && growth.left_frac > most_left_frac);
@@ -85,6 +134,12 @@ static double counted(const struct verdict_facts *facts, const char *name)
     return isnan(value) ? 0.0 : value;
 }
 
+/* Results of before there was job.ended called it job.finished. */
+static double count_ended_jobs(const struct verdict_facts *facts)
+{
+    return isnan(metric(facts, "job.ended")) ? metric(facts, "job.finished") : metric(facts, "job.ended");
+}
+
 static void say_end(const struct verdict_facts *facts, struct text *text)
 {
     char end[WORDS_CHARS];
@@ -101,7 +156,8 @@ static void say_end(const struct verdict_facts *facts, struct text *text)
 
 /* What became of requests or jobs: metrics that count them. */
 struct fates {
-    const char *things, *all, *ended, *rejected, *left;
+    const char *things, *all, *rejected, *left;
+    double ended;
     const char *failed, *cancelled; /* NULL: they neither fail nor are cancelled; else parts of `ended` */
 };
 
@@ -113,7 +169,7 @@ static void say_served(const struct verdict_facts *facts, const struct fates *fa
     const double left = counted(facts, fates->left);
     const double failed = fates->failed != NULL ? counted(facts, fates->failed) : 0.0;
     const double cancelled = fates->cancelled != NULL ? counted(facts, fates->cancelled) : 0.0;
-    const double finished = counted(facts, fates->ended) - failed - cancelled;
+    const double finished = fates->ended - failed - cancelled;
     if (isnan(n)) return;
     words_number(n, all);
     if (n == 0.0) {
@@ -250,13 +306,15 @@ static void say_saturation(const struct verdict_facts *facts, struct text *text)
 static void say_jobs(const struct verdict_facts *facts, struct text *text)
 {
     char mean[WORDS_CHARS], p50[WORDS_CHARS], p99[WORDS_CHARS], share[WORDS_CHARS];
-    const double jct_s = metric(facts, "job.jct_s.mean"), queue_s = metric(facts, "job.queue_s.mean");
+    const double jct_s = metric(facts, "job.jct_s.mean"), wait_s = metric(facts, "job.wait_s.mean");
+    const double queue_s = metric(facts, "job.queue_s.mean");
     if (isnan(jct_s)) return;
-    const double n = metric(facts, "job.finished");
+    const double n = count_ended_jobs(facts);
     text_printf(text, "A job took %s from submission to its end on average (median %s, %s %s)",
                 words_seconds(jct_s, mean), words_seconds(metric(facts, "job.jct_s.p50"), p50),
                 words_has_quantile(n, 0.99) ? "99th percentile" : "at most",
                 words_seconds(upper_end(facts, "job.jct_s", n), p99));
+    if (wait_s > 0.0 && jct_s > 0.0) text_printf(text, ", %s of it without GPUs", words_percent(wait_s / jct_s, share));
     if (queue_s > 0.0 && jct_s > 0.0)
         text_printf(text, ", %s of it before the first start", words_percent(queue_s / jct_s, share));
     text_add(text, ". ");
@@ -368,10 +426,17 @@ static void say_doubt(const struct verdict_facts *facts, struct text *text)
 
 void verdict_run(const struct verdict_facts *facts, struct text *text)
 {
-    static const struct fates requests = {
-        "requests", "request.arrived", "request.finished", "request.rejected", "request.unfinished", NULL, NULL};
-    static const struct fates jobs = {"jobs",           "job.submitted", "job.finished", "job.rejected",
-                                      "job.unfinished", "job.failed",    "job.cancelled"};
+    const struct fates requests = {"requests",
+                                   "request.arrived",
+                                   "request.rejected",
+                                   "request.unfinished",
+                                   counted(facts, "request.finished"),
+                                   NULL,
+                                   NULL};
+    const double n_ended = count_ended_jobs(facts);
+    const struct fates jobs = {
+        "jobs",       "job.submitted", "job.rejected", "job.unfinished", isnan(n_ended) ? 0 : n_ended,
+        "job.failed", "job.cancelled"};
     say_end(facts, text);
     say_served(facts, &requests, text);
     say_slo(facts, text);

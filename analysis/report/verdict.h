@@ -9,7 +9,7 @@
  *                grew by at least one second per hundred, or more than 5 % still wait at the end; of a run without
  *                rows, more than 5 % of all requests are left at the end
  *   jobs         jobs submitted, finished, failed, cancelled, rejected, left; completion time of those that ended; the
- *                share of it that is waiting; saturation as above
+ *                shares of it without GPUs and before the first start; saturation as above
  *   incidents    how often jobs yielded or were preempted, requests were evicted, failures stopped something, spot GPUs
  *                were lost, the power brake engaged, a breaker tripped
  *   bill         the bill of the run, or the price of its services' GPUs per hour
@@ -38,17 +38,25 @@ struct trend_bin {
 
 struct trend {
     double start_s, width_s; /* of a bin */
+    int n_bins;              /* up to the end, or of a trend that widens, to the last arrival so far; 0: none yet */
+    bool widens;
     struct trend_bin bins[TREND_BINS];
 };
 
 /* Starts a trend of arrivals from start to end. */
 void trend_init(struct trend *trend, double start_s, double end_s);
 
+/* Starts a trend of arrivals whose first and last are not known yet: bins are joined in pairs as others come. */
+void trend_init_open(struct trend *trend);
+
 /* The bin of an arrival at t; -1 before the start. */
 int trend_bin_at(const struct trend *trend, double t_s);
 
 /* Adds an arrival at t and its wait; NAN: unknown. is_left: it still waits, and has waited that long. */
 void trend_add(struct trend *trend, double t_s, double wait_s, bool is_left);
+
+/* Sets the end of the run for arrivals that were added, before it was known, with the wait -t and is_left. */
+void trend_end(struct trend *trend, double end_s);
 
 struct trend_growth {
     double until_s;         /* the slope is over arrivals until then; NAN: all */
@@ -74,6 +82,7 @@ struct verdict_facts {
     const struct verdict_trend *services;
     const struct trend_growth *jobs; /* NULL: no rows */
     bool is_uncalibrated;
+    double warmup_s; /* 0: none */
 };
 
 /* Adds the sentences as plain text. */

@@ -52,20 +52,34 @@ const char *words_number(double value, char buffer[WORDS_CHARS])
     return buffer;
 }
 
+/* "2 min 10 s", "2 h": two units, the second `small` of which make one of the first. */
+static const char *in_two_units(double n, double small, const char *large_unit, const char *small_unit,
+                                char buffer[WORDS_CHARS])
+{
+    const double size = fabs(n), large = floor(size / small), rest = size - large * small;
+    const int used = snprintf(buffer, WORDS_CHARS, "%s%.0f %s", n < 0.0 ? "-" : "", large, large_unit);
+    if (rest > 0.0) snprintf(buffer + used, WORDS_CHARS - (size_t)used, " %.0f %s", rest, small_unit);
+    return buffer;
+}
+
 const char *words_seconds(double seconds, char buffer[WORDS_CHARS])
 {
-    static const struct {
-        double below_s, unit_s;
-        const char *unit;
-    } units[] = {{1e-3, 1e-6, "us"},  {1.0, 1e-3, "ms"},       {120.0, 1.0, "s"},
-                 {7200.0, 60, "min"}, {172800.0, 3600.0, "h"}, {(double)INFINITY, 86400.0, "d"}};
+    const double size_s = fabs(seconds);
+    char number[WORDS_CHARS];
     if (isnan(seconds)) return put(buffer, "-");
     if (seconds == 0.0) return put(buffer, "0 s");
-    size_t i = 0;
-    while (i + 1 < sizeof units / sizeof *units && fabs(seconds) >= units[i].below_s) i++;
-    char number[WORDS_CHARS];
-    significant(seconds / units[i].unit_s, 3, number);
-    snprintf(buffer, WORDS_CHARS, "%.32s %s", number, units[i].unit);
+    if (size_s < 1e15) { /* each rounded to its second unit before the unit is chosen */
+        if (rint(size_s / 60.0) >= 2880.0) return in_two_units(rint(seconds / 3600.0), 24.0, "d", "h", buffer);
+        if (rint(size_s) >= 7200.0) return in_two_units(rint(seconds / 60.0), 60.0, "h", "min", buffer);
+        if (size_s >= 120.0) return in_two_units(rint(seconds), 60.0, "min", "s", buffer);
+    }
+    const double unit_s = size_s < 1e-3 ? 1e-6 : size_s < 1.0 ? 1e-3 : size_s < 120.0 ? 1.0 : 86400.0;
+    significant(seconds / unit_s, 3, number);
+    snprintf(buffer, WORDS_CHARS, "%.32s %s", number,
+             size_s < 1e-3    ? "us"
+             : size_s < 1.0   ? "ms"
+             : size_s < 120.0 ? "s"
+                              : "d");
     return buffer;
 }
 
@@ -111,13 +125,15 @@ const char *words_metric(const char *name, char buffer[WORDS_CHARS])
                  {"request.queue_s.", "queueing time"},
                  {"job.jct_s.", "JCT"},
                  {"job.queue_s.", "job queueing time"},
+                 {"job.wait_s.", "job waiting time"},
                  {"job.slowdown.", "slowdown"},
                  {"job.bounded_slowdown.", "bounded slowdown"},
                  {"service.output_tokens_per_s", "output tokens per second"},
                  {"service.requests_per_s", "requests per second"},
                  {"job.makespan_s", "makespan"},
                  {"cluster.gpu_util", "GPU utilisation"},
-                 {"cost.usd", "cost"},
+                 {"cost.usd", "bill"},
+                 {"cost.usd_per_h", "price of the services' GPUs per hour"},
                  {"energy.j", "energy"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t n = strlen(known[i].name);
@@ -128,6 +144,11 @@ const char *words_metric(const char *name, char buffer[WORDS_CHARS])
         return buffer;
     }
     return name;
+}
+
+const char *words_code(const char *code)
+{
+    return strncmp(code, "SIM_E_", 6) == 0 ? "failed" : code;
 }
 
 bool words_has_quantile(double n, double q)

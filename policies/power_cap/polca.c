@@ -49,8 +49,9 @@ static int polca_init(void *state, const void *params, struct diag *diag)
     struct polca *polca = state;
     polca->params = *(const struct polca_params *)params;
     if (polca->params.t1_frac < polca->params.t2_frac) return 0;
-    return diag_error(diag, SIM_E_CONFIG, NULL, NULL, "power_cap policy 'polca': t1 (%g) is not below t2 (%g)",
-                      polca->params.t1_frac, polca->params.t2_frac);
+    return diag_error(diag, SIM_E_CONFIG, NULL, "lower t1, or raise t2",
+                      "power_cap policy 'polca': t1 (%g) is not below t2 (%g)", polca->params.t1_frac,
+                      polca->params.t2_frac);
 }
 
 /* The clock at which a group is locked; 0: not locked. */

@@ -19,8 +19,9 @@ struct report_cli_options {
 #define OFFSET(member) offsetof(struct report_cli_options, member)
 static const struct option report_options_table[] = {
     {"Options", "output", 'o', OPTION_TEXT, OFFSET(output), "FILE", NULL,
-     "write the page there, not to standard output"},
-    {NULL, "chart", 0, OPTION_TEXT, OFFSET(chart), "TITLE", NULL, "only this chart of the page, as an SVG document"},
+     "write the page there instead of report.html; -: to standard output"},
+    {NULL, "chart", 0, OPTION_TEXT, OFFSET(chart), "TITLE", NULL,
+     "only this chart of the page, as an SVG document, to standard output without -o"},
     {NULL, "metric", 'm', OPTION_TEXTS, OFFSET(metrics), "NAME", NULL,
      "describe a study by this metric; the first two of several are plotted against each other"},
     {NULL, "base", 'b', OPTION_TEXT, OFFSET(base), "KEY=VALUE,...", NULL,
@@ -112,6 +113,13 @@ static int check_output(struct cli *cli, const char *output, const char *results
     return code == 0 ? outputs_check(&outputs, results) : code;
 }
 
+/* Where the answer goes; NULL: to standard output. */
+static const char *output_of(const struct report_cli_options *given)
+{
+    if (given->output == NULL) return given->chart == NULL ? "report.html" : NULL;
+    return strcmp(given->output, "-") == 0 ? NULL : given->output;
+}
+
 static int report(struct cli *cli, const struct cli_call *call)
 {
     const struct report_cli_options *given = call->options;
@@ -119,6 +127,7 @@ static int report(struct cli *cli, const struct cli_call *call)
                                      .base = given->base, .changed = given->changed};
     struct arena arena;
     struct text html;
+    const char *output = output_of(given);
     int code = check_metrics(cli, &given->metrics);
     if ((given->base == NULL) != (given->changed == NULL))
         code = diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--base and --new go together");
@@ -128,10 +137,10 @@ static int report(struct cli *cli, const struct cli_call *call)
     options.dictionary = make_dictionary(&arena, &options.n_dictionary);
     code = options.dictionary != NULL ? results_split_name(call->arguments[0], &arena, &options.path, &options.run_id)
                                       : SIM_E_NOMEM;
-    if (code == 0) code = check_output(cli, given->output, options.path);
+    if (code == 0) code = check_output(cli, output, options.path);
     if (code == 0) code = report_html(&options, &html, &cli->diag);
     if (code == 0 && given->chart != NULL) code = keep_chart(cli, &html, given->chart);
-    if (code == 0) code = write_page(cli, given->output, &html);
+    if (code == 0) code = write_page(cli, output, &html);
     text_fini(&html);
     arena_fini(&arena);
     return code;

@@ -30,6 +30,7 @@ run 2 check --baseline "$base" --seed 3
 err "'--set' and '--seed' belong to a scenario"
 run 0 check --baseline "$base" --update "$T/gate/serve.json" "$T/gate/mixed.json"
 err '2 of 2 scenarios written'
+out 'mixed: new in the baseline'
 run 0 check --baseline "$base" --update "$T/gate/serve.json" --set services.chat.replicas=2 --seed 7
 err '1 of 3 scenarios written'
 equal "$(sqlite3 :memory: "select group_concat(json_extract(value, '$.name'), '|')
@@ -129,6 +130,8 @@ sed -i '2s/,.*,/,5,/' "$T/gate/jobs.csv"
 run 1 check --baseline "$base"
 out 'its input files (traces, catalog) differ from the baseline'
 run 0 check --baseline "$base" --update --only mixed
+out 'mixed: moved beyond tolerance'
+out 'first diverging decision: number '
 run 0 check --baseline "$base"
 made_by() { # the makers of the baseline, and of each of its scenarios that has one of its own
     sqlite3 :memory: "select json_extract(readfile('$base'), '\$.made_by.commit') || ':' ||

@@ -35,7 +35,7 @@ err "no column 'tier' in the header; the columns are arrival_s,prompt_tokens,out
 # Where they show: rows, metrics, the story, the report, a comparison, exports, the trace itself.
 scenario '{"ttft": "200ms", "classes": {"batch": {"ttft": "2s"}}}' "$generated"
 db=$T/r.db
-run 0 run "$T/s.json" -o "$db"
+run 0 run "$T/s.json" -o "$db" --verbose
 out 'request.ttft_s[chat/batch] '
 run 0 run --from "$db"
 sql "$db" "select group_concat(class || ' ' || n, ', ') from (select class, count(*) as n from request group by class)" \

@@ -16,7 +16,9 @@ run 0 compare "$db:1" "$db:2"
 out "base  $db:1 (serve, seed 1)"
 out "note: $served requests are paired by id; intervals are over these, at one seed"
 equal "$(awk '/^note: / { print last; exit } { last = $0 }' "$T/out")" '' 'the line before the first note'
-grep -qE '^request.ttft_s.mean +s +lower .* bootstrap, n=' "$T/out" || complain 'no interval of the mean'
+grep -qE '^request.ttft_s.p99 +s +lower .* bootstrap, n=' "$T/out" || complain 'no interval of a percentile'
+[ "$(grep -cE '^[a-z_]+\.[a-z0-9_.]+ ' "$T/out")" -le 6 ] || complain 'more than six metrics are shown unasked'
+out ' more metrics: --all shows them'
 out 'worst regressions in request.e2e_s'
 awk 'length > 200 { exit 1 }' "$T/out" || complain 'a very long line'
 cp "$T/out" "$T/first"
@@ -34,6 +36,12 @@ worst=$(sqlite3 "$db" "select b.id from request a join request b using (service,
 equal "$(sqlite3 :memory: "select value ->> 'id' from json_each(readfile('$T/out'), '\$.worst')
     where value ->> 'metric' = 'request.e2e_s' limit 1")" "$worst" 'worst request'
 
+# All metrics on request; above +200 % a change is a ratio.
+run 0 compare "$db:1" "$db:2" --all
+grep -qE '^request.ttft_s.mean +s +lower .* bootstrap, n=' "$T/out" || complain 'no interval of the mean'
+grep -qE '^request.ttft_s.p95 ' "$T/out" || complain 'no p95'
+grep -q 'more metrics' "$T/out" && complain 'metrics are left out of all'
+
 # Equal runs: the same everywhere, by exactly nothing.
 run 0 compare "$db:1" "$db:3" --json --fail-on worse
 equal "$(sqlite3 :memory: "select count(*), sum(value ->> 'verdict' = 'same'), max(abs(value ->> 'delta')), max(abs(value ->> 'high'))
@@ -46,6 +54,9 @@ out 'the result hashes are equal'
 run 0 run "$T/serve.json" -o "$db" -q --set services.chat.replicas=1
 run 1 compare "$db:1" "$db:4" --fail-on worse
 grep -qE '^error: [0-9]+ metrics are worse, the first is request.queue_s.mean$' "$T/err" || complain 'the gate'
+run 0 compare "$db:1" "$db:4" --all
+grep -qE ' [0-9.]+x +' "$T/out" || complain 'no ratio'
+grep -qE '[^.] +\+([3-9][0-9][0-9]|[1-9][0-9]{3,}) %' "$T/out" && complain 'percentages above 200'
 run 0 compare "$db:4" "$db:1" --fail-on worse -m ttft_s.mean
 out '1 better'
 run 0 compare "$db" --base replicas=1 --new run=1 --markdown -m ttft_s.mean

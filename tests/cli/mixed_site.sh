@@ -8,7 +8,8 @@ run 0 report "$T/short.db" -o "$T/short.html"
 optimised
 run 0 run mixed-site -o "$T/site.db" --timeline "$T/site.json" --timeline-sample 1/1000 --set until=3h \
     --set services.chat.trace.arrival.rate=20/s --set jobs.trace.rate_scale=1 --keep decisions -q
-out 'scaling.yielded_jobs.sum'
+grep -qE '^jobs .* yields to replicas' "$T/out" || complain 'no yields in the summary'
+[ "$(awk '/^metric/ { on = 1 } /^warning/ { exit } on && NF' "$T/out" | wc -l)" -le 16 ] || complain 'a long summary'
 
 metric() { # NAME
     sqlite3 "$T/site.db" "select value from metric where name = '$1'"

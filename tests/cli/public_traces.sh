@@ -16,7 +16,7 @@ sql "$T/azure.db" "select count(*), sum(prompt_tokens), sum(output_tokens) from 
 
 for how in '' '--set cluster.unlimited=true'; do
     run 0 run configs/scenarios/philly-cluster.json --set jobs.trace.path=$jobs --json $how
-    json '$.metrics."job.finished"' 70783
+    json '$.metrics."job.ended"' 70783
     json '$.metrics."job.gpu_s.sum"' 2303146934
 done
 equal "$(sqlite3 :memory: "select printf('%.2f', json_extract(readfile('$T/out'), '\$.metrics.\"job.gpus_in_use.mean\"'))")" \

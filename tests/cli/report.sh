@@ -12,9 +12,12 @@ for text in '<h1>a &lt;b&gt;site&lt;/b&gt; &amp; &quot;more&quot;</h1>' 'Time to
     holds "$T/mixed.html" "$text"
 done
 
-# Without -o the page is the output; the same file gives the same bytes.
-run 0 report "$T/r.db:1"
+# Without -o the page goes to report.html; with "-o -" it is the output. The same file gives the same bytes.
+run 0 report "$T/r.db:1" -o -
 cmp -s "$T/out" "$T/mixed.html" || complain 'another page on standard output'
+(program=$(realpath "$ORRERY") && cd "$T" && "$program" report r.db:1 >out 2>err) || complain 'no page without -o'
+grep -qE '^report\.html: [0-9]+ KiB$' "$T/err" || complain 'where the page without -o went'
+cmp -s "$T/report.html" "$T/mixed.html" || complain 'another page without -o'
 
 # One chart alone is an SVG document, that of the page; the titles are told where there is none.
 run 0 report "$T/r.db:1" --chart 'Job completion time' -o "$T/jct.svg"

@@ -5,14 +5,29 @@
 serving 300 10 '"warmup": "5s"'
 run 0 run "$T/serve.json"
 cp "$T/out" "$T/summary"
+equal "$(sed -n 1p "$T/out" | sed 's/; engine.*; trace/; trace/')" \
+    'chat: llama-2-7b on a100-80-sxm, TP 1, 4 replicas; trace azure-conversation, arrivals poisson at 10/s; no SLO' 'what ran'
 out 'serve, seed 1: done'
 out 'result hash '
 out 'request.ttft_s '
 out "warning: engine: service 'chat': engine vllm-0.12 was measured on h100-sxm with 2, 4 and 8 GPUs"
-out 'model.extrapolated_frac '
+grep -qE '^requests +[0-9,]+ arrived, .* requests/s' "$T/out" || complain 'the line of the requests'
+[ "$(awk '/^metric/ { on = 1 } /^warning/ { exit } on && NF' "$T/out" | wc -l)" -le 16 ] || complain 'a long summary'
 grep -q uncalibrated "$T/out" && complain 'a GPU with a calibration counts as uncalibrated'
 grep -qE '^[0-9]+ events in [0-9.]+ s, [0-9.]+ M events/s$' "$T/err" || complain 'the closing line'
 hash=$(sed -n 's/^result hash //p' "$T/out")
+
+# All metrics of the run, in two tables.
+run 0 run "$T/serve.json" --verbose --quiet
+out 'model.extrapolated_frac '
+for metric in $("$ORRERY" run "$T/serve.json" --csv 2>/dev/null | sed 1d | sed -n 's/^\([a-z][a-z0-9_.]*\),.*/\1/p' | sed 's/\.\(mean\|p[0-9]*\|max\)$//'); do
+    grep -qF "$metric" "$T/out" || complain "the verbose summary has no $metric"
+done
+
+# A warm-up beyond the trace measures nothing; the warning is of the summary, not of the rows.
+run 0 run "$T/serve.json" -o "$T/cold.db" --quiet --set warmup=1h
+out 'warning: unmeasured: no request arrives after the warm-up of 60 min'
+sql "$T/cold.db" "select count(*) from warning where code = 'unmeasured'" 0
 
 # The same to a database; --quiet says nothing on standard error.
 run 0 run "$T/serve.json" -o "$T/r.db" --quiet

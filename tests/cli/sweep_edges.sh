@@ -35,9 +35,10 @@ for call in 'run --from @:1' 'why @:1 request 1'; do
     err 'it was to have services.chat.routing=no-such-router, seed 1'
 done
 run 0 report "$T/first.db" -o "$T/study.html"
-run 0 report "$T/first.db:1"
+run 0 report "$T/first.db:1" -o -
 out "The run has status &#39;failed&#39; and no result"
 out "unknown routing policy &#39;no-such-router&#39;"
+grep -q SIM_E_ "$T/out" "$T/study.html" && complain 'the name of an error code on a page'
 
 # Findings of a dry run are at the line of the study.
 run 2 sweep "$T/first.json" --dry-run

@@ -7,7 +7,7 @@ known=$(mktemp)
 trap 'rm -f "$known"' EXIT
 
 # NAME, and for NAME.p99 its distribution NAME; series are quoted in sim/world, as are keys of scenarios.
-"$orrery" list metrics | awk 'NR > 1 { print $1; if (sub(/\.(mean|p50|p90|p99|max)$/, "", $1)) print $1 }' >"$known"
+"$orrery" list metrics | awk 'NR > 1 { print $1; if (sub(/\.(mean|p50|p90|p95|p99|max)$/, "", $1)) print $1 }' >"$known"
 families=$(sed 's/\..*//' "$known" | sort -u | tr '\n' '|' | sed 's/|$//')
 grep -rhE --include='*.[ch]' '"[a-z]+\.[a-z_.]+"' sim/world | grep -vE 'config_where|place\(' |
     grep -oE '"[a-z]+\.[a-z_.]+"' | tr -d '"' >>"$known"

@@ -64,7 +64,7 @@ TEST_OPTIMISED(crowded_cluster_delivers_the_same_gpu_seconds)
                                           .scheduler = schedulers[s],
                                           .placement = "consolidated"},
                     0);
-        CHECK(jobrun_metric(&run, "job.finished") == JOBS);
+        CHECK(jobrun_metric(&run, "job.ended") == JOBS);
         CHECK(jobrun_metric(&run, "job.gpu_s.sum") == GPU_S);
     }
     free(records);

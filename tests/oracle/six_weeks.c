@@ -20,7 +20,7 @@ TEST_OPTIMISED(six_weeks_add_up)
         CHECK(rows->jobs[i].end_s <= rows->end_s && rows->jobs[i].jct_s > 0);
     }
     CHECK_NEAR((double)rows->n_jobs, expected, 4.5 * sqrt(expected));
-    CHECK(of(rows, "job.finished") == (double)rows->n_jobs);
+    CHECK(of(rows, "job.ended") == (double)rows->n_jobs);
     CHECK(rows->end_s > 42 * 86400 && rows->end_s < 60 * 86400);
     CHECK_NEAR(by_row_s, gpu_s, 1e-9 * gpu_s);
     CHECK_NEAR(of(rows, "job.gpus_in_use.mean") * rows->end_s, gpu_s, 1e-9 * gpu_s);

@@ -143,9 +143,14 @@ static int read_ranks(struct asking *asking)
         "UNION ALL SELECT 'e2e_s', o.e2e_s, r.e2e_s FROM own o, peer r) "
         "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
     static const char of_jobs[] =
-        "WITH own AS (SELECT * FROM job WHERE rowid = ?2), value(name, own, v) AS ("
-        "SELECT 'wait_s', o.start_s - o.submit_s, j.start_s - j.submit_s FROM own o, job j WHERE j.run_id = ?1 "
-        "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, job j WHERE j.run_id = ?1) "
+        "WITH stay AS (SELECT DISTINCT job, start_s, end_s FROM placement WHERE run_id = ?1), "
+        "ran AS (SELECT job, sum(end_s - start_s) AS ran_s FROM stay GROUP BY job), "
+        "peer AS (SELECT job.rowid AS at, job.*, coalesce(max(0.0, round(jct_s - ran_s, 6)), start_s - submit_s) AS wait_s "
+        "FROM job LEFT JOIN ran ON job.id = ran.job WHERE run_id = ?1), "
+        "own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
+        "SELECT 'wait_s', o.wait_s, j.wait_s FROM own o, peer j "
+        "UNION ALL SELECT 'queue_s', o.start_s - o.submit_s, j.start_s - j.submit_s FROM own o, peer j "
+        "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, peer j) "
         "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
     return query(asking, asking->subject.is_job ? of_jobs : of_requests, asking->row, &asking->ranks);
 }

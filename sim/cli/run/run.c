@@ -22,7 +22,7 @@ struct run_options {
     const char *timeline, *timeline_window, *timeline_sample;
     int keep, queue, check;
     int form; /* enum answer_form */
-    bool quiet, dump_config, single_step, strict_domain, resume;
+    bool quiet, verbose, dump_config, single_step, strict_domain, resume;
 };
 
 static const char *const keeps[] = {"scenario", "metrics", "curves", "rows", "decisions", NULL};
@@ -53,6 +53,7 @@ static const struct option run_options[] = {
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, warnings on standard error"},
     {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print tables of LaTeX"},
+    {NULL, "verbose", 'v', OPTION_FLAG, AT(verbose), NULL, NULL, "all metrics in the summary, not the most important"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
      "the queue of pending events"},
@@ -143,6 +144,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
                                    .resume = options->resume,
                                    .form = (enum answer_form)options->form,
                                    .quiet = options->quiet,
+                                   .verbose = options->verbose,
                                    .heap_queue = strcmp(queues[options->queue], "heap") == 0,
                                    .single_step = options->single_step,
                                    .check_events = strcmp(checks[options->check], "event") == 0,

@@ -146,6 +146,30 @@ static int end_timeline(struct running *running, bool failed)
     return timeline_close(timeline, failed);
 }
 
+static int print_summary(struct running *running, const char *status, const char *result_hash)
+{
+    const struct scenario *scenario = &running->setup->scenario;
+    struct diag *diag = &running->cli->diag;
+    struct subject subject;
+    struct text json;
+    text_init(&json);
+    int code = setup_dump(running->setup, &json);
+    if (code == 0) code = subject_of(json.chars, NULL, 0, &running->summary.arena, &subject, diag);
+    const struct summary_run run = {.subject = &subject,
+                                    .version = version_text(),
+                                    .scenario = scenario->name,
+                                    .seed = scenario->seed,
+                                    .status = status,
+                                    .warmup_s = sim_s_from_ns(scenario->warmup_ns),
+                                    .is_verbose = running->options->verbose,
+                                    .result_hash = result_hash};
+    if (code == 0)
+        code = summary_print(&running->summary, &run, running->options->form, running->cli->out, running->cli->err,
+                             diag);
+    text_fini(&json);
+    return code;
+}
+
 /* Stores and prints the result of a run that ended in order, was interrupted or stalled. */
 static int finish(struct running *running, const char *status, char result_hash[HASH_HEX_CHARS])
 {
@@ -154,12 +178,7 @@ static int finish(struct running *running, const char *status, char result_hash[
                              running->result.engine.fired, result_hash, &cli->diag);
     if (code == 0) code = end_timeline(running, false);
     if (code != 0) return code;
-    struct summary_run head = {.version = version_text(),
-                               .scenario = running->setup->scenario.name,
-                               .seed = running->setup->scenario.seed,
-                               .status = status,
-                               .result_hash = result_hash};
-    code = summary_print(&running->summary, &head, running->options->form, cli->out, cli->err, &cli->diag);
+    code = print_summary(running, status, result_hash);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
     return code == 0 ? check_domain(running) : code;
 }
@@ -180,8 +199,9 @@ static int run_world(struct running *running, char result_hash[HASH_HEX_CHARS])
 {
     struct tee tee = {0};
     summary_init(&running->summary);
-    tee_add(&tee, recording_sink(&running->recording));
-    tee_add(&tee, summary_sink(&running->summary));
+    const struct sink recording = recording_sink(&running->recording);
+    tee_add(&tee, recording);
+    tee_add(&tee, summary_sink(&running->summary, recording.request != NULL));
     if (running->timeline != NULL) tee_add(&tee, timeline_sink(running->timeline));
     struct sink sink = tee_sink(&tee);
     int code = world_run(running->world, &sink, &running->result);

@@ -19,7 +19,7 @@ struct simulate_options {
     const char *output; /* results database; NULL: none */
     enum answer_form form;
     double results_limit_bytes;
-    bool resume, quiet;
+    bool resume, quiet, verbose;
     bool heap_queue, single_step, check_events, strict_domain;
     const char *timeline; /* file; NULL: none */
     const struct timeline_options *timeline_part;

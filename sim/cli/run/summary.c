@@ -1,6 +1,8 @@
 #include "sim/cli/run/summary.h"
 
+#include "analysis/report/caution.h"
 #include "sim/cli/answer.h"
+#include "sim/cli/run/summary_groups.h"
 #include "sim/core/err.h"
 #include "sim/core/vec.h"
 
@@ -47,9 +49,94 @@ static int catch_warning(void *context, const struct warning_row *row)
     return 0;
 }
 
-struct sink summary_sink(struct summary *summary)
+static struct trend *open_trend(struct arena *arena)
 {
-    return (struct sink){.context = summary, .metric = catch_metric, .warning = catch_warning};
+    struct trend *trend = arena_alloc(arena, sizeof *trend);
+    if (trend != NULL) trend_init_open(trend);
+    return trend;
+}
+
+/* NULL: too many services, or out of memory; then *failed. */
+static struct trend *find_queue(struct summary *summary, const char *service, bool *failed)
+{
+    size_t i = 0;
+    while (i < summary->n_services && strcmp(summary->services[i].service, service) != 0) i++;
+    if (i == SUMMARY_MAX_SERVICES) return NULL;
+    struct summary_queue *queue = &summary->services[i];
+    if (i < summary->n_services) return queue->trend;
+    *queue = (struct summary_queue){arena_strdup(&summary->arena, service), open_trend(&summary->arena)};
+    *failed = queue->service == NULL || queue->trend == NULL;
+    if (*failed) return NULL;
+    summary->n_services++;
+    return queue->trend;
+}
+
+/* A request that was never scheduled waits until the end, which is known later. */
+static int catch_request(void *context, const struct request_row *row)
+{
+    bool failed = false;
+    if (strcmp(row->status, "rejected") == 0) return 0;
+    struct trend *trend = find_queue(context, row->service, &failed);
+    const bool is_left = isnan(row->queue_s);
+    if (trend != NULL) trend_add(trend, row->arrival_s, is_left ? -row->arrival_s : row->queue_s, is_left);
+    return failed ? SIM_E_NOMEM : 0;
+}
+
+static int catch_job(void *context, const struct job_row *row)
+{
+    struct summary *summary = context;
+    if (strcmp(row->status, "rejected") == 0) return 0;
+    if (summary->jobs == NULL) summary->jobs = open_trend(&summary->arena);
+    if (summary->jobs == NULL) return SIM_E_NOMEM;
+    const bool is_left = isnan(row->start_s);
+    trend_add(summary->jobs, row->submit_s, is_left ? -row->submit_s : row->start_s - row->submit_s, is_left);
+    return 0;
+}
+
+struct sink summary_sink(struct summary *summary, bool takes_rows)
+{
+    return (struct sink){.context = summary,
+                         .metric = catch_metric,
+                         .request = takes_rows ? catch_request : NULL,
+                         .job = takes_rows ? catch_job : NULL,
+                         .warning = catch_warning};
+}
+
+/* --- Warnings that follow from the numbers --- */
+
+static double find_value(const void *context, const char *name)
+{
+    const struct summary *summary = context;
+    for (size_t i = 0; i < summary->n_metrics; i++)
+        if (strcmp(summary->metrics[i].name, name) == 0) return summary->metrics[i].value;
+    return (double)NAN;
+}
+
+static struct trend_growth end_trend(struct trend *trend, double end_s)
+{
+    trend_end(trend, end_s);
+    return trend_growth(trend);
+}
+
+/* Adds them to the warnings that the run emitted. Returns 0 or SIM_E_NOMEM. */
+static int add_cautions(struct summary *summary, const struct summary_run *run)
+{
+    struct caution cautions[CAUTIONS_MAX];
+    struct verdict_trend services[SUMMARY_MAX_SERVICES];
+    struct trend_growth jobs;
+    const double end_s = find_value(summary, "sim.end_s");
+    for (size_t i = 0; i < summary->n_services; i++)
+        services[i] = (struct verdict_trend){summary->services[i].service, end_trend(summary->services[i].trend, end_s)};
+    if (summary->jobs != NULL) jobs = end_trend(summary->jobs, end_s);
+    const struct verdict_facts facts = {.status = run->status, .metric = find_value, .context = summary,
+                                        .n_services = summary->n_services, .services = services,
+                                        .jobs = summary->jobs != NULL ? &jobs : NULL, .warmup_s = run->warmup_s};
+    const size_t n = cautions_find(&facts, cautions);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < n; i++)
+        code = catch_warning(summary, &(struct warning_row){.t_s = end_s, .code = cautions[i].code,
+                                                            .text = cautions[i].text, .count = 1});
+    return code;
 }
 
 /* --- For people --- */
@@ -61,7 +148,7 @@ static const char *shown_unit(const struct metric_row *metric)
 }
 
 /* The parts of a distribution (metric_emit_distribution): the columns of the first table. */
-static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
+static const char *const parts[] = {"mean", "p50", "p90", "p95", "p99", "max"};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
 /* The distribution a metric is part of: "request.ttft_s", "[chat/batch]" for "request.ttft_s.p99[chat/batch]". */
@@ -108,16 +195,17 @@ static bool is_first_part(const struct summary *summary, size_t index, const str
     return true;
 }
 
-static void add_distributions(const struct summary *summary, struct answer *answer)
+static void add_distributions(const struct summary *summary, bool all, struct answer *answer)
 {
     static const struct table_column columns[] = {LEFT("metric"), RIGHT("mean"), RIGHT("p50"), RIGHT("p90"),
-                                                  RIGHT("p99"),   RIGHT("max"),  LEFT("unit")};
+                                                  RIGHT("p95"),   RIGHT("p99"),  RIGHT("max"), LEFT("unit")};
     struct answer_table table;
     TABLE_INIT(&table, columns);
     for (size_t i = 0; i < summary->n_metrics; i++) {
         const struct metric_row *metric = &summary->metrics[i];
         const struct part_name of = split_name(metric->name);
         if (!is_distribution(summary, &of) || !is_first_part(summary, i, &of)) continue;
+        if (!all && !summary_shows(of.base, of.base_bytes, of.entity)) continue;
         char name[512];
         snprintf(name, sizeof name, "%.*s%s", of.base_bytes, of.base, of.entity);
         table_text(&table, name);
@@ -155,12 +243,37 @@ static void add_warnings(const struct summary *summary, struct answer *answer)
     }
 }
 
+static void say_subject(const struct subject *subject, struct answer *answer)
+{
+    struct text said;
+    text_init(&said);
+    subject_say(subject, &said);
+    if (said.length > 0) answer_say(answer, "%s", said.chars);
+    answer->failed |= said.failed;
+    text_fini(&said);
+}
+
+static void say_groups(const struct summary *summary, struct answer *answer)
+{
+    struct text said;
+    text_init(&said);
+    summary_groups(summary->metrics, summary->n_metrics, &said);
+    if (said.length > 0) answer_say(answer, "\n%s", said.chars);
+    answer->failed |= said.failed;
+    text_fini(&said);
+}
+
 static void show(const struct summary *summary, const struct summary_run *run, struct answer *answer)
 {
+    const bool all = run->is_verbose || answer->form == ANSWER_LATEX; /* a paper takes the rows that it wants */
+    say_subject(run->subject, answer);
     answer_say(answer, "%s, seed %" PRId64 ": %s\nresult hash %s\n", run->scenario, run->seed, run->status,
                run->result_hash);
-    add_distributions(summary, answer);
-    add_values(summary, answer);
+    add_distributions(summary, all, answer);
+    if (all)
+        add_values(summary, answer);
+    else
+        say_groups(summary, answer);
     if (summary->first_warning != NULL) answer_say(answer, "\n");
     add_warnings(summary, answer);
 }
@@ -190,10 +303,11 @@ static void write_out(const struct summary *summary, const struct summary_run *r
     answer_add(answer, "warnings", NULL, &warnings);
 }
 
-int summary_print(const struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out,
-                  FILE *err, struct diag *diag)
+int summary_print(struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out, FILE *err,
+                  struct diag *diag)
 {
     struct answer answer;
+    if (add_cautions(summary, run) != 0) return diag_nomem(diag);
     answer_init(&answer, form, "metrics");
     (answer_is_data(form) ? write_out : show)(summary, run, &answer);
     const int code = answer_end(&answer, 0, out, diag);

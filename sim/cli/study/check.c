@@ -221,12 +221,24 @@ static int tell(struct checking *checking)
     return code;
 }
 
+/* Prints what moves in the baseline, before it does. */
+static int tell_moves(struct checking *checking)
+{
+    struct answer answer;
+    if (checking->options->quiet || answer_is_data((enum answer_form)checking->options->form)) return 0;
+    const int code = judge(checking);
+    answer_init(&answer, ANSWER_TEXT, NULL);
+    if (code == 0) gate_moves(&checking->report, &answer.text);
+    return answer_end(&answer, code, checking->cli->out, &checking->cli->diag);
+}
+
 /* Makes the results the new baseline. */
 static int update(struct checking *checking)
 {
     struct cli *cli = checking->cli;
     struct gate_report *report = &checking->report;
-    int code = 0;
+    int code = tell_moves(checking);
+    if (code != 0) return code;
     for (size_t i = 0; i < report->n_results; i++) {
         const struct gate_outcome *outcome = &checking->outcomes[i];
         const struct baseline_entry *entry = report->results[i].entry;

@@ -11,7 +11,7 @@
 struct compare_verb_options {
     const char *base, *changed, *margin;
     struct option_texts metrics;
-    bool steady, points;
+    bool steady, points, all;
     int form; /* enum answer_form */
     int fail_on;
 };
@@ -30,7 +30,8 @@ static const struct option compare_verb_options[] = {
      "intervals for the steady state: warm-up by MSER-5, batch means"},
     {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures,
      "exit with 1 if some metric is worse, even in one configuration only"},
-    {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single configuration of the study"},
+    {"What comes out", "all", 'a', OPTION_FLAG, AT(all), NULL, NULL, "all metrics, not the six most important"},
+    {NULL, "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every single configuration of the study"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object, with all configurations"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, with all configurations"},
     {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print a table in Markdown"},
@@ -142,7 +143,11 @@ static int compare(struct cli *cli, const struct cli_call *call)
     options.steady = verb->steady;
     arena_init(&comparison.arena);
     code = compare_arguments(cli, verb, call, &options, &comparison);
-    const struct compare_print what = {&comparison, &options, verb->points, is_gate(verb)};
+    const struct compare_print what = {.comparison = &comparison,
+                                       .options = &options,
+                                       .all = verb->all || verb->metrics.n > 0,
+                                       .points = verb->points,
+                                       .worse_points = is_gate(verb)};
     if (code == 0) code = compare_print(&what, (enum answer_form)verb->form, cli->out, &cli->diag);
     if (code == 0) code = check_gate(cli, verb, &comparison);
     comparison_fini(&comparison);

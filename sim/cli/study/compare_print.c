@@ -25,6 +25,33 @@ static enum part part_of(const struct compare_row *row)
     return row->method == COMPARE_SINGLE ? PART_SINGLE : PART_ESTIMATED;
 }
 
+static bool has_metric(const struct comparison *comparison, const char *metric)
+{
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        if (comparison->rows[i].point == NULL && strcmp(comparison->rows[i].metric, metric) == 0) return true;
+    return false;
+}
+
+/* Chooses the first six of the ranked metrics that the runs have; all metrics if they have none of these. */
+static void choose(struct compare_print *print)
+{
+    static const char *const ranked[] = {
+        "slo.attained_frac", "request.ttft_s.p99", "request.tpot_s.p99", "request.e2e_s.p99", "service.output_tokens_per_s",
+        "job.jct_s.mean", "job.wait_s.mean", "job.jct_s.p99", "job.wait_s.p99", "job.bounded_slowdown.mean", "job.finished",
+        "cost.usd", "cost.usd_per_h", "energy.site_j", "energy.j", "cluster.gpu_util", "replica.busy_frac"};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof ranked / sizeof *ranked && n < COMPARE_CHOSEN; i++)
+        if (has_metric(print->comparison, ranked[i])) print->chosen[n++] = ranked[i];
+    print->all |= n == 0;
+}
+
+static bool is_chosen(const struct compare_print *print, const struct compare_row *row)
+{
+    for (size_t i = 0; i < COMPARE_CHOSEN && print->chosen[i] != NULL; i++)
+        if (strcmp(print->chosen[i], row->metric) == 0) return true;
+    return print->all;
+}
+
 static bool has_point(const struct compare_print *print, const struct compare_row *row)
 {
     return row->point == NULL || print->points || (print->worse_points && row->verdict == COMPARE_WORSE);
@@ -32,7 +59,7 @@ static bool has_point(const struct compare_print *print, const struct compare_ro
 
 static bool is_shown(const struct compare_print *print, const struct compare_row *row, enum part part)
 {
-    return has_point(print, row) && part_of(row) == part;
+    return has_point(print, row) && part_of(row) == part && is_chosen(print, row);
 }
 
 /* --- Cells --- */
@@ -57,11 +84,24 @@ static int decimals(double percent)
     return fabs(percent) >= 99.95 ? 0 : fabs(percent) >= 9.995 ? 1 : 2;
 }
 
+/* Whether it is told as a ratio to the base, such as 4.2x, which beyond +200 % says more than a percentage. */
+static bool is_ratio(const struct compare_row *row, double delta)
+{
+    return row->base > 0 && relative(row, delta) > 200;
+}
+
+static double ratio(const struct compare_row *row, double delta)
+{
+    return 1 + delta / row->base;
+}
+
 static const char *show_change(const struct compare_row *row, char cell[CELL_CHARS])
 {
     char number[CELL_CHARS];
     if (row->delta.mean == 0) return "0";
-    if (!isnan(relative(row, row->delta.mean)))
+    if (is_ratio(row, row->delta.mean))
+        snprintf(cell, CELL_CHARS, "%.3gx", ratio(row, row->delta.mean));
+    else if (!isnan(relative(row, row->delta.mean)))
         snprintf(cell, CELL_CHARS, "%+.*f %%", decimals(relative(row, row->delta.mean)),
                  relative(row, row->delta.mean));
     else
@@ -73,7 +113,9 @@ static const char *show_interval(const struct compare_row *row, char cell[CELL_C
 {
     if (isnan(row->delta.low)) return "-";
     if (row->delta.low == 0 && row->delta.high == 0) return "0";
-    if (!isnan(relative(row, row->delta.low)))
+    if (is_ratio(row, row->delta.mean))
+        snprintf(cell, CELL_CHARS, "%.3g .. %.3gx", ratio(row, row->delta.low), ratio(row, row->delta.high));
+    else if (!isnan(relative(row, row->delta.low)))
         snprintf(cell, CELL_CHARS, "%+.*f .. %+.*f %%", decimals(relative(row, row->delta.low)),
                  relative(row, row->delta.low), decimals(relative(row, row->delta.high)),
                  relative(row, row->delta.high));
@@ -158,6 +200,24 @@ static void say_totals(const struct compare_print *print, struct answer *answer)
                count_tests(print->comparison));
 }
 
+/* Says how many metrics are not shown, and which of them are worse. */
+static void say_hidden(const struct compare_print *print, const char *before, struct answer *answer)
+{
+    enum { MOST = 5 };
+    size_t n = 0, n_worse = 0;
+    for (size_t i = 0; i < print->comparison->n_rows; i++)
+        n += print->comparison->rows[i].point == NULL && !is_chosen(print, &print->comparison->rows[i]);
+    if (n == 0) return;
+    answer_say(answer, "%s%zu more metrics: --all shows them, -m NAME some", before, n);
+    for (size_t i = 0; i < print->comparison->n_rows; i++) {
+        const struct compare_row *row = &print->comparison->rows[i];
+        if (row->point != NULL || row->verdict != COMPARE_WORSE || is_chosen(print, row) || ++n_worse > MOST) continue;
+        answer_say(answer, "%s%s", n_worse == 1 ? "; worse are " : ", ", row->metric);
+    }
+    if (n_worse > MOST) answer_say(answer, " and %zu more", n_worse - MOST);
+    answer_say(answer, "\n");
+}
+
 static bool has_hidden_points(const struct compare_print *print)
 {
     return !print->points && count_points(print->comparison) > 0;
@@ -169,16 +229,13 @@ static const struct table_column columns[] = {LEFT("metric"), LEFT("unit"),    L
                                               RIGHT("new"),   RIGHT("change"), RIGHT("interval"), RIGHT("worse"),
                                               LEFT("method"), LEFT("verdict")};
 
-static void add_part(const struct compare_print *print, enum part part, const char *first, struct answer *answer)
+static void add_part(const struct compare_print *print, enum part part, const char *heading, struct answer *answer)
 {
-    struct table_column shown[sizeof columns / sizeof *columns];
     struct answer_table table;
-    memcpy(shown, columns, sizeof columns);
-    shown[0].title = first;
-    table_init(&table, shown, part == PART_SINGLE ? N_SINGLE : sizeof columns / sizeof *columns);
+    table_init(&table, columns, part == PART_SINGLE ? N_SINGLE : sizeof columns / sizeof *columns);
     for (size_t i = 0; i < print->comparison->n_rows; i++)
         if (is_shown(print, &print->comparison->rows[i], part)) add_row(&table, &print->comparison->rows[i]);
-    answer_add(answer, NULL, NULL, &table);
+    answer_add(answer, NULL, heading, &table);
 }
 
 /* In lines of at most 120 columns. */
@@ -188,7 +245,7 @@ static void say_unmoved(const struct compare_print *print, struct answer *answer
     size_t column = 0;
     for (size_t i = 0; i < print->comparison->n_rows; i++) {
         const struct compare_row *row = &print->comparison->rows[i];
-        if (row->point != NULL || part_of(row) != PART_UNMOVED) continue;
+        if (row->point != NULL || part_of(row) != PART_UNMOVED || !is_chosen(print, row)) continue;
         const char *head = column == 0 ? "\nunmoved:" : column + 2 + strlen(row->metric) > LINE_CHARS ? "\n " : "";
         if (*head != 0) column = strlen(head) - 1;
         answer_say(answer, "%s %s", head, row->metric);
@@ -236,9 +293,10 @@ static void show_text(const struct compare_print *print, struct answer *answer)
     const struct comparison *comparison = print->comparison;
     answer_say(answer, "base  %s\nnew   %s\n", comparison->base, comparison->changed);
     say_totals(print, answer);
-    add_part(print, PART_ESTIMATED, columns[0].title, answer);
+    add_part(print, PART_ESTIMATED, NULL, answer);
     add_part(print, PART_SINGLE, "moved, without an interval: unclear", answer);
     say_unmoved(print, answer);
+    say_hidden(print, "\n", answer);
     add_worst(comparison, false, answer);
     add_worst(comparison, true, answer);
     if (comparison->n_remarks > 0 || has_hidden_points(print)) answer_say(answer, "\n");
@@ -255,10 +313,12 @@ static void show_markdown(const struct compare_print *print, struct answer *answ
     say_totals(print, answer);
     TABLE_INIT(&table, columns);
     for (size_t i = 0; i < comparison->n_rows; i++)
-        if (has_point(print, &comparison->rows[i]) && part_of(&comparison->rows[i]) != PART_UNMOVED)
+        if (has_point(print, &comparison->rows[i]) && part_of(&comparison->rows[i]) != PART_UNMOVED &&
+            is_chosen(print, &comparison->rows[i]))
             add_row(&table, &comparison->rows[i]);
     answer_add(answer, NULL, NULL, &table);
     answer_say(answer, "\n- metrics that did not move at all are left out\n");
+    say_hidden(print, "- ", answer);
     for (size_t i = 0; i < comparison->n_remarks; i++) answer_say(answer, "- %s\n", comparison->remarks[i]);
 }
 
@@ -325,8 +385,10 @@ int compare_print(const struct compare_print *print, enum answer_form form, FILE
 {
     static void (*const parts[])(const struct compare_print *, struct answer *) = {
         [ANSWER_TEXT] = show_text, [ANSWER_MARKDOWN] = show_markdown, [ANSWER_LATEX] = show_text, [ANSWER_JSON] = write_out, [ANSWER_CSV] = write_out};
+    struct compare_print own = *print;
     struct answer answer;
+    choose(&own);
     answer_init(&answer, form, "metrics");
-    parts[form](print, &answer);
+    parts[form](&own, &answer);
     return answer_end(&answer, 0, out, diag);
 }

@@ -3,6 +3,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
+#include "sim/cli/study/study_subject.h"
 #include "sim/cli/study/sweep_table.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/study/sweep.h"
@@ -191,6 +192,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     if (watch.has_line) fprintf(cli->err, "\r\033[K");
     bool is_written = (code == 0 || result.n_failed > 0) && (how->ranks == NULL || how->ranks->rank == 0);
     if (is_written && how->n_shards == 0) {
+        if (code == 0 && !options->quiet) code = study_subject_print(how->output, cli->err, &cli->diag);
         int table_code = sweep_table_results(study, how->output, (enum answer_form)options->form, cli->out, &cli->diag);
         if (code == 0) code = table_code;
     }

@@ -381,8 +381,9 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
                           "add 'causes' that hit nodes, or leave it out",
                           "spare nodes would never serve: no cause or domain makes nodes fail");
     if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
-        return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"), NULL,
-                          "all %d nodes of the cluster are spare nodes", failures->cluster->n_nodes);
+        return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
+                          "lower spare_nodes, or add nodes", "all %d nodes of the cluster are spare nodes",
+                          failures->cluster->n_nodes);
     for (int64_t node = failures->cluster->n_nodes - config->spare_nodes; node < failures->cluster->n_nodes; node++)
         if (failures->cluster->node_free_gpus[node] < failure_node_gpus(&failures->nodes[node]))
             return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- Classes of finished jobs: by size and by type --- */
+/* --- Classes of ended jobs: by size and by type --- */
 
 static const char *const size_names[JOB_SIZE_CLASSES] = {"1 GPU", "2-8 GPUs", "9-64 GPUs", "65 GPUs or more"};
 
@@ -137,6 +137,7 @@ static const double SHORT_RUN_S = 10;
 static const char *const quantity_names[JOB_QUANTITIES] = {
     [JOB_JCT] = "job.jct_s",
     [JOB_QUEUE] = "job.queue_s",
+    [JOB_WAIT] = "job.wait_s",
     [JOB_SLOWDOWN] = "job.slowdown",
     [JOB_BOUNDED_SLOWDOWN] = "job.bounded_slowdown",
     [JOB_FAIRNESS] = "job.finish_time_fairness",
@@ -213,12 +214,14 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
 {
     double jct_s = sim_s_from_ns(now - job->view.submit_ns), run_s = sim_s_from_ns(job->progress.work_ns);
     const double queue_s = sim_s_from_ns(job->first_start_ns - job->view.submit_ns);
+    const double wait_s = sim_s_from_ns(now - job->view.submit_ns - job_executed_ns(job, now));
     const double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
     const double energy_j = holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now);
     const double rho = job->view.gpus > 0 ? fairness_rho(job, now) : (double)NAN;
     struct distribution *of = stats->distributions;
     int code = distribution_add(&of[JOB_JCT], jct_s);
     if (code == 0) code = distribution_add(&of[JOB_QUEUE], queue_s);
+    if (code == 0) code = distribution_add(&of[JOB_WAIT], wait_s);
     if (code == 0) code = distribution_add(&of[JOB_BOUNDED_SLOWDOWN], fmax(bounded, 1));
     if (code == 0 && job->progress.work_ns > 0) code = distribution_add(&of[JOB_SLOWDOWN], jct_s / run_s);
     if (code == 0 && !isnan(rho)) code = distribution_add(&of[JOB_FAIRNESS], rho);
@@ -235,7 +238,7 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
 {
     static const char *const status[] = {
         [JOB_COMPLETES] = "finished", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
-    stats->n_finished++;
+    stats->n_ended++;
     stats->n_cancelled += job->status == JOB_IS_CANCELLED;
     stats->n_failed += job->status == JOB_FAILS;
     stats->last_finish_ns = now;
@@ -326,14 +329,15 @@ static int emit_service(const struct job_stats *stats, const struct jobs *jobs, 
 
 int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_ns now)
 {
-    int64_t n_unfinished = stats->n_submitted - stats->n_finished - stats->n_rejected;
-    sim_ns makespan_ns = stats->n_finished > 0 ? stats->last_finish_ns - stats->first_submit_ns : 0;
+    int64_t n_unfinished = stats->n_submitted - stats->n_ended - stats->n_rejected;
+    sim_ns makespan_ns = stats->n_ended > 0 ? stats->last_finish_ns - stats->first_submit_ns : 0;
     const struct {
         const char *name;
         double value;
     } metrics[] = {
         {"job.submitted", (double)stats->n_submitted},
-        {"job.finished", (double)stats->n_finished},
+        {"job.ended", (double)stats->n_ended},
+        {"job.finished", (double)(stats->n_ended - stats->n_failed - stats->n_cancelled)},
         {"job.rejected", (double)stats->n_rejected},
         {"job.unfinished", (double)n_unfinished},
         {"job.preemptions.sum", (double)stats->n_preemptions},

@@ -13,7 +13,7 @@
 struct job;
 struct jobs;
 
-/* Finished jobs by type and by number of GPUs. */
+/* Ended jobs by type and by number of GPUs. */
 enum { JOB_SIZE_CLASSES = 4, JOB_TYPES_MAX = 32 };
 
 /* Distributions without jobs have no memory allocated. */
@@ -38,20 +38,20 @@ struct active_jobs {
 /* Brings the integrals to `now`. Called before jobs come, start, stop or go. */
 void active_jobs_move(struct jobs *jobs, sim_ns now);
 
-enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_ENERGY, JOB_QUANTITIES };
+enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_WAIT, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_ENERGY, JOB_QUANTITIES };
 
 struct job_stats {
     const struct sink *sink;
     sim_ns warmup_ns;
-    int64_t n_submitted, n_finished, n_rejected, n_preemptions;
-    int64_t n_cancelled, n_failed; /* of n_finished */
+    int64_t n_submitted, n_ended, n_rejected, n_preemptions;
+    int64_t n_cancelled, n_failed; /* of n_ended */
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
     struct level ugpus_in_use; /* by jobs */
     double lost_gpu_s;         /* of repeated work */
     double wait_gpu_s, stall_gpu_s; /* before jobs worked; while they saved their state */
     double move_gpu_s;              /* on the GPUs to which jobs moved, before they continued */
     int64_t n_migrations;
-    double status_gpu_s[JOB_FAILS + 1]; /* GPU time of finished jobs, by status in the trace */
+    double status_gpu_s[JOB_FAILS + 1]; /* GPU time of ended jobs, by status in the trace */
     tally_int128 useful_gpu_ns; /* work done, in time on the GPUs asked for */
     struct distribution distributions[JOB_QUANTITIES];
     struct job_classes classes;

@@ -472,7 +472,7 @@ int64_t jobs_running(const struct jobs *jobs)
 
 int64_t jobs_finished(const struct jobs *jobs)
 {
-    return jobs->stats.n_finished;
+    return jobs->stats.n_ended;
 }
 
 bool jobs_done(const struct jobs *jobs)

@@ -169,7 +169,8 @@ static int lease_for_run(struct market *market, const struct cluster *part, int6
     if (gpus == 0) return 0;
     const int32_t offer = offer_for(market, part);
     if (offer < 0 || (double)gpus > market_most_for_run(market, offer))
-        return diag_error(market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market"), NULL,
+        return diag_error(market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market"),
+                          "raise the 'limit' or 'supply' of one that is not spot, add one, or make the site smaller",
                           "no offer has the %lld GPUs%s%s that the site needs for the whole run", (long long)gpus,
                           part->gpu != NULL ? " of type " : "", part->gpu != NULL ? part->gpu : "");
     const sim_ns now = engine_now(market->env.site->engine);

@@ -15,6 +15,7 @@ struct metric_def {
     enum metric_direction direction;
     const char *definition;
     const char *vllm; /* name of the same metric in vLLM, or NULL */
+    const char *hashed_as; /* its name in the result hash: NULL: its own; "": the hash leaves it out */
 };
 
 /* A distribution: moments and a histogram, from which every keep mode takes its percentiles. */
@@ -34,13 +35,18 @@ extern const struct metric_def metric_dictionary[];
 /* The definition of a name, which may carry an entity: "slo.attained_frac[chat]". NULL: unknown. */
 const struct metric_def *metric_find(const char *name);
 
+/* The name under which the result hash covers a metric; empty: it does not. Metrics that follow from hashed rows are
+ * left out, so that adding one, or splitting one, does not change the hashes of runs. */
+const char *metric_hashed_as(const char *name);
+
 /* Emits one row. An unknown name is a bug. NAN values are not emitted. Returns the sink's code. */
 int metric_emit(const struct sink *sink, const char *name, double value);
 
 /* Emits a row of an entity, such as a service; NULL: of all together. */
 int metric_emit_of(const struct sink *sink, const char *name, const char *entity, double value);
 
-/* Emits NAME.mean, .p50, .p90, .p99 and .max, of an entity or all together; nothing if the distribution is empty. */
+/* Emits NAME.mean, .p50, .p90, .p95, .p99 and .max, of an entity or all together; nothing if the distribution is
+ * empty. */
 int metric_emit_distribution(const struct sink *sink, const char *name, const char *entity,
                              const struct distribution *distribution);
 

@@ -38,10 +38,8 @@ static long draw(const char *directory, const char *name, const struct plot_char
     write_file(path, &script);
     snprintf(path, sizeof path, "%s/%s.dat", directory, name);
     write_file(path, &data);
-    snprintf(
-        command, sizeof command,
-        "cd '%s' && gnuplot -e \"set terminal svg; set output '%s.svg'\" '%s.gp' >'%s.err' 2>&1 && ! test -s '%s.err'",
-        directory, name, name, name, name);
+    snprintf(command, sizeof command, "cd '%s' && gnuplot '%s.gp' >'%s.err' 2>&1 && ! test -s '%s.err'", directory,
+             name, name, name);
     const int status = system(command);
     if (status != 0) fprintf(stderr, "gnuplot complains about %s/%s.gp\n", directory, name);
     snprintf(path, sizeof path, "%s/%s.svg", directory, name);

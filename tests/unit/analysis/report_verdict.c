@@ -1,3 +1,4 @@
+#include "analysis/report/caution.h"
 #include "analysis/report/figures.h"
 #include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
@@ -97,6 +98,33 @@ TEST(arrivals_without_a_wait_or_outside_are_left_out)
 
 /* --- The verdict --- */
 
+/* A trend whose ends are not known before sees the growth that one with known ends sees, within the width of its bins.
+ * How long the arrivals left at the end have waited is known last. */
+TEST(an_open_trend_sees_what_a_closed_one_sees)
+{
+    static struct trend open, closed;
+    static const double starts[] = {0, 7e5}, loads[] = {0.8, 1.2, 3};
+    for (size_t k = 0; k < 6; k++) {
+        const double start = starts[k % 2], apart = 1 / loads[k / 2], end = start + 4999 * apart;
+        double free_at = 0;
+        trend_init(&closed, start, end);
+        trend_init_open(&open);
+        for (int i = 0; i < 5000; i++) {
+            const double t = start + apart * i, begins = fmax(t, free_at);
+            const bool is_left = begins > end;
+            trend_add(&closed, t, is_left ? end - t : begins - t, is_left);
+            if (i > 0) trend_add(&open, t, is_left ? -t : begins - t, is_left);
+            free_at = begins + 1;
+        }
+        trend_add(&open, start, 0, false); /* rows come in order of their ends, not of their arrivals */
+        trend_end(&open, end);
+        const struct trend_growth a = trend_growth(&closed), b = trend_growth(&open);
+        CHECK(a.grows == b.grows && a.is_saturated == b.is_saturated);
+        CHECK_NEAR(b.left_frac, a.left_frac, 1e-12);
+        if (a.grows) CHECK_NEAR(b.rate, a.rate, 0.05 * a.rate);
+    }
+}
+
 struct made_metric {
     const char *name;
     double value;
@@ -140,7 +168,7 @@ TEST(jobs_are_described_by_their_completion)
                                           {"job.queue_s.mean", 1800}, {"cluster.gpu_util", 0.75}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done"},
                   "All 50 jobs finished. A job took 2 h from submission to its end on average (median 60 min, at "
-                  "most 11.1 h), 25 % of it before the first start. Jobs and services held 75 % of the cluster's GPU time.");
+                  "most 11 h 7 min), 25 % of it before the first start. Jobs and services held 75 % of the cluster's GPU time.");
 }
 
 /* A percentile takes 100 values: below, the maximum stands in its place. */
@@ -340,4 +368,53 @@ TEST(bins_keep_the_area)
     CHECK(isnan(means[0]) && isnan(means[1]));
     curve_bin_means(x, y, 0, 0, 9, 3, means);
     CHECK(isnan(means[2]));
+}
+
+/* --- Warnings that follow from the numbers --- */
+
+/* The codes of all warnings, in their order. */
+static const char *cautions_of(const struct made_metric *metrics, struct verdict_facts facts)
+{
+    static char codes[256];
+    struct caution cautions[CAUTIONS_MAX];
+    facts.metric = made;
+    facts.context = metrics;
+    codes[0] = 0;
+    const size_t n = cautions_find(&facts, cautions);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(strlen(cautions[i].text) > 20 && strlen(cautions[i].text) < CAUTION_CHARS - 1);
+        strcat(codes, i > 0 ? " " : "");
+        strcat(codes, cautions[i].code);
+    }
+    return codes;
+}
+
+TEST(a_warmup_beyond_the_trace_is_told)
+{
+    const struct made_metric none[] = {{"request.arrived", 0}, {"job.ended", 4}, {0}};
+    const struct made_metric some[] = {{"request.arrived", 1}, {"job.ended", 4}, {"job.jct_s.mean", 1}, {0}};
+    CHECK_EQ_STR(cautions_of(none, (struct verdict_facts){.status = "done", .warmup_s = 60}), "unmeasured unmeasured");
+    CHECK_EQ_STR(cautions_of(none, (struct verdict_facts){.status = "done"}), "");
+    CHECK_EQ_STR(cautions_of(some, (struct verdict_facts){.status = "done", .warmup_s = 60}), "");
+}
+
+TEST(large_shares_of_rejections_and_brakes_are_told)
+{
+    struct made_metric metrics[] = {
+        {"request.arrived", 1000}, {"request.rejected", 50}, {"power.braked_s", 5}, {"sim.end_s", 100}, {0}};
+    const struct verdict_facts facts = {.status = "done"};
+    CHECK_EQ_STR(cautions_of(metrics, facts), "rejected braked");
+    metrics[1].value = 49;
+    metrics[2].value = 4.9;
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "interrupted"}), "incomplete");
+}
+
+TEST(a_growing_queue_is_told)
+{
+    const struct made_metric metrics[] = {{"request.arrived", 1000}, {0}};
+    const struct verdict_trend services[] = {{"calm", {.is_saturated = false}}, {"full", {.is_saturated = true, .grows = true}}};
+    const struct trend_growth jobs = {.is_saturated = true};
+    const struct verdict_facts facts = {.status = "done", .n_services = 2, .services = services, .jobs = &jobs};
+    CHECK_EQ_STR(cautions_of(metrics, facts), "saturated saturated");
 }

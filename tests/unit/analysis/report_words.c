@@ -26,9 +26,15 @@ TEST(times_have_a_unit_of_their_size)
     CHECK_EQ_STR(words_seconds(2.5e-4, buffer), "250 us");
     CHECK_EQ_STR(words_seconds(0.0123, buffer), "12.3 ms");
     CHECK_EQ_STR(words_seconds(4.5, buffer), "4.5 s");
-    CHECK_EQ_STR(words_seconds(192, buffer), "3.2 min");
-    CHECK_EQ_STR(words_seconds(18360, buffer), "5.1 h");
-    CHECK_EQ_STR(words_seconds(200000, buffer), "2.31 d");
+    CHECK_EQ_STR(words_seconds(119.96, buffer), "120 s");
+    CHECK_EQ_STR(words_seconds(130.02, buffer), "2 min 10 s");
+    CHECK_EQ_STR(words_seconds(180, buffer), "3 min");
+    CHECK_EQ_STR(words_seconds(7199.7, buffer), "2 h");
+    CHECK_EQ_STR(words_seconds(18360, buffer), "5 h 6 min");
+    CHECK_EQ_STR(words_seconds(172790, buffer), "2 d");
+    CHECK_EQ_STR(words_seconds(200000, buffer), "2 d 8 h");
+    CHECK_EQ_STR(words_seconds(-200000, buffer), "-2 d 8 h");
+    CHECK_EQ_STR(words_seconds(1e20, buffer), "1.16e+15 d");
     CHECK_EQ_STR(words_seconds(-90, buffer), "-90 s");
     CHECK_EQ_STR(words_seconds((double)NAN, buffer), "-");
 }

@@ -1,6 +1,8 @@
 #include "sim/core/database.h"
 #include "sim/store/readback.h"
+#include "sim/store/record.h"
 #include "sim/store/schema.h"
+#include "sim/world/rows/metric.h"
 #include "tests/support/harness.h"
 #include "tests/support/store_fixture.h"
 
@@ -45,6 +47,36 @@ static bool same_request(sqlite3_stmt *query, const struct request_row *row)
            same_real(query, 10, row->e2e_s) && same_real(query, 11, row->max_gap_s) &&
            sqlite3_column_int64(query, 12) == row->preemptions &&
            sqlite3_column_int64(query, 13) == row->cached_tokens && same_text(query, 14, row->status);
+}
+
+static const char *hash_of_metrics(const struct metric_row *metrics, size_t n)
+{
+    static char hex[2][HASH_HEX_CHARS];
+    static int turn;
+    struct hash_sink hashing;
+    CHECK_EQ_INT(hash_sink_init(&hashing, KEEP_METRICS), 0);
+    const struct sink sink = hash_sink(&hashing);
+    for (size_t i = 0; i < n; i++) CHECK_EQ_INT(sink.metric(sink.context, &metrics[i]), 0);
+    turn = !turn;
+    CHECK_EQ_INT(hash_sink_hex(&hashing, hex[turn]), 0);
+    hash_sink_fini(&hashing);
+    return hex[turn];
+}
+
+/* Metrics that follow from other rows do not count: a run has the hash that it had before there were any. */
+TEST(the_hash_leaves_out_metrics_that_follow_from_others)
+{
+    const struct metric_row now[] = {{"request.ttft_s.p99[chat]", 2, "s"},
+                                     {"job.ended", 7, "1"},
+                                     {"request.ttft_s.p95[chat]", 1, "s"},
+                                     {"job.finished", 5, "1"},
+                                     {"job.wait_s.mean", 3, "s"}};
+    const struct metric_row before[] = {now[0], {"job.ended", 7, "1"}};
+    CHECK_EQ_STR(hash_of_metrics(now, 5), hash_of_metrics(before, 2));
+    CHECK(strcmp(hash_of_metrics(now, 1), hash_of_metrics(before, 2)) != 0);
+    CHECK_EQ_STR(metric_hashed_as("job.ended"), "job.finished");
+    CHECK_EQ_STR(metric_hashed_as("job.finished"), "");
+    CHECK_EQ_STR(metric_hashed_as("of.no.dictionary"), "of.no.dictionary");
 }
 
 TEST(request_rows_come_back_bit_by_bit)

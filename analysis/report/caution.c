@@ -1,0 +1,97 @@
+#include "analysis/report/caution.h"
+
+#include "analysis/report/words.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double large_share = 0.05;
+
+struct finding {
+    const struct verdict_facts *facts;
+    struct caution *cautions;
+    size_t n;
+};
+
+__attribute__((format(printf, 3, 4))) static void add(struct finding *finding, const char *code, const char *format,
+                                                      ...)
+{
+    struct caution *caution = &finding->cautions[finding->n++];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(caution->text, sizeof caution->text, format, arguments);
+    va_end(arguments);
+    caution->code = code;
+}
+
+static double metric(const struct finding *finding, const char *name)
+{
+    return finding->facts->metric(finding->facts->context, name);
+}
+
+/* The metrics of requests and jobs leave out those that came before the end of the warm-up. */
+static void find_unmeasured(struct finding *finding)
+{
+    char warmup[WORDS_CHARS];
+    const double ended = metric(finding, "job.ended");
+    if (!(finding->facts->warmup_s > 0.0)) return;
+    words_seconds(finding->facts->warmup_s, warmup);
+    if (metric(finding, "request.arrived") == 0.0)
+        add(finding, "unmeasured",
+            "no request arrives after the warm-up of %s: no request is measured; shorten 'warmup'", warmup);
+    if (ended > 0.0 && isnan(metric(finding, "job.jct_s.mean")))
+        add(finding, "unmeasured",
+            "no job that ends is submitted after the warm-up of %s: no job is measured; shorten 'warmup'", warmup);
+}
+
+static void find_saturation(struct finding *finding)
+{
+    const struct verdict_facts *facts = finding->facts;
+    if (verdict_requests_saturate(facts))
+        add(finding, "saturated",
+            verdict_requests_grow(facts)
+                ? "requests arrive faster than they are served: waiting times measure the length of the run, not "
+                  "the quality of the system"
+                : "many requests were unfinished at the end of the run: waiting times may measure its length, not "
+                  "the quality of the system");
+    if (verdict_jobs_saturate(facts))
+        add(finding, "saturated",
+            facts->jobs->grows
+                ? "jobs arrive faster than they are done: waiting times measure the length of the run, not the "
+                  "quality of the scheduler"
+                : "many jobs had not started at the end of the run: waiting times may measure its length, not the "
+                  "quality of the scheduler");
+}
+
+static void find_rejections(struct finding *finding)
+{
+    char share[WORDS_CHARS];
+    const double arrived = metric(finding, "request.arrived"), rejected = metric(finding, "request.rejected");
+    if (!(arrived > 0.0) || !(rejected >= large_share * arrived)) return;
+    add(finding, "rejected", "%s of the requests were rejected: latencies are those of the others alone",
+        words_percent(rejected / arrived, share));
+}
+
+static void find_brakes(struct finding *finding)
+{
+    char braked[WORDS_CHARS], run[WORDS_CHARS];
+    const double braked_s = metric(finding, "power.braked_s"), end_s = metric(finding, "sim.end_s");
+    if (!(end_s > 0.0) || !(braked_s >= large_share * end_s)) return;
+    add(finding, "braked",
+        "the power brake was in force for %s, summed over power domains, in a run of %s: GPUs ran at the brake's clock",
+        words_seconds(braked_s, braked), words_seconds(end_s, run));
+}
+
+size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[CAUTIONS_MAX])
+{
+    struct finding finding = {.facts = facts, .cautions = cautions};
+    if (strcmp(facts->status, "done") != 0)
+        add(&finding, "incomplete", "the run did not reach its end; its numbers cover a part of it");
+    find_unmeasured(&finding);
+    find_saturation(&finding);
+    find_rejections(&finding);
+    find_brakes(&finding);
+    return finding.n;
+}

@@ -1,0 +1,24 @@
+/* Warnings that follow from a run's numbers: made for a summary or a page, stored nowhere.
+ *
+ *   incomplete   the run did not reach its end
+ *   unmeasured   no request arrived, or no job was submitted, after the warm-up
+ *   saturated    requests or jobs come faster than they are served, or too many are left (verdict.h)
+ *   rejected     at least 5 % of the requests were rejected
+ *   braked       the power brake was in force for at least 5 % of the run, summed over power domains */
+#ifndef ORRERY_ANALYSIS_REPORT_CAUTION_H
+#define ORRERY_ANALYSIS_REPORT_CAUTION_H
+
+#include "analysis/report/verdict.h"
+
+enum { CAUTION_CHARS = 400, CAUTIONS_MAX = 8 };
+
+/* All of them put the numbers of the run in question. */
+struct caution {
+    const char *code;
+    char text[CAUTION_CHARS];
+};
+
+/* Writes the warnings of the run to `cautions`. Returns their number. */
+size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[CAUTIONS_MAX]);
+
+#endif

@@ -1,0 +1,159 @@
+#include "sim/cli/run/summary_groups.h"
+
+#include "analysis/report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How a value is written. */
+enum manner { COUNT, SHARE, SECONDS, DOLLARS, IN_UNIT };
+
+struct item {
+    const char *metric;
+    enum manner manner;
+    const char *words;   /* behind the value */
+    const char *instead; /* left out if the run has this metric; or NULL */
+};
+
+struct group {
+    const char *name;
+    bool shows_zero;
+    const struct item *items; /* ended by one without metric */
+};
+
+static const struct item requests[] = {{"request.arrived", COUNT, "arrived", NULL},
+                                       {"request.finished", COUNT, "finished", NULL},
+                                       {"request.rejected", COUNT, "rejected", NULL},
+                                       {"request.unfinished", COUNT, "unfinished", NULL},
+                                       {"replica.preemptions.sum", COUNT, "preemptions", NULL},
+                                       {"service.requests_per_s", COUNT, "requests/s", NULL},
+                                       {"service.output_tokens_per_s", COUNT, "output tokens/s", NULL},
+                                       {"prefix.hit_frac", SHARE, "of prompt tokens cached", NULL},
+                                       {0}};
+static const struct item slo[] = {{"slo.attained_frac", SHARE, "attained", NULL},
+                                  {"slo.ttft_kept_frac", SHARE, "kept TTFT", NULL},
+                                  {"slo.tpot_kept_frac", SHARE, "kept TPOT", NULL},
+                                  {"slo.e2e_kept_frac", SHARE, "kept end-to-end time", NULL},
+                                  {0}};
+static const struct item jobs[] = {{"job.submitted", COUNT, "submitted", NULL},
+                                   {"job.finished", COUNT, "finished", NULL},
+                                   {"job.failed", COUNT, "failed", NULL},
+                                   {"job.cancelled", COUNT, "cancelled", NULL},
+                                   {"job.rejected", COUNT, "rejected", NULL},
+                                   {"job.unfinished", COUNT, "unfinished", NULL},
+                                   {"job.preemptions.sum", COUNT, "preemptions", NULL},
+                                   {"scaling.yielded_jobs.sum", COUNT, "yields to replicas", NULL},
+                                   {"job.makespan_s", SECONDS, "makespan", NULL},
+                                   {0}};
+static const struct item failures[] = {{"failure.events", COUNT, "failures", NULL},
+                                       {"failure.interrupts", COUNT, "stops of jobs", NULL},
+                                       {"failure.replica_stops", COUNT, "stops of replicas", NULL},
+                                       {"rental.interruptions", COUNT, "leases lost", NULL},
+                                       {"cluster.available_frac", SHARE, "of GPU time available", NULL},
+                                       {0}};
+static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL},
+                                    {"power.gpus_w.mean", IN_UNIT, "mean of the services' GPUs", "power.site_w.mean"},
+                                    {"power.budget_frac.max", SHARE, "of the budget at most", NULL},
+                                    {"power.braked_s", SECONDS, "braked", NULL},
+                                    {"power.held_s[low]", SECONDS, "capped, low priority", NULL},
+                                    {"power.held_s[high]", SECONDS, "capped, high priority", NULL},
+                                    {"power.breaker_trips", COUNT, "breaker trips", NULL},
+                                    {"energy.site_j", IN_UNIT, "", NULL},
+                                    {"energy.j", IN_UNIT, "", "energy.site_j"},
+                                    {0}};
+static const struct item cost[] = {{"cost.usd", DOLLARS, "bill of all leases", NULL},
+                                   {"cost.usd_per_job", DOLLARS, "per job", NULL},
+                                   {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs", "cost.usd"},
+                                   {"cost.output_tokens_per_usd", COUNT, "output tokens per dollar", "cost.usd"},
+                                   {0}};
+static const struct item cluster[] = {{"cluster.gpus", COUNT, "GPUs", NULL},
+                                      {"cluster.gpu_util", SHARE, "of GPU time held", NULL},
+                                      {"scaling.replicas.mean", COUNT, "replicas up on average", NULL},
+                                      {"replica.busy_frac", SHARE, "of the time replicas compute", NULL},
+                                      {"replica.kv_peak_frac", SHARE, "of a KV cache at most", NULL},
+                                      {"sim.end_s", SECONDS, "simulated", NULL},
+                                      {0}};
+
+static const struct group groups[] = {{"requests", false, requests}, {"SLO", true, slo},       {"jobs", false, jobs},
+                                      {"failures", false, failures}, {"power", false, power}, {"cost", false, cost},
+                                      {"cluster", false, cluster}};
+
+bool summary_shows(const char *base, int base_bytes, const char *entity)
+{
+    static const char *const shown[] = {"request.queue_s", "request.ttft_s", "request.tpot_s", "request.e2e_s",
+                                        "job.jct_s",       "job.queue_s",    "job.wait_s",     "job.bounded_slowdown"};
+    for (size_t i = 0; *entity == 0 && i < sizeof shown / sizeof *shown; i++)
+        if (strlen(shown[i]) == (size_t)base_bytes && memcmp(shown[i], base, (size_t)base_bytes) == 0) return true;
+    return false;
+}
+
+static const struct metric_row *find(const struct metric_row *metrics, size_t n, const char *name)
+{
+    for (size_t i = 0; name != NULL && i < n; i++)
+        if (strcmp(metrics[i].name, name) == 0) return &metrics[i];
+    return NULL;
+}
+
+/* "1.38 kW", "2.33 GJ": three digits with a prefix. */
+static const char *prefixed(double value, const char *unit, char words[WORDS_CHARS])
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
+    size_t i = 0;
+    while (fabs(value) >= 999.5 && i + 1 < sizeof prefixes / sizeof *prefixes) value /= 1e3, i++;
+    snprintf(words, WORDS_CHARS, "%.3g %s%.16s", value, prefixes[i], unit);
+    return words;
+}
+
+static const char *in_words(const struct metric_row *metric, enum manner manner, char words[WORDS_CHARS])
+{
+    switch (manner) {
+    case SHARE: return words_percent(metric->value, words);
+    case SECONDS: return words_seconds(metric->value, words);
+    case DOLLARS: return words_usd(metric->value, words);
+    case IN_UNIT: return prefixed(metric->value, metric->unit, words);
+    default: return words_number(metric->value, words);
+    }
+}
+
+/* " (chat 97.2 %, assistant 99.9 %)": the shares of the first four services or classes. */
+static void add_entities(const struct metric_row *metrics, size_t n, const char *name, struct text *text)
+{
+    enum { MOST = 4 };
+    const size_t bytes = strlen(name);
+    char words[WORDS_CHARS];
+    size_t n_found = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *entity = metrics[i].name + bytes;
+        if (strncmp(metrics[i].name, name, bytes) != 0 || *entity != '[' || ++n_found > MOST) continue;
+        text_printf(text, "%s%.*s %s", n_found == 1 ? " (" : ", ", (int)strcspn(entity + 1, "]"), entity + 1,
+                    words_percent(metrics[i].value, words));
+    }
+    if (n_found > MOST) text_printf(text, ", %zu more", n_found - MOST);
+    if (n_found > 0) text_add(text, ")");
+}
+
+static void add_group(const struct group *group, const struct metric_row *metrics, size_t n, struct text *text)
+{
+    bool is_first = true;
+    for (const struct item *item = group->items; item->metric != NULL; item++) {
+        char words[WORDS_CHARS];
+        const struct metric_row *metric = find(metrics, n, item->metric);
+        if (metric == NULL || find(metrics, n, item->instead) != NULL || isnan(metric->value)) continue;
+        if (metric->value == 0.0 && !group->shows_zero) continue;
+        if (is_first)
+            text_printf(text, "%-8s  ", group->name);
+        else
+            text_add(text, ", ");
+        text_add(text, in_words(metric, item->manner, words));
+        text_printf(text, *item->words != 0 ? " %s" : "%s", item->words);
+        if (strcmp(item->metric, "slo.attained_frac") == 0) add_entities(metrics, n, item->metric, text);
+        is_first = false;
+    }
+    if (!is_first) text_add(text, "\n");
+}
+
+void summary_groups(const struct metric_row *metrics, size_t n, struct text *text)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) add_group(&groups[i], metrics, n, text);
+}

@@ -1,0 +1,19 @@
+/* What a summary says of its metrics: a line for each group, with the values in words. */
+#ifndef ORRERY_CLI_RUN_SUMMARY_GROUPS_H
+#define ORRERY_CLI_RUN_SUMMARY_GROUPS_H
+
+#include "sim/core/text.h"
+#include "sim/world/rows/sink.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether the summary shows the distribution without --verbose: its name without part, "request.ttft_s", "job.wait_s";
+ * services and classes are left out. */
+bool summary_shows(const char *base, int base_bytes, const char *entity);
+
+/* Adds a line for each group that has a value: requests, SLO, jobs, failures, power, cost, cluster. Zeros are left out
+ * but for shares of the SLO. */
+void summary_groups(const struct metric_row *metrics, size_t n, struct text *text);
+
+#endif
