@@ -112,7 +112,10 @@ static int number_axis(struct study_axis *axis, struct arena *arena)
     double *numbers = arena_alloc(arena, (axis->n + 1) * sizeof *numbers);
     if (numbers == NULL) return SIM_E_NOMEM;
     for (int dim = 0; dim < UNIT_DIM_COUNT && axis->numbers == NULL; dim++)
-        if (parse_all(axis, (enum unit_dim)dim, numbers)) axis->numbers = numbers;
+        if (parse_all(axis, (enum unit_dim)dim, numbers)) {
+            axis->numbers = numbers;
+            axis->dim = (enum unit_dim)dim;
+        }
     return 0;
 }
 
