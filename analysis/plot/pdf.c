@@ -378,8 +378,9 @@ static void add_objects(const struct page *page, const char *font, struct text *
     text_add(pdf, "endstream\nendobj\n");
     for (int i = 4; i < OBJECTS; i++) {
         offsets[i] = pdf->length;
-        text_printf(pdf, "%d 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /%s%s /Encoding /WinAnsiEncoding >>\nendobj\n",
-                    i + 1, font, i == 5 ? "-Bold" : is_times ? "-Roman" : "");
+        text_printf(pdf, "%d 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /%s%s", i + 1, font,
+                    i == 5 ? "-Bold" : is_times ? "-Roman" : "");
+        text_add(pdf, " /Encoding /WinAnsiEncoding >>\nendobj\n");
     }
 }
 

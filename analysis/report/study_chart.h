@@ -1,4 +1,4 @@
-/* One chart of a study for a paper: a metric along one axis, a line or a group of bars for each combination of others. */
+/* One chart of a study for a paper: a metric along one axis, a line or group of bars per combination of others. */
 #ifndef ORRERY_ANALYSIS_REPORT_STUDY_CHART_H
 #define ORRERY_ANALYSIS_REPORT_STUDY_CHART_H
 
@@ -21,7 +21,8 @@ unsigned study_view_varied(const struct study *study, const struct study_view *v
 
 /* Makes the chart: lines along numbers, bars along words, without a title. Times along x are in seconds, other
  * quantities in SI units. The name of a line is the value of its axis if that is a word, else "axis=value". If no
- * mean is negative, drawn intervals end at 0. All in the arena; *series are those of the chart, to be changed. Returns 0 or SIM_E_NOMEM. */
+ * mean is negative, drawn intervals end at 0.
+ * All in the arena; *series are those of the chart, to be changed. Returns 0 or SIM_E_NOMEM. */
 int study_chart(const struct study *study, const struct study_view *view, struct arena *arena,
                 struct plot_chart *chart, struct plot_series **series);
 

@@ -32,7 +32,8 @@ int figure_read_size(const char *text, struct figure_style *style, struct diag *
     const size_t n = strcspn(text, "x");
     const bool is_read = text[n] == 'x' && number_f64(text, n, &style->width_cm) == NUMBER_OK &&
                          number_f64(text + n + 1, strlen(text + n + 1), &style->height_cm) == NUMBER_OK;
-    const bool is_within = style->width_cm >= 3 && style->height_cm >= 3 && style->width_cm <= 100 && style->height_cm <= 100;
+    const bool is_within = style->width_cm >= 3 && style->height_cm >= 3 && style->width_cm <= 100 &&
+                           style->height_cm <= 100;
     if (is_read && is_within) return 0;
     return diag_error(diag, SIM_E_USAGE, "--size", "write width and height of 3 to 100 cm, like 8.5x6",
                       "'%s' is no size", text);
@@ -136,7 +137,8 @@ static void add_gnuplot(const struct plot_chart *chart, const struct figure_styl
     plot_gnuplot(chart, "$data", &script, &data);
     text_printf(out, "set terminal pdfcairo size %.4gcm,%.4gcm font '%s,%.4g'\nset output '", style->width_cm,
                 style->height_cm, style->font != NULL ? style->font : "", style->font_pt);
-    for (const char *c = name; c < name + strlen(name) - strlen("gp"); c++) text_printf(out, *c == '\'' ? "''" : "%c", *c);
+    for (const char *c = name; c < name + strlen(name) - strlen("gp"); c++)
+        text_printf(out, *c == '\'' ? "''" : "%c", *c);
     text_add(out, "pdf'\n$data << END_OF_DATA\n");
     if (data.chars != NULL) text_add_bytes(out, data.chars, data.length);
     text_add(out, "END_OF_DATA\n");

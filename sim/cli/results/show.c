@@ -63,8 +63,8 @@ static int read_warnings(const struct database *database, int64_t run_id, struct
                          struct diag *diag)
 {
     struct query_answer answer;
-    int code = query_run(database, "SELECT code, text, count, t_s FROM warning WHERE run_id = ? ORDER BY rowid", &run_id,
-                         1, "read the warnings", arena, &answer, diag);
+    int code = query_run(database, "SELECT code, text, count, t_s FROM warning WHERE run_id = ? ORDER BY rowid",
+                         &run_id, 1, "read the warnings", arena, &answer, diag);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
         const struct warning_row row = {.t_s = answer.columns[3].numbers[i], .code = text_at(&answer, 0, i),
                                         .text = text_at(&answer, 1, i),

@@ -16,7 +16,8 @@ int stored_open(struct cli *cli, const char *name, struct stored *stored)
                    ? results_split_name(name, &stored->arena, &stored->options.path, &run_id)
                    : SIM_E_NOMEM;
     if (code == 0 && run_id != 0)
-        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave out the number", "'%s' names one run of the file", name);
+        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave out the number", "'%s' names one run of the file",
+                          name);
     if (code == 0) code = database_open_read(&stored->database, stored->options.path, &cli->diag);
     if (code != 0) arena_fini(&stored->arena);
     stored->source = (struct report_source){.database = &stored->database, .arena = &stored->arena,
@@ -85,8 +86,8 @@ const char *stored_metric(struct cli *cli, struct stored *stored, const char *wo
     const char *const *names = answer.columns[0].texts;
     const int found = names != NULL ? find_name(word, names, answer.n_rows) : -1;
     if (found >= 0) return names[found];
-    fail_unknown(cli, "a metric", word, names != NULL ? nearest_metric(word, names, answer.n_rows, &stored->arena) : NULL,
-                 "'orrery list metrics' shows all");
+    const char *nearest = names != NULL ? nearest_metric(word, names, answer.n_rows, &stored->arena) : NULL;
+    fail_unknown(cli, "a metric", word, nearest, "'orrery list metrics' shows all");
     return NULL;
 }
 
