@@ -1,5 +1,6 @@
 /* The study of a report: runs that differ in the varied keys (its axes) and in their seeds. Runs with equal values
- * are one point, whose metrics have means and, from two seeds on, 95 % t-intervals. */
+ * are one point, whose metrics have means and, from two seeds on, 95 % t-intervals. If the seeds replicate one trace by
+ * a block bootstrap, the interval is the spread of the replicates. */
 #ifndef ORRERY_ANALYSIS_REPORT_STUDY_H
 #define ORRERY_ANALYSIS_REPORT_STUDY_H
 
@@ -47,6 +48,7 @@ struct study {
     struct study_metric metrics[STUDY_MAX_METRICS];
     struct study_run *runs;
     struct study_point *points;
+    bool is_bootstrap;            /* seeds replicate one trace */
     struct page_query queries[3]; /* runs, parameters, metrics */
 };
 
@@ -63,6 +65,9 @@ bool study_same(const struct study *study, const struct study_point *a, const st
 
 /* Whether a is the better value of a metric; false for one without direction. */
 bool study_is_better(const struct study_metric *metric, double a, double b);
+
+/* The interval of the mean of n values, one per seed, which it may reorder. */
+struct interval study_interval(const struct study *study, double *values, size_t n, double level);
 
 /* Marks the points that no other point beats in both metrics. Returns their number. */
 size_t study_front(const struct study *study, size_t metric_a, size_t metric_b, bool *on_front);

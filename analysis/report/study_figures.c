@@ -164,9 +164,11 @@ static enum plot_scale scale_of_x(const struct study_axis *axis)
 
 static const char *describe(const struct panel *panel)
 {
-    const char *seeds = panel->n_series > 0 && panel->series[0].low != NULL
-                            ? "Means over the seeds, with their 95 % t-intervals. "
-                            : "";
+    const char *seeds = "";
+    if (panel->n_series > 0 && panel->series[0].low != NULL)
+        seeds = panel->study->is_bootstrap
+                    ? "Means over bootstrap replicates of the trace, with the 95 % interval of their spread. "
+                    : "Means over the seeds, with their 95 % t-intervals. ";
     if (panel->n_left_out == 0) return seeds;
     return arena_printf(panel->source->arena, "%sThe first %d combinations have a line, %zu have none.", seeds,
                         MAX_LINES, panel->n_left_out);
