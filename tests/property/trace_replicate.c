@@ -184,8 +184,8 @@ static double normal(struct rng *rng)
 
 /* Of the intervals from 12 replicates of one trace each, how many hold the mean over all traces? The page
  * analysis/compare/README.md has the rates, of longer traces too: waits are skewed, so that the interval is a little
- * narrow, as any is that is made of few bursts. Student's interval, which takes each replicate for a new trace, holds it
- * in less than half of the cases. */
+ * narrow, as any is that is made of few bursts. Student's interval, which takes each replicate for a new trace, holds
+ * the mean in less than half of the cases. */
 TEST_OPTIMISED(intervals_of_replicates_cover_the_true_mean)
 {
     enum { TRACES = 200, REPLICATES = 12, TRUTHS = 1500 };
