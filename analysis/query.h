@@ -32,6 +32,13 @@ int query_run(const struct database *database, const char *sql, const int64_t *i
 int query_each(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
                int (*row)(void *context, sqlite3_stmt *statement), void *context, struct diag *diag);
 
+/* An SQL expression over a row of the table run: whether a trace of the run is a block bootstrap (traces/replicate.h),
+ * so that runs under other seeds replicate one trace and hold no new data. */
+#define QUERY_IS_BOOTSTRAP                                                                                             \
+    "CASE WHEN instr(scenario, '\"block-bootstrap\"') = 0 OR NOT json_valid(scenario) THEN 0 ELSE "                   \
+    "EXISTS (SELECT 1 FROM json_tree(scenario) WHERE key = 'method' AND atom = 'block-bootstrap' "                     \
+    "AND path LIKE '%.replicate') END"
+
 /* A number of the row, NAN when it is NULL. */
 double query_number(sqlite3_stmt *statement, int column);
 

@@ -288,10 +288,20 @@ static int check_closed(const struct transform *transform, struct diag *diag)
 {
     const struct trace_transform *params = &transform->params;
     bool plain = params->window.n == 0 && params->rate_scale == 1 && params->thin_frac >= 1 && params->jitter_ns == 0 &&
-                 params->limit == 0;
+                 params->limit == 0 && params->replicate.length_ns == 0;
     if (transform->inner->ops->follow == NULL || plain) return 0;
     return diag_error(diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
-                      "a closed loop does not support window, rate_scale, thin, jitter or limit");
+                      "a closed loop does not support window, rate_scale, thin, jitter, replicate or limit");
+}
+
+/* Puts the replication before the other transforms, with the window that comes before it. */
+static int replicate(struct transform *transform, const struct source_options *options, struct diag *diag)
+{
+    const int code = replicate_open(&transform->params.replicate, transform->from_ns, transform->to_ns, options,
+                                    transform->requests, transform->inner, &transform->inner, diag);
+    transform->from_ns = 0;
+    transform->to_ns = SIM_NS_MAX;
+    return code;
 }
 
 int transform_open(const struct trace_transform *params, const struct source_options *options, bool requests,
@@ -316,6 +326,7 @@ int transform_open(const struct trace_transform *params, const struct source_opt
     snprintf(transform->name, sizeof transform->name, "%s.thin", options->stream);
     int code = read_window(transform, diag);
     if (code == 0) code = check_closed(transform, diag);
+    if (code == 0 && params->replicate.length_ns > 0) code = replicate(transform, options, diag);
     if (code != 0) {
         transform_close(&transform->stream);
         return code;

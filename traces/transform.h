@@ -4,6 +4,7 @@
  *     jitter       spreads arrivals of one time stamp at random over this time, up to the next stamp, in order
  *                  (Mooncake's clock ticks every 3 s: "jitter": "3s")
  *     window       [from, to): only these arrivals; from becomes 0
+ *     replicate    makes another trace of this one for each seed (replicate.h)
  *     rate_scale   divides arrival times; job durations stay
  *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a
  *                  larger share keeps all those of a smaller one
@@ -17,6 +18,7 @@
 #define ORRERY_TRACES_TRANSFORM_H
 
 #include "sim/core/config/config.h"
+#include "traces/replicate.h"
 #include "traces/stream.h"
 
 #include <stdint.h>
@@ -26,6 +28,7 @@ struct trace_transform {
     struct config_list window; /* of two sim_ns, or empty */
     double rate_scale, thin_frac;
     sim_ns jitter_ns;
+    struct replicate_config replicate;
     int64_t limit;                                                  /* 0: all */
     int64_t extra_output_tokens;                                    /* requests only, like what follows */
     int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* 0: no limit */
@@ -66,6 +69,12 @@ extern const struct config_field trace_window_item[];
         TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, chosen by a hash of their ids"),       \
         TRACE_TRANSFORM_PARAM(jitter_ns, "jitter", CONFIG_TIME, "0s", 0, 1e9,                                          \
                               "spread the arrivals of one time stamp over this time, in order"),                       \
+        {.name = "replicate",                                                                                          \
+         .kind = CONFIG_SECTION,                                                                                       \
+         .flags = CONFIG_OPTIONAL,                                                                                     \
+         .offset = offsetof(struct trace_transform, replicate),                                                        \
+         .fields = replicate_config_fields,                                                                            \
+         .help = "another trace for each seed, so that replays have intervals"},                                       \
         TRACE_TRANSFORM_PARAM(limit, "limit", CONFIG_INT, "0", 0, 1e15, "keep only the first records; 0: all")
 
 #define TRACE_LENGTH_PARAMS                                                                                            \

@@ -32,7 +32,8 @@ enum compare_method {
     COMPARE_T_REQUESTS,  /* Student's t over fewer than 20 such pairs */
     COMPARE_BATCH_MEANS, /* batch means of the differences in order of arrival, after the warm-up */
     COMPARE_T_SEEDS,     /* Student's t over pairs of runs with equal seeds */
-    COMPARE_WELCH        /* Welch's t over runs that do not pair */
+    COMPARE_WELCH,       /* Welch's t over runs that do not pair */
+    COMPARE_REPLICATES   /* spread of pairs of runs whose traces are bootstrap replicates of one trace */
 };
 
 /* A metric of the caller's dictionary. */

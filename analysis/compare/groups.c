@@ -17,6 +17,7 @@ struct run_pair {
 struct grouping {
     struct compare_work *work;
     bool across_seeds; /* the selections name seeds, so seeds do not pair */
+    bool is_bootstrap; /* seeds replicate one trace */
     size_t n, n_points, n_seeds;
     struct run_pair *pairs;  /* in order of points and seeds */
     double *base, *changed, *delta; /* [pairs] values of one metric */
@@ -166,14 +167,21 @@ static size_t describe(struct grouping *grouping, size_t n, struct compare_row *
     return n_moved;
 }
 
-/* Student's t over the n values, one per seed. */
+/* Student's t over the n values, one per seed; the spread of the values if they replicate one trace. */
 static void estimate(struct grouping *grouping, size_t n, struct compare_row *row)
 {
     const size_t n_moved = describe(grouping, n, row);
-    row->p = stats_paired_t_p(grouping->delta, n);
-    if (n >= 2) row->method = COMPARE_T_SEEDS;
+    const double level = grouping->work->options->level;
+    struct interval interval;
+    if (grouping->is_bootstrap) {
+        interval = stats_replicate_interval(grouping->delta, n, level, &row->p);
+    } else {
+        interval = stats_mean_interval(grouping->delta, n, level);
+        row->p = stats_paired_t_p(grouping->delta, n);
+    }
+    if (n >= 2) row->method = grouping->is_bootstrap ? COMPARE_REPLICATES : COMPARE_T_SEEDS;
     if (n_moved == 0) return;
-    row->delta = stats_mean_interval(grouping->delta, n, grouping->work->options->level);
+    row->delta = interval;
     if (n < 2) row->note = "one pair of runs";
 }
 
@@ -257,8 +265,19 @@ static int add_welch_row(struct grouping *grouping, size_t metric, size_t n_base
     row->base = stats_mean(grouping->base, n);
     row->changed = stats_mean(grouping->changed, m);
     row->delta = stats_welch_interval(grouping->base, n, grouping->changed, m, grouping->work->options->level, &row->p);
-    if (isnan(row->delta.low)) row->note = "fewer than two runs have this metric";
+    if (grouping->is_bootstrap) {
+        row->delta.low = row->delta.high = row->p = (double)NAN;
+        row->note = "bootstrap replicates of one trace need equal seeds in both groups";
+    }
+    if (!grouping->is_bootstrap && isnan(row->delta.low)) row->note = "fewer than two runs have this metric";
     return 0;
+}
+
+static bool any_bootstrap(const struct compare_group *group)
+{
+    for (size_t i = 0; i < group->n; i++)
+        if (group->runs[i].is_bootstrap) return true;
+    return false;
 }
 
 static int make_room(struct grouping *grouping, size_t n)
@@ -351,6 +370,9 @@ static int remark_pairs(const struct grouping *grouping)
         diag_warning(work->diag, NULL, "compare runs of one trace", "%zu pairs of runs have read different input files",
                      n_other_trace);
     }
+    if (code == 0 && grouping->is_bootstrap)
+        code = work_remark(work, "seeds replicate one trace by a block bootstrap: an interval is the spread of the "
+                                 "replicates, which more seeds do not narrow");
     if (code == 0 && work->options->steady)
         code = work_remark(work, "--steady applies to one pair of runs; here each run is one value");
     return code;
@@ -372,6 +394,7 @@ int compare_selected(struct compare_work *work, struct compare_group *base, stru
 {
     struct grouping grouping = {.work = work};
     for (size_t i = 0; i < keys->n; i++) grouping.across_seeds |= strcmp(keys->items[i], "seed") == 0;
+    grouping.is_bootstrap = any_bootstrap(base) || any_bootstrap(changed);
     drop_unfinished(work, base);
     drop_unfinished(work, changed);
     int code = drop_repeated(&grouping, base);

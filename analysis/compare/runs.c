@@ -45,7 +45,8 @@ static int read_params(const struct database *database, struct arena *arena, str
 int runs_read(const struct database *database, struct arena *arena, struct compare_group *all, struct diag *diag)
 {
     static const char sql[] = "SELECT id, seed, name, policies, trace_hash, scenario_hash, status, result_hash, "
-                              "json_extract(scenario, '$.warmup') AS warmup FROM run ORDER BY id";
+                              "json_extract(scenario, '$.warmup') AS warmup, " QUERY_IS_BOOTSTRAP
+                              " AS is_bootstrap FROM run ORDER BY id";
     struct query_answer answer;
     int code = query_run(database, sql, NULL, 0, "read runs", arena, &answer, diag);
     *all = (struct compare_group){.label = database->path};
@@ -62,7 +63,8 @@ int runs_read(const struct database *database, struct arena *arena, struct compa
                                             .scenario_hash = text_at(&answer, "scenario_hash", i),
                                             .status = text_at(&answer, "status", i),
                                             .result_hash = text_at(&answer, "result_hash", i),
-                                            .warmup = text_at(&answer, "warmup", i)};
+                                            .warmup = text_at(&answer, "warmup", i),
+                                            .is_bootstrap = number_at(&answer, "is_bootstrap", i) > 0};
     return read_params(database, arena, all, diag);
 }
 

@@ -22,6 +22,7 @@ struct compare_run {
     size_t n_params;
     struct compare_param *params; /* in order of their keys */
     const char *point;        /* runs_set_points */
+    bool is_bootstrap;        /* its trace is a block bootstrap */
 };
 
 struct compare_group {

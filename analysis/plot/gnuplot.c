@@ -323,7 +323,10 @@ struct clauses {
 static void begin_clause(struct clauses *clauses, size_t block, const char *columns)
 {
     text_add(clauses->script, clauses->has_any ? ", \\\n     " : "plot ");
-    add_quoted(clauses->script, clauses->data_name);
+    if (clauses->data_name[0] == '$')
+        text_add(clauses->script, clauses->data_name);
+    else
+        add_quoted(clauses->script, clauses->data_name);
     text_printf(clauses->script, " index %zu using %s ", block, columns);
     clauses->has_any = true;
 }
@@ -368,7 +371,8 @@ static void add_line(struct clauses *clauses, const struct frame *frame, size_t 
 {
     const struct plot_series *series = &frame->chart->series[i];
     const struct series_style style = style_of_series(frame->chart, i);
-    if (frame->chart->kind == PLOT_LINE && has_intervals(series)) {
+    if (frame->chart->has_whiskers) add_intervals(clauses, series, i, style.colour);
+    if (frame->chart->kind == PLOT_LINE && has_intervals(series) && !frame->chart->has_whiskers) {
         begin_clause(clauses, i, "1:3:4");
         text_printf(clauses->script, "with filledcurves fillcolor rgb '%s' fillstyle transparent solid 0.18 noborder",
                     style.colour);

@@ -93,6 +93,7 @@ static void draw_band(const struct frame *frame, size_t index)
     const struct plot_series *series = &frame->chart->series[index];
     struct px_point point;
     if (series->low == NULL || series->high == NULL || frame->chart->kind != PLOT_LINE) return;
+    if (frame->chart->has_whiskers) return;
     text_printf(frame->svg, "<path stroke=\"none\" fill=\"%s\" fill-opacity=\"0.18\" d=\"",
                 style_of_series(frame->chart, index).colour);
     for (size_t from = 0, to; from < series->n; from = to + 1) {
@@ -110,7 +111,8 @@ static void draw_all_markers(const struct frame *frame, size_t index)
     const char *colour = style_of_series(frame->chart, index).colour;
     for (size_t i = 0; i < series->n; i++) {
         const double x = scale_px(&frame->x, series->x[i]), y = scale_px(&frame->y, series->y[i]);
-        if (series->is_reference && series->low != NULL && series->high != NULL)
+        const bool has_whisker = series->is_reference || frame->chart->has_whiskers;
+        if (has_whisker && series->low != NULL && series->high != NULL)
             mark_whisker(frame, colour, x, series->low[i], series->high[i]);
         mark_point(frame, index, i, x, y);
     }

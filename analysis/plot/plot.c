@@ -59,11 +59,19 @@ static void begin_svg(const struct frame *frame)
 {
     struct text *svg = frame->svg;
     const double width = ceil(frame->width), height = ceil(frame->height);
+    const double zoom = frame->chart->zoom > 0.0 ? frame->chart->zoom : 1.0;
     draw_place(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 ", width, height);
-    draw_px(svg, "\" width=\"", width);
-    draw_px(svg, "\" height=\"", height);
-    text_add(svg, "\" style=\"max-width:100%;height:auto\" font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,"
-                  "Helvetica,Arial,'DejaVu Sans',sans-serif\" font-size=\"13\">\n<title>");
+    draw_px(svg, "\" width=\"", zoom * width);
+    draw_px(svg, "\" height=\"", zoom * height);
+    text_add(svg, "\" style=\"max-width:100%;height:auto\" font-family=\"");
+    if (frame->chart->font != NULL) {
+        text_add(svg, "'");
+        draw_escaped(svg, frame->chart->font);
+        text_add(svg, "',");
+    } else {
+        text_add(svg, "system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,'DejaVu Sans',");
+    }
+    text_add(svg, "sans-serif\" font-size=\"13\">\n<title>");
     draw_escaped(svg, frame->chart->title != NULL ? frame->chart->title : kind_name(frame->chart->kind));
     text_add(svg, "</title>\n");
     describe(frame);

@@ -88,6 +88,9 @@ struct plot_chart {
     size_t n_events;
     const struct plot_events *events;
     double width, height;         /* pixels; 0: 640 x 400, higher for many Gantt rows */
+    double zoom;                  /* size of the SVG image over these pixels; 0: 1 */
+    const char *font;             /* family of the SVG image; NULL: that of the system */
+    bool has_whiskers;            /* PLOT_LINE: low/high are bars at the points and no band */
 };
 
 /* Adds one <svg> element without an XML head, usable in a page and as a file. Series with more points than pixels
@@ -97,7 +100,16 @@ struct plot_chart {
 void plot_svg(const struct plot_chart *chart, struct text *svg);
 
 /* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. "gnuplot
- * SCRIPT" draws an SVG beside the data, or a PNG; gnuplot -e "terminal='pdfcairo'; output='x.pdf'" SCRIPT another. */
+ * SCRIPT" draws an SVG beside the data, or a PNG; gnuplot -e "terminal='pdfcairo'; output='x.pdf'" SCRIPT another. A
+ * name that begins with '$' is a block of the script itself, which must stand above it. */
 void plot_gnuplot(const struct plot_chart *chart, const char *data_name, struct text *script, struct text *data);
+
+/* Adds a tikzpicture of pgfplots, `width_cm` x `height_cm`, with its numbers, for \input in a paper: PLOT_LINE,
+ * PLOT_BAR and PLOT_DOTS. Fonts are those of the paper. */
+void plot_tikz(const struct plot_chart *chart, double width_cm, double height_cm, struct text *tex);
+
+/* Adds a PDF of one page that shows an SVG image of plot_svg. `font` is "Helvetica", "Times" or "Courier", which
+ * viewers have: nothing is embedded. Characters outside Latin-1, but for exponents, become '?'. */
+void plot_pdf(const struct text *svg, const char *font, struct text *pdf);
 
 #endif

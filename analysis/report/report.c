@@ -43,7 +43,7 @@ static int read_run(const struct database *database, int64_t run_id, struct aren
     if (answer.n_rows == 0 && run_id == 0)
         return diag_error(diag, SIM_E_STORE, database->path, NULL, "it contains no run");
     if (answer.n_rows == 0)
-        return diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
+        return diag_error(diag, SIM_E_STORE, database->path, "'orrery runs' lists the runs of a file",
                           "no run %" PRId64, run_id);
     run->id = (int64_t)answer.columns[0].numbers[0];
     run->seed = (int64_t)answer.columns[1].numbers[0];

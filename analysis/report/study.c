@@ -56,6 +56,15 @@ static int read_runs(const struct report_source *source, struct study *study)
     return 0;
 }
 
+static int read_bootstrap(const struct report_source *source, struct study *study)
+{
+    struct page_query query = {.sql = "SELECT coalesce(max(" QUERY_IS_BOOTSTRAP "), 0) FROM run"};
+    struct query_answer answer;
+    const int code = source_query(source, &query, "read the study", &answer);
+    if (code == 0) study->is_bootstrap = answer.columns[0].numbers[0] > 0;
+    return code;
+}
+
 /* The run of that id, or NULL; runs are in order of their ids. */
 static struct study_run *find_run(const struct study *study, double id)
 {
@@ -112,7 +121,10 @@ static int number_axis(struct study_axis *axis, struct arena *arena)
     double *numbers = arena_alloc(arena, (axis->n + 1) * sizeof *numbers);
     if (numbers == NULL) return SIM_E_NOMEM;
     for (int dim = 0; dim < UNIT_DIM_COUNT && axis->numbers == NULL; dim++)
-        if (parse_all(axis, (enum unit_dim)dim, numbers)) axis->numbers = numbers;
+        if (parse_all(axis, (enum unit_dim)dim, numbers)) {
+            axis->numbers = numbers;
+            axis->dim = (enum unit_dim)dim;
+        }
     return 0;
 }
 
@@ -287,6 +299,12 @@ static int sort_by_point(const struct study *study, struct arena *arena, struct 
     return 0;
 }
 
+struct interval study_interval(const struct study *study, double *values, size_t n, double level)
+{
+    return study->is_bootstrap ? stats_replicate_interval(values, n, level, NULL)
+                               : stats_mean_interval(values, n, level);
+}
+
 static void average_point(struct study *study, const struct by_point *sorted, size_t p, double *values)
 {
     struct study_point *point = &study->points[p];
@@ -294,7 +312,7 @@ static void average_point(struct study *study, const struct by_point *sorted, si
         size_t n = 0;
         for (size_t i = sorted->starts[p]; i < sorted->starts[p + 1]; i++)
             if (!isnan(sorted->runs[i]->values[k])) values[n++] = sorted->runs[i]->values[k];
-        point->metrics[k] = stats_mean_interval(values, n, 0.95);
+        point->metrics[k] = study_interval(study, values, n, 0.95);
         if (n == 0) point->metrics[k].mean = (double)NAN;
         if (n > point->n_runs) point->n_runs = n;
     }
@@ -314,6 +332,7 @@ int study_read(const struct report_source *source, struct study *study)
     memset(study, 0, sizeof *study);
     int code = read_head(source, study);
     if (code == 0) code = read_runs(source, study);
+    if (code == 0) code = read_bootstrap(source, study);
     if (code == 0) code = read_axes(source, study);
     if (code == 0) code = choose_metrics(source, study);
     if (code == 0) code = read_values(source, study);

@@ -1,11 +1,13 @@
 /* The study of a report: runs that differ in the varied keys (its axes) and in their seeds. Runs with equal values
- * are one point, whose metrics have means and, from two seeds on, 95 % t-intervals. */
+ * are one point, whose metrics have means and, from two seeds on, 95 % t-intervals. If the seeds replicate one trace by
+ * a block bootstrap, the interval is the spread of the replicates. */
 #ifndef ORRERY_ANALYSIS_REPORT_STUDY_H
 #define ORRERY_ANALYSIS_REPORT_STUDY_H
 
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
 #include "analysis/stats/stats.h"
+#include "sim/core/units.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +19,7 @@ struct study_axis {
     size_t n;
     const char **values; /* in order of the runs */
     double *numbers;     /* of the values, in SI; NULL: words */
+    enum unit_dim dim;   /* of the numbers */
 };
 
 struct study_metric {
@@ -45,6 +48,7 @@ struct study {
     struct study_metric metrics[STUDY_MAX_METRICS];
     struct study_run *runs;
     struct study_point *points;
+    bool is_bootstrap;            /* seeds replicate one trace */
     struct page_query queries[3]; /* runs, parameters, metrics */
 };
 
@@ -62,10 +66,28 @@ bool study_same(const struct study *study, const struct study_point *a, const st
 /* Whether a is the better value of a metric; false for one without direction. */
 bool study_is_better(const struct study_metric *metric, double a, double b);
 
+/* The interval of the mean of n values, one per seed, which it may reorder. */
+struct interval study_interval(const struct study *study, double *values, size_t n, double level);
+
 /* Marks the points that no other point beats in both metrics. Returns their number. */
 size_t study_front(const struct study *study, size_t metric_a, size_t metric_b, bool *on_front);
 
 /* --- Figures: each metric along one axis, a line per combination of the others; the trade between two metrics --- */
+
+/* The title of an axis for a metric, "TTFT p99 (s)". In the arena; NULL when out of memory. */
+const char *study_metric_title(const struct study_metric *metric, struct arena *arena);
+
+/* The points of one line of a chart. */
+struct study_line {
+    size_t x, metric; /* axis along x; metric along y */
+    unsigned fixed;   /* axes on which all points equal the first one */
+    unsigned named;   /* axes in the name of the line */
+};
+
+/* Makes the line of `first`: by rising x, with the interval of each point if there is one. Along an axis of words x is
+ * the index of the word, and y is NAN where the line has no value. In the arena. Returns 0 or SIM_E_NOMEM. */
+int study_draw_line(const struct study *study, const struct study_point *first, const struct study_line *of,
+                    struct arena *arena, struct plot_series *series);
 
 /* Adds the figures of one metric. A numeric axis, if any, is along x. Up to seven combinations of the other axes are
  * lines of one figure. With more, the axis with most values is the lines and the rest makes up to six figures. If

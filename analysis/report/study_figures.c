@@ -12,7 +12,7 @@ enum { MAX_LINES = 7, MAX_FIGURES = 6 };
 #define Y_LENGTH_PX 240.0 /* about those of a figure of the page */
 #define Y_TICK_PX 38.0
 
-static const char *axis_title(const struct study_metric *metric, struct arena *arena)
+const char *study_metric_title(const struct study_metric *metric, struct arena *arena)
 {
     char words[WORDS_CHARS];
     const char *name = words_metric(metric->name, words);
@@ -88,98 +88,16 @@ struct panel {
     size_t n_left_out; /* points of combinations without a line */
 };
 
-/* The arrays of one line. */
-struct line {
-    size_t n;
-    const struct study_point **points;
-    double *x, *y, *low, *high;
-};
-
-static int init_line(struct arena *arena, size_t n, struct line *line)
-{
-    line->n = 0;
-    line->points = arena_alloc(arena, (n + 1) * sizeof *line->points);
-    line->x = arena_alloc(arena, (n + 1) * sizeof *line->x);
-    line->y = arena_alloc(arena, (n + 1) * sizeof *line->y);
-    line->low = arena_alloc(arena, (n + 1) * sizeof *line->low);
-    line->high = arena_alloc(arena, (n + 1) * sizeof *line->high);
-    return line->points && line->x && line->y && line->low && line->high ? 0 : SIM_E_NOMEM;
-}
-
 static bool is_in_panel(const struct panel *panel, const struct study_point *point)
 {
     return study_same(panel->study, panel->sample, point, panel->layout.panels);
 }
 
-/* Inserts by rising x: lines are short. */
-static void insert_point(const struct panel *panel, const struct study_point *point, struct line *line)
-{
-    const struct study_axis *axis = &panel->study->axes[panel->layout.x];
-    const size_t level = point->levels[panel->layout.x];
-    const double x = axis->numbers != NULL ? axis->numbers[level] : (double)level;
-    size_t i = line->n++;
-    for (; i > 0 && line->x[i - 1] > x; i--) {
-        line->x[i] = line->x[i - 1];
-        line->points[i] = line->points[i - 1];
-    }
-    line->x[i] = x;
-    line->points[i] = point;
-}
-
-static void fill_values(const struct panel *panel, struct line *line)
-{
-    for (size_t i = 0; i < line->n; i++) {
-        const struct interval *value = &line->points[i]->metrics[panel->metric];
-        line->y[i] = value->mean;
-        line->low[i] = value->low;
-        line->high[i] = value->high;
-    }
-}
-
-static bool has_intervals(const struct line *line)
-{
-    for (size_t i = 0; i < line->n; i++)
-        if (!isnan(line->low[i])) return true;
-    return false;
-}
-
-/* Gives each word along x a place, even if a line has no value there. */
-static int spread_words(const struct panel *panel, const struct line *given, struct line *line)
-{
-    const size_t n = panel->study->axes[panel->layout.x].n;
-    if (init_line(panel->source->arena, n, line) != 0) return SIM_E_NOMEM;
-    line->n = n;
-    for (size_t i = 0; i < n; i++) line->y[i] = line->low[i] = line->high[i] = (double)NAN;
-    for (size_t i = 0; i < given->n; i++) {
-        const size_t k = (size_t)given->x[i];
-        line->x[k] = given->x[i];
-        line->y[k] = given->y[i];
-        line->low[k] = given->low[i];
-        line->high[k] = given->high[i];
-    }
-    return 0;
-}
-
 static int add_line(struct panel *panel, const struct study_point *first)
 {
-    const struct study *study = panel->study;
-    struct line found, spread, *line = &found;
-    if (init_line(panel->source->arena, study->n_points, &found) != 0) return SIM_E_NOMEM;
-    for (size_t p = 0; p < study->n_points; p++)
-        if (is_in_panel(panel, &study->points[p]) && study_same(study, first, &study->points[p], panel->layout.lines))
-            insert_point(panel, &study->points[p], &found);
-    fill_values(panel, &found);
-    if (study->axes[panel->layout.x].numbers == NULL) {
-        if (spread_words(panel, &found, &spread) != 0) return SIM_E_NOMEM;
-        line = &spread;
-    }
-    const char *name = study_label(study, first, panel->layout.lines, panel->source->arena);
-    if (name == NULL) return SIM_E_NOMEM;
-    const bool has = has_intervals(line);
-    panel->series[panel->n_series++] = (struct plot_series){.name = name[0] != 0 ? name : NULL, .n = line->n, .x = line->x,
-                                                            .y = line->y, .low = has ? line->low : NULL,
-                                                            .high = has ? line->high : NULL};
-    return 0;
+    const struct study_line line = {.x = panel->layout.x, .metric = panel->metric,
+                                    .fixed = panel->layout.lines | panel->layout.panels, .named = panel->layout.lines};
+    return study_draw_line(panel->study, first, &line, panel->source->arena, &panel->series[panel->n_series++]);
 }
 
 /* Adds one line per combination, at its first point. */
@@ -246,9 +164,11 @@ static enum plot_scale scale_of_x(const struct study_axis *axis)
 
 static const char *describe(const struct panel *panel)
 {
-    const char *seeds = panel->n_series > 0 && panel->series[0].low != NULL
-                            ? "Means over the seeds, with their 95 % t-intervals. "
-                            : "";
+    const char *seeds = "";
+    if (panel->n_series > 0 && panel->series[0].low != NULL)
+        seeds = panel->study->is_bootstrap
+                    ? "Means over bootstrap replicates of the trace, with the 95 % interval of their spread. "
+                    : "Means over the seeds, with their 95 % t-intervals. ";
     if (panel->n_left_out == 0) return seeds;
     return arena_printf(panel->source->arena, "%sThe first %d combinations have a line, %zu have none.", seeds,
                         MAX_LINES, panel->n_left_out);
@@ -281,7 +201,7 @@ static int draw_panels(const struct report_source *source, const struct study *s
                        size_t metric, struct text *html)
 {
     int code = 0, n = 0;
-    const char *title = axis_title(&study->metrics[metric], source->arena);
+    const char *title = study_metric_title(&study->metrics[metric], source->arena);
     if (title == NULL) return SIM_E_NOMEM;
     const struct plot_axis y = axis_of_y(study, metric, title, count_combinations(study, layout->panels) > 1);
     for (size_t p = 0; p < study->n_points && code == 0 && n < MAX_FIGURES; p++) {
@@ -330,7 +250,7 @@ static void draw_cloud(const struct study *study, const struct plot_series *seri
 
 static int draw_clouds(const struct report_source *source, const struct study *study, size_t metric, struct text *html)
 {
-    const char *title = axis_title(&study->metrics[metric], source->arena);
+    const char *title = study_metric_title(&study->metrics[metric], source->arena);
     int n = 0;
     for (size_t a = 0; a < study->n_axes && n < MAX_FIGURES; a++) {
         const struct study_axis *axis = &study->axes[a];
@@ -362,7 +282,7 @@ int study_draw_front(const struct report_source *source, const struct study *stu
 {
     const struct study_metric *a = &study->metrics[metric_a], *b = &study->metrics[metric_b];
     struct cloud cloud;
-    const char *x_title = axis_title(a, source->arena), *y_title = axis_title(b, source->arena);
+    const char *x_title = study_metric_title(a, source->arena), *y_title = study_metric_title(b, source->arena);
     if (x_title == NULL || y_title == NULL || init_cloud(study, source->arena, &cloud) != 0) return SIM_E_NOMEM;
     double low[2] = {(double)INFINITY, (double)INFINITY}, high[2] = {-(double)INFINITY, -(double)INFINITY};
     for (size_t p = 0; p < study->n_points; p++) {

@@ -69,7 +69,7 @@ static double value_under(const struct study *study, size_t point, size_t metric
     return (double)NAN;
 }
 
-/* Whether two points differ by more than seeds explain: the t-interval of the differences under equal seeds leaves
+/* Whether two points differ by more than seeds explain: the interval of the differences under equal seeds leaves
  * out zero. */
 static bool are_apart(const struct study *study, size_t metric, const struct study_point *p,
                       const struct study_point *q, double level)
@@ -83,7 +83,7 @@ static bool are_apart(const struct study *study, size_t metric, const struct stu
         const double other = value_under(study, (size_t)(q - study->points), metric, run->seed);
         if (!isnan(other) && !isnan(run->values[metric])) differences[n++] = run->values[metric] - other;
     }
-    const struct interval interval = stats_mean_interval(differences, n, level);
+    const struct interval interval = study_interval(study, differences, n, level);
     return interval.low > 0.0 || interval.high < 0.0; /* false with NAN, for a single seed */
 }
 

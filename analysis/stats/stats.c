@@ -120,6 +120,37 @@ double stats_paired_t_p(const double *differences, size_t n)
     return two_sided_p(moments.mean, sqrt(moments.variance / (double)n), (double)(n - 1));
 }
 
+/* Between the k-th smallest and the k-th largest value, each with a share of (1 - level) / 2 beyond it. */
+static struct interval percentiles(double *values, size_t n, size_t k, double *p)
+{
+    size_t n_above = 0, n_below = 0;
+    struct interval interval = {.mean = moments_of(values, n).mean};
+    for (size_t i = 0; i < n; i++) {
+        n_above += values[i] >= 0;
+        n_below += values[i] <= 0;
+    }
+    stats_select(values, n, k - 1);
+    interval.low = values[k - 1];
+    stats_select(values, n, n - k);
+    interval.high = values[n - k];
+    const size_t least = n_above < n_below ? n_above : n_below;
+    if (p != NULL) *p = fmin(1, 2 * (double)(least + 1) / (double)(n + 1));
+    return interval;
+}
+
+struct interval stats_replicate_interval(double *values, size_t n, double level, double *p)
+{
+    const size_t k = (size_t)((double)(n + 1) * (1 - level) / 2 - 1e-9);
+    if (p != NULL) *p = (double)NAN;
+    if (n == 0) return unknown((double)NAN);
+    if (k > 0) return percentiles(values, n, k, p);
+    const struct moments moments = moments_of(values, n);
+    if (n < 2) return unknown(moments.mean);
+    const double error = sqrt(moments.variance * (1 + 1 / (double)n)), degrees = (double)(n - 1);
+    if (p != NULL) *p = two_sided_p(moments.mean, error, degrees);
+    return around(moments.mean, error, degrees, level);
+}
+
 struct interval stats_welch_interval(const double *base, size_t n_base, const double *changed, size_t n_changed,
                                      double level, double *p)
 {

@@ -39,6 +39,15 @@ int stats_bootstrap_quantile_difference(const double *base, const double *change
  * 0 when all are the same but not zero; NAN for n < 2. */
 double stats_paired_t_p(const double *differences, size_t n);
 
+/* Interval from n bootstrap replicates of one sample, such as runs whose trace is a block bootstrap of one trace. The
+ * spread of the replicates is the sampling error of that sample: it does not shrink by sqrt(n), as the replicates hold
+ * no new data. With enough of them (40 at 95 %) the interval is that of percentiles, between two of the replicates.
+ * With fewer it is mean +- t(n - 1) sd sqrt(1 + 1/n), in which 1/n is the error of the mean of the replicates. *p,
+ * unless NULL, gets the two-sided p-value that the estimated quantity is zero; with percentiles at least 2 / (n + 1).
+ * NANs for n < 2. Reorders the values. Source: Efron and Tibshirani 1993, chapters 6 and 13; the factor is that of the
+ * prediction interval of one more value. */
+struct interval stats_replicate_interval(double *values, size_t n, double level, double *p);
+
 /* Interval of mean(changed) - mean(base) of two independent samples with unequal variances. *p, unless NULL, gets
  * the two-sided p-value of a zero difference. NANs below two values in either. Source: Welch 1947. */
 struct interval stats_welch_interval(const double *base, size_t n_base, const double *changed, size_t n_changed,

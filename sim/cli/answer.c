@@ -410,7 +410,8 @@ void answer_print(FILE *out, const char *format, ...)
     text_fini(&text);
 }
 
-int answer_end(struct answer *answer, int code, FILE *out, struct diag *diag)
+/* Completes the text of the answer. */
+static int complete(struct answer *answer, int code, struct diag *diag)
 {
     if (answer_is_data(answer->form)) {
         if (answer->json.depth > 0) json_write_close(&answer->json, '}');
@@ -418,10 +419,28 @@ int answer_end(struct answer *answer, int code, FILE *out, struct diag *diag)
     }
     if (code == 0 && (answer->failed || answer->text.failed)) code = SIM_E_NOMEM;
     if (code == 0 && answer->form == ANSWER_CSV) code = convert_to_csv(answer, diag);
-    if (code == 0 && (answer->text.failed || answer->header.failed)) code = SIM_E_NOMEM;
-    if (code == 0) code = print_text(answer, out);
+    return code == 0 && (answer->text.failed || answer->header.failed) ? SIM_E_NOMEM : code;
+}
+
+static void fini(struct answer *answer)
+{
     text_fini(&answer->text);
     text_fini(&answer->header);
+}
+
+int answer_end(struct answer *answer, int code, FILE *out, struct diag *diag)
+{
+    code = complete(answer, code, diag);
+    if (code == 0) code = print_text(answer, out);
+    fini(answer);
+    return code;
+}
+
+int answer_take(struct answer *answer, struct text *out, struct diag *diag)
+{
+    const int code = complete(answer, 0, diag);
+    if (code == 0 && answer->text.length > 0) text_add_bytes(out, answer->text.chars, answer->text.length);
+    fini(answer);
     return code;
 }
 

@@ -96,6 +96,9 @@ void answer_init(struct answer *answer, enum answer_form form, const char *rows)
  * the answer holds a text of answer_json that CSV cannot be made of. `diag` may be NULL. */
 int answer_end(struct answer *answer, int code, FILE *out, struct diag *diag);
 
+/* As answer_end, into a text. */
+int answer_take(struct answer *answer, struct text *out, struct diag *diag);
+
 /* Adds the table and frees it. For people it stands below a blank line and `heading` (NULL: none); a table without
  * rows is left out. In JSON it is the member `key`, an array of objects; with a NULL key, the array is the whole
  * answer. */

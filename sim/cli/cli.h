@@ -49,9 +49,12 @@ struct verb {
     X(size)                                                                                                            \
     X(sweep)                                                                                                           \
     X(merge)                                                                                                           \
+    X(runs)                                                                                                            \
+    X(show)                                                                                                            \
     X(compare)                                                                                                         \
     X(check)                                                                                                           \
     X(figure)                                                                                                          \
+    X(plot)                                                                                                            \
     X(report)                                                                                                          \
     X(why)                                                                                                             \
     X(export)                                                                                                          \

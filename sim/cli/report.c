@@ -3,6 +3,7 @@
 #include "analysis/report/report.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/dictionary.h"
 #include "sim/cli/paths.h"
 #include "sim/core/mem.h"
 #include "sim/core/output.h"
@@ -29,23 +30,6 @@ static const struct option report_options_table[] = {
     {NULL, "new", 'n', OPTION_TEXT, OFFSET(changed), "KEY=VALUE,...", NULL, "the runs compared with them"},
     {0}};
 #undef OFFSET
-
-/* The metric dictionary in the report's form. In the arena; NULL when out of memory. */
-static struct report_metric *make_dictionary(struct arena *arena, size_t *n)
-{
-    static const enum report_direction directions[] = {
-        [METRIC_NEUTRAL] = REPORT_NEUTRAL, [METRIC_LOWER] = REPORT_LOWER, [METRIC_HIGHER] = REPORT_HIGHER};
-    for (*n = 0; metric_dictionary[*n].name != NULL; ++*n) {
-    }
-    struct report_metric *dictionary = arena_alloc(arena, *n * sizeof *dictionary);
-    for (size_t i = 0; dictionary != NULL && i < *n; i++) {
-        const struct metric_def *def = &metric_dictionary[i];
-        dictionary[i] = (struct report_metric){.name = def->name, .unit = def->unit, .vllm = def->vllm,
-                                               .direction = directions[def->direction],
-                                               .definition = def->definition};
-    }
-    return dictionary;
-}
 
 static int check_metrics(struct cli *cli, const struct option_texts *metrics)
 {
@@ -134,7 +118,7 @@ static int report(struct cli *cli, const struct cli_call *call)
     if (code != 0) return code;
     arena_init(&arena);
     text_init(&html);
-    options.dictionary = make_dictionary(&arena, &options.n_dictionary);
+    options.dictionary = dictionary_make(&arena, &options.n_dictionary);
     code = options.dictionary != NULL ? results_split_name(call->arguments[0], &arena, &options.path, &options.run_id)
                                       : SIM_E_NOMEM;
     if (code == 0) code = check_output(cli, output, options.path);

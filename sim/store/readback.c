@@ -85,7 +85,7 @@ static int read_run(const struct database *database, int64_t run_id, struct aren
     int step = sqlite3_step(query);
     if (step == SQLITE_ROW && copy_run(query, arena, run) != 0) code = diag_nomem_at(diag, database->path);
     if (step == SQLITE_DONE && run_id != 0)
-        code = diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
+        code = diag_error(diag, SIM_E_STORE, database->path, "'orrery runs' lists the runs of a file",
                           "no run %" PRId64, run_id);
     else if (step == SQLITE_DONE)
         code = diag_error(diag, SIM_E_STORE, database->path, NULL, "it contains no run");

@@ -50,7 +50,7 @@ err "$T/text.db: error: cannot open results: file is not a database"
 run 0 run "$T/serve.json" -o "$T/good.db"
 run 3 run --from "$T/good.db:7"
 err_is <<END
-$T/good.db: error: no run 7; \`select id, name, status from run\` lists the runs
+$T/good.db: error: no run 7; 'orrery runs' lists the runs of a file
 END
 # Names in a database from elsewhere do not act on the terminal; in files and pipes, data stay as they are.
 quiet() { LC_ALL=C grep -q "$(printf '\033')" "$1" && complain "an escape character in $1"; }

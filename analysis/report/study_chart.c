@@ -1,0 +1,97 @@
+#include "analysis/report/study_chart.h"
+
+#include <string.h>
+
+bool study_view_has(const struct study *study, const struct study_view *view, const struct study_point *point)
+{
+    for (size_t a = 0; a < study->n_axes; a++)
+        if ((view->fixed >> a & 1) != 0 && point->levels[a] != view->levels[a]) return false;
+    return true;
+}
+
+unsigned study_view_varied(const struct study *study, const struct study_view *view)
+{
+    const struct study_point *first = NULL;
+    unsigned varied = 0;
+    for (size_t p = 0; p < study->n_points; p++) {
+        const struct study_point *point = &study->points[p];
+        if (!study_view_has(study, view, point)) continue;
+        if (first == NULL) first = point;
+        for (size_t a = 0; a < study->n_axes; a++)
+            if (point->levels[a] != first->levels[a]) varied |= 1U << a;
+    }
+    return varied;
+}
+
+/* Whether an earlier point begins the line of this point. */
+static bool has_line(const struct study *study, const struct study_view *view, size_t p)
+{
+    for (size_t k = 0; k < p; k++)
+        if (study_view_has(study, view, &study->points[k]) &&
+            study_same(study, &study->points[k], &study->points[p], view->by))
+            return true;
+    return false;
+}
+
+/* The only axis in the mask if its values are words; else n_axes. */
+static size_t sole_words(const struct study *study, unsigned mask)
+{
+    for (size_t a = 0; a < study->n_axes; a++)
+        if (mask == 1U << a) return study->axes[a].numbers == NULL ? a : study->n_axes;
+    return study->n_axes;
+}
+
+static int add_lines(const struct study *study, const struct study_view *view, struct arena *arena,
+                     struct plot_series *series, size_t *n)
+{
+    const struct study_line line = {
+        .x = view->x, .metric = view->metric, .fixed = view->by | view->fixed, .named = view->by};
+    const size_t words = sole_words(study, view->by);
+    int code = 0;
+    for (size_t p = 0; code == 0 && p < study->n_points; p++) {
+        const struct study_point *point = &study->points[p];
+        if (!study_view_has(study, view, point) || has_line(study, view, p)) continue;
+        code = study_draw_line(study, point, &line, arena, &series[*n]);
+        const char *word = words < study->n_axes ? study->axes[words].values[point->levels[words]] : "";
+        if (word[0] != 0) series[*n].name = word;
+        (*n)++;
+    }
+    return code;
+}
+
+/* Cuts the drawn intervals of a quantity that is never negative at 0, where the t-interval of few seeds goes below. */
+static void cut_intervals(const struct study *study, const struct study_view *view, struct plot_series *series,
+                          size_t n, struct arena *arena)
+{
+    for (size_t p = 0; p < study->n_points; p++)
+        if (study->points[p].metrics[view->metric].mean < 0.0) return;
+    for (size_t i = 0; i < n; i++) {
+        double *low = series[i].low != NULL ? arena_alloc(arena, (series[i].n + 1) * sizeof *low) : NULL;
+        for (size_t k = 0; low != NULL && k < series[i].n; k++)
+            low[k] = series[i].low[k] < 0.0 ? 0.0 : series[i].low[k];
+        if (low != NULL) series[i].low = low;
+    }
+}
+
+/* "replicas", "deadline (s)". NULL when out of memory. */
+static const char *title_of_x(const struct study_axis *axis, struct arena *arena)
+{
+    const char *unit = axis->numbers != NULL ? unit_si_name(axis->dim) : "";
+    return unit[0] != 0 ? arena_printf(arena, "%s (%s)", axis->name, unit) : axis->name;
+}
+
+int study_chart(const struct study *study, const struct study_view *view, struct arena *arena,
+                struct plot_chart *chart, struct plot_series **series)
+{
+    const struct study_axis *axis = &study->axes[view->x];
+    const bool is_words = axis->numbers == NULL;
+    *series = arena_alloc(arena, (study->n_points + 1) * sizeof **series);
+    *chart = (struct plot_chart){.kind = is_words ? PLOT_BAR : PLOT_LINE, .n_categories = is_words ? axis->n : 0,
+                                 .categories = is_words ? axis->values : NULL, .series = *series};
+    chart->x.title = title_of_x(axis, arena);
+    chart->y.title = study_metric_title(&study->metrics[view->metric], arena);
+    if (*series == NULL || chart->x.title == NULL || chart->y.title == NULL) return SIM_E_NOMEM;
+    const int code = add_lines(study, view, arena, *series, &chart->n_series);
+    if (code == 0) cut_intervals(study, view, *series, chart->n_series, arena);
+    return code;
+}

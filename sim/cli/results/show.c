@@ -1,0 +1,130 @@
+/* orrery show: the summary of a stored run, as 'orrery run' printed it. */
+#include "analysis/query.h"
+#include "sim/cli/answer.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/run/summary.h"
+#include "sim/store/readback.h"
+#include "sim/world/rows/metric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct show_options {
+    int form; /* enum answer_form */
+};
+
+#define AT(name) offsetof(struct show_options, name)
+static const struct option show_options[] = {
+    {"Options", "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, warnings on standard error"},
+    {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print tables of LaTeX"},
+    {0}};
+#undef AT
+
+/* The file keeps metrics by name; the summary has them in the dictionary's order. */
+static ptrdiff_t place_of(const struct metric_row *metric)
+{
+    const struct metric_def *def = metric_find(metric->name);
+    return def != NULL ? def - metric_dictionary : PTRDIFF_MAX;
+}
+
+static int compare_metrics(const void *left, const void *right)
+{
+    const struct metric_row *a = left, *b = right;
+    const ptrdiff_t place_a = place_of(a), place_b = place_of(b);
+    if (place_a != place_b) return place_a < place_b ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
+{
+    const char *const *texts = answer->columns[column].texts;
+    return texts != NULL && texts[row] != NULL ? texts[row] : "";
+}
+
+static int read_metrics(const struct database *database, int64_t run_id, struct arena *arena, const struct sink *sink,
+                        struct diag *diag)
+{
+    struct query_answer answer;
+    int code = query_run(database, "SELECT name, unit, value FROM metric WHERE run_id = ? ORDER BY name", &run_id, 1,
+                         "read the metrics", arena, &answer, diag);
+    if (code != 0) return code;
+    struct metric_row *rows = arena_alloc(arena, (answer.n_rows + 1) * sizeof *rows);
+    if (rows == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < answer.n_rows; i++)
+        rows[i] = (struct metric_row){.name = text_at(&answer, 0, i), .unit = text_at(&answer, 1, i),
+                                      .value = answer.columns[2].numbers[i]};
+    qsort(rows, answer.n_rows, sizeof *rows, compare_metrics);
+    for (size_t i = 0; code == 0 && i < answer.n_rows; i++) code = sink->metric(sink->context, &rows[i]);
+    return code;
+}
+
+static int read_warnings(const struct database *database, int64_t run_id, struct arena *arena, const struct sink *sink,
+                         struct diag *diag)
+{
+    struct query_answer answer;
+    int code = query_run(database, "SELECT code, text, count, t_s FROM warning WHERE run_id = ? ORDER BY rowid",
+                         &run_id, 1, "read the warnings", arena, &answer, diag);
+    for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
+        const struct warning_row row = {.t_s = answer.columns[3].numbers[i], .code = text_at(&answer, 0, i),
+                                        .text = text_at(&answer, 1, i),
+                                        .count = (int64_t)answer.columns[2].numbers[i]};
+        code = sink->warning(sink->context, &row);
+    }
+    return code;
+}
+
+/* Fills the summary with the stored rows of a run. */
+static int read_summary(struct cli *cli, const char *path, int64_t run_id, struct arena *arena,
+                        struct summary *summary)
+{
+    struct database database;
+    const struct sink sink = summary_sink(summary);
+    int code = database_open_read(&database, path, &cli->diag);
+    if (code != 0) return code;
+    code = read_metrics(&database, run_id, arena, &sink, &cli->diag);
+    if (code == 0) code = read_warnings(&database, run_id, arena, &sink, &cli->diag);
+    database_close(&database, false);
+    return code;
+}
+
+static int print_run(struct cli *cli, const char *path, const struct run_record *run, struct arena *arena,
+                     enum answer_form form)
+{
+    const struct summary_run head = {.version = run->version, .scenario = run->name, .seed = run->seed,
+                                     .status = run->status, .result_hash = run->result_hash};
+    struct summary summary;
+    summary_init(&summary);
+    int code = read_summary(cli, path, run->id, arena, &summary);
+    if (code == 0) code = summary_print(&summary, &head, form, cli->out, cli->err, &cli->diag);
+    summary_fini(&summary);
+    return code;
+}
+
+static int show(struct cli *cli, const struct cli_call *call)
+{
+    const struct show_options *options = call->options;
+    struct arena arena;
+    struct run_record run;
+    const char *path;
+    int64_t run_id;
+    arena_init(&arena);
+    int code = results_split_name(call->arguments[0], &arena, &path, &run_id);
+    if (code == 0) code = results_read_run(path, run_id, &arena, &run, &cli->diag);
+    if (code == 0) code = results_check_run(path, &run, &cli->diag);
+    if (code == 0) code = print_run(cli, path, &run, &arena, (enum answer_form)options->form);
+    arena_fini(&arena);
+    return code;
+}
+
+const struct verb verb_show = {
+    .name = "show",
+    .summary = "print the summary of a stored run again",
+    .usage = "RESULTS[:RUN]",
+    .notes = "Without ':RUN' it is the last run. 'orrery runs RESULTS' lists the runs.\n",
+    .options = show_options,
+    .options_bytes = sizeof(struct show_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = show,
+};

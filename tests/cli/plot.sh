@@ -1,0 +1,93 @@
+#!/bin/sh
+# orrery runs, show and plot: what a results file has, a stored run's summary, and a figure for a paper.
+. tests/cli/lib.sh
+
+serving 20 200
+cat >"$T/study.json" <<'END'
+{"name": "s", "question": "Which batcher?", "scenario": "serve.json", "seeds": 3, "show": ["request.ttft_s.p99"],
+ "axes": [{"key": "services.chat.batching", "values": ["vllm-v0", "sarathi"]},
+          {"key": "services.chat.replicas", "values": [1, 2]}]}
+END
+run 0 sweep "$T/study.json" -q -o "$T/s.db"
+db=$T/s.db
+
+# runs: one row for each run, with its place in the study, its size and the metrics; all as the file has them.
+run 0 runs "$db" --csv
+head -1 "$T/out" | grep -q '^run,name,seed,status,params.services.chat.batching,params.services.chat.replicas,requests,jobs,metrics.request.ttft_s.p99,started_utc' ||
+    complain 'the columns of the runs'
+cut -d, -f1,3,4,5,6 "$T/out" | tail -n +2 >"$T/told"
+sqlite3 -csv "$db" "select id, seed, status, (select value from param where run_id = id and key like '%batching'),
+    (select value from param where run_id = id and key like '%replicas') from run order by id" | tr -d '\r' >"$T/stored"
+cmp -s "$T/told" "$T/stored" || complain 'other runs than those of the file'
+[ "$(wc -l <"$T/told")" = 12 ] || complain 'not every run of the study'
+run 0 runs "$db"
+[ "$(wc -l <"$T/out")" = 13 ] || complain 'a table of other length'
+out 'batching'
+run 0 runs "$db" -m ttft_s.p50 --json
+json '$[2].metrics."request.ttft_s.p50"' "$(sqlite3 "$db" "select value from metric where run_id = 3 and name = 'request.ttft_s.p50'")"
+run 2 runs "$db" -m ttft_s.p98
+err "no run has a metric 'ttft_s.p98'; did you mean 'ttft_s.p90'?"
+run 2 runs "$db:3"
+err "'$db:3' names one run of the file; leave out the number"
+
+# show: the summary of a stored run is that which the run printed, but for the order of its metrics.
+run 0 run "$T/serve.json" -o "$T/one.db" -q
+for form in '' --json --csv; do
+    run 0 run "$T/serve.json" -q $form
+    sort "$T/out" | tr -d , >"$T/printed"
+    run 0 show "$T/one.db:1" $form
+    sort "$T/out" | tr -d , | cmp -s - "$T/printed" || complain "another summary $form"
+done
+run 3 show "$T/one.db:7"
+err "no run 7; 'orrery runs' lists the runs of a file"
+
+# plot: a point is the mean over the seeds. Each form is made twice with the same bytes.
+run 0 plot "$db" -x replicas -y ttft_s.p99 --by batching -o "$T/fig.csv"
+[ ! -s "$T/out" ] || complain 'a figure on standard output'
+mean=$(sqlite3 "$db" "select printf('%.9g', avg(value)) from metric where name = 'request.ttft_s.p99' and run_id in
+    (select run_id from param where value = 'sarathi' intersect select run_id from param where value = '2')")
+awk -F, -v mean="$mean" '$1 == 2 && $2 == "sarathi" { found = $3 == 3 && sprintf("%.9g", $4) == mean && $5 < $4 && $4 < $6 }
+    END { exit !found }' "$T/fig.csv" || complain "no point with the mean $mean"
+for form in svg pdf tex gp csv; do
+    run 0 plot "$db" -x replicas -y ttft_s.p99 --log y --size 12x8 --font Times --font-size 8 --title 'A & B' -o "$T/one.$form"
+    run 0 plot "$db" -x replicas -y ttft_s.p99 --log y --size 12x8 --font Times --font-size 8 --title 'A & B' -o "$T/two.$form"
+    sed 's/two\.pdf/one.pdf/' "$T/two.$form" | cmp -s - "$T/one.$form" || complain "other bytes in another .$form"
+done
+holds "$T/one.svg" "font-family=\"'Times'"
+holds "$T/one.tex" 'ymode=log'
+holds "$T/one.tex" 'title={A \& B}'
+holds "$T/one.gp" "set output 'one.pdf'"
+[ "$(sed -n 's/.*MediaBox \[0 0 \([0-9]*\)\.[0-9]* \([0-9]*\).*/\1 \2/p' "$T/one.pdf")" = '340 227' ] || complain 'the page is not 12 x 8 cm'
+! command -v xmllint >/dev/null || xmllint --noout "$T/one.svg" || complain 'no XML'
+! command -v gnuplot >/dev/null || (cd "$T" && gnuplot one.gp) || complain 'gnuplot does not take the script'
+run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --kind bars -o "$T/bars.tex"
+holds "$T/bars.tex" 'xticklabels={{vllm-v0},{sarathi}}'
+run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --json
+json '$[1].batching' sarathi
+json '$[1].runs' 3
+
+# What cannot be drawn is told, and no file appears.
+wrong() { # MESSAGE OPTION...
+    text=$1
+    shift
+    run 2 plot "$db" "$@" -o "$T/none.pdf"
+    err "$text"
+    no_file "$T/none.pdf"
+}
+wrong "needs an axis along x (-x) and a metric along y (-y); 'orrery runs RESULTS' shows axes and metrics" -x replicas
+wrong "no run has an axis 'replica'; did you mean 'replicas'?" -x replica -y ttft_s.p99
+wrong "no run has an axis 'colour'; its axes are batching, replicas" -x colour -y ttft_s.p99
+wrong "did you mean 'request.ttft_s.p99'?" -x replicas -y request.ttft_s.p999
+wrong "unknown value 'sarathy'; did you mean 'sarathi'?" -x replicas -y ttft_s.p99 --where batching=sarathy
+wrong "'replicas' is already along x" -x replicas -y ttft_s.p99 --by replicas,batching
+wrong "the runs also differ in 'batching'; add it to --by, or choose a value by --where" -x replicas -y ttft_s.p99 --by replicas
+wrong "'batching' has words, not numbers; leave out x" -x batching -y ttft_s.p99 --log x
+wrong "a PDF may have Helvetica, Times or Courier" -x replicas -y ttft_s.p99 --font Garamond
+wrong "'8' is no size; write width and height of 3 to 100 cm, like 8.5x6" -x replicas -y ttft_s.p99 --size 8
+run 2 plot "$db" -x replicas -y ttft_s.p99 -o "$T/fig.png"
+err 'name a file that ends in .svg, .pdf, .tex, .gp or .csv'
+run 2 plot "$T/one.db" -x replicas -y ttft_s.p99
+err "axes are what a study varies ('orrery sweep')"
+run 2 plot "$db" -x replicas -y ttft_s.p99 -o "$db"
+err 'would replace'
+finish

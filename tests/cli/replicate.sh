@@ -1,0 +1,52 @@
+#!/bin/sh
+# "replicate": seeds make other traces of one file, and comparisons know what their spread means.
+. tests/cli/lib.sh
+
+cat >"$T/chat.json" <<END
+{"cluster": {"gpu": "h100-sxm"},
+ "services": {"chat": {"llm": "llama-3-8b", "replicas": 2,
+                       "trace": {"format": "azure-llm", "path": "$PWD/traces/samples/chat.csv", "rate_scale": 4}}}}
+END
+study() { # NAME REPLICATE: a study of two routers under four seeds
+    cat >"$T/$1.json" <<END
+{"name": "$1", "question": "Which router?", "scenario": "chat.json", "seeds": 4, "keep": "metrics",
+ "set": {"services.chat.trace.replicate": $2},
+ "axes": [{"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]}]}
+END
+    run 0 sweep "$T/$1.json" -q -o "$T/$1.db"
+    equal "$(sqlite3 "$T/$1.db" 'select count(distinct result_hash) from run')" 8 'number of different runs'
+    run 0 compare "$T/$1.db" -b routing=round-robin -n routing=least-outstanding -m ttft_s.mean --json
+}
+
+# A block bootstrap: the interval is the spread of the replicates, t(3) sd sqrt(1 + 1/4), by SQL.
+study blocks '{"method": "block-bootstrap", "length": "20s"}'
+json '$.metrics[0].method' 'spread of replicates'
+json_of "$T/out" '$.metrics[0].high' >"$T/high"
+sqlite3 "$T/blocks.db" "with d as (select sum(iif(p.value = 'round-robin', -m.value, m.value)) as x from run r
+    join param p on p.run_id = r.id join metric m on m.run_id = r.id and m.name = 'request.ttft_s.mean' group by seed)
+    select avg(x) + 3.182446305284263 * sqrt(1.25 * (sum(x * x) - 4 * avg(x) * avg(x)) / 3) from d" >"$T/expected"
+awk 'NR == FNR { told = $1; next } { exit !(told - $1 < 1e-9 && $1 - told < 1e-9) }' "$T/high" "$T/expected" ||
+    complain "the interval ends at $(cat "$T/high"), not at $(cat "$T/expected")"
+run 0 compare "$T/blocks.db" -b routing=round-robin -n routing=least-outstanding -m ttft_s.mean
+out 'an interval is the spread of the replicates, which more seeds do not narrow'
+run 0 report "$T/blocks.db" -o "$T/blocks.html"
+
+# A run of it is stored with the transform, and is repeated from the file.
+run 0 run --from "$T/blocks.db:3" -q
+run 0 compare "$T/blocks.db" -b routing=round-robin,seed=1 -n routing=least-outstanding,seed=2 -m ttft_s.mean
+
+# Windows do not overlap: Student's t.
+study windows '{"method": "windows", "length": "60s"}'
+json '$.metrics[0].method' 't over seeds'
+run 2 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "windows", "length": "60s"}' --seed 5 --keep metrics
+err 'the window of seed 5 is not whole: it ends at 300 s, and the trace at 297.26 s; take fewer seeds, or shorter windows'
+run 2 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "windows", "length": "60s"}' \
+    --set 'services.chat.trace.window=["0s", "2min"]' --seed 3
+err '"replicate" has no window for seed 3: the trace has 2; seeds 1, 2, ... choose the windows, one each'
+run 2 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "blocks", "length": "60s"}'
+err 'block-bootstrap'
+
+# A trace without it is as before.
+run 0 run "$T/chat.json" --dump-config
+grep -q replicate "$T/out" && complain 'replicate is dumped where it is not set'
+finish
