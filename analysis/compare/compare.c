@@ -135,7 +135,10 @@ static int find_run(const struct compare_group *all, int64_t id, const struct co
         if (id == 0 || all->runs[i].id == id) *run = &all->runs[i];
     if (*run == NULL && id == 0) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run");
     if (*run == NULL) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run %" PRId64, id);
-    if (strcmp((*run)->status, "open") == 0 || strcmp((*run)->status, "failed") == 0)
+    static const char *const empty[] = {"open", "failed", "unfit"};
+    bool is_empty = false;
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) is_empty |= strcmp((*run)->status, empty[i]) == 0;
+    if (is_empty)
         return diag_error(diag, SIM_E_DATA, all->label, NULL, "run %" PRId64 " did not finish: its status is '%s'",
                           (*run)->id, (*run)->status);
     if (strcmp((*run)->status, "done") != 0)
