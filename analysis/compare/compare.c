@@ -1,5 +1,6 @@
 #include "analysis/compare/compare.h"
 
+#include "analysis/compare/policy_params.h"
 #include "analysis/compare/work.h"
 #include "analysis/query.h"
 #include "analysis/stats/tolerance.h"
@@ -263,6 +264,15 @@ int work_remark(struct compare_work *work, const char *format, ...)
     comparison->remarks = remarks;
     remarks[comparison->n_remarks] = arena_strdup(work->arena, text);
     return remarks[comparison->n_remarks++] != NULL ? 0 : SIM_E_NOMEM;
+}
+
+int work_remark_policies(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
+{
+    const struct policy_run runs[] = {{base->database, base->id}, {changed->database, changed->id}};
+    struct policy_notes notes;
+    int code = policy_notes(runs, 2, work->arena, &notes, work->diag);
+    for (size_t i = 0; code == 0 && i < notes.n; i++) code = work_remark(work, "%s", notes.texts[i]);
+    return code;
 }
 
 /* --- Metrics --- */

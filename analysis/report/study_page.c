@@ -1,5 +1,6 @@
 /* The page of a study. */
 #include "analysis/compare/compare.h"
+#include "analysis/compare/policy_params.h"
 #include "analysis/query.h"
 #include "analysis/report/page.h"
 #include "analysis/report/study.h"
@@ -375,7 +376,9 @@ static int add_warnings(const struct report_source *source, const struct study *
     struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"
                                       "GROUP BY code ORDER BY count(DISTINCT run_id) DESC, code"};
     struct query_answer answer;
+    struct policy_notes policies;
     int code = source_query(source, &query, "read warnings", &answer);
+    if (code == 0) code = policy_notes_of_study(source->database, source->arena, &policies, source->diag);
     if (code == 0) code = count_small_runs(source, study, &n_small);
     if (code != 0) return code;
     text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
@@ -389,6 +392,11 @@ static int add_warnings(const struct report_source *source, const struct study *
             "<li><strong>few</strong> %.0f of %zu runs finished fewer than 100 requests or jobs: a 99th percentile "
             "of so few is little else than their maximum</li>\n",
             n_small, study->n_runs);
+    for (size_t i = 0; i < policies.n; i++) {
+        text_add(html, "<li><strong>defaults</strong> compared policies differ in a parameter: ");
+        page_escape(html, policies.texts[i]);
+        text_add(html, "</li>\n");
+    }
     for (size_t i = 0; i < answer.n_rows; i++) {
         const char *name = answer.columns[0].texts[i];
         const bool is_grave = strcmp(name, "uncalibrated") == 0;
@@ -399,7 +407,7 @@ static int add_warnings(const struct report_source *source, const struct study *
         page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
         text_add(html, "</li>\n");
     }
-    if (answer.n_rows == 0 && n_small == 0.0 && n_left == 0)
+    if (answer.n_rows == 0 && policies.n == 0 && n_small == 0.0 && n_left == 0)
         text_add(html, "<li>No warnings.</li>\n");
     text_add(html, "</ul>\n");
     page_sql(html, &query, 1);

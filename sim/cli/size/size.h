@@ -49,7 +49,7 @@ struct size_question {
 /* A batching policy and its token budget; 0: the policy has none. */
 struct size_batching {
     const char *policy;
-    int64_t max_batched_tokens;
+    int64_t token_budget;
 };
 
 /* A configuration but for the number of its replicas. */

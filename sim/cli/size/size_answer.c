@@ -159,8 +159,8 @@ static void add_row(const struct size_question *question, const struct size_stat
     else
         table_undefined(table);
     table_text(table, option->batching->policy);
-    if (option->batching->max_batched_tokens > 0)
-        table_number(table, (double)option->batching->max_batched_tokens);
+    if (option->batching->token_budget > 0)
+        table_number(table, (double)option->batching->token_budget);
     else
         table_undefined(table);
     table_text(table, question->objectives[tightest].name);

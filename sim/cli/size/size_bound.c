@@ -181,7 +181,7 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
         return (double)option->prefill_replicas < bound->n_prefill ? INT64_MAX
                                                                    : option->prefill_replicas + (int64_t)decode;
     }
-    const bool shares_iterations = option->batching->max_batched_tokens > 0;
+    const bool shares_iterations = option->batching->token_budget > 0;
     const double busy = shares_iterations ? fmax(bound->n_prefill, bound->n_decode)
                                           : bound->n_prefill + bound->n_decode;
     return busy > 1 ? (int64_t)ceil(busy) : 1;

@@ -193,7 +193,7 @@ static int write_point(const struct sweep_view *view, size_t point, struct answe
     return code;
 }
 
-static int write_results(const struct sweep_view *view, struct answer *answer)
+static int write_results(struct sweep_view *view, struct answer *answer)
 {
     int code = 0;
     answer_text(answer, "study", view->study->name);
@@ -205,13 +205,14 @@ static int write_results(const struct sweep_view *view, struct answer *answer)
     answer_open(answer, "outcomes", '[');
     if (code == 0) code = sweep_write_outcomes(view, answer);
     answer_close(answer, ']');
-    return code;
+    return code == 0 ? sweep_say_policies(view, answer) : code;
 }
 
-static int show_results(const struct sweep_view *view, struct answer *answer)
+static int show_results(struct sweep_view *view, struct answer *answer)
 {
     int code = view->study->search != NULL ? sweep_show_search(view, answer) : show_points(view, answer);
     if (code == 0) code = sweep_say_unfit(view, answer);
+    if (code == 0) code = sweep_say_policies(view, answer);
     return code == 0 && view->study->n_pareto > 0 ? sweep_show_front(view, answer) : code;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/cli/study/sweep_view.h"
 
+#include "analysis/compare/policy_params.h"
 #include "sim/core/json_doc.h"
 #include "sim/study/axes.h"
 
@@ -84,4 +85,18 @@ int sweep_say_unfit(const struct sweep_view *view, struct answer *answer)
     if (step != SQLITE_DONE) code = database_error(database, what, view->diag);
     sqlite3_finalize(select);
     return code;
+}
+
+int sweep_say_policies(struct sweep_view *view, struct answer *answer)
+{
+    struct policy_notes notes;
+    const int code = policy_notes_of_study(&view->merge.inputs[0], &view->arena, &notes, view->diag);
+    if (code != 0) return code;
+    answer_open(answer, "notes", '[');
+    for (size_t i = 0; i < notes.n; i++) {
+        answer_text(answer, NULL, notes.texts[i]);
+        answer_say(answer, "note: %s\n", notes.texts[i]);
+    }
+    answer_close(answer, ']');
+    return 0;
 }

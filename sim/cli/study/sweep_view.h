@@ -45,6 +45,10 @@ int sweep_write_means(const struct sweep_view *view, int64_t run_id, struct answ
 /* Says why runs did not fit, a line for each reason. Returns 0 or a negative code. */
 int sweep_say_unfit(const struct sweep_view *view, struct answer *answer);
 
+/* Says in which parameters compared policies differ by their defaults: a line each, or a list "notes". Returns 0 or a
+ * negative code. */
+int sweep_say_policies(struct sweep_view *view, struct answer *answer);
+
 /* --- sweep_found.c: searches and Pareto fronts --- */
 
 /* The table of what a search found. Returns 0 or a negative code. */
