@@ -1,5 +1,6 @@
 #include "analysis/compare/compare.h"
 
+#include "analysis/compare/policy_params.h"
 #include "analysis/compare/work.h"
 #include "analysis/query.h"
 #include "analysis/stats/tolerance.h"
@@ -136,7 +137,10 @@ static int find_run(const struct compare_group *all, int64_t id, const struct co
         if (id == 0 || all->runs[i].id == id) *run = &all->runs[i];
     if (*run == NULL && id == 0) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run");
     if (*run == NULL) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run %" PRId64, id);
-    if (strcmp((*run)->status, "open") == 0 || strcmp((*run)->status, "failed") == 0)
+    static const char *const empty[] = {"open", "failed", "unfit"};
+    bool is_empty = false;
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) is_empty |= strcmp((*run)->status, empty[i]) == 0;
+    if (is_empty)
         return diag_error(diag, SIM_E_DATA, all->label, NULL, "run %" PRId64 " did not finish: its status is '%s'",
                           (*run)->id, (*run)->status);
     if (strcmp((*run)->status, "done") != 0)
@@ -261,6 +265,15 @@ int work_remark(struct compare_work *work, const char *format, ...)
     comparison->remarks = remarks;
     remarks[comparison->n_remarks] = arena_strdup(work->arena, text);
     return remarks[comparison->n_remarks++] != NULL ? 0 : SIM_E_NOMEM;
+}
+
+int work_remark_policies(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
+{
+    const struct policy_run runs[] = {{base->database, base->id}, {changed->database, changed->id}};
+    struct policy_notes notes;
+    int code = policy_notes(runs, 2, work->arena, &notes, work->diag);
+    for (size_t i = 0; code == 0 && i < notes.n; i++) code = work_remark(work, "%s", notes.texts[i]);
+    return code;
 }
 
 /* --- Metrics --- */

@@ -409,5 +409,9 @@ int compare_selected(struct compare_work *work, struct compare_group *base, stru
     else if (code == 0)
         code = add_rows(&grouping);
     if (code == 0 && grouping.n > 1) code = remark_pairs(&grouping);
+    if (code == 0 && grouping.n > 1)
+        code = work_remark_policies(work, grouping.pairs[0].base, grouping.pairs[0].changed);
+    if (code == 0 && grouping.n == 0 && base->n > 0 && changed->n > 0)
+        code = work_remark_policies(work, &base->runs[0], &changed->runs[0]);
     return code == 0 ? remark_left_out(work) : code;
 }

@@ -341,6 +341,7 @@ int compare_pair(struct compare_work *work, const struct compare_run *base, cons
     for (size_t i = 0; code == 0 && i < work->metrics.n; i++) code = add_metric_row(&pair, i);
     if (code == 0) code = add_worst(&pair);
     if (code == 0) code = remark_inputs(work, base, changed);
+    if (code == 0) code = work_remark_policies(work, base, changed);
     if (code == 0) code = remark_rows(work, &pair.paired[0]);
     if (code == 0) code = remark_rows(work, &pair.paired[1]);
     if (code == 0) code = remark_method(&pair);

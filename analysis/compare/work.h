@@ -33,6 +33,10 @@ struct compare_row *work_add_row(struct compare_work *work, size_t metric);
 /* Adds a sentence. Returns 0 or SIM_E_NOMEM. */
 int work_remark(struct compare_work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Adds a sentence for each parameter in which policies of the two runs differ by their defaults. Returns 0, SIM_E_STORE
+ * or SIM_E_NOMEM. */
+int work_remark_policies(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed);
+
 /* Add the rows of one pair of runs, and of groups of runs. `keys`: the selected parameters. Return 0 or a negative
  * code. */
 int compare_pair(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed);

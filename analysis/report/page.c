@@ -271,7 +271,7 @@ static void add_caption(struct text *html, const struct page_figure *figure)
         page_escape(html, figure->note);
         text_add(html, "</p>\n");
     }
-    page_sql(html, figure->queries, figure->n_queries);
+    if (figure->n_queries > 0) page_sql(html, figure->queries, figure->n_queries);
     text_add(html, "</figcaption>\n</figure>\n");
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/report/study.h"
 
 #include "analysis/query.h"
+#include "sim/core/json_doc.h"
 #include "sim/core/units.h"
 
 #include <inttypes.h>
@@ -52,6 +53,7 @@ static int read_runs(const struct report_source *source, struct study *study)
                                   .seed = answer.columns[2].numbers[i], .status = text_at(&answer, 3, i)};
         for (size_t k = 0; k < STUDY_MAX_METRICS; k++) run->values[k] = (double)NAN;
         study->n_done += strcmp(run->status, "done") == 0;
+        study->n_unfit += strcmp(run->status, "unfit") == 0;
     }
     return 0;
 }
@@ -167,6 +169,15 @@ static void place_run(struct study *study, struct study_run *run, const char *co
     while (k < study->n_points && !study_same(study, &study->points[k], &point, ~0U)) k++;
     if (k == study->n_points) study->points[study->n_points++] = point;
     run->point = k;
+    study->points[k].n_unfit += strcmp(run->status, "unfit") == 0;
+}
+
+/* The values as tables show them. */
+static int brief_axis(struct study_axis *axis, struct arena *arena)
+{
+    for (size_t i = 0; i < axis->n; i++)
+        if ((axis->values[i] = json_brief(axis->values[i], arena)) == NULL) return SIM_E_NOMEM;
+    return 0;
 }
 
 /* Reads the axes, in order of first mention. A key that a run does not vary has the empty value. */
@@ -184,6 +195,7 @@ static int read_axes(const struct report_source *source, struct study *study)
     for (size_t a = 0; code == 0 && a < study->n_axes; a++) {
         name_axis(study, &study->axes[a]);
         code = number_axis(&study->axes[a], source->arena);
+        if (code == 0) code = brief_axis(&study->axes[a], source->arena);
     }
     return code;
 }
@@ -351,6 +363,12 @@ const char *study_label(const struct study *study, const struct study_point *poi
                              value[0] != 0 ? value : "as given");
     }
     return label;
+}
+
+const char *study_axis_name(const struct study *study, const char *key)
+{
+    const size_t i = find_axis(study, key);
+    return i < study->n_axes ? study->axes[i].name : key;
 }
 
 bool study_same(const struct study *study, const struct study_point *a, const struct study_point *b, unsigned mask)

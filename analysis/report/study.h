@@ -17,7 +17,7 @@ enum { STUDY_MAX_AXES = 16, STUDY_MAX_METRICS = 8, STUDY_DEFAULT_METRICS = 4 };
 struct study_axis {
     const char *key, *name; /* name: the shortest distinct end of the key */
     size_t n;
-    const char **values; /* in order of the runs */
+    const char **values; /* in order of the runs, as tables show them */
     double *numbers;     /* of the values, in SI; NULL: words */
     enum unit_dim dim;   /* of the numbers */
 };
@@ -38,12 +38,13 @@ struct study_run {
 struct study_point {
     size_t levels[STUDY_MAX_AXES]; /* indices into the axes' values */
     size_t n_runs;                 /* runs with any of the metrics */
+    size_t n_unfit;                /* runs that did not fit */
     struct interval metrics[STUDY_MAX_METRICS];
 };
 
 struct study {
     const char *name, *question, *definition, *hash; /* empty if the file has no study */
-    size_t n_axes, n_metrics, n_runs, n_done, n_points;
+    size_t n_axes, n_metrics, n_runs, n_done, n_unfit, n_points;
     struct study_axis axes[STUDY_MAX_AXES];
     struct study_metric metrics[STUDY_MAX_METRICS];
     struct study_run *runs;
@@ -60,6 +61,9 @@ int study_read(const struct report_source *source, struct study *study);
 /* The label "routing=jsq, rate=5/s" of the axes in `mask`. In the arena; NULL when out of memory. */
 const char *study_label(const struct study *study, const struct study_point *point, unsigned mask, struct arena *arena);
 
+/* The short name of an axis; the key itself if it is none. */
+const char *study_axis_name(const struct study *study, const char *key);
+
 /* Whether both points have equal values on the axes of the mask. */
 bool study_same(const struct study *study, const struct study_point *a, const struct study_point *b, unsigned mask);
 
@@ -71,6 +75,31 @@ struct interval study_interval(const struct study *study, double *values, size_t
 
 /* Marks the points that no other point beats in both metrics. Returns their number. */
 size_t study_front(const struct study *study, size_t metric_a, size_t metric_b, bool *on_front);
+
+/* --- What searches found, and the points on a Pareto front --- */
+
+struct study_outcome {
+    const char *at[STUDY_MAX_AXES]; /* the point: values of the axes; NULL: none */
+    const char *value, *note;       /* value: what a search found, "" if nothing; of a front unused */
+    int64_t run;                    /* the first of the runs behind it; 0: none */
+    double metrics[STUDY_MAX_METRICS];
+};
+
+struct study_outcomes {
+    size_t n, n_metrics; /* metrics: those of the front, then those that the study shows */
+    bool is_front;
+    const char *key; /* sought */
+    unsigned axes;   /* bit a: the points have a value of axis a */
+    struct study_outcome *items;
+    struct study_metric metrics[STUDY_MAX_METRICS];
+    struct page_query queries[2];
+};
+
+/* Reads the outcomes. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int study_outcomes(const struct report_source *source, const struct study *study, struct study_outcomes *outcomes);
+
+/* Adds them as a table. */
+void study_draw_outcomes(const struct study *study, const struct study_outcomes *outcomes, struct text *html);
 
 /* --- Figures: each metric along one axis, a line per combination of the others; the trade between two metrics --- */
 
@@ -101,7 +130,7 @@ int study_draw_front(const struct report_source *source, const struct study *stu
 
 /* --- The verdict of a study, in sentences that follow from its points by these rules:
  *
- *   size     runs, points, seeds; runs that did not come to their end
+ *   size     runs, points, seeds; runs that did not fit, or did not come to their end
  *   best     of the first two metrics with a direction: the best and the worst point (means over seeds)
  *   winners  of each axis of words and metric: the value that is best in most of the comparisons with all other axes
  *            equal, and in how many of them the 95 % t-interval of its differences to the next best, under equal
@@ -126,7 +155,8 @@ int study_say_best(const struct study *study, size_t metric, struct arena *arena
 /* Adds the answer to the study's question, as plain text: the values that a search found, the configurations on the
  * Pareto front that the study asks for, else the best value of each axis of words by the first metric with a
  * direction, else (*says_best) the best point. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
-int study_answer(const struct report_source *source, const struct study *study, bool *says_best, struct text *text);
+int study_answer(const struct report_source *source, const struct study *study, const struct study_outcomes *outcomes,
+                 bool *says_best, struct text *text);
 
 /* Adds the sentences as plain text. n_front: 0 when there is no front. `skips_best`: the best point by the first metric
  * is said already. Returns 0 or SIM_E_NOMEM. */

@@ -9,11 +9,7 @@
 
 enum { MOST_FOUND = 8 }; /* configurations in the answer; the table has all */
 
-/* --- What a search or a Pareto study found ---
- *
- * The answer has one row per outcome and axis of its point. */
-
-enum { AT_OUTCOME, AT_KEY, AT_VALUE, AT_NOTE, AT_AXIS, AT_AXIS_VALUE };
+enum { MOST_METRICS = 3 };      /* of each */
 
 static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
 {
@@ -21,30 +17,30 @@ static const char *text_at(const struct query_answer *answer, size_t column, siz
     return texts != NULL && texts[row] != NULL ? texts[row] : "";
 }
 
-/* The short name of an axis. */
-static const char *name_of_axis(const struct study *study, const char *key)
-{
-    for (size_t i = 0; i < study->n_axes; i++)
-        if (strcmp(study->axes[i].key, key) == 0) return study->axes[i].name;
-    return key;
-}
+/* --- What a search or a Pareto study found --- */
 
-static bool is_same_outcome(const struct query_answer *answer, size_t a, size_t b)
+/* Adds "replicas=2, rate=5/s". */
+static void say_point(const struct study *study, const struct study_outcome *outcome, struct text *text)
 {
-    return answer->columns[AT_OUTCOME].numbers[a] == answer->columns[AT_OUTCOME].numbers[b];
-}
-
-/* Adds "replicas=2, rate=5/s" of the outcome at `row`. Returns the row after it. */
-static size_t say_point(const struct study *study, const struct query_answer *answer, size_t row, struct text *text)
-{
-    size_t next = row;
-    for (; next < answer->n_rows && is_same_outcome(answer, row, next); next++) {
-        const char *key = text_at(answer, AT_AXIS, next);
-        if (key[0] == 0) continue;
-        text_printf(text, "%s%.60s=%.60s", next > row ? ", " : "", name_of_axis(study, key),
-                    text_at(answer, AT_AXIS_VALUE, next));
+    bool is_first = true;
+    for (size_t a = 0; a < study->n_axes; a++) {
+        if (outcome->at[a] == NULL) continue;
+        text_printf(text, "%s%.60s=%.60s", is_first ? "" : ", ", study->axes[a].name, outcome->at[a]);
+        is_first = false;
     }
-    return next;
+}
+
+/* Adds " (TTFT p99 440 ms, TPOT p99 31 ms)". */
+static void say_metrics(const struct study_outcomes *outcomes, const struct study_outcome *outcome, struct text *text)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < outcomes->n_metrics && n < MOST_METRICS; k++) {
+        char name[WORDS_CHARS], value[WORDS_CHARS];
+        if (isnan(outcome->metrics[k])) continue;
+        text_printf(text, "%s%s %s", n++ == 0 ? " (" : ", ", words_metric(outcomes->metrics[k].name, name),
+                    words_value(outcome->metrics[k], outcomes->metrics[k].unit, value));
+    }
+    if (n > 0) text_add(text, ")");
 }
 
 /* A text such as 3.84705382498/s with at most four digits of its number. */
@@ -69,54 +65,56 @@ static void say_conditions(const struct query_answer *where, struct text *text)
     }
 }
 
-/* "Largest rate with TTFT p99 at most 0.5s: 3.85/s with replicas=1, 9/s with replicas=2." */
-static void say_found(const struct study *study, const struct query_answer *outcomes, const struct query_answer *where,
-                      const char *goal, struct text *text)
+static void say_more(const struct study_outcomes *outcomes, struct text *text)
 {
-    size_t n = 0;
-    const char *key = text_at(outcomes, AT_KEY, 0);
-    text_printf(text, "%s %.60s", goal, name_of_axis(study, key));
-    say_conditions(where, text);
-    for (size_t row = 0; row < outcomes->n_rows; n++) {
-        size_t next = row;
-        while (next < outcomes->n_rows && is_same_outcome(outcomes, row, next)) next++;
-        if (n < MOST_FOUND) {
-            const char *value = text_at(outcomes, AT_VALUE, row);
-            text_add(text, n == 0 ? ": " : "; ");
-            if (value[0] != 0)
-                say_value(value, text);
-            else
-                text_printf(text, "none (%.80s)", text_at(outcomes, AT_NOTE, row));
-            if (text_at(outcomes, AT_AXIS, row)[0] != 0) text_add(text, " with ");
-            say_point(study, outcomes, row, text);
-        }
-        row = next;
-    }
-    if (n > MOST_FOUND) text_printf(text, "; and %zu more, in the table", n - MOST_FOUND);
+    if (outcomes->n > MOST_FOUND) text_printf(text, "; and %zu more, in the table", outcomes->n - MOST_FOUND);
     text_add(text, ". ");
 }
 
-/* "Not beaten in JCT mean and cluster.gpus: scheduler=srtf, nodes=1; scheduler=srtf, nodes=2." */
-static void say_front(const struct study *study, const struct query_answer *outcomes,
-                      const struct query_answer *metrics, struct text *text)
+/* "Largest rate with TTFT p99 at most 0.5s: 3.85/s with replicas=1, 9/s with replicas=2." */
+static void say_found(const struct study *study, const struct study_outcomes *outcomes,
+                      const struct query_answer *where, const char *goal, struct text *text)
 {
-    size_t n = 0;
-    text_add(text, "No other configuration beats these");
+    text_printf(text, "%s %.60s", goal, study_axis_name(study, outcomes->key));
+    say_conditions(where, text);
+    for (size_t i = 0; i < outcomes->n && i < MOST_FOUND; i++) {
+        const struct study_outcome *outcome = &outcomes->items[i];
+        text_add(text, i == 0 ? ": " : "; ");
+        if (outcome->value[0] != 0)
+            say_value(outcome->value, text);
+        else
+            text_printf(text, "none (%.80s)", outcome->note);
+        if (outcomes->axes != 0) text_add(text, " with ");
+        say_point(study, outcome, text);
+        say_metrics(outcomes, outcome, text);
+    }
+    say_more(outcomes, text);
+}
+
+/* "JCT mean and cluster.gpus" */
+static void say_goals(const struct query_answer *metrics, struct text *text)
+{
     for (size_t i = 0; i < metrics->n_rows; i++) {
         char words[WORDS_CHARS];
-        text_printf(text, "%s%s", i == 0 ? " in " : " and ", words_metric(text_at(metrics, 0, i), words));
+        text_printf(text, "%s%s", i == 0 ? "" : " and ", words_metric(text_at(metrics, 0, i), words));
     }
-    for (size_t row = 0; row < outcomes->n_rows; n++) {
-        size_t next = row;
-        while (next < outcomes->n_rows && is_same_outcome(outcomes, row, next)) next++;
-        if (n < MOST_FOUND) {
-            text_add(text, n == 0 ? ": " : "; ");
-            say_point(study, outcomes, row, text);
-        }
-        row = next;
+}
+
+/* "No other configuration beats these in JCT mean and cluster.gpus: scheduler=srtf, nodes=1 (JCT mean 20 h)." */
+static void say_front(const struct study *study, const struct study_outcomes *outcomes,
+                      const struct query_answer *metrics, const struct query_answer *where, struct text *text)
+{
+    text_add(text, "No other configuration");
+    say_conditions(where, text);
+    text_add(text, " beats these");
+    if (metrics->n_rows > 0) text_add(text, " in ");
+    say_goals(metrics, text);
+    for (size_t i = 0; i < outcomes->n && i < MOST_FOUND; i++) {
+        text_add(text, i == 0 ? ": " : "; ");
+        say_point(study, &outcomes->items[i], text);
+        say_metrics(outcomes, &outcomes->items[i], text);
     }
-    if (n > MOST_FOUND) text_printf(text, "; and %zu more, in the table", n - MOST_FOUND);
-    text_add(text, ". ");
+    say_more(outcomes, text);
 }
 
 static int read_text(const struct report_source *source, const char *sql, struct query_answer *answer)
@@ -124,39 +122,59 @@ static int read_text(const struct report_source *source, const char *sql, struct
     return source_query(source, &(struct page_query){.sql = sql}, "read the study", answer);
 }
 
-/* Sets *has if the study has outcomes, and adds them. */
-static int say_outcomes(const struct report_source *source, const struct study *study, bool *has, struct text *text)
+/* The conditions of a search, or of a front. */
+static int read_conditions(const struct report_source *source, bool is_front, struct query_answer *where)
 {
-    struct query_answer outcomes, goal, where, metrics;
-    int code = read_text(
-        source,
-        "SELECT outcome.rowid, outcome.key, outcome.value, outcome.note, axis.key,\n"
-        "       CAST(axis.value AS TEXT)\n"
-        "FROM outcome LEFT JOIN json_each(CASE WHEN json_valid(point) THEN point ELSE '{}' END) AS axis\n"
-        "ORDER BY outcome.rowid, axis.id",
-        &outcomes);
-    *has = code == 0 && outcomes.n_rows > 0;
-    if (!*has) return code;
-    if (strcmp(text_at(&outcomes, AT_KEY, 0), "pareto") == 0) {
-        code = read_text(source,
-                         "SELECT metric.value FROM study, json_each(definition, '$.pareto') AS metric\n"
-                         "WHERE json_valid(definition)",
-                         &metrics);
-        if (code == 0) say_front(study, &outcomes, &metrics, text);
-        return code;
-    }
-    code = read_text(source,
-                     "SELECT CASE WHEN definition ->> '$.search.smallest' NOT NULL THEN 'Smallest' ELSE 'Largest' END\n"
-                     "FROM study WHERE json_valid(definition)",
-                     &goal);
-    if (code == 0)
+    static const char *const sql[] = {
+        "SELECT bound.value ->> '$.metric', CAST(bound.value ->> '$.at_most' AS TEXT),\n"
+        "       CAST(bound.value ->> '$.at_least' AS TEXT)\n"
+        "FROM study, json_each(definition, '$.search.where') AS bound WHERE json_valid(definition)",
+        "SELECT bound.value ->> '$.metric', CAST(bound.value ->> '$.at_most' AS TEXT),\n"
+        "       CAST(bound.value ->> '$.at_least' AS TEXT)\n"
+        "FROM study, json_each(definition, '$.where') AS bound WHERE json_valid(definition)"};
+    return read_text(source, sql[is_front], where);
+}
+
+static int read_goals(const struct report_source *source, struct query_answer *metrics)
+{
+    return read_text(source,
+                     "SELECT metric.value FROM study, json_each(definition, '$.pareto') AS metric\n"
+                     "WHERE json_valid(definition)",
+                     metrics);
+}
+
+/* Adds what was found. */
+static int say_outcomes(const struct report_source *source, const struct study *study,
+                        const struct study_outcomes *outcomes, struct text *text)
+{
+    struct query_answer goal, where, metrics;
+    int code = read_conditions(source, outcomes->is_front, &where);
+    if (code == 0 && outcomes->is_front) {
+        code = read_goals(source, &metrics);
+        if (code == 0) say_front(study, outcomes, &metrics, &where, text);
+    } else if (code == 0) {
         code = read_text(
             source,
-            "SELECT bound.value ->> '$.metric', bound.value ->> '$.at_most', bound.value ->> '$.at_least'\n"
-            "FROM study, json_each(definition, '$.search.where') AS bound WHERE json_valid(definition)",
-            &where);
-    if (code == 0) say_found(study, &outcomes, &where, goal.n_rows > 0 ? text_at(&goal, 0, 0) : "Found", text);
+            "SELECT CASE WHEN definition ->> '$.search.smallest' NOT NULL THEN 'Smallest' ELSE 'Largest' END\n"
+            "FROM study WHERE json_valid(definition)",
+            &goal);
+        if (code == 0) say_found(study, outcomes, &where, goal.n_rows > 0 ? text_at(&goal, 0, 0) : "Found", text);
+    }
     return code;
+}
+
+/* Adds that no point meets the conditions of a front that is empty. */
+static int say_no_front(const struct report_source *source, const struct study *study, struct text *text)
+{
+    struct query_answer where, metrics;
+    int code = read_goals(source, &metrics);
+    if (code == 0) code = read_conditions(source, true, &where);
+    if (code != 0 || metrics.n_rows == 0 || where.n_rows == 0 || study->n_done + study->n_unfit < study->n_runs)
+        return code;
+    text_add(text, "No configuration was found");
+    say_conditions(&where, text);
+    text_add(text, ". ");
+    return 0;
 }
 
 /* --- Which value of an axis of words is best --- */
@@ -181,13 +199,14 @@ static int say_winner(const struct study *study, size_t a, size_t metric, struct
     return 0;
 }
 
-int study_answer(const struct report_source *source, const struct study *study, bool *says_best, struct text *text)
+int study_answer(const struct report_source *source, const struct study *study, const struct study_outcomes *outcomes,
+                 bool *says_best, struct text *text)
 {
-    bool has_outcomes;
     size_t metric = 0;
-    int code = say_outcomes(source, study, &has_outcomes, text);
+    int code = outcomes->n > 0 ? say_outcomes(source, study, outcomes, text) : say_no_front(source, study, text);
+    const bool is_answered = text->length > 0;
     while (metric < study->n_metrics && study->metrics[metric].direction == REPORT_NEUTRAL) metric++;
-    for (size_t a = 0; code == 0 && !has_outcomes && metric < study->n_metrics && a < study->n_axes; a++)
+    for (size_t a = 0; code == 0 && !is_answered && metric < study->n_metrics && a < study->n_axes; a++)
         if (study->axes[a].numbers == NULL && study->axes[a].n > 1)
             code = say_winner(study, a, metric, source->arena, text);
     *says_best = code == 0 && text->length == 0 && metric < study->n_metrics;

@@ -1,5 +1,6 @@
 /* The page of a study. */
 #include "analysis/compare/compare.h"
+#include "analysis/compare/policy_params.h"
 #include "analysis/query.h"
 #include "analysis/report/page.h"
 #include "analysis/report/study.h"
@@ -50,12 +51,11 @@ static int find_trade(const struct report_source *source, const struct study *st
 struct study_page {
     const struct report_source *source;
     struct study study;
-    struct subject subject; /* of the first run */
+    struct subject subject; /* of the first run that is done */
     struct trade trade;
     bool has_comparison;
     struct comparison comparison; /* of the two groups of runs, if the options name any */
-    struct page_query outcome_query;
-    struct query_answer outcomes; /* of a search */
+    struct study_outcomes outcomes; /* of searches, or the points on the front that the study asks for */
 };
 
 /* --- Two groups of runs against each other --- */
@@ -244,7 +244,13 @@ static int add_points(const void *context, struct text *html)
         text_printf(html, "<tr%s>", marks && trade->on_front[p] ? " class=\"front\"" : "");
         add_levels(study, point, html);
         text_printf(html, "<td class=\"n\">%zu</td>", point->n_runs);
-        for (size_t k = 0; k < study->n_metrics; k++) add_interval(&point->metrics[k], study->metrics[k].unit, html);
+        const bool is_unfit = point->n_runs == 0 && point->n_unfit > 0;
+        for (size_t k = 0; k < study->n_metrics; k++) {
+            if (is_unfit)
+                text_add(html, "<td class=\"n\">does not fit</td>");
+            else
+                add_interval(&point->metrics[k], study->metrics[k].unit, html);
+        }
         text_add(html, "</tr>\n");
     }
     text_add(html, "</tbody></table></div>\n");
@@ -287,51 +293,17 @@ static int add_runs(const void *context, struct text *html)
     return 0;
 }
 
-/* --- What a search found --- */
-
-static int read_outcomes(struct study_page *page)
-{
-    page->outcome_query.sql =
-        "WITH flat(id, at, value) AS (\n"
-        "  SELECT outcome.rowid, CASE WHEN json_valid(outcome.point) THEN\n"
-        "    (SELECT group_concat(axis.key || '=' || axis.value, ', ') FROM json_each(outcome.point) AS axis) ELSE outcome.point END,\n"
-        "  CASE WHEN json_valid(outcome.value) AND json_type(outcome.value) = 'object' THEN\n"
-        "    (SELECT group_concat(metric.key || '=' || metric.value, ', ') FROM json_each(outcome.value) AS metric) ELSE outcome.value END\n"
-        "  FROM outcome)\n"
-        "SELECT flat.at, key, flat.value, run_id, note FROM outcome JOIN flat ON flat.id = outcome.rowid\n"
-        "ORDER BY outcome.rowid";
-    return source_query(page->source, &page->outcome_query, "read outcomes", &page->outcomes);
-}
+/* --- What searches found, and the front --- */
 
 static bool has_outcomes(const void *context)
 {
-    return ((const struct study_page *)context)->outcome_query.n_rows > 0;
+    return ((const struct study_page *)context)->outcomes.n > 0;
 }
 
 static int add_outcomes(const void *context, struct text *html)
 {
     const struct study_page *page = context;
-    const struct query_answer *answer = &page->outcomes;
-    text_add(
-        html,
-        "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr><th scope=\"col\">at</th><th scope=\"col\">of</th>"
-        "<th scope=\"col\">found</th><th scope=\"col\" class=\"n\">run</th><th scope=\"col\">note</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < answer->n_rows; i++) {
-        text_add(html, "<tr>");
-        for (size_t column = 0; column < answer->n_columns; column++) {
-            const char *const *texts = answer->columns[column].texts;
-            const double number = answer->columns[column].numbers[i];
-            text_add(html, column == 3 ? "<td class=\"n\">" : "<td>");
-            if (texts != NULL && texts[i] != NULL)
-                page_escape(html, texts[i]);
-            else if (!isnan(number))
-                text_printf(html, "%.0f", number);
-            text_add(html, "</td>");
-        }
-        text_add(html, "</tr>\n");
-    }
-    text_add(html, "</tbody></table></div>\n");
-    page_sql(html, &page->outcome_query, 1);
+    study_draw_outcomes(&page->study, &page->outcomes, html);
     return 0;
 }
 
@@ -367,7 +339,7 @@ static int add_provenance(const void *context, struct text *html)
 }
 
 static const struct page_section sections[] = {{"versus", "Compared", has_comparison, add_comparison, true},
-                                               {"outcomes", "What the search found", has_outcomes, add_outcomes, true},
+                                               {"outcomes", "What was found", has_outcomes, add_outcomes, true},
                                                {"figures", "Along the axes", NULL, add_figures, true},
                                                {"points", "Points", NULL, add_points, false},
                                                {"runs", "Runs", NULL, add_runs, false},
@@ -404,19 +376,27 @@ static int add_warnings(const struct report_source *source, const struct study *
     struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"
                                       "GROUP BY code ORDER BY count(DISTINCT run_id) DESC, code"};
     struct query_answer answer;
+    struct policy_notes policies;
     int code = source_query(source, &query, "read warnings", &answer);
+    if (code == 0) code = policy_notes_of_study(source->database, source->arena, &policies, source->diag);
     if (code == 0) code = count_small_runs(source, study, &n_small);
     if (code != 0) return code;
     text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
-    if (study->n_done < study->n_runs)
-        text_printf(html, "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not finish</li>\n",
-                    study->n_runs - study->n_done, study->n_runs);
+    const size_t n_left = study->n_runs - study->n_done - study->n_unfit;
+    if (n_left > 0)
+        text_printf(html, "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not finish</li>\n", n_left,
+                    study->n_runs);
     if (n_small > 0.0)
         text_printf(
             html,
             "<li><strong>few</strong> %.0f of %zu runs finished fewer than 100 requests or jobs: a 99th percentile "
             "of so few is little else than their maximum</li>\n",
             n_small, study->n_runs);
+    for (size_t i = 0; i < policies.n; i++) {
+        text_add(html, "<li><strong>defaults</strong> compared policies differ in a parameter: ");
+        page_escape(html, policies.texts[i]);
+        text_add(html, "</li>\n");
+    }
     for (size_t i = 0; i < answer.n_rows; i++) {
         const char *name = words_code(answer.columns[0].texts[i]);
         const bool is_grave = strcmp(name, "uncalibrated") == 0 || strcmp(name, "failed") == 0;
@@ -427,7 +407,7 @@ static int add_warnings(const struct report_source *source, const struct study *
         page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
         text_add(html, "</li>\n");
     }
-    if (answer.n_rows == 0 && n_small == 0.0 && study->n_done == study->n_runs)
+    if (answer.n_rows == 0 && policies.n == 0 && n_small == 0.0 && n_left == 0)
         text_add(html, "<li>No warnings.</li>\n");
     text_add(html, "</ul>\n");
     page_sql(html, &query, 1);
@@ -441,7 +421,9 @@ static int read_subject(struct study_page *page)
     const char *varied[STUDY_MAX_AXES];
     for (size_t i = 0; i < study->n_axes; i++) varied[i] = study->axes[i].key;
     if (study->n_runs == 0) return 0;
-    return subject_read(page->source, study->runs[0].id, varied, study->n_axes, &page->subject);
+    size_t first = 0; /* a run that has a scenario */
+    while (first + 1 < study->n_runs && strcmp(study->runs[first].status, "done") != 0) first++;
+    return subject_read(page->source, study->runs[first].id, varied, study->n_axes, &page->subject);
 }
 
 static void add_title(const struct study_page *page, struct text *html)
@@ -480,7 +462,7 @@ static int add_head(const struct study_page *page, struct text *html)
     text_init(&verdict);
     add_title(page, html);
     bool says_best;
-    int code = study_answer(source, study, &says_best, &answer);
+    int code = study_answer(source, study, &page->outcomes, &says_best, &answer);
     if (page->has_comparison) add_comparison_sentence(source, &page->comparison, &verdict);
     if (code == 0) code = study_verdict(study, trade->n_front, trade->a, trade->b, says_best, source->arena, &verdict);
     add_paragraph("answer", &answer, html);
@@ -500,7 +482,7 @@ int study_page(const struct report_source *source, struct text *html)
     int code = study_read(source, &page->study);
     if (code == 0 && page->has_comparison) code = compare_read(source, &page->comparison);
     if (code == 0) code = find_trade(source, &page->study, &page->trade);
-    if (code == 0) code = read_outcomes(page);
+    if (code == 0) code = study_outcomes(source, &page->study, &page->outcomes);
     if (code == 0) code = read_subject(page);
     if (code == 0) code = add_head(page, html);
     if (code == 0) code = page_sections(html, sections, page);

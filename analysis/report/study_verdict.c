@@ -11,10 +11,13 @@ static void say_size(const struct study *study, struct text *text)
                 words_number((double)study->n_points, points), study->n_points == 1 ? "point" : "points");
     if (study->n_points > 0 && study->n_runs % study->n_points == 0 && study->n_runs > study->n_points)
         text_printf(text, ", %zu seeds each", study->n_runs / study->n_points);
-    if (study->n_done == study->n_runs)
-        text_add(text, ", all done. ");
+    const size_t n_unfit = study->n_unfit, n_left = study->n_runs - study->n_done - n_unfit;
+    if (n_unfit > 0)
+        text_printf(text, "; %s %s not fit", words_number((double)n_unfit, runs), n_unfit == 1 ? "does" : "do");
+    if (n_left > 0)
+        text_printf(text, "; %s did not finish. ", words_number((double)n_left, runs));
     else
-        text_printf(text, "; %s did not finish. ", words_number((double)(study->n_runs - study->n_done), runs));
+        text_add(text, n_unfit > 0 ? ". " : ", all done. ");
 }
 
 /* --- Best and worst --- */

@@ -150,6 +150,8 @@ static void say_end(const struct verdict_facts *facts, struct text *text)
         text_printf(text, "The run stopped making progress and ended at %s: its numbers are not a result. ", at);
     else if (strcmp(facts->status, "open") == 0)
         text_add(text, "The run is not complete: its process died or still runs. ");
+    else if (strcmp(facts->status, "unfit") == 0)
+        text_add(text, "This does not fit, so there was no run; the warning says why. ");
     else if (strcmp(facts->status, "done") != 0)
         text_printf(text, "The run has status '%.40s' and no result; see the warnings. ", facts->status);
 }

@@ -14,14 +14,14 @@
 #include "sim/world/policy/batching.h"
 
 struct vllm_v1 {
-    int64_t max_sequences, max_batched_tokens;
+    int64_t max_sequences, token_budget;
 };
 
 #define ROW_OF struct vllm_v1
 static const struct config_field vllm_v1_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
             "most running sequences (vLLM: max_num_seqs)"),
-    ROW_INT("max_batched_tokens", max_batched_tokens, DEFAULT("2048"), WITHIN(1, 1e9),
+    ROW_INT("token_budget", token_budget, DEFAULT("2048"), WITHIN(1, 1e9),
             "most tokens in an iteration, at least max_sequences (vLLM: max_num_batched_tokens)"),
     {0}};
 #undef ROW_OF
@@ -30,10 +30,10 @@ static int vllm_v1_init(void *state, const void *params, struct diag *diag)
 {
     struct vllm_v1 *batcher = state;
     *batcher = *(const struct vllm_v1 *)params;
-    if (batcher->max_batched_tokens >= batcher->max_sequences) return 0;
-    return diag_error(diag, SIM_E_CONFIG, NULL, "raise max_batched_tokens or lower max_sequences",
-                      "vllm-v1: max_batched_tokens (%lld) is less than max_sequences (%lld)",
-                      (long long)batcher->max_batched_tokens, (long long)batcher->max_sequences);
+    if (batcher->token_budget >= batcher->max_sequences) return 0;
+    return diag_error(diag, SIM_E_CONFIG, NULL, "raise token_budget or lower max_sequences",
+                      "vllm-v1: token_budget (%lld) is less than max_sequences (%lld)",
+                      (long long)batcher->token_budget, (long long)batcher->max_sequences);
 }
 
 /* Budget left in this iteration. */
@@ -122,7 +122,7 @@ static struct walk go_on(const struct vllm_v1 *params, const struct replica_view
     struct walk walk = {.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
                         .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
                         .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
-                        .budget = {params->max_batched_tokens, view->free_blocks},
+                        .budget = {params->token_budget, view->free_blocks},
                         .room = {.running = replica_view_running(view)}};
     bool in_order = view->n_prefilling == 0 || view->n_decoding == 0 ||
                     came_before(view->youngest_decoding, view->prefilling);

@@ -144,7 +144,7 @@ static int check_split(const struct cost_request *request)
     if (problem == NULL) return 0;
     const bool is_tensor = llm_parallel_problem(llm, request->tensor_parallel, 1) != NULL;
     const char *where = is_tensor ? request->tensor_where : request->pipeline_where;
-    return diag_error(request->diag, SIM_E_CONFIG, where != NULL ? where : request->where, NULL,
+    return diag_error(request->diag, SIM_E_UNFIT, where != NULL ? where : request->where, NULL,
                       "cannot split %s over %lld x %lld GPUs: %s", llm->name, (long long)request->tensor_parallel,
                       (long long)request->pipeline_parallel, problem);
 }

@@ -62,7 +62,7 @@ static int make_split(const struct operators_params *params, const struct cost_r
     };
     const char *problem = llm_split_problem(request->llm, split);
     if (!problem) return 0;
-    return diag_error(request->diag, SIM_E_CONFIG, request->where, NULL, "cannot split %s over %lld GPUs: %s",
+    return diag_error(request->diag, SIM_E_UNFIT, request->where, NULL, "cannot split %s over %lld GPUs: %s",
                       request->llm->name, (long long)split->gpus_per_node, problem);
 }
 

@@ -324,12 +324,18 @@ static bool alternative(const void *context, const char *family, size_t index, s
     return alternative_of(context, family, index - n, out);
 }
 
-/* The names that serving engines have for keys of a scenario. */
-static const char *synonym(const char *key)
+/* The names that serving engines have for keys of a scenario. The tokens of an iteration have two names here: those of a
+ * budget that prompts and decoding share, and those of prompts alone. */
+static const char *synonym(const char *key, size_t index)
 {
     static const char *const names[][2] = {
         {"max_num_seqs", "max_sequences"},           /* vLLM */
         {"max_num_batched_tokens", "max_batched_tokens"},
+        {"max_num_batched_tokens", "token_budget"},
+        {"max_batched_tokens", "max_batched_tokens"},
+        {"max_batched_tokens", "token_budget"},
+        {"token_budget", "token_budget"},
+        {"token_budget", "max_batched_tokens"},
         {"gpu_memory_utilization", "usable_frac"},
         {"tensor_parallel_size", "tensor_parallel"},
         {"pipeline_parallel_size", "pipeline_parallel"},
@@ -341,6 +347,7 @@ static const char *synonym(const char *key)
         {"num_prompts", "count"},
         {"max_running_requests", "max_sequences"},   /* SGLang */
         {"chunked_prefill_size", "max_batched_tokens"},
+        {"chunked_prefill_size", "token_budget"},
         {"mem_fraction_static", "usable_frac"},
         {"page_size", "block_tokens"},
         {"model_path", "llm"},
@@ -349,6 +356,7 @@ static const char *synonym(const char *key)
         {"dp_size", "replicas"},
         {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
         {"max_num_tokens", "max_batched_tokens"},
+        {"max_num_tokens", "token_budget"},
         {"free_gpu_memory_fraction", "usable_frac"},
         {"num_replicas", "replicas"},                /* Vidur */
         {"batch_size_cap", "max_sequences"},
@@ -359,7 +367,7 @@ static const char *synonym(const char *key)
         {"num_gpus", "gpus"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], key) == 0) return names[i][1];
+        if (strcmp(names[i][0], key) == 0 && index-- == 0) return names[i][1];
     return NULL;
 }
 

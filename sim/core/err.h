@@ -5,7 +5,10 @@
  *
  *     exp.json:12:7: error: unknown key 'shceduler' in 'cluster'; did you mean 'scheduler'?
  *
- * Texts say first what failed, quote the subject, are lower case and have no full stop. */
+ * Texts say first what failed, quote the subject, are lower case and have no full stop.
+ *
+ * SIM_E_UNFIT is a kind of wrong configuration: what is asked for is clear, but the hardware named beside it is too
+ * small for it, or the LLM cannot be divided that way. A study takes it as an answer, not as a failure. */
 #ifndef ORRERY_CORE_ERR_H
 #define ORRERY_CORE_ERR_H
 
@@ -25,7 +28,8 @@
     X(SIM_E_STALLED, -8, 5, "no progress")                                                                             \
     X(SIM_E_NOMEM, -9, 70, "out of memory")                                                                            \
     X(SIM_E_INTERRUPTED, -10, 130, "interrupted")                                                                      \
-    X(SIM_E_CRASH, -11, 70, "crashed")
+    X(SIM_E_CRASH, -11, 70, "crashed")                                                                                 \
+    X(SIM_E_UNFIT, -12, 2, "does not fit")
 
 enum sim_err {
 #define SIM_ERR_ENUM(name, value, status, text) name = value,

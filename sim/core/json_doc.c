@@ -296,3 +296,65 @@ const char *json_show(const struct json_node *node, char *buffer, size_t buffer_
     }
     return buffer;
 }
+
+/* --- Values in tables --- */
+
+const struct json_node *json_name_member(const struct json_node *object)
+{
+    static const char *const tags[] = {"policy", "format", "process", "kind", "distribution"};
+    for (size_t i = 0; object->kind == JSON_OBJECT && i < sizeof tags / sizeof *tags; i++) {
+        const struct json_node *member = json_member(object, tags[i]);
+        if (member != NULL) return member;
+    }
+    return NULL;
+}
+
+static void add_items(const struct json_node *list, struct text *text);
+
+/* Adds "a.b=value" for each member of an object, behind a space; `path` ends in '.', or is empty. */
+static void add_members(const struct json_node *object, const char *path, struct arena *arena, struct text *text)
+{
+    const struct json_node *name = json_name_member(object);
+    for (const struct json_node *node = object->first; node != NULL; node = node->next) {
+        const struct json_node *own = json_name_member(node);
+        const char *space = text->length > 0 ? " " : "", *shown = own != NULL ? own->text : node->text;
+        if (node == name) continue;
+        if (node->kind != JSON_OBJECT || shown != NULL) text_printf(text, "%s%s%s=", space, path, node->key);
+        if (node->kind == JSON_LIST)
+            add_items(node, text);
+        else if (shown != NULL)
+            text_add(text, shown);
+        if (node->kind != JSON_OBJECT) continue;
+        const char *inner = arena_printf(arena, "%s%s.", path, node->key);
+        if (inner == NULL) text->failed = true;
+        if (inner != NULL) add_members(node, inner, arena, text);
+    }
+}
+
+static void add_items(const struct json_node *list, struct text *text)
+{
+    text_add(text, "[");
+    for (const struct json_node *item = list->first; item != NULL; item = item->next) {
+        const struct json_node *name = json_name_member(item);
+        if (item != list->first) text_add(text, ", ");
+        text_add(text, item->text != NULL ? item->text : name != NULL && name->text != NULL ? name->text : "...");
+    }
+    text_add(text, "]");
+}
+
+const char *json_brief(const char *value, struct arena *arena)
+{
+    static const struct json_source source = {.name = "", .directory = "."};
+    struct json_node *node;
+    struct text text;
+    if (value[0] != '{') return value;
+    const int code = json_parse(arena, &source, value, strlen(value), &node, NULL);
+    if (code != 0 || node->kind != JSON_OBJECT || node->n == 0) return code == SIM_E_NOMEM ? NULL : value;
+    text_init(&text);
+    const struct json_node *name = json_name_member(node);
+    if (name != NULL && name->text != NULL) text_add(&text, name->text);
+    add_members(node, "", arena, &text);
+    const char *brief = text.failed ? NULL : arena_strdup(arena, text.chars != NULL ? text.chars : value);
+    text_fini(&text);
+    return brief;
+}

@@ -65,4 +65,12 @@ const char *json_key_where(const struct json_node *node, char *buffer, size_t bu
 /* How a message shows a value: 80, "fast", true, null, an object, a list. Long strings are cut. Returns `buffer`. */
 const char *json_show(const struct json_node *node, char *buffer, size_t buffer_bytes);
 
+/* How a table shows a value given as JSON or as a word. An object becomes its name and members: "sarathi
+ * token_budget=512" for {"policy": "sarathi", "token_budget": 512}, "nodes=2 network.bandwidth=50GB/s" for one without
+ * a name. All else stays as it is. In the arena; NULL when out of memory. */
+const char *json_brief(const char *value, struct arena *arena);
+
+/* The member that names an object: its policy, format, process, kind or distribution; NULL: none. */
+const struct json_node *json_name_member(const struct json_node *object);
+
 #endif

@@ -115,8 +115,8 @@ static int report_failed(const struct database *database, const struct run_recor
     int step = sqlite3_step(query);
     if (step == SQLITE_ROW) {
         snprintf(hint, sizeof hint, "it was to have %sseed %" PRId64, column_text(query, 1), run->seed);
-        code = diag_error(diag, SIM_E_USAGE, database->path, hint, "run %" PRId64 " failed: %s", run->id,
-                          column_text(query, 0));
+        code = diag_error(diag, SIM_E_USAGE, database->path, hint, "run %" PRId64 " %s: %s", run->id,
+                          strcmp(run->status, "unfit") == 0 ? "does not fit" : "failed", column_text(query, 0));
     }
     int ended = end_query(database, query, step, diag);
     return code != 0 ? code : ended;
@@ -125,7 +125,7 @@ static int report_failed(const struct database *database, const struct run_recor
 int results_check_run(const char *path, const struct run_record *run, struct diag *diag)
 {
     struct database database;
-    if (strcmp(run->status, "failed") != 0) return 0;
+    if (strcmp(run->status, "failed") != 0 && strcmp(run->status, "unfit") != 0) return 0;
     int code = database_open_read(&database, path, diag);
     if (code != 0) return code;
     code = report_failed(&database, run, diag);

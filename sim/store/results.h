@@ -64,7 +64,7 @@ struct run_cost {
 
 /* The outcome of a run. */
 struct run_end {
-    const char *status;       /* "done", "interrupted", "stalled", "failed" */
+    const char *status;       /* "done", "interrupted", "stalled", "failed", "unfit" */
     const char *trace_hash;   /* NULL: no trace */
     double extrapolated_frac; /* NAN: unknown */
     struct run_cost cost;

@@ -216,7 +216,7 @@ static int compare_worlds(const struct merge *merge, const struct study *study, 
         if (comparison.facts[i] == NULL && code == 0) code = diag_nomem(diag);
     }
     for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
-        if (!merge->runs[i].failed) code = read_facts(&comparison, i);
+        if (!merge->runs[i].failed && !merge->runs[i].unfit) code = read_facts(&comparison, i);
     for (int i = 0; code == 0 && i < SUBJECT_COUNT; i++) code = compare_subject(&comparison, (enum subject)i);
     for (int i = 0; i < SUBJECT_COUNT; i++) mem_free(comparison.facts[i]);
     return code;

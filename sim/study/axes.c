@@ -358,6 +358,27 @@ const char *axes_place(const struct study_axes *axes, size_t point, size_t i)
     return axis->places[cell];
 }
 
+/* Whether `key` is, or ends with ".end". */
+static bool ends_with(const char *key, const char *end)
+{
+    const size_t n = strlen(key), n_end = strlen(end);
+    return n >= n_end && strcmp(key + n - n_end, end) == 0 && (n == n_end || key[n - n_end - 1] == '.');
+}
+
+const char *axes_name(const struct study_axes *axes, size_t i)
+{
+    const char *key = key_at(axes, i);
+    for (const char *start = key + strlen(key); start > key;) {
+        while (start > key && start[-1] != '.') start--;
+        bool is_alone = true;
+        for (size_t other = 0; other < axes_keys(axes); other++)
+            is_alone = is_alone && (other == i || !ends_with(key_at(axes, other), start));
+        if (is_alone) return start;
+        if (start > key) start--;
+    }
+    return key;
+}
+
 bool axes_vary(const struct study_axes *axes, const char *key)
 {
     for (size_t i = 0; i < axes_keys(axes); i++)

@@ -40,6 +40,9 @@ size_t axes_keys(const struct study_axes *axes);
 /* Key and value number `i`, below axes_keys(), at a point. */
 struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i);
 
+/* The shortest end of key number `i` that no other key ends with: "routing" of "services.chat.routing". */
+const char *axes_name(const struct study_axes *axes, size_t i);
+
 /* The place of this value: "study.json:3:9". */
 const char *axes_place(const struct study_axes *axes, size_t point, size_t i);
 

@@ -52,8 +52,8 @@ static int add_run(struct merge *merge, const struct merge_run *run, struct diag
 
 static int list_runs(struct merge *merge, size_t input, struct diag *diag)
 {
-    static const char sql[] = "SELECT id, status = 'failed', coalesce(result_hash, '') FROM run WHERE status <> 'open' "
-                              "ORDER BY id";
+    static const char sql[] = "SELECT id, status = 'failed', coalesce(result_hash, ''), status = 'unfit' FROM run "
+                              "WHERE status <> 'open' ORDER BY id";
     const struct database *database = &merge->inputs[input];
     sqlite3_stmt *select;
     int code = database_prepare(database, sql, &select, "list the runs", diag);
@@ -62,6 +62,7 @@ static int list_runs(struct merge *merge, size_t input, struct diag *diag)
     while (code == 0 && (step = sqlite3_step(select)) == SQLITE_ROW) {
         struct merge_run run = {.id = sqlite3_column_int64(select, 0), .input = input};
         run.failed = sqlite3_column_int(select, 1) != 0;
+        run.unfit = sqlite3_column_int(select, 3) != 0;
         snprintf(run.result_hash, sizeof run.result_hash, "%s", (const char *)sqlite3_column_text(select, 2));
         code = add_run(merge, &run, diag);
     }

@@ -13,6 +13,7 @@ struct merge_run {
     int64_t id;
     size_t input;
     bool failed;
+    bool unfit; /* the point does not fit: an answer */
     char result_hash[HASH_HEX_CHARS];
 };
 

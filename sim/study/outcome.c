@@ -22,7 +22,7 @@ void outcome_later(const struct study *study, int64_t run_id, int64_t *first, in
 /* The results of a step so far. */
 struct step {
     double *values; /* [seed * n_conditions + condition] */
-    bool is_whole, has_failed;
+    bool is_whole, has_failed, is_unfit;
 };
 
 static int read_step(const struct merge *merge, const struct study *study, size_t point, size_t number,
@@ -31,11 +31,12 @@ static int read_step(const struct merge *merge, const struct study *study, size_
     const struct study_search *search = study->search;
     int code = 0;
     step->is_whole = true;
-    step->has_failed = false;
+    step->has_failed = step->is_unfit = false;
     for (size_t seed = 0; code == 0 && step->is_whole && seed < study->n_seeds; seed++) {
         const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, number, seed));
         step->is_whole = run != NULL;
         if (run != NULL && run->failed) step->has_failed = true;
+        if (run != NULL && run->unfit) step->is_unfit = true;
         for (size_t i = 0; run != NULL && code == 0 && i < search->n_conditions; i++)
             code = merge_metric(merge, run, search->conditions[i].metric,
                                 &step->values[seed * search->n_conditions + i], diag);
@@ -54,8 +55,9 @@ int outcome_replay(const struct merge *merge, const struct study *study, size_t 
     while (code == 0 && !state->is_done && step.is_whole) {
         code = read_step(merge, study, point, state->step, &step, diag);
         if (code != 0 || !step.is_whole) break;
-        bool holds = !step.has_failed && search_holds(search, step.values, study->n_seeds);
+        bool holds = !step.has_failed && !step.is_unfit && search_holds(search, step.values, study->n_seeds);
         if (!holds) state->bad_failed = step.has_failed;
+        if (!holds) state->bad_unfit = step.is_unfit;
         search_advance(search, state, holds);
     }
     mem_free(step.values);
@@ -124,19 +126,47 @@ static int write_search(const struct merge *merge, const struct study *study, si
 
 /* --- The Pareto front --- */
 
-/* The mean of a metric over the seeds of a point; NAN where a run lacks it. */
-static int find_mean(const struct merge *merge, const struct study *study, size_t point, const char *metric,
-                     double *mean, struct diag *diag)
+int outcome_mean(const struct merge *merge, const struct study *study, int64_t run_id, const char *metric, double *mean,
+                 struct diag *diag)
 {
     double sum = 0;
     int code = 0;
     for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
         double value = (double)NAN;
-        const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, 0, seed));
+        const struct merge_run *run = merge_find(merge, run_id + (int64_t)seed);
         if (run != NULL) code = merge_metric(merge, run, metric, &value, diag);
         sum += value;
     }
     *mean = sum / (double)study->n_seeds;
+    return code;
+}
+
+/* Whether a point meets the conditions of the front. */
+static int find_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets,
+                      struct diag *diag)
+{
+    int code = 0;
+    *meets = true;
+    for (size_t i = 0; code == 0 && *meets && i < study->n_conditions; i++) {
+        double mean;
+        code = outcome_mean(merge, study, outcome_run_id(study, point, 0, 0), study->conditions[i].metric, &mean, diag);
+        *meets = code == 0 && search_meets(&study->conditions[i], mean);
+    }
+    return code;
+}
+
+/* The means of a point; all NAN where it does not meet the conditions, so that it is neither on the front nor
+ * dominates. */
+static int find_means(const struct merge *merge, const struct study *study, size_t point, double *means,
+                      struct diag *diag)
+{
+    bool meets;
+    int code = find_meets(merge, study, point, &meets, diag);
+    for (size_t i = 0; code == 0 && i < study->n_pareto; i++) {
+        means[i] = (double)NAN;
+        if (meets)
+            code = outcome_mean(merge, study, outcome_run_id(study, point, 0, 0), study->pareto[i], &means[i], diag);
+    }
     return code;
 }
 
@@ -187,8 +217,8 @@ static int write_front(const struct merge *merge, const struct study *study, con
     size_t n = study->n_pareto;
     double *means = mem_zalloc(study->n_points * n + 1, sizeof *means);
     int code = means != NULL ? 0 : diag_nomem(diag);
-    for (size_t i = 0; code == 0 && i < study->n_points * n; i++)
-        code = find_mean(merge, study, i / n, study->pareto[i % n], &means[i], diag);
+    for (size_t point = 0; code == 0 && point < study->n_points; point++)
+        code = find_means(merge, study, point, &means[point * n], diag);
     for (size_t point = 0; code == 0 && point < study->n_points; point++)
         if (is_on_front(study, means, point)) code = write_front_point(study, means, point, output, arena, diag);
     mem_free(means);

@@ -18,11 +18,16 @@ void outcome_later(const struct study *study, int64_t run_id, int64_t *first, in
 int outcome_replay(const struct merge *merge, const struct study *study, size_t point, struct bisection *state,
                    struct diag *diag);
 
+/* The mean of a metric over the seeds of a point, whose first run has this id; NAN where a run lacks it. Returns 0 or
+ * a negative code with findings. */
+int outcome_mean(const struct merge *merge, const struct study *study, int64_t run_id, const char *metric, double *mean,
+                 struct diag *diag);
+
 /* The values of the other axes at a point, as a JSON object, in the arena; NULL when out of memory. */
 const char *outcome_point(const struct study *study, size_t point, struct arena *arena);
 
-/* Writes the rows of the table outcome: points whose search has ended, and the Pareto front if every point has its
- * metrics. */
+/* Writes the rows of the table outcome: points whose search has ended, and the points on the Pareto front that meet the
+ * study's conditions, once all runs have ended. */
 int outcome_write(const struct merge *merge, const struct study *study, const struct database *output,
                   struct diag *diag);
 

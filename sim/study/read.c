@@ -183,10 +183,7 @@ bool nest_within(const char *outer, const char *inner)
 
 bool nest_is_variant(const struct json_node *node)
 {
-    static const char *const tags[] = {"policy", "format", "process", "kind", "distribution"};
-    for (size_t i = 0; node->kind == JSON_OBJECT && i < sizeof tags / sizeof *tags; i++)
-        if (json_member(node, tags[i]) != NULL) return true;
-    return false;
+    return json_name_member(node) != NULL;
 }
 
 /* Parses the value as an object; NULL if it is none. */

@@ -73,20 +73,19 @@ static void read_condition(struct config_reading *reading, const struct json_nod
     read_limit(reading, most != NULL ? most : least, metric, &condition->limit);
 }
 
-static void read_conditions(struct config_reading *reading, const struct json_node *node, struct study_search *search)
+const struct search_condition *search_read_conditions(struct config_reading *reading, const struct json_node *list,
+                                                      size_t *n)
 {
-    const struct json_node *list = read_member(reading, node, "where", "a search");
-    if (list == NULL) return;
+    *n = 0;
     if (list->kind != JSON_LIST || list->n == 0) {
         config_report(reading, list, "\"where\": [ {\"metric\": \"request.ttft_s.p99\", \"at_most\": \"2s\"} ]",
                       "'where' must be a list of at least one condition");
-        return;
+        return NULL;
     }
     struct search_condition *conditions = read_alloc(reading, list->n, sizeof *conditions);
-    if (conditions == NULL) return;
-    for (const struct json_node *item = list->first; item != NULL; item = item->next)
-        read_condition(reading, item, &conditions[search->n_conditions++]);
-    search->conditions = conditions;
+    for (const struct json_node *item = conditions != NULL ? list->first : NULL; item != NULL; item = item->next)
+        read_condition(reading, item, &conditions[(*n)++]);
+    return conditions;
 }
 
 static void read_bracket(struct config_reading *reading, const struct json_node *node, struct study_search *search)
@@ -117,7 +116,8 @@ const struct study_search *search_read(struct config_reading *reading, const str
     search->is_every_seed = read_choice(reading, node, "over", overs, "mean") == 1;
     search->tolerance = read_real(reading, node, "tolerance", 1e-9, 1, 0.01);
     read_bracket(reading, node, search);
-    read_conditions(reading, node, search);
+    const struct json_node *where = read_member(reading, node, "where", "a search");
+    if (where != NULL) search->conditions = search_read_conditions(reading, where, &search->n_conditions);
     return search;
 }
 
@@ -188,6 +188,10 @@ const char *search_note(const struct study_search *search, const struct bisectio
         return search->is_largest ? "runs failed at the lower end of the bracket"
                                   : "runs failed at the upper end of the bracket";
     if (state->bad_failed) return "no limit: runs failed at the next value";
+    if (state->bad_unfit && !(state->good == state->good))
+        return search->is_largest ? "does not fit at the lower end of the bracket"
+                                  : "does not fit at the upper end of the bracket";
+    if (state->bad_unfit) return "the next value does not fit";
     if (!(state->good == state->good))
         return search->is_largest ? "not met at the lower end of the bracket"
                                   : "not met at the upper end of the bracket";
@@ -197,7 +201,7 @@ const char *search_note(const struct study_search *search, const struct bisectio
     return "";
 }
 
-static bool meets(const struct search_condition *condition, double value)
+bool search_meets(const struct search_condition *condition, double value)
 {
     return condition->is_at_most ? value <= condition->limit : value >= condition->limit; /* NAN: no */
 }
@@ -209,10 +213,10 @@ bool search_holds(const struct study_search *search, const double *values, size_
         double sum = 0;
         for (size_t seed = 0; seed < n_seeds; seed++) {
             double value = values[seed * n + i];
-            if (search->is_every_seed && !meets(&search->conditions[i], value)) return false;
+            if (search->is_every_seed && !search_meets(&search->conditions[i], value)) return false;
             sum += value;
         }
-        if (!meets(&search->conditions[i], sum / (double)n_seeds)) return false;
+        if (!search_meets(&search->conditions[i], sum / (double)n_seeds)) return false;
     }
     return true;
 }

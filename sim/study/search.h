@@ -11,7 +11,8 @@
  *
  * The search assumes that a condition holds up to one value and not beyond (from one value on, for "smallest"). If the
  * ends do not bracket that value, the outcome notes it. A run without the metric, or a failed run, does not meet the
- * condition. A value where runs failed is no limit, and the outcome notes that. */
+ * condition. A value where runs failed is no limit, and the outcome notes that. A value that does not fit is a
+ * limit. */
 #ifndef ORRERY_STUDY_SEARCH_H
 #define ORRERY_STUDY_SEARCH_H
 
@@ -37,6 +38,11 @@ struct study_search {
 /* Reads the search; NULL if there is none or it is wrong, which is reported. */
 const struct study_search *search_read(struct config_reading *reading, const struct json_node *node);
 
+/* Reads "where": a list of at least one condition. Returns it, and its length in *n; NULL if it is wrong, which is
+ * reported. */
+const struct search_condition *search_read_conditions(struct config_reading *reading, const struct json_node *list,
+                                                      size_t *n);
+
 /* The metric that a value names. Its name, in the arena, may include a service or class
  * ("slo.attained_frac[chat/batch]"). NULL, with a finding, if unknown. */
 const struct metric_def *search_find_metric(struct config_reading *reading, const struct json_node *node,
@@ -50,6 +56,7 @@ struct bisection {
     size_t good_step;  /* step of `good` */
     bool is_done;
     bool bad_failed;   /* runs failed at `bad`, so the conditions are unknown there; set by the caller */
+    bool bad_unfit;    /* `bad` does not fit; set by the caller */
 };
 
 /* The largest number of steps. */
@@ -65,5 +72,8 @@ const char *search_note(const struct study_search *search, const struct bisectio
 
 /* Whether the conditions hold for values[seed * n_conditions + condition] (NAN: the run has no such metric). */
 bool search_holds(const struct study_search *search, const double *values, size_t n_seeds);
+
+/* Whether a condition holds for a value; not for NAN. */
+bool search_meets(const struct search_condition *condition, double value);
 
 #endif

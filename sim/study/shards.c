@@ -211,7 +211,7 @@ static int clean_file(const char *path, const struct study *study, const struct 
         snprintf(which, sizeof which, "id BETWEEN %" PRId64 " AND %" PRId64, first, last);
         code = delete_runs(&database, which, diag);
     }
-    if (code == 0) code = delete_runs(&database, "status IN ('open', 'failed')", diag);
+    if (code == 0) code = delete_runs(&database, "status IN ('open', 'failed', 'unfit')", diag);
     if (code == 0) code = database_run(&database, "COMMIT", "take out runs that failed", diag);
     database_close(&database, false);
     return code;

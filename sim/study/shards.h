@@ -29,7 +29,7 @@ int shards_open_results(const struct shards *shards, const struct study *study, 
                         struct diag *diag);
 
 /* Removes failed runs, so that they run again, with the search steps that followed from them, and runs that a killed
- * process left open. */
+ * process left open. Runs that did not fit are removed too: they have no hash of their inputs to check. */
 int shards_clean(const struct shards *shards, const struct study *study, struct diag *diag);
 
 /* Opens all files for reading, with those of an earlier sweep, from which failed runs are dropped as by

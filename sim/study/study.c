@@ -18,12 +18,12 @@ enum { MAX_SEEDS = 1000 * 1000 };
 /* The parts the definition is written from. */
 struct study_source {
     const char *scenario; /* as written */
-    const char *axes, *search; /* JSON; NULL: absent */
+    const char *axes, *search, *where; /* JSON; NULL: absent */
     const char *search_where;
 };
 
-static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes", "seeds",
-                                         "keep", "show",     "pareto",   "search", NULL};
+static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes",  "seeds",
+                                         "keep", "show",     "pareto",   "search", "where", NULL};
 static const char *const keeps[] = {"metrics", "curves", "rows", "decisions", NULL};
 
 /* --- Reading --- */
@@ -142,6 +142,17 @@ static void read_metrics(struct config_reading *reading, const struct json_node 
     *names = read;
 }
 
+/* "where" of a Pareto front. */
+static void read_where(struct config_reading *reading, const struct json_node *root, struct study *study)
+{
+    const struct json_node *list = read_member(reading, root, "where", NULL);
+    if (list == NULL) return;
+    study->conditions = search_read_conditions(reading, list, &study->n_conditions);
+    if (study->n_pareto == 0)
+        config_report(reading, list, study->search != NULL ? "write it into 'search'" : "add \"pareto\", with its metrics",
+                      "'where' says which points may be on a Pareto front, and the study has none");
+}
+
 static const char *json_of(struct config_reading *reading, const struct json_node *node)
 {
     if (node == NULL || node->kind == JSON_NULL) return NULL;
@@ -233,6 +244,7 @@ static void read_study(struct config_reading *reading, const struct json_node *r
     source->scenario = read_text(reading, root, "scenario", "");
     source->axes = json_of(reading, json_member(root, "axes"));
     source->search = json_of(reading, json_member(root, "search"));
+    source->where = json_of(reading, json_member(root, "where"));
     if (source->search != NULL) source->search_where = place_of(reading, json_member(root, "search"));
     study->source = source;
     study->name = read_text(reading, root, "name", NULL);
@@ -249,6 +261,7 @@ static void read_study(struct config_reading *reading, const struct json_node *r
     read_metrics(reading, root, "show", &study->n_show, &study->show);
     read_metrics(reading, root, "pareto", &study->n_pareto, &study->pareto);
     study->search = search_read(reading, json_member(root, "search"));
+    read_where(reading, root, study);
     if (reading->code == 0) check_varied(reading, root, study);
     study->n_points = axes_points(axes);
     study->n_runs = study->n_points * study->n_seeds;
@@ -318,6 +331,7 @@ static void write_definition(const struct study *study, struct arena *arena, str
     json_write_string(&writer, "keep", study->keep);
     write_names(&writer, "show", study->show, study->n_show);
     write_names(&writer, "pareto", study->pareto, study->n_pareto);
+    write_json(&writer, "where", study->source->where);
     write_json(&writer, "search", study->source->search);
     json_write_close(&writer, '}');
     text_add(text, "\n");

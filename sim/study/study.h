@@ -9,8 +9,9 @@
  *                { "sample": "sobol", "n": 64, "ranges": { "a.b": { "from": 1, "to": 9, "scale": "log" } } } ],
  *     "seeds": 5,                                     // 1 .. 5, or a list; without it seed 1
  *     "keep":  "metrics",                             // or "curves", "rows", "decisions"
- *     "show":  ["request.ttft_s.p99"],                // in the table at the end
+ *     "show":  ["request.ttft_s.p99"],                // in the tables at the end
  *     "pareto": ["request.ttft_s.p99", "cluster.gpus"],
+ *     "where": [ { "metric": "request.tpot_s.p99", "at_most": "50ms" } ], // what points of the front must meet
  *     "search": { ... } }                             // search.h
  *
  * axes.h lists all forms of an axis. An object that names a policy, format, process, kind or distribution replaces the
@@ -49,6 +50,8 @@ struct study {
     const struct study_setting *settings;
     size_t n_show, n_pareto; /* metrics */
     const char *const *show, *const *pareto;
+    size_t n_conditions; /* of the Pareto front, on means over the seeds */
+    const struct search_condition *conditions;
     const struct study_axes *axes;     /* axes.h */
     const struct study_search *search; /* NULL: none; search.h */
     const struct study_source *source;

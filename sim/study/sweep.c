@@ -112,6 +112,7 @@ static int check_output(struct sweeping *sweeping, bool *complete, struct diag *
     if (code == 0) code = read_output(sweeping, &found, diag);
     *complete = code == 0 && !sweeping->has_failed;
     sweeping->result->n_runs = sweeping->result->n_found = found.n_runs;
+    for (size_t i = 0; i < found.n_runs; i++) sweeping->result->n_unfit += found.runs[i].unfit;
     merge_close(&found);
     return code;
 }
@@ -184,6 +185,7 @@ static int check_each(const struct sweeping *sweeping, const struct merge *found
         size_t number = (size_t)found->runs[i].id - 1;
         struct task task = {.run_id = found->runs[i].id, .seed = number % study->n_seeds};
         task.point = number / study->n_seeds / n_steps;
+        if (found->runs[i].unfit) continue; /* it has no hashes */
         if (axes_mark(study->axes, task.point, seen)) code = check_run(sweeping, found, &found->runs[i], &task, diag);
     }
     mem_free(seen);
@@ -207,6 +209,18 @@ static int check_found(struct sweeping *sweeping, const struct merge *found, str
     return sweeping->runner->apart ? workers_apart(check_apart, sweeping, diag) : check_each(sweeping, found, diag);
 }
 
+/* Files findings. What does not fit becomes a warning. */
+static void take_findings(int code, const struct diag *findings, struct diag *diag)
+{
+    for (int i = 0; i < findings->n_items; i++) {
+        const struct diag_item *item = &findings->items[i];
+        if (item->level == DIAG_WARNING || code == SIM_E_UNFIT)
+            diag_warning(diag, item->where, item->hint, "%s", item->text);
+        else
+            diag_error(diag, item->code, item->where, item->hint, "%s", item->text);
+    }
+}
+
 static int check_value(const struct study *study, const struct sweep_runner *runner, size_t point, const char *value,
                        struct diag *diag)
 {
@@ -214,13 +228,16 @@ static int check_value(const struct study *study, const struct sweep_runner *run
     struct task task = {.run_id = 1, .point = point};
     struct study_run run;
     struct arena arena;
+    struct diag findings;
+    diag_init(&findings);
     arena_init(&arena);
     snprintf(task.value, sizeof task.value, "%s", value);
     int code = workers_describe(study, &task, &arena, &run);
-    code = code != 0 ? diag_nomem(diag)
-                     : runner->identify(runner->context, study, &run, scenario_hash, trace_hash, diag);
+    code = code != 0 ? diag_nomem(&findings)
+                     : runner->identify(runner->context, study, &run, scenario_hash, trace_hash, &findings);
+    take_findings(code, &findings, diag);
     arena_fini(&arena);
-    return code;
+    return code == SIM_E_UNFIT ? 0 : code;
 }
 
 static int check_point(const struct study *study, const struct sweep_runner *runner, size_t point, struct diag *diag)
@@ -325,6 +342,7 @@ static int report_failures(const struct merge *merge, struct sweep_result *resul
     int first_code = 0;
     result->n_runs = merge->n_runs;
     for (size_t i = 0; i < merge->n_runs; i++) {
+        result->n_unfit += merge->runs[i].unfit;
         if (!merge->runs[i].failed) continue;
         int code = report_failure(merge, &merge->runs[i], diag);
         if (first_code == 0) first_code = code;

@@ -55,18 +55,20 @@ struct sweep_options {
 struct sweep_result {
     bool was_complete;             /* the output existed with all runs: nothing was done */
     size_t n_runs, n_found, n_failed;
+    size_t n_unfit; /* of n_runs: points that do not fit */
 };
 
 /* Returns 0 if every run is in the output. A run that fails, or whose worker dies, is stored with status 'failed'
  * and a warning row with the reason. The other runs are still done, and the code of the first failed run is
- * returned, with findings. After SIM_E_INTERRUPTED, SIM_E_STORE and SIM_E_NOMEM, finished runs stay in the shards.
+ * returned, with findings. A run that ends with SIM_E_UNFIT is an answer: it gets the status 'unfit' and a warning row
+ * with the reason. After SIM_E_INTERRUPTED, SIM_E_STORE and SIM_E_NOMEM, finished runs stay in the shards.
  * SIM_E_USAGE: the output holds something else, or shards of another sweep exist that this one does not resume.
  * `result` may be NULL. */
 int sweep(const struct study *study, const struct sweep_options *options, const struct sweep_runner *runner,
           struct sweep_result *result, struct diag *diag);
 
 /* Checks that the scenario loads and its world can be built: for one run per value of each axis, and for both ends
- * of a search. Returns 0, or the code of the first failure, with findings. */
+ * of a search. Returns 0, or the code of the first failure, with findings. What does not fit is a warning. */
 int sweep_check(const struct study *study, const struct sweep_runner *runner, struct diag *diag);
 
 /* Merges results files of one study, such as shards from several machines, into a new file `output`. A run in

@@ -54,16 +54,16 @@ static bool is_interrupted(const struct work *work)
 
 /* --- One run --- */
 
-/* What is stored of a failed run. */
+/* What is stored of a run that ended as `status` says, "failed" or "unfit". */
 static int record_failure(const struct work *work, const struct study_run *run, struct results *results,
-                          const struct warning_row *why, struct diag *diag)
+                          const char *status, const struct warning_row *why, struct diag *diag)
 {
     const struct sweep_runner *runner = work->runner;
     struct run_info info = {
         .name = work->study->name, .version = runner->version, .git_commit = runner->git_commit, .scenario = "{}",
         .scenario_hash = "", .seed = run->seed, .policies = "", .oracle = "", .platform = runner->platform,
         .keep = KEEP_METRICS, .run_id = run->run_id, .n_params = run->n_params, .params = run->params};
-    struct run_end end = {.status = "failed", .extrapolated_frac = (double)NAN, .cost = {.started_utc = ""}};
+    struct run_end end = {.status = status, .extrapolated_frac = (double)NAN, .cost = {.started_utc = ""}};
     char hash[HASH_HEX_CHARS];
     int64_t run_id;
     int code = results_begin_run(results, &info, &run_id, diag);
@@ -87,18 +87,23 @@ static int do_run(const struct work *work, const struct study_run *run, struct r
     struct diag findings;
     diag_init(&findings);
     int code = work->runner->run(work->runner->context, work->study, run, results, &findings);
-    *failed = code != 0;
+    *failed = code != 0 && code != SIM_E_UNFIT;
     if (code == 0) return 0;
     if (code == SIM_E_INTERRUPTED || code == SIM_E_STORE || code == SIM_E_NOMEM) {
         *diag = findings;
         return code;
     }
     char line[DIAG_LINE_CHARS] = "";
-    struct warning_row why = {.code = sim_err_name(code), .text = line, .count = findings.n_errors};
     int first = 0;
     while (first < findings.n_items && findings.items[first].level != DIAG_ERROR) first++;
-    if (first < findings.n_items) diag_format(&findings.items[first], line, sizeof line);
-    return record_failure(work, run, results, &why, diag);
+    const struct diag_item *item = first < findings.n_items ? &findings.items[first] : NULL;
+    if (code == SIM_E_UNFIT) {
+        const struct warning_row unfit = {.code = "unfit", .text = item != NULL ? item->text : line, .count = 1};
+        return record_failure(work, run, results, "unfit", &unfit, diag);
+    }
+    const struct warning_row why = {.code = sim_err_name(code), .text = line, .count = findings.n_errors};
+    if (item != NULL) diag_format(item, line, sizeof line);
+    return record_failure(work, run, results, "failed", &why, diag);
 }
 
 static int do_task(const struct work *work, const struct task *task, struct results *results, bool *failed,
@@ -266,7 +271,7 @@ static int record_crash(const struct crew *crew, size_t i, const struct merge *m
     arena_init(&arena);
     int code = workers_describe(crew->work->study, task, &arena, &run);
     if (code == 0) describe_death(crew->work, &run, crew->deaths[i], line, &why);
-    code = code == 0 ? record_failure(crew->work, &run, results, &why, diag) : diag_nomem(diag);
+    code = code == 0 ? record_failure(crew->work, &run, results, "failed", &why, diag) : diag_nomem(diag);
     arena_fini(&arena);
     return code;
 }

@@ -165,4 +165,32 @@ awk '/^\$ / { show = /orrery compare routers.db:1 routers.db:2 --metric/; n += s
 last=$page
 [ -s "$T/shown" ] || complain 'the page has no example'
 diff "$T/shown" "$T/expected" || complain 'the example is out of date'
+# Policies that differ in a parameter by their defaults are told of, in both verbs and on the page; by the study's own
+# values they are not. With equal budgets both batchers form the same batches.
+cat >"$T/base.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "generate", "count": 40,
+                        "arrival": {"process": "poisson", "rate": "20/s"}}}} }
+END
+study() { # VALUE OF THE SECOND POLICY
+    echo '{"scenario": "base.json", "axes": [{"key": "services.chat.batching", "values": ["vllm-v1", '"$1"']}],
+          "show": ["request.ttft_s.p99"]}' >"$T/study.json"
+}
+study '"sarathi"'
+run 0 sweep "$T/study.json" -q -o "$T/unequal.db"
+out 'note: vllm-v1 has token_budget 2048, sarathi 512'
+run 0 compare "$T/unequal.db:2" "$T/unequal.db:1"
+out 'note: sarathi has token_budget 512, vllm-v1 2048'
+run 0 compare "$T/unequal.db" -b batching=vllm-v1 -n batching=sarathi
+out 'note: vllm-v1 has token_budget 2048, sarathi 512'
+run 0 report "$T/unequal.db" -o "$T/unequal.html"
+holds "$T/unequal.html" 'compared policies differ in a parameter: vllm-v1 has token_budget 2048, sarathi 512'
+study '{"policy": "sarathi", "token_budget": 2048, "max_sequences": 256}'
+run 0 sweep "$T/study.json" -q -o "$T/equal.db"
+! grep -q '^note' "$T/out" || complain 'equal parameters are told of'
+sql "$T/equal.db" "select count(distinct value) from metric where name = 'request.ttft_s.p99'" 1
+study '{"policy": "sarathi", "token_budget": 512}, {"policy": "sarathi", "token_budget": 1024}'
+run 0 sweep "$T/study.json" -q -o "$T/varied.db" --json
+json '$.notes[0]' 'vllm-v1 has max_sequences 256, sarathi 128'
+json '$.notes[1]' ''
 finish

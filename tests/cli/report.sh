@@ -152,6 +152,8 @@ echo '{"name": "s", "question": "Which batcher?", "scenario": "serve.json", "see
 serving 20 200
 run 0 sweep "$T/study.json" -q -o "$T/study.db"
 run 0 report "$T/study.db" -o "$T/study.html"
+run 0 size llama-3.1-8b --rate 4/s --requests 60 --gpu h100-sxm --gpu a100-80-sxm --max-gpus 4 --disaggregated \
+    --slo ttft.p90=1s --slo tpot.p90=50ms -q --page "$T/size.html"
 cat >"$T/look.js" <<'END'
 var found = [], phone = window.innerWidth < 500, root = document.documentElement;
 function complain(what) { if (found.length < 5) found.push(what); }
@@ -202,7 +204,7 @@ window.addEventListener('load', function () {
   }, 200);
 });
 END
-looked='mixed jobs quick study'
+looked='mixed jobs quick study size'
 for page in $looked; do
     { sed '$d' "$T/$page.html" | sed '$d'; echo '<script>'; cat "$T/look.js"; echo '</script></body></html>'; } >"$T/look-$page.html"
 done
@@ -221,7 +223,7 @@ for theme in light dark; do
     case $theme in dark) scheme=0 ;; *) scheme=1 ;; esac
     view looks 1400 --dump-dom --blink-settings=preferredColorScheme=$scheme --virtual-time-budget=20000
     for width in 1280 390; do
-        [ "$(grep -o "<p>$width $theme charts: fine" "$T/dom" | wc -l)" = 4 ] ||
+        [ "$(grep -o "<p>$width $theme charts: fine" "$T/dom" | wc -l)" = 5 ] ||
             complain "$theme, $width pixels: $(grep -o '<p>[^<]*</p>' "$T/dom" | grep "$width" | tr '\n' ' ')"
     done
 done

@@ -45,9 +45,27 @@ out '  with pools: '
 size 0 --slo ttft.p99=0.5s --prices verda
 out '$2.29/h'
 
+# A page has the answer's lines on top, the table's rows with their margins, and a front: of the cheapest price its
+# best fleet. It depends on the question alone.
+page() { run 0 size llama-3.1-8b --rate 4/s --requests 60 --gpu h100-sxm --gpu a100-80-sxm --max-gpus 4 \
+    --slo ttft.p90=1s --slo tpot.p90=50ms -q --csv "$@"; }
+page --page "$T/size.html"
+cp "$T/out" "$T/best.csv"
+page --page "$T/again.html" -j 1
+cmp -s "$T/size.html" "$T/again.html" || complain 'the page depends on -j'
+holds "$T/size.html" '<h1>llama-3.1-8b, 4/s: ttft p90 at most 1 s, tpot p90 at most 50 ms</h1>'
+holds "$T/size.html" '<p class="verdict">limit: one replica of this kind is enough</p>'
+holds "$T/size.html" 'Price against latency'
+equal "$(grep -c '^<tr><td class="n">' "$T/size.html")" "$(($(wc -l <"$T/best.csv") - 1))" 'the number of fleets'
+sed -n '2s/,.*//p' "$T/best.csv" >"$T/price"
+holds "$T/size.html" "<tr><td class=\"n\">$(cat "$T/price")</td>"
+run 2 size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --page "$T/p.html" --study "$T/p.html"
+err '--study'
+
 # No fleet is an answer, not a failure.
-size 0 --slo ttft.p99=1ms
+size 0 --slo ttft.p99=1ms --page "$T/none.html"
 out 'no configuration of at most 8 GPUs meets this'
+holds "$T/none.html" '<p class="answer">no configuration of at most 8 GPUs meets this</p>'
 run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo ttft.p99=9s -q
 out 'cannot hold llama-3.1-70b'
 

@@ -79,5 +79,63 @@ run 0 sweep "$T/all.json" -o "$T/all.db" --resume --json
 valid_json
 json '$.outcomes[0].params' "$(printf '\033[2J", "x')"
 run 0 sweep "$T/all.json" -o "$T/all.db" --resume
-out '\x1b[2J", "x  \x1b'
+out 'Pareto front:'
+
+# What does not fit is an answer: not a failure, neither on a front nor in the way of one, and a limit of searches. 70B
+# parameters of 16 bits fit into two of these GPUs.
+cat >"$T/fit.json" <<'END'
+{ "scenario": "base.json", "set": {"services.chat.llm": "llama-3.1-70b", "services.chat.replicas": 1},
+  "axes": [{"key": "services.chat.tensor_parallel", "values": [1, 4, 8, 16]},
+           {"key": "services.chat.batching", "values": ["vllm-v0", {"policy": "sarathi", "token_budget": 1024}]}],
+  "pareto": ["request.ttft_s.mean", "cost.usd_per_h"],
+  "where": [{"metric": "request.tpot_s.mean", "at_most": "0.09s"}], "show": ["request.tpot_s.mean"] }
+END
+run 0 sweep "$T/fit.json" --dry-run
+err "warning: 'llama-3.1-70b' does not fit into 1 x a100-80-sxm"
+run 0 sweep "$T/fit.json" -o "$T/fit.db" -j 2
+err '8 runs, 4 do not fit, in'
+out '1                vllm-v0                        0                    -  does not fit'
+out '8                sarathi token_budget=1024      1'
+out "does not fit (2 runs): 'llama-3.1-70b' does not fit into 1 x a100-80-sxm: no memory is left for KV blocks"
+out "does not fit (2 runs): service 'chat' splits each layer over 16 GPUs, of which a node has 8"
+out 'Pareto front, with request.tpot_s.mean at most 0.09:'
+sql "$T/fit.db" "select count(*), count(result_hash) from run where status = 'unfit'" '4|4'
+within="select run_id, avg(iif(name = 'request.ttft_s.mean', value, null)) as ttft,
+            avg(iif(name = 'cost.usd_per_h', value, null)) as cost from metric group by run_id
+        having avg(iif(name = 'request.tpot_s.mean', value, null)) <= 0.09"
+sql "$T/fit.db" "select group_concat(run_id) from outcome" "$(sqlite3 "$T/fit.db" "with point as ($within)
+    select group_concat(run_id) from point x where not exists (select 1 from point y
+        where y.ttft <= x.ttft and y.cost <= x.cost and (y.ttft < x.ttft or y.cost < x.cost))")"
+sql "$T/fit.db" "select count(*) > 0 and count(*) < 4 from outcome" 1
+run 0 sweep "$T/fit.json" -o "$T/fit.db" --resume --json
+json '$.points[0].note' 'does not fit'
+json '$.points[4].note' ''
+json '$.outcomes[0].metrics."request.tpot_s.mean"' "$(sqlite3 "$T/fit.db" "select metric.value from metric join outcome using (run_id)
+    where name = 'request.tpot_s.mean' order by outcome.rowid limit 1")"
+run 0 report "$T/fit.db" -o "$T/fit.html"
+holds "$T/fit.html" 'No other configuration with TPOT mean at most 0.09s beats these in TTFT mean and cost.usd_per_h: batching='
+holds "$T/fit.html" '8 runs of 8 points; 4 do not fit.'
+run 2 run --from "$T/fit.db:1"
+err "run 1 does not fit: 'llama-3.1-70b' does not fit into 1 x a100-80-sxm"
+
+# A failure beside what does not fit is a failure still.
+sed 's/"vllm-v0",/"vllm-v0", "vllm-v9",/; s/, 8, 16\]/]/' "$T/fit.json" >"$T/mixed.json"
+run 2 sweep "$T/mixed.json" -o "$T/mixed.db" -j 2
+err '6 runs, 2 do not fit, 2 failed, in'
+err "failed: $T/mixed.json:3:"
+
+cat >"$T/stages.json" <<'END'
+{ "scenario": "base.json", "set": {"services.chat.llm": "llama-3.1-70b", "services.chat.replicas": 1},
+  "search": {"smallest": "services.chat.pipeline_parallel", "from": 1, "to": 8,
+             "where": [{"metric": "request.finished", "at_least": 40}]},
+  "show": ["request.ttft_s.mean"] }
+END
+run 0 sweep "$T/stages.json" -q -o "$T/stages.db" --json
+json '$.outcomes[0].value' 2
+json '$.outcomes[0].note' 'the next value does not fit'
+json '$.outcomes[0].metrics."request.ttft_s.mean"' "$(sqlite3 "$T/stages.db" "select metric.value from metric join outcome using (run_id)
+    where name = 'request.ttft_s.mean'")"
+sed 's/"to": 8/"to": 2/; s/pipeline_parallel/replicas/; s/, "services.chat.replicas": 1//' "$T/stages.json" >"$T/two.json"
+run 0 sweep "$T/two.json" -q -o "$T/two.db"
+out 'does not fit at the upper end of the bracket'
 finish

@@ -81,7 +81,7 @@ static void add_batching(struct text *text, const struct naive_scenario *s)
                                            [NAIVE_ORCA] = "orca",
                                            [NAIVE_FASTER_TRANSFORMER] = "fastertransformer"};
     static const char *const tokens[] = {[NAIVE_VLLM_V0] = "max_batched_tokens",
-                                         [NAIVE_VLLM_V1] = "max_batched_tokens",
+                                         [NAIVE_VLLM_V1] = "token_budget",
                                          [NAIVE_SARATHI] = "token_budget",
                                          [NAIVE_ORCA] = "max_tokens",
                                          [NAIVE_FASTER_TRANSFORMER] = "max_tokens"};

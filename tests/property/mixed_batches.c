@@ -96,7 +96,7 @@ static void make_sets(struct sets *sets, int batcher, struct rng *rng)
     add_set(sets, "services.peer.batching.max_sequences=%d", max_sequences);
     switch (batcher) {
     case 1:
-        add_set(sets, "services.peer.batching.max_batched_tokens=%d", max_sequences + (int)rng_below(rng, 300));
+        add_set(sets, "services.peer.batching.token_budget=%d", max_sequences + (int)rng_below(rng, 300));
         break;
     case 2:
         add_set(sets, "services.peer.batching.token_budget=%d", 16 + (int)rng_below(rng, 300));

@@ -143,7 +143,7 @@ static void make_service(struct rng *rng, char name, int tensor_parallel, struct
         "'instinfer'",
     };
     static const char *const batchers[] = {"{'policy': 'vllm-v0', 'max_batched_tokens': 8192}",
-                                           "{'policy': 'vllm-v1', 'max_batched_tokens': 512}",
+                                           "{'policy': 'vllm-v1', 'token_budget': 512}",
                                            "{'policy': 'sarathi', 'token_budget': 256}"};
     const uint64_t offload = rng_below(rng, sizeof offloads / sizeof *offloads);
     text_printf(

@@ -6,6 +6,7 @@
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/core/number.h"
+#include "sim/core/output.h"
 #include "sim/core/path.h"
 #include "sim/core/units.h"
 
@@ -18,7 +19,7 @@
 
 struct size_verb_options {
     struct option_texts slos, gpus, settings;
-    const char *trace, *format, *rate, *prompt, *output_tokens, *count, *prices, *most_gpus, *study, *workers;
+    const char *trace, *format, *rate, *prompt, *output_tokens, *count, *prices, *most_gpus, *study, *page, *workers;
     int form; /* enum answer_form */
     bool disaggregated, quiet;
 };
@@ -47,6 +48,7 @@ static const struct option size_options_table[] = {
      "set a value of the scenario; the service is services.llm"},
     {"What comes out", "study", 0, OPTION_TEXT, AT(study), "FILE", NULL,
      "write a study of the best configurations, for 'orrery sweep'; its scenario is FILE.scenario.json"},
+    {NULL, "page", 0, OPTION_TEXT, AT(page), "FILE", NULL, "write the answer as a page (HTML) with its Pareto front"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the best configurations as CSV"},
     {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print Markdown"},
@@ -249,13 +251,25 @@ static void show_progress(void *context, int64_t n_runs)
 static int check_outputs(struct cli *cli, const struct size_verb_options *options, struct arena *arena)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    if (options->study == NULL) return 0;
-    const char *scenario = size_scenario_path(options->study, arena);
-    if (scenario == NULL) return diag_nomem(&cli->diag);
-    int code = outputs_add(&outputs, "--study", options->study);
-    if (code == 0) code = outputs_add(&outputs, "the scenario of --study", scenario);
+    int code = options->page != NULL ? outputs_add(&outputs, "--page", options->page) : 0;
+    const char *scenario = options->study != NULL ? size_scenario_path(options->study, arena) : NULL;
+    if (options->study != NULL && scenario == NULL) return diag_nomem(&cli->diag);
+    if (code == 0 && options->study != NULL) code = outputs_add(&outputs, "--study", options->study);
+    if (code == 0 && options->study != NULL) code = outputs_add(&outputs, "the scenario of --study", scenario);
     if (code == 0) code = outputs_check(&outputs, options->trace);
     return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
+}
+
+static int write_page(struct cli *cli, const char *path, const struct size_question *question,
+                      const struct size_result *result, const struct catalog *catalog, struct arena *arena)
+{
+    struct output *output;
+    int code = output_open(path, &output, &cli->diag);
+    if (code != 0) return code;
+    const int page_code = size_page(question, result, catalog, arena, output_text(output));
+    if (page_code != 0) diag_nomem(&cli->diag);
+    code = output_close(output, page_code != 0, &cli->diag);
+    return page_code != 0 ? page_code : code;
 }
 
 static int answer_question(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
@@ -271,6 +285,7 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
     if (watch.is_shown) fprintf(cli->err, "\r\033[K");
     if (code == 0 && options->study != NULL)
         code = size_write_study(question, &result, options->study, arena, &cli->diag);
+    if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, catalog, arena);
     if (code == 0) code = size_answer(question, &result, catalog, options->form, arena, cli->out, &cli->diag);
     if (code == 0 && !options->quiet)
         fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_runs, clock_wall_s() - started_s);

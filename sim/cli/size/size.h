@@ -49,7 +49,7 @@ struct size_question {
 /* A batching policy and its token budget; 0: the policy has none. */
 struct size_batching {
     const char *policy;
-    int64_t max_batched_tokens;
+    int64_t token_budget;
 };
 
 /* A configuration but for the number of its replicas. */
@@ -190,9 +190,33 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
 
 /* --- size_answer.c --- */
 
+/* The answer in lines: the question; the cheapest fleet with its price; its latencies; the next best; with or without
+ * pools, if both were tried; what limits it; how sure this is. Without a fleet the second line says so and is the
+ * last. */
+enum { SIZE_MAX_LINES = 8 };
+
+struct size_lines {
+    size_t n;
+    const char *lines[SIZE_MAX_LINES];
+    bool failed;
+};
+
+/* Writes the lines, in the arena. Returns 0 or SIM_E_NOMEM. */
+int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+             struct arena *arena, struct size_lines *lines);
+
+/* Adds "440 ms", "1.2 s"; "never" if infinite. */
+void size_add_time(double seconds, struct text *text);
+
 /* Prints the answer. Returns 0 or a negative code. */
 int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
                 int form, struct arena *arena, FILE *out, struct diag *diag);
+
+/* --- size_page.c --- */
+
+/* Adds the answer as a page of HTML, which needs no other file. Returns 0 or SIM_E_NOMEM. */
+int size_page(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+              struct arena *arena, struct text *html);
 
 /* --- size_study.c --- */
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static void add_time(double seconds, struct text *text)
+void size_add_time(double seconds, struct text *text)
 {
     char number[48];
     if (!isfinite(seconds)) {
@@ -24,9 +24,9 @@ static void add_values(const struct size_question *question, const struct size_o
 {
     for (size_t i = 0; i < question->n_objectives; i++) {
         text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
-        add_time(outcome->values[i], text);
+        size_add_time(outcome->values[i], text);
         text_add(text, " of ");
-        add_time(question->objectives[i].limit_s, text);
+        size_add_time(question->objectives[i].limit_s, text);
     }
 }
 
@@ -43,7 +43,7 @@ static void add_limit(const struct size_question *question, const struct size_st
     }
     const struct size_objective *objective = &question->objectives[state->bad.missed];
     text_printf(text, "with %" PRId64 " replica%s %s exceeds ", fewer, fewer == 1 ? "" : "s", objective->name);
-    add_time(objective->limit_s, text);
+    size_add_time(objective->limit_s, text);
 }
 
 /* How much more than the best an option costs. */
@@ -70,17 +70,15 @@ static void add_question(const struct size_question *question, struct text *text
     text_printf(text, "%s, %s: ", question->llm, question->load_text);
     for (size_t i = 0; i < question->n_objectives; i++) {
         text_printf(text, "%s%s at most ", i > 0 ? ", " : "", question->objectives[i].name);
-        add_time(question->objectives[i].limit_s, text);
+        size_add_time(question->objectives[i].limit_s, text);
     }
 }
 
-static void add_pools(const struct size_question *question, const struct size_result *result,
-                      const struct size_state *best, struct text *text)
+static void add_pools(const struct size_result *result, const struct size_state *best, struct text *text)
 {
     const bool has_pools = best->option.prefill_replicas > 0;
     const struct size_state *other = find_kind(result, !has_pools);
-    if (!question->disaggregated) return;
-    text_printf(text, "\n  %s: ", has_pools ? "without pools" : "with pools");
+    text_add(text, has_pools ? "without pools: " : "with pools: ");
     if (other == NULL) {
         text_add(text, "nothing as cheap was found");
         return;
@@ -101,41 +99,72 @@ static const struct size_state *find_next(const struct size_result *result)
     return result->n_best > 1 ? &result->states[result->best[1]] : NULL;
 }
 
-/* The lines for people. */
-static int say_best(const struct size_question *question, const struct size_result *result,
-                    const struct catalog *catalog, struct arena *arena, struct answer *answer)
+/* Ends a line: it moves to the arena. */
+static void end_line(struct text *text, struct arena *arena, struct size_lines *lines)
+{
+    char *line = text->failed ? NULL : arena_strdup(arena, text->chars);
+    lines->failed |= line == NULL || lines->n == SIZE_MAX_LINES;
+    if (!lines->failed) lines->lines[lines->n++] = line;
+    text_fini(text);
+    text_init(text);
+}
+
+static void add_trust(const struct size_state *best, const struct catalog *catalog, struct arena *arena,
+                      struct text *text)
+{
+    text_add(text, "sure: ");
+    if (best->good.extrapolated_frac >= 0)
+        text_printf(text, "%.2g %% of the kernels' time is outside the measured range; ",
+                    100 * best->good.extrapolated_frac);
+    text_printf(text, "%s: ", best->option.gpu->name);
+    if (size_trust(catalog, best->option.gpu->name, arena, text) != 0) text->failed = true;
+}
+
+int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+             struct arena *arena, struct size_lines *lines)
 {
     struct text text;
     text_init(&text);
+    *lines = (struct size_lines){0};
     add_question(question, &text);
+    end_line(&text, arena, lines);
     if (result->n_best == 0) {
-        text_printf(&text, "\nno configuration of at most %" PRId64 " GPUs meets this", question->most_gpus);
-    } else {
-        const struct size_state *best = &result->states[result->best[0]];
-        text_add(&text, "\n");
-        size_describe(&best->option, best->replicas, &text);
-        text_printf(&text, ", $%.2f/h\n  ", size_usd_per_h(best));
-        add_values(question, &best->good, &text);
-        const struct size_state *next = find_next(result);
-        if (next != NULL) {
-            text_add(&text, "\n  next best: ");
-            size_describe(&next->option, next->replicas, &text);
-            text_add(&text, ", ");
-            add_excess(next, best, &text);
-        }
-        add_pools(question, result, best, &text);
-        text_add(&text, "\n  limit: ");
-        add_limit(question, best, &text);
-        text_add(&text, "\n  sure: ");
-        if (best->good.extrapolated_frac >= 0)
-            text_printf(&text, "%.2g %% of the kernels' time is outside the measured range; ",
-                        100 * best->good.extrapolated_frac);
-        text_printf(&text, "%s: ", best->option.gpu->name);
-        if (size_trust(catalog, best->option.gpu->name, arena, &text) != 0) text.failed = true;
+        text_printf(&text, "no configuration of at most %" PRId64 " GPUs meets this", question->most_gpus);
+        end_line(&text, arena, lines);
+        return lines->failed ? SIM_E_NOMEM : 0;
     }
-    if (!text.failed) answer_say(answer, "%s\n", text.chars);
-    const int code = text.failed ? SIM_E_NOMEM : 0;
-    text_fini(&text);
+    const struct size_state *best = &result->states[result->best[0]], *next = find_next(result);
+    size_describe(&best->option, best->replicas, &text);
+    text_printf(&text, ", $%.2f/h", size_usd_per_h(best));
+    end_line(&text, arena, lines);
+    add_values(question, &best->good, &text);
+    end_line(&text, arena, lines);
+    if (next != NULL) {
+        text_add(&text, "next best: ");
+        size_describe(&next->option, next->replicas, &text);
+        text_add(&text, ", ");
+        add_excess(next, best, &text);
+        end_line(&text, arena, lines);
+    }
+    if (question->disaggregated) {
+        add_pools(result, best, &text);
+        end_line(&text, arena, lines);
+    }
+    text_add(&text, "limit: ");
+    add_limit(question, best, &text);
+    end_line(&text, arena, lines);
+    add_trust(best, catalog, arena, &text);
+    end_line(&text, arena, lines);
+    return lines->failed ? SIM_E_NOMEM : 0;
+}
+
+/* The lines for people: the question, the best, and more about it. */
+static int say_best(const struct size_question *question, const struct size_result *result,
+                    const struct catalog *catalog, struct arena *arena, struct answer *answer)
+{
+    struct size_lines lines;
+    const int code = size_say(question, result, catalog, arena, &lines);
+    for (size_t i = 0; code == 0 && i < lines.n; i++) answer_say(answer, "%s%s\n", i < 2 ? "" : "  ", lines.lines[i]);
     return code;
 }
 
@@ -159,8 +188,8 @@ static void add_row(const struct size_question *question, const struct size_stat
     else
         table_undefined(table);
     table_text(table, option->batching->policy);
-    if (option->batching->max_batched_tokens > 0)
-        table_number(table, (double)option->batching->max_batched_tokens);
+    if (option->batching->token_budget > 0)
+        table_number(table, (double)option->batching->token_budget);
     else
         table_undefined(table);
     table_text(table, question->objectives[tightest].name);

@@ -50,7 +50,7 @@ static int build(const struct size_question *question, const struct size_option 
                                          .diag = diag};
     code = cost_build(&pool.cost, &request, &replica->model);
     if (code != 0 || replica->kv_tokens > 0) return code;
-    return diag_error(diag, SIM_E_CONFIG, NULL, NULL, "the weights do not fit");
+    return diag_error(diag, SIM_E_UNFIT, NULL, NULL, "the weights do not fit");
 }
 
 static double prefill_s(const struct iteration_model *model, double tokens)
@@ -181,7 +181,7 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
         return (double)option->prefill_replicas < bound->n_prefill ? INT64_MAX
                                                                    : option->prefill_replicas + (int64_t)decode;
     }
-    const bool shares_iterations = option->batching->max_batched_tokens > 0;
+    const bool shares_iterations = option->batching->token_budget > 0;
     const double busy = shares_iterations ? fmax(bound->n_prefill, bound->n_decode)
                                           : bound->n_prefill + bound->n_decode;
     return busy > 1 ? (int64_t)ceil(busy) : 1;
@@ -195,7 +195,7 @@ int size_bound_find(const struct size_question *question, const struct size_opti
     diag_init(&diag);
     *bound = (struct size_bound){.limit = -1};
     int code = build(question, option, &replica, &diag);
-    if (code == SIM_E_CONFIG || code == SIM_E_USAGE) {
+    if (code == SIM_E_UNFIT || code == SIM_E_CONFIG || code == SIM_E_USAGE) {
         bound->cannot_run = true;
         snprintf(bound->why, sizeof bound->why, "%s", diag.n_items > 0 ? diag.items[0].text : sim_err_text(code));
         code = 0;

@@ -16,7 +16,7 @@ static const int64_t prefill_pools[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
 /* A small budget only divides prompts, which share no iteration with decoding here. */
 static bool pools_are_tried(const struct size_question *question, const struct size_option *option)
 {
-    return question->disaggregated && option->batching->max_batched_tokens != batchings[0].max_batched_tokens;
+    return question->disaggregated && option->batching->token_budget != batchings[0].token_budget;
 }
 
 int size_options(const struct size_question *question, struct arena *arena, struct size_option **options, size_t *n)
@@ -45,8 +45,8 @@ static void write_batching(const struct size_batching *batching, struct json_wri
 {
     json_write_open_row(json, "batching", '{');
     json_write_string(json, "policy", batching->policy);
-    if (batching->max_batched_tokens > 0)
-        json_write_number(json, "max_batched_tokens", (double)batching->max_batched_tokens);
+    if (batching->token_budget > 0)
+        json_write_number(json, "token_budget", (double)batching->token_budget);
     json_write_close(json, '}');
 }
 
@@ -129,6 +129,6 @@ void size_describe(const struct size_option *option, int64_t replicas, struct te
     text_printf(text, " of TP %" PRId64, option->tensor_parallel);
     if (option->pipeline_parallel > 1) text_printf(text, " PP %" PRId64, option->pipeline_parallel);
     text_printf(text, ", %s", option->batching->policy);
-    if (option->batching->max_batched_tokens > 0)
-        text_printf(text, " with %" PRId64 " tokens", option->batching->max_batched_tokens);
+    if (option->batching->token_budget > 0)
+        text_printf(text, " with %" PRId64 " tokens", option->batching->token_budget);
 }

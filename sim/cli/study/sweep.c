@@ -129,6 +129,8 @@ static void print_closing_line(const struct sweep_watch *watch, const struct swe
     }
     fprintf(watch->err, "%zu runs", result->n_runs);
     if (result->n_found > 0) fprintf(watch->err, ", %zu of them found", result->n_found);
+    if (result->n_unfit > 0)
+        fprintf(watch->err, ", %zu %s not fit", result->n_unfit, result->n_unfit == 1 ? "does" : "do");
     if (result->n_failed > 0) fprintf(watch->err, ", %zu failed", result->n_failed);
     answer_print(watch->err, ", in %.2f s; results in %s\n", clock_wall_s() - watch->started_s, output);
 }

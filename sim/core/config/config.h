@@ -45,8 +45,9 @@ struct config_families {
                          char hint[DIAG_TEXT_CHARS]);
     const void *context;
 
-    /* The name of a key that other programs call `key`, for hints; NULL: none. May be NULL. */
-    const char *(*synonym)(const char *key);
+    /* The index-th name of what other programs, or other alternatives, call `key`, for hints, the usual one first; NULL
+     * past the last one. May be NULL. */
+    const char *(*synonym)(const char *key, size_t index);
     const char *remedy; /* follows "unknown routing policy 'x'"; NULL: nothing */
 };
 

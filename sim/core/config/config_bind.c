@@ -72,14 +72,15 @@ static bool find_belonging(const struct binding *binding, const struct config_fi
 {
     char path[PATH_CHARS];
     const struct config_families *families = binding->families;
-    const char *name = families != NULL && families->synonym != NULL ? families->synonym(key) : NULL;
-    const char *dot = section[0] != 0 ? "." : "";
-    if (name != NULL && find_field(fields, name) != NULL)
+    const bool has_synonyms = families != NULL && families->synonym != NULL;
+    const char *usual = has_synonyms ? families->synonym(key, 0) : NULL, *dot = section[0] != 0 ? "." : "", *name;
+    for (size_t i = 0; has_synonyms && (name = families->synonym(key, i)) != NULL; i++) {
+        if (find_field(fields, name) == NULL) continue;
         snprintf(hint, hint_bytes, "here it is '%s'", name);
-    else if (config_find_elsewhere(fields, families, name != NULL ? name : key, path, sizeof path))
-        snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
-    else
-        return false;
+        return true;
+    }
+    if (!config_find_elsewhere(fields, families, usual != NULL ? usual : key, path, sizeof path)) return false;
+    snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
     return true;
 }
 

@@ -246,7 +246,7 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
     if (offloaded) return 0; /* a placement that does not fit serves no request: a valid result */
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
     if (pool->kv_blocks > 0) return 0;
-    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+    return diag_error(fleet->env->site->diag, SIM_E_UNFIT, fleet_place_of(fleet, pool, "tensor_parallel"),
                       "take more GPUs per replica (tensor_parallel) or a GPU with more memory",
                       "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
                       (long long)pool->config.tensor_parallel, pool->gpu.name);

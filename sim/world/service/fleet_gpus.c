@@ -104,11 +104,11 @@ int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *poo
     const long long gpus = (long long)pool->config.tensor_parallel;
     const int32_t per_node = most_per_node(fleet->env->cluster, pool->config.gpu);
     if (gpus > per_node)
-        return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+        return diag_error(fleet->env->site->diag, SIM_E_UNFIT, fleet_place_of(fleet, pool, "tensor_parallel"),
                           "lower tensor_parallel, or raise gpus_per_node",
                           "service '%s' splits each layer over %lld GPUs, of which a node has %d", fleet->config->name,
                           gpus, per_node);
-    return diag_error(fleet->env->site->diag, SIM_E_CONFIG,
+    return diag_error(fleet->env->site->diag, SIM_E_UNFIT,
                       fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
                       "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
                       "the cluster has no node left with %lld free GPU%s for replica %d of service '%s'", gpus,

@@ -378,6 +378,35 @@ TEST(the_answer_comes_first)
     CHECK(fixture_has(&html, "<p class=\"answer\">No other configuration beats these: routing=rr.</p>"));
 }
 
+/* The metrics that a study shows are means over the seeds of what was found, and what does not fit is no failure. */
+TEST(the_answer_has_what_the_study_shows)
+{
+    const char *path = fresh_path();
+    SCOPED(text) html = {0};
+    struct diag diag = {0};
+    write_study(path);
+    MUST(fixture_sql(path,
+                     "INSERT INTO study VALUES ('s', 'q', '{\"seeds\": [1, 2], \"pareto\": [\"job.finished\"], \"where\":"
+                     " [{\"metric\": \"request.finished\", \"at_least\": 9}], \"show\": [\"request.ttft_s.p99\"]}', 'h');"
+                     "UPDATE metric SET value = 1.5 + run_id - 3 WHERE name = 'request.ttft_s.p99' AND run_id IN (3, 4);"
+                     "INSERT INTO outcome VALUES ('{\"a.routing\": \"jsq\", \"a.trace.rate\": \"2/s\"}', 'pareto', '{}', 3, '');"
+                     "UPDATE run SET status = 'unfit' WHERE id > 10; DELETE FROM metric WHERE run_id > 10;"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    check_no_errors(&diag);
+    static const char *const expected[] = {
+        "<p class=\"answer\">No other configuration with request.finished at least 9 beats these in job.finished: "
+        "routing=jsq, rate=2/s (TTFT p99 2 s).</p>",
+        "12 runs of 6 points, 2 seeds each; 2 do not fit. ", "<td class=\"n\">does not fit</td>"};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (!CHECK(fixture_has(&html, expected[i]))) printf("missing: %s\n", expected[i]);
+    CHECK(!fixture_has(&html, "did not finish"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+    MUST(fixture_sql(path, "DELETE FROM outcome"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "<p class=\"answer\">No configuration was found with request.finished at least 9.</p>"));
+}
+
 TEST(what_differs_by_chance_only_is_not_clear)
 {
     const char *path = fresh_path();

@@ -59,6 +59,22 @@ TEST(points_are_the_product)
     arena_fini(&session.arena);
 }
 
+/* The shortest end of each key that is no end of another. */
+TEST(axes_have_short_names)
+{
+    static const char *const names[] = {"a.routing", "b.routing", "nodes", "scheduler", "policy.scheduler"};
+    struct session session;
+    parse(&session, "{'scenario': 'x.json', 'axes': [{'grid': {'services.a.routing': ['x'], 'services.b.routing': ['y'],"
+                    " 'cluster.nodes': [1], 'scheduler': ['s'], 'jobs.policy.scheduler': ['t']}}]}");
+    CHECK_EQ_INT(session.code, 0);
+    CHECK_EQ_STR(axes_name(session.study.axes, 0), names[0]);
+    CHECK_EQ_STR(axes_name(session.study.axes, 1), names[1]);
+    CHECK_EQ_STR(axes_name(session.study.axes, 2), names[2]);
+    CHECK_EQ_STR(axes_name(session.study.axes, 3), names[3]);
+    CHECK_EQ_STR(axes_name(session.study.axes, 4), names[4]);
+    arena_fini(&session.arena);
+}
+
 TEST(ranges_keep_their_unit)
 {
     static const struct {
@@ -210,7 +226,8 @@ TEST(definitions_parse_to_the_same_study)
     static const char json[] =
         "{'name': 'n', 'scenario': 'x.json', 'set': {'a.b': '5', 'c': {'policy': 'p'}}, 'seeds': 3,"
         " 'axes': [{'sample': 'random', 'n': 5, 'seed': 4, 'ranges': {'r': {'from': 0.0, 'to': 1.0}}}],"
-        " 'show': ['request.finished'], 'keep': 'rows'}";
+        " 'show': ['request.finished'], 'keep': 'rows', 'pareto': ['cluster.gpus'],"
+        " 'where': [{'metric': 'request.ttft_s.p99', 'at_most': '2s'}]}";
     struct session first, second;
     parse(&first, json);
     const char *const settings[] = {"a.b=word", "d=[1, 2]"};
@@ -224,6 +241,8 @@ TEST(definitions_parse_to_the_same_study)
     CHECK_EQ_STR(second.study.definition, first.study.definition);
     CHECK_EQ_STR(second.study.hash, first.study.hash);
     CHECK_EQ_INT(second.study.n_runs, 10);
+    CHECK_EQ_INT(second.study.n_conditions, 1);
+    CHECK(second.study.conditions[0].limit == 2);
     for (size_t i = 0; i < 10; i++) CHECK_EQ_STR(values_at(&second, i), values_at(&first, i));
     arena_fini(&first.arena);
     arena_fini(&second.arena);
@@ -289,6 +308,10 @@ TEST(findings_name_the_place)
         {SEARCH("'largest': 'a', 'from': 1, 'to': 4, 'where': []"), "at least one condition"},
         {SEARCH("'largest': 'a', 'from': 1, 'to': 4, 'where': [{'metric': 'request.ttft_s.p99', 'at_most': 2}]"),
          "the limit of 'request.ttft_s.p99' is in s, got 2; such as \"15ms\""},
+        {"{'scenario': 'x.json',\n 'where': [{'metric': 'request.finished', 'at_least': 1}]}",
+         "s.json:2:11: error: 'where' says which points may be on a Pareto front, and the study has none; add \"pareto\""},
+        {"{'scenario': 'x.json', 'pareto': ['cluster.gpus'],\n 'where': [{'metric': 'request.finished', 'at_last': 1}]}",
+         "did you mean 'at_least'?"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session session;
@@ -343,6 +366,13 @@ TEST(wrong_brackets_are_reported)
     CHECK_EQ_STR(search_note(&search, &state), "not met at the upper end of the bracket");
     CHECK_EQ_INT(find(&search, 1, &state), 1);
     CHECK_EQ_STR(search_note(&search, &state), "met at the lower end of the bracket too");
+    CHECK_EQ_INT(find(&search, 3, &state), 3);
+    state.bad_unfit = true;
+    CHECK_EQ_STR(search_note(&search, &state), "the next value does not fit");
+    state.good = (double)NAN;
+    CHECK_EQ_STR(search_note(&search, &state), "does not fit at the upper end of the bracket");
+    state.bad_failed = true; /* says less */
+    CHECK_EQ_STR(search_note(&search, &state), "runs failed at the upper end of the bracket");
 }
 
 TEST(conditions_hold_on_the_mean_or_under_every_seed)

@@ -83,6 +83,29 @@ TEST(values_are_shown_short)
 }
 
 /* An escaped quote does not end a string, so no comment begins behind it. */
+TEST(tables_show_objects_in_brief)
+{
+    static const struct {
+        const char *value, *brief;
+    } cases[] = {
+        {"fcfs", "fcfs"},
+        {"8GiB", "8GiB"},
+        {"[1, 2]", "[1, 2]"},
+        {"{}", "{}"},
+        {"{'policy': 'sarathi', 'token_budget': 512, 'chunked': false}", "sarathi token_budget=512 chunked=false"},
+        {"{'size': 3, 'policy': 'y'}", "y size=3"},
+        {"{'nodes': 2, 'network': {'bandwidth': '50GB/s'}, 'batching': {'policy': 'vllm-v1', 'token_budget': 8}}",
+         "nodes=2 network.bandwidth=50GB/s batching=vllm-v1 batching.token_budget=8"},
+        {"{'devices': ['a', {'kind': 'b'}, 3, {'c': 1}]}", "devices=[a, b, 3, ...]"},
+        {"{no json", "{no json"},
+    };
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_EQ_STR(json_brief(test_json("%s", cases[i].value), &arena), cases[i].brief);
+    arena_fini(&arena);
+}
+
 TEST(comments_begin_outside_strings)
 {
     static const char text[] = "[\"a\\\"// b\", \"\\\\\"] // [\"";

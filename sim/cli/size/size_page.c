@@ -1,0 +1,227 @@
+/* The answer as a page: its lines, the cheapest fleets with their margins, and price against latency. */
+#include "analysis/report/page.h"
+#include "sim/cli/size/size.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+struct size_page {
+    const struct size_question *question;
+    const struct size_result *result;
+    struct size_lines lines;
+    struct arena *arena;
+};
+
+/* --- The table --- */
+
+static bool has_fleets(const void *context)
+{
+    return ((const struct size_page *)context)->result->n_best > 0;
+}
+
+static void add_heads(const struct size_question *question, struct text *html)
+{
+    text_add(html, "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">$/h</th>"
+                   "<th scope=\"col\" class=\"n\">GPUs</th><th scope=\"col\">GPU</th><th scope=\"col\" class=\"n\">TP</th>"
+                   "<th scope=\"col\" class=\"n\">PP</th><th scope=\"col\" class=\"n\">replicas</th>"
+                   "<th scope=\"col\">batching</th>");
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        text_add(html, "<th scope=\"col\" class=\"n\">");
+        page_escape(html, question->objectives[i].name);
+        text_add(html, "</th><th scope=\"col\" class=\"n\">margin</th>");
+    }
+    text_add(html, "<th scope=\"col\" class=\"n\">outside</th></tr></thead>\n<tbody>\n");
+}
+
+/* "4", or "2 + 3" of pools for prompts and decoding. */
+static void add_replicas(const struct size_state *state, struct text *html)
+{
+    const int64_t prefill = state->option.prefill_replicas;
+    if (prefill > 0)
+        text_printf(html, "%" PRId64 " + %" PRId64, prefill, state->replicas - prefill);
+    else
+        text_printf(html, "%" PRId64, state->replicas);
+}
+
+static void add_configuration(const struct size_state *state, struct text *html)
+{
+    static const char unbroken[] = "<td style=\"white-space: nowrap\">";
+    const struct size_option *option = &state->option;
+    text_printf(html, "<tr><td class=\"n\">%.2f</td><td class=\"n\">%" PRId64 "</td>%s", size_usd_per_h(state),
+                state->replicas * size_replica_gpus(option), unbroken);
+    page_escape(html, option->gpu->name);
+    text_printf(html, "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">",
+                option->tensor_parallel, option->pipeline_parallel);
+    add_replicas(state, html);
+    text_printf(html, "</td>%s", unbroken);
+    page_escape(html, option->batching->policy);
+    if (option->batching->token_budget > 0) text_printf(html, " %" PRId64, option->batching->token_budget);
+    text_add(html, "</td>");
+}
+
+/* A fleet, with each latency and the part of its limit that is left. */
+static void add_fleet(const struct size_question *question, const struct size_state *state, struct text *html)
+{
+    add_configuration(state, html);
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        const double value = state->good.values[i], part = value / question->objectives[i].limit_s;
+        struct text text;
+        text_init(&text);
+        size_add_time(value, &text);
+        text_printf(html, "<td class=\"n\" title=\"%.10g\">%s</td><td class=\"n\">%.1f %%</td>", value,
+                    text.chars != NULL ? text.chars : "", 100 * (1 - part));
+        html->failed |= text.failed;
+        text_fini(&text);
+    }
+    const double outside = state->good.extrapolated_frac;
+    text_add(html, "<td class=\"n\">");
+    if (outside >= 0) text_printf(html, "%.2g %%", 100 * outside);
+    text_add(html, "</td></tr>\n");
+}
+
+static int add_table(const void *context, struct text *html)
+{
+    const struct size_page *page = context;
+    page_note(html, "A margin is the part of the limit that is left. Outside: the part of the kernels' time that is outside "
+                    "the measured range.");
+    add_heads(page->question, html);
+    for (size_t i = 0; i < page->result->n_best; i++)
+        add_fleet(page->question, &page->result->states[page->result->best[i]], html);
+    text_add(html, "</tbody></table></div>\n");
+    return 0;
+}
+
+/* --- Price against latency --- */
+
+struct cloud {
+    size_t n;
+    double *usd_per_h, *part; /* of the limit that is nearest */
+    bool *on_front;
+    const char **labels;
+};
+
+static int init_cloud(const struct size_page *page, struct cloud *cloud)
+{
+    const size_t n = page->result->n + 1;
+    *cloud = (struct cloud){.usd_per_h = arena_alloc(page->arena, n * sizeof *cloud->usd_per_h),
+                            .part = arena_alloc(page->arena, n * sizeof *cloud->part),
+                            .on_front = arena_alloc(page->arena, n * sizeof *cloud->on_front),
+                            .labels = arena_alloc(page->arena, n * sizeof *cloud->labels)};
+    return cloud->usd_per_h != NULL && cloud->part != NULL && cloud->on_front != NULL && cloud->labels != NULL
+               ? 0
+               : SIM_E_NOMEM;
+}
+
+/* Adds the fleet, labelled with its GPUs. */
+static int add_point(const struct size_page *page, const struct size_state *state, struct cloud *cloud)
+{
+    size_t tightest;
+    const size_t i = cloud->n++;
+    const struct size_option *option = &state->option;
+    cloud->usd_per_h[i] = size_usd_per_h(state);
+    cloud->part[i] = size_tightest(page->question, state, &tightest);
+    cloud->labels[i] = arena_printf(page->arena, "%" PRId64 " x %s, TP %" PRId64,
+                                    state->replicas * size_replica_gpus(option), option->gpu->name,
+                                    option->tensor_parallel);
+    return cloud->labels[i] != NULL ? 0 : SIM_E_NOMEM;
+}
+
+/* A fleet is on the front if no other is at least as cheap and as far from its limit, and better in one of both. */
+static void find_front(const struct cloud *cloud)
+{
+    for (size_t i = 0; i < cloud->n; i++) {
+        cloud->on_front[i] = true;
+        for (size_t j = 0; j < cloud->n && cloud->on_front[i]; j++) {
+            const bool no_worse = cloud->usd_per_h[j] <= cloud->usd_per_h[i] && cloud->part[j] <= cloud->part[i];
+            const bool is_better = cloud->usd_per_h[j] < cloud->usd_per_h[i] || cloud->part[j] < cloud->part[i];
+            cloud->on_front[i] = !(no_worse && is_better);
+        }
+    }
+}
+
+static int add_front(const void *context, struct text *html)
+{
+    const struct size_page *page = context;
+    struct cloud cloud;
+    int code = init_cloud(page, &cloud);
+    for (size_t i = 0; code == 0 && i < page->result->n; i++)
+        if (page->result->states[i].replicas > 0) code = add_point(page, &page->result->states[i], &cloud);
+    if (code != 0) return code;
+    find_front(&cloud);
+    const struct plot_series series = {.n = cloud.n, .x = cloud.usd_per_h, .y = cloud.part, .on_front = cloud.on_front,
+                                       .labels = cloud.labels};
+    const struct plot_line slo = {.kind = PLOT_AT_Y, .value = 1, .name = "SLO", .is_dashed = true};
+    const struct plot_chart chart = {.kind = PLOT_SCATTER, .title = "Price against latency",
+                                     .x = {.title = "price ($/h)"},
+                                     .y = {.title = "share of the nearest limit", .low = 0, .high = 1.1},
+                                     .n_series = 1, .series = &series, .n_lines = 1, .lines = &slo};
+    const struct page_figure figure = {
+        .chart = &chart,
+        .note = "Fleets that were found to meet all limits. Joined: those that no other fleet beats in both price and "
+                "distance from its nearest limit (Pareto front). Fleets that miss a limit are stopped early, so their "
+                "latencies are not known."};
+    page_figures(html);
+    page_figure(html, &figure);
+    page_figures_end(html);
+    return 0;
+}
+
+/* --- The search --- */
+
+static void add_count(const char *term, int64_t n, struct text *html)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%" PRId64, n);
+    page_term(html, term, number);
+}
+
+static int add_search(const void *context, struct text *html)
+{
+    const struct size_page *page = context;
+    const struct size_result *result = page->result;
+    text_add(html, "<dl>\n");
+    add_count("requests", (int64_t)result->requests.n, html);
+    add_count("configurations", (int64_t)result->n, html);
+    add_count("do not fit the LLM", (int64_t)result->n_unfit, html);
+    add_count("ruled out by closed forms", (int64_t)result->n_ruled_out, html);
+    add_count("simulated runs", result->n_runs, html);
+    add_count("runs of a sweep over the same space", result->n_sweep, html);
+    text_add(html, "</dl>\n");
+    page_note(html, "The option --study FILE of orrery size writes a study of the fleets above, for orrery sweep.");
+    return 0;
+}
+
+static const struct page_section sections[] = {{"fleets", "The cheapest fleets", has_fleets, add_table, true},
+                                               {"front", "Price against latency", has_fleets, add_front, true},
+                                               {"search", "The search", NULL, add_search, false},
+                                               {0}};
+
+static void add_head(const struct size_page *page, struct text *html)
+{
+    const struct size_lines *lines = &page->lines;
+    page_open(html, lines->lines[0]);
+    text_add(html, "<header>\n<p class=\"kind\">Orrery's answer: the cheapest fleet</p>\n<h1>");
+    page_escape(html, lines->lines[0]);
+    text_add(html, "</h1>\n<p class=\"answer\">");
+    page_escape(html, lines->lines[1]);
+    text_add(html, "</p>\n");
+    for (size_t i = 2; i < lines->n; i++) {
+        text_add(html, "<p class=\"verdict\">");
+        page_escape(html, lines->lines[i]);
+        text_add(html, "</p>\n");
+    }
+    text_add(html, "</header>\n");
+    page_contents(html, sections, page);
+}
+
+int size_page(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+              struct arena *arena, struct text *html)
+{
+    struct size_page page = {.question = question, .result = result, .arena = arena};
+    int code = size_say(question, result, catalog, arena, &page.lines);
+    if (code != 0) return code;
+    add_head(&page, html);
+    code = page_sections(html, sections, &page);
+    page_close(html);
+    return code == 0 && html->failed ? SIM_E_NOMEM : code;
+}

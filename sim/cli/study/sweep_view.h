@@ -1,0 +1,63 @@
+/* The results of a study as its tables see them: names of the axes, values at a point, means of metrics. */
+#ifndef ORRERY_CLI_STUDY_SWEEP_VIEW_H
+#define ORRERY_CLI_STUDY_SWEEP_VIEW_H
+
+#include "sim/cli/answer.h"
+#include "sim/study/outcome.h"
+
+enum { SWEEP_MAX_KEYS = 8, SWEEP_MAX_METRICS = 6, SWEEP_MAX_ROWS = 200 };
+
+struct sweep_view {
+    const struct study *study;
+    struct merge merge;
+    struct diag *diag;
+    struct arena arena;
+    size_t n_metrics, n_rows;   /* rows: points in a table for people */
+    const char *const *metrics; /* shown */
+};
+
+/* The columns of a table under construction. */
+struct sweep_columns {
+    size_t n;
+    struct table_column columns[ANSWER_MAX_COLUMNS];
+};
+
+void sweep_add_column(struct sweep_columns *columns, const char *title, enum column_align align);
+
+/* Adds a column for each key of the axes, as far as there is room, named by the shortest end of the key. */
+void sweep_add_keys(struct sweep_columns *columns, const struct study *study);
+
+/* Adds the values at a point. An object is shown by json_brief; its text is made in the arena. */
+void sweep_add_values(struct answer_table *table, const struct study *study, size_t point, struct arena *arena);
+
+/* Notes the keys and metrics that a table omits. */
+void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answer *answer);
+
+/* Adds the mean of a metric over the runs of a point, from the first of them on. Returns 0 or a negative code. */
+int sweep_add_mean(const struct sweep_view *view, int64_t run_id, const char *metric, struct answer_table *table);
+
+/* The number of shown metrics that have a column. */
+size_t sweep_count_shown(const struct sweep_view *view);
+
+/* Writes the means of the shown metrics of a point as a member "metrics". Returns 0 or a negative code. */
+int sweep_write_means(const struct sweep_view *view, int64_t run_id, struct answer *answer);
+
+/* Says why runs did not fit, a line for each reason. Returns 0 or a negative code. */
+int sweep_say_unfit(const struct sweep_view *view, struct answer *answer);
+
+/* Says in which parameters compared policies differ by their defaults: a line each, or a list "notes". Returns 0 or a
+ * negative code. */
+int sweep_say_policies(struct sweep_view *view, struct answer *answer);
+
+/* --- sweep_found.c: searches and Pareto fronts --- */
+
+/* The table of what a search found. Returns 0 or a negative code. */
+int sweep_show_search(const struct sweep_view *view, struct answer *answer);
+
+/* The table of the points on the Pareto front. */
+int sweep_show_front(const struct sweep_view *view, struct answer *answer);
+
+/* The outcomes as a list of objects. */
+int sweep_write_outcomes(const struct sweep_view *view, struct answer *answer);
+
+#endif
