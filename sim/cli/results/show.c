@@ -1,8 +1,10 @@
 /* orrery show: the summary of a stored run, as 'orrery run' printed it. */
 #include "analysis/query.h"
+#include "analysis/report/subject.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/run/summary.h"
+#include "sim/core/units.h"
 #include "sim/store/readback.h"
 #include "sim/world/rows/metric.h"
 
@@ -10,12 +12,14 @@
 #include <string.h>
 
 struct show_options {
+    bool verbose;
     int form; /* enum answer_form */
 };
 
 #define AT(name) offsetof(struct show_options, name)
 static const struct option show_options[] = {
-    {"Options", "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
+    {"Options", "verbose", 'v', OPTION_FLAG, AT(verbose), NULL, NULL, "all metrics, not the most important"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the metrics as CSV, warnings on standard error"},
     {NULL, "latex", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print tables of LaTeX"},
     {0}};
@@ -74,29 +78,81 @@ static int read_warnings(const struct database *database, int64_t run_id, struct
     return code;
 }
 
+/* The waits of requests, from which the summary tells a load that is too high. A run without rows has none. */
+static int read_requests(const struct database *database, int64_t run_id, struct arena *arena, const struct sink *sink,
+                         struct diag *diag)
+{
+    struct query_answer answer;
+    int code = query_run(database, "SELECT service, status, arrival_s, queue_s FROM request WHERE run_id = ? ORDER BY rowid",
+                         &run_id, 1, "read the requests", arena, &answer, diag);
+    for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
+        const struct request_row row = {.service = text_at(&answer, 0, i), .status = text_at(&answer, 1, i),
+                                        .arrival_s = answer.columns[2].numbers[i],
+                                        .queue_s = answer.columns[3].numbers[i]};
+        code = sink->request(sink->context, &row);
+    }
+    return code;
+}
+
+static int read_jobs(const struct database *database, int64_t run_id, struct arena *arena, const struct sink *sink,
+                     struct diag *diag)
+{
+    struct query_answer answer;
+    int code = query_run(database, "SELECT status, submit_s, start_s FROM job WHERE run_id = ? ORDER BY rowid", &run_id,
+                         1, "read the jobs", arena, &answer, diag);
+    for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
+        const struct job_row row = {.status = text_at(&answer, 0, i), .submit_s = answer.columns[1].numbers[i],
+                                    .start_s = answer.columns[2].numbers[i]};
+        code = sink->job(sink->context, &row);
+    }
+    return code;
+}
+
+static int read_warmup(const struct database *database, int64_t run_id, struct arena *arena, double *warmup_s,
+                       struct diag *diag)
+{
+    struct query_answer answer;
+    const char *why;
+    *warmup_s = 0;
+    int code = query_run(database, "SELECT json_extract(scenario, '$.warmup') AS warmup FROM run WHERE id = ?",
+                         &run_id, 1, "read the scenario", arena, &answer, diag);
+    if (code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL && answer.columns[0].texts[0] != NULL &&
+        unit_parse(answer.columns[0].texts[0], UNIT_TIME, warmup_s, &why) != 0)
+        *warmup_s = 0;
+    return code;
+}
+
 /* Fills the summary with the stored rows of a run. */
 static int read_summary(struct cli *cli, const char *path, int64_t run_id, struct arena *arena,
-                        struct summary *summary)
+                        struct summary *summary, double *warmup_s)
 {
     struct database database;
-    const struct sink sink = summary_sink(summary);
-    int code = database_open_read(&database, path, &cli->diag);
+    struct diag *diag = &cli->diag;
+    const struct sink sink = summary_sink(summary, true);
+    int code = database_open_read(&database, path, diag);
     if (code != 0) return code;
-    code = read_metrics(&database, run_id, arena, &sink, &cli->diag);
-    if (code == 0) code = read_warnings(&database, run_id, arena, &sink, &cli->diag);
+    code = read_metrics(&database, run_id, arena, &sink, diag);
+    if (code == 0) code = read_warnings(&database, run_id, arena, &sink, diag);
+    if (code == 0) code = read_requests(&database, run_id, arena, &sink, diag);
+    if (code == 0) code = read_jobs(&database, run_id, arena, &sink, diag);
+    if (code == 0) code = read_warmup(&database, run_id, arena, warmup_s, diag);
     database_close(&database, false);
     return code;
 }
 
 static int print_run(struct cli *cli, const char *path, const struct run_record *run, struct arena *arena,
-                     enum answer_form form)
+                     const struct show_options *options)
 {
-    const struct summary_run head = {.version = run->version, .scenario = run->name, .seed = run->seed,
-                                     .status = run->status, .result_hash = run->result_hash};
+    struct subject subject;
     struct summary summary;
+    struct summary_run head = {.subject = &subject, .version = run->version, .scenario = run->name, .seed = run->seed,
+                               .status = run->status, .result_hash = run->result_hash,
+                               .is_verbose = options->verbose};
     summary_init(&summary);
-    int code = read_summary(cli, path, run->id, arena, &summary);
-    if (code == 0) code = summary_print(&summary, &head, form, cli->out, cli->err, &cli->diag);
+    int code = subject_of(run->scenario, NULL, 0, arena, &subject, &cli->diag);
+    if (code == 0) code = read_summary(cli, path, run->id, arena, &summary, &head.warmup_s);
+    if (code == 0)
+        code = summary_print(&summary, &head, (enum answer_form)options->form, cli->out, cli->err, &cli->diag);
     summary_fini(&summary);
     return code;
 }
@@ -112,7 +168,7 @@ static int show(struct cli *cli, const struct cli_call *call)
     int code = results_split_name(call->arguments[0], &arena, &path, &run_id);
     if (code == 0) code = results_read_run(path, run_id, &arena, &run, &cli->diag);
     if (code == 0) code = results_check_run(path, &run, &cli->diag);
-    if (code == 0) code = print_run(cli, path, &run, &arena, (enum answer_form)options->form);
+    if (code == 0) code = print_run(cli, path, &run, &arena, options);
     arena_fini(&arena);
     return code;
 }
