@@ -4,8 +4,8 @@
  * and values that few have; and, of those with round numbers, for operands of comparisons that are equal or differ by
  * one. Some are written by hand: they read files of tests/fixtures/kept, which random worlds do not.
  *
- * The file has one JSON object per line: {"events":..,"warnings":..,"rows":"..","metrics":"..","scenario":{..}}. As the scenarios are
- * kept, and not how they were drawn, a new key of the configuration moves nothing. */
+ * The file has one JSON object per line: {"events":..,"warnings":..,"rows":"..","metrics":"..","scenario":{..}}. As
+ * the scenarios are kept, and not how they were drawn, a new key of the configuration moves nothing. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 #define ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 
