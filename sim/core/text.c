@@ -267,13 +267,13 @@ size_t text_distance(const char *a, const char *b)
     return rows[na % 3][nb];
 }
 
-/* "h100" and "h100-sxm", "sarathi-serve" and "sarathi": one is the other with more behind it. */
+/* "h100" and "h100-sxm", "sarathi-serve" and "sarathi": one is the other with more behind it, or nothing more. */
 static bool goes_on(const char *a, const char *b)
 {
     size_t n = 0;
     while (a[n] != 0 && fold(a[n]) == fold(b[n])) n++;
     const char rest = fold(a[n] != 0 ? a[n] : b[n]);
-    return n > 1 && (a[n] == 0 || b[n] == 0) && rest != 0 && strchr("-.", rest) != NULL;
+    return n > 1 && (a[n] == 0 || b[n] == 0) && (rest == 0 || strchr("-.", rest) != NULL);
 }
 
 /* The shortest of those that go on; NULL: none does. */

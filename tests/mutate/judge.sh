@@ -41,8 +41,8 @@ link() { # PROGRAM
         { echo "mutant $number does not link" >&2; cat "$at/link" >&2; exit 1; }
 }
 
-# Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors. As under
-# AddressSanitizer, fresh memory and freed memory are not zero (glibc's MALLOC_PERTURB_).
+# Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors. Memory
+# that is fresh or freed is not zero (glibc's MALLOC_PERTURB_), as under AddressSanitizer.
 run_tests() { # SECONDS NAME...
     limit_s=$1
     shift

@@ -6,8 +6,8 @@
 #
 # writes OUT/lines (number, FILE:LINE) and OUT/reached, one line per test with fields separated by tabs: name, CPU
 # seconds, 1 if the test starts the program `orrery`, the numbers of the lines that it reaches. Tests that fail or are
-# skipped here are left out, and named in OUT/unfit; LEAVE_OUT='WORD|WORD' leaves out long ones as well. After new tests,
-# ONLY='WORD|WORD' learns these, and keeps what is known of all others: the product must be as it was.
+# skipped here are left out, and named in OUT/unfit; LEAVE_OUT='WORD|WORD' leaves out long ones as well. After new
+# tests, ONLY='WORD|WORD' learns these, and keeps what is known of all others: the product must be as it was.
 set -u
 out=$1
 build=build/mutate

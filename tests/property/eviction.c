@@ -129,6 +129,7 @@ static void access_key(struct model *model, uint64_t key)
         return;
     }
     bool room = model->held < model->capacity;
+    item = 0; /* an item of another key, perhaps: it is set in any case */
     CHECK_EQ_INT(cache_insert(&model->cache, key, &item), room);
     CHECK_EQ_INT(item != CACHE_NO_ITEM, room);
     model->is_cached[key] = room;

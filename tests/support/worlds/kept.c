@@ -22,6 +22,13 @@ static void watch_events(void *context, const struct world_progress *progress)
     *has_enough = progress->events >= MOST_EVENTS;
 }
 
+static int count_warning(void *context, const struct warning_row *row)
+{
+    (void)row;
+    ++*(int *)context;
+    return 0;
+}
+
 /* Sends metrics to one hash, and other rows but warnings to the other. */
 static int run(const struct setup *setup, struct hash_sink *rows, struct hash_sink *metrics,
                struct kept_results *results)
@@ -38,9 +45,11 @@ static int run(const struct setup *setup, struct hash_sink *rows, struct hash_si
     of_rows.metric = NULL;
     tee_add(&tee, of_rows);
     tee_add(&tee, (struct sink){.context = of_metrics.context, .metric = of_metrics.metric});
+    tee_add(&tee, (struct sink){.context = &results->n_warnings, .warning = count_warning});
     const struct sink sink = tee_sink(&tee);
     int code = simulate_rows(setup, &options, &sink, &result, &diag);
     results->n_events = code == 0 ? result.engine.fired : 0;
+    results->n_warnings += diag.n_warnings;
     if (code == 0) code = hash_sink_hex(rows, results->rows);
     if (code == 0) code = hash_sink_hex(metrics, results->metrics);
     return code;
@@ -53,6 +62,7 @@ int kept_run(const char *json, struct catalog_memory *memory, struct kept_result
     struct diag diag;
     diag_init(&diag);
     int code = setup_load_text(&setup, "world", json, NULL, &diag);
+    results->n_warnings = diag.n_warnings;
     setup.catalog.memory = memory;
     if (code == 0) code = hash_sink_init(&rows, KEEP_DECISIONS);
     if (code == 0) code = hash_sink_init(&metrics, KEEP_METRICS);
@@ -67,8 +77,8 @@ int kept_run(const char *json, struct catalog_memory *memory, struct kept_result
 
 void kept_write(FILE *out, const struct kept_results *results, const char *json)
 {
-    fprintf(out, "{\"events\":%" PRIu64 ",\"rows\":\"%s\",\"metrics\":\"%s\",\"scenario\":%s}\n", results->n_events,
-            results->rows, results->metrics, json);
+    fprintf(out, "{\"events\":%" PRIu64 ",\"warnings\":%d,\"rows\":\"%s\",\"metrics\":\"%s\",\"scenario\":%s}\n",
+            results->n_events, results->n_warnings, results->rows, results->metrics, json);
 }
 
 int kept_read(FILE *in, struct kept_results *results, char **json)
@@ -82,6 +92,7 @@ int kept_read(FILE *in, struct kept_results *results, char **json)
     const bool is_whole = rows != NULL && metrics != NULL && scenario != NULL;
     if (is_whole) {
         results->n_events = (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(tree, "events"));
+        results->n_warnings = (int)cJSON_GetNumberValue(cJSON_GetObjectItem(tree, "warnings"));
         snprintf(results->rows, sizeof results->rows, "%s", rows);
         snprintf(results->metrics, sizeof results->metrics, "%s", metrics);
         *json = cJSON_PrintUnformatted(scenario);

@@ -4,8 +4,8 @@
  * and values that few have; and, of those with round numbers, for operands of comparisons that are equal or differ by
  * one. Some are written by hand: they read files of tests/fixtures/kept, which random worlds do not.
  *
- * The file has one JSON object per line: {"events":..,"rows":"..","metrics":"..","scenario":{..}}. As the scenarios are
- * kept, and not how they were drawn, a new key of the configuration moves nothing. */
+ * The file has one JSON object per line: {"events":..,"warnings":..,"rows":"..","metrics":"..","scenario":{..}}. As
+ * the scenarios are kept, and not how they were drawn, a new key of the configuration moves nothing. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 #define ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 
@@ -15,9 +15,10 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* What a world comes to. Warnings are not among the rows: their words may change. */
+/* What a world comes to. Warnings are counted and are not among the rows: their words may change. */
 struct kept_results {
     uint64_t n_events;
+    int n_warnings;
     char rows[HASH_HEX_CHARS]; /* of requests, jobs, decisions and all other rows but metrics */
     char metrics[HASH_HEX_CHARS];
 };

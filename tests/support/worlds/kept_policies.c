@@ -46,6 +46,7 @@ static int run_scenario(const struct text *json, struct catalog_memory *memory, 
     const int code = kept_run(json->chars, memory, &results);
     hash_text(hash, results.rows);
     hash_text(hash, results.metrics);
+    hash_i64(hash, results.n_warnings);
     return code == SIM_E_INTERRUPTED ? 0 : code;
 }
 

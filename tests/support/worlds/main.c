@@ -1,7 +1,7 @@
-/* `make worlds N=100000 SEED=1`: random worlds on all cores. Usage: worlds N SEED [FIRST [list|keep]]; worlds repeat|policies.
- * An interrupt ends it early, with its summary. `keep` prints valid worlds with the hashes of their results. `repeat`
- * copies such lines from the input to the output, with the hashes of today. `policies` prints a hash for each listed
- * policy. Exit status 1: there are findings. */
+/* `make worlds N=100000 SEED=1`: random worlds on all cores. Usage: worlds N SEED [FIRST [list|keep]], or worlds
+ * repeat|policies. An interrupt ends it early, with its summary. `keep` prints valid worlds with the hashes of their
+ * results. `repeat` copies such lines from the input to the output, with the hashes of today. `policies` prints a hash
+ * for each listed policy. Exit status 1: there are findings. */
 #include "tests/support/worlds/kept.h"
 #include "tests/support/worlds/kept_policies.h"
 #include "tests/support/worlds/worlds.h"

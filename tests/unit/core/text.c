@@ -145,6 +145,7 @@ TEST(nearest_needs_to_be_near)
     CHECK_EQ_STR(text_nearest("npde", names, 4), "node");
     CHECK(text_nearest("routing", names, 4) == NULL);
     CHECK(text_nearest("x", names, 0) == NULL);
+    CHECK_EQ_STR(text_nearest("FIFO", (const char *[]){"fifo-skip", "fifo"}, 2), "fifo"); /* not one with more */
     const char *const gpus[] = {"p100", "h100-pcie", "h100-sxm", "sarathi", "h1000"};
     CHECK_EQ_STR(text_nearest("h100", gpus, 5), "h100-sxm");
     CHECK_EQ_STR(text_nearest("H100", gpus, 5), "h100-sxm");
