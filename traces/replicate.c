@@ -70,8 +70,8 @@ static int choose_window(struct replicate *replicate, struct diag *diag)
     const uint64_t n = (uint64_t)(part_ns / length_ns);
     if (replicate->seed < 1 || replicate->seed > n)
         return diag_error(diag, SIM_E_CONFIG, replicate->where, "seeds 1, 2, ... choose the windows, one each",
-                          "\"replicate\" has no window for seed %" PRIu64 ": the trace has %" PRIu64,
-                          replicate->seed, n);
+                          "\"replicate\" has no window for seed %" PRIu64 ": the trace has %" PRIu64, replicate->seed,
+                          n);
     replicate->from_ns += (sim_ns)(replicate->seed - 1) * length_ns;
     replicate->is_whole = has_end && replicate->from_ns + length_ns == replicate->to_ns;
     replicate->to_ns = replicate->from_ns + length_ns;

@@ -22,9 +22,12 @@ const char *compare_verdict_name(enum compare_verdict verdict)
 
 const char *compare_method_name(enum compare_method method)
 {
-    static const char *const names[] = {[COMPARE_SINGLE] = "none",          [COMPARE_BOOTSTRAP] = "bootstrap",
-                                        [COMPARE_T_REQUESTS] = "paired t",  [COMPARE_BATCH_MEANS] = "batch means",
-                                        [COMPARE_T_SEEDS] = "t over seeds", [COMPARE_WELCH] = "Welch",
+    static const char *const names[] = {[COMPARE_SINGLE] = "none",
+                                        [COMPARE_BOOTSTRAP] = "bootstrap",
+                                        [COMPARE_T_REQUESTS] = "paired t",
+                                        [COMPARE_BATCH_MEANS] = "batch means",
+                                        [COMPARE_T_SEEDS] = "t over seeds",
+                                        [COMPARE_WELCH] = "Welch",
                                         [COMPARE_REPLICATES] = "spread of replicates"};
     return names[method];
 }

@@ -80,8 +80,8 @@ static const char *title_of_x(const struct study_axis *axis, struct arena *arena
     return unit[0] != 0 ? arena_printf(arena, "%s (%s)", axis->name, unit) : axis->name;
 }
 
-int study_chart(const struct study *study, const struct study_view *view, struct arena *arena,
-                struct plot_chart *chart, struct plot_series **series)
+int study_chart(const struct study *study, const struct study_view *view, struct arena *arena, struct plot_chart *chart,
+                struct plot_series **series)
 {
     const struct study_axis *axis = &study->axes[view->x];
     const bool is_words = axis->numbers == NULL;

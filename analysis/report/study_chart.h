@@ -23,7 +23,7 @@ unsigned study_view_varied(const struct study *study, const struct study_view *v
  * quantities in SI units. The name of a line is the value of its axis if that is a word, else "axis=value". If no
  * mean is negative, drawn intervals end at 0.
  * All in the arena; *series are those of the chart, to be changed. Returns 0 or SIM_E_NOMEM. */
-int study_chart(const struct study *study, const struct study_view *view, struct arena *arena,
-                struct plot_chart *chart, struct plot_series **series);
+int study_chart(const struct study *study, const struct study_view *view, struct arena *arena, struct plot_chart *chart,
+                struct plot_series **series);
 
 #endif

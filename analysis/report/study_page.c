@@ -384,8 +384,8 @@ static int add_warnings(const struct report_source *source, const struct study *
     text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
     const size_t n_left = study->n_runs - study->n_done - study->n_unfit;
     if (n_left > 0)
-        text_printf(html, "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not finish</li>\n", n_left,
-                    study->n_runs);
+        text_printf(html, "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not finish</li>\n",
+                    n_left, study->n_runs);
     if (n_small > 0.0)
         text_printf(
             html,

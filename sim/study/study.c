@@ -149,7 +149,8 @@ static void read_where(struct config_reading *reading, const struct json_node *r
     if (list == NULL) return;
     study->conditions = search_read_conditions(reading, list, &study->n_conditions);
     if (study->n_pareto == 0)
-        config_report(reading, list, study->search != NULL ? "write it into 'search'" : "add \"pareto\", with its metrics",
+        config_report(reading, list,
+                      study->search != NULL ? "write it into 'search'" : "add \"pareto\", with its metrics",
                       "'where' says which points may be on a Pareto front, and the study has none");
 }
 

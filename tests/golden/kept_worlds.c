@@ -14,7 +14,7 @@ static bool is_as_before(const char *json, struct catalog_memory *memory, const 
     *moved = kept_run(json, memory, &now) != 0           ? "it does not end well any more"
              : strcmp(now.rows, before->rows) != 0       ? "its rows have moved"
              : strcmp(now.metrics, before->metrics) != 0 ? "its metrics have moved, its rows have not"
-             : now.n_warnings != before->n_warnings    ? "it has more or fewer warnings"
+             : now.n_warnings != before->n_warnings      ? "it has more or fewer warnings"
                                                          : NULL;
     return *moved == NULL;
 }

@@ -57,7 +57,8 @@ static void add_bootstraps(struct hash *hash, const struct pair *pair)
     for (int q = 0; q < 3; q++) {
         const double quantiles[] = {0.5, 0.9, 0.01};
         CHECK_EQ_INT(stats_bootstrap_quantile_difference(pair->base, pair->changed, pair->n, quantiles[q], 0.9, 99, 3,
-                                                         &interval, &p), 0);
+                                                         &interval, &p),
+                     0);
         add_interval(hash, interval);
         add(hash, p);
     }
@@ -90,8 +91,8 @@ static void add_series(struct hash *hash, const struct pair *pair)
         add_interval(hash, interval);
         add(hash, p);
         add(hash, lag1);
-        CHECK_EQ_INT(stats_batch_quantile_difference(pair->base, pair->changed, pair->n, batches, 0.8, 0.9, &interval,
-                                                     &p), 0);
+        CHECK_EQ_INT(
+            stats_batch_quantile_difference(pair->base, pair->changed, pair->n, batches, 0.8, 0.9, &interval, &p), 0);
         add_interval(hash, interval);
         add(hash, p);
     }

@@ -69,7 +69,8 @@ TEST(batches_know_what_slows_them)
         }
         CHECK_NEAR(row->clock_frac, frac, 1e-12);
         CHECK_NEAR(row->full_clock_s, lasted_s / (1 - share + share / frac), 1e-9);
-        CHECK(row->power_given_s == 0 && row->power_since_s >= row->power_given_s && row->start_s >= row->power_since_s);
+        CHECK(row->power_given_s == 0 && row->power_since_s >= row->power_given_s &&
+              row->start_s >= row->power_since_s);
         slowed[has_prompts]++;
     }
     CHECK(slowed[0] > 10 && slowed[1] > 10 && others > 10);

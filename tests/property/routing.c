@@ -3,10 +3,16 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
-static const char *const routers[] = {"round-robin", "least-outstanding", "random", "power-of-two", "jsq-tokens",
-                                      "{'policy': 'jsq-tokens', 'running_weight': 0.1}", "least-kv",
+static const char *const routers[] = {"round-robin",
+                                      "least-outstanding",
+                                      "random",
+                                      "power-of-two",
+                                      "jsq-tokens",
+                                      "{'policy': 'jsq-tokens', 'running_weight': 0.1}",
+                                      "least-kv",
                                       "{'policy': 'least-outstanding', 'count': 'queued'}",
-                                      "{'policy': 'jsq-tokens', 'choices': 3}", "{'policy': 'least-kv', 'choices': 2}",
+                                      "{'policy': 'jsq-tokens', 'choices': 3}",
+                                      "{'policy': 'least-kv', 'choices': 2}",
                                       "{'policy': 'prefix-aware', 'choices': 5}",
                                       "{'policy': 'distserve', 'choices': 2}"};
 enum { N_ROUTERS = sizeof routers / sizeof *routers };

@@ -153,8 +153,8 @@ TEST(windows_divide_the_trace)
         const int64_t n = replicate(trace, N, config, SIM_NS_MAX, seed, part, N, &diag);
         bool is_part = n > 0;
         for (int64_t i = 0; i < n; i++, at++)
-            is_part &= part[i].id == at && part[i].arrival_ns ==
-                                               trace[at].arrival_ns - (sim_ns)(seed - 1) * config.length_ns;
+            is_part &= part[i].id == at &&
+                       part[i].arrival_ns == trace[at].arrival_ns - (sim_ns)(seed - 1) * config.length_ns;
         CHECK(is_part);
     }
     CHECK(at > 0 && trace[at].arrival_ns >= (sim_ns)n_whole * config.length_ns);

@@ -258,4 +258,3 @@ struct sink story_sink(struct story *story)
                          .decision = on_decision,
                          .detail = on_decision};
 }
-

@@ -30,10 +30,9 @@ struct sizes {
 
 static int read_sizes(struct stored *stored, struct sizes *sizes)
 {
-    static const char sql[] =
-        "SELECT (SELECT value FROM metric WHERE run_id = id AND name = 'request.arrived'),\n"
-        " (SELECT value FROM metric WHERE run_id = id AND name = 'job.submitted'),\n"
-        " (SELECT started_utc FROM run_cost WHERE run_id = id) FROM run ORDER BY id";
+    static const char sql[] = "SELECT (SELECT value FROM metric WHERE run_id = id AND name = 'request.arrived'),\n"
+                              " (SELECT value FROM metric WHERE run_id = id AND name = 'job.submitted'),\n"
+                              " (SELECT started_utc FROM run_cost WHERE run_id = id) FROM run ORDER BY id";
     struct page_query query = {.sql = sql};
     struct query_answer answer;
     const int code = source_query(&stored->source, &query, "read the runs", &answer);

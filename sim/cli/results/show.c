@@ -83,7 +83,8 @@ static int read_requests(const struct database *database, int64_t run_id, struct
                          struct diag *diag)
 {
     struct query_answer answer;
-    int code = query_run(database, "SELECT service, status, arrival_s, queue_s FROM request WHERE run_id = ? ORDER BY rowid",
+    int code = query_run(database,
+                         "SELECT service, status, arrival_s, queue_s FROM request WHERE run_id = ? ORDER BY rowid",
                          &run_id, 1, "read the requests", arena, &answer, diag);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
         const struct request_row row = {.service = text_at(&answer, 0, i), .status = text_at(&answer, 1, i),
@@ -114,8 +115,8 @@ static int read_warmup(const struct database *database, int64_t run_id, struct a
     struct query_answer answer;
     const char *why;
     *warmup_s = 0;
-    int code = query_run(database, "SELECT json_extract(scenario, '$.warmup') AS warmup FROM run WHERE id = ?",
-                         &run_id, 1, "read the scenario", arena, &answer, diag);
+    int code = query_run(database, "SELECT json_extract(scenario, '$.warmup') AS warmup FROM run WHERE id = ?", &run_id,
+                         1, "read the scenario", arena, &answer, diag);
     if (code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL && answer.columns[0].texts[0] != NULL &&
         unit_parse(answer.columns[0].texts[0], UNIT_TIME, warmup_s, &why) != 0)
         *warmup_s = 0;
@@ -123,8 +124,8 @@ static int read_warmup(const struct database *database, int64_t run_id, struct a
 }
 
 /* Fills the summary with the stored rows of a run. */
-static int read_summary(struct cli *cli, const char *path, int64_t run_id, struct arena *arena,
-                        struct summary *summary, double *warmup_s)
+static int read_summary(struct cli *cli, const char *path, int64_t run_id, struct arena *arena, struct summary *summary,
+                        double *warmup_s)
 {
     struct database database;
     struct diag *diag = &cli->diag;

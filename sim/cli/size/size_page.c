@@ -21,10 +21,11 @@ static bool has_fleets(const void *context)
 
 static void add_heads(const struct size_question *question, struct text *html)
 {
-    text_add(html, "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">$/h</th>"
-                   "<th scope=\"col\" class=\"n\">GPUs</th><th scope=\"col\">GPU</th><th scope=\"col\" class=\"n\">TP</th>"
-                   "<th scope=\"col\" class=\"n\">PP</th><th scope=\"col\" class=\"n\">replicas</th>"
-                   "<th scope=\"col\">batching</th>");
+    text_add(html,
+             "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">$/h</th>"
+             "<th scope=\"col\" class=\"n\">GPUs</th><th scope=\"col\">GPU</th><th scope=\"col\" class=\"n\">TP</th>"
+             "<th scope=\"col\" class=\"n\">PP</th><th scope=\"col\" class=\"n\">replicas</th>"
+             "<th scope=\"col\">batching</th>");
     for (size_t i = 0; i < question->n_objectives; i++) {
         text_add(html, "<th scope=\"col\" class=\"n\">");
         page_escape(html, question->objectives[i].name);
@@ -82,8 +83,9 @@ static void add_fleet(const struct size_question *question, const struct size_st
 static int add_table(const void *context, struct text *html)
 {
     const struct size_page *page = context;
-    page_note(html, "A margin is the part of the limit that is left. Outside: the part of the kernels' time that is outside "
-                    "the measured range.");
+    page_note(html,
+              "A margin is the part of the limit that is left. Outside: the part of the kernels' time that is outside "
+              "the measured range.");
     add_heads(page->question, html);
     for (size_t i = 0; i < page->result->n_best; i++)
         add_fleet(page->question, &page->result->states[page->result->best[i]], html);

@@ -45,8 +45,7 @@ static void write_batching(const struct size_batching *batching, struct json_wri
 {
     json_write_open_row(json, "batching", '{');
     json_write_string(json, "policy", batching->policy);
-    if (batching->token_budget > 0)
-        json_write_number(json, "token_budget", (double)batching->token_budget);
+    if (batching->token_budget > 0) json_write_number(json, "token_budget", (double)batching->token_budget);
     json_write_close(json, '}');
 }
 

@@ -19,8 +19,7 @@ static size_t count_keys(const struct study *study)
 
 void sweep_add_keys(struct sweep_columns *columns, const struct study *study)
 {
-    for (size_t i = 0; i < count_keys(study); i++)
-        sweep_add_column(columns, axes_name(study->axes, i), COLUMN_LEFT);
+    for (size_t i = 0; i < count_keys(study); i++) sweep_add_column(columns, axes_name(study->axes, i), COLUMN_LEFT);
 }
 
 void sweep_add_values(struct answer_table *table, const struct study *study, size_t point, struct arena *arena)

@@ -24,8 +24,7 @@ static int run_caches(const struct conform_case *wanted, const struct text *json
     diag_init(&diag);
     arena_init(&arena);
     int code = config_parse(wanted->name, ".", json->chars, json->length, &config, &diag);
-    if (code == 0)
-        code = config_bind(config, conform_cache_fields, &families, &arena, &caches, sizeof caches, &diag);
+    if (code == 0) code = config_bind(config, conform_cache_fields, &families, &arena, &caches, sizeof caches, &diag);
     if (code == 0) code = hash_sink_init(&rows, KEEP_DECISIONS);
     if (code == 0) {
         sink = hash_sink(&rows);
@@ -56,9 +55,9 @@ static int run_case(const struct policy *policy, const struct conform_case *want
     struct text json;
     text_init(&json);
     conform_case_json(wanted, policy->family, policy->name, partner, &json);
-    const int code = json.failed                               ? SIM_E_NOMEM
+    const int code = json.failed                            ? SIM_E_NOMEM
                      : conform_is_of_caches(policy->family) ? run_caches(wanted, &json, hash)
-                                                               : run_scenario(&json, memory, hash);
+                                                            : run_scenario(&json, memory, hash);
     text_fini(&json);
     return code;
 }

@@ -40,7 +40,8 @@ static void check_pdf(const char *name, const struct plot_chart *chart, void *co
     CHECK_EQ_INT(to - from, number_behind(pdf.chars, "/Length "));
     const size_t n_saved = count(pdf.chars, "\nq ") + count(pdf.chars, "\nq\n");
     const size_t n_restored = count(pdf.chars, " Q\n") + count(pdf.chars, "\nQ\n");
-    if (!test_check(n_saved == n_restored, name, __FILE__, __LINE__)) fprintf(stderr, "%s: a state is left open\n", name);
+    if (!test_check(n_saved == n_restored, name, __FILE__, __LINE__))
+        fprintf(stderr, "%s: a state is left open\n", name);
     CHECK_EQ_INT(count(pdf.chars, "BT "), count(pdf.chars, " ET\n"));
     *n_texts += count(pdf.chars, "BT ");
 }
@@ -56,8 +57,10 @@ TEST(a_pdf_has_the_texts_of_the_image)
 {
     SCOPED(text) svg = {0};
     SCOPED(text) pdf = {0};
-    text_add(&svg, "<svg viewBox=\"0 0 200 100\" width=\"100\" height=\"50\">\n<text x=\"100\" y=\"10\" text-anchor=\"end\">"
-                   "a (b) &lt;c&gt; 2\xc3\x97" "10\xe2\x81\xbb\xe2\x81\xb5</text></svg>");
+    text_add(&svg,
+             "<svg viewBox=\"0 0 200 100\" width=\"100\" height=\"50\">\n<text x=\"100\" y=\"10\" text-anchor=\"end\">"
+             "a (b) &lt;c&gt; 2\xc3\x97"
+             "10\xe2\x81\xbb\xe2\x81\xb5</text></svg>");
     plot_pdf(&svg, "Courier", &pdf);
     MUST(!pdf.failed);
     CHECK(strstr(pdf.chars, "/MediaBox [0 0 75.000 37.500]") != NULL);

@@ -385,12 +385,13 @@ TEST(the_answer_has_what_the_study_shows)
     SCOPED(text) html = {0};
     struct diag diag = {0};
     write_study(path);
-    MUST(fixture_sql(path,
-                     "INSERT INTO study VALUES ('s', 'q', '{\"seeds\": [1, 2], \"pareto\": [\"job.finished\"], \"where\":"
-                     " [{\"metric\": \"request.finished\", \"at_least\": 9}], \"show\": [\"request.ttft_s.p99\"]}', 'h');"
-                     "UPDATE metric SET value = 1.5 + run_id - 3 WHERE name = 'request.ttft_s.p99' AND run_id IN (3, 4);"
-                     "INSERT INTO outcome VALUES ('{\"a.routing\": \"jsq\", \"a.trace.rate\": \"2/s\"}', 'pareto', '{}', 3, '');"
-                     "UPDATE run SET status = 'unfit' WHERE id > 10; DELETE FROM metric WHERE run_id > 10;"));
+    MUST(fixture_sql(
+        path,
+        "INSERT INTO study VALUES ('s', 'q', '{\"seeds\": [1, 2], \"pareto\": [\"job.finished\"], \"where\":"
+        " [{\"metric\": \"request.finished\", \"at_least\": 9}], \"show\": [\"request.ttft_s.p99\"]}', 'h');"
+        "UPDATE metric SET value = 1.5 + run_id - 3 WHERE name = 'request.ttft_s.p99' AND run_id IN (3, 4);"
+        "INSERT INTO outcome VALUES ('{\"a.routing\": \"jsq\", \"a.trace.rate\": \"2/s\"}', 'pareto', '{}', 3, '');"
+        "UPDATE run SET status = 'unfit' WHERE id > 10; DELETE FROM metric WHERE run_id > 10;"));
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
     check_no_errors(&diag);
     static const char *const expected[] = {

@@ -64,8 +64,9 @@ TEST(axes_have_short_names)
 {
     static const char *const names[] = {"a.routing", "b.routing", "nodes", "scheduler", "policy.scheduler"};
     struct session session;
-    parse(&session, "{'scenario': 'x.json', 'axes': [{'grid': {'services.a.routing': ['x'], 'services.b.routing': ['y'],"
-                    " 'cluster.nodes': [1], 'scheduler': ['s'], 'jobs.policy.scheduler': ['t']}}]}");
+    parse(&session,
+          "{'scenario': 'x.json', 'axes': [{'grid': {'services.a.routing': ['x'], 'services.b.routing': ['y'],"
+          " 'cluster.nodes': [1], 'scheduler': ['s'], 'jobs.policy.scheduler': ['t']}}]}");
     CHECK_EQ_INT(session.code, 0);
     CHECK_EQ_STR(axes_name(session.study.axes, 0), names[0]);
     CHECK_EQ_STR(axes_name(session.study.axes, 1), names[1]);
