@@ -76,7 +76,15 @@ static void undo_preemption(struct job_plan *plan, struct job *job)
 {
     job->view.preemptions--;
     plan->jobs->stats.n_preemptions--;
-    if (job->preempt_action >= 0) plan->actions[job->preempt_action].job = NULL;
+    if (job->preempt_action < 0) return;
+    struct job_action *preemption = &plan->actions[job->preempt_action];
+    preemption->job = NULL;
+    /* The actions since then saw its GPUs as free. */
+    for (int32_t i = job->preempt_action + 1; i < plan->n_actions; i++) {
+        struct job_action *action = &plan->actions[i];
+        if (action->job != NULL && action->job->view.node_type == job->view.node_type)
+            action->free_gpus -= preemption->gpus;
+    }
 }
 
 static int grow_placement(struct placement *placement, int32_t capacity)
