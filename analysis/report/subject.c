@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A scenario that is no JSON counts as empty. */
@@ -106,7 +107,16 @@ static void say_replicas(const struct row *row, struct text *line)
 }
 
 /* "TTFT 2 s, TPOT 60 ms" of the service as a whole; "none" if it has no SLO. */
-static void say_slo(const struct subject *subject, const char *service, struct text *line)
+/* Whether a study varies the limit of a service's SLO, or of that of a class of it (NULL: of none). */
+static bool is_limit_varied(const struct row *row, const char *class, enum subject_limit limit)
+{
+    static const char *const keys[LIMIT_COUNT] = {"ttft", "tpot", "e2e"};
+    char key[256];
+    snprintf(key, sizeof key, ".slo%s%s.%s", class != NULL ? ".classes." : "", class != NULL ? class : "", keys[limit]);
+    return is_varied(row, key);
+}
+
+static void say_slo(const struct subject *subject, const struct row *row, const char *service, struct text *line)
 {
     static const char *const words[LIMIT_COUNT] = {"TTFT", "TPOT", "end to end"};
     bool has_any = false;
@@ -114,13 +124,16 @@ static void say_slo(const struct subject *subject, const char *service, struct t
         const struct subject_slo *slo = &subject->slos[i];
         const size_t n = strlen(service);
         if (strncmp(slo->name, service, n) != 0 || (slo->name[n] != 0 && slo->name[n] != '/')) continue;
+        const char *class = slo->name[n] == '/' ? slo->name + n + 1 : NULL;
         bool is_first = true;
         for (int k = 0; k < LIMIT_COUNT; k++) {
             char time[WORDS_CHARS];
             if (isnan(slo->limit_s[k])) continue;
+            const bool is_varied_here = is_limit_varied(row, class, (enum subject_limit)k);
             if (is_first) text_printf(line, "%s", !has_any ? "; SLO " : ", ");
-            if (is_first && slo->name[n] == '/') text_printf(line, "of %.60s ", slo->name + n + 1);
-            text_printf(line, "%s%s %s", is_first ? "" : ", ", words[k], words_seconds(slo->limit_s[k], time));
+            if (is_first && class != NULL) text_printf(line, "of %.60s ", class);
+            text_printf(line, "%s%s %s", is_first ? "" : ", ", words[k],
+                        is_varied_here ? "varied" : words_seconds(slo->limit_s[k], time));
             is_first = false;
             has_any = true;
         }
@@ -151,7 +164,7 @@ static const char *describe_service(const struct subject *subject, const struct 
     add_part(&line, "; trace ", is_varied(row, ".trace.path") ? "varied" : value_at(row, "trace", ".trace.mix"));
     add_part(&line, ", arrivals ", value_at(row, "process", ".trace.arrival.process"));
     say_rate(row, &line);
-    say_slo(subject, text_at(row, "name"), &line);
+    say_slo(subject, row, text_at(row, "name"), &line);
     return keep(&line, row->arena);
 }
 

@@ -1,12 +1,9 @@
 #include "sim/store/record.h"
 
-#include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
-#include "sim/world/rows/metric.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* --- Records --- */
@@ -118,48 +115,9 @@ int block_add(struct block *block, enum table_id table, const void *row)
 
 /* --- Digest --- */
 
-static void digest_record(struct digest *digest, const struct record *record)
-{
-    hash_sum_add(&digest->tables[record->table], record->cells, record->bytes - sizeof *record);
-}
-
-enum { NAME_CHARS = 512, UNIT_CHARS = 64 };
-
-/* Cuts a text that is too long: rows of a database from elsewhere may have one. */
-static void copy_text(const struct record *record, int cell, char *chars, size_t room)
-{
-    const struct cell_text *text = &record->cells[cell].text;
-    const size_t n = text->bytes < room ? text->bytes : room - 1;
-    memcpy(chars, (const char *)record + text->offset, n);
-    chars[n] = 0;
-}
-
-/* Adds a metric under the name `hashed`, with the entity of its own name. */
-static void digest_renamed(struct digest *digest, const struct record *metric, const char *own, const char *hashed)
-{
-    char full[NAME_CHARS], unit[UNIT_CHARS];
-    _Alignas(struct record) char room[2 * NAME_CHARS];
-    struct record *renamed = (struct record *)room;
-    snprintf(full, sizeof full, "%s%s", hashed, own + strcspn(own, "["));
-    copy_text(metric, 2, unit, sizeof unit);
-    const struct metric_row row = {.name = full, .unit = unit, .value = metric->cells[1].real};
-    SIM_REQUIRE(record_pack(renamed, sizeof room, TABLE_METRIC, &row));
-    digest_record(digest, renamed);
-}
-
 void digest_add(struct digest *digest, const struct record *record)
 {
-    char name[NAME_CHARS];
-    if (record->table != TABLE_METRIC || record->cells[0].text.bytes >= sizeof name) {
-        digest_record(digest, record);
-        return;
-    }
-    copy_text(record, 0, name, sizeof name);
-    const char *hashed = metric_hashed_as(name);
-    if (hashed == name)
-        digest_record(digest, record);
-    else if (*hashed != 0)
-        digest_renamed(digest, record, name, hashed);
+    hash_sum_add(&digest->tables[record->table], record->cells, record->bytes - sizeof *record);
 }
 
 int digest_hex(const struct digest *digest, char hex[HASH_HEX_CHARS])

@@ -58,8 +58,8 @@ static inline const struct record *block_at(const struct block *block, size_t po
  * rows enter a sum of XXH3-128 hashes (hash_sum in hash.h). The result hash is XXH3-128 over the name, the number of
  * rows and the sum of every table. It is equal exactly if the tables, each sorted by its key, are equal (but for
  * accidents of probability 2^-128). It costs one short hash per row and no second pass over the database. Run ids
- * and run_cost are not part of it, nor are metrics that follow from other rows (metric_hashed_as). It covers the rows
- * that were kept: a run that keeps only metrics has another hash than the same run with all rows. */
+ * and run_cost are not part of it. It covers the rows that were kept: a run that keeps only metrics has another hash
+ * than the same run with all rows. */
 
 struct digest {
     struct hash_sum tables[TABLE_COUNT];

@@ -20,7 +20,7 @@ check models
 check sim/core
 check sim/catalog sim/core/ models/
 check sim/world sim/core/ sim/catalog/ models/
-check sim/store sim/core/ 'sim/world/rows/(metric\.h|sink\.h|tables\.inc)'
+check sim/store sim/core/ 'sim/world/rows/(sink\.h|tables\.inc)'
 check sim/study sim/core/ sim/world/ sim/store/
 check traces sim/core/ 'sim/world/rows/source\.h'
 check policies 'sim/world/policy/' models/ sim/core/

@@ -92,7 +92,7 @@ wanted long-runs || exit 0
 {
     printf '%s\n' '| scenario | metric | value | unit |' '|---|---|---:|---|'
     long day-of-chat request.finished request.ttft_s.p99 replica.busy_frac cost.output_tokens_per_usd
-    long acme-six-weeks job.finished job.jct_s.p50 job.goodput_frac failure.interrupts cluster.gpu_util
+    long acme-six-weeks job.ended job.jct_s.p50 job.goodput_frac failure.interrupts cluster.gpu_util
     long polca-row request.finished request.ttft_s.p99 power.site_w.max power.budget_frac.max power.brakes
-    long mixed-site request.finished slo.attained_frac job.finished job.preemptions.sum power.site_w.max power.brakes cost.usd
+    long mixed-site request.finished slo.attained_frac job.ended job.preemptions.sum power.site_w.max power.brakes cost.usd
 } >"$folder/long-runs.md"

@@ -420,7 +420,7 @@ int jobs_start(struct jobs *jobs)
     return code;
 }
 
-/* The trace's notes on records that it skipped or repaired. */
+/* What the trace skipped or repaired, as far as it was read. */
 static int emit_notes(const struct jobs *jobs)
 {
     struct source_note note;
@@ -446,7 +446,7 @@ static void ask_for_warnings(struct jobs *jobs)
 
 int jobs_finish(struct jobs *jobs)
 {
-    int code = jobs->dry ? emit_notes(jobs) : 0;
+    int code = emit_notes(jobs);
     ask_for_warnings(jobs);
     if (code == 0) code = job_plan_emit_warnings(jobs);
     sim_ns now = engine_now(jobs->site->engine);

@@ -6,22 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define METRIC_HASHED_AS(name, unit, direction, definition, vllm, hashed_as)                                           \
-    {name, unit, direction, definition, vllm, hashed_as},
-#define METRIC(name, unit, direction, definition, vllm) METRIC_HASHED_AS(name, unit, direction, definition, vllm, NULL)
-#define METRIC_UNHASHED(name, unit, direction, definition, vllm)                                                       \
-    METRIC_HASHED_AS(name, unit, direction, definition, vllm, "")
-#define METRIC_PARTS(name, unit, direction, definition, vllm, hashed_as)                                               \
-    METRIC_HASHED_AS(name ".mean", unit, direction, "mean " definition, vllm, hashed_as)                               \
-    METRIC_HASHED_AS(name ".p50", unit, direction, "median " definition, vllm, hashed_as)                              \
-    METRIC_HASHED_AS(name ".p90", unit, direction, "90th percentile of the " definition, vllm, hashed_as)              \
-    METRIC_UNHASHED(name ".p95", unit, direction, "95th percentile of the " definition, vllm)                          \
-    METRIC_HASHED_AS(name ".p99", unit, direction, "99th percentile of the " definition, vllm, hashed_as)              \
-    METRIC_HASHED_AS(name ".max", unit, direction, "largest " definition, vllm, hashed_as)
+#define METRIC(name, unit, direction, definition, vllm) {name, unit, direction, definition, vllm},
 #define METRIC_DISTRIBUTION(name, unit, direction, definition, vllm)                                                   \
-    METRIC_PARTS(name, unit, direction, definition, vllm, NULL)
-#define METRIC_DISTRIBUTION_UNHASHED(name, unit, direction, definition, vllm)                                          \
-    METRIC_PARTS(name, unit, direction, definition, vllm, "")
+    METRIC(name ".mean", unit, direction, "mean " definition, vllm)                                                    \
+    METRIC(name ".p50", unit, direction, "median " definition, vllm)                                                   \
+    METRIC(name ".p90", unit, direction, "90th percentile of the " definition, vllm)                                   \
+    METRIC(name ".p95", unit, direction, "95th percentile of the " definition, vllm)                                   \
+    METRIC(name ".p99", unit, direction, "99th percentile of the " definition, vllm)                                   \
+    METRIC(name ".max", unit, direction, "largest " definition, vllm)
 
 /* In the order in which lists and comparisons show them. */
 const struct metric_def metric_dictionary[] = {
@@ -39,12 +31,6 @@ const struct metric_def *metric_find(const char *name)
     for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++)
         if (strncmp(def->name, name, n) == 0 && def->name[n] == 0) return def;
     return NULL;
-}
-
-const char *metric_hashed_as(const char *name)
-{
-    const struct metric_def *def = metric_find(name);
-    return def != NULL && def->hashed_as != NULL ? def->hashed_as : name;
 }
 
 int metric_emit(const struct sink *sink, const char *name, double value)

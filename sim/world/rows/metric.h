@@ -15,7 +15,6 @@ struct metric_def {
     enum metric_direction direction;
     const char *definition;
     const char *vllm; /* name of the same metric in vLLM, or NULL */
-    const char *hashed_as; /* its name in the result hash: NULL: its own; "": the hash leaves it out */
 };
 
 /* A distribution: moments and a histogram, from which every keep mode takes its percentiles. */
@@ -34,10 +33,6 @@ extern const struct metric_def metric_dictionary[];
 
 /* The definition of a name, which may carry an entity: "slo.attained_frac[chat]". NULL: unknown. */
 const struct metric_def *metric_find(const char *name);
-
-/* The name under which the result hash covers a metric; empty: it does not. Metrics that follow from hashed rows are
- * left out, so that adding one, or splitting one, does not change the hashes of runs. */
-const char *metric_hashed_as(const char *name);
 
 /* Emits one row. An unknown name is a bug. NAN values are not emitted. Returns the sink's code. */
 int metric_emit(const struct sink *sink, const char *name, double value);

@@ -75,7 +75,7 @@ static int emit_warning(const struct service *service, const char *code, int64_t
     return sink->warning(sink->context, &row);
 }
 
-/* Reports what the trace dropped or changed. */
+/* Reports what the trace dropped or changed, as far as it was read: `until` may end the run before it. */
 static int emit_notes(const struct service *service)
 {
     struct source_note note;
@@ -208,7 +208,7 @@ static int emit_warnings(const struct service *service)
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_energy_warnings(service, &service->fleet.pools[i]);
     if (code != 0) return code;
-    return service->dry ? emit_notes(service) : 0;
+    return emit_notes(service);
 }
 
 int service_finish(void *self, sim_ns now)
