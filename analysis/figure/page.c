@@ -180,7 +180,7 @@ static const char style[] =
     "ul{margin:.3rem 0;padding-left:1.2rem}li{margin:.2rem 0}code{font-size:.85em;color:var(--soft)}"
     "details{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0}"
     "summary{cursor:pointer;font-weight:600}nav table{margin-top:1rem}\n"
-    ".files a{margin-right:.9rem;font-size:.9rem}\n"
+    ".files{display:flex;flex-wrap:wrap;gap:.1rem .9rem}.files a{font-size:.9rem;min-width:0;overflow-wrap:anywhere}\n"
     "@media(max-width:700px){.claims thead{display:none}.claims tr{display:block;border-bottom:1px solid var(--line);"
     "padding:.4rem 0}.claims td{display:block;border:0;padding:.1rem 0;white-space:normal}.claims td[data-is]:before{"
     "content:attr(data-is) ' ';color:var(--soft)}.claims td:empty{display:none}.claims td:first-child{font-weight:600}}\n"

@@ -85,7 +85,7 @@ static void fit_x(struct frame *frame, const struct extent *data)
         frame->x_is_named = true;
         return;
     }
-    scale_fit(&frame->x, &chart->x, data, chart->kind == PLOT_SCATTER ? FIT_ROOM : FIT_TIGHT,
+    scale_fit(&frame->x, &chart->x, data, chart->kind == PLOT_SCATTER || chart->has_whiskers ? FIT_ROOM : FIT_TIGHT,
               frame->data.right - frame->data.left, x_tick_px);
     const bool is_whole = data->low <= data->high && !data->has_fraction;
     ticks_find(&frame->x_ticks, &frame->x, true, is_whole, STYLE_TEXT_PX, x_tick_px);

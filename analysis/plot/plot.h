@@ -70,7 +70,7 @@ struct plot_events {
     const double *x;  /* rising */
 };
 
-enum { PLOT_EVENT_COLOURS = 5 };
+enum { PLOT_EVENT_COLOURS = 6 };
 
 struct plot_chart {
     enum plot_kind kind;

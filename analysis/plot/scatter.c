@@ -112,12 +112,23 @@ static bool meets(const struct px_rect *a, const struct px_rect *b)
     return a->left < b->right && b->left < a->right && a->top < b->bottom && b->top < a->bottom;
 }
 
-/* Whether a text at that place covers neither another text nor a point. */
+/* Whether a horizontal line of the chart crosses a text at that place. */
+static bool is_crossed(const struct frame *frame, const struct px_rect *rect)
+{
+    for (size_t i = 0; i < frame->chart->n_lines; i++) {
+        const struct plot_line *line = &frame->chart->lines[i];
+        const double y = line->kind == PLOT_AT_Y ? scale_px(&frame->y, line->value) : (double)NAN;
+        if (y > rect->top && y < rect->bottom) return true;
+    }
+    return false;
+}
+
+/* Whether a text at that place covers neither another text nor a point, and no horizontal line crosses it. */
 static bool is_free(const struct frame *frame, const struct taken *taken, const struct px_rect *rect)
 {
     const double reach = STYLE_MARKER_PX;
     if (rect->left < frame->data.left || rect->right > frame->data.right || rect->top < frame->data.top ||
-        rect->bottom > frame->data.bottom)
+        rect->bottom > frame->data.bottom || is_crossed(frame, rect))
         return false;
     for (size_t i = 0; i < taken->n; i++)
         if (meets(rect, &taken->rects[i])) return false;

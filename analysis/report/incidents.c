@@ -2,11 +2,14 @@
  *
  *   power brakes   decisions "brake" of a capping policy
  *   failures       decisions "fail" of a replica; ends of placements of restarted jobs that no decision tells of
+ *   yields         such ends where the run counts yields to replicas and no stop by a failure; if it counts both, those
+ *                  at which a replica starts
  *   spot losses    leases that ended as 'lost'
  *   scaling        decisions "start" and "drain" about a replica
- *   preemptions    decisions "preempt" about a job or a request: evictions from a batch, and jobs that yield
+ *   preemptions    decisions "preempt" about a job or a request: evictions from a batch, and jobs that lose their GPUs to others
  *
- * Moments closer than a thousandth of the run are one. */
+ * The numbers in the names count brakes and failures by moments, as one failure stops many, the others one by one. Of
+ * the ticks, those closer than a thousandth of the run are one. */
 #include "analysis/report/incidents.h"
 
 #include "analysis/report/source.h"
@@ -21,33 +24,47 @@ static const char incidents_sql[] =
     "told(t_s, service, policy, action, subject) AS (\n"
     "  SELECT t_s, service, policy, action, subject FROM decision WHERE run_id = (SELECT run_id FROM at)\n"
     "  AND action IN ('brake', 'fail', 'start', 'drain', 'preempt', 'resize', 'migrate')),\n"
-    "stopped(t_s) AS (\n"
-    "  SELECT p.end_s FROM job AS j JOIN placement AS p ON p.run_id = j.run_id AND p.job = j.id\n"
+    "counted(yields, stops) AS (\n"
+    "  SELECT total(value) FILTER (WHERE name = 'scaling.yielded_jobs.sum'),\n"
+    "         total(value) FILTER (WHERE name = 'failure.interrupts')\n"
+    "  FROM metric WHERE run_id = (SELECT run_id FROM at)),\n"
+    "stopped(job, t_s) AS (\n"
+    "  SELECT DISTINCT j.id, p.end_s FROM job AS j JOIN placement AS p ON p.run_id = j.run_id AND p.job = j.id\n"
     "  WHERE j.run_id = (SELECT run_id FROM at) AND j.restarts > 0 AND p.end_s IS NOT j.end_s\n"
     "  AND p.end_s < (SELECT end_s FROM at) AND (j.id, p.end_s) NOT IN (SELECT job, t_s FROM lost)\n"
     "  AND (j.id, p.end_s) NOT IN (SELECT subject, t_s FROM told WHERE service = ''))\n"
-    "SELECT DISTINCT kind, t_s FROM (\n"
+    "SELECT kind, t_s, CASE WHEN kind < 2 THEN 1 ELSE count(*) END FROM (\n"
     "  SELECT CASE action WHEN 'brake' THEN 0 WHEN 'fail' THEN 1 WHEN 'preempt' THEN 4 ELSE 3 END AS kind, t_s\n"
     "  FROM told WHERE action IN ('brake', 'preempt') OR (action = 'fail' AND policy = 'failures')\n"
     "  OR (action IN ('start', 'drain') AND service <> '' AND subject = -1)\n"
-    "  UNION ALL SELECT 1, t_s FROM stopped UNION ALL SELECT 2, t_s FROM lost)\n"
-    "WHERE t_s NOT NULL ORDER BY kind, t_s";
+    "  UNION ALL SELECT CASE WHEN yields > 0 AND (stops = 0 OR t_s IN (SELECT t_s FROM told WHERE action = 'start'\n"
+    "    AND service <> '' AND subject = -1)) THEN 5 ELSE 1 END, t_s FROM stopped, counted\n"
+    "  UNION ALL SELECT 2, t_s FROM lost)\n"
+    "WHERE t_s NOT NULL GROUP BY kind, t_s ORDER BY kind, t_s";
 
-static const char *const names[INCIDENT_KINDS] = {"power brake", "failure", "spot loss", "scaling", "preemption"};
+static const char *const names[INCIDENT_KINDS] = {"power brake", "failure",    "spot loss",
+                                                  "scaling",     "preemption", "yield"};
 
 enum { MOST_MOMENTS = 1000 };
 
-/* Adds the moments first .. first + n - 1 of the answer as one kind. */
-static int add_kind(const struct report_source *source, int kind, const double *t_s, size_t n,
+/* The moments of one kind, and how often it happened at each. */
+struct moments {
+    size_t n;
+    const double *t_s, *counts;
+};
+
+/* Adds the moments as one kind. */
+static int add_kind(const struct report_source *source, int kind, const struct moments *moments,
                     struct incidents *incidents)
 {
     char words[WORDS_CHARS];
-    double *x = arena_alloc(source->arena, n * sizeof *x);
-    const char *name = arena_printf(source->arena, "%s (%s)", names[kind], words_number((double)n, words));
+    double total = 0, *x = arena_alloc(source->arena, moments->n * sizeof *x);
     size_t n_kept = 0;
+    for (size_t i = 0; i < moments->n; i++) total += moments->counts[i];
+    const char *name = arena_printf(source->arena, "%s (%s)", names[kind], words_number(total, words));
     if (x == NULL || name == NULL) return SIM_E_NOMEM;
-    for (size_t i = 0; i < n; i++)
-        if (n_kept == 0 || t_s[i] - x[n_kept - 1] > source->end_s / MOST_MOMENTS) x[n_kept++] = t_s[i];
+    for (size_t i = 0; i < moments->n; i++)
+        if (n_kept == 0 || moments->t_s[i] - x[n_kept - 1] > source->end_s / MOST_MOMENTS) x[n_kept++] = moments->t_s[i];
     incidents->events[incidents->n_events++] =
         (struct plot_events){.name = name, .colour = (unsigned)kind, .n = n_kept, .x = x};
     return 0;
@@ -63,7 +80,10 @@ int incidents_read(const struct report_source *source, struct incidents *inciden
     for (size_t from = 0, to; code == 0 && from < answer.n_rows; from = to) {
         const double *kinds = answer.columns[0].numbers;
         for (to = from; to < answer.n_rows && kinds[to] == kinds[from];) to++;
-        code = add_kind(source, (int)kinds[from], answer.columns[1].numbers + from, to - from, incidents);
+        const struct moments moments = {.n = to - from,
+                                        .t_s = answer.columns[1].numbers + from,
+                                        .counts = answer.columns[2].numbers + from};
+        code = add_kind(source, (int)kinds[from], &moments, incidents);
     }
     return code;
 }

@@ -9,7 +9,15 @@
 
 struct report_source;
 
-enum incident_kind { INCIDENT_BRAKE, INCIDENT_FAILURE, INCIDENT_SPOT, INCIDENT_SCALING, INCIDENT_PREEMPTION, INCIDENT_KINDS };
+enum incident_kind {
+    INCIDENT_BRAKE,
+    INCIDENT_FAILURE,
+    INCIDENT_SPOT,
+    INCIDENT_SCALING,
+    INCIDENT_PREEMPTION,
+    INCIDENT_YIELD,
+    INCIDENT_KINDS
+};
 
 struct incidents {
     size_t n_events; /* kinds that happened */

@@ -133,8 +133,8 @@ int study_draw_front(const struct report_source *source, const struct study *stu
  *   size     runs, points, seeds; runs that did not fit, or did not come to their end
  *   best     of the first two metrics with a direction: the best and the worst point (means over seeds)
  *   winners  of each axis of words and metric: the value that is best in most of the comparisons with all other axes
- *            equal, and in how many of them the 95 % t-interval of its differences to the next best, under equal
- *            seeds, leaves out zero
+ *            equal, and in how many of them the intervals of its differences to all others, under equal seeds,
+ *            leave out zero: t-intervals, or those of the spread over replicates
  *   front    how many points are on the Pareto front of two metrics */
 
 /* The value of an axis of words that is best in most comparisons with all other axes equal. */

@@ -392,7 +392,7 @@ static void say_preemptions(const struct verdict_facts *facts, struct text *text
     const double preemptions = counted(facts, "job.preemptions.sum") - counted(facts, "failure.interrupts") - yields;
     const double evictions = counted(facts, "replica.preemptions.sum");
     if (yields > 0.0) text_printf(text, "Jobs yielded their GPUs to replicas %s. ", times(yields, words));
-    if (preemptions > 0.0) text_printf(text, "Jobs otherwise lost their GPUs %s. ", times(preemptions, words));
+    if (preemptions > 0.0) text_printf(text, "Jobs were preempted %s. ", times(preemptions, words));
     if (evictions > 0.0) text_printf(text, "Requests were evicted from a batch %s. ", times(evictions, words));
 }
 

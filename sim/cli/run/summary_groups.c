@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How a value is written. */
-enum manner { COUNT, SHARE, SECONDS, DOLLARS, IN_UNIT };
+/* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart. */
+enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, IN_UNIT };
 
 struct item {
     const char *metric;
@@ -42,7 +42,7 @@ static const struct item jobs[] = {{"job.submitted", COUNT, "submitted", NULL},
                                    {"job.cancelled", COUNT, "cancelled", NULL},
                                    {"job.rejected", COUNT, "rejected", NULL},
                                    {"job.unfinished", COUNT, "unfinished", NULL},
-                                   {"job.preemptions.sum", COUNT, "preemptions", NULL},
+                                   {"job.preemptions.sum", PREEMPTIONS, "preemptions", NULL},
                                    {"scaling.yielded_jobs.sum", COUNT, "yields to replicas", NULL},
                                    {"job.makespan_s", SECONDS, "makespan", NULL},
                                    {0}};
@@ -63,7 +63,7 @@ static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL}
                                     {"energy.j", IN_UNIT, "", "energy.site_j"},
                                     {0}};
 static const struct item cost[] = {{"cost.usd", DOLLARS, "bill of all leases", NULL},
-                                   {"cost.usd_per_job", DOLLARS, "per job", NULL},
+                                   {"cost.usd_per_job", DOLLARS, "per ended job, for the leases of jobs", NULL},
                                    {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs", "cost.usd"},
                                    {"cost.output_tokens_per_usd", COUNT, "output tokens per dollar", "cost.usd"},
                                    {0}};
@@ -93,6 +93,14 @@ static const struct metric_row *find(const struct metric_row *metrics, size_t n,
     for (size_t i = 0; name != NULL && i < n; i++)
         if (strcmp(metrics[i].name, name) == 0) return &metrics[i];
     return NULL;
+}
+
+static double value_of(const struct metric_row *metric, enum manner manner, const struct metric_row *metrics, size_t n)
+{
+    if (manner != PREEMPTIONS) return metric->value;
+    const struct metric_row *yields = find(metrics, n, "scaling.yielded_jobs.sum");
+    const struct metric_row *stops = find(metrics, n, "failure.interrupts");
+    return metric->value - (yields != NULL ? yields->value : 0) - (stops != NULL ? stops->value : 0);
 }
 
 /* "1.38 kW", "2.33 GJ": three digits with a prefix. */
@@ -140,12 +148,14 @@ static void add_group(const struct group *group, const struct metric_row *metric
         char words[WORDS_CHARS];
         const struct metric_row *metric = find(metrics, n, item->metric);
         if (metric == NULL || find(metrics, n, item->instead) != NULL || isnan(metric->value)) continue;
-        if (metric->value == 0.0 && !group->shows_zero) continue;
+        const struct metric_row shown = {.value = value_of(metric, item->manner, metrics, n),
+                                         .unit = metric->unit};
+        if (shown.value == 0.0 && !group->shows_zero) continue;
         if (is_first)
             text_printf(text, "%-8s  ", group->name);
         else
             text_add(text, ", ");
-        text_add(text, in_words(metric, item->manner, words));
+        text_add(text, in_words(&shown, item->manner, words));
         text_printf(text, *item->words != 0 ? " %s" : "%s", item->words);
         if (strcmp(item->metric, "slo.attained_frac") == 0) add_entities(metrics, n, item->metric, text);
         is_first = false;

@@ -233,6 +233,50 @@ static int read_load(struct cli *cli, const struct size_verb_options *options, s
                : diag_nomem(&cli->diag);
 }
 
+/* --- The command --- */
+
+/* Adds a word as a shell takes it: in quotes if it has more than letters, digits and a few signs. */
+static void add_word(const char *word, struct text *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/=+%@";
+    const bool is_plain = word[0] != 0 && word[strspn(word, plain)] == 0;
+    text_add(text, is_plain ? "" : "'");
+    for (; *word != 0; word++) text_add_bytes(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+    text_add(text, is_plain ? "" : "'");
+}
+
+static void add_option(const struct option *option, const void *options, struct text *text)
+{
+    const void *at = (const char *)options + option->offset;
+    const struct option_texts *texts = at;
+    const bool is_list = option->kind == OPTION_TEXTS;
+    const size_t n = is_list ? texts->n : option->kind == OPTION_TEXT ? *(const char *const *)at != NULL : 0;
+    for (size_t i = 0; i < n; i++) {
+        text_printf(text, " --%s ", option->name);
+        add_word(is_list ? texts->items[i] : *(const char *const *)at, text);
+    }
+    if (option->kind == OPTION_FLAG && *(const bool *)at) text_printf(text, " --%s", option->name);
+}
+
+/* The options with a value, in the order of the table, but for those that say how to work and where to write. */
+static const char *make_command(const char *llm, const struct size_verb_options *options, struct arena *arena)
+{
+    static const char *const left_out[] = {"study", "page", "jobs", "quiet"};
+    struct text text;
+    text_init(&text);
+    text_add(&text, "orrery size ");
+    add_word(llm, &text);
+    for (const struct option *option = size_options_table; option->name != NULL; option++) {
+        bool is_left_out = false;
+        for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+            is_left_out |= strcmp(option->name, left_out[i]) == 0;
+        if (!is_left_out) add_option(option, options, &text);
+    }
+    const char *command = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return command;
+}
+
 /* --- The verb --- */
 
 struct size_watch {
@@ -312,6 +356,8 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
     if (code == 0) code = read_gpus(cli, options, &catalog, &arena, &question);
     if (code == 0) code = read_load(cli, options, &arena, &question);
+    question.command = make_command(question.llm, options, &arena);
+    if (code == 0 && question.command == NULL) code = diag_nomem(&cli->diag);
     if (code == 0) code = answer_question(cli, options, &catalog, &arena, &question);
     catalog_memory_fini(&memory);
     arena_fini(&arena);

@@ -36,6 +36,7 @@ struct size_question {
     const char *trace_json;              /* the section "trace" of the service */
     const char *study_trace_json;        /* with an absolute path */
     const char *load_text;               /* the trace or rate, in words */
+    const char *command;                 /* what asks this question in a shell */
     const struct option_texts *settings; /* --set */
     size_t n_objectives, n_gpus;
     struct size_objective objectives[SIZE_MAX_OBJECTIVES];

@@ -1,9 +1,11 @@
 /* The answer as a page: its lines, the cheapest fleets with their margins, and price against latency. */
 #include "analysis/report/page.h"
 #include "sim/cli/size/size.h"
+#include "sim/cli/version.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 struct size_page {
     const struct size_question *question;
@@ -141,6 +143,20 @@ static void find_front(const struct cloud *cloud)
     }
 }
 
+/* What the chart shows: with one fleet on the front nothing is joined. */
+static const char *front_note(const struct cloud *cloud, struct arena *arena)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < cloud->n; i++) n += cloud->on_front[i];
+    return arena_printf(arena,
+                        "Fleets that were found to meet all limits. %s Fleets that miss a limit are stopped early, so "
+                        "their latencies are not known.",
+                        n > 1 ? "Joined: those that no other fleet beats in both price and distance from its nearest "
+                                "limit (Pareto front)."
+                              : "One, in full colour, is at least as cheap and as far from its nearest limit as all "
+                                "others.");
+}
+
 static int add_front(const void *context, struct text *html)
 {
     const struct size_page *page = context;
@@ -157,11 +173,9 @@ static int add_front(const void *context, struct text *html)
                                      .x = {.title = "price ($/h)"},
                                      .y = {.title = "share of the nearest limit", .low = 0, .high = 1.1},
                                      .n_series = 1, .series = &series, .n_lines = 1, .lines = &slo};
-    const struct page_figure figure = {
-        .chart = &chart,
-        .note = "Fleets that were found to meet all limits. Joined: those that no other fleet beats in both price and "
-                "distance from its nearest limit (Pareto front). Fleets that miss a limit are stopped early, so their "
-                "latencies are not known."};
+    const char *note = front_note(&cloud, page->arena);
+    if (note == NULL) return SIM_E_NOMEM;
+    const struct page_figure figure = {.chart = &chart, .note = note};
     page_figures(html);
     page_figure(html, &figure);
     page_figures_end(html);
@@ -177,11 +191,54 @@ static void add_count(const char *term, int64_t n, struct text *html)
     page_term(html, term, number);
 }
 
+/* "h100-sxm at $4.69/h, l4 at $0.70/h" */
+static int add_gpus(const struct size_question *question, struct text *html)
+{
+    struct text gpus;
+    text_init(&gpus);
+    for (size_t i = 0; i < question->n_gpus; i++)
+        text_printf(&gpus, "%s%s at $%.2f/h", i == 0 ? "" : ", ", question->gpus[i].name, question->gpus[i].usd_per_h);
+    if (!gpus.failed && gpus.chars != NULL) page_term(html, "GPUs tried", gpus.chars);
+    const int code = gpus.failed ? SIM_E_NOMEM : 0;
+    text_fini(&gpus);
+    return code;
+}
+
+/* The engine whose overhead the scenario of the first configuration states; none with a cost model without one. */
+static int add_engine(const struct size_page *page, struct text *html)
+{
+    static const char key[] = "\"engine\": \"";
+    const struct size_result *result = page->result;
+    struct setup setup;
+    struct text json;
+    struct diag diag = {0};
+    if (result->n == 0) return 0;
+    text_init(&json);
+    const struct size_option *option = &result->states[result->n_best > 0 ? result->best[0] : 0].option;
+    const int loaded = size_load(page->question, option, size_first_replicas(option), &setup, &diag);
+    const int code = loaded == 0 ? setup_dump(&setup, &json) : 0;
+    const char *at = loaded == 0 && code == 0 && json.chars != NULL ? strstr(json.chars, key) : NULL;
+    if (at != NULL) {
+        at += sizeof key - 1;
+        const char *name = arena_printf(page->arena, "%.*s", (int)strcspn(at, "\""), at);
+        if (name != NULL) page_term(html, "engine", name);
+    }
+    setup_fini(&setup);
+    text_fini(&json);
+    return code;
+}
+
 static int add_search(const void *context, struct text *html)
 {
     const struct size_page *page = context;
     const struct size_result *result = page->result;
     text_add(html, "<dl>\n");
+    page_term(html, "command", page->question->command);
+    int code = add_gpus(page->question, html);
+    if (code == 0) code = add_engine(page, html);
+    const char *version = arena_printf(page->arena, "%s (%s)", version_text(), version_commit());
+    if (code != 0 || version == NULL) return SIM_E_NOMEM;
+    page_term(html, "version", version);
     add_count("requests", (int64_t)result->requests.n, html);
     add_count("configurations", (int64_t)result->n, html);
     add_count("do not fit the LLM", (int64_t)result->n_unfit, html);

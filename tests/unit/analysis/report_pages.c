@@ -74,6 +74,32 @@ TEST(what_ran_comes_first)
     CHECK_EQ_INT(n, 2); /* over time, and in the distribution */
 }
 
+/* Jobs that make room for a starting replica yield; other stops are failures. Each yield and preemption counts, also two
+ * at one moment. */
+TEST(yields_are_told_from_failures)
+{
+    const char *path = fresh_path();
+    SCOPED(text) html = {0};
+    struct diag diag = {0};
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .jobs = true}, &diag) == 0);
+    MUST(fixture_sql(path, "UPDATE job SET restarts = 1, end_s = end_s + 500 WHERE id IN (4, 5);"
+                           "UPDATE placement SET end_s = 405 WHERE job = 4;"
+                           "INSERT INTO decision VALUES (1, 50, '', 'las', 'preempt', 2, ''),"
+                           " (1, 50, '', 'las', 'preempt', 3, '');"
+                           "INSERT INTO metric VALUES (1, 'scaling.yielded_jobs.sum', 2, '1')"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "{\"name\":\"yield (2)\",\"colour\":5,\"x\":[405,410]}"));
+    CHECK(fixture_has(&html, "{\"name\":\"preemption (2)\",\"colour\":4,\"x\":[50]}"));
+    CHECK(!fixture_has(&html, "failure ("));
+    MUST(fixture_sql(path, "INSERT INTO decision VALUES (1, 405, 'a', 'hpa', 'start', -1, '');"
+                           "INSERT INTO metric VALUES (1, 'failure.interrupts', 1, '1')"));
+    text_fini(&html);
+    text_init(&html);
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "{\"name\":\"yield (1)\",\"colour\":5,\"x\":[405]}"));
+    CHECK(fixture_has(&html, "{\"name\":\"failure (1)\",\"colour\":1,\"x\":[410]}"));
+}
+
 /* Incidents stand above every chart over time, once for the script; a decision that is no incident does not. */
 TEST(incidents_are_marked_in_charts_over_time)
 {

@@ -213,7 +213,7 @@ TEST(incidents_the_slo_and_the_bill_are_told)
         {"power.braked_s", 90}, {"power.breaker_trips", 1}, {"cost.usd", 1234.5}, {"cost.usd_per_h", 3}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done", .n_services = 2, .services = services},
                   "90 % of the requests attained their SLO (a 95 %, b 80 %). Jobs yielded their GPUs to replicas 5 times. "
-                  "Jobs otherwise lost their GPUs once. Requests were evicted from a batch 2 times. Failures struck 7 times: "
+                  "Jobs were preempted once. Requests were evicted from a batch 2 times. Failures struck 7 times: "
                   "they stopped running jobs 4 times and replicas once. The power brake engaged 2 times, for 90 s in all. "
                   "A breaker tripped once. The bill is $1234.50.");
     const struct made_metric calm[] = {{"power.brakes", 0}, {"failure.events", 0}, {"cost.usd_per_h", 3}, {0}};
