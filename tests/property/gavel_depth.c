@@ -35,7 +35,7 @@ TEST(the_oldest_jobs_take_part)
         const int depth = depths[i / N_POLICIES];
         struct bed_rows *rows = run(policies[i % N_POLICIES], depth);
         CHECK_EQ_INT(rows->n_jobs, JOBS);
-        CHECK_NEAR(bed_metric(rows, "job.finished"), JOBS, 0);
+        CHECK_NEAR(bed_metric(rows, "job.ended"), JOBS, 0);
         for (int k = 0; k < JOBS; k++) {
             int unfinished = 0;
             for (int before = 0; before < k; before++)
