@@ -34,6 +34,18 @@ static void end_path(const struct frame *frame, const struct plot_series *series
     }
 }
 
+/* Where a value lies along x. Series with error bars stand side by side, so that no bar hides another: up to six pixels
+ * apart, at most nine from their place, and within the frame. */
+static double place_x(const struct frame *frame, size_t index, double value)
+{
+    const struct plot_chart *chart = frame->chart;
+    const struct px_rect *data = &frame->data;
+    const double apart_px = fmin(6.0, 18.0 / (double)chart->n_series), x = scale_px(&frame->x, value);
+    if (!chart->has_whiskers || !(x >= data->left && x <= data->right)) return x;
+    const double moved = x + ((double)index - ((double)chart->n_series - 1.0) / 2.0) * apart_px;
+    return fmin(fmax(moved, data->left), data->right);
+}
+
 static void draw_line(const struct frame *frame, size_t index)
 {
     const struct plot_series *series = &frame->chart->series[index];
@@ -45,7 +57,7 @@ static void draw_line(const struct frame *frame, size_t index)
     thinner_init(&thinner, &pen);
     begin_path(frame, index, series->n);
     for (size_t i = 0; i < series->n; i++) {
-        const double x = scale_px(&frame->x, series->x[i]), y = scale_px(&frame->y, series->y[i]);
+        const double x = place_x(frame, index, series->x[i]), y = scale_px(&frame->y, series->y[i]);
         if (is_step && !isnan(x) && !isnan(last_y)) thinner_to(&thinner, x, last_y);
         last_y = isnan(x) ? (double)NAN : y;
         if (isnan(x) || isnan(y))
@@ -110,7 +122,7 @@ static void draw_all_markers(const struct frame *frame, size_t index)
     const struct plot_series *series = &frame->chart->series[index];
     const char *colour = style_of_series(frame->chart, index).colour;
     for (size_t i = 0; i < series->n; i++) {
-        const double x = scale_px(&frame->x, series->x[i]), y = scale_px(&frame->y, series->y[i]);
+        const double x = place_x(frame, index, series->x[i]), y = scale_px(&frame->y, series->y[i]);
         const bool has_whisker = series->is_reference || frame->chart->has_whiskers;
         if (has_whisker && series->low != NULL && series->high != NULL)
             mark_whisker(frame, colour, x, series->low[i], series->high[i]);
