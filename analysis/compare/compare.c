@@ -164,7 +164,8 @@ static int remark_too_few(struct compare_work *work)
         return work_remark(work,
                            "with %zu replicates and %zu %s no verdict is possible: choose at most %zu %s with -m, "
                            "or take %.0f replicates",
-                           row->n, row->n_tests, row->n_tests == 1 ? "test" : "tests", most, most == 1 ? "metric" : "metrics",
+                           row->n, row->n_tests, row->n_tests == 1 ? "test" : "tests", most,
+                           most == 1 ? "metric" : "metrics",
                            ceil(2 * (double)row->n_tests / alpha - 1e-9));
     }
     return 0;
@@ -302,7 +303,8 @@ struct compare_row *work_add_row(struct compare_work *work, size_t metric)
                                                     .unit = work->metrics.units[metric],
                                                     .direction = work->metrics.directions[metric], .base = unknown,
                                                     .changed = unknown, .base_run = unknown, .changed_run = unknown,
-                                                    .delta = {unknown, unknown, unknown}, .p = unknown,
+                                                    .delta = {unknown, unknown, unknown},
+                                                    .ratio_low = unknown, .ratio_high = unknown, .p = unknown,
                                                     .worse_frac = unknown};
     return &rows[comparison->n_rows++];
 }

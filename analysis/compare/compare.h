@@ -68,6 +68,7 @@ struct compare_row {
     double base, changed;  /* mean, or percentile, over the pairs */
     double base_run, changed_run; /* the metrics of the two runs, over all requests or jobs; NAN: not for this method */
     struct interval delta; /* of changed - base; low and high NAN: no interval */
+    double ratio_low, ratio_high; /* interval of changed / base from each pair's own ratio; NAN: from delta and base */
     double p;              /* two-sided, after Holm's correction; NAN: not tested */
     size_t n_tests;        /* number of tests that `p` is corrected for */
     double worse_frac;     /* share of the pairs that got worse; NAN: no direction, or not a mean */

@@ -68,6 +68,14 @@ static double ratio(const struct compare_row *row, double delta)
     return 1 + delta / row->base;
 }
 
+/* The ends of the interval as differences: from the ratios of the pairs where these have an interval. */
+static void ends_of(const struct compare_row *row, double *low, double *high)
+{
+    const bool has_ratio = !isnan(row->ratio_low);
+    *low = has_ratio ? (row->ratio_low - 1) * row->base : row->delta.low;
+    *high = has_ratio ? (row->ratio_high - 1) * row->base : row->delta.high;
+}
+
 static const char *show_change(const struct compare_row *row, char cell[CELL_CHARS])
 {
     char number[CELL_CHARS];
@@ -82,16 +90,25 @@ static const char *show_change(const struct compare_row *row, char cell[CELL_CHA
     return cell;
 }
 
+/* Whether the interval of the difference reaches beyond -100 %, which says nothing of a value that cannot be negative. */
+static bool falls_below_nothing(const struct compare_row *row, double low)
+{
+    return row->base > 0 && row->changed >= 0 && relative(row, low) < -100 - 1e-9;
+}
+
 static const char *show_interval(const struct compare_row *row, char cell[CELL_CHARS])
 {
+    double low, high;
+    ends_of(row, &low, &high);
     if (isnan(row->delta.low)) return "-";
     if (row->delta.low == 0 && row->delta.high == 0) return "0";
     if (is_ratio(row, row->delta.mean))
-        snprintf(cell, CELL_CHARS, "%.3g .. %.3gx", ratio(row, row->delta.low), ratio(row, row->delta.high));
-    else if (!isnan(relative(row, row->delta.low)))
-        snprintf(cell, CELL_CHARS, "%+.*f .. %+.*f %%", decimals(relative(row, row->delta.low)),
-                 relative(row, row->delta.low), decimals(relative(row, row->delta.high)),
-                 relative(row, row->delta.high));
+        snprintf(cell, CELL_CHARS, "%.3g .. %.3gx", ratio(row, low), ratio(row, high));
+    else if (falls_below_nothing(row, low))
+        snprintf(cell, CELL_CHARS, "%.4g .. %.4g %s", low, high, strcmp(row->unit, "1") != 0 ? row->unit : "");
+    else if (!isnan(relative(row, low)))
+        snprintf(cell, CELL_CHARS, "%+.*f .. %+.*f %%", decimals(relative(row, low)), relative(row, low),
+                 decimals(relative(row, high)), relative(row, high));
     else
         snprintf(cell, CELL_CHARS, "%.4g .. %.4g", row->delta.low, row->delta.high);
     return cell;
@@ -330,6 +347,8 @@ static void write_row(struct answer *answer, const struct compare_row *row)
     answer_number(answer, "delta", row->delta.mean);
     answer_number(answer, "low", row->delta.low);
     answer_number(answer, "high", row->delta.high);
+    answer_number(answer, "ratio_low", row->ratio_low);
+    answer_number(answer, "ratio_high", row->ratio_high);
     answer_number(answer, "p", row->p);
     answer_number(answer, "tests", (double)row->n_tests);
     answer_number(answer, "worse_frac", row->worse_frac);
