@@ -107,28 +107,82 @@ static void judge_row(const struct compare_work *work, struct compare_row *row)
     row->verdict = row->direction == COMPARE_NEUTRAL ? COMPARE_DIFFERS : better ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
-/* Corrects one family of tests: the rows over all points, or those of single points. */
-static int correct(struct comparison *comparison, bool points, double *p)
+/* Marks the primary metrics by their names, never by their results. */
+static void mark_primary(const struct compare_work *work)
 {
-    for (size_t i = 0; i < comparison->n_rows; i++)
-        p[i] = (comparison->rows[i].point != NULL) == points ? comparison->rows[i].p : (double)NAN;
-    const int code = stats_holm(p, comparison->n_rows);
-    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++)
-        if ((comparison->rows[i].point != NULL) == points) comparison->rows[i].p = p[i];
+    struct comparison *comparison = work->comparison;
+    const char *const *ranked = work->options->ranked;
+    int n_primary = 0;
+    for (size_t k = 0; ranked != NULL && ranked[k] != NULL && n_primary < COMPARE_PRIMARY; k++) {
+        bool found = false;
+        for (size_t i = 0; i < comparison->n_rows; i++)
+            if (strcmp(comparison->rows[i].metric, ranked[k]) == 0) found = comparison->rows[i].is_primary = true;
+        n_primary += found;
+    }
+    for (size_t i = 0; n_primary == 0 && i < comparison->n_rows; i++) comparison->rows[i].is_primary = true;
+}
+
+/* Corrects a family of tests: rows over all points or those of single points, of the primary metrics or of all. Sets
+ * corrected[i] of its rows, NAN for others, and returns 0 or SIM_E_NOMEM. */
+static int correct(const struct comparison *comparison, bool points, bool primary, double *corrected, size_t *n_tests)
+{
+    *n_tests = 0;
+    for (size_t i = 0; i < comparison->n_rows; i++) {
+        const struct compare_row *row = &comparison->rows[i];
+        const bool is_member = (row->point != NULL) == points && (row->is_primary || !primary);
+        corrected[i] = is_member ? row->p : (double)NAN;
+        if (!isnan(corrected[i])) ++*n_tests;
+    }
+    return stats_holm(corrected, comparison->n_rows);
+}
+
+/* Primary metrics are corrected among themselves, the others together with these. */
+static int correct_rows(struct comparison *comparison, bool points, double *among_primary, double *among_all)
+{
+    size_t n_primary, n_all;
+    int code = correct(comparison, points, true, among_primary, &n_primary);
+    if (code == 0) code = correct(comparison, points, false, among_all, &n_all);
+    for (size_t i = 0; code == 0 && i < comparison->n_rows; i++) {
+        struct compare_row *row = &comparison->rows[i];
+        if ((row->point != NULL) != points) continue;
+        row->p = row->is_primary ? among_primary[i] : among_all[i];
+        row->n_tests = row->is_primary ? n_primary : n_all;
+    }
     return code;
 }
 
-/* Corrects the p-values of all rows together and gives each its verdict. Returns 0 or SIM_E_NOMEM. */
+/* Adds a remark if the replicates are too few for a primary metric to be significant, whatever their values. */
+static int remark_too_few(struct compare_work *work)
+{
+    const double alpha = 1 - work->options->level;
+    for (size_t i = 0; i < work->comparison->n_rows; i++) {
+        const struct compare_row *row = &work->comparison->rows[i];
+        if (!row->is_primary || row->point != NULL || row->method != COMPARE_REPLICATES || isnan(row->p)) continue;
+        const double least = stats_replicate_least_p(row->n, work->options->level);
+        if ((double)row->n_tests * least < alpha) continue;
+        const size_t most = (size_t)(alpha / least);
+        return work_remark(work,
+                           "with %zu replicates and %zu %s no verdict is possible: choose at most %zu %s with -m, "
+                           "or take %.0f replicates",
+                           row->n, row->n_tests, row->n_tests == 1 ? "test" : "tests", most,
+                           most == 1 ? "metric" : "metrics",
+                           ceil(2 * (double)row->n_tests / alpha - 1e-9));
+    }
+    return 0;
+}
+
+/* Corrects the p-values of all rows and gives each row its verdict. Returns 0 or SIM_E_NOMEM. */
 static int judge(struct compare_work *work)
 {
     struct comparison *comparison = work->comparison;
-    double *p = mem_alloc((comparison->n_rows + 1) * sizeof *p);
+    double *p = mem_alloc((2 * comparison->n_rows + 1) * sizeof *p);
     if (p == NULL) return SIM_E_NOMEM;
-    int code = correct(comparison, false, p);
-    if (code == 0) code = correct(comparison, true, p);
+    mark_primary(work);
+    int code = correct_rows(comparison, false, p, p + comparison->n_rows);
+    if (code == 0) code = correct_rows(comparison, true, p, p + comparison->n_rows);
     for (size_t i = 0; code == 0 && i < comparison->n_rows; i++) judge_row(work, &comparison->rows[i]);
     mem_free(p);
-    return code;
+    return code == 0 ? remark_too_few(work) : code;
 }
 
 /* --- Two runs --- */
@@ -249,7 +303,8 @@ struct compare_row *work_add_row(struct compare_work *work, size_t metric)
                                                     .unit = work->metrics.units[metric],
                                                     .direction = work->metrics.directions[metric], .base = unknown,
                                                     .changed = unknown, .base_run = unknown, .changed_run = unknown,
-                                                    .delta = {unknown, unknown, unknown}, .p = unknown,
+                                                    .delta = {unknown, unknown, unknown},
+                                                    .ratio_low = unknown, .ratio_high = unknown, .p = unknown,
                                                     .worse_frac = unknown};
     return &rows[comparison->n_rows++];
 }

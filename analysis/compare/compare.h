@@ -5,7 +5,8 @@
  * everything else that their study varied. Intervals are over seeds.
  *
  * The verdict follows from the interval of the difference (changed - base) at `level`, from the relevance margin
- * (`margin_frac` of the base value), and from the p-value after Holm's correction for all metrics and points tested:
+ * (`margin_frac` of the base value), and from the p-value after Holm's correction. A primary metric is corrected for
+ * the primary metrics, any other one for all metrics; changes at single points in the same way for all points:
  *     same     nothing moved at all, or the whole interval lies within the margin
  *     better   zero is outside the interval, and the corrected p-value is below 1 - level; and the direction is known
  *     worse    as `better`, in the other direction; `differs` where a metric has no direction
@@ -45,6 +46,8 @@ struct compare_metric {
 struct compare_options {
     const struct compare_metric *dictionary; /* ended by a zero entry: order and direction of metrics */
     const char *const *only;  /* names of metrics or dotted parts of them, NULL-terminated; NULL: all */
+    const char *const *ranked; /* the first COMPARE_PRIMARY of these names that the runs have are the primary metrics;
+                                  NULL-terminated; NULL, or if they have none: all metrics are primary */
     double level;             /* 0.95 */
     double margin_frac;       /* 0.01: differences below 1 % of the base value do not matter */
     bool steady;              /* claims about the steady state: MSER-5 and batch means */
@@ -52,17 +55,22 @@ struct compare_options {
     uint64_t seed;            /* of the resampling */
 };
 
+enum { COMPARE_PRIMARY = 6 };
+
 /* One metric, over all pairs or at one point of the study. */
 struct compare_row {
     const char *metric, *unit;
     const char *point; /* "key=value, ..." of the other varied keys; NULL: over all points */
     enum compare_direction direction;
+    bool is_primary;
     enum compare_method method;
     size_t n;              /* number of pairs; for batch means, of batches */
     double base, changed;  /* mean, or percentile, over the pairs */
     double base_run, changed_run; /* the metrics of the two runs, over all requests or jobs; NAN: not for this method */
     struct interval delta; /* of changed - base; low and high NAN: no interval */
+    double ratio_low, ratio_high; /* interval of changed / base from each pair's own ratio; NAN: from delta and base */
     double p;              /* two-sided, after Holm's correction; NAN: not tested */
+    size_t n_tests;        /* number of tests that `p` is corrected for */
     double worse_frac;     /* share of the pairs that got worse; NAN: no direction, or not a mean */
     enum compare_verdict verdict;
     const char *note; /* why there is no interval or no verdict; NULL: nothing to add */

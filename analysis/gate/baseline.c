@@ -1,6 +1,7 @@
 #include "analysis/gate/baseline.h"
 
 #include "analysis/gate/decision_log.h"
+#include "analysis/gate/scenario_change.h"
 #include "sim/core/input.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/json_write.h"
@@ -9,11 +10,13 @@
 #include "sim/core/part.h"
 #include "sim/core/path.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- Reading --- */
 
@@ -141,6 +144,13 @@ static int read_metrics(const struct reading *reading, const struct json_node *o
     return 0;
 }
 
+static int read_resolved(const struct reading *reading, const struct json_node *object, struct baseline_entry *entry)
+{
+    entry->resolved = json_member(object, "resolved");
+    if (entry->resolved == NULL || entry->resolved->kind == JSON_OBJECT) return 0;
+    return fail(reading, entry->resolved, "a resolved scenario");
+}
+
 static int read_decisions(const struct reading *reading, const struct json_node *object, struct baseline_entry *entry)
 {
     const struct json_node *node = json_member(object, "decisions");
@@ -208,6 +218,7 @@ static int read_results(const struct reading *reading, const struct json_node *n
     if (code == 0) code = read_hash(reading, node, "hash", entry->hash);
     if (code == 0) code = read_hash(reading, node, "scenario_hash", entry->scenario_hash);
     if (code == 0) code = read_hash(reading, node, "inputs", entry->inputs);
+    if (code == 0) code = read_resolved(reading, node, entry);
     if (code == 0) code = read_metrics(reading, node, entry);
     if (code == 0) code = read_decisions(reading, node, entry);
     return code == 0 ? check_results(reading, node, entry) : code;
@@ -215,8 +226,9 @@ static int read_results(const struct reading *reading, const struct json_node *n
 
 static int read_entry(const struct reading *reading, const struct json_node *node)
 {
-    static const char *const known[] = {"name", "scenario",      "set",    "seed",      "tolerances", "made_by",
-                                        "hash", "scenario_hash", "inputs", "decisions", "metrics",    NULL};
+    static const char *const known[] = {"name",   "scenario",      "set",    "seed",      "tolerances", "made_by",
+                                        "hash",   "scenario_hash", "inputs", "decisions", "resolved",
+                                        "metrics", NULL};
     struct baseline_entry *entry = baseline_add(reading->baseline, reading->arena);
     if (entry == NULL) return diag_nomem(reading->diag);
     int code = check_keys(reading, node, "a scenario of the baseline", known);
@@ -360,6 +372,9 @@ int baseline_load(struct baseline *baseline, const char *path, bool without_log,
     struct json_node *root;
     int code = baseline_init(baseline, path, arena);
     if (code != 0) return diag_nomem(diag);
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return diag_error(diag, SIM_E_IO, path, "'--update SCENARIO' writes it",
+                          "cannot read the file: No such file or directory");
     code = json_load(arena, path, &root, diag);
     if (code == 0) code = read_document(&reading, root);
     if (code == 0 && baseline->n_entries == 0)
@@ -434,6 +449,7 @@ static void write_results(struct json_writer *writer, const struct baseline_entr
     if (entry->scenario_hash[0] != 0) json_write_string(writer, "scenario_hash", entry->scenario_hash);
     if (entry->inputs[0] != 0) json_write_string(writer, "inputs", entry->inputs);
     json_write_number(writer, "decisions", (double)entry->decisions.n);
+    if (entry->resolved != NULL) scenario_write(writer, "resolved", entry->resolved);
     json_write_open(writer, "metrics", '{');
     for (size_t i = 0; i < entry->n_metrics; i++)
         json_write_number(writer, entry->metrics[i].name, entry->metrics[i].value);

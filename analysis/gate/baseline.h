@@ -7,10 +7,11 @@
  *     "tolerances": {"request.*.p99": "2%", "job.jct_s.mean": 0.5},        // for every scenario; other metrics: exact
  *     "scenarios": [ { "name": "chat", "scenario": "chat.json", "set": ["services.chat.replicas=4"], "seed": 7,
  *                      "tolerances": {}, "hash": "...", "scenario_hash": "...", "inputs": "...", "decisions": 812,
- *                      "metrics": {"NAME": 1.5} } ] }
+ *                      "resolved": {"seed": 7}, "metrics": {"NAME": 1.5} } ] }
  *
  * An entry written by another program than the others (--update --only) has a "made_by" of its own. "scenario_hash" is
- * that of the resolved scenario, "inputs" that of the files it names.
+ * that of the resolved scenario, "inputs" that of the files it names. "resolved" is the resolved scenario itself, in
+ * which $ORRERY_DATA stands for the directory of the program's data; a baseline of an older version has none.
  *
  * A scenario is a path relative to the file, or a name of `orrery list scenarios`. An entry added manually ends
  * with "tolerances". Patterns of tolerances are those of the shell. Of several matching patterns the last one counts;
@@ -21,6 +22,7 @@
 
 #include "sim/core/err.h"
 #include "sim/core/hash.h"
+#include "sim/core/json_doc.h"
 #include "sim/core/mem.h"
 #include "sim/core/text.h"
 
@@ -66,6 +68,7 @@ struct baseline_entry {
     struct tolerance_list tolerances;
     char hash[HASH_HEX_CHARS]; /* empty: the entry has no results yet */
     char scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS]; /* empty: not known */
+    const struct json_node *resolved; /* NULL: not known */
     struct maker maker;
     size_t n_metrics;
     struct gate_metric *metrics;

@@ -8,6 +8,7 @@
 
 #include "analysis/gate/baseline.h"
 #include "analysis/gate/decision_log.h"
+#include "analysis/gate/scenario_change.h"
 #include "sim/core/json_write.h"
 
 /* The outcome of one scenario. */
@@ -15,6 +16,7 @@ struct gate_outcome {
     int code;            /* 0, or why it did not run to its end */
     const char *finding; /* the finding, if code is not 0 */
     char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    const struct json_node *resolved; /* the resolved scenario; NULL: not known */
     size_t n_metrics;
     struct gate_metric *metrics; /* in order of emission */
     struct decision_lines decisions;
@@ -47,6 +49,8 @@ struct gate_result {
     size_t n_metrics, n_moves, n_beyond;
     struct gate_move *moves; /* those beyond their tolerance first, of these the largest relative move first */
     bool scenario_moved;     /* the resolved scenario differs from the baseline's */
+    size_t n_changes;        /* values of the scenario; 0 also where the baseline does not know its own */
+    struct scenario_change *changes;
     bool inputs_moved;       /* traces or catalog files differ from the baseline's */
     struct divergence divergence;
     const char *finding;     /* of a run that failed */

@@ -70,6 +70,15 @@ static void write_maker(struct json_writer *writer, const char *key, const struc
     json_write_close(writer, '}');
 }
 
+static void write_change(struct json_writer *writer, const struct scenario_change *change)
+{
+    json_write_open_row(writer, NULL, '{');
+    json_write_string(writer, "key", change->key);
+    json_write_string(writer, "baseline", change->before);
+    json_write_string(writer, "now", change->now);
+    json_write_close(writer, '}');
+}
+
 static void write_result(struct json_writer *writer, const struct gate_result *result, const struct maker *common)
 {
     json_write_open(writer, NULL, '{');
@@ -79,6 +88,9 @@ static void write_result(struct json_writer *writer, const struct gate_result *r
     if (result->verdict == GATE_FAILED) json_write_string(writer, "finding", result->finding);
     if (result->verdict == GATE_MOVED || result->verdict == GATE_TOLERATED) {
         json_write_bool(writer, "scenario_moved", result->scenario_moved);
+        json_write_open(writer, "scenario_changes", '[');
+        for (size_t i = 0; i < result->n_changes; i++) write_change(writer, &result->changes[i]);
+        json_write_close(writer, ']');
         json_write_bool(writer, "inputs_moved", result->inputs_moved);
         json_write_open(writer, "moves", '[');
         for (size_t i = 0; i < result->n_moves; i++) write_move(writer, &result->moves[i]);

@@ -141,6 +141,23 @@ static void describe_head(const struct gate_result *result, struct text *text)
     text_add(text, "\n");
 }
 
+static void describe_scenario(const struct gate_result *result, struct text *text)
+{
+    enum { MOST = 5 };
+    if (result->n_changes == 0) {
+        text_add(text,
+                 "  its scenario differs from the baseline: its file, one that it extends, or a default has changed\n");
+        return;
+    }
+    text_add(text, "  its scenario differs from the baseline:\n");
+    for (size_t i = 0; i < result->n_changes && i < MOST; i++) {
+        const struct scenario_change *change = &result->changes[i];
+        text_printf(text, "    %s: %s in the baseline, %s now\n", change->key,
+                    change->before != NULL ? change->before : "absent", change->now != NULL ? change->now : "absent");
+    }
+    if (result->n_changes > MOST) text_printf(text, "    and %zu more values\n", result->n_changes - MOST);
+}
+
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text)
 {
     (void)report;
@@ -151,9 +168,7 @@ void gate_describe(const struct gate_report *report, const struct gate_result *r
     case GATE_SAME: return;
     default: break;
     }
-    if (result->scenario_moved)
-        text_add(text,
-                 "  its scenario differs from the baseline: its file, one that it extends, or a default has changed\n");
+    if (result->scenario_moved) describe_scenario(result, text);
     if (result->n_moves == 0) text_add(text, "  no metric has moved\n");
     describe_moves(result, text);
     if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) differ from the baseline\n");

@@ -138,9 +138,20 @@ static struct interval percentiles(double *values, size_t n, size_t k, double *p
     return interval;
 }
 
+/* How many of n replicates lie beyond each end of their percentile interval; 0: too few for percentiles. */
+static size_t n_beyond(size_t n, double level)
+{
+    return (size_t)((double)(n + 1) * (1 - level) / 2 - 1e-9);
+}
+
+double stats_replicate_least_p(size_t n, double level)
+{
+    return n_beyond(n, level) > 0 ? 2 / (double)(n + 1) : 0;
+}
+
 struct interval stats_replicate_interval(double *values, size_t n, double level, double *p)
 {
-    const size_t k = (size_t)((double)(n + 1) * (1 - level) / 2 - 1e-9);
+    const size_t k = n_beyond(n, level);
     if (p != NULL) *p = (double)NAN;
     if (n == 0) return unknown((double)NAN);
     if (k > 0) return percentiles(values, n, k, p);

@@ -48,6 +48,9 @@ double stats_paired_t_p(const double *differences, size_t n);
  * prediction interval of one more value. */
 struct interval stats_replicate_interval(double *values, size_t n, double level, double *p);
 
+/* The least p-value that stats_replicate_interval can give: 2 / (n + 1) with percentiles, else 0. */
+double stats_replicate_least_p(size_t n, double level);
+
 /* Interval of mean(changed) - mean(base) of two independent samples with unequal variances. *p, unless NULL, gets
  * the two-sided p-value of a zero difference. NANs below two values in either. Source: Welch 1947. */
 struct interval stats_welch_interval(const double *base, size_t n_base, const double *changed, size_t n_changed,

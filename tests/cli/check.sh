@@ -150,11 +150,19 @@ equal "$(made_by)" "$commit:-|-|-" 'all by one again'
 # A scenario that was edited is told first, and its hash does not depend on where the program's data lie.
 sed -i.before 's/"replicas": 4/"replicas": 3/' "$T/gate/serve.json"
 run 1 check --baseline "$base" --only serve
-[ "$(sed -n '/^serve: moved/{n;p}' "$T/out")" = \
-    '  its scenario differs from the baseline: its file, one that it extends, or a default has changed' ] ||
-    complain 'it does not say first that the scenario has changed'
+equal "$(sed -n '/^serve: moved/{n;N;N;p}' "$T/out" | head -2)" '  its scenario differs from the baseline:
+    services.chat.replicas: 4 in the baseline, 3 now' 'what is told first'
 run 1 check --baseline "$base" --only serve --json
 json '$.scenarios[0].scenario_moved' 1
+json '$.scenarios[0].scenario_changes[0].key' services.chat.replicas
+json '$.scenarios[0].scenario_changes[1].key' ''
+sed '/"resolved"/d' "$base" >"$T/gate/older.json"
+cp "${base%.json}.decisions.csv.gz" "$T/gate/older.decisions.csv.gz"
+run 1 check --baseline "$T/gate/older.json" --only serve
+equal "$(sed -n '/^serve: moved/{n;p}' "$T/out")" \
+    '  its scenario differs from the baseline: its file, one that it extends, or a default has changed' 'an older baseline'
+run 3 check --baseline "$T/gate/no such.json"
+err "cannot read the file: No such file or directory; '--update SCENARIO' writes it"
 mv "$T/gate/serve.json.before" "$T/gate/serve.json"
 run 0 check --baseline "$T/gate/near.json" --update quickstart
 mkdir "$T/data"

@@ -50,6 +50,19 @@ equal "$(sqlite3 :memory: "select count(*), sum(value ->> 'verdict' = 'same'), m
 run 0 compare "$db:1" "$db:3" --steady
 out 'the result hashes are equal'
 
+# What is shown is corrected for itself, the rest for all; the first line counts only what is shown.
+run 0 compare "$db:1" "$db:2"
+cp "$T/out" "$T/first"
+run 0 compare "$db:1" "$db:2" --json
+tests=$(sqlite3 :memory: "select group_concat(distinct value ->> 'tests') from (select value from
+    json_each(readfile('$T/out'), '\$.metrics') where value ->> 'metric' in ('request.ttft_s.p99', 'request.e2e_s.p99'))")
+grep -q "Holm's correction for $tests tests)" "$T/first" || complain 'tests of the metrics shown'
+equal "$(sed -n '3s/ (.*//p' "$T/first" | grep -o '[0-9]*' | awk '{ n += $1 } END { print n }')" 6 'verdicts of the metrics shown'
+better=$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '\$.metrics')
+    where value ->> 'verdict' = 'better' and (value ->> 'tests') > $tests")
+[ "$better" -eq 0 ] || grep -qE "^$better of them (is|are) better, corrected for all [0-9]+ tests: [a-z]" "$T/first" ||
+    complain 'better metrics are not named'
+
 # Fewer replicas are worse, and the gate says so.
 run 0 run "$T/serve.json" -o "$db" -q --set services.chat.replicas=1
 run 1 compare "$db:1" "$db:4" --fail-on worse
@@ -159,7 +172,7 @@ page=analysis/compare/README.md
 )
 {
     head -3 "$T/example"
-    sed -n 5,9p "$T/example" | cut -c1-20,38-120
+    sed -n 5,10p "$T/example" | cut -c1-20,38-120
 } >"$T/expected"
 awk '/^\$ / { show = /orrery compare routers.db:1 routers.db:2 --metric/; n += show; next } /^```/ && n { exit } show' $page >"$T/shown"
 last=$page

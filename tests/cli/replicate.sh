@@ -27,6 +27,14 @@ sqlite3 "$T/blocks.db" "with d as (select sum(iif(p.value = 'round-robin', -m.va
     select avg(x) + 3.182446305284263 * sqrt(1.25 * (sum(x * x) - 4 * avg(x) * avg(x)) / 3) from d" >"$T/expected"
 awk 'NR == FNR { told = $1; next } { exit !(told - $1 < 1e-9 && $1 - told < 1e-9) }' "$T/high" "$T/expected" ||
     complain "the interval ends at $(cat "$T/high"), not at $(cat "$T/expected")"
+# Its relative interval is that of the logarithms of the ratios.
+json_of "$T/out" '$.metrics[0].ratio_high' >"$T/high"
+sqlite3 "$T/blocks.db" "select max(iif(p.value != 'round-robin', m.value, 0)) / max(iif(p.value = 'round-robin', m.value, 0))
+    from run r join param p on p.run_id = r.id join metric m on m.run_id = r.id and m.name = 'request.ttft_s.mean' group by seed" |
+    awk '{ x = log($1); n++; sum += x; squares += x * x }
+         END { mean = sum / n; printf "%.12g\n", exp(mean + 3.182446305284263 * sqrt(1.25 * (squares - n * mean * mean) / 3)) }' >"$T/expected"
+awk 'NR == FNR { told = $1; next } { exit !(told - $1 < 1e-9 && $1 - told < 1e-9) }' "$T/high" "$T/expected" ||
+    complain "the ratio's interval ends at $(cat "$T/high"), not at $(cat "$T/expected")"
 run 0 compare "$T/blocks.db" -b routing=round-robin -n routing=least-outstanding -m ttft_s.mean
 out 'an interval is the spread of the replicates, which more seeds do not narrow'
 run 0 report "$T/blocks.db" -o "$T/blocks.html"

@@ -52,6 +52,7 @@ static int catch_decision(void *context, const struct decision_row *row)
 struct report {
     struct catching caught;
     char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    struct text resolved; /* JSON in one line; empty: the scenario was not loaded */
     int code;
     struct diag diag;
 };
@@ -74,24 +75,34 @@ static int run_setup(const struct cli *cli, const struct setup *setup, struct re
     return code;
 }
 
-/* The hash of the resolved scenario. Paths into the program's own data hash equally wherever these lie. */
-static int hash_scenario(const struct setup *setup, const char *data, char hex[HASH_HEX_CHARS])
+/* The resolved scenario, the same wherever the program's own data lie. */
+static int dump_scenario(const struct setup *setup, const char *data, struct text *resolved)
 {
     struct text json;
-    struct hash *hash = hash_create();
     text_init(&json);
-    int code = hash != NULL ? setup_dump(setup, &json) : SIM_E_NOMEM;
+    int code = setup_dump(setup, &json);
     size_t n_data = strlen(data);
     for (const char *at = json.chars; code == 0 && at != NULL;) {
         const char *found = n_data > 1 ? strstr(at, data) : NULL;
-        hash_bytes(hash, at, found != NULL ? (size_t)(found - at) : strlen(at));
-        if (found != NULL) hash_bytes(hash, "$ORRERY_DATA", strlen("$ORRERY_DATA"));
+        text_add_bytes(resolved, at, found != NULL ? (size_t)(found - at) : strlen(at));
+        if (found != NULL) text_add(resolved, "$ORRERY_DATA");
         at = found != NULL ? found + n_data : NULL;
     }
-    if (code == 0) hash_hex(hash, hex);
-    if (hash != NULL) hash_destroy(hash);
     text_fini(&json);
-    return code;
+    return code == 0 && resolved->failed ? SIM_E_NOMEM : code;
+}
+
+/* Keeps the resolved scenario, in one line, and its hash. */
+static int keep_scenario(const struct setup *setup, const char *data, struct report *report)
+{
+    int code = dump_scenario(setup, data, &report->resolved);
+    struct hash *hash = code == 0 ? hash_create() : NULL;
+    if (hash == NULL) return SIM_E_NOMEM;
+    hash_bytes(hash, report->resolved.chars, report->resolved.length);
+    hash_hex(hash, report->scenario_hash);
+    hash_destroy(hash);
+    for (char *at = report->resolved.chars; (at = strchr(at, '\n')) != NULL;) *at = ' ';
+    return 0;
 }
 
 static const char plugins_head[] = "plugins ";
@@ -117,7 +128,7 @@ static int run_entry(const struct cli *cli, const struct baseline_entry *entry, 
     int code = setup_load(&setup, entry->scenario, &over, &report->diag);
     const int plugins_code = write_plugins(code == 0 ? &setup : NULL, file);
     if (code == 0) code = plugins_code;
-    if (code == 0) code = hash_scenario(&setup, data, report->scenario_hash);
+    if (code == 0) code = keep_scenario(&setup, data, report);
     if (code == 0) code = run_setup(cli, &setup, report);
     setup_fini(&setup);
     return code;
@@ -149,6 +160,8 @@ static void write_report(const struct report *report, FILE *file)
     json_write_string(&writer, "scenario_hash", report->scenario_hash);
     json_write_string(&writer, "inputs", report->inputs);
     json_write_number(&writer, "decisions", (double)report->caught.n_decisions);
+    json_write_key(&writer, "resolved");
+    text_add(&head, report->resolved.length > 0 ? report->resolved.chars : "null");
     json_write_key(&writer, "metrics");
     text_add(&head, report->caught.metrics.chars != NULL ? report->caught.metrics.chars : "[]");
     json_write_close(&writer, '}');
@@ -217,6 +230,8 @@ static int read_report(char *chars, size_t n_chars, struct arena *arena, struct 
     size_t n = (size_t)json_member(root, "decisions")->number;
     outcome->decisions = decision_log_take(end + 1, n_chars - head - 1, n);
     if (outcome->decisions.n != n) return SIM_E_IO;
+    const struct json_node *resolved = json_member(root, "resolved");
+    if (resolved->kind == JSON_OBJECT) outcome->resolved = resolved;
     return read_metrics(json_member(root, "metrics"), arena, outcome);
 }
 

@@ -53,6 +53,12 @@ static int read_margin(struct cli *cli, const char *text, double *margin_frac)
     return 0;
 }
 
+/* Metrics by their importance: people see the first six that the runs have. */
+static const char *const ranked[] = {
+    "slo.attained_frac", "request.ttft_s.p99", "request.tpot_s.p99", "request.e2e_s.p99", "service.output_tokens_per_s",
+    "job.jct_s.mean", "job.wait_s.mean", "job.jct_s.p99", "job.wait_s.p99", "job.bounded_slowdown.mean", "job.finished",
+    "cost.usd", "cost.usd_per_h", "energy.site_j", "energy.j", "cluster.gpu_util", "replica.busy_frac", NULL};
+
 /* The metric dictionary in the form of analysis/compare. */
 static struct compare_metric *read_dictionary(void)
 {
@@ -140,12 +146,12 @@ static int compare(struct cli *cli, const struct cli_call *call)
     if (dictionary == NULL) return SIM_E_NOMEM;
     options.dictionary = dictionary;
     options.only = verb->metrics.n > 0 ? only : NULL;
+    options.ranked = verb->all || verb->metrics.n > 0 ? NULL : ranked;
     options.steady = verb->steady;
     arena_init(&comparison.arena);
     code = compare_arguments(cli, verb, call, &options, &comparison);
     const struct compare_print what = {.comparison = &comparison,
                                        .options = &options,
-                                       .all = verb->all || verb->metrics.n > 0,
                                        .points = verb->points,
                                        .worse_points = is_gate(verb)};
     if (code == 0) code = compare_print(&what, (enum answer_form)verb->form, cli->out, &cli->diag);
@@ -161,7 +167,8 @@ const struct verb verb_compare = {
     .usage = "DB:RUN DB:RUN [options]\nDB --base KEY=VALUE,... --new KEY=VALUE,... [options]\nDB DB [options]",
     .notes = "Two runs are paired by request and job, and intervals are over these. Groups of runs are paired by seed and by\n"
              "the parameters of their study outside --base and --new; intervals are over the seeds. Two files: all runs\n"
-             "of one against all runs of the other. Verdicts, for intervals of 95 % and after Holm's correction:\n\n"
+             "of one against all runs of the other. Verdicts, for intervals of 95 % and after Holm's correction\n"
+             "for the metrics shown (for a metric that is not shown: for all):\n\n"
              "  same            the whole interval lies within the margin\n"
              "  better, worse   zero is outside the interval ('differs' for neutral metrics)\n"
              "  unclear         neither, or there is no interval\n",

@@ -25,33 +25,6 @@ static enum part part_of(const struct compare_row *row)
     return row->method == COMPARE_SINGLE ? PART_SINGLE : PART_ESTIMATED;
 }
 
-static bool has_metric(const struct comparison *comparison, const char *metric)
-{
-    for (size_t i = 0; i < comparison->n_rows; i++)
-        if (comparison->rows[i].point == NULL && strcmp(comparison->rows[i].metric, metric) == 0) return true;
-    return false;
-}
-
-/* Chooses the first six of the ranked metrics that the runs have; all metrics if they have none of these. */
-static void choose(struct compare_print *print)
-{
-    static const char *const ranked[] = {
-        "slo.attained_frac", "request.ttft_s.p99", "request.tpot_s.p99", "request.e2e_s.p99", "service.output_tokens_per_s",
-        "job.jct_s.mean", "job.wait_s.mean", "job.jct_s.p99", "job.wait_s.p99", "job.bounded_slowdown.mean", "job.finished",
-        "cost.usd", "cost.usd_per_h", "energy.site_j", "energy.j", "cluster.gpu_util", "replica.busy_frac"};
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof ranked / sizeof *ranked && n < COMPARE_CHOSEN; i++)
-        if (has_metric(print->comparison, ranked[i])) print->chosen[n++] = ranked[i];
-    print->all |= n == 0;
-}
-
-static bool is_chosen(const struct compare_print *print, const struct compare_row *row)
-{
-    for (size_t i = 0; i < COMPARE_CHOSEN && print->chosen[i] != NULL; i++)
-        if (strcmp(print->chosen[i], row->metric) == 0) return true;
-    return print->all;
-}
-
 static bool has_point(const struct compare_print *print, const struct compare_row *row)
 {
     return row->point == NULL || print->points || (print->worse_points && row->verdict == COMPARE_WORSE);
@@ -59,7 +32,7 @@ static bool has_point(const struct compare_print *print, const struct compare_ro
 
 static bool is_shown(const struct compare_print *print, const struct compare_row *row, enum part part)
 {
-    return has_point(print, row) && part_of(row) == part && is_chosen(print, row);
+    return has_point(print, row) && part_of(row) == part && row->is_primary;
 }
 
 /* --- Cells --- */
@@ -95,6 +68,14 @@ static double ratio(const struct compare_row *row, double delta)
     return 1 + delta / row->base;
 }
 
+/* The ends of the interval as differences: from the ratios of the pairs where these have an interval. */
+static void ends_of(const struct compare_row *row, double *low, double *high)
+{
+    const bool has_ratio = !isnan(row->ratio_low);
+    *low = has_ratio ? (row->ratio_low - 1) * row->base : row->delta.low;
+    *high = has_ratio ? (row->ratio_high - 1) * row->base : row->delta.high;
+}
+
 static const char *show_change(const struct compare_row *row, char cell[CELL_CHARS])
 {
     char number[CELL_CHARS];
@@ -109,16 +90,25 @@ static const char *show_change(const struct compare_row *row, char cell[CELL_CHA
     return cell;
 }
 
+/* Whether the interval of the difference reaches beyond -100 %, which says nothing of a value that cannot be negative. */
+static bool falls_below_nothing(const struct compare_row *row, double low)
+{
+    return row->base > 0 && row->changed >= 0 && relative(row, low) < -100 - 1e-9;
+}
+
 static const char *show_interval(const struct compare_row *row, char cell[CELL_CHARS])
 {
+    double low, high;
+    ends_of(row, &low, &high);
     if (isnan(row->delta.low)) return "-";
     if (row->delta.low == 0 && row->delta.high == 0) return "0";
     if (is_ratio(row, row->delta.mean))
-        snprintf(cell, CELL_CHARS, "%.3g .. %.3gx", ratio(row, row->delta.low), ratio(row, row->delta.high));
-    else if (!isnan(relative(row, row->delta.low)))
-        snprintf(cell, CELL_CHARS, "%+.*f .. %+.*f %%", decimals(relative(row, row->delta.low)),
-                 relative(row, row->delta.low), decimals(relative(row, row->delta.high)),
-                 relative(row, row->delta.high));
+        snprintf(cell, CELL_CHARS, "%.3g .. %.3gx", ratio(row, low), ratio(row, high));
+    else if (falls_below_nothing(row, low))
+        snprintf(cell, CELL_CHARS, "%.4g .. %.4g %s", low, high, strcmp(row->unit, "1") != 0 ? row->unit : "");
+    else if (!isnan(relative(row, low)))
+        snprintf(cell, CELL_CHARS, "%+.*f .. %+.*f %%", decimals(relative(row, low)), relative(row, low),
+                 decimals(relative(row, high)), relative(row, high));
     else
         snprintf(cell, CELL_CHARS, "%.4g .. %.4g", row->delta.low, row->delta.high);
     return cell;
@@ -161,20 +151,24 @@ static void add_row(struct answer_table *table, const struct compare_row *row)
 
 /* --- Totals --- */
 
-static size_t count_verdicts(const struct comparison *comparison, enum compare_verdict verdict)
+/* Counts the metrics with the verdict: those shown, which are the primary ones, or those that are not. */
+static size_t count_verdicts(const struct comparison *comparison, enum compare_verdict verdict, bool shown)
 {
     size_t n = 0;
-    for (size_t i = 0; i < comparison->n_rows; i++)
-        n += comparison->rows[i].point == NULL && comparison->rows[i].verdict == verdict;
+    for (size_t i = 0; i < comparison->n_rows; i++) {
+        const struct compare_row *row = &comparison->rows[i];
+        n += row->point == NULL && row->is_primary == shown && row->verdict == verdict;
+    }
     return n;
 }
 
-static size_t count_tests(const struct comparison *comparison)
+/* The number of tests that the p-values of the metrics, shown or not, are corrected for. */
+static size_t count_tests(const struct comparison *comparison, bool shown)
 {
-    size_t n = 0;
     for (size_t i = 0; i < comparison->n_rows; i++)
-        n += comparison->rows[i].point == NULL && !isnan(comparison->rows[i].p);
-    return n;
+        if (comparison->rows[i].point == NULL && comparison->rows[i].is_primary == shown)
+            return comparison->rows[i].n_tests;
+    return 0;
 }
 
 static size_t count_points(const struct comparison *comparison)
@@ -190,32 +184,47 @@ static void say_totals(const struct compare_print *print, struct answer *answer)
                                                     COMPARE_DIFFERS};
     bool first = true;
     for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++) {
-        const size_t n = count_verdicts(print->comparison, verdicts[i]);
+        const size_t n = count_verdicts(print->comparison, verdicts[i], true);
         if (n == 0) continue;
         answer_say(answer, "%s%zu %s", first ? "" : ", ", n, compare_verdict_name(verdicts[i]));
         first = false;
     }
-    answer_say(answer, "%s (intervals of %g %%, margin %g %%, Holm's correction for %zu tests)\n",
+    const size_t n_tests = count_tests(print->comparison, true);
+    answer_say(answer, "%s (intervals of %g %%, margin %g %%, Holm's correction for %zu %s)\n",
                first ? "no metric in common" : "", 100 * print->options->level, 100 * print->options->margin_frac,
-               count_tests(print->comparison));
+               n_tests, n_tests == 1 ? "test" : "tests");
 }
 
-/* Says how many metrics are not shown, and which of them are worse. */
-static void say_hidden(const struct compare_print *print, const char *before, struct answer *answer)
+/* Names the first metrics that are not shown and have the verdict, in a line of their own. */
+static void say_hidden_names(const struct comparison *comparison, enum compare_verdict verdict, const char *bullet,
+                             struct answer *answer)
 {
     enum { MOST = 5 };
-    size_t n = 0, n_worse = 0;
-    for (size_t i = 0; i < print->comparison->n_rows; i++)
-        n += print->comparison->rows[i].point == NULL && !is_chosen(print, &print->comparison->rows[i]);
-    if (n == 0) return;
-    answer_say(answer, "%s%zu more metrics: --all shows them, -m NAME some", before, n);
-    for (size_t i = 0; i < print->comparison->n_rows; i++) {
-        const struct compare_row *row = &print->comparison->rows[i];
-        if (row->point != NULL || row->verdict != COMPARE_WORSE || is_chosen(print, row) || ++n_worse > MOST) continue;
-        answer_say(answer, "%s%s", n_worse == 1 ? "; worse are " : ", ", row->metric);
+    size_t n = 0;
+    const size_t n_all = count_verdicts(comparison, verdict, false);
+    if (n_all == 0) return;
+    answer_say(answer, "%s%zu of them %s %s, corrected for all %zu tests:", bullet, n_all, n_all == 1 ? "is" : "are",
+               compare_verdict_name(verdict), count_tests(comparison, false));
+    for (size_t i = 0; i < comparison->n_rows && n < MOST; i++) {
+        const struct compare_row *row = &comparison->rows[i];
+        if (row->point != NULL || row->is_primary || row->verdict != verdict) continue;
+        answer_say(answer, "%s %s", n++ == 0 ? "" : ",", row->metric);
     }
-    if (n_worse > MOST) answer_say(answer, " and %zu more", n_worse - MOST);
+    if (n_all > MOST) answer_say(answer, " and %zu more", n_all - MOST);
     answer_say(answer, "\n");
+}
+
+/* Says how many metrics are not shown, and which of them are worse or better. */
+static void say_hidden(const struct compare_print *print, const char *bullet, struct answer *answer)
+{
+    const struct comparison *comparison = print->comparison;
+    size_t n = 0;
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        n += comparison->rows[i].point == NULL && !comparison->rows[i].is_primary;
+    if (n == 0) return;
+    answer_say(answer, "%s%zu more metrics: --all shows them, -m NAME some\n", *bullet != 0 ? bullet : "\n", n);
+    say_hidden_names(comparison, COMPARE_WORSE, bullet, answer);
+    say_hidden_names(comparison, COMPARE_BETTER, bullet, answer);
 }
 
 static bool has_hidden_points(const struct compare_print *print)
@@ -245,7 +254,7 @@ static void say_unmoved(const struct compare_print *print, struct answer *answer
     size_t column = 0;
     for (size_t i = 0; i < print->comparison->n_rows; i++) {
         const struct compare_row *row = &print->comparison->rows[i];
-        if (row->point != NULL || part_of(row) != PART_UNMOVED || !is_chosen(print, row)) continue;
+        if (row->point != NULL || part_of(row) != PART_UNMOVED || !row->is_primary) continue;
         const char *head = column == 0 ? "\nunmoved:" : column + 2 + strlen(row->metric) > LINE_CHARS ? "\n " : "";
         if (*head != 0) column = strlen(head) - 1;
         answer_say(answer, "%s %s", head, row->metric);
@@ -296,7 +305,7 @@ static void show_text(const struct compare_print *print, struct answer *answer)
     add_part(print, PART_ESTIMATED, NULL, answer);
     add_part(print, PART_SINGLE, "moved, without an interval: unclear", answer);
     say_unmoved(print, answer);
-    say_hidden(print, "\n", answer);
+    say_hidden(print, "", answer);
     add_worst(comparison, false, answer);
     add_worst(comparison, true, answer);
     if (comparison->n_remarks > 0 || has_hidden_points(print)) answer_say(answer, "\n");
@@ -314,7 +323,7 @@ static void show_markdown(const struct compare_print *print, struct answer *answ
     TABLE_INIT(&table, columns);
     for (size_t i = 0; i < comparison->n_rows; i++)
         if (has_point(print, &comparison->rows[i]) && part_of(&comparison->rows[i]) != PART_UNMOVED &&
-            is_chosen(print, &comparison->rows[i]))
+            comparison->rows[i].is_primary)
             add_row(&table, &comparison->rows[i]);
     answer_add(answer, NULL, NULL, &table);
     answer_say(answer, "\n- metrics that did not move at all are left out\n");
@@ -338,7 +347,10 @@ static void write_row(struct answer *answer, const struct compare_row *row)
     answer_number(answer, "delta", row->delta.mean);
     answer_number(answer, "low", row->delta.low);
     answer_number(answer, "high", row->delta.high);
+    answer_number(answer, "ratio_low", row->ratio_low);
+    answer_number(answer, "ratio_high", row->ratio_high);
     answer_number(answer, "p", row->p);
+    answer_number(answer, "tests", (double)row->n_tests);
     answer_number(answer, "worse_frac", row->worse_frac);
     answer_text(answer, "method", compare_method_name(row->method));
     answer_number(answer, "n", (double)row->n);
@@ -385,10 +397,8 @@ int compare_print(const struct compare_print *print, enum answer_form form, FILE
 {
     static void (*const parts[])(const struct compare_print *, struct answer *) = {
         [ANSWER_TEXT] = show_text, [ANSWER_MARKDOWN] = show_markdown, [ANSWER_LATEX] = show_text, [ANSWER_JSON] = write_out, [ANSWER_CSV] = write_out};
-    struct compare_print own = *print;
     struct answer answer;
-    choose(&own);
     answer_init(&answer, form, "metrics");
-    parts[form](&own, &answer);
+    parts[form](print, &answer);
     return answer_end(&answer, 0, out, diag);
 }

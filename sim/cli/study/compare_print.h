@@ -1,4 +1,4 @@
-/* Prints a comparison as text, Markdown or JSON. */
+/* Prints a comparison as text, Markdown or JSON. People see the primary metrics, programs all. */
 #ifndef ORRERY_CLI_STUDY_COMPARE_PRINT_H
 #define ORRERY_CLI_STUDY_COMPARE_PRINT_H
 
@@ -7,15 +7,11 @@
 
 #include <stdio.h>
 
-enum { COMPARE_CHOSEN = 6 };
-
 struct compare_print {
     const struct comparison *comparison;
     const struct compare_options *options;
-    bool all;    /* every metric; else people see the six that matter most of those the runs have */
     bool points; /* also show changes at single points of the study */
     bool worse_points; /* of these only the ones that got worse */
-    const char *chosen[COMPARE_CHOSEN]; /* set by compare_print: metrics shown without `all`; NULL: no more */
 };
 
 /* Returns 0 or SIM_E_NOMEM. */

@@ -502,6 +502,40 @@ TEST(many_tests_ask_for_more)
     }
 }
 
+/* The differences of the case before. Primary metrics are corrected for themselves alone, any other one for all; a name
+ * that no run has makes all metrics primary. */
+TEST(primary_metrics_are_corrected_for_themselves)
+{
+    static const double differences[] = {0.143, 0.5715, 1, 1.4285, 1.857};
+    static const char *const ranked[] = {"job.jct_s.mean", "request.ttft_s.mean", NULL};
+    static const char *const unknown[] = {"job.jct_s.mean", NULL};
+    static const char *const other[] = {"cluster.gpus", NULL};
+    const struct {
+        const char *const *ranked;
+        bool is_primary;
+        size_t n_tests;
+    } cases[] = {{ranked, true, 1}, {unknown, true, 2}, {other, false, 2}};
+    const char *path = compare_path();
+    struct made_run runs[2 * SEEDS];
+    for (int i = 0; i < 2 * SEEDS; i++)
+        runs[i] = (struct made_run){.seed = i / 2,
+                                    .routing = i % 2 ? "jsq" : "random",
+                                    .metric = 10 + (i % 2 ? differences[i / 2] : 0)};
+    MUST(compare_make(path, runs, 2 * SEEDS));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(comparison) comparison = {0};
+        struct diag diag = {0};
+        struct compare_options options = compare_defaults;
+        options.ranked = cases[i].ranked;
+        CHECK_EQ_INT(compare_groups(path, "routing=random", path, "routing=jsq", &options, &comparison, &diag), 0);
+        const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
+        MUST(row != NULL);
+        CHECK(row->is_primary == cases[i].is_primary && row->n_tests == cases[i].n_tests);
+        CHECK_NEAR(row->p, (double)cases[i].n_tests * stats_paired_t_p(differences, SEEDS), 1e-9);
+        CHECK(row->verdict == (cases[i].n_tests == 1 ? COMPARE_WORSE : COMPARE_UNCLEAR));
+    }
+}
+
 /* --- The verb without memory --- */
 
 static int run_without_memory(const char *const *words, long n)

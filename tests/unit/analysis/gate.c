@@ -411,6 +411,38 @@ TEST(entries_keep_their_makers)
     }
 }
 
+/* Each value that differs is told once: of the baseline first, then what is new. */
+TEST(changes_of_a_scenario_are_listed)
+{
+    static const struct json_source source = {.name = "scenario", .directory = "."};
+    static const char before[] = "{\"a\": {\"b\": 2, \"c\": \"x\", \"same\": [1, 2]}, \"l\": [1, 2], \"gone\": {\"d\": 1}}";
+    static const char now[] = "{\"new\": true, \"a\": {\"c\": \"y\", \"b\": 3, \"same\": [1, 2]}, \"l\": [1, 4, null]}";
+    static const struct scenario_change expected[] = {{"a.b", "2", "3"},  {"a.c", "\"x\"", "\"y\""},
+                                                      {"l.1", "2", "4"},  {"l.2", NULL, "null"},
+                                                      {"gone", "an object", NULL}, {"new", NULL, "true"}};
+    SCOPED(arena) arena = {0};
+    struct json_node *old, *new;
+    struct scenario_change *changes;
+    size_t n;
+    MUST(json_parse(&arena, &source, before, strlen(before), &old, NULL) == 0);
+    MUST(json_parse(&arena, &source, now, strlen(now), &new, NULL) == 0);
+    MUST(scenario_changes(old, new, &arena, &changes, &n) == 0 && n == sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < n; i++) {
+        CHECK_EQ_STR(changes[i].key, expected[i].key);
+        CHECK_EQ_STR(changes[i].before != NULL ? changes[i].before : "absent",
+                     expected[i].before != NULL ? expected[i].before : "absent");
+        CHECK_EQ_STR(changes[i].now != NULL ? changes[i].now : "absent",
+                     expected[i].now != NULL ? expected[i].now : "absent");
+    }
+    MUST(scenario_changes(new, new, &arena, &changes, &n) == 0);
+    CHECK(n == 0);
+    SCOPED(text) text = {0};
+    struct json_writer writer;
+    json_writer_init(&writer, &text);
+    scenario_write(&writer, NULL, old);
+    CHECK_EQ_STR(text.chars, before);
+}
+
 /* Both makers of a mixed baseline are told, each with what it made. */
 TEST(moves_are_listed_with_their_makers)
 {
