@@ -101,7 +101,7 @@ void plot_svg(const struct plot_chart *chart, struct text *svg);
 
 /* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. "gnuplot
  * SCRIPT" draws an SVG beside the data, or a PNG; gnuplot -e "terminal='pdfcairo'; output='x.pdf'" SCRIPT another. A
- * name that begins with '$' is a block of the script itself, which must stand above it. */
+ * name that begins with '$' is a block of the script itself: it, terminal and output must be set above. */
 void plot_gnuplot(const struct plot_chart *chart, const char *data_name, struct text *script, struct text *data);
 
 /* Adds a tikzpicture of pgfplots, `width_cm` x `height_cm`, with its numbers, for \input in a paper: PLOT_LINE,

@@ -57,9 +57,14 @@ holds "$T/one.svg" "font-family=\"'Times'"
 holds "$T/one.tex" 'ymode=log'
 holds "$T/one.tex" 'title={A \& B}'
 holds "$T/one.gp" "set output 'one.pdf'"
+[ "$(grep -c '^set terminal ' "$T/one.gp")/$(grep -c '^set output ' "$T/one.gp")" = 1/1 ] || complain 'two outputs of a script'
 [ "$(sed -n 's/.*MediaBox \[0 0 \([0-9]*\)\.[0-9]* \([0-9]*\).*/\1 \2/p' "$T/one.pdf")" = '340 227' ] || complain 'the page is not 12 x 8 cm'
 ! command -v xmllint >/dev/null || xmllint --noout "$T/one.svg" || complain 'no XML'
-! command -v gnuplot >/dev/null || (cd "$T" && gnuplot one.gp) || complain 'gnuplot does not take the script'
+if command -v gnuplot >/dev/null; then
+    mkdir "$T/drawn"
+    (cd "$T/drawn" && gnuplot ../one.gp) || complain 'gnuplot does not take the script'
+    equal "$(ls "$T/drawn")" one.pdf 'what gnuplot writes'
+fi
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --kind bars -o "$T/bars.tex"
 holds "$T/bars.tex" 'xticklabels={{vllm-v0},{sarathi}}'
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --json
