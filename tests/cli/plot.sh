@@ -25,6 +25,23 @@ run 0 runs "$db"
 out 'batching'
 run 0 runs "$db" -m ttft_s.p50 --json
 json '$[2].metrics."request.ttft_s.p50"' "$(sqlite3 "$db" "select value from metric where run_id = 3 and name = 'request.ttft_s.p50'")"
+# More axes and metrics than a table has columns: fewer axes, and each value stands under its title.
+cat >"$T/wide.json" <<'END'
+{"name": "w", "question": "Wide?", "scenario": "serve.json", "seeds": 1, "keep": "metrics",
+ "axes": [{"zip": {"services.chat.replicas": [1, 2], "services.chat.batching.max_sequences": [16, 32],
+                   "services.chat.kv.block_tokens": [16, 32], "services.chat.kv.usable_frac": [0.8, 0.9],
+                   "services.chat.trace.rate_scale": [1, 2], "services.chat.trace.thin": [0.8, 0.9],
+                   "services.chat.trace.count": [20, 21], "services.chat.trace.extra_output_tokens": [1, 2],
+                   "services.chat.trace.sessions.max_sessions": [8, 9], "services.chat.trace.jitter": ["1ms", "2ms"],
+                   "cluster.nodes": [3, 4]}}]}
+END
+run 0 sweep "$T/wide.json" -q -o "$T/wide.db"
+run 0 runs "$T/wide.db" -m ttft_s.p50 -m ttft_s.p90 -m ttft_s.p95 -m ttft_s.p99 -m ttft_s.mean -m tpot_s.p50 \
+    -m tpot_s.p99 -m tpot_s.mean --markdown
+out '... and 5 more axes: --json has all'
+equal "$(grep '^|' "$T/out" | awk -F'|' '{ print NF - 2 }' | sort -u)" 20 'number of cells of a row'
+equal "$(awk -F' *[|] *' 'NR == 4 { print $2, $4, $5, $11, $13 }' "$T/out")" \
+    "2 1 done 21 $(sqlite3 "$T/wide.db" "select printf('%.5g', value) from metric where run_id = 2 and name = 'request.ttft_s.p50'")" 'row'
 run 2 runs "$db" -m ttft_s.p98
 err "no run has a metric 'ttft_s.p98'; did you mean 'ttft_s.p90'?"
 run 2 runs "$db:3"
