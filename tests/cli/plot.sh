@@ -88,6 +88,12 @@ run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --json
 json '$[1].batching' sarathi
 json '$[1].runs' 3
 
+# Axes that x determines, as zipped ones, make no lines of their own. Dots are not joined.
+run 0 plot "$T/wide.db" -x replicas -y ttft_s.p99 --kind dots -o "$T/zipped.tex"
+equal "$(grep -c addplot "$T/zipped.tex")/$(grep -c 'only marks' "$T/zipped.tex")" 1/1 'number of lines of zipped axes'
+run 0 plot "$db" -x replicas -y ttft_s.p99 --csv
+equal "$(head -1 "$T/out" | tr -d "\r")" replicas,batching,runs,request.ttft_s.p99,low,high 'columns of crossed axes'
+
 # What cannot be drawn is told, and no file appears.
 wrong() { # MESSAGE OPTION...
     text=$1
@@ -101,6 +107,7 @@ wrong "no run has an axis 'replica'; did you mean 'replicas'?" -x replica -y ttf
 wrong "no run has an axis 'colour'; its axes are batching, replicas" -x colour -y ttft_s.p99
 wrong "did you mean 'request.ttft_s.p99'?" -x replicas -y request.ttft_s.p999
 wrong "unknown value 'sarathy'; did you mean 'sarathi'?" -x replicas -y ttft_s.p99 --where batching=sarathy
+wrong "'replicas' is given twice; choose one value" -x batching -y ttft_s.p99 --where replicas=1 --where replicas=2
 wrong "'replicas' is already along x" -x replicas -y ttft_s.p99 --by replicas,batching
 wrong "the runs also differ in 'batching'; add it to --by, or choose a value by --where" -x replicas -y ttft_s.p99 --by replicas
 wrong "'batching' has words, not numbers; leave out x" -x batching -y ttft_s.p99 --log x
