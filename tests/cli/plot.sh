@@ -75,7 +75,7 @@ holds "$T/one.tex" 'ymode=log'
 holds "$T/one.tex" 'title={A \& B}'
 holds "$T/one.gp" "set output 'one.pdf'"
 [ "$(grep -c '^set terminal ' "$T/one.gp")/$(grep -c '^set output ' "$T/one.gp")" = 1/1 ] || complain 'two outputs of a script'
-[ "$(sed -n 's/.*MediaBox \[0 0 \([0-9]*\)\.[0-9]* \([0-9]*\).*/\1 \2/p' "$T/one.pdf")" = '340 227' ] || complain 'the page is not 12 x 8 cm'
+equal "$(sed -n 's/.*MediaBox \[0 0 \([0-9.]*\)[0-9][0-9] \([0-9.]*\)[0-9][0-9]\].*/\1 \2/p' "$T/one.pdf")" '340.1 226.7' 'the page of 12 x 8 cm'
 ! command -v xmllint >/dev/null || xmllint --noout "$T/one.svg" || complain 'no XML'
 if command -v gnuplot >/dev/null; then
     mkdir "$T/drawn"
@@ -113,6 +113,9 @@ wrong "the runs also differ in 'batching'; add it to --by, or choose a value by 
 wrong "'batching' has words, not numbers; leave out x" -x batching -y ttft_s.p99 --log x
 wrong "a PDF may have Helvetica, Times or Courier" -x replicas -y ttft_s.p99 --font Garamond
 wrong "'8' is no size; write width and height of 3 to 100 cm, like 8.5x6" -x replicas -y ttft_s.p99 --size 8
+wrong '3x3 is too small for this figure with type of 40 points, which takes ' -x replicas -y ttft_s.p99 --size 3x3 --font-size 40
+size=$(sed -n 's/.*which takes \([0-9.x]*\);.*/\1/p' "$T/err")
+run 0 plot "$db" -x replicas -y ttft_s.p99 --size "$size" --font-size 40 -o "$T/fits.pdf"
 run 2 plot "$db" -x replicas -y ttft_s.p99 -o "$T/fig.png"
 err 'name a file that ends in .svg, .pdf, .tex, .gp or .csv'
 run 2 plot "$T/one.db" -x replicas -y ttft_s.p99
