@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { MAX_RECORDS = 10000000 }; /* in memory: 1 to 2 GB */
+enum { MAX_RECORDS = 10000000 /* in memory: 1 to 2 GB */, ENOUGH_BLOCKS = 10 };
 
 static const char *const methods[] = {"block-bootstrap", "windows", NULL};
 
@@ -24,7 +24,9 @@ struct replicate {
     const char *where;
     uint64_t seed;
     int64_t n_given;
-    bool ended;
+    bool has_end; /* the part is that of "window"; else it begins at the first record */
+    bool has_begun, ended;
+    struct notes notes;
 
     /* Windows. */
     bool is_whole; /* a record behind the window, or the end of the part, is known */
@@ -39,6 +41,16 @@ struct replicate {
     size_t first, given;                /* index of its first record; records given of it */
 };
 
+/* Without "window" the part begins at the first record. */
+static void begin(struct replicate *replicate, sim_ns first_ns)
+{
+    if (!replicate->has_begun && !replicate->has_end) {
+        replicate->from_ns = sim_ns_add(replicate->from_ns, first_ns);
+        replicate->to_ns = sim_ns_add(replicate->to_ns, first_ns);
+    }
+    replicate->has_begun = true;
+}
+
 /* The next record of the part, its time from the part's begin. Returns 1, 0 at the end, or a negative code. */
 static int next_inside(struct replicate *replicate, union trace_record *record, struct diag *diag)
 {
@@ -46,6 +58,7 @@ static int next_inside(struct replicate *replicate, union trace_record *record, 
         const int code = stream_next(replicate->inner, record, diag);
         if (code < 0) return code;
         if (code == 0) break;
+        begin(replicate, record->any.time_ns);
         if (record->any.time_ns >= replicate->to_ns) {
             replicate->is_whole = true;
             break;
@@ -61,31 +74,49 @@ static int next_inside(struct replicate *replicate, union trace_record *record, 
 
 /* --- Windows --- */
 
+static int fail_seed(const struct replicate *replicate, uint64_t n, struct diag *diag)
+{
+    static const char hint[] = "seeds 1, 2, ... choose the windows, one each";
+    if (replicate->seed < 1 || !replicate->has_end)
+        return diag_error(diag, SIM_E_CONFIG, replicate->where, hint,
+                          "\"replicate\" has no window for seed %" PRIu64, replicate->seed);
+    return diag_error(diag, SIM_E_CONFIG, replicate->where, hint,
+                      "\"replicate\" has no window for seed %" PRIu64 ": the trace has %" PRIu64, replicate->seed, n);
+}
+
 /* Narrows the part to the window of the seed. */
 static int choose_window(struct replicate *replicate, struct diag *diag)
 {
     const sim_ns length_ns = replicate->length_ns;
-    const bool has_end = replicate->to_ns < SIM_NS_MAX;
-    const sim_ns part_ns = has_end ? replicate->to_ns - replicate->from_ns : SIM_NS_MAX / 2 - replicate->from_ns;
+    const sim_ns part_ns = replicate->has_end ? replicate->to_ns - replicate->from_ns : SIM_NS_MAX / 2;
     const uint64_t n = (uint64_t)(part_ns / length_ns);
-    if (replicate->seed < 1 || replicate->seed > n)
-        return diag_error(diag, SIM_E_CONFIG, replicate->where, "seeds 1, 2, ... choose the windows, one each",
-                          "\"replicate\" has no window for seed %" PRIu64 ": the trace has %" PRIu64, replicate->seed,
-                          n);
+    if (replicate->seed < 1 || replicate->seed > n) return fail_seed(replicate, n, diag);
     replicate->from_ns += (sim_ns)(replicate->seed - 1) * length_ns;
-    replicate->is_whole = has_end && replicate->from_ns + length_ns == replicate->to_ns;
+    replicate->is_whole = replicate->has_end && replicate->from_ns + length_ns == replicate->to_ns;
     replicate->to_ns = replicate->from_ns + length_ns;
     return 0;
+}
+
+/* Whether the window, which is at its end, is whole and has records. */
+static int check_window(const struct replicate *replicate, struct diag *diag)
+{
+    const double from_s = sim_s_from_ns(replicate->from_ns), to_s = sim_s_from_ns(replicate->to_ns);
+    if (!replicate->is_whole)
+        return diag_error(diag, SIM_E_CONFIG, replicate->where, "take fewer seeds, or shorter windows",
+                          "the window of seed %" PRIu64 " is not whole: it ends at %.6g s, and the trace at %.6g s",
+                          replicate->seed, to_s, sim_s_from_ns(replicate->last_ns));
+    if (replicate->n_given > 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, replicate->where, "take longer windows, or a busier part by \"window\"",
+                      "the window of seed %" PRIu64 " is empty: no record from %.6g s to %.6g s", replicate->seed,
+                      from_s, to_s);
 }
 
 static int next_of_window(struct replicate *replicate, union trace_record *record, struct diag *diag)
 {
     const bool first_time = !replicate->ended;
     const int code = next_inside(replicate, record, diag);
-    if (code != 0 || !first_time || replicate->is_whole) return code;
-    return diag_error(diag, SIM_E_CONFIG, replicate->where, "take fewer seeds, or shorter windows",
-                      "the window of seed %" PRIu64 " is not whole: it ends at %.6g s, and the trace at %.6g s",
-                      replicate->seed, sim_s_from_ns(replicate->to_ns), sim_s_from_ns(replicate->last_ns));
+    if (code == 1) replicate->n_given++;
+    return code != 0 || !first_time ? code : check_window(replicate, diag);
 }
 
 /* --- Blocks --- */
@@ -108,6 +139,28 @@ static void draw_block(struct replicate *replicate)
     replicate->given = 0;
 }
 
+/* Finds the circle's length, of which a block must be a part, and draws the first block. */
+static int measure(struct replicate *replicate, struct diag *diag)
+{
+    const size_t n = replicate->trace.n;
+    if (n == 0)
+        return diag_error(diag, SIM_E_CONFIG, replicate->where, "choose another part by \"window\"",
+                          "\"replicate\" has no record to draw blocks of");
+    const sim_ns last_ns = replicate->trace.records[n - 1].record.any.time_ns;
+    const sim_ns gap_ns = n > 1 ? last_ns / (sim_ns)(n - 1) : 0;
+    replicate->trace_ns =
+        replicate->has_end ? replicate->to_ns - replicate->from_ns : sim_ns_add(last_ns, gap_ns > 0 ? gap_ns : 1);
+    if (replicate->length_ns >= replicate->trace_ns)
+        return diag_error(diag, SIM_E_CONFIG, replicate->where, "ten blocks or more make traces that differ",
+                          "a block of %.6g s is as long as the trace, which has %.6g s",
+                          sim_s_from_ns(replicate->length_ns), sim_s_from_ns(replicate->trace_ns));
+    if (replicate->trace_ns / replicate->length_ns < ENOUGH_BLOCKS)
+        notes_count(&replicate->notes, "few-blocks",
+                    "trace replicated from fewer than ten blocks: intervals over seeds may be too narrow");
+    draw_block(replicate);
+    return 0;
+}
+
 static int load(struct replicate *replicate, struct diag *diag)
 {
     union trace_record record;
@@ -120,14 +173,7 @@ static int load(struct replicate *replicate, struct diag *diag)
                               MAX_RECORDS);
         if (record_buffer_add(&replicate->trace, &record) != 0) return diag_nomem(diag);
     }
-    const size_t n = replicate->trace.n;
-    if (code < 0 || n == 0) return code;
-    const sim_ns last_ns = replicate->trace.records[n - 1].record.any.time_ns;
-    const sim_ns gap_ns = n > 1 ? last_ns / (sim_ns)(n - 1) : 0;
-    replicate->trace_ns = replicate->to_ns < SIM_NS_MAX ? replicate->to_ns - replicate->from_ns
-                                                        : sim_ns_add(last_ns, gap_ns > 0 ? gap_ns : 1);
-    draw_block(replicate);
-    return 0;
+    return code < 0 ? code : measure(replicate, diag);
 }
 
 /* The time of the block's next record since the block's begin; size_ns or more if the block has no more. */
@@ -188,7 +234,8 @@ static struct source_place blocks_place(const struct stream *stream)
 static bool replicate_note(const struct stream *stream, size_t index, struct source_note *note)
 {
     const struct replicate *replicate = (const struct replicate *)stream;
-    return replicate->inner->ops->note(replicate->inner, index, note);
+    if (index < replicate->notes.n) return notes_get(&replicate->notes, index, note);
+    return replicate->inner->ops->note(replicate->inner, index - replicate->notes.n, note);
 }
 
 static void replicate_close(struct stream *stream)
@@ -218,7 +265,8 @@ int replicate_open(const struct replicate_config *config, sim_ns from_ns, sim_ns
     const bool is_window = config->method == REPLICATE_WINDOWS;
     *replicate = (struct replicate){.stream = {is_window ? &windows_ops : &blocks_ops}, .inner = inner,
                                     .from_ns = from_ns, .to_ns = to_ns, .length_ns = config->length_ns,
-                                    .where = options->where, .seed = options->seed};
+                                    .where = options->where, .seed = options->seed,
+                                    .has_end = to_ns < SIM_NS_MAX};
     snprintf(name, sizeof name, "%s.replicate", options->stream);
     rng_init(&replicate->rng, options->seed, options->run, name, 0);
     record_buffer_init(&replicate->trace, requests);

@@ -453,9 +453,10 @@ static void add_output(struct text *script, const char *data_name)
     text_fini(&stem);
 }
 
-static void add_settings(struct text *script, const struct frame *frame, const char *data_name)
+/* Where the drawing goes. A script with its data in it ("$data") is begun by its writer, who says that above. */
+static void add_terminal(struct text *script, const char *data_name)
 {
-    const struct plot_chart *chart = frame->chart;
+    if (data_name[0] == '$') return;
     text_add(
         script,
         "# Draws an SVG, or a PNG where gnuplot has no terminal for that; -e \"terminal='pdfcairo'; output='x.pdf'\"\n"
@@ -463,7 +464,14 @@ static void add_settings(struct text *script, const struct frame *frame, const c
         "if (!exists('terminal')) terminal = strstrt(GPVAL_TERMINALS, 'svg') > 0 ? 'svg' : 'png'\n"
         "if (!exists('output')) output = ");
     add_output(script, data_name);
-    text_add(script, " . '.' . terminal\nset terminal @terminal\nset output output\nset encoding utf8\n"
+    text_add(script, " . '.' . terminal\nset terminal @terminal\nset output output\n");
+}
+
+static void add_settings(struct text *script, const struct frame *frame, const char *data_name)
+{
+    const struct plot_chart *chart = frame->chart;
+    add_terminal(script, data_name);
+    text_add(script, "set encoding utf8\n"
                      "set termoption noenhanced\nset datafile missing 'NaN'\nset key outside center top horizontal\n"
                      "set grid linecolor rgb '" STYLE_GRID "'\nset border 3\nset tics nomirror out\n");
     if (chart->title != NULL) {

@@ -148,9 +148,13 @@ static void add_shape(struct page *page, const char *d)
     double x = 0.0, y = 0.0;
     char command = 'M';
     while (*d != 0 && *d != '"') {
-        if (*d == 'z') text_add(&page->content, "h ");
+        if (*d == 'z') {
+            text_add(&page->content, "h ");
+            d += 1 + strspn(d + 1, " ");
+            command = 'M';
+            continue;
+        }
         if ((*d >= 'A' && *d <= 'Z') || (*d >= 'a' && *d <= 'z')) command = *d++;
-        if (command == 'z') continue;
         const char *before = d;
         add_step(page, command, &d, &x, &y);
         if (d == before) break;
@@ -189,17 +193,21 @@ static void add_rect(struct page *page, const struct tag *tag)
 
 /* --- Texts --- */
 
+enum { UNKNOWN = 0xfffd };
+
 /* A character of the text: its byte in Windows' Latin-1, and whether it is raised. */
 struct glyph {
     unsigned char byte;
     bool is_raised;
 };
 
+/* The code point of a character; UNKNOWN for one of four bytes, which no standard font has, and for none. */
 static unsigned code_of(const char *bytes, size_t n)
 {
     const unsigned char *c = (const unsigned char *)bytes;
     if (n == 2) return (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU);
-    return n == 3 ? (c[0] & 0x0fU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU) : c[0];
+    if (n == 3) return (c[0] & 0x0fU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU);
+    return n == 1 && c[0] < 0x80 ? c[0] : UNKNOWN;
 }
 
 static struct glyph glyph_of(unsigned code)
@@ -211,7 +219,8 @@ static struct glyph glyph_of(unsigned code)
     if (code == 0x207b) return (struct glyph){'-', true};
     if (code == 0x2070 || (code >= 0x2074 && code <= 0x2079))
         return (struct glyph){(unsigned char)('0' + code - 0x2070), true};
-    return (struct glyph){code < 0x100 ? (unsigned char)code : '?', false};
+    const bool is_known = (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code < 0x100);
+    return (struct glyph){is_known ? (unsigned char)code : '?', false};
 }
 
 /* Decodes the content of an element up to the next tag. Returns the number of glyphs. */

@@ -58,8 +58,10 @@ static void describe(const struct frame *frame)
 static void begin_svg(const struct frame *frame)
 {
     struct text *svg = frame->svg;
-    const double width = ceil(frame->width), height = ceil(frame->height);
-    const double zoom = frame->chart->zoom > 0.0 ? frame->chart->zoom : 1.0;
+    const bool is_exact = frame->chart->zoom > 0.0;
+    const double zoom = is_exact ? frame->chart->zoom : 1.0;
+    const double width = is_exact ? frame->width : ceil(frame->width);
+    const double height = is_exact ? frame->height : ceil(frame->height);
     draw_place(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 ", width, height);
     draw_px(svg, "\" width=\"", zoom * width);
     draw_px(svg, "\" height=\"", zoom * height);
@@ -125,6 +127,17 @@ static void draw_data(const struct frame *frame)
     case PLOT_SCATTER: draw_scatter(frame); break;
     case PLOT_GANTT: draw_gantt(frame); break;
     }
+}
+
+void plot_size(const struct plot_chart *chart, double *width_px, double *height_px)
+{
+    struct frame frame;
+    struct text unused;
+    text_init(&unused);
+    frame_init(&frame, chart, &unused);
+    *width_px = frame.width;
+    *height_px = frame.height;
+    text_fini(&unused);
 }
 
 void plot_svg(const struct plot_chart *chart, struct text *svg)

@@ -88,7 +88,7 @@ struct plot_chart {
     size_t n_events;
     const struct plot_events *events;
     double width, height;         /* pixels; 0: 640 x 400, higher for many Gantt rows */
-    double zoom;                  /* size of the SVG image over these pixels; 0: 1 */
+    double zoom;                  /* size of the SVG image over these pixels; 0: 1, of whole pixels */
     const char *font;             /* family of the SVG image; NULL: that of the system */
     bool has_whiskers;            /* PLOT_LINE: low/high are bars at the points and no band */
 };
@@ -99,9 +99,13 @@ struct plot_chart {
  * the tooltip) or makes the chart higher than requested (legends). Sets svg->failed when memory runs out. */
 void plot_svg(const struct plot_chart *chart, struct text *svg);
 
+/* The size that plot_svg gives the chart, in pixels before the zoom: that asked for, or more where the content needs
+ * it. */
+void plot_size(const struct plot_chart *chart, double *width_px, double *height_px);
+
 /* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. "gnuplot
  * SCRIPT" draws an SVG beside the data, or a PNG; gnuplot -e "terminal='pdfcairo'; output='x.pdf'" SCRIPT another. A
- * name that begins with '$' is a block of the script itself, which must stand above it. */
+ * name that begins with '$' is a block of the script itself: it, terminal and output must be set above. */
 void plot_gnuplot(const struct plot_chart *chart, const char *data_name, struct text *script, struct text *data);
 
 /* Adds a tikzpicture of pgfplots, `width_cm` x `height_cm`, with its numbers, for \input in a paper: PLOT_LINE,

@@ -70,10 +70,10 @@ static bool has_interval(const struct plot_series *series)
     return series->low != NULL && series->high != NULL;
 }
 
-/* A distance from y to an end of its interval; 0 if there is none. */
-static double reach(double y, double end)
+/* A distance from y to an end of its interval; 0 if there is none, or if that has no place on the axis. */
+static double reach(const struct plot_chart *chart, double y, double end)
 {
-    return scale_has(PLOT_LINEAR, end) ? fabs(end - y) : 0.0;
+    return scale_has(chart->y.scale, end) ? fabs(end - y) : 0.0;
 }
 
 static double x_of(const struct plot_chart *chart, size_t index, size_t i)
@@ -96,9 +96,9 @@ static void add_points(struct text *tex, const struct plot_chart *chart, size_t 
         text_add(tex, ")");
         if (!has_errors) continue;
         text_add(tex, " += (0,");
-        add_number(tex, reach(series->y[i], series->high[i]));
+        add_number(tex, reach(chart, series->y[i], series->high[i]));
         text_add(tex, ") -= (0,");
-        add_number(tex, reach(series->y[i], series->low[i]));
+        add_number(tex, reach(chart, series->y[i], series->low[i]));
         text_add(tex, ")");
     }
     text_add(tex, "\n  };\n");
@@ -118,10 +118,13 @@ static void add_corner(struct text *tex, double x, double y)
     text_add(tex, ")");
 }
 
-/* The area between the ends of the intervals, point by point where all have one. */
+/* The area between the ends of the intervals, point by point where there is one; nothing if there is none. */
 static void add_band(struct text *tex, const struct plot_chart *chart, const struct plot_series *series,
                      const char *colour)
 {
+    size_t n = 0;
+    for (size_t i = 0; i < series->n; i++) n += is_band_point(chart, series, i);
+    if (n == 0) return;
     text_printf(tex, "\\addplot[draw=none, fill=%s, fill opacity=0.18, forget plot] coordinates {", colour);
     for (size_t i = 0; i < series->n; i++)
         if (is_band_point(chart, series, i)) add_corner(tex, series->x[i], series->high[i]);
@@ -142,6 +145,7 @@ static void add_series(struct text *tex, const struct plot_chart *chart, size_t 
     text_printf(tex, "\\definecolor{%s}{HTML}{", colour);
     for (const char *c = style.colour + 1; *c != 0; c++) text_printf(tex, "%c", toupper((unsigned char)*c));
     text_add(tex, "}\n");
+    const bool is_dotted = chart->kind == PLOT_DOTS || chart->kind == PLOT_SCATTER;
     const bool has_band = chart->kind == PLOT_LINE && !chart->has_whiskers;
     const bool has_errors = has_interval(series) && !has_band;
     if (has_interval(series) && has_band) add_band(tex, chart, series, colour);
@@ -150,7 +154,7 @@ static void add_series(struct text *tex, const struct plot_chart *chart, size_t 
                     0.96 * BAR_GROUP_SHARE / (double)bar_places(chart), colour);
     else
         text_printf(tex, "\\addplot[%s, %s, thick, mark=%s", colour,
-                    chart->kind == PLOT_DOTS ? "only marks" : dashes[round < 3 ? round : 2],
+                    is_dotted ? "only marks" : dashes[round < 3 ? round : 2],
                     marks[style.shape % DRAW_MARKERS]);
     if (has_errors)
         text_printf(tex, ", error bars/.cd, y dir=both, y explicit, error bar style={solid, %s}",

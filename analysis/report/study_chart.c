@@ -23,6 +23,21 @@ unsigned study_view_varied(const struct study *study, const struct study_view *v
     return varied;
 }
 
+unsigned study_view_determined(const struct study *study, const struct study_view *view, unsigned mask)
+{
+    unsigned free = 0;
+    for (size_t p = 0; p < study->n_points; p++) {
+        const struct study_point *point = &study->points[p];
+        for (size_t k = 0; k < p && study_view_has(study, view, point); k++) {
+            const struct study_point *other = &study->points[k];
+            if (!study_same(study, point, other, mask) || !study_view_has(study, view, other)) continue;
+            for (size_t a = 0; a < study->n_axes; a++)
+                if (point->levels[a] != other->levels[a]) free |= 1U << a;
+        }
+    }
+    return ~free;
+}
+
 /* Whether an earlier point begins the line of this point. */
 static bool has_line(const struct study *study, const struct study_view *view, size_t p)
 {

@@ -19,6 +19,10 @@ bool study_view_has(const struct study *study, const struct study_view *view, co
 /* The axes on which the shown points differ. */
 unsigned study_view_varied(const struct study *study, const struct study_view *view);
 
+/* The axes whose value follows, among the shown points, from the values of the axes in the mask: those zipped with
+ * them, and those on which the points do not differ. */
+unsigned study_view_determined(const struct study *study, const struct study_view *view, unsigned mask);
+
 /* Makes the chart: lines along numbers, bars along words, without a title. Times along x are in seconds, other
  * quantities in SI units. The name of a line is the value of its axis if that is a word, else "axis=value". If no
  * mean is negative, drawn intervals end at 0.

@@ -25,6 +25,23 @@ run 0 runs "$db"
 out 'batching'
 run 0 runs "$db" -m ttft_s.p50 --json
 json '$[2].metrics."request.ttft_s.p50"' "$(sqlite3 "$db" "select value from metric where run_id = 3 and name = 'request.ttft_s.p50'")"
+# More axes and metrics than a table has columns: fewer axes, and each value stands under its title.
+cat >"$T/wide.json" <<'END'
+{"name": "w", "question": "Wide?", "scenario": "serve.json", "seeds": 1, "keep": "metrics",
+ "axes": [{"zip": {"services.chat.replicas": [1, 2], "services.chat.batching.max_sequences": [16, 32],
+                   "services.chat.kv.block_tokens": [16, 32], "services.chat.kv.usable_frac": [0.8, 0.9],
+                   "services.chat.trace.rate_scale": [1, 2], "services.chat.trace.thin": [0.8, 0.9],
+                   "services.chat.trace.count": [20, 21], "services.chat.trace.extra_output_tokens": [1, 2],
+                   "services.chat.trace.sessions.max_sessions": [8, 9], "services.chat.trace.jitter": ["1ms", "2ms"],
+                   "cluster.nodes": [3, 4]}}]}
+END
+run 0 sweep "$T/wide.json" -q -o "$T/wide.db"
+run 0 runs "$T/wide.db" -m ttft_s.p50 -m ttft_s.p90 -m ttft_s.p95 -m ttft_s.p99 -m ttft_s.mean -m tpot_s.p50 \
+    -m tpot_s.p99 -m tpot_s.mean --markdown
+out '... and 5 more axes: --json has all'
+equal "$(grep '^|' "$T/out" | awk -F'|' '{ print NF - 2 }' | sort -u)" 20 'number of cells of a row'
+equal "$(awk -F' *[|] *' 'NR == 4 { print $2, $4, $5, $11, $13 }' "$T/out")" \
+    "2 1 done 21 $(sqlite3 "$T/wide.db" "select printf('%.5g', value) from metric where run_id = 2 and name = 'request.ttft_s.p50'")" 'row'
 run 2 runs "$db" -m ttft_s.p98
 err "no run has a metric 'ttft_s.p98'; did you mean 'ttft_s.p90'?"
 run 2 runs "$db:3"
@@ -57,14 +74,25 @@ holds "$T/one.svg" "font-family=\"'Times'"
 holds "$T/one.tex" 'ymode=log'
 holds "$T/one.tex" 'title={A \& B}'
 holds "$T/one.gp" "set output 'one.pdf'"
-[ "$(sed -n 's/.*MediaBox \[0 0 \([0-9]*\)\.[0-9]* \([0-9]*\).*/\1 \2/p' "$T/one.pdf")" = '340 227' ] || complain 'the page is not 12 x 8 cm'
+[ "$(grep -c '^set terminal ' "$T/one.gp")/$(grep -c '^set output ' "$T/one.gp")" = 1/1 ] || complain 'two outputs of a script'
+equal "$(sed -n 's/.*MediaBox \[0 0 \([0-9.]*\)[0-9][0-9] \([0-9.]*\)[0-9][0-9]\].*/\1 \2/p' "$T/one.pdf")" '340.1 226.7' 'the page of 12 x 8 cm'
 ! command -v xmllint >/dev/null || xmllint --noout "$T/one.svg" || complain 'no XML'
-! command -v gnuplot >/dev/null || (cd "$T" && gnuplot one.gp) || complain 'gnuplot does not take the script'
+if command -v gnuplot >/dev/null; then
+    mkdir "$T/drawn"
+    (cd "$T/drawn" && gnuplot ../one.gp) || complain 'gnuplot does not take the script'
+    equal "$(ls "$T/drawn")" one.pdf 'what gnuplot writes'
+fi
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --kind bars -o "$T/bars.tex"
 holds "$T/bars.tex" 'xticklabels={{vllm-v0},{sarathi}}'
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --json
 json '$[1].batching' sarathi
 json '$[1].runs' 3
+
+# Axes that x determines, as zipped ones, make no lines of their own. Dots are not joined.
+run 0 plot "$T/wide.db" -x replicas -y ttft_s.p99 --kind dots -o "$T/zipped.tex"
+equal "$(grep -c addplot "$T/zipped.tex")/$(grep -c 'only marks' "$T/zipped.tex")" 1/1 'number of lines of zipped axes'
+run 0 plot "$db" -x replicas -y ttft_s.p99 --csv
+equal "$(head -1 "$T/out" | tr -d "\r")" replicas,batching,runs,request.ttft_s.p99,low,high 'columns of crossed axes'
 
 # What cannot be drawn is told, and no file appears.
 wrong() { # MESSAGE OPTION...
@@ -79,11 +107,15 @@ wrong "no run has an axis 'replica'; did you mean 'replicas'?" -x replica -y ttf
 wrong "no run has an axis 'colour'; its axes are batching, replicas" -x colour -y ttft_s.p99
 wrong "did you mean 'request.ttft_s.p99'?" -x replicas -y request.ttft_s.p999
 wrong "unknown value 'sarathy'; did you mean 'sarathi'?" -x replicas -y ttft_s.p99 --where batching=sarathy
+wrong "'replicas' is given twice; choose one value" -x batching -y ttft_s.p99 --where replicas=1 --where replicas=2
 wrong "'replicas' is already along x" -x replicas -y ttft_s.p99 --by replicas,batching
 wrong "the runs also differ in 'batching'; add it to --by, or choose a value by --where" -x replicas -y ttft_s.p99 --by replicas
 wrong "'batching' has words, not numbers; leave out x" -x batching -y ttft_s.p99 --log x
 wrong "a PDF may have Helvetica, Times or Courier" -x replicas -y ttft_s.p99 --font Garamond
 wrong "'8' is no size; write width and height of 3 to 100 cm, like 8.5x6" -x replicas -y ttft_s.p99 --size 8
+wrong '3x3 is too small for this figure with type of 40 points, which takes ' -x replicas -y ttft_s.p99 --size 3x3 --font-size 40
+size=$(sed -n 's/.*which takes \([0-9.x]*\);.*/\1/p' "$T/err")
+run 0 plot "$db" -x replicas -y ttft_s.p99 --size "$size" --font-size 40 -o "$T/fits.pdf"
 run 2 plot "$db" -x replicas -y ttft_s.p99 -o "$T/fig.png"
 err 'name a file that ends in .svg, .pdf, .tex, .gp or .csv'
 run 2 plot "$T/one.db" -x replicas -y ttft_s.p99

@@ -54,6 +54,15 @@ err '"replicate" has no window for seed 3: the trace has 2; seeds 1, 2, ... choo
 run 2 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "blocks", "length": "60s"}'
 err 'block-bootstrap'
 
+run 2 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "windows", "length": "60s"}' --seed 0
+err '"replicate" has no window for seed 0; seeds 1, 2, ... choose the windows, one each'
+
+# Blocks are much shorter than the trace: else all seeds give one trace, turned.
+run 2 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "block-bootstrap", "length": "1h"}' --keep metrics
+err 'a block of 3600 s is as long as the trace, which has 297.'
+run 0 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "block-bootstrap", "length": "60s"}' --keep metrics
+grep -q 'few-blocks: .*trace replicated from fewer than ten blocks' "$T/out" "$T/err" || complain 'no warning of few blocks'
+
 # A trace without it is as before.
 run 0 run "$T/chat.json" --dump-config
 grep -q replicate "$T/out" && complain 'replicate is dumped where it is not set'

@@ -44,21 +44,31 @@ static void memory_close(struct stream *stream)
 static const struct stream_ops memory_ops = {
     .next = memory_next, .place = memory_place, .note = memory_note, .close = memory_close};
 
-/* The replicate of a seed, at most `capacity` records. Returns their number or a negative code; the message is in
- * *diag. */
-static int64_t replicate(const struct request_record *records, int64_t n, struct replicate_config config, sim_ns to_ns,
-                         uint64_t seed, struct request_record *result, int64_t capacity, struct diag *diag)
+/* The replicate of a seed, at most `capacity` records, and whether it warns of few blocks. Returns their number or a
+ * negative code; the message is in *diag. */
+static int64_t warned_replicate(const struct request_record *records, int64_t n, struct replicate_config config,
+                                sim_ns to_ns, uint64_t seed, struct request_record *result, int64_t capacity,
+                                bool *is_warned, struct diag *diag)
 {
     struct memory_stream memory = {.stream = {&memory_ops}, .records = records, .n = n};
     const struct source_options options = {.seed = seed, .stream = "test", .where = "trace"};
     struct stream *stream;
     union trace_record record;
+    struct source_note note;
     int64_t n_given = 0;
     int code = replicate_open(&config, 0, to_ns, &options, true, &memory.stream, &stream, diag);
     if (code != 0) return code;
     while ((code = stream_next(stream, &record, diag)) == 1 && n_given < capacity) result[n_given++] = record.request;
+    *is_warned = stream->ops->note(stream, 0, &note) && strcmp(note.code, "few-blocks") == 0;
     stream_close(stream);
     return code < 0 ? code : n_given;
+}
+
+static int64_t replicate(const struct request_record *records, int64_t n, struct replicate_config config, sim_ns to_ns,
+                         uint64_t seed, struct request_record *result, int64_t capacity, struct diag *diag)
+{
+    bool is_warned;
+    return warned_replicate(records, n, config, to_ns, seed, result, capacity, &is_warned, diag);
 }
 
 /* Poisson arrivals, 10 a second; lengths tell the records apart. */
@@ -76,31 +86,53 @@ static void make_trace(uint64_t seed, int n, struct request_record *trace)
 /* The length of the circle of a trace without a window. */
 static sim_ns circle_ns(const struct request_record trace[N])
 {
-    return trace[N - 1].arrival_ns + trace[N - 1].arrival_ns / (N - 1);
+    const sim_ns span_ns = trace[N - 1].arrival_ns - trace[0].arrival_ns;
+    return span_ns + span_ns / (N - 1);
 }
 
-/* A block as long as the trace is the trace itself, begun elsewhere: each record once, in the order of the circle, at
- * its distance from the begin. A begin at 0 would be the trace. */
-TEST(one_block_is_the_trace_turned)
+/* Blocks as long as the trace would all be that trace turned, without any spread. Fewer than ten blocks warn. */
+TEST(blocks_are_much_shorter_than_the_trace)
 {
-    static struct request_record trace[N], turned[2 * N];
+    static struct request_record trace[N], other[3 * N];
     make_trace(1, N, trace);
-    const struct replicate_config config = {REPLICATE_BLOCKS, circle_ns(trace)};
+    const sim_ns all_ns = circle_ns(trace);
     struct diag diag = {0};
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        MUST(replicate(trace, N, config, SIM_NS_MAX, seed, turned, 2 * N, &diag) == N);
-        const int32_t shift = turned[0].prompt_tokens - 1;
-        bool is_turned = true;
-        for (int i = 0; i < N; i++) {
-            const struct request_record *original = &trace[(i + shift) % N];
-            const sim_ns turn_ns = i + shift >= N ? circle_ns(trace) : 0;
-            is_turned &= turned[i].prompt_tokens == original->prompt_tokens && turned[i].id == i &&
-                         turned[i].output_tokens == original->output_tokens &&
-                         turned[i].arrival_ns - turned[0].arrival_ns ==
-                             original->arrival_ns + turn_ns - trace[shift].arrival_ns;
-        }
-        CHECK(is_turned);
+    bool is_warned = false;
+    struct replicate_config config = {REPLICATE_BLOCKS, all_ns};
+    CHECK_EQ_INT(replicate(trace, N, config, SIM_NS_MAX, 1, other, 3 * N, &diag), SIM_E_CONFIG);
+    CHECK(strstr(diag.items[0].text, "is as long as the trace") != NULL);
+    config.length_ns = 2 * all_ns;
+    CHECK_EQ_INT(replicate(trace, N, config, SIM_NS_MAX, 1, other, 3 * N, &diag), SIM_E_CONFIG);
+    CHECK_EQ_INT(replicate(trace, N, config, all_ns, 1, other, 3 * N, &diag), SIM_E_CONFIG);
+    config.length_ns = all_ns / 10 + 1;
+    CHECK(warned_replicate(trace, N, config, SIM_NS_MAX, 1, other, 3 * N, &is_warned, &diag) > 0 && is_warned);
+    config.length_ns = all_ns / 10;
+    CHECK(warned_replicate(trace, N, config, SIM_NS_MAX, 1, other, 3 * N, &is_warned, &diag) > 0 && !is_warned);
+}
+
+/* Without a window the time before the first record is no part of the trace: a trace that begins a day later has the
+ * same replicates. */
+TEST(a_late_begin_changes_nothing)
+{
+    static struct request_record trace[N], late[N], of_trace[3 * N], of_late[3 * N];
+    make_trace(4, N, trace);
+    for (int i = 0; i < N; i++) {
+        late[i] = trace[i];
+        late[i].arrival_ns += 86400 * SIM_NS_PER_S;
     }
+    struct diag diag = {0};
+    for (int method = REPLICATE_BLOCKS; method <= REPLICATE_WINDOWS; method++)
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            const struct replicate_config config = {method, 4 * SIM_NS_PER_S};
+            const int64_t n = replicate(trace, N, config, SIM_NS_MAX, seed, of_trace, 3 * N, &diag);
+            const int64_t n_late = replicate(late, N, config, SIM_NS_MAX, seed, of_late, 3 * N, &diag);
+            MUST(n > 0 && n_late == n);
+            bool is_equal = true;
+            for (int64_t i = 0; i < n; i++)
+                is_equal &= of_late[i].arrival_ns == of_trace[i].arrival_ns &&
+                            of_late[i].prompt_tokens == of_trace[i].prompt_tokens;
+            CHECK(is_equal);
+        }
 }
 
 /* Blocks are verbatim pieces, times rise, a record is expected once, and equal seeds give equal traces. */
@@ -146,7 +178,8 @@ TEST(windows_divide_the_trace)
     static struct request_record trace[N], part[N];
     make_trace(3, N, trace);
     const struct replicate_config config = {REPLICATE_WINDOWS, 10 * SIM_NS_PER_S};
-    const uint64_t n_whole = (uint64_t)(trace[N - 1].arrival_ns / config.length_ns);
+    const sim_ns begin_ns = trace[0].arrival_ns;
+    const uint64_t n_whole = (uint64_t)((trace[N - 1].arrival_ns - begin_ns) / config.length_ns);
     struct diag diag = {0};
     int64_t at = 0;
     for (uint64_t seed = 1; seed <= n_whole; seed++) {
@@ -154,14 +187,30 @@ TEST(windows_divide_the_trace)
         bool is_part = n > 0;
         for (int64_t i = 0; i < n; i++, at++)
             is_part &= part[i].id == at &&
-                       part[i].arrival_ns == trace[at].arrival_ns - (sim_ns)(seed - 1) * config.length_ns;
+                       part[i].arrival_ns == trace[at].arrival_ns - begin_ns - (sim_ns)(seed - 1) * config.length_ns;
         CHECK(is_part);
     }
-    CHECK(at > 0 && trace[at].arrival_ns >= (sim_ns)n_whole * config.length_ns);
+    CHECK(at > 0 && trace[at].arrival_ns - begin_ns >= (sim_ns)n_whole * config.length_ns);
     CHECK_EQ_INT(replicate(trace, N, config, SIM_NS_MAX, n_whole + 1, part, N, &diag), SIM_E_CONFIG);
     CHECK(strstr(diag.items[0].text, "is not whole") != NULL);
     CHECK_EQ_INT(replicate(trace, N, config, 20 * SIM_NS_PER_S, 3, part, N, &diag), SIM_E_CONFIG);
     CHECK(replicate(trace, N, config, 20 * SIM_NS_PER_S, 2, part, N, &diag) > 0);
+    CHECK_EQ_INT(replicate(trace, N, config, SIM_NS_MAX, 0, part, N, &diag), SIM_E_CONFIG);
+}
+
+/* A window of the trace without records is an error, as is a bootstrap of no records. */
+TEST(an_empty_replicate_is_an_error)
+{
+    static const struct request_record trace[] = {{.id = 0, .arrival_ns = 0},
+                                                  {.id = 1, .arrival_ns = 100 * SIM_NS_PER_S}};
+    struct request_record part[2];
+    struct replicate_config config = {REPLICATE_WINDOWS, 10 * SIM_NS_PER_S};
+    struct diag diag = {0};
+    CHECK_EQ_INT(replicate(trace, 2, config, SIM_NS_MAX, 1, part, 2, &diag), 1);
+    CHECK_EQ_INT(replicate(trace, 2, config, SIM_NS_MAX, 2, part, 2, &diag), SIM_E_CONFIG);
+    CHECK(strstr(diag.items[0].text, "the window of seed 2 is empty: no record from 10 s to 20 s") != NULL);
+    config.method = REPLICATE_BLOCKS;
+    CHECK_EQ_INT(replicate(trace, 0, config, SIM_NS_MAX, 1, part, 2, &diag), SIM_E_CONFIG);
 }
 
 /* Mean wait of a queue of one server at a load of 0.5: 0.5 ms per output token. */

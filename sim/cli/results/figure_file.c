@@ -4,6 +4,7 @@
 #include "sim/core/output.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #define PX_PER_CM (96.0 / 2.54)
@@ -28,6 +29,7 @@ int figure_read_size(const char *text, struct figure_style *style, struct diag *
 {
     style->width_cm = 8.5;
     style->height_cm = 6;
+    style->is_sized = text != NULL;
     if (text == NULL) return 0;
     const size_t n = strcspn(text, "x");
     const bool is_read = text[n] == 'x' && number_f64(text, n, &style->width_cm) == NUMBER_OK &&
@@ -100,13 +102,28 @@ static int add_csv(const struct study *study, const struct study_view *view, str
 
 /* --- Drawings --- */
 
-static void add_svg(struct plot_chart *chart, const struct figure_style *style, struct text *svg)
+/* A size that nobody asked for may grow with the content. */
+static int check_size(const struct plot_chart *chart, const struct figure_style *style, struct diag *diag)
+{
+    const double px = PX_PER_CM / chart->zoom, off_px = 0.01;
+    double width, height;
+    plot_size(chart, &width, &height);
+    if (!style->is_sized || (width <= chart->width + off_px && height <= chart->height + off_px)) return 0;
+    return diag_error(diag, SIM_E_USAGE, "--size", "make it larger, or the type smaller by --font-size",
+                      "%gx%g is too small for this figure with type of %g points, which takes %.1fx%.1f",
+                      style->width_cm, style->height_cm, style->font_pt, ceil(10 * (width - off_px) / px) / 10,
+                      ceil(10 * (height - off_px) / px) / 10);
+}
+
+static int add_svg(struct plot_chart *chart, const struct figure_style *style, struct text *svg, struct diag *diag)
 {
     chart->zoom = style->font_pt / TEXT_PT;
     chart->width = style->width_cm * PX_PER_CM / chart->zoom;
     chart->height = style->height_cm * PX_PER_CM / chart->zoom;
     chart->font = style->font;
-    plot_svg(chart, svg);
+    const int code = check_size(chart, style, diag);
+    if (code == 0) plot_svg(chart, svg);
+    return code;
 }
 
 static int add_pdf(struct plot_chart *chart, const struct figure_style *style, struct text *pdf, struct diag *diag)
@@ -120,10 +137,10 @@ static int add_pdf(struct plot_chart *chart, const struct figure_style *style, s
         return diag_error(diag, SIM_E_USAGE, "--font", "a PDF may have Helvetica, Times or Courier; SVG takes any font",
                           "'%s' is no standard font of PDF", style->font);
     text_init(&svg);
-    add_svg(chart, style, &svg);
-    plot_pdf(&svg, fonts[found], pdf);
+    const int code = add_svg(chart, style, &svg, diag);
+    if (code == 0) plot_pdf(&svg, fonts[found], pdf);
     text_fini(&svg);
-    return 0;
+    return code;
 }
 
 /* A script that holds its data and names its own output: gnuplot fig.gp writes fig.pdf. */
@@ -156,7 +173,7 @@ int figure_write(const struct study *study, const struct study_view *view, struc
     if (code != 0) return code;
     struct text *out = output_text(output);
     switch (form) {
-    case FIGURE_SVG: add_svg(chart, style, out); break;
+    case FIGURE_SVG: code = add_svg(chart, style, out, diag); break;
     case FIGURE_PDF: code = add_pdf(chart, style, out, diag); break;
     case FIGURE_TEX: plot_tikz(chart, style->width_cm, style->height_cm, out); break;
     case FIGURE_GP: add_gnuplot(chart, style, path, out); break;

@@ -9,6 +9,7 @@ enum figure_form { FIGURE_SVG, FIGURE_PDF, FIGURE_TEX, FIGURE_GP, FIGURE_CSV };
 
 struct figure_style {
     double width_cm, height_cm, font_pt;
+    bool is_sized; /* by the user: the figure must not become larger */
     const char *font; /* family; NULL: that of the system, in PDF Helvetica */
 };
 
@@ -20,7 +21,7 @@ int figure_read_size(const char *text, struct figure_style *style, struct diag *
 int figure_read_font(const char *family, const char *points, struct figure_style *style, struct diag *diag);
 
 /* Writes the chart, or as CSV the points of the view. The file appears only when it is whole. Returns 0, SIM_E_USAGE
- * (a font that PDF readers lack), SIM_E_IO or SIM_E_NOMEM. */
+ * (a font that PDF readers lack, or a size that is too small for the chart), SIM_E_IO or SIM_E_NOMEM. */
 int figure_write(const struct study *study, const struct study_view *view, struct plot_chart *chart,
                  const struct figure_style *style, const char *path, enum figure_form form, struct diag *diag);
 

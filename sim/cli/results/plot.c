@@ -26,7 +26,7 @@ static const struct option plot_options[] = {
     {"What is drawn", "x", 'x', OPTION_TEXT, AT(x), "AXIS", NULL, "axis of the study along x: replicas"},
     {NULL, "y", 'y', OPTION_TEXT, AT(y), "METRIC", NULL, "metric along y: ttft_s.p99"},
     {NULL, "by", 0, OPTION_TEXTS, AT(by), "AXIS,...", NULL,
-     "a line or bar for each value of these axes; default: of all others"},
+     "a line or bar for each value of these axes; default: of all others that x leaves open"},
     {NULL, "where", 0, OPTION_TEXTS, AT(where), "AXIS=VALUE", NULL, "only runs with this value"},
     {NULL, "errors", 0, OPTION_CHOICE, AT(errors), "bars|band|none", errors, "intervals over the seeds"},
     {NULL, "kind", 0, OPTION_CHOICE, AT(kind), "auto|lines|bars|dots", kinds,
@@ -86,11 +86,14 @@ static int read_where(struct cli *cli, struct stored *stored, const char *where,
         return diag_error(&cli->diag, SIM_E_USAGE, "--where", "write AXIS=VALUE", "'%s' has no '='", where);
     const int axis = stored_axis(cli, stored, name);
     if (axis < 0) return SIM_E_USAGE;
+    if ((view->fixed >> axis & 1) != 0)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--where", "choose one value, or leave it out to see all",
+                          "'%s' is given twice", name);
     view->fixed |= 1U << axis;
     return pick_level(cli, stored, (size_t)axis, where + n + 1, &view->levels[axis]);
 }
 
-/* Axes that differ between the shown runs must be along x or apart by lines. */
+/* Axes that differ between the shown runs must be along x, apart by lines, or determined by these, as zipped axes. */
 static int check_rest(struct cli *cli, const struct study *study, unsigned rest)
 {
     for (size_t a = 0; a < study->n_axes; a++)
@@ -111,7 +114,9 @@ static int read_view(struct cli *cli, struct stored *stored, const struct plot_o
     for (size_t i = 0; i < options->by.n && code == 0; i++)
         code = read_by(cli, stored, options->by.items[i], &view->by);
     if (code != 0) return code;
-    const unsigned rest = study_view_varied(&stored->study, view) & ~(view->by | 1U << view->x);
+    const unsigned shown = view->by | 1U << view->x;
+    const unsigned rest = study_view_varied(&stored->study, view) &
+                          ~(shown | study_view_determined(&stored->study, view, shown));
     if (options->by.n > 0) code = check_rest(cli, &stored->study, rest);
     if (options->by.n == 0) view->by = rest;
     if (code == 0 && (view->by >> view->x & 1) != 0)

@@ -1,10 +1,13 @@
 /* orrery runs: a table of the runs in a results file. */
 #include "sim/cli/answer.h"
 #include "sim/cli/results/stored.h"
+#include "sim/core/check.h"
 
 #include <math.h>
 
-enum { MAX_SHOWN_AXES = 8 };
+enum { MAX_SHOWN_AXES = 8, N_FIXED_COLUMNS = 5 };
+
+_Static_assert(N_FIXED_COLUMNS + 2 + STUDY_MAX_METRICS < ANSWER_MAX_COLUMNS, "all columns but the axes have room");
 
 struct runs_options {
     struct option_texts metrics;
@@ -98,15 +101,25 @@ struct columns {
 
 static void add_column(struct columns *columns, const char *title, enum column_align align)
 {
-    if (columns->n < ANSWER_MAX_COLUMNS)
-        columns->items[columns->n++] = (struct table_column){.title = title, .align = align};
+    SIM_REQUIRE(columns->n < ANSWER_MAX_COLUMNS);
+    columns->items[columns->n++] = (struct table_column){.title = title, .align = align};
+}
+
+/* As many axes as the other columns, which are all shown, leave room for. */
+static size_t count_axes(const struct study *study, const struct columns *columns)
+{
+    const size_t n_sizes = (columns->has_requests ? 1U : 0U) + (columns->has_jobs ? 1U : 0U);
+    const size_t n_others = N_FIXED_COLUMNS + n_sizes + study->n_metrics;
+    const size_t n_left = ANSWER_MAX_COLUMNS - n_others;
+    const size_t n_most = n_left < MAX_SHOWN_AXES ? n_left : MAX_SHOWN_AXES;
+    return study->n_axes < n_most ? study->n_axes : n_most;
 }
 
 static void choose_columns(const struct study *study, const struct sizes *sizes, struct columns *columns)
 {
-    *columns = (struct columns){.n_axes = study->n_axes < MAX_SHOWN_AXES ? study->n_axes : MAX_SHOWN_AXES,
-                                .has_requests = has_any(sizes->requests, study->n_runs),
+    *columns = (struct columns){.has_requests = has_any(sizes->requests, study->n_runs),
                                 .has_jobs = has_any(sizes->jobs, study->n_runs)};
+    columns->n_axes = count_axes(study, columns);
     add_column(columns, "run", COLUMN_RIGHT);
     add_column(columns, "name", COLUMN_LEFT);
     add_column(columns, "seed", COLUMN_RIGHT);
@@ -140,6 +153,7 @@ static void show_runs(const struct study *study, const struct sizes *sizes, stru
     choose_columns(study, sizes, &columns);
     table_init(&table, columns.items, columns.n);
     for (size_t i = 0; i < study->n_runs; i++) show_run(study, sizes, &columns, i, &table);
+    SIM_REQUIRE(table.failed || table.n_cells == columns.n * study->n_runs);
     answer_add(answer, NULL, NULL, &table);
     if (columns.n_axes < study->n_axes)
         answer_say(answer, "... and %zu more axes: --json has all\n", study->n_axes - columns.n_axes);

@@ -69,6 +69,22 @@ TEST(a_pdf_has_the_texts_of_the_image)
     CHECK(strstr(pdf.chars, " -19.34 10.00 Tm") != NULL);
 }
 
+/* What the standard fonts lack is a question mark: letters of four bytes, control characters, no letters at all. A
+ * path may go on behind z. */
+TEST(a_pdf_stands_odd_images)
+{
+    SCOPED(text) svg = {0};
+    SCOPED(text) pdf = {0};
+    text_add(&svg, "<svg viewBox=\"0 0 200 100\" width=\"100\" height=\"50\">\n"
+                   "<path d=\"M1 2 L3 4 z 5 6 z\"/><path d=\"M1 2z M7 8 L9 9\"/>"
+                   "<text x=\"1\" y=\"1\">a\xf0\x9f\x98\x80z\x01\x7f\xc2\x85\xf0\xc3\xa4</text></svg>");
+    plot_pdf(&svg, "Courier", &pdf);
+    MUST(!pdf.failed);
+    CHECK(strstr(pdf.chars, "(a?z????\\344) Tj") != NULL);
+    CHECK(strstr(pdf.chars, "1.00 2.00 m 3.00 4.00 l h 5.00 6.00 m h f") != NULL);
+    CHECK(strstr(pdf.chars, "1.00 2.00 m h 7.00 8.00 m 9.00 9.00 l f") != NULL);
+}
+
 static void exhaust_memory(const char *name, const struct plot_chart *chart, void *context)
 {
     (void)name;
@@ -111,4 +127,18 @@ TEST(tikz_has_the_numbers_and_escapes_names)
     plot_tikz(&chart, 8.5, 6, &tex);
     MUST(!tex.failed);
     CHECK(strstr(tex.chars, "{ (1,1) (1,0.25)} -- cycle") != NULL); /* the band leaves out what has no place */
+    text_fini(&tex);
+    const double none[] = {0, -1, 0};
+    const struct plot_series touching = {.n = 3, .x = x, .y = high, .low = none, .high = high};
+    chart.series = &touching;
+    plot_tikz(&chart, 8.5, 6, &tex);
+    CHECK(!tex.failed && strstr(tex.chars, "cycle") == NULL);
+    text_fini(&tex);
+    chart.has_whiskers = true;
+    plot_tikz(&chart, 8.5, 6, &tex);
+    CHECK(!tex.failed && strstr(tex.chars, "(1,1) += (0,0) -= (0,0)") != NULL);
+    text_fini(&tex);
+    chart.kind = PLOT_SCATTER;
+    plot_tikz(&chart, 8.5, 6, &tex);
+    CHECK(!tex.failed && strstr(tex.chars, "only marks") != NULL && strstr(tex.chars, "solid, thick") == NULL);
 }
