@@ -7,7 +7,7 @@
 
 /* Dark enough for thin ticks on white, and apart in lightness. */
 static const char *const colours[PLOT_EVENT_COLOURS] = {"#b3261e", "#24292f", "#6f42c1",
-                                                          "#1a7f5a", "#9a6700", "#0b5a8f"};
+                                                        "#1a7f5a", "#9a6700", "#0b5a8f"};
 
 const char *events_colour(unsigned colour)
 {

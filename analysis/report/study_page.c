@@ -233,10 +233,11 @@ static int add_points(const void *context, struct text *html)
     const struct trade *trade = &page->trade;
     const bool marks = trade->n_front > 0 && trade->n_front < study->n_points;
     if (marks)
-        page_note(html, study->is_bootstrap ? "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % interval "
-                                              "of the spread over bootstrap replicates of the trace."
-                                            : "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % "
-                                              "t-interval over seeds.");
+        page_note(html, study->is_bootstrap
+                            ? "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % interval "
+                              "of the spread over bootstrap replicates of the trace."
+                            : "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % "
+                              "t-interval over seeds.");
     text_add(html, "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr>");
     add_axis_heads(study, html);
     text_add(html, "<th scope=\"col\" class=\"n\">runs</th>");

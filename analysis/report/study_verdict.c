@@ -205,10 +205,11 @@ static int say_winners(const struct study *study, size_t a, struct arena *arena,
     }
     if (!is_first && !has_seeds(study)) text_add(text, ". With one seed each, this may be chance");
     if (!is_first && has_seeds(study))
-        text_printf(text,
-                    " (clearly: the %s of its differences to all others under equal seeds exclude zero, at 95 %% for all "
-                    "comparisons together, by Bonferroni)",
-                    study->is_bootstrap ? "intervals of the spread over replicates" : "t-intervals");
+        text_printf(
+            text,
+            " (clearly: the %s of its differences to all others under equal seeds exclude zero, at 95 %% for all "
+            "comparisons together, by Bonferroni)",
+            study->is_bootstrap ? "intervals of the spread over replicates" : "t-intervals");
     if (!is_first) text_add(text, ". ");
     return 0;
 }
