@@ -165,8 +165,7 @@ static int remark_too_few(struct compare_work *work)
                            "with %zu replicates and %zu %s no verdict is possible: choose at most %zu %s with -m, "
                            "or take %.0f replicates",
                            row->n, row->n_tests, row->n_tests == 1 ? "test" : "tests", most,
-                           most == 1 ? "metric" : "metrics",
-                           ceil(2 * (double)row->n_tests / alpha - 1e-9));
+                           most == 1 ? "metric" : "metrics", ceil(2 * (double)row->n_tests / alpha - 1e-9));
     }
     return 0;
 }
