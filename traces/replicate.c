@@ -78,8 +78,8 @@ static int fail_seed(const struct replicate *replicate, uint64_t n, struct diag 
 {
     static const char hint[] = "seeds 1, 2, ... choose the windows, one each";
     if (replicate->seed < 1 || !replicate->has_end)
-        return diag_error(diag, SIM_E_CONFIG, replicate->where, hint,
-                          "\"replicate\" has no window for seed %" PRIu64, replicate->seed);
+        return diag_error(diag, SIM_E_CONFIG, replicate->where, hint, "\"replicate\" has no window for seed %" PRIu64,
+                          replicate->seed);
     return diag_error(diag, SIM_E_CONFIG, replicate->where, hint,
                       "\"replicate\" has no window for seed %" PRIu64 ": the trace has %" PRIu64, replicate->seed, n);
 }
@@ -148,8 +148,8 @@ static int measure(struct replicate *replicate, struct diag *diag)
                           "\"replicate\" has no record to draw blocks of");
     const sim_ns last_ns = replicate->trace.records[n - 1].record.any.time_ns;
     const sim_ns gap_ns = n > 1 ? last_ns / (sim_ns)(n - 1) : 0;
-    replicate->trace_ns =
-        replicate->has_end ? replicate->to_ns - replicate->from_ns : sim_ns_add(last_ns, gap_ns > 0 ? gap_ns : 1);
+    replicate->trace_ns = replicate->has_end ? replicate->to_ns - replicate->from_ns
+                                             : sim_ns_add(last_ns, gap_ns > 0 ? gap_ns : 1);
     if (replicate->length_ns >= replicate->trace_ns)
         return diag_error(diag, SIM_E_CONFIG, replicate->where, "ten blocks or more make traces that differ",
                           "a block of %.6g s is as long as the trace, which has %.6g s",

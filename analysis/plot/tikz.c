@@ -154,8 +154,7 @@ static void add_series(struct text *tex, const struct plot_chart *chart, size_t 
                     0.96 * BAR_GROUP_SHARE / (double)bar_places(chart), colour);
     else
         text_printf(tex, "\\addplot[%s, %s, thick, mark=%s", colour,
-                    is_dotted ? "only marks" : dashes[round < 3 ? round : 2],
-                    marks[style.shape % DRAW_MARKERS]);
+                    is_dotted ? "only marks" : dashes[round < 3 ? round : 2], marks[style.shape % DRAW_MARKERS]);
     if (has_errors)
         text_printf(tex, ", error bars/.cd, y dir=both, y explicit, error bar style={solid, %s}",
                     chart->kind == PLOT_BAR ? "black" : colour);
