@@ -76,6 +76,8 @@ done <<'END'
 2	explain S	unknown topic
 2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object
 2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
+2	size llama-3.1-8b --rate 5 --slo ttft.p99=1s	--rate: error: must be a number of requests per time, got '5'; such as
+3	size llama-3.1-8b -t S --slo ttft.p99=1s	name it with -f
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
 [ $n -ge 40 ] || complain "only $n mistakes were made"
