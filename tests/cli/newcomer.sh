@@ -73,6 +73,13 @@ done <<'END'
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?
 2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?
+2	list metrics ttft	nothing in 'list metrics' begins with 'ttft'; did you mean 'request.ttft_s'?
+2	list metrics nonsense	'orrery list metrics' shows all
+2	list policies schedulers	did you mean 'scheduler'?
+2	list keys engine --json	nothing in 'list keys' begins with 'engine'; 'orrery list keys' shows all; keys of policies
+2	list keys replicas	did you mean 'services.NAME.replicas'?
+2	compare R R -m ttft	no metric 'ttft'; did you mean 'ttft_s.mean'?
+2	plot R -x seed -y e2e	did you mean 'e2e_s.mean'?
 2	explain S	unknown topic
 2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object
 2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
