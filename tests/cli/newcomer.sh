@@ -80,6 +80,14 @@ done <<'END'
 2	list keys replicas	did you mean 'services.NAME.replicas'?
 2	compare R R -m ttft	no metric 'ttft'; did you mean 'ttft_s.mean'?
 2	plot R -x seed -y e2e	did you mean 'e2e_s.mean'?
+2	run traces/samples/chat.csv	this looks like a trace of format azure-llm, not a scenario; a scenario names it
+2	validate T/t.csv	this is a table, not a scenario
+2	run routing	no scenario 'routing'; it is a study: orrery sweep routing
+2	run quickstart.json	no such file; did you mean 'quickstart'?
+2	sweep replay.json	no such file; did you mean 'replay'?
+2	report quickstart	this is a scenario, not results; first: orrery run quickstart -o results.db
+3	trace stat R	this is a database of results, not a trace
+2	figure run vllm	no figure 'vllm'; did you mean 'vllm/serving'?
 2	explain S	unknown topic
 2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object
 2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
