@@ -26,6 +26,9 @@ done <<'END'
 2	run configs/studies/routing.json	this is a study, not a scenario; 'orrery sweep' runs it
 2	run S S	unexpected argument
 2	run S --sede 3	unknown option '--sede'; did you mean '--seed'?
+2	run S --until 2h	unknown option '--until'; '--help' lists the options; for a key, use --set until=VALUE
+2	run S --set services.chat.llm=llama-3.1-70b	its weights have 141.1 GB
+2	run S --set services.chat.llm=llama-3.1-70b	; tensor_parallel 2 fits
 2	run S --seed	option '--seed' needs N
 2	run S -o S	--output would replace what is read from
 3	run S -o T/no/dir/r.db	create the directory first
