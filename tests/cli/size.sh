@@ -45,6 +45,7 @@ out 'a6000'
 out '$0.50/h'
 size 0 --slo ttft.p99=0.5s --disaggregated --gpu a100-80-sxm
 out '  with pools: '
+grep -qE '^  with pools ttft p99 [0-9.]+ ms [(]without [0-9.]+ ms[)]$' "$T/out" || complain 'no latencies of both'
 size 0 --slo ttft.p99=0.5s --prices verda
 out '$2.29/h'
 
