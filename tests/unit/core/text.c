@@ -157,8 +157,8 @@ TEST(nearest_needs_to_be_near)
 
 TEST(nearest_end_of_dotted_names)
 {
-    static const char *const names[] = {"job.jct_s.max",      "job.jct_s.mean",    "kv.used_frac", "request.ttft_s.max",
-                                        "request.ttft_s.p50", "request.ttft_s.p99"};
+    static const char *const names[] = {"job.jct_s.max",      "job.jct_s.mean",     "kv.used_frac",
+                                        "request.ttft_s.max", "request.ttft_s.p50", "request.ttft_s.p99"};
     const char *whole;
     CHECK_EQ_STR(text_nearest_end("jct", names, 6, &whole), "jct_s.mean");
     CHECK_EQ_STR(whole, "job.jct_s.mean");
