@@ -383,7 +383,7 @@ static int check_wanted(const struct compare_work *work)
         size_t m = 0;
         while (m < set->n && !(set->units[m] != NULL && has_part(set->names[m], part))) m++;
         if (m < set->n) continue;
-        const char *nearest = text_nearest(part, set->names, set->n);
+        const char *nearest = text_nearest_end(part, (const char *const *)set->names, set->n, NULL);
         char hint[160];
         snprintf(hint, sizeof hint, nearest != NULL ? "did you mean '%s'?" : "'orrery list metrics' names them%s",
                  nearest != NULL ? nearest : "");

@@ -5,6 +5,7 @@
 #include "sim/catalog/storage.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/list_empty.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/path.h"
@@ -12,6 +13,7 @@
 #include "sim/world/scenario.h"
 #include "traces/registry.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -437,6 +439,18 @@ static const struct {
                 {"scenarios", list_scenarios, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
+/* Names that begin with a word which begins none: makes all of them, to suggest one. */
+static int fail_empty(struct listing *list, int (*make)(struct listing *list), const char *listing)
+{
+    const char *word = list->only;
+    table_fini(&list->table);
+    list->form = ANSWER_TEXT;
+    list->only = "";
+    const int code = make(list);
+    if (code != 0) return code;
+    return list_fail_empty(list->cli, listing, word, &list->table, strcmp(listing, "metrics") == 0 ? 1 : INT_MAX);
+}
+
 static int list(struct cli *cli, const struct cli_call *call)
 {
     const struct list_options *options = call->options;
@@ -455,6 +469,8 @@ static int list(struct cli *cli, const struct cli_call *call)
     const char *data = paths_data(&list.arena);
     list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
     int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
+    if (code == 0 && list.only[0] != 0 && list.table.n_cells == 0)
+        code = fail_empty(&list, listings[found].make, listings[found].name);
     code = table_print(&list.table, code, list.form, cli->out, &cli->diag);
     arena_fini(&list.arena);
     return code;

@@ -36,11 +36,13 @@ static void fail_unknown(struct reading *reading, const char *word, size_t n)
     size_t n_names = 0;
     for (const struct option *option = reading->table; option->name != NULL && n_names < MAX_OPTIONS; option++)
         names[n_names++] = option->name;
-    char name[64], hint[128];
+    char name[64], hint[192];
     snprintf(name, sizeof name, "%.*s", (int)n, word);
     const char *nearest = text_nearest(name + strspn(name, "-"), names, n_names);
     if (nearest != NULL)
         snprintf(hint, sizeof hint, "did you mean '--%s'?", nearest);
+    else if (n > 3 && find_name(reading->table, "set", 3) != NULL)
+        snprintf(hint, sizeof hint, "'--help' lists the options; for a key, use --set %s=VALUE", name + 2);
     else
         snprintf(hint, sizeof hint, "'--help' lists the options");
     reading->code = diag_error(reading->diag, SIM_E_USAGE, NULL, hint, "unknown option '%s'", name);

@@ -99,6 +99,17 @@ int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_
     return names->n == (size_t)n ? 0 : SIM_E_NOMEM;
 }
 
+const char *paths_shipped(struct arena *arena, const char *folder, const char *word)
+{
+    const size_t n = strlen(word), n_end = sizeof extension - 1;
+    const bool has_end = n > n_end && strcmp(word + n - n_end, extension) == 0;
+    const char *name = arena_printf(arena, "%.*s", (int)(has_end ? n - n_end : n), word);
+    const char *data = paths_data(arena);
+    if (name == NULL || data == NULL || strpbrk(name, "/.") != NULL || paths_is_file(word)) return NULL;
+    const char *path = arena_printf(arena, "%s/configs/%s/%s%s", data, folder, name, extension);
+    return path != NULL && paths_is_file(path) ? name : NULL;
+}
+
 int paths_hash_file(const char *path, struct hash *hash, struct diag *diag)
 {
     FILE *file = fopen(path, "rb");

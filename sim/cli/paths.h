@@ -24,6 +24,10 @@ struct scenario_names {
 /* `root` is the directory "configs". Returns 0, SIM_E_IO or SIM_E_NOMEM, and reports nothing. */
 int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_names *names);
 
+/* The name of a file of "configs/FOLDER", such as "quickstart" of "scenarios", that the word names with or without its
+ * ".json". NULL: the word is a file itself, or names none, or memory ran out. */
+const char *paths_shipped(struct arena *arena, const char *folder, const char *word);
+
 bool paths_is_file(const char *path);
 bool paths_is_directory(const char *path);
 

@@ -97,6 +97,16 @@ static int check_output(struct cli *cli, const char *output, const char *results
     return code == 0 ? outputs_check(&outputs, results) : code;
 }
 
+/* Says what to do first when the call names a scenario. */
+static int check_is_no_scenario(struct cli *cli, const char *path, struct arena *arena)
+{
+    const char *scenario = paths_shipped(arena, "scenarios", path);
+    if (scenario == NULL) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, path,
+                      arena_printf(arena, "first: orrery run %s -o results.db, then report results.db", scenario),
+                      "this is a scenario, not results");
+}
+
 /* Where the answer goes; NULL: to standard output. */
 static const char *output_of(const struct report_cli_options *given)
 {
@@ -121,6 +131,7 @@ static int report(struct cli *cli, const struct cli_call *call)
     options.dictionary = dictionary_make(&arena, &options.n_dictionary);
     code = options.dictionary != NULL ? results_split_name(call->arguments[0], &arena, &options.path, &options.run_id)
                                       : SIM_E_NOMEM;
+    if (code == 0) code = check_is_no_scenario(cli, options.path, &arena);
     if (code == 0) code = check_output(cli, output, options.path);
     if (code == 0) code = report_html(&options, &html, &cli->diag);
     if (code == 0 && given->chart != NULL) code = keep_chart(cli, &html, given->chart);

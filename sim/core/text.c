@@ -301,3 +301,61 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
     }
     return nearest != NULL ? nearest : alike;
 }
+
+/* Whether the name ends in ".word". */
+static bool ends_in(const char *name, const char *word)
+{
+    const size_t n = strlen(name), n_word = strlen(word);
+    return n > n_word && name[n - n_word - 1] == '.' && text_distance(name + n - n_word, word) == 0;
+}
+
+/* Where the part behind the dot of this number begins; 0: the name; NULL: it has fewer dots. */
+static const char *behind_dot(const char *name, int dot)
+{
+    for (; name != NULL && dot > 0; dot--) name = (name = strchr(name, '.')) != NULL ? name + 1 : NULL;
+    return name;
+}
+
+/* The end nearest to the word, of those behind as few dots as possible, and its name. */
+static const char *nearest_end(const char *word, const char *const *names, size_t n, const char **ends, size_t *at)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ends_in(names[*at = i], word)) return names[i] + strlen(names[i]) - strlen(word);
+    for (int dot = 0; dot < 8; dot++) {
+        size_t n_ends = 0;
+        for (size_t i = 0; i < n; i++)
+            if (behind_dot(names[i], dot) != NULL) ends[n_ends++] = behind_dot(names[i], dot);
+        const char *nearest = text_nearest(word, ends, n_ends);
+        for (*at = 0; nearest != NULL && *at < n; ++*at)
+            if (behind_dot(names[*at], dot) == nearest) return nearest;
+    }
+    return NULL;
+}
+
+/* Of a name's statistics that the word does not name, the mean, else the 99th percentile. */
+static size_t usual_statistic(const char *const *names, size_t n, size_t at)
+{
+    static const char *const statistics[] = {".mean", ".p99"};
+    const char *dot = strrchr(names[at], '.');
+    for (size_t s = 0; dot != NULL && s < 2; s++)
+        for (size_t i = 0; i < n; i++)
+            if (strncmp(names[i], names[at], (size_t)(dot - names[at])) == 0 &&
+                strcmp(names[i] + (dot - names[at]), statistics[s]) == 0)
+                return i;
+    return at;
+}
+
+const char *text_nearest_end(const char *word, const char *const *names, size_t n, const char **whole)
+{
+    const char **ends = mem_zalloc(n + 1, sizeof *ends);
+    size_t at = 0;
+    const char *end = ends != NULL ? nearest_end(word, names, n, ends, &at) : NULL;
+    mem_free(ends);
+    if (end != NULL && strlen(end) > strlen(word) + 2 && strchr(end, '.') != NULL) {
+        const size_t offset = (size_t)(end - names[at]);
+        at = usual_statistic(names, n, at);
+        end = names[at] + offset;
+    }
+    if (whole != NULL) *whole = end != NULL ? names[at] : NULL;
+    return end;
+}

@@ -26,6 +26,9 @@ done <<'END'
 2	run configs/studies/routing.json	this is a study, not a scenario; 'orrery sweep' runs it
 2	run S S	unexpected argument
 2	run S --sede 3	unknown option '--sede'; did you mean '--seed'?
+2	run S --until 2h	unknown option '--until'; '--help' lists the options; for a key, use --set until=VALUE
+2	run S --set services.chat.llm=llama-3.1-70b	its weights have 141.1 GB
+2	run S --set services.chat.llm=llama-3.1-70b	; tensor_parallel 2 fits
 2	run S --seed	option '--seed' needs N
 2	run S -o S	--output would replace what is read from
 3	run S -o T/no/dir/r.db	create the directory first
@@ -73,9 +76,26 @@ done <<'END'
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?
 2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?
+2	list metrics ttft	nothing in 'list metrics' begins with 'ttft'; did you mean 'request.ttft_s'?
+2	list metrics nonsense	'orrery list metrics' shows all
+2	list policies schedulers	did you mean 'scheduler'?
+2	list keys engine --json	nothing in 'list keys' begins with 'engine'; 'orrery list keys' shows all; keys of policies
+2	list keys replicas	did you mean 'services.NAME.replicas'?
+2	compare R R -m ttft	no metric 'ttft'; did you mean 'ttft_s.mean'?
+2	plot R -x seed -y e2e	did you mean 'e2e_s.mean'?
+2	run traces/samples/chat.csv	this looks like a trace of format azure-llm, not a scenario; a scenario names it
+2	validate T/t.csv	this is a table, not a scenario
+2	run routing	no scenario 'routing'; it is a study: orrery sweep routing
+2	run quickstart.json	no such file; did you mean 'quickstart'?
+2	sweep replay.json	no such file; did you mean 'replay'?
+2	report quickstart	this is a scenario, not results; first: orrery run quickstart -o results.db
+3	trace stat R	this is a database of results, not a trace
+2	figure run vllm	no figure 'vllm'; did you mean 'vllm/serving'?
 2	explain S	unknown topic
 2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object
 2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
+2	size llama-3.1-8b --rate 5 --slo ttft.p99=1s	--rate: error: must be a number of requests per time, got '5'; such as
+3	size llama-3.1-8b -t S --slo ttft.p99=1s	name it with -f
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
 [ $n -ge 40 ] || complain "only $n mistakes were made"

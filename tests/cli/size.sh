@@ -38,10 +38,14 @@ sql "$T/best.db" "select min(value) from metric where name = 'cost.usd_per_h'" 4
 printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0,1500,20\n0.1,100,30\n0.3,900,1\n' >"$T/trace.csv"
 run 0 size llama-3.1-8b -t "$T/trace.csv" -f lengths --slo ttft.p50=1s --gpu 'a6000=$0.50/h' -q
 out 'llama-3.1-8b, trace.csv: ttft p50 at most 1 s'
+cp "$T/out" "$T/named"
+run 0 size llama-3.1-8b -t "$T/trace.csv" --slo ttft.p50=1s --gpu 'a6000=$0.50/h' -q
+cmp -s "$T/out" "$T/named" || complain 'the guessed format gives another answer than the named one'
 out 'a6000'
 out '$0.50/h'
 size 0 --slo ttft.p99=0.5s --disaggregated --gpu a100-80-sxm
 out '  with pools: '
+grep -qE '^  with pools ttft p99 [0-9.]+ ms [(]without [0-9.]+ ms[)]$' "$T/out" || complain 'no latencies of both'
 size 0 --slo ttft.p99=0.5s --prices verda
 out '$2.29/h'
 

@@ -66,17 +66,6 @@ static int fail_unknown(struct cli *cli, const char *what, const char *word, con
                       word);
 }
 
-/* The name nearest to the word, or the end of a name that is: "ttft_s.p90" of "request.ttft_s.p90". */
-static const char *nearest_metric(const char *word, const char *const *names, size_t n, struct arena *arena)
-{
-    const char *nearest = text_nearest(word, names, n), **ends = arena_alloc(arena, (n + 1) * sizeof *ends);
-    for (size_t i = 0; ends != NULL && i < n; i++) {
-        const char *dot = strchr(names[i], '.');
-        ends[i] = dot != NULL ? dot + 1 : names[i];
-    }
-    return nearest == NULL && ends != NULL ? text_nearest(word, ends, n) : nearest;
-}
-
 const char *stored_metric(struct cli *cli, struct stored *stored, const char *word)
 {
     struct query_answer answer;
@@ -86,7 +75,7 @@ const char *stored_metric(struct cli *cli, struct stored *stored, const char *wo
     const char *const *names = answer.columns[0].texts;
     const int found = names != NULL ? find_name(word, names, answer.n_rows) : -1;
     if (found >= 0) return names[found];
-    const char *nearest = names != NULL ? nearest_metric(word, names, answer.n_rows, &stored->arena) : NULL;
+    const char *nearest = names != NULL ? text_nearest_end(word, names, answer.n_rows, NULL) : NULL;
     fail_unknown(cli, "a metric", word, nearest, "'orrery list metrics' shows all");
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/path.h"
+#include "traces/guess.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,15 +26,47 @@ static const char *setup_start(struct setup *setup, const struct plugins *plugin
 static int fail_unknown(struct setup *setup, const char *name, struct diag *diag)
 {
     struct scenario_names names;
-    const char *nearest = NULL;
+    const char *nearest = NULL, *study = paths_shipped(&setup->arena, "studies", name);
     if (paths_list_scenarios(&setup->arena, setup->catalog.root, &names) == 0)
         nearest = text_nearest(name, names.names, names.n);
     char hint[128];
-    if (nearest != NULL)
+    if (study != NULL)
+        snprintf(hint, sizeof hint, "it is a study: orrery sweep %s", study);
+    else if (nearest != NULL)
         snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
     else
         snprintf(hint, sizeof hint, "name a file, or one of 'orrery list scenarios'");
     return diag_error(diag, SIM_E_USAGE, NULL, hint, "no scenario '%s'", name);
+}
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), n_end = strlen(end);
+    return n > n_end && strcmp(path + n - n_end, end) == 0;
+}
+
+/* Whether a regular file begins as no document of JSON does. */
+static bool is_no_document(const char *path)
+{
+    struct stat status;
+    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
+    if (file == NULL) return false;
+    int first = fgetc(file);
+    while (first == ' ' || first == '\t' || first == '\r' || first == '\n') first = fgetc(file);
+    fclose(file);
+    return (first != '{' && first != '/') || ends_in(path, ".jsonl");
+}
+
+/* Points to the right verb when the file is a trace: a table, or lines of JSON. */
+static int check_is_no_trace(const char *path, struct diag *diag)
+{
+    static const char hint[] = "a scenario names it as the \"path\" of a \"trace\"; 'orrery trace stat' describes it";
+    const struct trace_format *format;
+    if (!is_no_document(path)) return 0;
+    if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0)
+        return diag_error(diag, SIM_E_USAGE, path, hint, "this looks like a trace of format %s, not a scenario",
+                          format->name);
+    return ends_in(path, ".csv") ? diag_error(diag, SIM_E_USAGE, path, hint, "this is a table, not a scenario") : 0;
 }
 
 /* A bare name that is no file is a scenario that comes with the program. */
@@ -44,7 +77,11 @@ static int find_scenario(struct setup *setup, const char *name, const char **pat
         return diag_error(diag, SIM_E_USAGE, name,
                           "'orrery report', 'compare' and 'why' read it, and 'run --from' repeats a run",
                           "this is a database of results, not a scenario");
-    if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return 0;
+    const char *shipped = paths_shipped(&setup->arena, "scenarios", name);
+    if (shipped != NULL && strchr(name, '.') != NULL)
+        return diag_error(diag, SIM_E_USAGE, name, arena_printf(&setup->arena, "did you mean '%s'?", shipped),
+                          "no such file");
+    if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return check_is_no_trace(name, diag);
     *path = arena_printf(&setup->arena, "%s/scenarios/%s.json", setup->catalog.root, name);
     if (*path == NULL) return diag_nomem(diag);
     return paths_is_file(*path) ? 0 : fail_unknown(setup, name, diag);

@@ -9,6 +9,7 @@
 #include "sim/core/output.h"
 #include "sim/core/path.h"
 #include "sim/core/units.h"
+#include "traces/guess.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -28,7 +29,7 @@ struct size_verb_options {
 static const struct option size_options_table[] = {
     {"The load", "trace", 't', OPTION_TEXT, AT(trace), "FILE", NULL, "requests of this trace"},
     {NULL, "format", 'f', OPTION_TEXT, AT(format), "NAME", NULL,
-     "its format, of 'orrery list formats' (default: azure-llm)"},
+     "its format, of 'orrery list formats' (default: a guess from its beginning)"},
     {NULL, "rate", 'r', OPTION_TEXT, AT(rate), "N/s", NULL,
      "instead of a trace: Poisson arrivals at this rate, with --prompt and --output-tokens"},
     {NULL, "prompt", 0, OPTION_TEXT, AT(prompt), "TOKENS", NULL,
@@ -180,9 +181,9 @@ static void write_length(const char *key, const char *option, struct json_writer
     json_write_close(json, '}');
 }
 
-/* The section "trace": of a file, found from the current directory or absolute; or generated. */
-static const char *make_trace(const struct size_verb_options *options, int64_t count, const char *path,
-                              struct arena *arena)
+/* The section "trace": of a file in the format, found from the current directory or absolute; or generated. */
+static const char *make_trace(const struct size_verb_options *options, int64_t count, const char *format,
+                              const char *path, struct arena *arena)
 {
     struct text text;
     struct json_writer json;
@@ -190,7 +191,7 @@ static const char *make_trace(const struct size_verb_options *options, int64_t c
     json_writer_init(&json, &text);
     json_write_open_row(&json, NULL, '{');
     if (options->trace != NULL) {
-        json_write_string(&json, "format", options->format != NULL ? options->format : "azure-llm");
+        json_write_string(&json, "format", format);
         json_write_string(&json, "path", path);
     } else {
         json_write_string(&json, "format", "generate");
@@ -208,6 +209,27 @@ static const char *make_trace(const struct size_verb_options *options, int64_t c
     return made;
 }
 
+/* The format that -f names, else that of the file. */
+static int find_format(struct cli *cli, const struct size_verb_options *options, const char **name)
+{
+    static const char hint[] = "name it with -f; csv reads any table, with --set services.llm.trace.columns.KEY=NAME";
+    const struct trace_format *format;
+    *name = options->format;
+    if (options->trace == NULL || options->format != NULL) return 0;
+    const int code = trace_guess(options->trace, TRACE_REQUESTS, hint, &format, &cli->diag);
+    if (code == 0) *name = format->name;
+    return code;
+}
+
+static int check_rate(struct cli *cli, const char *text)
+{
+    double rate_per_s;
+    const char *why;
+    if (text == NULL || (unit_parse(text, UNIT_RATE, &rate_per_s, &why) == 0 && rate_per_s > 0)) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, "--rate", "such as --rate 5/s or --rate 300/min",
+                      "must be a number of requests per time, got '%s'", text);
+}
+
 static int read_load(struct cli *cli, const struct size_verb_options *options, struct arena *arena,
                      struct size_question *question)
 {
@@ -220,10 +242,13 @@ static int read_load(struct cli *cli, const struct size_verb_options *options, s
     int code = read_number(cli, "--requests", options->count, 5000, &count);
     if (code == 0) code = read_number(cli, "--prompt", options->prompt, 1, &tokens);
     if (code == 0) code = read_number(cli, "--output-tokens", options->output_tokens, 1, &tokens);
+    const char *format = NULL;
+    if (code == 0) code = check_rate(cli, options->rate);
+    if (code == 0) code = find_format(cli, options, &format);
     if (code != 0) return code;
     const char *absolute = options->trace != NULL && realpath(options->trace, full) != NULL ? full : options->trace;
-    question->trace_json = make_trace(options, count, options->trace, arena);
-    question->study_trace_json = make_trace(options, count, absolute, arena);
+    question->trace_json = make_trace(options, count, format, options->trace, arena);
+    question->study_trace_json = make_trace(options, count, format, absolute, arena);
     const char *base = options->trace != NULL ? strrchr(options->trace, '/') : NULL;
     question->load_text = options->trace == NULL ? arena_printf(arena, "%s", options->rate)
                           : base != NULL         ? base + 1

@@ -192,8 +192,8 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
 /* --- size_answer.c --- */
 
 /* The answer in lines: the question; the cheapest fleet with its price; its latencies; the next best; with or without
- * pools, if both were tried; what limits it; how sure this is. Without a fleet the second line says so and is the
- * last. */
+ * pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet the second
+ * line says so and is the last. */
 enum { SIZE_MAX_LINES = 8 };
 
 struct size_lines {

@@ -88,6 +88,20 @@ static void add_pools(const struct size_result *result, const struct size_state 
     add_excess(other, best, text);
 }
 
+/* The latencies of the best fleet with pools and of that without: "ttft p99 930 ms (without pools 799 ms), ...". */
+static void add_pool_values(const struct size_question *question, const struct size_result *result, struct text *text)
+{
+    const struct size_state *pools = find_kind(result, true), *none = find_kind(result, false);
+    text_add(text, "with pools ");
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
+        size_add_time(pools->good.values[i], text);
+        text_add(text, " (without ");
+        size_add_time(none->good.values[i], text);
+        text_add(text, ")");
+    }
+}
+
 /* The first with other GPUs or another number of them, else the second; NULL: there is one only. */
 static const struct size_state *find_next(const struct size_result *result)
 {
@@ -149,6 +163,10 @@ int size_say(const struct size_question *question, const struct size_result *res
     if (question->disaggregated) {
         add_pools(result, best, &text);
         end_line(&text, arena, lines);
+        if (find_kind(result, true) != NULL && find_kind(result, false) != NULL) {
+            add_pool_values(question, result, &text);
+            end_line(&text, arena, lines);
+        }
     }
     text_add(&text, "limit: ");
     add_limit(question, best, &text);

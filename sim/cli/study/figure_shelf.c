@@ -95,12 +95,22 @@ static int find_own(struct arena *arena, const char *path, struct figure_file *f
     return add_file(arena, directory, has_paper ? last : "own", slash != NULL ? slash + 1 : path, file, diag);
 }
 
+/* Whether the word is the paper or the figure of "vllm/serving". */
+static bool is_part(const char *id, const char *word)
+{
+    const char *slash = strchr(id, '/');
+    const size_t n = slash != NULL ? (size_t)(slash - id) : 0;
+    return slash != NULL && ((strlen(word) == n && strncmp(id, word, n) == 0) || strcmp(slash + 1, word) == 0);
+}
+
 static int fail_unknown(struct arena *arena, const struct figure_files *files, const char *name, struct diag *diag)
 {
     const char **ids = arena_alloc(arena, (files->n + 1) * sizeof *ids);
     if (ids == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < files->n; i++) ids[i] = files->items[i].id;
     const char *nearest = text_nearest(name, ids, files->n);
+    for (size_t i = 0; nearest == NULL && i < files->n; i++)
+        if (is_part(ids[i], name)) nearest = ids[i];
     char hint[128];
     snprintf(hint, sizeof hint, "did you mean '%s'?", nearest != NULL ? nearest : "");
     if (strcmp(name, "all") == 0) snprintf(hint, sizeof hint, "'orrery figure all' runs all of them");

@@ -297,6 +297,10 @@ static int check_is_study(struct cli *cli, const char *path, struct arena *arena
     if (paths_is_database(path))
         return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery report' and 'orrery compare' read it",
                           "this is a database of results, not a study");
+    const char *study = paths_shipped(arena, "studies", path);
+    if (study != NULL)
+        return diag_error(&cli->diag, SIM_E_USAGE, path, arena_printf(arena, "did you mean '%s'?", study),
+                          "no such file");
     const char *data = paths_data(arena);
     const char *scenario = data != NULL ? arena_printf(arena, "%s/configs/scenarios/%s.json", data, path) : NULL;
     bool is_scenario = strpbrk(path, "/.") == NULL && scenario != NULL && paths_is_file(scenario);

@@ -155,6 +155,21 @@ TEST(nearest_needs_to_be_near)
     CHECK(text_nearest("h", gpus, 5) == NULL);
 }
 
+TEST(nearest_end_of_dotted_names)
+{
+    static const char *const names[] = {"job.jct_s.max",      "job.jct_s.mean",     "kv.used_frac",
+                                        "request.ttft_s.max", "request.ttft_s.p50", "request.ttft_s.p99"};
+    const char *whole;
+    CHECK_EQ_STR(text_nearest_end("jct", names, 6, &whole), "jct_s.mean");
+    CHECK_EQ_STR(whole, "job.jct_s.mean");
+    CHECK_EQ_STR(text_nearest_end("request.ttft", names, 6, NULL), "request.ttft_s.p99"); /* there is no mean */
+    CHECK_EQ_STR(text_nearest_end("jct_s.maxx", names, 6, NULL), "jct_s.max");            /* a slip in what it names */
+    CHECK_EQ_STR(text_nearest_end("used_frac", names, 6, &whole), "used_frac");
+    CHECK_EQ_STR(whole, "kv.used_frac");
+    CHECK(text_nearest_end("nonsense", names, 6, &whole) == NULL && whole == NULL);
+    CHECK(text_nearest_end("jct", names, 0, NULL) == NULL);
+}
+
 static const char *latex_of(const char *chars)
 {
     static char buffer[256];

@@ -1,0 +1,12 @@
+/* An empty listing is a slip: the word begins no name. */
+#ifndef ORRERY_CLI_LIST_EMPTY_H
+#define ORRERY_CLI_LIST_EMPTY_H
+
+#include "sim/cli/answer.h"
+#include "sim/cli/cli.h"
+
+/* Reports that no name of `orrery list LISTING` begins with the word. The first column of `all` has the names; one
+ * near the word is suggested, with its first `n_dots` dots. Returns SIM_E_USAGE or SIM_E_NOMEM. */
+int list_fail_empty(struct cli *cli, const char *listing, const char *word, const struct answer_table *all, int n_dots);
+
+#endif
