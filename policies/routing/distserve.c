@@ -3,7 +3,7 @@
  * at that stage. For a sequence to decode it is the sequences that wait for the stage, without those in its batch, so
  * busy instances often look empty. */
 #include "policies/declared.h"
-#include "policies/routing/choices.h"
+#include "policies/routing/least.h"
 
 struct distserve_router {
     int64_t choices;

@@ -1,7 +1,6 @@
 /* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica plus, weighted, the
  * context tokens of its decoding sequences, which every iteration reads. The lowest number among equals. */
 #include "policies/declared.h"
-#include "policies/routing/choices.h"
 #include "policies/routing/least.h"
 
 struct jsq_tokens_params {

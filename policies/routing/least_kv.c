@@ -1,6 +1,6 @@
 /* To the replica that uses the smallest share of its KV blocks; the lowest number among equals. */
 #include "policies/declared.h"
-#include "policies/routing/choices.h"
+#include "policies/routing/least.h"
 
 struct least_kv {
     int64_t choices;

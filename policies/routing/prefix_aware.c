@@ -4,7 +4,7 @@
  * prefix goes by load. After the cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang, which weigh
  * the two by other measures. */
 #include "policies/declared.h"
-#include "policies/routing/choices.h"
+#include "policies/routing/least.h"
 
 struct prefix_aware {
     double load_weight;

@@ -12,7 +12,7 @@
  * Pending tokens are those of prompts still to be processed, plus one for every request that decodes there or will.
  * The artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
 #include "policies/declared.h"
-#include "policies/routing/choices.h"
+#include "policies/routing/least.h"
 #include "sim/core/mem.h"
 
 struct splitwise_params {

@@ -1,5 +1,5 @@
 /* The replicas that a router asks: all, or a few drawn at random. */
-#include "policies/routing/choices.h"
+#include "policies/routing/least.h"
 #include "tests/support/harness.h"
 
 TEST(all_are_asked_without_a_draw)
