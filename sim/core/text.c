@@ -319,8 +319,8 @@ static const char *behind_dot(const char *name, int dot)
 /* The end nearest to the word, of those behind as few dots as possible, and its name. */
 static const char *nearest_end(const char *word, const char *const *names, size_t n, const char **ends, size_t *at)
 {
-    for (size_t i = 0; i < n; i++)
-        if (ends_in(names[*at = i], word)) return names[i] + strlen(names[i]) - strlen(word);
+    for (*at = 0; *at < n; ++*at)
+        if (ends_in(names[*at], word)) return names[*at] + strlen(names[*at]) - strlen(word);
     for (int dot = 0; dot < 8; dot++) {
         size_t n_ends = 0;
         for (size_t i = 0; i < n; i++)
