@@ -6,7 +6,8 @@
  *                  at which a replica starts
  *   spot losses    leases that ended as 'lost'
  *   scaling        decisions "start" and "drain" about a replica
- *   preemptions    decisions "preempt" about a job or a request: evictions from a batch, and jobs that lose their GPUs to others
+ *   preemptions    decisions "preempt" about a job or a request: evictions from a batch, and jobs that lose their
+ *                  GPUs to others
  *
  * The numbers in the names count brakes and failures by moments, as one failure stops many, the others one by one. Of
  * the ticks, those closer than a thousandth of the run are one. */

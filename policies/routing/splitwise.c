@@ -12,26 +12,23 @@
  * Pending tokens are those of prompts still to be processed, plus one for every request that decodes there or will.
  * The artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
 #include "policies/declared.h"
-#include "policies/routing/least.h"
 #include "sim/core/mem.h"
+#include "sim/world/policy/routing.h"
 
 struct splitwise_params {
     int64_t max_pending_tokens;
-    int64_t choices;
 };
 
 #define ROW_OF struct splitwise_params
 static const struct config_field splitwise_fields[] = {
     ROW_INT("max_pending_tokens", max_pending_tokens, DEFAULT("8192"), WITHIN(1, 1e12),
             "most pending tokens, new prompt included, at a prompt machine where requests wait"),
-    CHOICES_ROW,
     {0}};
 #undef ROW_OF
 
 struct splitwise {
     struct splitwise_params params;
     bool *stolen; /* by replica: moved from its pool to the mixed one */
-    struct choices asked; /* by the present request; those of a pool that are not asked do not exist for it */
 };
 
 enum { NONE = -1 };
@@ -54,8 +51,7 @@ static bool is_in(const struct splitwise *router, const struct fleet_view *view,
 /* Returns machines without a task of the other kind to their pools. */
 static void return_machines(struct splitwise *router, const struct fleet_view *view)
 {
-    for (int32_t k = 0; k < router->asked.n; k++) {
-        const int32_t i = choices_at(&router->asked, k);
+    for (int32_t i = 0; i < view->n_replicas; i++) {
         bool decodes = view->loads[i].decodes > 0, prompts = view->loads[i].queued_tokens > 0;
         if (router->stolen[i] && !(fleet_view_role(view, i) == POOL_PREFILL ? decodes : prompts))
             router->stolen[i] = false;
@@ -66,11 +62,9 @@ static int32_t find_prompt_machine(const struct splitwise *router, const struct 
                                    const struct request_view *request, enum pool_role pool)
 {
     int32_t best = NONE;
-    for (int32_t k = 0; k < router->asked.n; k++) {
-        const int32_t i = choices_at(&router->asked, k);
+    for (int32_t i = 0; i < view->n_replicas; i++)
         if (is_in(router, view, i, pool) && (best == NONE || pending_tokens(view, i) < pending_tokens(view, best)))
             best = i;
-    }
     bool too_long = best != NONE && view->loads[best].waiting > 0 &&
                     pending_tokens(view, best) + request->prompt_tokens > router->params.max_pending_tokens;
     return too_long ? NONE : best;
@@ -81,8 +75,7 @@ static int32_t find_token_machine(const struct splitwise *router, const struct f
 {
     int32_t best = NONE;
     int64_t least = INT64_MAX;
-    for (int32_t k = 0; k < router->asked.n; k++) {
-        const int32_t i = choices_at(&router->asked, k);
+    for (int32_t i = 0; i < view->n_replicas; i++) {
         if (!is_in(router, view, i, pool)) continue;
         int64_t reserved = fleet_view_reserved_tokens(view, i);
         if (reserved >= least) continue;
@@ -93,13 +86,11 @@ static int32_t find_token_machine(const struct splitwise *router, const struct f
     return fits ? best : NONE;
 }
 
-static int32_t shortest_queue(const struct splitwise *router, const struct fleet_view *view)
+static int32_t shortest_queue(const struct fleet_view *view)
 {
-    int32_t best = choices_at(&router->asked, 0);
-    for (int32_t k = 1; k < router->asked.n; k++) {
-        const int32_t i = choices_at(&router->asked, k);
+    int32_t best = 0;
+    for (int32_t i = 1; i < view->n_replicas; i++)
         if (pending_tokens(view, i) < pending_tokens(view, best)) best = i;
-    }
     return best;
 }
 
@@ -111,7 +102,6 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
         router->stolen = mem_zalloc((size_t)view->n_replicas, sizeof *router->stolen);
         if (router->stolen == NULL) return SIM_E_NOMEM;
     }
-    choices_draw(&router->asked, view, router->params.choices);
     return_machines(router, view);
     int32_t prompt = find_prompt_machine(router, view, request, POOL_PREFILL);
     int32_t token = find_token_machine(router, view, request, POOL_DECODE);
@@ -121,7 +111,7 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
         router->stolen[prompt] = true;
     if (token == NONE && (token = find_token_machine(router, view, request, POOL_PREFILL)) != NONE)
         router->stolen[token] = true;
-    if (prompt == NONE || token == NONE) prompt = token = shortest_queue(router, view);
+    if (prompt == NONE || token == NONE) prompt = token = shortest_queue(view);
     *pair = (struct route_pair){.prompt = prompt, .decode = token};
     return 0;
 }

@@ -324,8 +324,8 @@ static bool alternative(const void *context, const char *family, size_t index, s
     return alternative_of(context, family, index - n, out);
 }
 
-/* The names that serving engines have for keys of a scenario. The tokens of an iteration have two names here: those of a
- * budget that prompts and decoding share, and those of prompts alone. */
+/* The names that serving engines have for keys of a scenario. The tokens of an iteration have two names here: those of
+ * a budget that prompts and decoding share, and those of prompts alone. */
 static const char *synonym(const char *key, size_t index)
 {
     static const char *const names[][2] = {

@@ -90,7 +90,7 @@ static const char *show_change(const struct compare_row *row, char cell[CELL_CHA
     return cell;
 }
 
-/* Whether the interval of the difference reaches beyond -100 %, which says nothing of a value that cannot be negative. */
+/* Whether the interval of the difference reaches beyond -100 %, which no value does that is never negative. */
 static bool falls_below_nothing(const struct compare_row *row, double low)
 {
     return row->base > 0 && row->changed >= 0 && relative(row, low) < -100 - 1e-9;

@@ -74,8 +74,8 @@ TEST(what_ran_comes_first)
     CHECK_EQ_INT(n, 2); /* over time, and in the distribution */
 }
 
-/* Jobs that make room for a starting replica yield; other stops are failures. Each yield and preemption counts, also two
- * at one moment. */
+/* Jobs that make room for a starting replica yield; other stops are failures. Each yield and preemption counts,
+ * also two at one moment. */
 TEST(yields_are_told_from_failures)
 {
     const char *path = fresh_path();
