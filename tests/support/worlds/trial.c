@@ -109,7 +109,7 @@ static void run(const struct setup *setup, const struct manner *manner, uint64_t
 /* Whether the scenario is wrong, which some runs find only when they read a trace or compute a first cost. */
 static bool is_refusal(int code)
 {
-    return code == SIM_E_CONFIG || code == SIM_E_DATA || code == SIM_E_USAGE;
+    return code == SIM_E_CONFIG || code == SIM_E_UNFIT || code == SIM_E_DATA || code == SIM_E_USAGE;
 }
 
 static void judge(const struct outcome *outcome, const struct manner *manner, struct trial *trial)
