@@ -113,7 +113,7 @@ json '$.points[4].note' ''
 json '$.outcomes[0].metrics."request.tpot_s.mean"' "$(sqlite3 "$T/fit.db" "select metric.value from metric join outcome using (run_id)
     where name = 'request.tpot_s.mean' order by outcome.rowid limit 1")"
 run 0 report "$T/fit.db" -o "$T/fit.html"
-holds "$T/fit.html" 'No other configuration with TPOT mean at most 0.09s beats these in TTFT mean and cost.usd_per_h: batching='
+holds "$T/fit.html" "No other configuration with TPOT mean at most 0.09s beats these in TTFT mean and price of the services&#39; GPUs per hour: batching="
 holds "$T/fit.html" '8 runs of 8 points; 4 do not fit.'
 run 2 run --from "$T/fit.db:1"
 err "run 1 does not fit: 'llama-3.1-70b' does not fit into 1 x a100-80-sxm"
