@@ -39,9 +39,7 @@ struct tile {
 /* Requests or jobs in the distributions of the whole run; NAN: unknown. */
 static double count_of(const struct report_source *source, const char *name)
 {
-    if (strncmp(name, "job.", 4) != 0) return source_metric(source, "request.finished");
-    const double n = source_metric(source, "job.ended");
-    return isnan(n) ? source_metric(source, "job.finished") : n;
+    return source_metric(source, strncmp(name, "job.", 4) == 0 ? "job.ended" : "request.finished");
 }
 
 /* Whether the run finished too few requests or jobs for a percentile. */

@@ -134,12 +134,6 @@ static double counted(const struct verdict_facts *facts, const char *name)
     return isnan(value) ? 0.0 : value;
 }
 
-/* Results of before there was job.ended called it job.finished. */
-static double count_ended_jobs(const struct verdict_facts *facts)
-{
-    return isnan(metric(facts, "job.ended")) ? metric(facts, "job.finished") : metric(facts, "job.ended");
-}
-
 static void say_end(const struct verdict_facts *facts, struct text *text)
 {
     char end[WORDS_CHARS];
@@ -311,7 +305,7 @@ static void say_jobs(const struct verdict_facts *facts, struct text *text)
     const double jct_s = metric(facts, "job.jct_s.mean"), wait_s = metric(facts, "job.wait_s.mean");
     const double queue_s = metric(facts, "job.queue_s.mean");
     if (isnan(jct_s)) return;
-    const double n = count_ended_jobs(facts);
+    const double n = metric(facts, "job.ended");
     text_printf(text, "A job took %s from submission to its end on average (median %s, %s %s)",
                 words_seconds(jct_s, mean), words_seconds(metric(facts, "job.jct_s.p50"), p50),
                 words_has_quantile(n, 0.99) ? "99th percentile" : "at most",
@@ -435,7 +429,7 @@ void verdict_run(const struct verdict_facts *facts, struct text *text)
                                    counted(facts, "request.finished"),
                                    NULL,
                                    NULL};
-    const double n_ended = count_ended_jobs(facts);
+    const double n_ended = metric(facts, "job.ended");
     const struct fates jobs = {
         "jobs",       "job.submitted", "job.rejected", "job.unfinished", isnan(n_ended) ? 0 : n_ended,
         "job.failed", "job.cancelled"};

@@ -15,7 +15,8 @@ ranked AS (
     FROM value)
 SELECT run_id, service, quantity, max(n) AS requests, avg(value) AS mean,
     min(iif(place >= 0.5 * n, value, NULL)) AS p50, min(iif(place >= 0.9 * n, value, NULL)) AS p90,
-    min(iif(place >= 0.99 * n, value, NULL)) AS p99, max(value) AS max, max(iif(place = n, id, NULL)) AS slowest_id
+    min(iif(place >= 0.95 * n, value, NULL)) AS p95, min(iif(place >= 0.99 * n, value, NULL)) AS p99,
+    max(value) AS max, max(iif(place = n, id, NULL)) AS slowest_id
 FROM ranked
 GROUP BY run_id, service, quantity
 ORDER BY run_id, service, quantity;

@@ -17,8 +17,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* PRAGMA application_id ("Orry") and user_version of the files we write. The version changes with the tables. */
-enum { DATABASE_APPLICATION_ID = 0x4f727279, DATABASE_VERSION = 3 };
+/* PRAGMA application_id ("Orry") and user_version of the files we write. The version changes with the tables, and
+ * when a metric gets another meaning. */
+enum { DATABASE_APPLICATION_ID = 0x4f727279, DATABASE_VERSION = 4 };
 
 struct database {
     sqlite3 *handle;

@@ -6,10 +6,8 @@
 #include "sim/cli/run/summary.h"
 #include "sim/core/units.h"
 #include "sim/store/readback.h"
-#include "sim/world/rows/metric.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 struct show_options {
     bool verbose;
@@ -25,21 +23,6 @@ static const struct option show_options[] = {
     {0}};
 #undef AT
 
-/* The file keeps metrics by name; the summary has them in the dictionary's order. */
-static ptrdiff_t place_of(const struct metric_row *metric)
-{
-    const struct metric_def *def = metric_find(metric->name);
-    return def != NULL ? def - metric_dictionary : PTRDIFF_MAX;
-}
-
-static int compare_metrics(const void *left, const void *right)
-{
-    const struct metric_row *a = left, *b = right;
-    const ptrdiff_t place_a = place_of(a), place_b = place_of(b);
-    if (place_a != place_b) return place_a < place_b ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
-
 static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
 {
     const char *const *texts = answer->columns[column].texts;
@@ -52,14 +35,11 @@ static int read_metrics(const struct database *database, int64_t run_id, struct 
     struct query_answer answer;
     int code = query_run(database, "SELECT name, unit, value FROM metric WHERE run_id = ? ORDER BY name", &run_id, 1,
                          "read the metrics", arena, &answer, diag);
-    if (code != 0) return code;
-    struct metric_row *rows = arena_alloc(arena, (answer.n_rows + 1) * sizeof *rows);
-    if (rows == NULL) return SIM_E_NOMEM;
-    for (size_t i = 0; i < answer.n_rows; i++)
-        rows[i] = (struct metric_row){.name = text_at(&answer, 0, i), .unit = text_at(&answer, 1, i),
-                                      .value = answer.columns[2].numbers[i]};
-    qsort(rows, answer.n_rows, sizeof *rows, compare_metrics);
-    for (size_t i = 0; code == 0 && i < answer.n_rows; i++) code = sink->metric(sink->context, &rows[i]);
+    for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
+        const struct metric_row row = {.name = text_at(&answer, 0, i), .unit = text_at(&answer, 1, i),
+                                       .value = answer.columns[2].numbers[i]};
+        code = sink->metric(sink->context, &row);
+    }
     return code;
 }
 

@@ -5,9 +5,11 @@
 #include "sim/cli/run/summary_groups.h"
 #include "sim/core/err.h"
 #include "sim/core/vec.h"
+#include "sim/world/rows/metric.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void summary_init(struct summary *summary)
@@ -303,11 +305,30 @@ static void write_out(const struct summary *summary, const struct summary_run *r
     answer_add(answer, "warnings", NULL, &warnings);
 }
 
+/* --- The order of metrics --- */
+
+static ptrdiff_t place_of(const struct metric_row *metric)
+{
+    const struct metric_def *def = metric_find(metric->name);
+    return def != NULL ? def - metric_dictionary : PTRDIFF_MAX;
+}
+
+/* By the dictionary, then by name: results files keep no other order, so a stored run prints as it did at first. */
+static int compare_metrics(const void *left, const void *right)
+{
+    const struct metric_row *a = left, *b = right;
+    const ptrdiff_t place_a = place_of(a), place_b = place_of(b);
+    if (place_a != place_b) return place_a < place_b ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
 int summary_print(struct summary *summary, const struct summary_run *run, enum answer_form form, FILE *out, FILE *err,
                   struct diag *diag)
 {
     struct answer answer;
     if (add_cautions(summary, run) != 0) return diag_nomem(diag);
+    if (summary->n_metrics > 0)
+        qsort(summary->metrics, summary->n_metrics, sizeof *summary->metrics, compare_metrics);
     answer_init(&answer, form, "metrics");
     (answer_is_data(form) ? write_out : show)(summary, run, &answer);
     const int code = answer_end(&answer, 0, out, diag);

@@ -32,7 +32,7 @@ struct summary {
     struct summary_queue services[SUMMARY_MAX_SERVICES];
     struct trend *jobs; /* NULL: no rows */
     size_t n_metrics, capacity;
-    struct metric_row *metrics; /* in order of arrival */
+    struct metric_row *metrics; /* in order of arrival; summary_print sorts them */
     struct summary_warning *first_warning, **last_warning;
 };
 
