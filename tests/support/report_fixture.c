@@ -41,6 +41,7 @@ static int put_jobs(const struct sink *sink, double scale)
         if (code == 0 && sink->placement != NULL) code = sink->placement(sink->context, &place);
     }
     if (code == 0) code = metric_emit(sink, "job.submitted", REPORT_FIXTURE_JOBS);
+    if (code == 0) code = metric_emit(sink, "job.ended", REPORT_FIXTURE_JOBS);
     if (code == 0) code = metric_emit(sink, "job.finished", REPORT_FIXTURE_JOBS);
     return code == 0 ? metric_emit(sink, "job.jct_s.mean", 100 + 10 * scale) : code;
 }

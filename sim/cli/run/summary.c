@@ -327,8 +327,7 @@ int summary_print(struct summary *summary, const struct summary_run *run, enum a
 {
     struct answer answer;
     if (add_cautions(summary, run) != 0) return diag_nomem(diag);
-    if (summary->n_metrics > 0)
-        qsort(summary->metrics, summary->n_metrics, sizeof *summary->metrics, compare_metrics);
+    if (summary->n_metrics > 0) qsort(summary->metrics, summary->n_metrics, sizeof *summary->metrics, compare_metrics);
     answer_init(&answer, form, "metrics");
     (answer_is_data(form) ? write_out : show)(summary, run, &answer);
     const int code = answer_end(&answer, 0, out, diag);

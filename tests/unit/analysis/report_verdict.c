@@ -163,7 +163,7 @@ TEST(a_service_is_described_by_its_counts_and_latencies)
 
 TEST(jobs_are_described_by_their_completion)
 {
-    const struct made_metric metrics[] = {{"job.submitted", 50}, {"job.finished", 50}, {"job.jct_s.mean", 7200},
+    const struct made_metric metrics[] = {{"job.submitted", 50}, {"job.ended", 50}, {"job.jct_s.mean", 7200},
                                           {"job.jct_s.p50", 3600}, {"job.jct_s.p99", 36000}, {"job.jct_s.max", 40000},
                                           {"job.queue_s.mean", 1800}, {"cluster.gpu_util", 0.75}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done"},
@@ -189,7 +189,7 @@ TEST(the_99th_percentile_takes_a_hundred_requests)
 
 TEST(one_job_is_no_plural)
 {
-    const struct made_metric metrics[] = {{"job.submitted", 1}, {"job.finished", 1}, {0}};
+    const struct made_metric metrics[] = {{"job.submitted", 1}, {"job.ended", 1}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done"}, "The only job finished.");
 }
 
@@ -197,7 +197,7 @@ TEST(one_job_is_no_plural)
  * all of them. */
 TEST(a_job_that_failed_has_not_finished)
 {
-    const struct made_metric metrics[] = {{"job.submitted", 60}, {"job.finished", 50}, {"job.failed", 20},
+    const struct made_metric metrics[] = {{"job.submitted", 60}, {"job.ended", 50}, {"job.failed", 20},
                                           {"job.cancelled", 5}, {"job.rejected", 3}, {"job.unfinished", 7}, {0}};
     check_verdict(metrics, (struct verdict_facts){.status = "done"},
                   "Of 60 jobs 25 finished (41.7 %), 20 failed, 5 were cancelled, 3 were rejected, 7 were left at the end.");
@@ -275,7 +275,7 @@ TEST(times_say_whom_they_leave_out)
 {
     const struct made_metric metrics[] = {
         {"request.arrived", 10}, {"request.finished", 8}, {"request.unfinished", 2}, {"request.ttft_s.p50", 1},
-        {"request.ttft_s.max", 2}, {"job.submitted", 71}, {"job.finished", 45}, {"job.unfinished", 26},
+        {"request.ttft_s.max", 2}, {"job.submitted", 71}, {"job.ended", 45}, {"job.unfinished", 26},
         {"job.jct_s.mean", 60}, {"job.jct_s.p50", 50}, {"job.jct_s.max", 90}, {0}};
     const struct trend_growth jobs = {.left_frac = 0.2, .is_saturated = true};
     const struct verdict_trend service = {"a", {.left_frac = 0}};
