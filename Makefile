@@ -43,8 +43,9 @@ CPPFLAGS += -DORRERY_MPI $(patsubst -I%,-isystem %,$(MPI_CFLAGS))
 endif
 
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
-# At a fixed address a program starts without relocating the table that the sanitizer keeps of all globals.
-LDFLAGS_asan  := -no-pie
+# At a fixed address a program starts without relocating the table that the sanitizer keeps of all globals, and with the
+# sanitizers inside it without looking up their names.
+LDFLAGS_asan  := -no-pie $(if $(findstring clang,$(CC)),,-static-libasan -static-libubsan)
 LDFLAGS_mutate := tests/mutate/marks.c
 ifneq ($(WITH),)
 CFLAGS += -g0

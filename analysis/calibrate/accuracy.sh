@@ -27,7 +27,10 @@ esac
 query() { # STATEMENT, after the views of the topic
     {
         echo 'create table file (name text, json text);'
-        for file in $files; do echo "insert into file values ('$(basename "$file" .json)', readfile('$file'));"; done
+        for file in $files; do
+            name=${file##*/}
+            echo "insert into file values ('${name%.json}', readfile('$file'));"
+        done
         cat "$sql"
         echo "$1"
     } | sqlite3 -batch -bail :memory:

@@ -37,7 +37,7 @@ cp "$T/out" "$T/gpus.json"
 for file in configs/calibration/*.json; do
     [ "$file" = configs/calibration/sources.json ] && continue
     gpu=$(json_of "$file" '$.gpu')
-    equal "$gpu" "$(basename "$file" .json)" "the GPU of $file"
+    equal "$gpu" "$(n=${file##*/} && echo "${n%.json}")" "the GPU of $file"
     [ "$gpu" = default ] && gpu=l4
     equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/gpus.json')) where json_extract(value, '\$.gpu') = '$gpu'")" \
         1 "$gpu in the catalog"

@@ -7,7 +7,7 @@ programs=${BUILD:-build/release}/bench
 [ -x "$programs/store" ] || skip "no benchmarks in $programs; make run-tests builds them"
 export BENCH_TINY=1
 for source in tests/bench/*.c; do
-    name=$(basename "$source" .c)
+    name=${source##*/} name=${name%.c}
     last=$programs/$name
     "$last" >"$T/out" 2>"$T/err" || { complain "it failed"; tail -5 "$T/err"; }
     [ -s "$T/out" ] || complain 'it printed no result'

@@ -46,7 +46,7 @@ run 0 run tests/golden/cases/scarce-kv.json --quiet -o "$db"
 
 # Every file: a comment of two to four lines, the first a question or a title, and the view of its name.
 for file in analysis/sql/*.sql; do
-    view=$(basename "$file" .sql)
+    view=${file##*/} view=${view%.sql}
     last=$file
     comment=$(awk '!/^-- / { exit } { n++ } END { print n }' "$file")
     [ "$comment" -ge 2 ] && [ "$comment" -le 4 ] || complain "a comment of $comment lines"

@@ -5,10 +5,14 @@
 serving 100000000 20
 cp "$T/serve.json" "$T/endless.json"
 
+# A background process ignores SIGINT until the program handles it, which it does before it writes.
+await() { while [ ! -e "$1" ]; do sleep 0.1; done; }
+
 for signal in INT TERM; do
     last="orrery run endless.json, then SIG$signal"
     "$ORRERY" run "$T/endless.json" -o "$T/$signal.db" --name $signal --quiet >"$T/out" 2>"$T/err" &
     pid=$!
+    await "$T/$signal.db"
     sleep 1
     kill -s $signal $pid
     wait $pid
@@ -29,6 +33,7 @@ END
 last='orrery run samples.json, then SIGINT'
 "$ORRERY" run "$T/samples.json" -o "$T/samples.db" --quiet >"$T/out" 2>"$T/err" &
 pid=$!
+await "$T/samples.db"
 sleep 0.5
 kill -s INT $pid
 wait $pid

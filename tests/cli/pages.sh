@@ -35,7 +35,7 @@ session() {
 }
 
 try() { # PAGE BLOCK
-    last="$1, block $(basename "$2")"
+    last="$1, block ${2##*/}"
     case $2 in
         *.sh) sh -eu "$2" >"$T/out" 2>"$T/err" </dev/null || { complain 'a command failed'; tail -5 "$T/err"; } ;;
         *.console)

@@ -7,7 +7,7 @@ out=${TEST_TMPDIR:-$(mktemp -d)}
 status=0
 for case in tests/golden/cases/*.json; do
     expected=${case%.json}.txt
-    actual=$out/$(basename "$expected")
+    actual=$out/${expected##*/}
     if ! "$orrery" run --quiet --verbose "$case" >"$actual" 2>"$actual.err"; then
         echo "$case: failed"; cat "$actual.err"; status=1; continue
     fi

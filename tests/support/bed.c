@@ -85,16 +85,35 @@ static int on_batch(void *context, const struct batch_row *row)
     return 0;
 }
 
+/* The one copy of a text that lives as long as the process, so that rows can be compared as bytes. */
+static const char *only_copy(const char *text)
+{
+    static struct copy {
+        struct copy *next;
+        char text[];
+    } *first;
+    struct copy **at = &first;
+    while (*at != NULL && strcmp((*at)->text, text) != 0) at = &(*at)->next;
+    struct copy *found = *at;
+    if (found == NULL) {
+        const size_t bytes = strlen(text) + 1;
+        found = malloc(sizeof *found + bytes);
+        if (found == NULL) abort();
+        memcpy(found->text, text, bytes);
+    } else {
+        *at = found->next;
+    }
+    found->next = first; /* the last one asked for is mostly asked for again */
+    first = found;
+    return found->text;
+}
+
 static int on_sample(void *context, const struct sample_row *row)
 {
     struct bed_rows *rows = context;
     rows->samples = grow(rows->samples, rows->n_samples, sizeof *rows->samples);
-    struct bed_sample *sample = &rows->samples[rows->n_samples++];
-    memset(sample, 0, sizeof *sample);
-    copy_text(sample->series, sizeof sample->series, row->series);
-    copy_text(sample->entity, sizeof sample->entity, row->entity);
-    sample->t_s = row->t_s;
-    sample->value = row->value;
+    rows->samples[rows->n_samples++] =
+        (struct bed_sample){only_copy(row->series), only_copy(row->entity), row->t_s, row->value};
     return 0;
 }
 

@@ -35,7 +35,7 @@ struct bed_decision {
 };
 
 struct bed_sample {
-    char series[32], entity[16];
+    const char *series, *entity; /* equal texts are one text, in all rows */
     double t_s, value;
 };
 
