@@ -15,7 +15,7 @@ struct run_record {
     double extrapolated_frac; /* NAN: unknown */
 };
 
-/* Splits "results.db:3" into path and run id; 0 without a number at the end. The path goes to the arena. Returns 0
+/* Splits "results.db:3" into path and run id; 0 without a number from 1 at the end. The path goes to the arena. Returns 0
  * or SIM_E_NOMEM. */
 int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id);
 
