@@ -63,8 +63,8 @@ struct sweep_result {
 /* Returns 0 if every run is in the output. A run that fails, or whose worker dies, is stored with status 'failed'
  * and a warning row with the reason. The other runs are still done, and the code of the first failed run is
  * returned, with findings. A run that ends with SIM_E_UNFIT is an answer: it gets the status 'unfit' and a warning row
- * with the reason. After SIM_E_INTERRUPTED, SIM_E_STORE (also: the results exceed the limit) and SIM_E_NOMEM, finished runs
- * stay in the shards.
+ * with the reason. After SIM_E_INTERRUPTED, SIM_E_STORE and SIM_E_NOMEM, finished runs stay in the shards. SIM_E_STORE
+ * is also returned if the results exceed the limit.
  * SIM_E_USAGE: the output holds something else, or shards of another sweep exist that this one does not resume.
  * `result` may be NULL. */
 int sweep(const struct study *study, const struct sweep_options *options, const struct sweep_runner *runner,

@@ -1,6 +1,6 @@
 /* Random scenarios, drawn from the tables of fields (tests/support/worlds): a valid one has equal results whatever the
- * event queue, the stepping, the process and the sweep, breaks no invariant, and leaves no memory behind. `make worlds` tries any
- * number of them. */
+ * event queue, the stepping, the process and the sweep, breaks no invariant, and leaves no memory behind. `make worlds`
+ * tries any number of them. */
 #include "sim/cli/plugins.h"
 #include "sim/core/check.h"
 #include "tests/support/harness.h"

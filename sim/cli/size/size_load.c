@@ -47,8 +47,8 @@ int size_requests_read(const struct size_question *question, const struct setup 
 {
     const struct service_config *service = setup->scenario.services.items;
     const struct trace_format *format = service->trace.entry;
-    const struct source_options options = {.seed = (uint64_t)setup->scenario.seed, .stream = service->name, .where = "--trace",
-                                           .interrupt = interrupt};
+    const struct source_options options = {.seed = (uint64_t)setup->scenario.seed, .stream = service->name,
+                                           .where = "--trace", .interrupt = interrupt};
     struct request_source *source;
     struct request_record record;
     sim_ns first_ns = 0, last_ns = 0;

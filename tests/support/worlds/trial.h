@@ -1,8 +1,8 @@
 /* One world on trial: validated, and if it is valid, run in every manner that must give equal results.
  *
  * The manners: the calendar queue, the heap queue, every iteration visited (single step), all of it a second time in
- * one process, and a sweep of its own. The invariants are checked after every event. Of each run the rows must be sane (laws.h).
- * A world without findings has equal hashes in all manners, and leaves no memory behind. */
+ * one process, and a sweep of its own. The invariants are checked after every event. Of each run the rows must be sane
+ * (laws.h). A world without findings has equal hashes in all manners, and leaves no memory behind. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_TRIAL_H
 #define ORRERY_TESTS_SUPPORT_WORLDS_TRIAL_H
 
