@@ -488,7 +488,7 @@ int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows
     if (state == NULL) return diag_nomem(diag);
     rows.state = state;
     rows.destroy_state = log_rows_destroy;
-    int code = reader_open(&rows, &file, &stream, diag);
+    int code = reader_open(&rows, &file, NULL, &stream, diag);
     if (code != 0) return code;
     *log = (struct engine_log){.format = format};
     code = read_all(stream, diag);

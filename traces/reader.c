@@ -332,6 +332,7 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
 {
     struct reader *reader = (struct reader *)stream;
     while (!reader->ended) {
+        if (source_is_interrupted(reader->interrupt)) return SIM_E_INTERRUPTED;
         int code = csv_next(reader->csv, &reader->problem);
         if (code == 0) break;
         reader->row = reader->n_rows++;
@@ -393,7 +394,7 @@ static int find_columns(struct reader *reader, struct diag *diag)
 
 /* Takes ownership of `input`. */
 static int open_input(const struct row_format *format, const struct trace_file *file, struct input *input,
-                      struct stream **stream, struct diag *diag)
+                      const volatile sig_atomic_t *interrupt, struct stream **stream, struct diag *diag)
 {
     struct csv *csv;
     int code = csv_create(input, &format->csv, &csv, diag);
@@ -410,6 +411,7 @@ static int open_input(const struct row_format *format, const struct trace_file *
     reader->stream.ops = &reader_ops;
     reader->format = *format;
     reader->file = file;
+    reader->interrupt = interrupt;
     reader->csv = csv;
     memcpy(reader->columns, format->columns, format->n_columns * sizeof *format->columns);
     arena_init(&reader->arena);
@@ -422,12 +424,12 @@ static int open_input(const struct row_format *format, const struct trace_file *
     return 0;
 }
 
-int reader_open(const struct row_format *format, const struct trace_file *file, struct stream **stream,
-                struct diag *diag)
+int reader_open(const struct row_format *format, const struct trace_file *file,
+                const volatile sig_atomic_t *interrupt, struct stream **stream, struct diag *diag)
 {
     struct input *input;
     int code = input_open(file->path, &input, diag);
-    if (code == 0) return open_input(format, file, input, stream, diag);
+    if (code == 0) return open_input(format, file, input, interrupt, stream, diag);
     destroy_state(format);
     return code;
 }

@@ -52,6 +52,7 @@ struct reader {
     struct stream stream;
     struct row_format format;
     const struct trace_file *file; /* first member of the format's own parameters */
+    const volatile sig_atomic_t *interrupt; /* as in struct source_options */
     struct csv *csv;
     struct csv_column columns[READER_MAX_COLUMNS];
     int positions[READER_MAX_COLUMNS]; /* of each column in a row; -1: absent */
@@ -70,8 +71,8 @@ struct reader {
 
 /* Opens file->path. `file` and all that the format points to must outlive the reader. Returns 0, SIM_E_IO, SIM_E_DATA
  * (header) or SIM_E_NOMEM. */
-int reader_open(const struct row_format *format, const struct trace_file *file, struct stream **stream,
-                struct diag *diag);
+int reader_open(const struct row_format *format, const struct trace_file *file,
+                const volatile sig_atomic_t *interrupt, struct stream **stream, struct diag *diag);
 
 /* --- for formats: the current row --- */
 

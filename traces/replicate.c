@@ -22,6 +22,7 @@ struct replicate {
     struct stream *inner;
     sim_ns from_ns, to_ns, length_ns; /* the part of the trace; of a block or window */
     const char *where;
+    const volatile sig_atomic_t *interrupt;
     uint64_t seed;
     int64_t n_given;
     bool has_end; /* the part is that of "window"; else it begins at the first record */
@@ -55,6 +56,7 @@ static void begin(struct replicate *replicate, sim_ns first_ns)
 static int next_inside(struct replicate *replicate, union trace_record *record, struct diag *diag)
 {
     while (!replicate->ended) {
+        if (source_is_interrupted(replicate->interrupt)) return SIM_E_INTERRUPTED;
         const int code = stream_next(replicate->inner, record, diag);
         if (code < 0) return code;
         if (code == 0) break;
@@ -265,7 +267,7 @@ int replicate_open(const struct replicate_config *config, sim_ns from_ns, sim_ns
     const bool is_window = config->method == REPLICATE_WINDOWS;
     *replicate = (struct replicate){.stream = {is_window ? &windows_ops : &blocks_ops}, .inner = inner,
                                     .from_ns = from_ns, .to_ns = to_ns, .length_ns = config->length_ns,
-                                    .where = options->where, .seed = options->seed,
+                                    .where = options->where, .interrupt = options->interrupt, .seed = options->seed,
                                     .has_end = to_ns < SIM_NS_MAX};
     snprintf(name, sizeof name, "%s.replicate", options->stream);
     rng_init(&replicate->rng, options->seed, options->run, name, 0);

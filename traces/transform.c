@@ -147,6 +147,7 @@ struct transform {
     uint32_t run;
     char name[STREAM_NAME_CHARS];
     const char *where;
+    const volatile sig_atomic_t *interrupt;
     struct notes notes;
 };
 
@@ -213,6 +214,7 @@ static int transform_next(struct stream *stream, union trace_record *record, str
     struct transform *transform = (struct transform *)stream;
     const struct trace_transform *params = &transform->params;
     while (!transform->ended && (params->limit == 0 || transform->n_given < params->limit)) {
+        if (source_is_interrupted(transform->interrupt)) return SIM_E_INTERRUPTED;
         int code = stream_next(transform->inner, record, diag);
         if (code < 0) return code;
         if (code == 0) break;
@@ -322,7 +324,8 @@ int transform_open(const struct trace_transform *params, const struct source_opt
                                     .requests = requests,
                                     .seed = options->seed,
                                     .run = options->run,
-                                    .where = options->where};
+                                    .where = options->where,
+                                    .interrupt = options->interrupt};
     snprintf(transform->name, sizeof transform->name, "%s.thin", options->stream);
     int code = read_window(transform, diag);
     if (code == 0) code = check_closed(transform, diag);

@@ -192,12 +192,14 @@ void text_latex(struct text *text, const char *chars)
         text_add(text, "$-$");
         chars++;
     }
-    for (; *chars != 0; chars++) {
-        const char *latex = latex_of(*chars);
+    char shown[TEXT_SHOWN_CHARS];
+    for (size_t n; (n = text_show_next(&chars, "\n\r\t", shown)) > 0;) {
+        const char *latex = latex_of(shown[0]);
         if (latex != NULL)
             text_add(text, latex);
         else
-            text_add_bytes(text, chars, 1);
+            text_add_bytes(text, shown, 1);
+        text_add_bytes(text, shown + 1, n - 1);
     }
 }
 

@@ -43,7 +43,8 @@ void text_json_string(struct text *text, const char *chars);
 void text_csv_field(struct text *text, const char *chars);
 
 /* A text in a paragraph or table cell of LaTeX: special characters escaped, line breaks as blanks, and the '-' of a
- * negative number as a minus sign. Characters beyond ASCII stay as they are. */
+ * negative number as a minus sign. Characters beyond ASCII stay as they are. Control characters and bytes that are no
+ * UTF-8, which LaTeX refuses, become \xNN. */
 void text_latex(struct text *text, const char *chars);
 
 /* The shortest decimal that reads back as the same double; null for NaN and infinities. Integers have no ".0". */

@@ -23,8 +23,8 @@ int results_split_name(const char *name, struct arena *arena, const char **path,
     bool numbered = n_digits > 0 && n_digits <= MAX_DIGITS && strspn(colon + 1, "0123456789") == n_digits;
     char *copy = arena_strdup(arena, name);
     if (copy == NULL) return SIM_E_NOMEM;
-    if (numbered) copy[colon - name] = 0;
     *run_id = numbered ? strtoll(colon + 1, NULL, 10) : 0;
+    if (*run_id > 0) copy[colon - name] = 0;
     *path = copy;
     return 0;
 }

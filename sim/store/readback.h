@@ -15,8 +15,8 @@ struct run_record {
     double extrapolated_frac; /* NAN: unknown */
 };
 
-/* Splits "results.db:3" into path and run id; 0 without a number at the end. The path goes to the arena. Returns 0
- * or SIM_E_NOMEM. */
+/* Splits "results.db:3" into path and run id; 0 without a number from 1 at the end. The path goes to the arena.
+ * Returns 0 or SIM_E_NOMEM. */
 int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id);
 
 /* Reads one run; run_id 0: the last one. Texts go to the arena. Returns 0, SIM_E_STORE (also if there is no such

@@ -18,6 +18,7 @@ enum tag {
 struct report {
     int code; /* code that stopped it; its findings follow in the next message */
     int n_done, n_failed;
+    double bytes; /* that the runs have added to its file */
 };
 
 static void nap(void)
@@ -77,6 +78,7 @@ static int take_report(struct handing *handing, struct diag *diag)
     handing->n_busy--;
     handing->progress.n_done += (size_t)report.n_done;
     handing->progress.n_failed += (size_t)report.n_failed;
+    handing->progress.bytes += report.bytes;
     if (report.code == 0) return status.MPI_SOURCE;
     struct diag findings;
     MPI_Recv(&findings, (int)sizeof findings, MPI_BYTE, status.MPI_SOURCE, TAG_FINDINGS, MPI_COMM_WORLD,
@@ -124,6 +126,7 @@ static void count(void *context, const struct sweep_progress *progress)
     struct report *report = context;
     report->n_done = (int)progress->n_done;
     report->n_failed = (int)progress->n_failed;
+    report->bytes = progress->bytes;
 }
 
 /* A rank runs in a worker process that never calls MPI: if a run kills that process, the rank survives. */

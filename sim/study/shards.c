@@ -290,6 +290,34 @@ int shards_read_some(const struct shards *shards, const struct study *study, siz
     return code;
 }
 
+static double file_bytes(const char *path)
+{
+    struct stat status;
+    return path != NULL && stat(path, &status) == 0 ? (double)status.st_size : 0;
+}
+
+double shards_bytes(const struct shards *shards)
+{
+    struct arena arena;
+    const char **paths;
+    size_t n;
+    double bytes = file_bytes(shards->earlier);
+    arena_init(&arena);
+    if (list_files(shards, of_shard, &arena, &paths, &n, NULL) == 0)
+        for (size_t i = 0; i < n; i++) bytes += file_bytes(paths[i]);
+    arena_fini(&arena);
+    return bytes;
+}
+
+double shards_bytes_of(const struct shards *shards, size_t i)
+{
+    struct arena arena;
+    arena_init(&arena);
+    const double bytes = file_bytes(shard_path(shards, i, &arena));
+    arena_fini(&arena);
+    return bytes;
+}
+
 static void remove_files(struct shards *shards, const char *ending)
 {
     struct arena arena;

@@ -32,6 +32,12 @@ int shards_open_results(const struct shards *shards, const struct study *study, 
  * process left open. Runs that did not fit are removed too: they have no hash of their inputs to check. */
 int shards_clean(const struct shards *shards, const struct study *study, struct diag *diag);
 
+/* The size of all files, with those of an earlier sweep. */
+double shards_bytes(const struct shards *shards);
+
+/* The size of worker i's file; 0 if there is none. */
+double shards_bytes_of(const struct shards *shards, size_t i);
+
 /* Opens all files for reading, with those of an earlier sweep, from which failed runs are dropped as by
  * shards_clean. */
 int shards_read(const struct shards *shards, const struct study *study, struct merge *merge, struct diag *diag);

@@ -5,6 +5,7 @@
 #include "sim/study/axes.h"
 #include "sim/study/outcome.h"
 #include "sim/study/shards.h"
+#include "sim/study/size_limit.h"
 #include "sim/study/workers.h"
 
 #include <inttypes.h>
@@ -269,6 +270,7 @@ int sweep_check(const struct study *study, const struct sweep_runner *runner, st
 
 /* --- Doing it --- */
 
+/* Without tasks, checks the size of what the runs before have left. */
 static int do_tasks(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
 {
     struct work work = {.study = sweeping->study,
@@ -279,8 +281,10 @@ static int do_tasks(struct sweeping *sweeping, const struct merge *found, struct
                         .tasks = sweeping->tasks,
                         .failures_shard = SHARD_OF_PARENT,
                         .progress = {.n_done = found->n_runs, .n_runs = found->n_runs + sweeping->n_tasks,
-                                     .n_found = sweeping->result->n_found}};
+                                     .n_found = sweeping->result->n_found, .bytes = shards_bytes(&sweeping->shards)}};
     const struct ranks *ranks = sweeping->options->ranks;
+    if (sweeping->n_tasks == 0)
+        return size_limit_check(sweeping->options, sweeping->study, &sweeping->shards, &work.progress, diag);
     return ranks != NULL && ranks->n > 1 ? ranks->run(&work, diag) : workers_run(&work, diag);
 }
 

@@ -37,12 +37,14 @@ struct sweep_runner {
 struct sweep_progress {
     size_t n_done, n_failed, n_runs; /* n_done includes an earlier sweep's; n_runs of a search: known so far */
     size_t n_found;                  /* of n_done: finished by an earlier sweep */
+    double bytes; /* of the files with these runs */
 };
 
 struct sweep_options {
     const char *output;
     const struct ranks *ranks; /* NULL: this machine only; mpi.h */
     int workers;               /* 0: one per core */
+    double limit_bytes;        /* of all runs' results together; 0: none */
     size_t shard, n_shards;    /* this is shard 1 .. n_shards; 0, 0: the whole study */
     bool resume;               /* keep runs that an earlier sweep of the study finished; run failed ones again */
     bool replaces;             /* an existing output stays until all runs are there, and gives way then */
@@ -61,7 +63,8 @@ struct sweep_result {
 /* Returns 0 if every run is in the output. A run that fails, or whose worker dies, is stored with status 'failed'
  * and a warning row with the reason. The other runs are still done, and the code of the first failed run is
  * returned, with findings. A run that ends with SIM_E_UNFIT is an answer: it gets the status 'unfit' and a warning row
- * with the reason. After SIM_E_INTERRUPTED, SIM_E_STORE and SIM_E_NOMEM, finished runs stay in the shards.
+ * with the reason. After SIM_E_INTERRUPTED, SIM_E_STORE and SIM_E_NOMEM, finished runs stay in the shards. SIM_E_STORE
+ * is also returned if the results exceed the limit.
  * SIM_E_USAGE: the output holds something else, or shards of another sweep exist that this one does not resume.
  * `result` may be NULL. */
 int sweep(const struct study *study, const struct sweep_options *options, const struct sweep_runner *runner,

@@ -4,6 +4,7 @@
 
 #include "sim/study/crash.h"
 #include "sim/study/search.h"
+#include "sim/study/size_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@ struct place {
 /* Memory shared by parent and workers. */
 struct common {
     atomic_size_t next, n_done, n_failed;
+    atomic_size_t bytes; /* that the ended runs have added to the files */
     struct place places[];
 };
 
@@ -120,8 +122,19 @@ static int do_task(const struct work *work, const struct task *task, struct resu
 
 /* --- Workers --- */
 
-static int work_on(const struct work *work, struct common *common, struct place *place, struct results *results)
+/* Counts what an ended run has added to the worker's file. */
+static void count_bytes(const struct work *work, struct common *common, size_t shard, double *before_bytes)
 {
+    const double bytes = shards_bytes_of(work->shards, shard);
+    if (bytes > *before_bytes) atomic_fetch_add(&common->bytes, (size_t)(bytes - *before_bytes));
+    *before_bytes = bytes;
+}
+
+static int work_on(const struct work *work, struct common *common, size_t i_worker, struct results *results)
+{
+    struct place *place = &common->places[i_worker];
+    const size_t shard = work->first_shard + i_worker;
+    double bytes = shards_bytes_of(work->shards, shard);
     int code = 0;
     while (code == 0 && !is_interrupted(work)) {
         bool failed;
@@ -130,6 +143,7 @@ static int work_on(const struct work *work, struct common *common, struct place 
         atomic_store(&place->current, i + 1);
         code = do_task(work, &work->tasks[i], results, &failed, &place->diag);
         if (code == 0) atomic_fetch_add(failed ? &common->n_failed : &common->n_done, 1);
+        if (code == 0) count_bytes(work, common, shard, &bytes);
         atomic_store(&place->current, 0);
         if (code == 0 && work->runner->apart) return 0;
     }
@@ -147,7 +161,7 @@ static void live(struct crew *crew, size_t i)
     const struct work *work = crew->work;
     int code = shards_open_results(work->shards, work->study, work->first_shard + i, &results, &place->diag);
     if (code == 0) {
-        code = work_on(work, crew->common, place, results);
+        code = work_on(work, crew->common, i, results);
         results_close(results);
     }
     place->code = code;
@@ -200,13 +214,16 @@ static int take_end(struct crew *crew, size_t i, int status, struct diag *diag)
     return has_more(crew) ? start_worker(crew, i, diag) : 0;
 }
 
-static void show_progress(const struct crew *crew)
+/* Reports the progress. Returns 0, or SIM_E_STORE if the results exceed the limit. */
+static int take_stock(const struct crew *crew, struct diag *diag)
 {
     const struct work *work = crew->work;
     struct sweep_progress progress = work->progress;
     progress.n_done += atomic_load(&crew->common->n_done);
     progress.n_failed += atomic_load(&crew->common->n_failed);
+    progress.bytes += (double)atomic_load(&crew->common->bytes);
     if (work->options->on_progress != NULL) work->options->on_progress(work->options->progress_context, &progress);
+    return crew->is_stopping ? 0 : size_limit_check(work->options, work->study, work->shards, &progress, diag);
 }
 
 static void stop_workers(const struct crew *crew, int signal_number)
@@ -230,11 +247,12 @@ static int supervise(struct crew *crew, struct diag *diag)
             if (end_code != 0 && (code == 0 || code == SIM_E_INTERRUPTED)) code = end_code;
             n_left += place->process > 0;
         }
+        const int size_code = take_stock(crew, diag);
+        if (code == 0) code = size_code;
         if ((code != 0 || is_interrupted(crew->work)) && !crew->is_stopping) {
             stop_workers(crew, SIGTERM);
             crew->is_stopping = true;
         }
-        show_progress(crew);
     }
     return code;
 }

@@ -311,6 +311,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
         .arena = &world->arena,
         .seed = (uint64_t)scenario->seed,
         .run = options->run,
+        .interrupt = options->interrupt,
         .warmup_ns = scenario->warmup_ns,
         .single_step = options->single_step,
         .strict_domain = options->strict_domain,

@@ -39,4 +39,26 @@ kill -s INT $pid
 wait $pid
 equal $? 130 'exit status'
 sql "$T/samples.db" 'select status from run' interrupted
+
+# The records before a window are skipped, here for hours; the limit of CPU time ends a call that does not hear.
+skips() { # ARGUMENTS...
+    last="orrery $*, then SIGINT"
+    (ulimit -t 5 && exec "$ORRERY" "$@") >"$T/out" 2>"$T/err" &
+    pid=$!
+    sleep 0.5
+    kill -s INT $pid
+    wait $pid
+    equal $? 130 'exit status'
+}
+endless='"format": "generate", "count": 1000000000000, "arrival": {"process": "fixed", "rate": "1000/s"}'
+echo '{"cluster": {"gpu": "a100-80-sxm"}, "services": {"chat": {"llm": "llama-2-7b", "trace": {'"$endless"',
+    "window": ["900000000s", "900000001s"]}}}}' >"$T/skips.json"
+skips run "$T/skips.json" -o "$T/skips.db" --quiet
+err 'error: interrupted at 0 s'
+sql "$T/skips.db" 'select status from run' interrupted
+skips run "$T/skips.json" --quiet --set 'services.chat.trace.replicate={"method": "windows", "length": "1s"}'
+err 'error: interrupted at 0 s'
+skips trace generate -o "$T/skips.csv" --set count=1000000000000 --set 'window=["900000000s", "900000001s"]'
+equal "$(cat "$T/err")" 'error: interrupted' 'finding'
+no_file "$T/skips.csv"
 finish

@@ -44,6 +44,8 @@ equal "$(awk -F' *[|] *' 'NR == 4 { print $2, $4, $5, $11, $13 }' "$T/out")" \
     "2 1 done 21 $(sqlite3 "$T/wide.db" "select printf('%.5g', value) from metric where run_id = 2 and name = 'request.ttft_s.p50'")" 'row'
 run 2 runs "$db" -m ttft_s.p98
 err "no run has a metric 'ttft_s.p98'; did you mean 'ttft_s.p90'?"
+run 2 runs "$db" -m ''
+err "no run has a metric ''; 'orrery list metrics' shows all"
 run 2 runs "$db:3"
 err "'$db:3' names one run of the file; leave out the number"
 
@@ -56,6 +58,7 @@ for form in '' --verbose --json --csv --latex; do
     run 0 show "$T/one.db:1" $form
     cmp -s "$T/out" "$T/printed" || complain "another summary $form"
 done
+run 3 show "$T/one.db:0"
 run 3 show "$T/one.db:7"
 err "no run 7; 'orrery runs' lists the runs of a file"
 

@@ -1,6 +1,6 @@
 /* Random scenarios, drawn from the tables of fields (tests/support/worlds): a valid one has equal results whatever the
- * event queue, the stepping and the process, breaks no invariant, and leaves no memory behind. `make worlds` tries any
- * number of them. */
+ * event queue, the stepping, the process and the sweep, breaks no invariant, and leaves no memory behind. `make worlds`
+ * tries any number of them. */
 #include "sim/cli/plugins.h"
 #include "sim/core/check.h"
 #include "tests/support/harness.h"
@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-enum { N_WORLDS = 300, MOST_EVENTS = 1500, SWEEP_EVERY = 30 };
+enum { N_WORLDS = 300, MOST_EVENTS = 1500, SWEEP_EVERY = 150 };
 
 /* --- Generator --- */
 

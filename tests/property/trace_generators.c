@@ -195,6 +195,53 @@ TEST(idle_hours_take_no_time)
     }
 }
 
+/* In quiet hours the clock jumps too: at this rate a candidate for each second would take hours. */
+TEST(quiet_hours_take_no_time)
+{
+    SCOPED(trace_source) trace = {0};
+    struct request_record record;
+    MUST(trace_source_requests(&trace, 7,
+                               "{'format': 'generate', 'count': 30, " LENGTHS ", 'arrival': {'process':"
+                               " 'diurnal', 'rate': '1000/s', 'amplitude': 1, 'peak_hour': 12,"
+                               " 'weekdays': [1e-12, 1e-12, 1e-12, 1e-12, 1e-12, 1e-12, 1]}}") == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &record), 1);
+    CHECK(record.arrival_ns > 6 * 86400 * SIM_NS_PER_S);
+    trace_source_fini(&trace);
+    MUST(trace_source_requests(&trace, 7,
+                               "{'format': 'generate', 'count': 30, " LENGTHS ", 'arrival': {'process':"
+                               " 'diurnal', 'rate': '1e6/s', 'start_hour': 0.3, 'hours': [1e-15,1e-15,1e-15,1e-15,"
+                               "1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,1e-15,"
+                               "1e-15,1e-15,1e-15,1e-15,1e-15,1]}}") == 0);
+    for (int i = 0; i < 30; i++) {
+        CHECK_EQ_INT(trace_source_request(&trace, &record), 1);
+        CHECK_NEAR(sim_s_from_ns(record.arrival_ns), (23 - 0.3) * 3600, 1);
+    }
+}
+
+/* Quiet hours, in a table or of a wave on a quiet day, have their share of the arrivals. */
+TEST(quiet_hours_have_their_arrivals)
+{
+    static const char *const arrivals[] = {
+        ARRIVALS("1d", "{'process': 'diurnal', 'rate': '2/s', 'start_hour': 0.7, 'hours':"
+                       " [4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,100000]}"),
+        ARRIVALS("6d", "{'process': 'diurnal', 'rate': '2/s', 'amplitude': 1, 'weekdays': [4, 4, 4, 4, 4, 4, 24976]}")};
+    static const double expected[] = {2 * 86400 * 92 / 100092.0, 2 * 7 * 86400 * 24 / 25000.0};
+    for (size_t i = 0; i < sizeof arrivals / sizeof *arrivals; i++) {
+        SCOPED(trace_source) trace = {0};
+        struct request_record record;
+        int64_t n = 0, late = 0;
+        MUST(trace_source_requests(&trace, 7, "%s", arrivals[i]) == 0);
+        while (trace_source_request(&trace, &record) == 1) {
+            const int64_t day_s = (record.arrival_ns / SIM_NS_PER_S + (i == 0 ? 2520 : 0)) % 86400;
+            if (i == 0 && day_s >= 23 * 3600) continue;
+            n++;
+            late += day_s >= (i == 0 ? 11 * 3600 + 1800 : 14 * 3600);
+        }
+        CHECK_NEAR((double)n, expected[i], SIGMAS * sqrt(expected[i]));
+        CHECK_NEAR((double)late, 0.5 * expected[i], SIGMAS * sqrt(0.5 * expected[i]));
+    }
+}
+
 /* --- closed loop --- */
 
 struct user_end {

@@ -25,6 +25,7 @@ struct order {
     struct stream *inner;
     bool sort;
     const bool *from_first; /* of the reader, which may learn it from the first row */
+    const volatile sig_atomic_t *interrupt;
     bool loaded, started;
     sim_ns origin_ns;
     struct record_buffer buffer;
@@ -36,6 +37,7 @@ static int load(struct order *order, struct diag *diag)
     union trace_record record;
     int code;
     while ((code = stream_next(order->inner, &record, diag)) == 1) {
+        if (source_is_interrupted(order->interrupt)) return SIM_E_INTERRUPTED;
         code = record_buffer_add(&order->buffer, &record);
         if (code != 0) return diag_nomem(diag);
     }
@@ -97,15 +99,16 @@ static const struct stream_ops order_ops = {
  * time keep their order. Otherwise records pass through. With `from_first`, which is looked at behind the first record
  * and must live as long as `inner`, the time of the first record becomes 0. Takes ownership of `inner`, also on
  * failure. Returns 0 or SIM_E_NOMEM. */
-static int order_open(bool sort, const bool *from_first, bool requests, struct stream *inner, struct stream **stream,
-                      struct diag *diag)
+static int order_open(bool sort, const bool *from_first, const struct source_options *options, bool requests,
+                      struct stream *inner, struct stream **stream, struct diag *diag)
 {
     struct order *order = mem_zalloc(1, sizeof *order);
     if (order == NULL) {
         stream_close(inner);
         return diag_nomem(diag);
     }
-    *order = (struct order){.stream = {&order_ops}, .inner = inner, .sort = sort, .from_first = from_first};
+    *order = (struct order){.stream = {&order_ops}, .inner = inner, .sort = sort, .from_first = from_first,
+                            .interrupt = options->interrupt};
     record_buffer_init(&order->buffer, requests);
     *stream = &order->stream;
     return 0;
@@ -116,10 +119,10 @@ static int order_open(bool sort, const bool *from_first, bool requests, struct s
 static int open_stream(const struct row_format *format, const struct trace_file *file,
                        const struct source_options *options, struct stream **stream, struct diag *diag)
 {
-    int code = reader_open(format, file, stream, diag);
+    int code = reader_open(format, file, options->interrupt, stream, diag);
     if (code != 0) return code;
     const bool *from_first = &((const struct reader *)*stream)->format.from_first;
-    code = order_open(file->sort, from_first, format->requests, *stream, stream, diag);
+    code = order_open(file->sort, from_first, options, format->requests, *stream, stream, diag);
     if (code == 0) code = transform_open(&file->transform, options, format->requests, *stream, stream, diag);
     return code;
 }
@@ -127,7 +130,7 @@ static int open_stream(const struct row_format *format, const struct trace_file 
 int file_trace_stages(struct stream *stream, bool sort, const bool *from_first, const struct trace_transform *transform,
                       const struct source_options *options, struct request_source **source, struct diag *diag)
 {
-    int code = order_open(sort, from_first, true, stream, &stream, diag);
+    int code = order_open(sort, from_first, options, true, stream, &stream, diag);
     if (code == 0) code = transform_open(transform, options, true, stream, &stream, diag);
     return code != 0 ? code : stream_to_requests(stream, source, diag);
 }

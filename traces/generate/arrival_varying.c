@@ -267,31 +267,43 @@ static double diurnal_shape(const struct diurnal_params *params, const struct di
     return state->weekdays[day] * (params->hours.n > 0 ? state->hours[(size_t)hour_of_day] : wave);
 }
 
-static bool is_idle(const struct diurnal_params *params, const struct diurnal *state, int64_t hour)
+/* The highest value of the shape in an hour since Monday, 0:00. */
+static double most_in(const struct diurnal_params *params, const struct diurnal *state, int64_t hour)
 {
-    return state->weekdays[hour / HOURS % WEEKDAYS] == 0 || (params->hours.n > 0 && state->hours[hour % HOURS] == 0);
+    const double day = state->weekdays[hour / HOURS % WEEKDAYS];
+    return day * (params->hours.n > 0 ? state->hours[hour % HOURS] : 1 + params->amplitude_frac);
 }
 
-/* Sets the clock to the end of the idle hours that it is in. Candidates there would all be dropped. */
-static void leave_idle_hours(const struct diurnal_params *params, struct diurnal *state, double monday_s)
+/* The number of the hour since Monday, 0:00, in which the clock is, but not before `hour`. */
+static int64_t hour_from(const struct diurnal *state, double monday_s, int64_t hour)
 {
     const int64_t now = (int64_t)((monday_s + state->at_s) / HOUR_S);
-    int64_t hour = now;
-    while (is_idle(params, state, hour)) hour++;
-    if (hour > now) state->at_s = (double)hour * HOUR_S - monday_s;
+    return now > hour ? now : hour;
 }
 
 /* Thinning (Lewis and Shedler, Naval Research Logistics 1979): candidates at the highest rate, each kept with the
- * probability of the present rate over the highest one. */
+ * probability of the present rate over the highest one. In quiet hours nearly all of them would be dropped: there the
+ * candidates come at the highest rate of the hour, and the first one past its end is drawn again at the end, since the
+ * process has no memory. Idle hours have none. */
 static sim_ns diurnal_next(struct arrivals *arrivals)
 {
+    static const double quiet_frac = 1e-3; /* of the highest rate */
     const struct diurnal_params *params = arrivals->params;
     struct diurnal *state = arrivals->state;
-    double monday_s = (params->start_day * HOURS + params->start_hour) * HOUR_S;
-    do {
-        leave_idle_hours(params, state, monday_s);
-        state->at_s += rng_exponential(&arrivals->rng, 1 / (params->rate_per_s * state->most));
-    } while (rng_uniform(&arrivals->rng) * state->most >= diurnal_shape(params, state, monday_s + state->at_s));
+    const double monday_s = (params->start_day * HOURS + params->start_hour) * HOUR_S;
+    int64_t hour = hour_from(state, monday_s, 0);
+    for (bool is_kept = false; !is_kept;) {
+        const double most_now = most_in(params, state, hour), end_s = (double)(hour + 1) * HOUR_S - monday_s;
+        const bool is_quiet = most_now < quiet_frac * state->most;
+        const double most = is_quiet ? most_now : state->most;
+        const double next_s = most > 0 ? state->at_s + rng_exponential(&arrivals->rng, 1 / (params->rate_per_s * most))
+                                       : (double)INFINITY;
+        const bool is_past = is_quiet && next_s >= end_s;
+        state->at_s = is_past ? end_s : next_s;
+        hour = hour_from(state, monday_s, is_past ? hour + 1 : hour);
+        is_kept = !is_past &&
+                  rng_uniform(&arrivals->rng) * most < diurnal_shape(params, state, monday_s + state->at_s);
+    }
     sim_ns time_ns = sim_ns_from_s(state->at_s);
     return time_ns > arrivals->now_ns ? time_ns : arrivals->now_ns;
 }

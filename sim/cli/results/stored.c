@@ -61,6 +61,7 @@ static int find_name(const char *word, const char *const *names, size_t n)
 static int fail_unknown(struct cli *cli, const char *what, const char *word, const char *nearest, const char *hint)
 {
     char suggestion[DIAG_TEXT_CHARS];
+    if (word[0] == 0) nearest = NULL;
     if (nearest != NULL) snprintf(suggestion, sizeof suggestion, "did you mean '%s'?", nearest);
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, nearest != NULL ? suggestion : hint, "no run has %s '%s'", what,
                       word);

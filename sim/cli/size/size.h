@@ -105,8 +105,8 @@ struct size_requests {
 };
 
 /* Reads the trace of a loaded scenario. Returns 0 or a negative code with findings. */
-int size_requests_read(const struct size_question *question, const struct setup *setup, struct size_requests *requests,
-                       struct diag *diag);
+int size_requests_read(const struct size_question *question, const struct setup *setup,
+                       const volatile sig_atomic_t *interrupt, struct size_requests *requests, struct diag *diag);
 /* The request with this id; NULL: none. */
 const struct size_request *size_requests_find(const struct size_requests *requests, int64_t id);
 void size_requests_fini(struct size_requests *requests);

@@ -42,12 +42,13 @@ const struct size_request *size_requests_find(const struct size_requests *reques
     return bsearch(&wanted, requests->items, requests->n, sizeof wanted, compare_ids);
 }
 
-int size_requests_read(const struct size_question *question, const struct setup *setup, struct size_requests *requests,
-                       struct diag *diag)
+int size_requests_read(const struct size_question *question, const struct setup *setup,
+                       const volatile sig_atomic_t *interrupt, struct size_requests *requests, struct diag *diag)
 {
     const struct service_config *service = setup->scenario.services.items;
     const struct trace_format *format = service->trace.entry;
-    const struct source_options options = {.seed = (uint64_t)setup->scenario.seed, .stream = service->name, .where = "--trace"};
+    const struct source_options options = {.seed = (uint64_t)setup->scenario.seed, .stream = service->name,
+                                           .where = "--trace", .interrupt = interrupt};
     struct request_source *source;
     struct request_record record;
     sim_ns first_ns = 0, last_ns = 0;

@@ -146,12 +146,13 @@ static int list_options(const struct size_question *question, struct arena *aren
 }
 
 /* The trace is that of any option. */
-static int read_requests(const struct size_question *question, struct size_result *result, struct diag *diag)
+static int read_requests(const struct size_question *question, const volatile sig_atomic_t *interrupt,
+                         struct size_result *result, struct diag *diag)
 {
     struct setup setup;
     const struct size_option *option = &result->states[0].option;
     int code = size_load(question, option, size_first_replicas(option), &setup, diag);
-    if (code == 0) code = size_requests_read(question, &setup, &result->requests, diag);
+    if (code == 0) code = size_requests_read(question, &setup, interrupt, &result->requests, diag);
     setup_fini(&setup);
     if (code != 0 || !result->requests.is_closed) return code;
     return diag_error(diag, SIM_E_USAGE, "--trace", "give a trace or a rate of arrivals",
@@ -165,7 +166,7 @@ int size_search(const struct size_question *question, int workers, const volatil
     *result = (struct size_result){0};
     if (list_options(question, arena, result) != 0) return diag_nomem(diag);
     if (result->n == 0) return diag_error(diag, SIM_E_USAGE, "--max-gpus", NULL, "no configuration has so few GPUs");
-    int code = read_requests(question, result, diag);
+    int code = read_requests(question, interrupt, result, diag);
     if (code != 0) return code;
     struct size_bound *bounds = arena_alloc(arena, result->n * sizeof *bounds);
     struct sizing_option *options = arena_alloc(arena, result->n * sizeof *options);

@@ -1,13 +1,14 @@
 /* orrery figure: simulates figures of papers and judges their claims. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/run/results_limit.h"
 #include "sim/cli/study/figure_work.h"
 #include "sim/cli/study/sweeping.h"
 
 #include <string.h>
 
 struct figure_call {
-    const char *directory, *workers;
+    const char *directory, *results_limit, *workers;
     int form; /* enum answer_form */
     bool resume, gnuplot, quiet;
 };
@@ -17,6 +18,8 @@ static const struct option figure_options[] = {
     {"Options of run and all", "output", 'o', OPTION_TEXT, AT(directory), "DIR", NULL,
      "folder of results and documents; default: figures"},
     {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel; default: one per core"},
+    {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
+     "stop when a study has written this much; default " RESULTS_LIMIT_DEFAULT},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "keep the finished runs of an earlier call"},
     {NULL, "gnuplot", 0, OPTION_FLAG, AT(gnuplot), NULL, NULL, "also write each chart as .gp and .dat"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},
@@ -210,6 +213,7 @@ static int run_named(struct cli *cli, const struct cli_call *call, bool all)
     struct figure_files files = {0};
     arena_init(&arena);
     int code = sweeping_read_count(cli, "--jobs", given->workers, &options.study.workers);
+    if (code == 0) code = results_limit_parse(given->results_limit, &options.study.limit_bytes, &cli->diag);
     if (code == 0) code = find_figures(cli, call, all, &arena, &files);
     if (code == 0) code = run_figures(cli, &files, &options, (enum answer_form)given->form);
     arena_fini(&arena);

@@ -149,11 +149,13 @@ struct figure_watch {
     FILE *err;
     const char *output;
     bool is_shown, has_line;
+    struct sweeping_size size;
 };
 
 static void show_progress(void *context, const struct sweep_progress *progress)
 {
     struct figure_watch *watch = context;
+    sweeping_size_warn(&watch->size, progress);
     if (!watch->is_shown || progress->n_runs == 0) return;
     fprintf(watch->err, "\r\033[K%s: %zu of %zu runs", watch->output, progress->n_done + progress->n_failed,
             progress->n_runs);
@@ -179,9 +181,11 @@ static int run_study(struct cli *cli, const struct study *study, const char *out
     struct figure_watch watch = {.err = cli->err, .output = output};
     double started_s = clock_wall_s();
     watch.is_shown = !options->quiet && isatty(fileno(cli->err));
+    watch.size = (struct sweeping_size){.err = cli->err, .output = output, .keep = study->keep,
+                                        .limit_bytes = options->limit_bytes, .is_shown = watch.is_shown};
     struct sweep_options how = {.output = output, .workers = options->workers, .resume = options->resume,
-                                .replaces = in_place, .interrupt = cli->interrupt, .on_progress = show_progress,
-                                .progress_context = &watch};
+                                .limit_bytes = options->limit_bytes, .replaces = in_place,
+                                .interrupt = cli->interrupt, .on_progress = show_progress, .progress_context = &watch};
     int code = sweeping_init(&host, cli);
     if (code == 0) code = sweep(study, &how, &host.runner, &result, &cli->diag);
     sweeping_fini(&host);

@@ -11,7 +11,8 @@
 #include "sim/cli/study/figure_shelf.h"
 
 struct figure_study_options {
-    int workers; /* 0: one per core */
+    int workers;        /* 0: one per core */
+    double limit_bytes; /* of the results of a study */
     bool resume; /* continue an earlier call; else its results are removed */
     bool quiet;  /* no progress, no closing line */
 };

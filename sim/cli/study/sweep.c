@@ -3,6 +3,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
+#include "sim/cli/run/results_limit.h"
 #include "sim/cli/study/study_subject.h"
 #include "sim/cli/study/sweep_table.h"
 #include "sim/cli/study/sweeping.h"
@@ -22,7 +23,7 @@
 
 struct sweep_verb_options {
     struct option_texts settings;
-    const char *seeds, *name, *output, *workers, *shard;
+    const char *seeds, *name, *output, *results_limit, *workers, *shard;
     int form; /* enum answer_form */
     bool resume, dry_run, quiet;
 };
@@ -37,6 +38,8 @@ static const struct option sweep_options[] = {
      "list the runs, check every value of every axis, and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "the new results database (default: the study's name and '.db')"},
+    {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
+     "stop when the runs have written this much; default " RESULTS_LIMIT_DEFAULT},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL,
      "resume a sweep that was stopped or killed; run failed runs again"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
@@ -102,6 +105,7 @@ struct sweep_watch {
     FILE *err;
     bool is_shown, has_line;
     double started_s;
+    struct sweeping_size size;
 };
 
 static void show_progress(void *context, const struct sweep_progress *progress)
@@ -109,6 +113,7 @@ static void show_progress(void *context, const struct sweep_progress *progress)
     struct sweep_watch *watch = context;
     size_t n_ended = progress->n_done + progress->n_failed;
     double wall_s = clock_wall_s() - watch->started_s;
+    sweeping_size_warn(&watch->size, progress);
     if (!watch->is_shown || progress->n_runs == 0) return;
     fprintf(watch->err, "\r\033[K%zu of %zu runs", n_ended, progress->n_runs);
     if (progress->n_failed > 0) fprintf(watch->err, ", %zu failed", progress->n_failed);
@@ -183,6 +188,8 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     struct sweep_result result = {0};
     struct sweep_watch watch = {.err = cli->err, .started_s = clock_wall_s()};
     watch.is_shown = !options->quiet && isatty(fileno(cli->err));
+    watch.size = (struct sweeping_size){.err = cli->err, .output = how->output, .keep = study->keep,
+                                        .limit_bytes = how->limit_bytes, .is_shown = watch.is_shown};
     how->resume = options->resume;
     how->interrupt = cli->interrupt;
     how->on_progress = show_progress;
@@ -254,6 +261,7 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     int code = sweeping_read_count(cli, "--seeds", options->seeds, &n_seeds);
     if (code == 0) code = sweeping_read_count(cli, "--jobs", options->workers, &how->workers);
     if (code == 0) code = read_shard(cli, options->shard, how);
+    if (code == 0) code = results_limit_parse(options->results_limit, &how->limit_bytes, &cli->diag);
     if (code == 0) code = study_load(path, arena, study, &cli->diag);
     if (code != 0) return code;
     struct study_overlay overlay = {.n_settings = options->settings.n, .settings = options->settings.items,

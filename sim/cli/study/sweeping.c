@@ -1,10 +1,12 @@
 #include "sim/cli/study/sweeping.h"
 
+#include "sim/cli/answer.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/cli/version.h"
 #include "sim/core/number.h"
+#include "sim/study/size_limit.h"
 
 #include <string.h>
 
@@ -79,6 +81,21 @@ void sweeping_fini(struct sweeping_host *host)
     catalog_memory_fini(&host->memory);
     text_fini(&host->platform);
     text_fini(&host->program);
+}
+
+void sweeping_size_warn(struct sweeping_size *size, const struct sweep_progress *progress)
+{
+    const double predicted_bytes = size_limit_predict(progress, size->limit_bytes);
+    const size_t n_ended = progress->n_done + progress->n_failed;
+    const bool is_over = progress->bytes > size->limit_bytes; /* the study stops, and says so */
+    if (size->has_warned || is_over || predicted_bytes <= size->limit_bytes) return;
+    size->has_warned = true;
+    if (size->is_shown) fprintf(size->err, "\r\033[K");
+    answer_print(size->err,
+                 "%s: warning: %zu of %zu runs have %.3g GB. If the others have as much, all have %.3g GB, and the"
+                 " study stops at %.3g GB; allow more (--results-limit), or less: %s\n",
+                 size->output, n_ended, progress->n_runs, 1e-9 * progress->bytes, 1e-9 * predicted_bytes,
+                 1e-9 * size->limit_bytes, size_limit_hint(size->keep));
 }
 
 int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n)

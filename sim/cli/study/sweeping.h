@@ -20,6 +20,18 @@ struct sweeping_host {
 int sweeping_init(struct sweeping_host *host, struct cli *cli);
 void sweeping_fini(struct sweeping_host *host);
 
+/* What is said of the size of a study's results. */
+struct sweeping_size {
+    FILE *err;
+    const char *output, *keep; /* of the study */
+    double limit_bytes;
+    bool is_shown; /* a line of progress, which is wiped before the warning */
+    bool has_warned;
+};
+
+/* Warns, once, if the ended runs predict more than the limit. */
+void sweeping_size_warn(struct sweeping_size *size, const struct sweep_progress *progress);
+
 /* Reads the number behind an option, of runs or seeds; *n is 0 if `text` is NULL. Returns 0 or SIM_E_USAGE. */
 int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n);
 

@@ -155,7 +155,7 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
         code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
                            trace->format->params_bytes, &cli->diag);
     if (code == 0) code = check_output(cli, options, &families, trace, params);
-    trace->options = (struct source_options){.stream = "trace", .where = "--set"};
+    trace->options = (struct source_options){.stream = "trace", .where = "--set", .interrupt = cli->interrupt};
     if (code == 0) code = read_seed(cli, options->seed, &trace->options.seed);
     if (code != 0) return code;
     if (trace->format->open_requests != NULL)

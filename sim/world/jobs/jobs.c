@@ -224,11 +224,12 @@ static int submit(struct jobs *jobs, sim_ns now)
     return reject(jobs, job, now);
 }
 
-/* Reads the next record. Returns 0 or a negative code. */
+/* Reads the next record. Returns 0 or a negative code. An interrupt is the end of the trace: the engine reports it. */
 static int pull(struct jobs *jobs)
 {
     sim_ns before_ns = jobs->record.submit_ns;
     int found = jobs->source->next(jobs->source, &jobs->record, jobs->site->diag);
+    if (found == SIM_E_INTERRUPTED) found = 0;
     if (found < 0) return found;
     jobs->dry = found == 0;
     const struct job_record *record = &jobs->record;
@@ -301,7 +302,7 @@ static int open_trace(struct jobs *jobs, const struct jobs_config *config)
     const struct trace_format *format = config->trace.entry;
     jobs->source_options = (struct source_options){
         .seed = jobs->site->seed, .run = jobs->site->run, .stream = "jobs",
-        .where = config_where(jobs->site->config, "jobs.trace")};
+        .where = config_where(jobs->site->config, "jobs.trace"), .interrupt = jobs->site->interrupt};
     return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->site->diag);
 }
 

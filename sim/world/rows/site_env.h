@@ -16,6 +16,7 @@ struct site_env {
     struct engine *engine;
     struct diag *diag;
     const struct catalog *catalog;
+    const volatile sig_atomic_t *interrupt; /* as in struct source_options */
     const struct config *config;  /* the scenario's document: places of findings */
     const struct sink *sink;      /* empty until the run begins */
     struct arena *arena;          /* lives as long as the run */

@@ -9,6 +9,7 @@
 #include "sim/core/err.h"
 #include "sim/core/units.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,7 +99,16 @@ struct source_options {
     uint32_t run;
     const char *stream;  /* name of the service or "jobs": keys the random streams of transforms and generators */
     const char *where;   /* config path of the trace section, for findings about its parameters */
+
+    /* `next` returns SIM_E_INTERRUPTED, without a finding, soon after this becomes non-zero. NULL: never. */
+    const volatile sig_atomic_t *interrupt;
 };
+
+/* For loops over records that are not given to the world: they may be many. */
+static inline bool source_is_interrupted(const volatile sig_atomic_t *interrupt)
+{
+    return interrupt != NULL && *interrupt != 0;
+}
 
 /* A trace format or generator, as the roof lists it: the family "request-trace" or "job-trace", tag "format". Exactly
  * one of the two open functions is set. Every alternative's parameters start with the transforms they share (window,

@@ -292,9 +292,11 @@ static int service_admit(struct service *service, const struct awaited *awaited)
 
 static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now);
 
+/* Reads the next record. Returns 0 or a negative code. An interrupt is the end of the trace: the engine reports it. */
 static int service_pull(struct service *service)
 {
     int got = service->source->next(service->source, &service->next.record, service->env.site->diag);
+    if (got == SIM_E_INTERRUPTED) got = 0;
     service->dry = got == 0;
     if (service->dry && service->scaling != NULL) scaling_on_dry(service->scaling);
     if (got <= 0) return got;
@@ -333,7 +335,8 @@ static int open_trace(struct service *service)
     const struct trace_format *format = service->config->trace.entry;
     service->source_options = (struct source_options){.seed = service->env.site->seed, .run = service->env.site->run,
                                                       .stream = service->config->name,
-                                                      .where = place_of(service, "trace")};
+                                                      .where = place_of(service, "trace"),
+                                                      .interrupt = service->env.site->interrupt};
     struct diag *diag = service->env.site->diag;
     int first = diag != NULL ? diag->n_items : 0;
     int code = format->open_requests(service->config->trace.params, &service->source_options, &service->source, diag);

@@ -274,6 +274,7 @@ static void run_all(const char *json, const struct setup *setup, const struct tr
         compare(&first, &other, &others[i], trial);
     }
     run_again(json, options, &first, trial);
+    if (first.code == 0 && !trial->is_cut) snprintf(trial->hash, sizeof trial->hash, "%s", first.hash);
     if (options->sweep && first.code == 0 && !first.is_cut) run_in_sweep(json, setup, first.hash, trial);
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/cli/plugins.h"
 #include "sim/world/scenario.h"
+#include "tests/support/worlds/batch.h"
 #include "tests/support/worlds/draw.h"
 #include "tests/support/worlds/shrink.h"
 
@@ -39,6 +40,7 @@ struct crew {
     struct catalog_memory memory;
     struct shared *shared;
     struct reach_world reached;
+    struct batch batch; /* of this worker */
 };
 
 static void add(uint64_t *counter, uint64_t n)
@@ -65,6 +67,21 @@ static void note(struct shared *shared, uint64_t world, const char *signature, b
     snprintf(finding->signature, sizeof finding->signature, "%s", signature);
 }
 
+static void note_of_batch(void *context, uint64_t world, const char *text)
+{
+    char signature[TRIAL_TEXT_CHARS];
+    struct trial trial = {.verdict = TRIAL_FOUND};
+    snprintf(trial.text, sizeof trial.text, "%s", text);
+    trial_signature(&trial, signature);
+    note(context, world, signature, false);
+}
+
+static void run_batch(struct crew *crew)
+{
+    add(&crew->shared->n_runs, crew->batch.n);
+    batch_run(&crew->batch, note_of_batch, crew->shared);
+}
+
 static void try_world(struct crew *crew, uint64_t world)
 {
     struct shared *shared = crew->shared;
@@ -84,7 +101,10 @@ static void try_world(struct crew *crew, uint64_t world)
         char signature[TRIAL_TEXT_CHARS];
         trial_signature(&trial, signature);
         note(shared, world, signature, false);
+    } else if (trial.hash[0] != 0) {
+        batch_add(&crew->batch, world, json, trial.hash);
     }
+    if (crew->batch.n == BATCH_MOST) run_batch(crew);
     cJSON_free(json);
     cJSON_Delete(drawn);
 }
@@ -114,6 +134,10 @@ static void work(struct crew *crew, int worker)
         try_world(crew, options->first + taken);
         crew->shared->present[worker] = 0;
     }
+    setitimer(ITIMER_PROF, &limit, NULL);
+    if (crew->batch.n > 0) crew->shared->present[worker] = crew->batch.items[0].world + 1;
+    run_batch(crew);
+    crew->shared->present[worker] = 0;
     fflush(options->out);
     _exit(0);
 }
@@ -182,6 +206,7 @@ static void report_finding(struct crew *crew, const struct finding *finding)
             options->seed, finding->n, finding->signature);
     trial_in_child(json, &how, &trial);
     cJSON_free(json);
+    if (trial.verdict != TRIAL_FOUND) snprintf(trial.text, sizeof trial.text, "it is sound alone");
     const int n_trials = trial.verdict == TRIAL_FOUND ? shrink(world, &how, &trial) : 0;
     json = cJSON_Print(world);
     fprintf(options->out, "%s\nsmallest of %d trials: %s\n", trial.text, n_trials, json);
@@ -234,6 +259,7 @@ int worlds_run(const struct worlds_options *options, struct worlds_summary *summ
     struct crew *crew = calloc(1, sizeof *crew);
     if (crew == NULL) return SIM_E_NOMEM;
     *crew = (struct crew){.options = options, .families = cli_families(NULL)};
+    crew->batch.memory = &crew->memory;
     crew->shared = mmap(NULL, sizeof *crew->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     catalog_memory_init(&crew->memory);
     int code = crew->shared != MAP_FAILED ? words_load(&crew->words) : SIM_E_NOMEM;

@@ -15,7 +15,7 @@ struct worlds_options {
     uint64_t n, seed, first; /* worlds first .. first + n - 1 of the seed */
     int workers;             /* 0: one per core */
     uint64_t most_events;    /* a run is cut there */
-    uint64_t sweep_every;    /* every so many valid worlds also run in a sweep */
+    uint64_t sweep_every;    /* all worlds run in sweeps of many; every so many in one of its own */
     bool lists;              /* prints why worlds are invalid, and what no valid world reached */
     bool progress;           /* a line now and then */
     const volatile sig_atomic_t *stop; /* or NULL; once it is set, no other world is begun */

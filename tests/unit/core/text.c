@@ -189,6 +189,7 @@ TEST(latex_takes_no_character_of_a_text_for_a_command)
     CHECK_EQ_STR(latex_of("a\\b~c^d<e>f|g*"),
                  "a\\textbackslash{}b\\textasciitilde{}c\\textasciicircum{}d\\textless{}e\\textgreater{}f\\textbar{}g{*}");
     CHECK_EQ_STR(latex_of("two\nlines µ"), "two lines µ");
+    CHECK_EQ_STR(latex_of("a\x1b[m\x01\xff"), "a\\textbackslash{}x1b{[}m\\textbackslash{}x01\\textbackslash{}xff");
     CHECK_EQ_STR(latex_of("-0.5"), "$-$0.5");
     CHECK_EQ_STR(latex_of("-"), "-");
     CHECK_EQ_STR(latex_of("a-1"), "a-1");

@@ -506,6 +506,7 @@ TEST(names_of_runs_are_taken_apart)
         int64_t run_id;
     } cases[] = {{"results.db:3", "results.db", 3}, {"results.db", "results.db", 0}, {"a:b/c.db", "a:b/c.db", 0},
                  {"c:7/x.db:12", "c:7/x.db", 12},   {"x.db:", "x.db:", 0},           {"x.db:1a", "x.db:1a", 0},
+                 {"x.db:0", "x.db:0", 0},           {"x.db:00", "x.db:00", 0},
                  {"x:99999999999999999999", "x:99999999999999999999", 0}};
     SCOPED(arena) arena = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
