@@ -206,4 +206,10 @@ for placer in best-fit fgd; do
     run 0 run gavel-heterogeneous -q --set jobs.placement=$placer --set cluster.node_types.p100.nodes=5 \
         --set cluster.node_types.k80.nodes=7
 done
+! grep -q 'ignores further node types' "$T/err" || complain 'a warning of a scheduler that uses node types'
+# Schedulers that use the first node type alone: the run says which nodes stay idle. The result does not depend on it.
+run 0 run gavel-heterogeneous -q --set jobs.scheduler=fifo
+err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them"
+run 0 run disaggregated -q --set until=1s
+! grep -q 'ignores further node types' "$T/err" || complain 'a warning of node types that a service uses'
 finish
