@@ -123,8 +123,8 @@ for id in $(row id 'job where run_id = 2 and preemptions > 0 limit 3'); do
 done
 [ -n "$id" ] || complain 'no job was preempted'
 
-# A job that waits: 4 GPUs are free, but no node has more than 2. Job 3 would fit, but comes after it. All of them run at
-# a lower clock: half of their time scales with it, so they run at 1 / (0.5 + 0.5 * 1410 / 705) of their speed.
+# A job that waits: 4 GPUs are free, but no node has more than 2. Job 3 would fit, but comes after it. All of them run
+# at a lower clock: half of their time scales with it, so they run at 1 / (0.5 + 0.5 * 1410 / 705) of their speed.
 cat >"$T/waits.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 2, "server_power": {"idle": "680W", "per_gpu_watt": 0.66},
               "power": {"budget": "3kW", "level": "site", "capping": {"policy": "static-lock", "clock": "705MHz"}}},

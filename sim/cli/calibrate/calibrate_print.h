@@ -1,4 +1,4 @@
-/* Results of `orrery calibrate` as tables, JSON and CSV. Errors are percentages in tables, fractions in JSON and CSV. */
+/* Results of `orrery calibrate` as tables, JSON and CSV. Errors are percentages in tables, else fractions. */
 #ifndef ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
 #define ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
 

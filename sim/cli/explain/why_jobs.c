@@ -54,7 +54,8 @@ static int tell_rows(struct story *story, const struct question *question, const
     text_add(&text, question->before);
     for (size_t i = from; i < to && i < from + OTHERS_NAMED; i++) name_job(&text, answer, i, i == from);
     for (size_t i = from + OTHERS_NAMED; i < to; i++) gpus += answer->columns[2].numbers[i];
-    if (to > from + OTHERS_NAMED) text_printf(&text, " and %zu more (%.0f GPU%s)", to - from - OTHERS_NAMED, gpus, gpus == 1 ? "" : "s");
+    if (to > from + OTHERS_NAMED)
+        text_printf(&text, " and %zu more (%.0f GPU%s)", to - from - OTHERS_NAMED, gpus, gpus == 1 ? "" : "s");
     const int code = text.chars == NULL
                          ? SIM_E_NOMEM
                          : story_tell(story, answer->columns[0].numbers[from], question->what, "%s", text.chars);

@@ -34,9 +34,8 @@ void warn_idle_types(const struct setup *setup, struct diag *diag)
         if (!serves_on(scenario, type)) text_printf(&names, "%s'%s'", n++ > 0 ? ", " : "", type->name);
     }
     if (n > 0 && !names.failed)
-        diag_warning(diag, config_where(setup->config, "cluster.node_types"),
-                     "'gavel' places jobs on them; else leave them out",
-                     "scheduler '%s' ignores further node types: nothing runs on %s", scheduler->policy.name,
-                     names.chars);
+        diag_warning(
+            diag, config_where(setup->config, "cluster.node_types"), "'gavel' places jobs on them; else leave them out",
+            "scheduler '%s' ignores further node types: nothing runs on %s", scheduler->policy.name, names.chars);
     text_fini(&names);
 }

@@ -216,10 +216,10 @@ void size_add_time(double seconds, struct text *text);
 
 /* --- size_others.c --- */
 
-/* Adds the cheapest fleet of a GPU, or why it has none, as a line without its end. Adds nothing and returns false for the
- * GPU of the best fleet. */
-bool size_add_other(const struct size_question *question, const struct size_result *result,
-                    const struct size_gpu *gpu, struct text *text);
+/* Adds the cheapest fleet of a GPU, or why it has none, as a line without its end. Adds nothing and returns false for
+ * the GPU of the best fleet. */
+bool size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
+                    struct text *text);
 
 /* Prints the answer. Returns 0 or a negative code. */
 int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
