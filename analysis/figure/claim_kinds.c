@@ -378,8 +378,18 @@ static void interval_places(const void *params, const struct claim_places *place
         places->visit(places->context, series_name(&interval->series, i), (double)NAN, (double)NAN);
 }
 
+/* The two-sided p-value that the values are around zero: of replicates by their spread. Reorders the values. */
+static double p_of(const struct data_series *series, double *values, size_t n, double level)
+{
+    double p;
+    if (!series->is_bootstrap) return stats_paired_t_p(values, n);
+    stats_replicate_interval(values, n, level, &p);
+    return p;
+}
+
 /* Adds the two-sided p-value of each point that the mean of its replications is the paper's value. */
-static int collect_p(const struct data_series *series, double *p, size_t *n, const char *id, struct diag *diag)
+static int collect_p(const struct data_series *series, double level, double *p, size_t *n, const char *id,
+                     struct diag *diag)
 {
     const double *values = series->replications;
     for (size_t i = 0; i < series->ours.n; values += series->n_replications[i++]) {
@@ -390,7 +400,7 @@ static int collect_p(const struct data_series *series, double *p, size_t *n, con
         double *shifted = mem_alloc(series->n_replications[i] * sizeof *shifted);
         if (shifted == NULL) return diag_nomem(diag);
         for (size_t k = 0; k < series->n_replications[i]; k++) shifted[k] = values[k] - paper;
-        p[(*n)++] = stats_paired_t_p(shifted, series->n_replications[i]);
+        p[(*n)++] = p_of(series, shifted, series->n_replications[i], level);
         mem_free(shifted);
     }
     return 0;
@@ -407,7 +417,8 @@ static int interval_evaluate(const struct figure_claim *claim, const struct figu
     double *p = arena_alloc(data->arena, (most + 1) * sizeof *p), smallest = 1;
     int code = p != NULL ? 0 : diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < params->series.n; i++)
-        code = collect_p(data_series_named(data, series_name(&params->series, i)), p, &n, data->figure->id, diag);
+        code = collect_p(data_series_named(data, series_name(&params->series, i)), params->level, p, &n,
+                         data->figure->id, diag);
     if (code != 0) return code;
     for (size_t i = 0; i < n; i++) n_within += p[i] >= 1 - params->level;
     if (stats_holm(p, n) != 0) return diag_nomem(diag);

@@ -46,6 +46,10 @@ const char *claim_verdict_name(enum claim_verdict verdict);
 /* "fitted" or "predicted"; "" if the simulator does not cover the claim. */
 const char *claim_basis_name(const struct claim_result *result);
 
+/* Adds a line: the parameters that were fitted, with the claims that rest on them; the claims that are predicted; of
+ * both the median and the largest deviation. Claims that cannot be judged do not count. Returns 0 or SIM_E_NOMEM. */
+int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text);
+
 /* Adds the counts of one figure to those of several. */
 void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts);
 

@@ -127,7 +127,25 @@ static int fill_curve(const struct figure_data *data, const struct row *rows, si
     return code;
 }
 
-/* One point per x: the mean of its rows, with their t interval. */
+/* Whether the seeds of the series' study replicate one trace. */
+static int read_bootstrap(const struct figure_data *data, struct data_series *out, struct diag *diag)
+{
+    static const char sql[] = "SELECT coalesce(max(" QUERY_IS_BOOTSTRAP "), 0) FROM run";
+    struct query_answer answer;
+    const int code = run_query(data, out->series->study, sql, "read a series of the figure", &answer, diag);
+    out->is_bootstrap = code == 0 && answer.columns[0].numbers[0] > 0;
+    return code;
+}
+
+/* The mean of n values with its interval, in the place of `sorted`, which is overwritten. */
+static struct interval average(const struct data_series *out, const double *values, size_t n, double *sorted)
+{
+    if (!out->is_bootstrap) return stats_mean_interval(values, n, out->series->interval);
+    memcpy(sorted, values, n * sizeof *sorted);
+    return stats_replicate_interval(sorted, n, out->series->interval, NULL);
+}
+
+/* One point per x: the mean of its rows, with their t interval, or that of the spread of replicates. */
 static int average_rows(const struct figure_data *data, const struct row *rows, size_t n, struct data_series *out,
                         struct diag *diag)
 {
@@ -135,17 +153,20 @@ static int average_rows(const struct figure_data *data, const struct row *rows, 
     int code = make_curve(data->arena, n, true, curve, diag);
     out->replications = arena_alloc(data->arena, n * sizeof *out->replications);
     out->n_replications = arena_alloc(data->arena, n * sizeof *out->n_replications);
-    if (code != 0 || out->replications == NULL || out->n_replications == NULL) return diag_nomem(diag);
-    for (size_t i = 0, end; i < n; i = end) {
+    double *sorted = arena_alloc(data->arena, n * sizeof *sorted);
+    if (code != 0 || out->replications == NULL || out->n_replications == NULL || sorted == NULL)
+        return diag_nomem(diag);
+    code = read_bootstrap(data, out, diag);
+    for (size_t i = 0, end; code == 0 && i < n; i = end) {
         for (end = i; end < n && same_x(rows[end].x, rows[i].x); end++) out->replications[end] = rows[end].y;
-        struct interval interval = stats_mean_interval(out->replications + i, end - i, out->series->interval);
+        const struct interval interval = average(out, out->replications + i, end - i, sorted);
         curve->x[curve->n] = rows[i].x;
         curve->y[curve->n] = interval.mean;
         curve->low[curve->n] = interval.low;
         curve->high[curve->n] = interval.high;
         out->n_replications[curve->n++] = end - i;
     }
-    return 0;
+    return code;
 }
 
 /* --- The paper's points --- */

@@ -18,6 +18,7 @@ struct data_series {
     struct data_curve ours, paper;
     double *replications;
     size_t *n_replications;
+    bool is_bootstrap; /* the rows of one x replicate one trace: an interval is that of their spread */
 };
 
 struct figure_data {

@@ -146,6 +146,8 @@ void figure_markdown(const struct figure_entry *entry, struct text *markdown)
     for (size_t i = 0; i < entry->n_links; i++)
         if (strstr(entry->links[i].target, ".svg") != NULL)
             text_printf(markdown, "![%s](%s)\n\n", entry->links[i].label, entry->links[i].target);
+    if (claim_basis_text(figure, entry->claims, markdown) != 0) markdown->failed = true;
+    text_add(markdown, ".\n\n");
     add_claim_table(entry->claims, markdown);
     add_reasons(entry->claims, false, "\nKnown to fail:\n\n", markdown);
     add_reasons(entry->claims, true, "\nOnly reported:\n\n", markdown);
@@ -283,6 +285,16 @@ static void add_background(struct text *html, const struct figure *figure)
     text_add(html, figure->notes.n > 0 ? "</ul></details>\n" : "");
 }
 
+static int add_basis(struct text *html, const struct figure_entry *entry)
+{
+    struct text line;
+    text_init(&line);
+    const int code = claim_basis_text(entry->data->figure, entry->claims, &line);
+    if (code == 0) add_element(html, "<p><strong>", line.chars, "</strong></p>\n");
+    text_fini(&line);
+    return code;
+}
+
 static int add_figure(struct text *html, const struct figure_entry *entry)
 {
     const struct figure *figure = entry->data->figure;
@@ -290,13 +302,14 @@ static int add_figure(struct text *html, const struct figure_entry *entry)
     add_anchor(html, figure->id);
     add_element(html, "\"><h2>", figure->title, "</h2>\n<p class=soft>");
     add_element(html, "", figure->citation, "; ");
-    add_element(html, "", figure->place, "</p>\n<p class=files>");
+    add_element(html, "", figure->place, "</p>\n");
+    int code = add_basis(html, entry);
+    text_add(html, "<p class=files>");
     for (size_t i = 0; i < entry->n_links; i++) {
         add_element(html, "<a href=\"", entry->links[i].target, "\">");
         add_element(html, "", entry->links[i].label, "</a>");
     }
     text_add(html, "</p>\n<div class=charts>\n");
-    int code = 0;
     for (size_t i = 0; code == 0 && i < figure->charts.n; i++) {
         text_add(html, "<figure>");
         code = figure_chart_svg(entry->data, i, html);

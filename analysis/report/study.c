@@ -147,6 +147,20 @@ static void name_axis(const struct study *study, struct study_axis *axis)
     }
 }
 
+/* The names that the study gives to its axes. */
+static int take_names(const struct report_source *source, struct study *study)
+{
+    struct page_query query = {.sql = "SELECT name.key, name.value FROM study, json_each(study.definition, '$.names') AS name\n"
+                                      "WHERE json_valid(study.definition) AND name.type = 'text'"};
+    struct query_answer answer;
+    const int code = source_query(source, &query, "read the study", &answer);
+    for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
+        const size_t axis = find_axis(study, text_at(&answer, 0, i));
+        if (axis < study->n_axes) study->axes[axis].name = text_at(&answer, 1, i);
+    }
+    return code;
+}
+
 /* Values of all runs, a row of STUDY_MAX_AXES each; NULL where a run does not have the key. In the arena. */
 static const char **fill_cells(const struct study *study, const struct query_answer *answer, struct arena *arena)
 {
@@ -197,7 +211,7 @@ static int read_axes(const struct report_source *source, struct study *study)
         code = number_axis(&study->axes[a], source->arena);
         if (code == 0) code = brief_axis(&study->axes[a], source->arena);
     }
-    return code;
+    return code == 0 ? take_names(source, study) : code;
 }
 
 /* --- Metrics --- */

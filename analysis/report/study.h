@@ -15,7 +15,7 @@
 enum { STUDY_MAX_AXES = 16, STUDY_MAX_METRICS = 8, STUDY_DEFAULT_METRICS = 4 };
 
 struct study_axis {
-    const char *key, *name; /* name: the shortest distinct end of the key */
+    const char *key, *name; /* name: the study's, else the shortest distinct end of the key */
     size_t n;
     const char **values; /* in order of the runs, as tables show them */
     double *numbers;     /* of the values, in SI; NULL: words */

@@ -23,11 +23,17 @@ bool paths_is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+bool paths_is_stream(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 bool paths_is_database(const char *path)
 {
     static const char head[] = "SQLite format 3";
     char found[sizeof head] = "";
-    FILE *file = paths_is_file(path) ? fopen(path, "rb") : NULL;
+    FILE *file = paths_is_file(path) && !paths_is_stream(path) ? fopen(path, "rb") : NULL;
     if (file == NULL) return false;
     const bool is_database = fread(found, 1, sizeof found, file) == sizeof found &&
                              memcmp(found, head, sizeof head) == 0;

@@ -31,7 +31,10 @@ const char *paths_shipped(struct arena *arena, const char *folder, const char *w
 bool paths_is_file(const char *path);
 bool paths_is_directory(const char *path);
 
-/* Whether the file is a SQLite database, such as results. */
+/* Whether the file can be read once only, as a pipe (/dev/stdin). */
+bool paths_is_stream(const char *path);
+
+/* Whether the file is a SQLite database, such as results. A stream is none. */
 bool paths_is_database(const char *path);
 
 /* Adds the bytes of a file to the hash. Returns 0 or SIM_E_IO. */

@@ -221,6 +221,12 @@ int json_read_file(const char *path, char **text, size_t *bytes)
     return code;
 }
 
+/* Where relative paths of the document start: its own directory; of a stream (/dev/stdin) the current one. */
+static char *directory_of(struct arena *arena, const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0 ? arena_strdup(arena, ".") : path_directory(arena, path);
+}
+
 int json_load(struct arena *arena, const char *path, struct json_node **root, struct diag *diag)
 {
     char *text;
@@ -231,7 +237,7 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
 
     struct json_source *source = arena_alloc(arena, sizeof *source);
     if (source != NULL)
-        *source = (struct json_source){arena_strdup(arena, path), path_directory(arena, path), .has_lines = true};
+        *source = (struct json_source){arena_strdup(arena, path), directory_of(arena, path), .has_lines = true};
     if (source == NULL || source->name == NULL || source->directory == NULL)
         code = diag_nomem_at(diag, path);
     else

@@ -368,6 +368,7 @@ static bool ends_with(const char *key, const char *end)
 const char *axes_name(const struct study_axes *axes, size_t i)
 {
     const char *key = key_at(axes, i);
+    if (axes->names != NULL && axes->names[i] != NULL) return axes->names[i];
     for (const char *start = key + strlen(key); start > key;) {
         while (start > key && start[-1] != '.') start--;
         bool is_alone = true;
@@ -377,6 +378,35 @@ const char *axes_name(const struct study_axes *axes, size_t i)
         if (start > key) start--;
     }
     return key;
+}
+
+/* A name stands in tables and in AXIS=VALUE, so it must be a word, and no other axis may have it. */
+static const char *problem_of(const struct study_axes *axes, size_t at, const char *name)
+{
+    if (name[0] == 0 || name[strcspn(name, "=,. \t\n")] != 0) return "is no word";
+    for (size_t i = 0; i < axes_keys(axes); i++)
+        if (i != at && strcmp(axes_name(axes, i), name) == 0) return "is the name of another axis";
+    return NULL;
+}
+
+void axes_read_names(struct config_reading *reading, const struct json_node *names, struct study_axes *axes)
+{
+    if (names == NULL || names->kind == JSON_NULL || !read_object(reading, names, "'names'")) return;
+    const char **read = read_alloc(reading, axes_keys(axes) + 1, sizeof *read);
+    if (read == NULL) return;
+    axes->names = read;
+    for (const struct json_node *node = names->first; node != NULL; node = node->next) {
+        const char *name = read_text(reading, names, node->key, ""), *problem;
+        size_t i = 0;
+        while (i < axes_keys(axes) && strcmp(key_at(axes, i), node->key) != 0) i++;
+        if (i == axes_keys(axes)) {
+            config_report(reading, node, "name keys of \"axes\"", "no axis varies '%s'", node->key);
+        } else if ((problem = problem_of(axes, i, name)) != NULL) {
+            config_report(reading, node, "such as \"router\"", "'%s', the name of '%s', %s", name, node->key, problem);
+        } else {
+            read[i] = name;
+        }
+    }
 }
 
 bool axes_vary(const struct study_axes *axes, const char *key)

@@ -24,12 +24,16 @@ struct study_axes {
     size_t n;
     struct axis *axes;
     const size_t *order; /* key numbers: a key within another follows it, else as written */
+    const char *const *names; /* [axes_keys()] that the study gives; NULL: none, also of a single key */
 };
 
 enum { STUDY_MAX_RUNS = 100 * 1000 * 1000 };
 
 /* Reads a list of axes (NULL: none). Reports findings to the reading. */
 void axes_read(struct config_reading *reading, const struct json_node *list, struct study_axes *axes);
+
+/* Reads the names of keys, { "services.chat.routing": "router" } (NULL: none), after the axes. */
+void axes_read_names(struct config_reading *reading, const struct json_node *names, struct study_axes *axes);
 
 /* The number of points of the product; STUDY_MAX_RUNS + 1 if above STUDY_MAX_RUNS. */
 size_t axes_points(const struct study_axes *axes);
@@ -40,7 +44,8 @@ size_t axes_keys(const struct study_axes *axes);
 /* Key and value number `i`, below axes_keys(), at a point. */
 struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i);
 
-/* The shortest end of key number `i` that no other key ends with: "routing" of "services.chat.routing". */
+/* The name of key number `i`: that of the study, else the shortest end of the key that no other key ends with, as
+ * "routing" of "services.chat.routing". */
 const char *axes_name(const struct study_axes *axes, size_t i);
 
 /* The place of this value: "study.json:3:9". */

@@ -18,11 +18,11 @@ enum { MAX_SEEDS = 1000 * 1000 };
 /* The parts the definition is written from. */
 struct study_source {
     const char *scenario; /* as written */
-    const char *axes, *search, *where; /* JSON; NULL: absent */
+    const char *axes, *names, *search, *where; /* JSON; NULL: absent */
     const char *search_where;
 };
 
-static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes",  "seeds",
+static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes",  "names", "seeds",
                                          "keep", "show",     "pareto",   "search", "where", NULL};
 static const char *const keeps[] = {"metrics", "curves", "rows", "decisions", NULL};
 
@@ -244,6 +244,7 @@ static void read_study(struct config_reading *reading, const struct json_node *r
     read_member(reading, root, "scenario", "a study");
     source->scenario = read_text(reading, root, "scenario", "");
     source->axes = json_of(reading, json_member(root, "axes"));
+    source->names = json_of(reading, json_member(root, "names"));
     source->search = json_of(reading, json_member(root, "search"));
     source->where = json_of(reading, json_member(root, "where"));
     if (source->search != NULL) source->search_where = place_of(reading, json_member(root, "search"));
@@ -259,6 +260,7 @@ static void read_study(struct config_reading *reading, const struct json_node *r
     read_settings(reading, root, study);
     read_seeds(reading, root, study);
     axes_read(reading, json_member(root, "axes"), axes);
+    if (reading->code == 0) axes_read_names(reading, json_member(root, "names"), axes);
     read_metrics(reading, root, "show", &study->n_show, &study->show);
     read_metrics(reading, root, "pareto", &study->n_pareto, &study->pareto);
     study->search = search_read(reading, json_member(root, "search"));
@@ -323,6 +325,7 @@ static void write_definition(const struct study *study, struct arena *arena, str
     json_write_string(&writer, "scenario", study->source->scenario);
     if (study->n_settings > 1) write_settings(&writer, study, arena);
     write_json(&writer, "axes", study->source->axes);
+    write_json(&writer, "names", study->source->names);
     json_write_open_row(&writer, "seeds", '[');
     for (size_t i = 0; i < study->n_seeds; i++) {
         json_write_key(&writer, NULL);

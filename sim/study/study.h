@@ -7,6 +7,7 @@
  *                { "key": "services.chat.trace.rate", "linear": { "from": "1/s", "to": "9/s", "n": 5 } },
  *                { "zip": { "services.chat.llm": [...], "services.chat.tensor_parallel": [...] } },
  *                { "sample": "sobol", "n": 64, "ranges": { "a.b": { "from": 1, "to": 9, "scale": "log" } } } ],
+ *     "names": { "services.chat.routing": "router" }, // of axes, in tables and pages
  *     "seeds": 5,                                     // 1 .. 5, or a list; without it seed 1
  *     "keep":  "metrics",                             // or "curves", "rows", "decisions"
  *     "show":  ["request.ttft_s.p99"],                // in the tables at the end

@@ -56,6 +56,17 @@ json '$.profiles[0].rows' 60
 json '$.profiles[0].set' isolated
 json '$.sets.isolated.norm.rows' 60
 
+# CSV of the errors: those of the JSON, of all rows and of held-out ones; every fold once.
+cp "$T/out" "$T/fit.json"
+run 0 calibrate --gpu a100-80-sxm --csv "$T/norm.csv"
+sqlite3 "$T/errors.db" ".import --csv '$T/out' e"
+error_of() { json_of "$T/fit.json" "\$.sets.isolated.norm.$1.all.$2"; }
+sql "$T/errors.db" "select e.'rows', abs(median_frac - $(error_of fit median)) < 1e-6, abs(p90_frac - $(error_of fit p90)) < 1e-6
+    from e where part = 'all' and rows_that_were = 'fitted' and class = 'norm' and e.'set' = 'isolated'" '60|1|1'
+sql "$T/errors.db" "select abs(median_frac - $(error_of held_out.error median)) < 1e-6 from e
+    where part = 'all' and rows_that_were = 'held out'" 1
+sql "$T/errors.db" "select count(*), sum(e.'rows') from e where rows_that_were = 'held out: fold'" '3|60'
+
 # Measured points beside the law: costs take them where they meet their shape. Here 64 rows are as slow as no law says.
 awk 'BEGIN {
     print "kernel,tokens,width,number_bytes,time_us"
@@ -68,6 +79,10 @@ out 'inside the fitted range, 100.0 % in a table'
 run 0 calibrate --predict a100-80-sxm "$T/points.csv" --set in-model --calibration "$T/table.json" --json
 json '$.table_frac' 1
 json '$.rows' 13
+cp "$T/out" "$T/predicted.json"
+run 0 calibrate --predict a100-80-sxm "$T/points.csv" --set in-model --calibration "$T/table.json" --csv
+sqlite3 "$T/predicted.db" ".import --csv '$T/out' e"
+sql "$T/predicted.db" "select e.'rows', median_frac - $(json_of "$T/predicted.json" '$.median_abs_error') = 0 from e where part = 'all'" '13|1'
 run 2 calibrate --predict a100-80-sxm "$T/points.csv" --calibration "$T/nowhere.json"
 err "--calibration: error: there is no calibration '$T/nowhere.json'"
 run 2 calibrate --predict a100-80-sxm "$T/points.csv" --set nonsense

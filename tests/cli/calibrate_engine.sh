@@ -27,6 +27,9 @@ equal "$(json_of "$T/preset.json" '$.held_out.all.rows')" 12 "held-out rows"
 
 run 0 calibrate --engine vllm-0.2 "$T/iterations.csv" --json
 out_is <"$T/preset.json"
+run 0 calibrate --engine vllm-0.2 "$T/iterations.csv" --csv
+grep -q '^vllm-0.2,,all,fitted,36,' "$T/out" || complain 'no error of the fitted rows as CSV'
+grep -q '^vllm-0.2,,all,held out,12,' "$T/out" || complain 'no error of the held-out rows as CSV'
 
 # What has no time is no measurement, and no number of the preset is null.
 {

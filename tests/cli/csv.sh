@@ -50,6 +50,7 @@ agree 0 '$.metrics' compare "$T/results.db:1" "$T/results.db:2"
 agree 0 '$' export "$T/results.db" --list
 agree 0 '$.events' why "$T/results.db:1" request 1
 agree 0 '$' explain cost "$T/serve.json"
+agree 0 '$' explain config "$T/serve.json"
 agree 0 '$' explain cost configs/scenarios/quickstart.json --set services.chat.cost=operators --operators
 agree 0 '$' explain links "$T/serve.json"
 

@@ -9,6 +9,13 @@ grep -qE "^warmup +1s +$T/serve.json:5:13" "$T/out" || complain 'a value of the 
 grep -qE '^services.chat.replicas +3 +--set services.chat.replicas ' "$T/out" || complain 'a value of --set'
 grep -qE '^seed +1 +default ' "$T/out" || complain 'a default'
 
+# For programs the values are rows, as many as lines.
+wc -l <"$T/out" >"$T/lines"
+run 0 explain config "$T/serve.json" --set services.chat.replicas=3 --json
+json '$[0].key' name
+sql :memory: "select count(*) - $(cat "$T/lines"), sum(value ->> 'key' = 'services.chat.replicas' and value ->> 'value' = '3'
+    and value ->> 'where' = '--set services.chat.replicas') from json_each(readfile('$T/out'))" '0|1'
+
 run 0 explain cost "$T/serve.json"
 
 # schema: JSON that ends, with every top-level key of a resolved scenario; each reference has its target.
@@ -25,9 +32,9 @@ equal "$(sqlite3 :memory: "select group_concat(value) from json_tree(readfile('$
                                           where t.value = '#/\$defs/' || d.key)")" '' 'references to nothing'
 
 # What does not belong to a topic is not ignored.
-run 2 explain config "$T/serve.json" --json
+run 2 explain schema --json
 err_is <<'END'
-error: '--json', '--csv' and '--latex' belong to 'explain cost' and 'explain links'; leave it out
+error: the schema is JSON: '--json', '--csv' and '--latex' do not apply; leave it out
 END
 for more in "$T/serve.json" --set=seed=1; do
     run 2 explain schema $more

@@ -59,6 +59,7 @@ derived "$H: a prompt of 1500" "$(at "$H, prompts" 1500) / $(at "$H, tokens" 1)"
 # All of them. Exit status 1: the queues are too short for some claims on them.
 run 1 figure all -o "$T/all" --json
 valid_json
+cp "$T/out" "$T/claims"
 equal "$(json_of "$T/out" '$[#-1].figure')" splitwise/profile
 claim distserve/queueing 'mean latencies' 'pass predicted'
 claim long-context/sessions '250 tokens after 50K' 'pass predicted'
@@ -71,6 +72,20 @@ claim splitwise/profile 'BLOOM-176B: time of a token, batches' 'known to fail pr
 claim splitwise/profile 'BLOOM-176B: speed of H100 over A100, one sequence' 'known to fail predicted'
 err 'failed; see the verdicts above'
 cd "$T/all" || exit 1
+# The first line: what was fitted, what is predicted, and how far off both are, by the deviations of the claims.
+basis() { # FIGURE BASIS WORDS: of the claims that gate, the number, the median and the largest deviation
+    sqlite3 :memory: "with off as (select json_extract(value, '\$.deviation') as text,
+            abs(cast(json_extract(value, '\$.deviation') as real)) as d from json_each(readfile('$T/claims'))
+            where json_extract(value, '\$.figure') = '$1' and json_extract(value, '\$.basis') = '$2'
+                and json_extract(value, '\$.source') not like 'memory%'),
+        told as (select d, row_number() over (order by d) as i, count(*) over () as n from off where text <> '')
+        select (select count(*) from off) || ' claims $3, off by ' || printf('%.1f', (select avg(d) from told
+            where i in ((n + 1) / 2, (n + 2) / 2))) || ' % in the median, ' || printf('%.1f', (select max(d) from told)) || ' % at most'"
+}
+[ -s "$T/claims" ] || complain 'no claims'
+holds splitwise/profile.md "$(basis splitwise/profile predicted predicted); 2 claims on fitted points, off by 20.2 %; fitted: CPU"
+holds index.html "<strong>$(basis splitwise/profile predicted predicted); 2 claims on fitted points"
+holds distserve/queueing.md '; nothing fitted.'
 for file in index.html splitwise/profile.db splitwise/profile.md splitwise/profile.1.svg splitwise/profile.2.svg \
     distserve/queueing.svg distserve/queueing.intra-op.db long-context/sessions.3.svg; do
     [ -s "$file" ] || complain "$file is missing"

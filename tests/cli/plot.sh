@@ -49,6 +49,28 @@ err "no run has a metric ''; 'orrery list metrics' shows all"
 run 2 runs "$db:3"
 err "'$db:3' names one run of the file; leave out the number"
 
+# Names of axes that the study gives: in the tables of sweep, runs and plot, and on the page; results are the same.
+sed 's/"seeds": 3/"seeds": 1, "names": {"services.chat.batching": "batcher", "services.chat.replicas": "copies"}/' \
+    "$T/study.json" >"$T/named.json"
+run 0 sweep "$T/named.json" -q -o "$T/named.db"
+out 'batcher'
+equal "$(sqlite3 "$T/named.db" "select group_concat(result_hash) from (select result_hash from run order by id)")" \
+    "$(sqlite3 "$db" "select group_concat(result_hash) from (select result_hash from run where seed = 1 order by id)")" 'results'
+run 0 runs "$T/named.db"
+head -1 "$T/out" | grep -q 'batcher  *copies' || complain 'no names in the head of the runs'
+run 0 plot "$T/named.db" -x copies -y ttft_s.p99 --by batcher -o "$T/named.svg"
+holds "$T/named.svg" '>copies<'
+run 0 plot "$T/named.db" -x replicas -y ttft_s.p99 --csv
+head -1 "$T/out" | grep -q copies || complain 'no name in the points'
+run 0 report "$T/named.db" -o "$T/named.html"
+holds "$T/named.html" 'copies'
+for wrong in '"services.chat.batchin": "b"' '"services.chat.batching": "replicas"' '"services.chat.batching": "a b"'; do
+    sed "s/\"names\": {[^}]*}/\"names\": {$wrong}/" "$T/named.json" >"$T/wrong.json"
+    run 2 sweep "$T/wrong.json" -q -o "$T/wrong.db"
+    grep -qE "wrong.json:1:[0-9]+: error: (no axis varies 'services.chat.batchin'; name keys of|'(replicas|a b)', the name of 'services.chat.batching', is )" \
+        "$T/err" || { complain 'another message'; cat "$T/err"; }
+done
+
 # show: the summary of a stored run is that which the run printed, to the byte.
 mixed
 run 0 run "$T/mixed.json" -o "$T/one.db" -q

@@ -39,6 +39,39 @@ run 0 compare "$T/blocks.db" -b routing=round-robin -n routing=least-outstanding
 out 'an interval is the spread of the replicates, which more seeds do not narrow'
 run 0 report "$T/blocks.db" -o "$T/blocks.html"
 
+# The table of the sweep has that interval, too: of each point t(3) sd sqrt(1 + 1/4) around its mean.
+ends() { # DIRECTION METRIC: an end of the interval of each router, by SQL
+    sqlite3 "$T/blocks.db" "select printf('%.9g', avg(x) $1 3.182446305284263 * sqrt(1.25 * (sum(x * x) - 4 * avg(x) * avg(x)) / 3))
+        from (select p.value as router, m.value as x from param p join metric m on m.run_id = p.run_id and m.name = '$2')
+        group by router order by router desc"
+}
+run 0 sweep "$T/blocks.json" -q --resume -o "$T/blocks.db" --json
+for end in low:- high:+; do
+    sqlite3 :memory: "select printf('%.9g', value ->> '\$.${end%:*}.\"request.ttft_s.p99\"') from json_each(readfile('$T/out'), '\$.points')" >"$T/told"
+    ends "${end#*:}" request.ttft_s.p99 >"$T/expected"
+    cmp -s "$T/told" "$T/expected" || complain "the ${end%:*} ends are $(tr '\n' ' ' <"$T/told"), not $(tr '\n' ' ' <"$T/expected")"
+done
+run 0 sweep "$T/blocks.json" -q --resume -o "$T/blocks.db"
+out 'in brackets: 95 % interval of the spread of replicates'
+
+# So does a figure: its curve, and a claim that the mean agrees with the paper, which the spread and not its standard
+# error decides. The point of the paper is two standard deviations off, so four standard errors.
+paper=$(sqlite3 "$T/blocks.db" "select avg(x) + 2 * sqrt((sum(x * x) - 4 * avg(x) * avg(x)) / 3) from (select m.value as x
+    from param p join metric m on m.run_id = p.run_id and m.name = 'request.ttft_s.p99' and p.value = 'round-robin')")
+cat >"$T/spread.json" <<END
+{"title": "Spread", "paper": "A paper, 2026", "place": "figure 1", "setup": [{"says": "one trace", "tag": "src"}],
+ "studies": {"blocks": "blocks.json"},
+ "charts": [{"title": "TTFT", "x": {"title": "x"}, "y": {"title": "s"}, "series": [{"name": "ours", "interval": 0.95,
+   "sql": "select 1.0 as x, m.value as y from param p join metric m using (run_id) where m.name = 'request.ttft_s.p99' and p.value = 'round-robin'",
+   "paper": {"tag": "src", "points": [{"x": 1, "y": $paper}]}}]}],
+ "claims": [{"says": "the mean agrees", "tag": "src", "test": {"kind": "interval", "series": ["ours"], "level": 0.95}}],
+ "fitted": []}
+END
+run 0 figure run "$T/spread.json" -q -o "$T/figures" --gnuplot
+out '1 of 1 within 95 %'
+found=$(find "$T/figures" -name 'spread*' | xargs grep -lF "$(ends + request.ttft_s.p99 | head -1 | cut -c1-7)" | head -1)
+[ -n "$found" ] || complain 'no file of the figure has the interval of the spread'
+
 # A run of it is stored with the transform, and is repeated from the file.
 run 0 run --from "$T/blocks.db:3" -q
 run 0 compare "$T/blocks.db" -b routing=round-robin,seed=1 -n routing=least-outstanding,seed=2 -m ttft_s.mean

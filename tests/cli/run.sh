@@ -186,9 +186,30 @@ for file in calibration/a100-80-sxm engines/vllm-0.12 llms/llama-2-7b hardware/a
 done
 echo >>"$T/data/configs/calibration/h200-sxm.json"
 equal "$(hash_of "$T/data")" "$shipped" 'the hash with another file that was not read'
+# A scenario or a study that comes through a pipe is read once, and its paths start at the current directory.
+printf 'submit_s,duration_s,gpus\n0,5,1\n' >"$T/piped.csv"
+echo '{"cluster": {"nodes": 1}, "jobs": {"scheduler": "fifo", "trace": {"format": "csv-jobs", "path": "piped.csv"}}}' >"$T/jobs.json"
+run 0 run "$T/jobs.json" --csv -q
+cp "$T/out" "$T/named"
+case $ORRERY in /*) ;; *) ORRERY=$PWD/$ORRERY ;; esac
+cat "$T/jobs.json" | (cd "$T" && "$ORRERY" run /dev/stdin --csv -q) >"$T/out" 2>"$T/err"
+cmp -s "$T/out" "$T/named" || complain 'a scenario from a pipe gives another result'
+echo '{"scenario": "quickstart", "set": {"services.chat.trace.limit": 20}, "axes": [{"key": "services.chat.replicas", "values": [1, 2]}]}' \
+    >"$T/piped-study.json"
+last='orrery sweep /dev/stdin'
+"$ORRERY" sweep /dev/stdin -q -o "$T/piped.db" <"$T/piped-study.json" >"$T/out" 2>"$T/err" || complain 'no sweep of a file'
+rm "$T/piped.db"
+cat "$T/piped-study.json" | "$ORRERY" sweep /dev/stdin -q -o "$T/piped.db" >"$T/out" 2>"$T/err" || complain 'no sweep of a pipe'
+sql "$T/piped.db" "select count(*) from run where status = 'done'" 2
 # Placers that score nodes keep those of several node types apart.
 for placer in best-fit fgd; do
     run 0 run gavel-heterogeneous -q --set jobs.placement=$placer --set cluster.node_types.p100.nodes=5 \
         --set cluster.node_types.k80.nodes=7
 done
+! grep -q 'ignores further node types' "$T/err" || complain 'a warning of a scheduler that uses node types'
+# Schedulers that use the first node type alone: the run says which nodes stay idle. The result does not depend on it.
+run 0 run gavel-heterogeneous -q --set jobs.scheduler=fifo
+err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them"
+run 0 run disaggregated -q --set until=1s
+! grep -q 'ignores further node types' "$T/err" || complain 'a warning of node types that a service uses'
 finish

@@ -49,6 +49,29 @@ grep -qE '^  with pools ttft p99 [0-9.]+ ms [(]without [0-9.]+ ms[)]$' "$T/out" 
 size 0 --slo ttft.p99=0.5s --prices verda
 out '$2.29/h'
 
+# Every other GPU has a line: its fleet, with the price of the answer for that GPU alone; what was not searched costs at
+# least what it says; a miss by no more than it says.
+others() { run 0 size llama-3.1-8b --requests 100 -q "$@"; }
+of() { sed -n "s/^  $1: //p" "$T/out"; }
+others --rate 12/s --slo ttft.p99=0.5s
+equal "$(grep -cE '^  (a100-80-sxm|a10g|h100-sxm|h200-sxm|l4): ' "$T/out")" 4 'lines of other GPUs'
+of a100-80-sxm | sed -n 's/.*, \$\([0-9.]*\)\/h (.*/\1/p' >"$T/found"
+of l4 | sed -n 's/at least \$\([0-9.]*\)\/h, more than the fleets listed; not searched further/\1/p' >"$T/least"
+others --rate 12/s --slo ttft.p99=0.5s --gpu a100-80-sxm --json
+json '$.best[0].usd_per_h' "$(cat "$T/found")"
+others --rate 12/s --slo ttft.p99=0.5s --gpu l4 --json
+sql :memory: "select $(json_of "$T/out" '$.best[0].usd_per_h') >= $(cat "$T/least")" 1
+others --rate 2/s --slo ttft.p99=1s --gpu l4 --max-gpus 1
+of l4 | sed -n 's/misses the limits; longest within them: 1 x l4: 1 replica of TP 1, vllm-v1 with 512 tokens, ttft p99 at least \([0-9.]*\) s of 1 s (.*times); stopped after [0-9]* of 100 requests/\1/p' >"$T/least"
+[ -s "$T/least" ] || complain 'no bound of a miss'
+others --rate 2/s --slo ttft.p99=100s --gpu l4 --max-gpus 1 --json
+sql :memory: "select max(100 * (value ->> 'of_limit_frac')) >= $(cat "$T/least") - 0.1 from json_each(readfile('$T/out'), '\$.best')
+    where value ->> 'token_budget' = 512" 1
+others --rate 1/s --slo ttft.p99=1ms --gpu l4 --max-gpus 1
+out '  l4: misses the limits; nearest: TP 1, where requests alone have ttft p99 at least '
+others --rate 40/s --slo ttft.p99=1s --gpu l4 --max-gpus 2
+out '  l4: the work needs at least '
+
 # A page has the answer's lines on top, the table's rows with their margins, and a front: of the cheapest price its
 # best fleet. It depends on the question alone.
 page() { run 0 size llama-3.1-8b --rate 4/s --requests 60 --gpu h100-sxm --gpu a100-80-sxm --max-gpus 4 \

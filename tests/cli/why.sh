@@ -123,6 +123,42 @@ for id in $(row id 'job where run_id = 2 and preemptions > 0 limit 3'); do
 done
 [ -n "$id" ] || complain 'no job was preempted'
 
+# A job that waits: 4 GPUs are free, but no node has more than 2. Job 3 would fit, but comes after it. All of them run
+# at a lower clock: half of their time scales with it, so they run at 1 / (0.5 + 0.5 * 1410 / 705) of their speed.
+cat >"$T/waits.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 2, "server_power": {"idle": "680W", "per_gpu_watt": 0.66},
+              "power": {"budget": "3kW", "level": "site", "capping": {"policy": "static-lock", "clock": "705MHz"}}},
+  "jobs": {"scheduler": "fifo", "trace": {"format": "csv-jobs", "path": "waits.csv"},
+           "types": {"default": {"power": {"mean": "330W", "clock_share": 0.5, "priority": "low"}}}} }
+END
+printf '%s\n' submit_s,duration_s,gpus 0,100,6 0,50,6 10,10,4 20,5,2 >"$T/waits.csv"
+run 0 run "$T/waits.json" --quiet -o "$T/waits.db"
+run 0 why "$T/waits.db" job 2
+out '10.000000 s  submit   asks for 4 GPUs: 4 GPUs free, at most 2 of them on one node; jobs waiting: 0, running: 2'
+out 'holders  GPUs were in use by job 0 (6 GPUs until 150 s), job 1 (6 GPUs until 75 s)'
+out '65 s for GPUs; of 2 decisions meanwhile, 2 found 4 GPUs free or more, 2 of them not on one node; at most 4 were free'
+out 'power    static-lock: lower clock for priority low in site, ordered at 0.000000 s: 705 MHz: as configured; in force'
+out 'runs at 66.7 % of its full speed'
+run 0 why "$T/waits.db" job 3
+out 'submit   asks for 2 GPUs: 4 GPUs free, at most 2 of them on one node; jobs waiting: 1, running: 2'
+run 0 why "$T/waits.db" job 0
+! grep -qE ' (waited|holders|passed|taken) ' "$T/out" || complain 'a job that started at once has waited for others'
+
+# Of every preempted job, others and their GPUs agree with the tables; a later one passes it only if it started first.
+run 0 run "$T/waits.json" --set jobs.scheduler=srtf --set jobs.trace.path="$T/jobs.csv" --quiet -o "$T/passed.db"
+for id in $(sqlite3 "$T/passed.db" "select id from job where preemptions > 1 order by start_s - submit_s desc limit 2"); do
+    run 0 why "$T/passed.db" job "$id"
+    own="(select * from job where id = $id) o"
+    sql "$T/passed.db" "select count(*) from job j, $own where j.submit_s > o.submit_s and j.start_s < o.start_s" \
+        "$(sed -n 's/.*passed .*: //p' "$T/out" | awk '{ n = gsub(/job/, "job"); if (match($0, /and [0-9]+ more/)) n += substr($0, RSTART + 4) }
+            END { print n + 0 }')"
+    sql "$T/passed.db" "select count(distinct p.job) from placement p, $own where p.job <> o.id and p.start_s <= o.submit_s
+        and p.end_s > o.submit_s" \
+        "$(sed -n 's/.*holders .* by //p' "$T/out" | awk '{ n = gsub(/job/, "job"); if (match($0, /and [0-9]+ more/)) n += substr($0, RSTART + 4) }
+            END { print n + 0 }')"
+    equal "$(grep -c ' waited ' "$T/out")" "$(grep -cE ' (start|resume) ' "$T/out")" 'waits of a job that never starts at once'
+done
+
 # Two services have the same ids.
 run 2 why "$db" request 5
 err 'several services have a request 5; choose with --service: chat draft'

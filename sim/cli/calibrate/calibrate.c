@@ -15,7 +15,8 @@ enum { MAX_PROFILES = 256 };
 
 struct calibrate_options {
     const char *gpu, *predict, *calibration, *engine, *set, *llm, *tensor_parallel, *output, *report;
-    bool table, json;
+    int form; /* enum answer_form */
+    bool table;
 };
 
 #define AT(name) offsetof(struct calibrate_options, name)
@@ -36,7 +37,8 @@ static const struct option calibrate_options[] = {
     {NULL, "table", 't', OPTION_FLAG, AT(table), NULL, NULL,
      "write the measured points too: costs near them are interpolated"},
     {NULL, "report", 0, OPTION_TEXT, AT(report), "DIR", NULL, "draw predicted over measured, and error by band (SVG)"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the errors as CSV"},
     {0}};
 #undef AT
 
@@ -212,7 +214,7 @@ static int fit(struct reading *reading)
     int code = options->report != NULL ? calibrate_make_directory(cli, options->report) : 0;
     if (code == 0) code = fit_sets(reading, sets, &n_sets);
     if (code == 0 && options->report != NULL) code = calibrate_draw(cli, options->report, reading->gpu, sets, n_sets);
-    if (code == 0) code = calibrate_print_fit(reading->gpu, sets, n_sets, options->json, cli->out);
+    if (code == 0) code = calibrate_print_fit(reading->gpu, sets, n_sets, (enum answer_form)options->form, cli->out);
     if (code != 0 || options->output == NULL) return code;
     return calibrate_save(cli, options->output, reading->gpu, sets, n_sets);
 }
@@ -268,7 +270,7 @@ static int predict(struct reading *reading)
     }
     if (code == 0) code = warn_of_stand_ins(reading, &calibration, &joined);
     if (code != 0) return code;
-    return calibrate_print_prediction(gpu, &prediction, &joined, options->json, cli->out);
+    return calibrate_print_prediction(gpu, &prediction, &joined, (enum answer_form)options->form, cli->out);
 }
 
 /* --- The verb --- */
@@ -296,7 +298,7 @@ static int check_power_usage(struct cli *cli, const struct cli_call *call)
     if (options->predict == NULL && options->engine == NULL && options->calibration == NULL && options->set == NULL &&
         options->llm == NULL && options->tensor_parallel == NULL && options->report == NULL && !options->table)
         return 0;
-    return fail_usage(cli, "leave out all but --gpu, --output and --json",
+    return fail_usage(cli, "leave out all but --gpu, --output, --json and --csv",
                       "the measurements of power determine all else");
 }
 
@@ -341,7 +343,7 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
     arena_init(&reading.arena);
     code = find_catalog(&reading);
     const struct calibrate_inputs inputs = {paths + of_power, (size_t)(call->n_arguments - of_power)};
-    const struct calibrate_output output = {options->output, options->json};
+    const struct calibrate_output output = {options->output, (enum answer_form)options->form};
     if (code == 0 && of_power)
         code = calibrate_power(cli, &reading.catalog, options->gpu, &inputs, &output);
     else if (code == 0 && options->engine != NULL)
@@ -356,11 +358,11 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 const struct verb verb_calibrate = {
     .name = "calibrate",
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
-    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
+    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json|--csv]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
-             "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json]\n"
-             "--engine NAME MEASURED... [-o FILE] [--json]\n"
-             "power --gpu GPU MEASURED... [-o FILE] [--json]",
+             "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json|--csv]\n"
+             "--engine NAME MEASURED... [-o FILE] [--json|--csv]\n"
+             "power --gpu GPU MEASURED... [-o FILE] [--json|--csv]",
     .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"
              "  kernel,m,n,k,weights,compute,time_us,group\n"

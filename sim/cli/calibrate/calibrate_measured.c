@@ -3,6 +3,7 @@
 #include "analysis/calibrate/engine/engine_calibrate.h"
 #include "analysis/calibrate/power/power_fit.h"
 #include "sim/catalog/power.h"
+#include "sim/cli/calibrate/calibrate_csv.h"
 #include "sim/cli/calibrate/calibrate_print.h"
 
 #include <math.h>
@@ -27,16 +28,27 @@ static void add_file(struct answer_table *files, const char *name, size_t rows, 
     }
 }
 
-/* Writes the fit `json` to `output` (NULL: nowhere), and prints it, or the tables of `show`. */
+/* How a fit is printed: as tables for people, and its errors as rows of CSV. */
+struct fit_printer {
+    void (*show)(const void *fitted, struct answer *answer);
+    void (*add_errors)(const void *fitted, struct answer_table *table);
+};
+
+/* Writes the fit `json` to `output` (NULL: nowhere), and prints it in its form. */
 static int report(struct cli *cli, int code, const struct text *json, const struct calibrate_output *output,
-                  void (*show)(const void *fitted, struct answer *answer), const void *fitted)
+                  const struct fit_printer *printer, const void *fitted)
 {
     if (code == 0 && output->path != NULL) code = calibrate_write(cli, output->path, json);
-    if (code == 0 && output->as_json) fputs(json->chars, cli->out);
-    if (code != 0 || output->as_json) return code;
+    if (code == 0 && output->form == ANSWER_JSON) fputs(json->chars, cli->out);
+    if (code != 0 || output->form == ANSWER_JSON) return code;
+    struct answer_table errors;
+    calibrate_csv_init(&errors);
+    printer->add_errors(fitted, &errors);
+    if (output->form == ANSWER_CSV) return calibrate_csv_print(&errors, cli->out);
+    table_fini(&errors);
     struct answer answer;
     answer_init(&answer, ANSWER_TEXT, NULL);
-    show(fitted, &answer);
+    printer->show(fitted, &answer);
     return answer_end(&answer, 0, cli->out, &cli->diag);
 }
 
@@ -134,6 +146,27 @@ static void show_engine(const void *fitted, struct answer *answer)
     answer_add(answer, NULL, preset->fitted_on != NULL ? heading : NULL, &table);
 }
 
+static void add_engine_rows(struct answer_table *table, const char *engine, const char *what,
+                            const struct config_list *list)
+{
+    const struct calibration_error *errors = list->items;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct calibration_error *error = &errors[i];
+        calibrate_csv_add(table, engine, NULL, error->name, what,
+                          &(struct fit_error){error->rows, error->median, error->p90, error->worst, error->bias});
+    }
+}
+
+static void add_engine_errors(const void *fitted, struct answer_table *table)
+{
+    const struct engine_preset *preset = &((const struct engine_calibration *)fitted)->preset;
+    add_engine_rows(table, preset->name, "fitted", &preset->fit);
+    add_engine_rows(table, preset->name, "kernels fitted", &preset->kernels_fit);
+    add_engine_rows(table, preset->name, "held out", &preset->held_out);
+}
+
+static const struct fit_printer engine_printer = {show_engine, add_engine_errors};
+
 int calibrate_engine(struct cli *cli, const struct catalog *catalog, const char *name,
                      const struct calibrate_inputs *inputs, const struct calibrate_output *output)
 {
@@ -146,7 +179,7 @@ int calibrate_engine(struct cli *cli, const struct catalog *catalog, const char 
     text_init(&json);
     int code = engine_calibrate(recipe, catalog, inputs->paths, inputs->n, 1, &arena, &calibration, &cli->diag);
     if (code == 0) code = engine_preset_write(&calibration.preset, &json);
-    code = report(cli, code, &json, output, show_engine, &calibration);
+    code = report(cli, code, &json, output, &engine_printer, &calibration);
     text_fini(&json);
     arena_fini(&arena);
     return code;
@@ -222,6 +255,25 @@ static void show_power(const void *fitted, struct answer *answer)
     answer_add(answer, NULL, NULL, &table);
 }
 
+static void add_power_rows(struct answer_table *table, const char *gpu, const char *part, const char *what,
+                           const struct power_errors *errors)
+{
+    for (size_t i = 0; i < errors->n; i++)
+        calibrate_csv_add(table, gpu, part, errors->items[i].name, what, &errors->items[i].error);
+}
+
+static void add_power_table(const void *fitted, struct answer_table *table)
+{
+    const struct power_session *session = fitted;
+    for (int class = 0; class < POWER_CLASS_COUNT; class ++) {
+        const char *part = power_class_info((enum power_class) class)->name;
+        add_power_rows(table, session->gpu.name, part, "fitted", &session->fitted[class].fit);
+        add_power_rows(table, session->gpu.name, part, "held out", &session->fitted[class].held_out);
+    }
+}
+
+static const struct fit_printer power_printer = {show_power, add_power_table};
+
 /* Reads the `like` of the file that the output replaces. */
 static int old_like(const struct power_session *session, const struct catalog *catalog, const char *output,
                     const char **like)
@@ -284,7 +336,7 @@ int calibrate_power(struct cli *cli, const struct catalog *catalog, const char *
     int code = fit_power_files(&session, catalog, gpu, inputs->paths);
     if (code == 0) code = old_like(&session, catalog, output->path, &like);
     if (code == 0) code = power_write(session.gpu.name, like, session.files, session.n_files, session.fitted, &json);
-    code = report(cli, code, &json, output, show_power, &session);
+    code = report(cli, code, &json, output, &power_printer, &session);
     text_fini(&json);
     arena_fini(&arena);
     return code;

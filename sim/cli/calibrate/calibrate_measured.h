@@ -4,6 +4,7 @@
 #define ORRERY_CLI_CALIBRATE_CALIBRATE_MEASURED_H
 
 #include "sim/catalog/catalog.h"
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 
 struct calibrate_inputs {
@@ -12,8 +13,8 @@ struct calibrate_inputs {
 };
 
 struct calibrate_output {
-    const char *path; /* of the file to write; NULL: none */
-    bool as_json;     /* print the file's content, instead of tables */
+    const char *path;      /* of the file to write; NULL: none */
+    enum answer_form form; /* JSON: the file's content; CSV: the errors */
 };
 
 /* Fits the engine `name` to files of measured iterations, prints the fit and writes the engine's preset. Returns 0,

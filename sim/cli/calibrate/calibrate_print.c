@@ -4,6 +4,7 @@
 #include "analysis/calibrate/write.h"
 #include "models/kernel.h"
 #include "sim/cli/answer.h"
+#include "sim/cli/calibrate/calibrate_csv.h"
 #include "sim/cli/paths.h"
 #include "sim/core/output.h"
 
@@ -262,8 +263,19 @@ static void write_profile(const struct calibrated_set *set, const struct profile
     answer_close(answer, '}');
 }
 
-int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, bool as_json, FILE *out)
+static int print_csv(const struct calibrated_set *sets, size_t n_sets, FILE *out)
 {
+    struct answer_table table;
+    calibrate_csv_init(&table);
+    for (size_t i = 0; i < n_sets; i++) calibrate_csv_add_set(&table, &sets[i]);
+    return calibrate_csv_print(&table, out);
+}
+
+int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, enum answer_form form,
+                        FILE *out)
+{
+    if (form == ANSWER_CSV) return print_csv(sets, n_sets, out);
+    const bool as_json = form == ANSWER_JSON;
     struct answer answer;
     answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
     if (as_json) {
@@ -364,9 +376,15 @@ static void show_prediction(const char *gpu, const struct prediction *prediction
 }
 
 int calibrate_print_prediction(const char *gpu, const struct prediction *prediction, const struct profile *profile,
-                               bool as_json, FILE *out)
+                               enum answer_form form, FILE *out)
 {
+    const bool as_json = form == ANSWER_JSON;
     struct answer answer;
+    struct answer_table table;
+    calibrate_csv_init(&table);
+    calibrate_csv_add_prediction(&table, prediction);
+    if (form == ANSWER_CSV) return calibrate_csv_print(&table, out);
+    table_fini(&table);
     answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT, NULL);
     (as_json ? write_prediction : show_prediction)(gpu, prediction, profile, &answer);
     return answer_end(&answer, 0, out, NULL);

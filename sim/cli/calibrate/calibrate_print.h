@@ -1,4 +1,4 @@
-/* Results of `orrery calibrate` as tables and as JSON. Errors are percentages in tables, fractions in JSON. */
+/* Results of `orrery calibrate` as tables, JSON and CSV. Errors are percentages in tables, else fractions. */
 #ifndef ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
 #define ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
 
@@ -20,11 +20,12 @@ void calibrate_print_kernels(FILE *out);
 
 /* Prints the profiles, and for each set the parameters and errors of each class: of the fit, of held-out rows and of
  * a pure roofline; by operator, band of tokens and fold. Returns 0 or SIM_E_NOMEM. */
-int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, bool as_json, FILE *out);
+int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, enum answer_form form,
+                        FILE *out);
 
 /* Prints the error of a shipped model on `profile`. Returns 0 or SIM_E_NOMEM. */
 int calibrate_print_prediction(const char *gpu, const struct prediction *prediction, const struct profile *profile,
-                               bool as_json, FILE *out);
+                               enum answer_form form, FILE *out);
 
 /* --- Files; each replaces an old one only once it is complete --- */
 

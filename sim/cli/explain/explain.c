@@ -240,7 +240,7 @@ struct explain_options {
 static const struct option explain_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, offsetof(struct explain_options, settings), "KEY=VALUE", NULL,
      "set a value of the scenario"},
-    {"Options of cost and links", "json", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print the rows as a JSON array"},
+    {"Options of all but the schema", "json", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print the rows as a JSON array"},
     {NULL, "csv", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print the rows as CSV"},
     {NULL, "latex", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print tables of LaTeX"},
     {"Options of cost", "operators", 0, OPTION_FLAG, COST_OPTION(operators), NULL, NULL,
@@ -259,8 +259,32 @@ static int print_text(struct cli *cli, struct text *text, int code)
     return code;
 }
 
-static int explain_config(struct cli *cli, const struct setup *setup)
+static void add_explained(void *context, const struct config_explained *explained)
 {
+    struct answer_table *table = context;
+    table_text(table, explained->path);
+    table_text(table, explained->value);
+    table_text(table, explained->where);
+    table_text(table, explained->help);
+    table_text(table, explained->origin.sure);
+    table_text(table, explained->origin.source);
+}
+
+/* Each value as a row: for programs, and for papers. */
+static int print_config_rows(struct cli *cli, const struct setup *setup, enum answer_form form)
+{
+    static const struct table_column columns[] = {LEFT("key"),     LEFT("value"), LEFT("where"),
+                                                  LEFT("meaning"), LEFT("sure"),  LEFT("source")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    const int code = config_explain_each(setup->config, scenario_fields, &setup->families, &setup->scenario,
+                                         add_explained, &table);
+    return table_print(&table, code, form, cli->out, &cli->diag);
+}
+
+static int explain_config(struct cli *cli, const struct setup *setup, enum answer_form form)
+{
+    if (form != ANSWER_TEXT) return print_config_rows(cli, setup, form);
     struct text lines;
     text_init(&lines);
     int code = config_explain(setup->config, scenario_fields, &setup->families, &setup->scenario, &lines);
@@ -281,7 +305,7 @@ static int explain_scenario(struct cli *cli, const struct explain_options *optio
     struct setup_options over = {.settings = &options->settings, .plugins = cli->plugins};
     struct setup setup;
     int code = setup_load(&setup, scenario, &over, &cli->diag);
-    if (code == 0 && topic == CONFIG) code = explain_config(cli, &setup);
+    if (code == 0 && topic == CONFIG) code = explain_config(cli, &setup, (enum answer_form)options->cost.form);
     if (code == 0 && topic == COST) code = explain_cost(cli, &setup, &options->cost);
     if (code == 0 && topic == LINKS) code = explain_links(cli, &setup, (enum answer_form)options->cost.form);
     setup_fini(&setup);
@@ -297,9 +321,8 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
 static int check_options(struct cli *cli, const struct explain_cost_options *options, enum topic topic)
 {
     const bool batch = explain_batch_is_given(&options->batch);
-    if (topic != COST && topic != LINKS && options->form != ANSWER_TEXT)
-        return fail_usage(cli, "leave it out",
-                          "'--json', '--csv' and '--latex' belong to 'explain cost' and 'explain links'");
+    if (topic == SCHEMA && options->form != ANSWER_TEXT)
+        return fail_usage(cli, "leave it out", "the schema is JSON: '--json', '--csv' and '--latex' do not apply");
     if (topic != COST && (options->operators || batch))
         return fail_usage(cli, "leave them out", "'--operators' and its batch belong to 'explain cost'");
     if (topic == COST && options->form != ANSWER_TEXT && batch && !options->operators)
@@ -329,7 +352,7 @@ static int explain(struct cli *cli, const struct cli_call *call)
 const struct verb verb_explain = {
     .name = "explain",
     .summary = "the origin of a scenario's values, the cost of its iterations, the speed of its links",
-    .usage = "config SCENARIO [--set KEY=VALUE]...\n"
+    .usage = "config SCENARIO [--set KEY=VALUE]... [--json|--csv]\n"
              "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [options]\n"
              "links SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
     .notes = "config: each value with its place in the files, its unit and its meaning\n"

@@ -1,4 +1,4 @@
-#include "sim/cli/explain/story.h"
+#include "sim/cli/explain/story_parts.h"
 
 #include "sim/core/err.h"
 #include "sim/core/vec.h"
@@ -23,8 +23,7 @@ void story_fini(struct story *story)
     story->commands = NULL;
 }
 
-__attribute__((format(printf, 4, 5))) static int tell(struct story *story, double t_s, const char *what,
-                                                      const char *format, ...)
+int story_tell(struct story *story, double t_s, const char *what, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -62,11 +61,11 @@ static int tell_wait(struct story *story, double t_s)
     struct story_work work = story->meanwhile;
     story->meanwhile = (struct story_work){0};
     if (work.prefill_iterations + work.decode_iterations == 0) return 0;
-    return tell(story, t_s, "waited",
-                "meanwhile %s/%" PRId64 " did %" PRId64 " iterations with prompts (%" PRId64 " tokens) and %" PRId64
-                " of decoding alone%s",
-                story->subject.service, story->replica, work.prefill_iterations, work.prefill_tokens,
-                work.decode_iterations, slowed_text(slowed, work.slowed_s));
+    return story_tell(story, t_s, "waited",
+                      "meanwhile %s/%" PRId64 " did %" PRId64 " iterations with prompts (%" PRId64
+                      " tokens) and %" PRId64 " of decoding alone%s",
+                      story->subject.service, story->replica, work.prefill_iterations, work.prefill_tokens,
+                      work.decode_iterations, slowed_text(slowed, work.slowed_s));
 }
 
 /* The number of decode iterations since the request entered the batch, and their mean time. */
@@ -79,19 +78,19 @@ static int tell_decoding(struct story *story, double t_s)
     story->decode_iterations = 0;
     story->decode_s = story->decode_slowed_s = 0;
     if (n == 0) return 0;
-    return tell(story, t_s, "decoded", "%" PRId64 " token%s, one every %.4g ms%s", n, n == 1 ? "" : "s", 1e3 * mean_s,
-                slowed);
+    return story_tell(story, t_s, "decoded", "%" PRId64 " token%s, one every %.4g ms%s", n, n == 1 ? "" : "s",
+                      1e3 * mean_s, slowed);
 }
 
 /* --- Commands of the power policy --- */
 
-/* The command that slows a batch down. Commands take seconds to arrive, so a later one may be on its way. */
-static struct story_command *find_command(const struct story *story, const struct batch_row *row)
+/* Commands take seconds to arrive, so a later one may be on its way. */
+struct story_command *story_find_command(const struct story *story, const char *domain, const char *target,
+                                         double given_s)
 {
     for (size_t i = story->n_commands; i-- > 0;) {
         struct story_command *command = &story->commands[i];
-        if (command->t_s == row->power_given_s && strcmp(command->domain, row->power_domain) == 0 &&
-            strcmp(command->target, row->power_target) == 0)
+        if (command->t_s == given_s && strcmp(command->domain, domain) == 0 && strcmp(command->target, target) == 0)
             return command;
     }
     return NULL;
@@ -113,7 +112,8 @@ static int note_command(struct story *story, const struct decision_row *row)
     struct story_command command = {.domain = arena_strdup(story->arena, row->service),
                                     .target = arena_strdup(story->arena, target),
                                     .policy = arena_strdup(story->arena, row->policy),
-                                    .reason = arena_strdup(story->arena, row->reason), .t_s = row->t_s};
+                                    .reason = arena_strdup(story->arena, row->reason),
+                                    .t_s = row->t_s};
     if (command.domain == NULL || command.target == NULL || command.policy == NULL || command.reason == NULL)
         return SIM_E_NOMEM;
     return vec_push(&story->commands, &story->n_commands, &story->commands_capacity, command);
@@ -123,17 +123,18 @@ static int note_command(struct story *story, const struct decision_row *row)
 static int tell_power(struct story *story, const struct batch_row *row)
 {
     if (row->power_domain == NULL) return 0;
-    struct story_command *command = find_command(story, row);
+    struct story_command *command = story_find_command(story, row->power_domain, row->power_target, row->power_given_s);
     if (command == NULL || command->is_told) return 0;
     command->is_told = true;
     const bool is_brake = strcmp(command->target, "brake") == 0;
-    return tell(story, row->start_s, "power",
-                "%s: %s%s in %s, ordered at %.6f s: %s; in force since %.6f s; clock at %.3g %% of the highest",
-                command->policy, is_brake ? "brake" : "lower clock for priority ", is_brake ? "" : command->target,
-                command->domain, command->t_s, command->reason, row->power_since_s, 100 * row->clock_frac);
+    return story_tell(story, row->start_s, "power",
+                      "%s: %s%s in %s, ordered at %.6f s: %s; in force since %.6f s; clock at %.3g %% of the highest",
+                      command->policy, is_brake ? "brake" : "lower clock for priority ",
+                      is_brake ? "" : command->target, command->domain, command->t_s, command->reason,
+                      row->power_since_s, 100 * row->clock_frac);
 }
 
-static bool is_any(const char *action, const char *const *actions)
+bool story_is_any(const char *action, const char *const *actions)
 {
     while (*actions != NULL && strcmp(*actions, action) != 0) actions++;
     return *actions != NULL;
@@ -146,16 +147,18 @@ static int on_decision(void *context, const struct decision_row *row)
     int code = note_command(story, row);
     if (code != 0 || !is_own(story, row)) return code;
     if (!story->subject.is_job) {
-        bool enters = is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
-        bool leaves = is_any(row->action, (const char *const[]){"preempt", "pause", "requeue", "finish", NULL});
+        bool enters = story_is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
+        bool leaves = story_is_any(row->action, (const char *const[]){"preempt", "pause", "requeue", "finish", NULL});
         if (strcmp(row->action, "route") == 0 && strncmp(row->reason, routed, strlen(routed)) == 0)
             story->replica = strtoll(row->reason + strlen(routed), NULL, 10);
         if (enters) code = tell_wait(story, row->t_s);
         if (leaves) code = tell_decoding(story, row->t_s);
         if (enters) story->in_batch = true;
         if (leaves) story->in_batch = false;
+    } else {
+        code = story_follow_job(story, row);
     }
-    return code != 0 ? code : tell(story, row->t_s, row->action, "%s: %s", row->policy, row->reason);
+    return code != 0 ? code : story_tell(story, row->t_s, row->action, "%s: %s", row->policy, row->reason);
 }
 
 /* --- Batches of its replica --- */
@@ -165,15 +168,17 @@ static int on_prefill(struct story *story, const struct batch_row *row)
     char slowed[64];
     if (story->n_events == 0) return 0;
     const struct story_event *latest = &story->events[story->n_events - 1];
-    if (latest->t_s != row->start_s || !is_any(latest->what, (const char *const[]){"admit", "resume", "chunk", NULL}))
+    if (latest->t_s != row->start_s ||
+        !story_is_any(latest->what, (const char *const[]){"admit", "resume", "chunk", NULL}))
         return 0;
     const double lasted_s = row->end_s - row->start_s;
     const int code = tell_power(story, row);
     if (code != 0) return code;
-    return tell(story, row->end_s, "prefill",
-                "an iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
-                1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
-                row->decoding, slowed_text(slowed, lasted_s - row->full_clock_s));
+    return story_tell(
+        story, row->end_s, "prefill",
+        "an iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
+        1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
+        row->decoding, slowed_text(slowed, lasted_s - row->full_clock_s));
 }
 
 static void count_gap(struct story *story, double token_s)
@@ -235,7 +240,7 @@ static int on_job(void *context, const struct job_row *row)
     if (!story->subject.is_job || row->id != story->subject.id) return 0;
     story->job = *row;
     story->job.status = arena_strdup(story->arena, row->status);
-    return story->job.status != NULL ? 0 : SIM_E_NOMEM;
+    return story->job.status != NULL ? story_end_job(story) : SIM_E_NOMEM;
 }
 
 static int on_placement(void *context, const struct placement_row *row)
@@ -243,9 +248,10 @@ static int on_placement(void *context, const struct placement_row *row)
     struct story *story = context;
     if (!story->subject.is_job || row->job != story->subject.id) return 0;
     if (row->node < 0)
-        return tell(story, row->start_s, "held", "%" PRId64 " GPUs for %.6g s", row->gpus, row->end_s - row->start_s);
-    return tell(story, row->start_s, "held", "%" PRId64 " GPU%s of node %" PRId64 " for %.6g s", row->gpus,
-                row->gpus == 1 ? "" : "s", row->node, row->end_s - row->start_s);
+        return story_tell(story, row->start_s, "held", "%" PRId64 " GPUs for %.6g s", row->gpus,
+                          row->end_s - row->start_s);
+    return story_tell(story, row->start_s, "held", "%" PRId64 " GPU%s of node %" PRId64 " for %.6g s", row->gpus,
+                      row->gpus == 1 ? "" : "s", row->node, row->end_s - row->start_s);
 }
 
 struct sink story_sink(struct story *story)
@@ -255,6 +261,8 @@ struct sink story_sink(struct story *story)
                          .job = on_job,
                          .placement = on_placement,
                          .batch = on_batch,
+                         .queue = story_on_queue,
+                         .job_clock = story_on_job_clock,
                          .decision = on_decision,
                          .detail = on_decision};
 }

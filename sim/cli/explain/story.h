@@ -18,7 +18,7 @@ struct story_subject {
 
 struct story_event {
     double t_s;
-    size_t number; /* order of arrival */
+    size_t number;           /* order of arrival */
     const char *what, *text; /* "admit", and its reason or a description */
 };
 
@@ -36,6 +36,16 @@ struct story_command {
     bool is_told; /* among the events */
 };
 
+/* A job's wait for GPUs since its submission, a preemption or a failure. */
+struct story_queue {
+    bool waits, has_latest;
+    double from_s, most_free_gpus;
+    int64_t gpus;                /* that it asks for */
+    int64_t n_decisions;         /* that did not start it */
+    int64_t n_enough, n_divided; /* before which enough GPUs were free; enough, but not on one node */
+    struct queue_row latest;     /* before a decision whose outcome is not yet known */
+};
+
 struct story {
     struct arena *arena;
     struct story_subject subject;
@@ -45,18 +55,23 @@ struct story {
     size_t n_events, capacity;
     struct story_command *commands;
     size_t n_commands, commands_capacity;
-    bool in_batch;         /* according to the rows so far */
-    int64_t replica;       /* routed to; -1: not yet */
-    double last_token_s;   /* NAN: none yet, or the request left the batch */
+    bool in_batch;            /* according to the rows so far */
+    int64_t replica;          /* routed to; -1: not yet */
+    double last_token_s;      /* NAN: none yet, or the request left the batch */
     double gap_s, gap_from_s; /* longest wait for a token, and its start */
     int64_t decode_iterations;
     double decode_s, decode_slowed_s; /* time of these, and what lower clocks added to it */
+    struct story_queue queue;
     struct story_work meanwhile; /* work of the replica while the request waits */
 };
 
 /* Texts go to the arena. story_fini frees the rest. */
 void story_init(struct story *story, const struct story_subject *subject, struct arena *arena);
 void story_fini(struct story *story);
+
+/* Adds an event of this moment. Returns 0 or SIM_E_NOMEM. */
+__attribute__((format(printf, 4, 5))) int story_tell(struct story *story, double t_s, const char *what,
+                                                     const char *format, ...);
 
 /* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */
 struct sink story_sink(struct story *story);

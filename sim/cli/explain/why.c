@@ -4,6 +4,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/story.h"
+#include "sim/cli/explain/why_jobs.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/core/number.h"
@@ -234,6 +235,8 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     story_init(&story, &asking->subject, asking->arena);
     int code = simulate_story(asking, setup, &story);
     if (code == 0) code = read_ranks(asking);
+    if (code == 0 && asking->subject.is_job)
+        code = why_tell_others(asking->path, asking->record.id, asking->row, asking->arena, &story, &asking->cli->diag);
     if (code == 0 && story.n_events > 0 && asking->subject.is_job)
         qsort(story.events, story.n_events, sizeof *story.events, compare_events);
     if (code == 0) code = print_story(asking, &story);

@@ -90,6 +90,8 @@ int stored_axis(struct cli *cli, const struct stored *stored, const char *word)
         keys[i] = study->axes[i].key;
         names[i] = study->axes[i].name;
     }
+    for (size_t i = 0; i < study->n_axes; i++)
+        if (strcmp(names[i], word) == 0) return (int)i;
     const int found = find_name(word, keys, study->n_axes);
     if (found >= 0) return found;
     text_init(&hint);

@@ -2,6 +2,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
+#include "sim/cli/run/idle_types.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/results_limit.h"
 #include "sim/cli/run/simulate.h"
@@ -139,6 +140,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     if (code == 0) code = parse_timeline(options->timeline_window, options->timeline_sample, &part, &cli->diag);
     if (code == 0) code = results_limit_parse(options->results_limit, &limit_bytes, &cli->diag);
     if (code != 0) return code;
+    warn_idle_types(setup, &cli->diag);
     struct simulate_options how = {.output = options->output,
                                    .results_limit_bytes = limit_bytes,
                                    .resume = options->resume,

@@ -117,6 +117,7 @@ void size_requests_fini(struct size_requests *requests);
 struct size_bound {
     double n_prefill, n_decode; /* replicas that prompts and decoding keep busy at least, each alone */
     int limit;                  /* an objective that no number of replicas meets; -1: none */
+    double alone_s;             /* of that objective: a lower bound of the quantile */
     bool cannot_run;            /* `why` says what does not fit or cannot be split */
     char why[DIAG_TEXT_CHARS];
 };
@@ -135,6 +136,8 @@ struct size_outcome {
     bool meets;
     bool is_cut; /* ended as soon as an objective was missed for good; values are not known */
     int missed;  /* the first objective that was missed; -1: none */
+    double reached_s; /* cut: what its quantile is at least, by the requests that had ended */
+    size_t n_ended;   /* of the requests that it counts */
     double values[SIZE_MAX_OBJECTIVES];
     double extrapolated_frac;
     int64_t n_rejected;
@@ -156,6 +159,8 @@ struct size_state {
     bool is_exact;             /* one replica fewer fails, or a closed form says so */
     struct size_outcome good;  /* of `replicas` */
     struct size_outcome bad;   /* of the most replicas that failed; has_run false: none was simulated */
+    int64_t bad_replicas;      /* those */
+    int64_t failed, most;      /* replicas that fail, by a run or a closed form, and that there may be */
 };
 
 struct size_result {
@@ -208,6 +213,13 @@ int size_say(const struct size_question *question, const struct size_result *res
 
 /* Adds "440 ms", "1.2 s"; "never" if infinite. */
 void size_add_time(double seconds, struct text *text);
+
+/* --- size_others.c --- */
+
+/* Adds the cheapest fleet of a GPU, or why it has none, as a line without its end. Adds nothing and returns false for
+ * the GPU of the best fleet. */
+bool size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
+                    struct text *text);
 
 /* Prints the answer. Returns 0 or a negative code. */
 int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,

@@ -186,9 +186,32 @@ static int say_best(const struct size_question *question, const struct size_resu
     return code;
 }
 
+/* A line for every other GPU, for people below the best fleet, for programs the list "others". */
+static int add_others(const struct size_question *question, const struct size_result *result, struct answer *answer)
+{
+    bool failed = false;
+    answer_open(answer, "others", '[');
+    for (size_t i = 0; i < question->n_gpus; i++) {
+        struct text line;
+        text_init(&line);
+        if (size_add_other(question, result, &question->gpus[i], &line) && !line.failed) {
+            answer_say(answer, "  %s\n", line.chars);
+            answer_open_row(answer, NULL, '{');
+            answer_text(answer, "gpu", question->gpus[i].name);
+            answer_text(answer, "text", line.chars);
+            answer_close(answer, '}');
+        }
+        failed |= line.failed;
+        text_fini(&line);
+    }
+    answer_close(answer, ']');
+    return failed ? SIM_E_NOMEM : 0;
+}
+
 static const struct table_column columns[] = {
-    RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"), RIGHT("pp"), RIGHT("replicas"), RIGHT("prefill"),
-    LEFT("batching"), RIGHT("token_budget"), LEFT("tightest"), RIGHT("of_limit_frac"), RIGHT("outside_frac")};
+    RIGHT("usd_per_h"),     RIGHT("gpus"),        LEFT("gpu"),      RIGHT("tp"),           RIGHT("pp"),
+    RIGHT("replicas"),      RIGHT("prefill"),     LEFT("batching"), RIGHT("token_budget"), LEFT("tightest"),
+    RIGHT("of_limit_frac"), RIGHT("outside_frac")};
 
 static void add_row(const struct size_question *question, const struct size_state *state, struct answer_table *table)
 {
@@ -244,6 +267,7 @@ int size_answer(const struct size_question *question, const struct size_result *
         answer_close(&answer, '}');
     }
     answer_close(&answer, ']');
+    if (code == 0) code = add_others(question, result, &answer);
     TABLE_INIT(&table, columns);
     for (size_t i = 0; i < result->n_best; i++) add_row(question, &result->states[result->best[i]], &table);
     answer_add(&answer, "best", NULL, &table);

@@ -43,10 +43,13 @@ static int build(const struct size_question *question, const struct size_option 
     if (code == 0) code = catalog_llm(&replica->setup.catalog, service->llm, "LLM", arena, &replica->llm, diag);
     if (code != 0) return code;
     replica->kv_tokens = (double)(pool_kv_blocks(&pool, &replica->gpu, &replica->llm) * pool.kv.block_tokens);
-    const struct cost_request request = {.catalog = &replica->setup.catalog, .gpu = &replica->gpu,
+    const struct cost_request request = {.catalog = &replica->setup.catalog,
+                                         .gpu = &replica->gpu,
                                          .llm = &replica->llm,
                                          .tensor_parallel = pool.tensor_parallel,
-                                         .pipeline_parallel = pool.pipeline_parallel, .where = "cost", .arena = arena,
+                                         .pipeline_parallel = pool.pipeline_parallel,
+                                         .where = "cost",
+                                         .arena = arena,
                                          .diag = diag};
     code = cost_build(&pool.cost, &request, &replica->model);
     if (code != 0 || replica->kv_tokens > 0) return code;
@@ -55,8 +58,8 @@ static int build(const struct size_question *question, const struct size_option 
 
 static double prefill_s(const struct iteration_model *model, double tokens)
 {
-    const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = (int64_t)tokens,
-                                        .prefill_pairs = tokens * tokens};
+    const struct iteration_work work = {
+        .prefill_sequences = 1, .prefill_tokens = (int64_t)tokens, .prefill_pairs = tokens * tokens};
     struct iteration_cost cost;
     model->cost(model->model, &work, &cost);
     return cost.first_s;
@@ -94,6 +97,30 @@ static bool is_ruled_out(const struct size_question *question, const struct size
         n_over += SLACK * alone_s(model, request, objective->time) > objective->limit_s;
     }
     return (double)n_over > n - ceil(objective->quantile * n);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A lower bound of the objective's quantile: that of requests which are alone. NAN when out of memory. */
+static double alone_quantile_s(const struct size_question *question, const struct size_requests *requests,
+                               const struct iteration_model *model, size_t at)
+{
+    const struct size_objective *objective = &question->objectives[at];
+    double *times = mem_zalloc(requests->n + 1, sizeof *times), value;
+    size_t n = 0;
+    if (times == NULL) return (double)NAN;
+    for (size_t i = 0; i < requests->n; i++)
+        if ((requests->items[i].objectives >> at & 1) != 0)
+            times[n++] = SLACK * alone_s(model, &requests->items[i], objective->time);
+    qsort(times, n, sizeof *times, compare_times);
+    const size_t rank = (size_t)ceil(objective->quantile * (double)n);
+    value = times[rank > 0 ? rank - 1 : 0];
+    mem_free(times);
+    return value;
 }
 
 static int compare_tokens(const void *a, const void *b)
@@ -203,6 +230,9 @@ int size_bound_find(const struct size_question *question, const struct size_opti
         code = find_work(question, requests, &replica, &bound->n_prefill, &bound->n_decode);
         for (size_t i = 0; code == 0 && i < question->n_objectives && bound->limit < 0; i++)
             if (is_ruled_out(question, requests, &replica.model, i)) bound->limit = (int)i;
+        if (code == 0 && bound->limit >= 0)
+            bound->alone_s = alone_quantile_s(question, requests, &replica.model, (size_t)bound->limit);
+        if (isnan(bound->alone_s)) code = SIM_E_NOMEM;
     }
     setup_fini(&replica.setup);
     return code;

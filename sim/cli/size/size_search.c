@@ -78,7 +78,10 @@ static void take_outcome(struct sizing *sizing, const struct sizing_try *made, c
         state->replicas = made->replicas;
         state->good = *outcome;
     }
-    if (verdict == SIZING_FAILS && made->replicas > sizing->options[made->option].bad) state->bad = *outcome;
+    if (verdict == SIZING_FAILS && made->replicas > sizing->options[made->option].bad) {
+        state->bad = *outcome;
+        state->bad_replicas = made->replicas;
+    }
     if (verdict == SIZING_CANNOT_RUN) {
         state->bound.cannot_run = true;
         snprintf(state->bound.why, sizeof state->bound.why, "%s", outcome->why);
@@ -129,7 +132,11 @@ static int take_best(const struct size_question *question, const struct sizing *
     if (result->best == NULL) return SIM_E_NOMEM;
     result->n_best = sizing_best(sizing, result->best, WANTED);
     sort_equals(question, result);
-    for (size_t i = 0; i < result->n; i++) result->states[i].is_exact = sizing_is_exact(&sizing->options[i]);
+    for (size_t i = 0; i < result->n; i++) {
+        result->states[i].is_exact = sizing_is_exact(&sizing->options[i]);
+        result->states[i].failed = sizing->options[i].bad;
+        result->states[i].most = sizing->options[i].most;
+    }
     return 0;
 }
 

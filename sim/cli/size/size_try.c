@@ -26,6 +26,16 @@ static size_t most_over(double quantile, size_t n)
     return n - (size_t)ceil(quantile * (double)n);
 }
 
+/* The least value over the limit. One more request exceeds the limit than may, so the quantile is at least this. */
+static double least_over(const struct trying *trying, size_t at)
+{
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < trying->n[at]; i++)
+        if (trying->values[at][i] > trying->question->objectives[at].limit_s)
+            least = fmin(least, trying->values[at][i]);
+    return least;
+}
+
 static int on_request(void *context, const struct request_row *row)
 {
     struct trying *trying = context;
@@ -40,6 +50,8 @@ static int on_request(void *context, const struct request_row *row)
         trying->n_over[i] += !(value <= objective->limit_s);
         if (trying->n_over[i] <= most_over(objective->quantile, requests->counted[i])) continue;
         trying->outcome->missed = (int)i;
+        trying->outcome->reached_s = least_over(trying, i);
+        trying->outcome->n_ended = trying->n[i];
         trying->outcome->is_cut = true;
         return SIM_E_GATE;
     }

@@ -119,21 +119,32 @@ static void say_counts(const char *before, const struct claim_counts *counts, st
     text_fini(&text);
 }
 
+/* The heading of a figure: its name with what was fitted and what is predicted, then its title. */
+static bool make_heading(const struct figure_work *work, const char *gap, struct text *heading)
+{
+    text_init(heading);
+    text_printf(heading, "%s: ", work->figure.id);
+    if (claim_basis_text(&work->figure, &work->claims, heading) != 0) return false;
+    text_printf(heading, "\n%s%s%s", gap, work->figure.title, gap);
+    return !heading->failed;
+}
+
 /* Adds the claims to `all` for JSON and CSV. Else prints them at once, ahead of messages: both streams may end in one
  * pipe. */
 static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all,
                         enum answer_form form)
 {
     const char *gap = form == ANSWER_MARKDOWN ? "\n" : ""; /* a table of Markdown stands between blank lines */
-    char heading[DIAG_TEXT_CHARS];
+    struct text heading;
     struct answer answer;
     struct answer_table table;
     answer_init(&answer, answer_is_data(form) ? ANSWER_TEXT : form, NULL);
     TABLE_INIT(&table, claim_columns);
     for (size_t i = 0; i < work->claims.n; i++)
         add_claim(answer_is_data(form) ? all : &table, &work->figure, &work->claims.items[i]);
-    snprintf(heading, sizeof heading, "%s: %s%s", work->figure.id, work->figure.title, gap);
-    answer_add(&answer, NULL, heading, &table);
+    answer.failed |= !make_heading(work, gap, &heading);
+    answer_add(&answer, NULL, answer.failed ? NULL : heading.chars, &table);
+    text_fini(&heading);
     if (!answer_is_data(form)) say_counts(gap, &work->claims.counts, &answer);
     const int code = answer_end(&answer, 0, cli->out, &cli->diag);
     fflush(cli->out);

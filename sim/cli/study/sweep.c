@@ -312,7 +312,7 @@ static int check_is_study(struct cli *cli, const char *path, struct arena *arena
     const char *data = paths_data(arena);
     const char *scenario = data != NULL ? arena_printf(arena, "%s/configs/scenarios/%s.json", data, path) : NULL;
     bool is_scenario = strpbrk(path, "/.") == NULL && scenario != NULL && paths_is_file(scenario);
-    if (!is_scenario && config_load(path, &config, NULL) == 0) {
+    if (!is_scenario && !paths_is_stream(path) && config_load(path, &config, NULL) == 0) {
         is_scenario = !config_is_given(config, "scenario") &&
                       (config_is_given(config, "services") || config_is_given(config, "jobs"));
         config_destroy(config);

@@ -1,5 +1,7 @@
 #include "sim/cli/study/sweep_table.h"
 
+#include "analysis/query.h"
+#include "analysis/stats/stats.h"
 #include "sim/cli/study/sweep_view.h"
 
 #include <math.h>
@@ -94,21 +96,30 @@ static const char *note_of(const struct seeds *seeds)
     return seeds->n_failed > 0 ? "failed" : seeds->n_unfit > 0 ? "does not fit" : "";
 }
 
-/* The mean of a metric over the seeds that are done; NAN if one of them lacks it, or there are none. */
-static int find_mean(const struct sweep_view *view, size_t point, const char *metric, double *mean)
+static const double INTERVAL_LEVEL = 0.95;
+
+/* The mean of a metric over the seeds that are done; NAN if one of them lacks it, or there are none. If the runs
+ * replicate one trace, also the interval of their spread, else NANs. */
+static int find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found)
 {
     const struct study *study = view->study;
     const struct seeds seeds = count_seeds(view, point);
-    double sum = 0;
-    int code = 0;
+    double sum = 0, *values = mem_alloc((study->n_seeds + 1) * sizeof *values);
+    size_t n = 0;
+    int code = values != NULL ? 0 : diag_nomem(view->diag);
+    *found = (struct interval){(double)NAN, (double)NAN, (double)NAN};
     for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
         double value = 0;
         const struct merge_run *run = merge_find(&view->merge, outcome_run_id(study, point, 0, seed));
-        if (run != NULL && !run->failed && !run->unfit)
-            code = merge_metric(&view->merge, run, metric, &value, view->diag);
+        if (run == NULL || run->failed || run->unfit) continue;
+        code = merge_metric(&view->merge, run, metric, &value, view->diag);
         sum += value;
+        values[n++] = value;
     }
-    *mean = seeds.n_done > 0 ? sum / (double)seeds.n_done : (double)NAN;
+    if (code == 0 && view->is_bootstrap && n > 1 && !isnan(sum))
+        *found = stats_replicate_interval(values, n, INTERVAL_LEVEL, NULL);
+    found->mean = seeds.n_done > 0 ? sum / (double)seeds.n_done : (double)NAN;
+    mem_free(values);
     return code;
 }
 
@@ -120,12 +131,23 @@ static int choose_usual(struct sweep_view *view)
     if (metrics == NULL) return diag_nomem(view->diag);
     view->metrics = metrics;
     for (size_t i = 0; code == 0 && i < N_USUAL; i++) {
-        double mean = (double)NAN;
-        for (size_t point = 0; code == 0 && isnan(mean) && point < view->n_rows; point++)
-            code = find_mean(view, point, usual_metrics[i], &mean);
-        if (!isnan(mean)) metrics[view->n_metrics++] = usual_metrics[i];
+        struct interval found = {.mean = (double)NAN};
+        for (size_t point = 0; code == 0 && isnan(found.mean) && point < view->n_rows; point++)
+            code = find_mean(view, point, usual_metrics[i], &found);
+        if (!isnan(found.mean)) metrics[view->n_metrics++] = usual_metrics[i];
     }
     return code;
+}
+
+/* "0.43 (0.40 .. 0.47)" */
+static void add_interval(struct answer_table *table, const struct interval *found)
+{
+    char mean[32], low[32], high[32], shown[128];
+    text_show_number(found->mean, mean, sizeof mean);
+    text_show_number(found->low, low, sizeof low);
+    text_show_number(found->high, high, sizeof high);
+    snprintf(shown, sizeof shown, "%s (%s .. %s)", mean, low, high);
+    table_shown(table, found->mean, shown);
 }
 
 static int add_point(const struct sweep_view *view, size_t point, bool has_notes, struct answer_table *table,
@@ -136,12 +158,14 @@ static int add_point(const struct sweep_view *view, size_t point, bool has_notes
     sweep_add_values(table, view->study, point, arena);
     table_number(table, (double)seeds.n_done);
     for (size_t i = 0; code == 0 && i < sweep_count_shown(view); i++) {
-        double mean = (double)NAN;
-        code = find_mean(view, point, view->metrics[i], &mean);
-        if (isnan(mean))
+        struct interval found;
+        code = find_mean(view, point, view->metrics[i], &found);
+        if (isnan(found.mean))
             table_undefined(table);
+        else if (!isnan(found.low))
+            add_interval(table, &found);
         else
-            table_number(table, mean);
+            table_number(table, found.mean);
     }
     if (has_notes) table_text(table, note_of(&seeds));
     return code;
@@ -168,26 +192,40 @@ static int show_points(const struct sweep_view *view, struct answer *answer)
     for (size_t point = 0; code == 0 && point < view->n_rows; point++)
         code = add_point(view, point, has_notes, &table, &arena);
     answer_add(answer, NULL, NULL, &table);
+    if (view->is_bootstrap)
+        answer_say(answer, "in brackets: 95 %% interval of the spread of replicates, which more seeds do not narrow\n");
     if (view->n_rows < study->n_points) answer_say(answer, "... and %zu more points\n", study->n_points - view->n_rows);
     sweep_say_left_out(study, view->n_metrics - sweep_count_shown(view), answer);
     arena_fini(&arena);
     return code;
 }
 
+enum { MEAN, LOW, HIGH, N_PARTS };
+
+/* Writes one part of all metrics' intervals as an object. */
+static int write_part(const struct sweep_view *view, size_t point, int part, struct answer *answer)
+{
+    static const char *const keys[N_PARTS] = {"metrics", "low", "high"};
+    int code = 0;
+    answer_open_row(answer, keys[part], '{');
+    for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
+        struct interval found;
+        code = find_mean(view, point, view->metrics[i], &found);
+        answer_number(answer, view->metrics[i], part == MEAN ? found.mean : part == LOW ? found.low : found.high);
+    }
+    answer_close(answer, '}');
+    return code;
+}
+
 static int write_point(const struct sweep_view *view, size_t point, struct answer *answer)
 {
-    int code = 0;
     const struct seeds seeds = count_seeds(view, point);
     answer_open_row(answer, NULL, '{');
     write_params(view->study, point, answer);
     answer_number(answer, "seeds", (double)seeds.n_done);
-    answer_open_row(answer, "metrics", '{');
-    for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
-        double mean = (double)NAN;
-        code = find_mean(view, point, view->metrics[i], &mean);
-        answer_number(answer, view->metrics[i], mean);
-    }
-    answer_close(answer, '}');
+    int code = write_part(view, point, MEAN, answer);
+    if (code == 0 && view->is_bootstrap) code = write_part(view, point, LOW, answer);
+    if (code == 0 && view->is_bootstrap) code = write_part(view, point, HIGH, answer);
     answer_text(answer, "note", note_of(&seeds));
     answer_close(answer, '}');
     return code;
@@ -216,6 +254,18 @@ static int show_results(struct sweep_view *view, struct answer *answer)
     return code == 0 && view->study->n_pareto > 0 ? sweep_show_front(view, answer) : code;
 }
 
+/* Whether seeds make replicates of one trace, and no new data. */
+static int read_bootstrap(struct sweep_view *view)
+{
+    static const char sql[] = "SELECT coalesce(max(" QUERY_IS_BOOTSTRAP "), 0) FROM run";
+    struct query_answer answer;
+    if (view->study->n_seeds < 2) return 0;
+    const int code = query_run(&view->merge.inputs[0], sql, NULL, 0, "read the study", &view->arena, &answer,
+                               view->diag);
+    if (code == 0) view->is_bootstrap = answer.columns[0].numbers[0] > 0;
+    return code;
+}
+
 int sweep_table_results(const struct study *study, const char *output, enum answer_form form, FILE *out,
                         struct diag *diag)
 {
@@ -225,6 +275,7 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
     view.n_rows = study->n_points < SWEEP_MAX_ROWS ? study->n_points : SWEEP_MAX_ROWS;
     answer_init(&answer, form, study->search != NULL ? "outcomes" : "points");
     int code = merge_open(&view.merge, &output, 1, study->hash, diag);
+    if (code == 0 && study->search == NULL) code = read_bootstrap(&view);
     if (code == 0 && study->search == NULL && study->n_show == 0) code = choose_usual(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
     merge_close(&view.merge);

@@ -14,6 +14,7 @@ struct sweep_view {
     struct arena arena;
     size_t n_metrics, n_rows;   /* rows: points in a table for people */
     const char *const *metrics; /* shown */
+    bool is_bootstrap;          /* the runs of a point replicate one trace */
 };
 
 /* The columns of a table under construction. */

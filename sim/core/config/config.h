@@ -111,8 +111,20 @@ bool config_origin(const struct config *config, const char *dotted_path, struct 
 int config_dump(const struct config_field *fields, const struct config_families *families, const void *bound,
                 struct text *json);
 
-/* Writes one line per value: path, value with unit, where it came from (file:line:col, --set, default), its help, and
- * the origin of a sourced one. */
+/* A value of a bound struct: its path, the value with its unit, where it came from (file:line:col, --set, default), its
+ * help, and the origin of a sourced one. help: NULL: none. */
+struct config_explained {
+    const char *path, *value, *where, *help;
+    struct config_origin origin;
+};
+
+/* Calls `visit` with each value, in the order of the table. Returns 0 or SIM_E_NOMEM. */
+typedef void config_explained_fn(void *context, const struct config_explained *explained);
+int config_explain_each(const struct config *config, const struct config_field *fields,
+                        const struct config_families *families, const void *bound, config_explained_fn *visit,
+                        void *context);
+
+/* Writes one line per value, in columns. */
 int config_explain(const struct config *config, const struct config_field *fields,
                    const struct config_families *families, const void *bound, struct text *lines);
 

@@ -1,5 +1,5 @@
 /* One line per value of a bound struct: what it is, where it came from, what it is for. The table, the struct and the
- * document are walked together, twice: once for the widths of the columns. */
+ * document are walked together; for lines twice, first for the widths of the columns. */
 #include "sim/core/check.h"
 #include "sim/core/config/config_scalar.h"
 #include "sim/core/config/config_table.h"
@@ -12,31 +12,13 @@ enum { PATH_CHARS = 256, COLUMNS = 3, MAX_WIDTH = 56 };
 
 struct explaining {
     const struct config_families *families;
-    struct text *lines;
-    struct text value;     /* of the row in work */
-    size_t width[COLUMNS]; /* path, value, where */
-    bool measures;         /* the first walk */
+    struct text value; /* of the row in work */
+    config_explained_fn *visit;
+    void *context;
 };
 
 static void explain_value(struct explaining *explaining, const struct config_field *field,
                           const struct config_trail *trail, const void *value);
-
-static size_t count_chars(const char *utf8)
-{
-    size_t n = 0;
-    for (; *utf8 != 0; utf8++) n += ((unsigned char)*utf8 & 0xc0) != 0x80;
-    return n;
-}
-
-static void add_column(struct explaining *explaining, int column, const char *text)
-{
-    size_t chars = count_chars(text), *width = &explaining->width[column];
-    if (explaining->measures) {
-        if (chars > *width && chars <= MAX_WIDTH) *width = chars;
-        return;
-    }
-    text_printf(explaining->lines, "%s%*s", text, (int)(chars < *width ? *width - chars : 0) + 2, "");
-}
 
 /* The node that the value was read from, in {"value": ...} too, and what that says of its origin. */
 static const struct json_node *open_sourced(const struct config_field *field, const struct json_node *node,
@@ -59,19 +41,10 @@ static void add_row(struct explaining *explaining, const struct config_field *fi
     const bool is_tag = field->kind == CONFIG_VARIANT && field->value == NULL && trail->key == field->tag;
     if (is_tag) snprintf(where, sizeof where, "guessed from 'path'");
     if (node != NULL && node->kind != JSON_NULL) json_where(node, where, sizeof where);
-    add_column(explaining, 0, config_trail_path(trail, path, sizeof path));
-    add_column(explaining, 1, explaining->value.failed ? "" : explaining->value.chars);
-    add_column(explaining, 2, where);
-    if (explaining->measures) return;
-
-    struct text *lines = explaining->lines;
-    if (field->help != NULL) text_add(lines, field->help);
-    if (origin.source != NULL || origin.sure != NULL)
-        text_printf(lines, "%s[%s%s%s]", field->help != NULL ? " " : "", origin.sure != NULL ? origin.sure : "",
-                    origin.sure != NULL && origin.source != NULL ? ": " : "",
-                    origin.source != NULL ? origin.source : "");
-    while (lines->length > 0 && lines->chars[lines->length - 1] == ' ') lines->chars[--lines->length] = 0;
-    text_add(lines, "\n");
+    const struct config_explained explained = {.path = config_trail_path(trail, path, sizeof path),
+                                               .value = explaining->value.failed ? "" : explaining->value.chars,
+                                               .where = where, .help = field->help, .origin = origin};
+    explaining->visit(explaining->context, &explained);
 }
 
 /* A row whose value is a word of ours. */
@@ -162,16 +135,66 @@ static void explain_value(struct explaining *explaining, const struct config_fie
     }
 }
 
-int config_explain(const struct config *config, const struct config_field *fields,
-                   const struct config_families *families, const void *bound, struct text *lines)
+int config_explain_each(const struct config *config, const struct config_field *fields,
+                        const struct config_families *families, const void *bound, config_explained_fn *visit,
+                        void *context)
 {
-    struct explaining explaining = {.families = families, .lines = lines, .measures = true};
+    struct explaining explaining = {.families = families, .visit = visit, .context = context};
     const struct config_trail top = {.node = config->root};
     text_init(&explaining.value);
     explain_members(&explaining, fields, &top, bound);
-    explaining.measures = false;
-    explain_members(&explaining, fields, &top, bound);
-    bool failed = lines->failed || explaining.value.failed;
+    const bool failed = explaining.value.failed;
     text_fini(&explaining.value);
     return failed ? SIM_E_NOMEM : 0;
+}
+
+/* --- Lines --- */
+
+struct explained_lines {
+    struct text *lines;
+    size_t width[COLUMNS]; /* path, value, where */
+};
+
+static size_t count_chars(const char *utf8)
+{
+    size_t n = 0;
+    for (; *utf8 != 0; utf8++) n += ((unsigned char)*utf8 & 0xc0) != 0x80;
+    return n;
+}
+
+static void measure(void *context, const struct config_explained *explained)
+{
+    struct explained_lines *to = context;
+    const char *const cells[COLUMNS] = {explained->path, explained->value, explained->where};
+    for (int i = 0; i < COLUMNS; i++) {
+        const size_t chars = count_chars(cells[i]);
+        if (chars > to->width[i] && chars <= MAX_WIDTH) to->width[i] = chars;
+    }
+}
+
+static void add_line(void *context, const struct config_explained *explained)
+{
+    const struct explained_lines *to = context;
+    const char *const cells[COLUMNS] = {explained->path, explained->value, explained->where};
+    const char *source = explained->origin.source, *sure = explained->origin.sure;
+    struct text *lines = to->lines;
+    for (int i = 0; i < COLUMNS; i++) {
+        const size_t chars = count_chars(cells[i]);
+        text_printf(lines, "%s%*s", cells[i], (int)(chars < to->width[i] ? to->width[i] - chars : 0) + 2, "");
+    }
+    if (explained->help != NULL) text_add(lines, explained->help);
+    if (source != NULL || sure != NULL)
+        text_printf(lines, "%s[%s%s%s]", explained->help != NULL ? " " : "", sure != NULL ? sure : "",
+                    sure != NULL && source != NULL ? ": " : "", source != NULL ? source : "");
+    while (lines->length > 0 && lines->chars[lines->length - 1] == ' ') lines->chars[--lines->length] = 0;
+    text_add(lines, "\n");
+}
+
+int config_explain(const struct config *config, const struct config_field *fields,
+                   const struct config_families *families, const void *bound, struct text *lines)
+{
+    struct explained_lines to = {.lines = lines};
+    int code = config_explain_each(config, fields, families, bound, measure, &to);
+    if (code == 0) code = config_explain_each(config, fields, families, bound, add_line, &to);
+    return code == 0 && lines->failed ? SIM_E_NOMEM : code;
 }

@@ -56,6 +56,8 @@ struct holder {
     struct allocation *held;        /* NULL: nothing, or GPUs on no node in particular */
     int64_t ugpus;                  /* GPUs held, in 1e-6 */
     double speed_frac;              /* steady: speed at the present clock; a watcher of power sets it */
+    const char *power_domain, *power_target; /* steady: of the command that sets its clock; NULL: none is in force */
+    sim_ns power_given_ns, power_since_ns;   /* steady: when the command was given, and took effect */
     double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */
     struct holder_draw draw;
     void *watcher_state[HOLDER_WATCHERS];    /* by slot of the watcher: its state of the holder */

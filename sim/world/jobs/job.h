@@ -191,6 +191,11 @@ sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 /* Emits a detail row of a change that no policy decided. Returns 0 or the sink's code. */
 int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now);
 
+/* Live rows of sink.h. jobs_emit_queue: what `submitted` meets; NULL: what the next decision meets. job_emit_clock: the
+ * clock of the job's GPUs. They return 0 or the sink's code. */
+int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now);
+int job_emit_clock(const struct job *job, sim_ns now);
+
 /* The wait of the job's next start, and that of a start after a preemption. */
 sim_ns job_owed_wait_ns(const struct job *job);
 sim_ns job_resume_wait_ns(const struct job *job);

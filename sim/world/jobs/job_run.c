@@ -53,7 +53,8 @@ static void arm(struct job *job)
 static void report_given(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
-    const int code = holders_given(&jobs->cluster->holders, &job->holder, now);
+    int code = holders_given(&jobs->cluster->holders, &job->holder, now);
+    if (code == 0 && job->holder.speed_frac < 1.0) code = job_emit_clock(job, now);
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
@@ -256,6 +257,8 @@ static void speed_changed(struct holder *holder, sim_ns now)
     struct job *job = OWNER_ENTITY(holder, struct job, holder);
     const double before = job->progress.speed;
     set_speed(job, now);
+    const int code = job_emit_clock(job, now);
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
     if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
 }
 

@@ -86,8 +86,9 @@ static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
     jobs->decision_due = false;
     engine_disarm(engine, &jobs->wake);
     jobs_refresh_view(jobs);
+    int code = jobs_emit_queue(jobs, NULL, now);
     job_plan_begin(jobs);
-    int code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
+    if (code == 0) code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
     int fault = job_plan_end(jobs);
     if (code < 0 || fault < 0) engine_fail(engine, fault < 0 ? fault : code);
 }
@@ -216,6 +217,8 @@ static int submit(struct jobs *jobs, sim_ns now)
     }
     if (!is_possible(jobs, job)) job->obstacle = "would never find";
     if (job->obstacle != NULL) return reject(jobs, job, now);
+    const int code = jobs_emit_queue(jobs, job, now);
+    if (code != 0) return code;
     jobs->view.n_pending++;
     jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
     jobs_request_decision(jobs);

@@ -17,15 +17,18 @@ static struct power_domain *domain_of(const struct power *power, const struct ho
     return power_domain_of(power, holder->cluster->first_node + part->node);
 }
 
-/* The lowest clock and cap of all its domains. */
+/* The lowest clock and cap of all its domains, and the command of the last domain that lowers one of them. */
 static struct clock_order order_of(const struct power *power, const struct holder *holder)
 {
     struct clock_order least = clock_order_none();
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
         const struct clock_order order = power_order_of(domain_of(power, holder, part), holder->draw.group,
                                                         type_of(power, holder)->gpu.boost_hz);
-        least.clock_frac = fmin(least.clock_frac, order.clock_frac);
-        least.cap_w = fmin(least.cap_w, order.cap_w);
+        const bool is_slower = order.clock_frac < least.clock_frac || order.cap_w < least.cap_w;
+        const struct clock_order before = least;
+        if (is_slower) least = order;
+        least.clock_frac = fmin(before.clock_frac, order.clock_frac);
+        least.cap_w = fmin(before.cap_w, order.cap_w);
     }
     return least;
 }
@@ -44,6 +47,10 @@ static void set_clock(const struct power *power, struct power_job *of, struct ho
     if (state.power_w > order.cap_w) state = power_under_cap(&model, &load, share, order.cap_w);
     of->gpu_w = state.power_w;
     holder->speed_frac = state.speed_frac;
+    holder->power_domain = order.domain;
+    holder->power_target = order.target;
+    holder->power_given_ns = order.given_ns;
+    holder->power_since_ns = order.since_ns;
 }
 
 /* The share that the holder has of each of its GPUs: 1, or less if GPUs are shared. */

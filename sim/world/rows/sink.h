@@ -29,6 +29,26 @@ struct batch_row {
     double power_given_s, power_since_s;     /* when it was given, and took effect */
 };
 
+/* What jobs that wait meet: when one is submitted, and before each decision of the scheduler. Live only, as batch_row.
+ * Free GPUs are those of all node types the scheduler uses; GPUs of services and failed nodes are not free. */
+struct queue_row {
+    double t_s;
+    int64_t job, gpus;         /* the job submitted, and what it asks for; -1, 0: before a decision */
+    double free_gpus;          /* INFINITY: unlimited */
+    int64_t most_on_node_gpus; /* most free GPUs of one node; -1: jobs are on no node in particular */
+    int64_t gpus_per_node;     /* of the largest nodes; 0: no nodes */
+    int64_t pending, running;  /* jobs, without the one submitted */
+};
+
+/* The clock of a job's GPUs changes while the job holds them, or is below the highest when it gets them. Live only. */
+struct job_clock_row {
+    double t_s;
+    int64_t job;
+    double speed_frac;                       /* of the job, over its speed at the highest clock */
+    const char *power_domain, *power_target; /* of the slowest command: as in batch_row; NULL: none slows it */
+    double power_given_s, power_since_s;
+};
+
 /* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`
  * gets what a policy decided on jobs and on requests that are preempted or rejected. `detail` gets, in the same table,
  * what happens to every request: routed, admitted. */
@@ -38,6 +58,8 @@ struct batch_row {
     X(placement, placement_row)                                                                                        \
     X(lease, lease_row)                                                                                                \
     X(batch, batch_row)                                                                                                \
+    X(queue, queue_row)                                                                                                \
+    X(job_clock, job_clock_row)                                                                                        \
     X(sample, sample_row)                                                                                              \
     X(histogram, histogram_row)                                                                                        \
     X(decision, decision_row)                                                                                          \

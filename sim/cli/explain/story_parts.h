@@ -1,0 +1,23 @@
+/* Within the story: what story.c and story_jobs.c share. */
+#ifndef ORRERY_CLI_EXPLAIN_STORY_PARTS_H
+#define ORRERY_CLI_EXPLAIN_STORY_PARTS_H
+
+#include "sim/cli/explain/story.h"
+
+/* Whether the action is in the list, which NULL ends. */
+bool story_is_any(const char *action, const char *const *actions);
+
+/* The latest command to `target` of the domain that was given at this time; NULL: none was. */
+struct story_command *story_find_command(const struct story *story, const char *domain, const char *target,
+                                         double given_s);
+
+/* Jobs: the sink's functions for their live rows, and what a decision on the job means for its wait. All return 0 or
+ * SIM_E_NOMEM. */
+int story_on_queue(void *context, const struct queue_row *row);
+int story_on_job_clock(void *context, const struct job_clock_row *row);
+int story_follow_job(struct story *story, const struct decision_row *row);
+
+/* When the run has ended: what the job still waits for. */
+int story_end_job(struct story *story);
+
+#endif

@@ -1,0 +1,91 @@
+/* The other jobs in the story of a job, from the tables job and placement. Parts of counted GPUs have no placements, so
+ * their jobs are not named. */
+#include "sim/cli/explain/why_jobs.h"
+
+#include "analysis/query.h"
+#include "sim/core/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { OTHERS_NAMED = 4 };
+
+/* Each question returns t_s, job, gpus and until_s (NULL: not told), the most GPUs first. ?1: run, ?2: rowid. */
+struct question {
+    const char *what, *before; /* of the event: "before job 3 (8 GPUs), ... and 4 more" */
+    const char *sql;
+};
+
+static const struct question questions[] = {
+    {"holders", "GPUs were in use by",
+     "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "
+     "SELECT o.submit_s AS t_s, p.job, sum(p.gpus) AS gpus, max(p.end_s) AS until_s FROM own AS o, placement AS p "
+     "WHERE p.run_id = ?1 AND p.job <> o.id AND p.start_s <= o.submit_s AND p.end_s > o.submit_s "
+     "AND o.gpus > 0 AND (o.start_s IS NULL OR o.start_s > o.submit_s) GROUP BY p.job ORDER BY gpus DESC, p.job"},
+    {"passed", "submitted later, but started first:",
+     "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "
+     "SELECT o.start_s AS t_s, j.id AS job, j.gpus, NULL AS until_s FROM own AS o, job AS j "
+     "WHERE j.run_id = ?1 AND j.gpus > 0 AND o.gpus > 0 AND j.submit_s > o.submit_s AND j.start_s < o.start_s "
+     "ORDER BY j.gpus DESC, j.id"},
+    {"taken", "on its nodes, GPUs go to",
+     "WITH own AS (SELECT * FROM job WHERE rowid = ?2), lost AS (SELECT DISTINCT p.node, p.end_s FROM own AS o, "
+     "placement AS p WHERE p.run_id = ?1 AND p.job = o.id AND (o.end_s IS NULL OR p.end_s < o.end_s)) "
+     "SELECT l.end_s AS t_s, p.job, sum(p.gpus) AS gpus, NULL AS until_s FROM own AS o, lost AS l, placement AS p "
+     "WHERE p.run_id = ?1 AND p.start_s = l.end_s AND p.node = l.node AND p.job <> o.id "
+     "GROUP BY l.end_s, p.job ORDER BY l.end_s, gpus DESC, p.job"}};
+
+static void name_job(struct text *text, const struct query_answer *answer, size_t i, bool is_first)
+{
+    const double gpus = answer->columns[2].numbers[i], until_s = answer->columns[3].numbers[i];
+    text_printf(text, "%s job %.0f (%.0f GPU%s", is_first ? "" : ",", answer->columns[1].numbers[i], gpus,
+                gpus == 1 ? "" : "s");
+    if (!isnan(until_s)) text_printf(text, " until %.6g s", until_s);
+    text_add(text, ")");
+}
+
+/* The event of the rows [from, to), which have one time. */
+static int tell_rows(struct story *story, const struct question *question, const struct query_answer *answer,
+                     size_t from, size_t to)
+{
+    struct text text;
+    double gpus = 0;
+    text_init(&text);
+    text_add(&text, question->before);
+    for (size_t i = from; i < to && i < from + OTHERS_NAMED; i++) name_job(&text, answer, i, i == from);
+    for (size_t i = from + OTHERS_NAMED; i < to; i++) gpus += answer->columns[2].numbers[i];
+    if (to > from + OTHERS_NAMED)
+        text_printf(&text, " and %zu more (%.0f GPU%s)", to - from - OTHERS_NAMED, gpus, gpus == 1 ? "" : "s");
+    const int code = text.chars == NULL
+                         ? SIM_E_NOMEM
+                         : story_tell(story, answer->columns[0].numbers[from], question->what, "%s", text.chars);
+    text_fini(&text);
+    return code;
+}
+
+static int tell_answer(struct story *story, const struct question *question, const struct query_answer *answer)
+{
+    int code = 0;
+    for (size_t from = 0, to; from < answer->n_rows && code == 0; from = to) {
+        for (to = from + 1; to < answer->n_rows; to++)
+            if (answer->columns[0].numbers[to] != answer->columns[0].numbers[from]) break;
+        code = tell_rows(story, question, answer, from, to);
+    }
+    return code;
+}
+
+int why_tell_others(const char *path, int64_t run_id, int64_t row, struct arena *arena, struct story *story,
+                    struct diag *diag)
+{
+    struct database database;
+    const int64_t ids[] = {run_id, row};
+    int code = database_open_read(&database, path, diag);
+    if (code != 0) return code;
+    for (size_t i = 0; i < sizeof questions / sizeof *questions && code == 0; i++) {
+        struct query_answer answer;
+        code = query_run(&database, questions[i].sql, ids, 2, "read results", arena, &answer, diag);
+        if (code == 0) code = tell_answer(story, &questions[i], &answer);
+    }
+    database_close(&database, false);
+    return code;
+}

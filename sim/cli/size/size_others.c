@@ -1,0 +1,143 @@
+/* One line for each GPU that the best fleet does not have: its cheapest fleet, or why there is none.
+ *
+ * The search simulates only what may be among the cheapest, and stops a run once an objective is missed for good. So a
+ * price may be a bound, and so may the value that a run had reached. The lines say which it is. */
+#include "sim/cli/size/size.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* What the search knows of a GPU. */
+struct other {
+    const struct size_state *found; /* the cheapest fleet; NULL: none */
+    const struct size_state *last;  /* of those simulated that missed: the one that was stopped last */
+    const struct size_state *ruled; /* of those a closed form rules out by an objective, the nearest */
+    const struct size_state *unfit; /* one that cannot run */
+    const struct size_state *busy;  /* of those whose work is too much for the GPUs, the one that needs the fewest */
+    double open_usd_per_h;          /* the least price of a fleet that was not tried; INFINITY: none is left */
+};
+
+/* Share of the requests that had ended when it was clear that the objective is missed. */
+static double ended_frac(const struct size_result *result, const struct size_state *state)
+{
+    return (double)state->bad.n_ended / (double)result->requests.counted[state->bad.missed];
+}
+
+static double ruled_ratio(const struct size_question *question, const struct size_state *state)
+{
+    return state->bound.alone_s / question->objectives[state->bound.limit].limit_s;
+}
+
+static int64_t needed_gpus(const struct size_state *state)
+{
+    return size_bound_replicas(&state->bound, &state->option) * size_replica_gpus(&state->option);
+}
+
+/* A fleet of another number of replicas that may meet the objectives, as far as the search knows. */
+static double open_usd_per_h(const struct size_state *state)
+{
+    const bool is_open = !state->bound.cannot_run && !state->is_exact && state->failed < state->most;
+    if (!is_open) return (double)INFINITY;
+    return (double)((state->failed + 1) * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
+}
+
+/* Cheaper, or as cheap with more room to its limits. */
+static bool is_better(const struct size_question *question, const struct size_state *a, const struct size_state *b)
+{
+    size_t tightest;
+    const double more_usd_per_h = size_usd_per_h(a) - size_usd_per_h(b);
+    if (more_usd_per_h != 0) return more_usd_per_h < 0;
+    return size_tightest(question, a, &tightest) < size_tightest(question, b, &tightest);
+}
+
+static void look_at(const struct size_question *question, const struct size_result *result,
+                    const struct size_state *state, struct other *other)
+{
+    const struct size_bound *bound = &state->bound;
+    other->open_usd_per_h = fmin(other->open_usd_per_h, open_usd_per_h(state));
+    if (state->replicas > 0) {
+        if (other->found == NULL || is_better(question, state, other->found)) other->found = state;
+    } else if (bound->cannot_run) {
+        other->unfit = state;
+    } else if (bound->limit >= 0) {
+        if (other->ruled == NULL || ruled_ratio(question, state) < ruled_ratio(question, other->ruled))
+            other->ruled = state;
+    } else if (state->bad.has_run && state->bad.missed >= 0) {
+        if (other->last == NULL || ended_frac(result, state) > ended_frac(result, other->last)) other->last = state;
+    } else if (state->failed >= state->most && size_bound_replicas(bound, &state->option) < INT64_MAX) {
+        if (other->busy == NULL || needed_gpus(state) < needed_gpus(other->busy)) other->busy = state;
+    }
+}
+
+static void add_ratio(double value_s, const struct size_objective *objective, struct text *text)
+{
+    text_printf(text, "%s at least ", objective->name);
+    size_add_time(value_s, text);
+    text_add(text, " of ");
+    size_add_time(objective->limit_s, text);
+    if (isfinite(value_s)) text_printf(text, " (%.3g times)", value_s / objective->limit_s);
+}
+
+/* "; stopped after 210 of 2000 requests" */
+static void add_stop(const struct size_result *result, const struct size_outcome *bad, struct text *text)
+{
+    const size_t n = result->requests.counted[bad->missed];
+    if (bad->is_cut && bad->n_ended < n) text_printf(text, "; stopped after %zu of %zu requests", bad->n_ended, n);
+}
+
+/* Why no number of GPUs is enough. What was simulated says more than a closed form. */
+static void add_reason(const struct size_question *question, const struct size_result *result,
+                       const struct other *other, struct text *text)
+{
+    if (other->last != NULL) {
+        const struct size_state *state = other->last;
+        text_add(text, "misses the limits; longest within them: ");
+        size_describe(&state->option, state->bad_replicas, text);
+        text_add(text, ", ");
+        add_ratio(state->bad.reached_s, &question->objectives[state->bad.missed], text);
+        add_stop(result, &state->bad, text);
+    } else if (other->ruled != NULL) {
+        const struct size_option *option = &other->ruled->option;
+        text_printf(text, "misses the limits; nearest: TP %" PRId64, option->tensor_parallel);
+        if (option->pipeline_parallel > 1) text_printf(text, " PP %" PRId64, option->pipeline_parallel);
+        text_add(text, ", where requests alone have ");
+        add_ratio(other->ruled->bound.alone_s, &question->objectives[other->ruled->bound.limit], text);
+        text_add(text, " (closed form)");
+    } else if (other->busy != NULL) {
+        text_printf(text, "the work needs at least %" PRId64 " GPUs (closed form)", needed_gpus(other->busy));
+    } else {
+        text_printf(text, "cannot run %s", question->llm);
+        if (other->unfit != NULL) text_printf(text, ": %s", other->unfit->bound.why);
+    }
+}
+
+static void add_found(const struct size_question *question, const struct size_result *result, const struct other *other,
+                      struct text *text)
+{
+    const struct size_state *best = &result->states[result->best[0]], *found = other->found;
+    size_t tightest;
+    const double most = size_tightest(question, found, &tightest);
+    size_describe(&found->option, found->replicas, text);
+    text_printf(text, ", $%.2f/h (%+.0f %%), %s at %.3g %% of its limit", size_usd_per_h(found),
+                100 * (size_usd_per_h(found) / size_usd_per_h(best) - 1), question->objectives[tightest].name,
+                100 * most);
+    if (other->open_usd_per_h < size_usd_per_h(found))
+        text_printf(text, "; not all fleets from $%.2f/h on were tried", other->open_usd_per_h);
+}
+
+bool size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
+                    struct text *text)
+{
+    struct other other = {.open_usd_per_h = (double)INFINITY};
+    if (result->n_best > 0 && result->states[result->best[0]].option.gpu == gpu) return false;
+    for (size_t i = 0; i < result->n; i++)
+        if (result->states[i].option.gpu == gpu) look_at(question, result, &result->states[i], &other);
+    text_printf(text, "%s: ", gpu->name);
+    if (other.found != NULL)
+        add_found(question, result, &other, text);
+    else if (isfinite(other.open_usd_per_h))
+        text_printf(text, "at least $%.2f/h, more than the fleets listed; not searched further", other.open_usd_per_h);
+    else
+        add_reason(question, result, &other, text);
+    return true;
+}
