@@ -1,7 +1,12 @@
 /* Records which basic blocks a program runs. A program built with -fsanitize-coverage=trace-pc and linked with this
  * file marks each block in the file $MARKS.NAME, where NAME is that of the program. The byte at offset i belongs to the
  * call of __sanitizer_cov_trace_pc that returns to address i after the start of the program. All processes of the
- * program share the file, so nothing is lost when one ends by _exit or a signal. Without MARKS nothing is recorded. */
+ * program share the file, so nothing is lost when one ends by _exit or a signal. Without MARKS nothing is recorded.
+ *
+ * A program that ends with memory allocated fails with the exit status 99, as LeakSanitizer lets it fail in
+ * `make test`. */
+#include "sim/core/mem.h"
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,6 +36,15 @@ UNTRACED __attribute__((constructor)) static void marks_open(void)
     marks = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (marks == MAP_FAILED) abort();
     close(file);
+}
+
+UNTRACED __attribute__((destructor)) static void check_leaks(void)
+{
+    const long live = mem_live_blocks();
+    if (live == 0) return;
+    fflush(NULL);
+    dprintf(STDERR_FILENO, "%ld blocks of memory are allocated at the end\n", live);
+    _exit(99);
 }
 
 UNTRACED void __sanitizer_cov_trace_pc(void)
