@@ -50,7 +50,7 @@ run_tests() { # SECONDS NAME...
         cd "$tree" || exit 1
         ulimit -t "$limit_s"
         ulimit -v 16000000
-        MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$at/orrery BUILD=$build \
+        MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY_DATA=$tree ORRERY=$at/orrery BUILD=$build \
             timeout -k 5 $((limit_s * 5 + 30)) "$at/run" "$@"
     ) >"$at/log" 2>&1 </dev/null
 }
