@@ -89,6 +89,10 @@ holds "$T/size.html" "<tr><td class=\"n\">$(cat "$T/price")</td>"
 run 2 size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --page "$T/p.html" --study "$T/p.html"
 err '--study'
 
+# A page that does not fit on the disk is a failure.
+run 3 size llama-3.1-8b --rate 1/s --requests 20 --gpu h100-sxm --max-gpus 1 --slo ttft.p99=1ms -q --page /dev/full
+err '/dev/full: error: cannot write: No space left on device'
+
 # No fleet is an answer, not a failure.
 size 0 --slo ttft.p99=1ms --page "$T/none.html"
 out 'no configuration of at most 8 GPUs meets this'

@@ -98,6 +98,19 @@ static void add_series(struct hash *hash, const struct pair *pair)
     }
 }
 
+/* Replicates of a difference that is above 0 more or less often, for levels that have percentiles and that do not. */
+static void add_replicates(struct hash *hash, const struct pair *pair)
+{
+    static const double levels[] = {0.5, 0.9, 0.95, 0.99};
+    for (int i = 0; i < 8; i++) {
+        double values[MOST], p;
+        for (size_t j = 0; j < pair->n; j++) values[j] = pair->base[j] + (i % 2 == 0 ? 0 : 1.5);
+        add_interval(hash, stats_replicate_interval(values, pair->n, levels[i / 2], &p));
+        add(hash, p);
+        add(hash, stats_replicate_least_p(pair->n, levels[i / 2]));
+    }
+}
+
 /* The hash of what `each` adds for all shapes and sizes. */
 static void check_hash(void (*each)(struct hash *hash, const struct pair *pair), const char *recorded)
 {
@@ -130,4 +143,9 @@ TEST_OPTIMISED(tests_of_means_and_quantiles_are_those_recorded)
 TEST_OPTIMISED(statistics_of_series_are_those_recorded)
 {
     check_hash(add_series, "cd98da147bf98ffef691431939744342");
+}
+
+TEST_OPTIMISED(intervals_of_replicates_are_those_recorded)
+{
+    check_hash(add_replicates, "7070e594dafb96779d54963de83c445f");
 }

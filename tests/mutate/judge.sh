@@ -30,14 +30,15 @@ compile() {
     rm -rf "$at"
 }
 
+# Programs lie in the tree, where they find the catalog from any folder.
 link() { # PROGRAM
-    [ ! -x "$at/$1" ] || return
+    [ ! -x "$programs/$1" ] || return
     own=$build/${file%.c}.o
     case " $(cat "$work/link.$1") " in
     *" $own "*) change="s| $own | $object |" ;;
     *) change="s| -o [^ ]*| & $object|" ;;
     esac
-    (cd "$tree" && eval "$(sed "$change; s| -o [^ ]*| -o $at/$1|" "$work/link.$1")") >"$at/link" 2>&1 ||
+    (cd "$tree" && eval "$(sed "$change; s| -o [^ ]*| -o $programs/$1|" "$work/link.$1")") >"$at/link" 2>&1 ||
         { echo "mutant $number does not link" >&2; cat "$at/link" >&2; exit 1; }
 }
 
@@ -50,8 +51,8 @@ run_tests() { # SECONDS NAME...
         cd "$tree" || exit 1
         ulimit -t "$limit_s"
         ulimit -v 16000000
-        MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$at/orrery BUILD=$build \
-            timeout -k 5 $((limit_s * 5 + 30)) "$at/run" "$@"
+        MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$programs/orrery BUILD=$build \
+            timeout -k 5 $((limit_s * 5 + 30)) "$programs/run" "$@"
     ) >"$at/log" 2>&1 </dev/null
 }
 
@@ -69,7 +70,8 @@ batches() {
 judge() {
     [ -n "${AGAIN:-}" ] || [ ! -f "$out/verdict/$number" ] || return 0
     at=$(mktemp -d -t mutant.XXXXXX)
-    trap 'rm -rf "$at"' EXIT
+    programs=$(mktemp -d -p "$tree/build" mutant.XXXXXX)
+    trap 'rm -rf "$at" "$programs"' EXIT
     link run
     if [ -n "${AGAIN:-}" ]; then echo "600 1 $AGAIN"; else batches; fi >"$at/batches"
     verdict=survived by=

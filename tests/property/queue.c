@@ -235,6 +235,24 @@ TEST(bursts_at_the_current_time_tear_up_today)
     }
 }
 
+/* Events for a day that has begun are kept apart, in memory that counts, too. */
+TEST(memory_of_newcomers_counts)
+{
+    struct eventq queue;
+    const struct event *next;
+    MUST(eventq_init(&queue, QUEUE_CALENDAR) == 0);
+    CHECK_EQ_INT(eventq_push(&queue, (struct event){.time = 1000, .order = 0}), 0);
+    CHECK_EQ_INT(eventq_peek(&queue, &next), 1);
+    size_t bytes = eventq_bytes(&queue);
+    for (uint64_t i = 1; i < 100; i++) {
+        CHECK_EQ_INT(eventq_push(&queue, (struct event){.time = 1000, .order = i}), 0);
+        CHECK(eventq_bytes(&queue) >= bytes);
+        CHECK(eventq_bytes(&queue) < bytes + 64 * 1024);
+        bytes = eventq_bytes(&queue);
+    }
+    eventq_fini(&queue);
+}
+
 /* A day that begins while an earlier event can still come: the calendar looked ahead, and then the clock did not
  * move. */
 TEST(events_before_the_day_that_was_looked_at_come_first)

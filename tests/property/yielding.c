@@ -167,8 +167,9 @@ TEST(firm_jobs_do_not_yield)
 
 /* --- All that a replica needs --- */
 
-/* Eight jobs of one GPU fill two nodes of four, when a replica with two stages comes. */
-static void check_room_for_stages(const char *cluster, const char *scheduler, int tensor_parallel, int yielded)
+/* Jobs of one GPU fill nodes of four, when a replica with two stages comes. */
+static void check_room_for_stages(const char *cluster, int n_jobs, const char *scheduler, int tensor_parallel,
+                                  int yielded)
 {
     SCOPED(text) json = {0};
     text_printf(&json,
@@ -180,16 +181,16 @@ static void check_room_for_stages(const char *cluster, const char *scheduler, in
                 " {'distribution': 'fixed', 'tokens': 2}}}}, 'jobs': {'scheduler': '%s', 'placement':"
                 " 'consolidated', 'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [",
                 cluster, tensor_parallel, scheduler);
-    for (int i = 0; i < 8; i++) text_printf(&json, "%s{'duration': '350s'}", i > 0 ? ", " : "");
+    for (int i = 0; i < n_jobs; i++) text_printf(&json, "%s{'submit': '1s', 'duration': '350s'}", i > 0 ? ", " : "");
     text_printf(&json, "]}}}");
     struct bed_rows *rows = bed_ok(BED(.check = true), "%s", json.chars);
-    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == yielded);
+    CHECK_NEAR(bed_metric(rows, "scaling.yielded_jobs.sum"), yielded, 0);
     CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") == 0);
 }
 
 TEST(jobs_make_room_for_all_stages)
 {
-    check_room_for_stages(CLUSTER, "fifo-skip", 2, 4);
+    check_room_for_stages(CLUSTER, 8, "fifo-skip", 2, 4);
 }
 
 /* No type of node has room for both stages, together they have: all jobs of both yield, which Gavel's scheduler put
@@ -198,7 +199,16 @@ TEST(node_types_make_room_together)
 {
     check_room_for_stages("'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'node_types':"
                           " {'more': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}}}",
-                          "gavel-fifo", 4, 8);
+                          8, "gavel-fifo", 4, 8);
+}
+
+/* Two of three types suffice, so the jobs of the third stay. */
+TEST(node_types_make_no_more_room_than_is_wanted)
+{
+    check_room_for_stages("'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'node_types':"
+                          " {'more': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'},"
+                          " 'most': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}}}",
+                          12, "gavel-fifo", 4, 8);
 }
 
 /* Two jobs hold half of the GPU each. %s: whether the first one may be preempted. */

@@ -56,6 +56,21 @@ TEST(markdown_has_the_columns_of_the_text)
                                                        "| µs | 12345 |  | - |\n| long name |  | x | 12.5 % |\n");
 }
 
+static void bars(struct answer *answer)
+{
+    static const struct table_column names[] = {LEFT("name")};
+    struct answer_table table;
+    TABLE_INIT(&table, names);
+    table_text(&table, "|a||b");
+    table_text(&table, "c|");
+    answer_add(answer, NULL, NULL, &table);
+}
+
+TEST(bars_do_not_end_cells_of_markdown)
+{
+    CHECK_EQ_STR(printed(ANSWER_MARKDOWN, bars), "| name |\n|---|\n| \\|a\\|\\|b |\n| c\\| |\n");
+}
+
 TEST(latex_has_the_columns_of_the_text)
 {
     CHECK_EQ_STR(printed(ANSWER_LATEX, only_table), "\\begin{tabular}{lrlr}\n\\toprule\nname & n & note & error \\\\\n"

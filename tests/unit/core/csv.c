@@ -233,6 +233,19 @@ static const char *header_finding(const char *text, const struct csv_column *col
     return out;
 }
 
+TEST(without_memory_a_missing_column_leaves_nothing)
+{
+    int positions[1];
+    const long live = mem_live_blocks();
+    const struct csv_column time[] = {{.name = "TIMESTAMP"}};
+    for (long n = 0; n < 40; n++) {
+        mem_fail_after(n);
+        header_finding("TIMESTMAP,b\n", time, 1, positions);
+        mem_fail_never();
+        CHECK_EQ_INT(mem_live_blocks(), live);
+    }
+}
+
 TEST(columns_are_found_by_name)
 {
     const struct csv_column columns[] = {{.name = "b"}, {.name = "c", .optional = true}, {.name = "a"}};

@@ -34,6 +34,33 @@ TEST(fgd_does_as_in_figure_8)
     CHECK_NEAR(bed_metric(rows, "cluster.frag_gpus.mean"), 2.0 / 6 / 100, 1e-6);
 }
 
+/* Node 0 has 0.72 of its GPU left and node 1 0.92, when a job of 0.05 comes. Of 100 jobs 5 want 0.7 and one wants 0.9.
+ * So the job adds 0.033 GPUs to the fragmentation of node 0, and 0.009 to that of node 1. */
+static int64_t node_of_small_job(const char *placement)
+{
+    SCOPED(text) jobs = {0};
+    static const char *const shares[] = {"0.28", "0.08", "0.05", "0.7", "0.7", "0.7", "0.7", "0.7", "0.9"};
+    for (int i = 0; i < 100; i++)
+        text_printf(&jobs, "%s{'submit': '%ds', 'duration': '1h', 'gpu_share': %s}", i > 0 ? ", " : "",
+                    i < 3 ? i : 1000, i < 9 ? shares[i] : "0.01");
+    char settings[200];
+    snprintf(settings, sizeof settings, "'placement': %s, 'fragmentation': {'cover': 1}", placement);
+    struct bed_rows *rows = run("'nodes': 2, 'gpus_per_node': 1, 'cpus_per_node': 64", settings, jobs.chars);
+    int64_t nodes[3] = {-1, -1, -1};
+    for (size_t i = 0; i < rows->n_placements; i++)
+        if (rows->placements[i].job < 3) nodes[rows->placements[i].job] = rows->placements[i].node;
+    CHECK_EQ_INT(nodes[0], 0);
+    CHECK_EQ_INT(nodes[1], 1);
+    return nodes[2];
+}
+
+/* Growth of fragmentation that is not 0 but below 0.04 GPUs has the score 49, and the first node wins. */
+TEST(fgd_ties_below_a_hundredth_of_its_score)
+{
+    CHECK_EQ_INT(node_of_small_job("'fgd'"), 0);
+    CHECK_EQ_INT(node_of_small_job("{'policy': 'fgd', 'exact': true}"), 1);
+}
+
 TEST(jobs_hold_shares_cpu_and_memory)
 {
     static const char *const placers[] = {"first-fit", "consolidated", "best-fit",   "worst-fit", "topology-aware",
@@ -166,10 +193,28 @@ TEST(more_than_64_gpu_models_are_refused)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     CHECK_EQ_STR(rows->diag.items[0].text, "nodes have GPUs of more than 64 models; 'model-64' is one too many");
     CHECK(strstr(rows->diag.items[0].where, ":1:") != NULL && strstr(rows->diag.items[0].hint, "one name") != NULL);
-    rows = bed_run(
-        BED(.quiet = true),
-        "{'cluster': {'gpus_per_node': 65, 'cpus_per_node': 8}, 'jobs': {'trace': {'format':'inline-jobs',"
-        " 'jobs': []}}}");
-    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
-    CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
+}
+
+/* Of the first node type or another; the least CPU and the least memory already count, and 64 GPUs are allowed. */
+TEST(where_cpu_or_memory_counts_nodes_have_64_gpus)
+{
+    static const struct {
+        const char *own, *other; /* keys of the first node type, and of another */
+        int code;
+    } cases[] = {{"'gpus_per_node': 65", "'gpus_per_node': 65", 0},
+                 {"'gpus_per_node': 65, 'cpus_per_node': 1", "'gpus_per_node': 1", SIM_E_CONFIG},
+                 {"'gpus_per_node': 65, 'memory_per_node': '1B'", "'gpus_per_node': 1", SIM_E_CONFIG},
+                 {"'gpus_per_node': 65", "'cpus_per_node': 1", SIM_E_CONFIG},
+                 {"'gpus_per_node': 65", "'memory_per_node': '1B'", SIM_E_CONFIG},
+                 {"'cpus_per_node': 1", "'gpus_per_node': 65", SIM_E_CONFIG},
+                 {"'gpus_per_node': 64, 'cpus_per_node': 1, 'memory_per_node': '1B'", "'gpus_per_node': 64", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = bed_run(BED(.quiet = true),
+                                        "{'cluster': {%s, 'node_types': {'a': {'nodes': 1, 'gpu': 't4', %s}}},"
+                                        " 'jobs': {'trace': {'format':'inline-jobs', 'jobs': []}}}",
+                                        cases[i].own, cases[i].other);
+        if (!CHECK_EQ_INT(rows->code, cases[i].code)) printf("\n  %s; %s", cases[i].own, cases[i].other);
+        if (rows->code != 0)
+            CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
+    }
 }

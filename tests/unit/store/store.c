@@ -550,6 +550,22 @@ TEST(provenance_reads_back)
     CHECK_EQ_STR(diag.items[0].text, "no run 7");
 }
 
+TEST(what_a_run_does_not_know_of_itself_is_null)
+{
+    char path[256], hash[HASH_HEX_CHARS];
+    struct diag diag = {0};
+    struct results *results;
+    int64_t run_id;
+    struct run_end end = store_run_end;
+    end.cost.peak_rss_bytes = 0;
+    snprintf(path, sizeof path, "%s/results.db", test_tmpdir());
+    MUST(results_open(path, &(struct results_options){0}, &results, &diag) == 0);
+    CHECK_EQ_INT(results_begin_run(results, &store_run_info, &run_id, &diag), 0);
+    CHECK_EQ_INT(results_end_run(results, &end, hash, &diag), 0);
+    results_close(results);
+    CHECK_EQ_STR(store_query(path, "SELECT peak_rss_bytes IS NULL FROM run_cost"), "1");
+}
+
 /* A database of a stranger brings a trigger that would change results. */
 TEST(triggers_of_a_file_do_not_run)
 {

@@ -127,6 +127,27 @@ TEST(more_than_there_will_ever_be)
                    too_few);
 }
 
+/* GPUs of a service are leased for the whole run. Of twelve, a job can rent nine beside a service on three of them. */
+TEST(no_job_rents_the_gpus_of_a_service)
+{
+    for (int gpus = 3; gpus <= 4; gpus++) {
+        struct bed_rows *rows = run(
+            true,
+            "{'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'opt-6.7b',"
+            " 'replicas': %d, 'trace': {'format': 'generate', 'count': 1}}},"
+            " 'market': {'offers': {'gpu': {'price': '$3.6/h', 'gpu': 'a100-80-sxm'}}, 'renting': {'policy': 'fixed-width',"
+            " 'classes': {'t': {'rate': '1/s', 'size': '1s', 'width': 9}}}}, 'jobs': {'types': {'t': {'speedup':"
+            " {'law': 'power', 'exponent': 0.5}}}, " JOBS("{'duration': '10s', 'type': 't'}") "}}",
+            gpus);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_metric(rows, "job.rejected"), gpus > 3, 0);
+        CHECK_EQ_INT(bed_decisions(rows, "reject", 0), gpus > 3);
+        for (size_t i = 0; i < rows->n_decisions; i++)
+            if (strcmp(rows->decisions[i].action, "reject") == 0)
+                CHECK(strstr(rows->decisions[i].reason, "its offer never has what it rents for 1 GPU") != NULL);
+    }
+}
+
 /* As-asked goes by what there is: of two offers the one with enough nodes, though it is dearer. */
 TEST(offers_are_as_large_as_their_nodes)
 {

@@ -1,0 +1,122 @@
+#include "sim/core/lines.h"
+
+#include "tests/support/harness.h"
+
+enum { TEXTS = 60, MOST_BYTES = 900 * 1024 };
+
+static void open_text(struct lines *lines, const char *text, size_t n)
+{
+    struct diag diag = {0};
+    struct input *input;
+    CHECK_EQ_INT(input_open_memory("t", text, n, &input, &diag), 0);
+    CHECK_EQ_INT(lines_init(lines, input, &diag), 0);
+}
+
+/* Short and long lines, some of which end with CR; half of the texts end with LF. */
+static size_t draw_text(uint64_t index, char *text)
+{
+    struct rng rng = test_rng(6, "lines", index);
+    const uint64_t longest = rng_below(&rng, 3) == 0 ? 400 * 1024 : 1 + rng_below(&rng, 9);
+    const size_t n = (size_t)rng_below(&rng, longest > 10 ? MOST_BYTES : 200);
+    for (size_t at = 0; at < n; at++) text[at] = (char)('a' + at % 23);
+    for (size_t at = 0; at < n; at += 1 + (size_t)rng_below(&rng, longest)) {
+        text[at] = '\n';
+        if (at > 1 && rng_below(&rng, 4) == 0) text[at - 1] = '\r';
+    }
+    if (n > 0 && index % 2 == 0) text[n - 1] = '\n';
+    return n;
+}
+
+/* The line that begins at *at, which moves behind it; false at the end. */
+static bool next_by_hand(const char *text, size_t n, size_t *at, const char **chars, size_t *n_chars)
+{
+    if (*at == n) return false;
+    size_t end = *at;
+    while (end < n && text[end] != '\n') end++;
+    *chars = text + *at;
+    *n_chars = end - *at;
+    if (*n_chars > 0 && text[end - 1] == '\r') --*n_chars;
+    *at = end < n ? end + 1 : end;
+    return true;
+}
+
+/* Reads on as a reader that looks ahead: it marks at random, and goes back to some of the marks. */
+static void read_text(uint64_t index, const char *text, size_t n)
+{
+    struct rng rng = test_rng(7, "lines", index);
+    struct lines lines;
+    struct diag diag = {0};
+    const char *chars, *expected;
+    size_t n_chars, n_expected, at = 0, mark = 0;
+    int64_t number = 0, mark_number = 0;
+    open_text(&lines, text, n);
+    for (int steps_marked = -1;;) {
+        const int code = lines_next(&lines, &chars, &n_chars, &diag);
+        const bool is_more = next_by_hand(text, n, &at, &expected, &n_expected);
+        number += is_more;
+        MUST(CHECK_EQ_INT(code, is_more) && CHECK_EQ_INT(lines.number, number));
+        if (is_more) MUST(CHECK_EQ_INT(n_chars, n_expected) && CHECK(memcmp(chars, expected, n_chars) == 0));
+        steps_marked += steps_marked >= 0;
+        if (steps_marked > 3 || (steps_marked > 0 && !is_more)) {
+            if (rng_below(&rng, 3) == 0) {
+                lines_release(&lines);
+            } else {
+                lines_rewind(&lines);
+                at = mark;
+                number = mark_number;
+            }
+            steps_marked = -1;
+        } else if (!is_more) {
+            break;
+        } else if (steps_marked < 0 && rng_below(&rng, 40) == 0) {
+            lines_mark(&lines);
+            mark = at;
+            mark_number = number;
+            steps_marked = 0;
+        }
+    }
+    CHECK_EQ_INT(lines_next(&lines, &chars, &n_chars, &diag), 0);
+    lines_fini(&lines);
+}
+
+TEST(lines_are_those_between_the_line_ends)
+{
+    char *text = test_own(malloc(MOST_BYTES), free);
+    for (uint64_t i = 0; i < TEXTS; i++) {
+        const unsigned before = CU_get_number_of_failures();
+        read_text(i, text, draw_text(i, text));
+        if (CU_get_number_of_failures() > before) printf("\n  text %d", (int)i);
+    }
+}
+
+static void check_first_line(const char *text, const char *expected)
+{
+    struct lines lines;
+    struct diag diag = {0};
+    const char *chars;
+    size_t n_chars;
+    open_text(&lines, text, strlen(text));
+    CHECK_EQ_INT(lines_next(&lines, &chars, &n_chars, &diag), 1);
+    CHECK(n_chars == strlen(expected) && memcmp(chars, expected, n_chars) == 0);
+    lines_fini(&lines);
+}
+
+TEST(a_byte_order_mark_is_left_out_once)
+{
+    check_first_line("\xEF\xBB\xBFx\n", "x");
+    check_first_line("\xEF\xBB\xBF\n", "");
+    check_first_line("\xEF\xBB\xBF", "");
+    check_first_line("\xEF\xBB\xBF\xEF\xBB\xBF", "\xEF\xBB\xBF");
+    check_first_line("\xEF\xBB\n", "\xEF\xBB");
+    check_first_line("\r\n", "");
+    check_first_line("x\r\r\n", "x\r");
+}
+
+TEST(a_second_end_does_nothing)
+{
+    struct lines lines;
+    open_text(&lines, "x\n", 2);
+    lines_fini(&lines);
+    lines_fini(&lines);
+    CHECK(lines.buffer == NULL && lines.input == NULL);
+}
