@@ -94,6 +94,8 @@ struct prefill_params {
     double empty_s;           /* time of a thread block without work */
     double decode_straggle_frac; /* delay by the longest one, per tile beyond the mean */
     double flash3;         /* 1: tiles like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
+    double score_cycles;   /* of an SM, for each score of query and key, beside the products; 0: not fitted */
+    double narrow_passes;  /* write_passes of a cache of fewer bits; 0: not fitted */
 };
 
 /* The chunks of a batch, taken as equal except for their pairs. */

@@ -28,6 +28,7 @@ struct gemm_params {
     double wave_frac;      /* how hard waves of tiles quantise: 0 not at all, 1 fully */
     double split_cost;     /* reduction after split-K, in passes over 8 byte partial sums */
     double quantise_frac;  /* share of the memory bandwidth while A is narrowed to 8 bits; 0: it comes that narrow */
+    double quantise_row_s; /* of each row of A on an SM, while it is narrowed; 0: not fitted */
 };
 
 struct gemm_shape {
