@@ -153,16 +153,17 @@ static double longest_keys(const struct prefill_shape *shape, double n, double p
     return larger_of(n + p, shape->pairs / shape->tokens - p);
 }
 
-/* Time of a tile on an SM. */
-static double tile_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
-                           const struct prefill_shape *shape, const struct tiling *tiling)
+/* Time of `tiles` tiles on one SM, one after the other. */
+static double run_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                          const struct prefill_shape *shape, const struct tiling *tiling, double tiles)
 {
     const double flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
-    const bool by_scores = is_bound_by_scores(params, gpu);
-    const enum number_format compute = by_scores && shape->kv == FORMAT_FP8 ? FORMAT_FP8 : shape->compute;
-    const double products_s = flop * (double)gpu->sm_count / (params->flop_frac * gpu_peak_flop_per_s(gpu, compute));
-    if (!by_scores) return products_s;
-    return soft_max(products_s, params->score_cycles * tiling->rows * tiling->columns / gpu->boost_hz, 3.0);
+    const double sms = (double)gpu->sm_count;
+    if (!is_bound_by_scores(params, gpu))
+        return tiles * flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
+    const enum number_format compute = shape->kv == FORMAT_FP8 ? FORMAT_FP8 : shape->compute;
+    const double products_s = flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, compute));
+    return tiles * soft_max(products_s, params->score_cycles * tiling->rows * tiling->columns / gpu->boost_hz, 3.0);
 }
 
 /* Time of all tiles on the SMs, whose work differs. */
@@ -178,7 +179,7 @@ static double tiles_seconds(const struct prefill_params *params, const struct gp
     const double rounding = 1.0 + even * (ceil(waves) / waves - 1.0);
     const double average = chunks * tiling.heads * (tiles + params->edge_tiles * rows) / sms * rounding;
     const double longest = (ceil(longest_keys(shape, n, p) / tiling.columns) + params->edge_tiles) / params->lone_speed;
-    return soft_max(average, longest, params->path_softness) * tile_seconds(params, gpu, shape, &tiling);
+    return run_seconds(params, gpu, shape, &tiling, soft_max(average, longest, params->path_softness));
 }
 
 /* Time of thread blocks of sequences that decode, with those that have no work. */

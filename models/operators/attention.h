@@ -22,7 +22,13 @@
  *     longest = (ceil((n + p)/K) + edge_tiles)/lone_speed
  *     tile_s = flop of a tile/(flop_frac P/S)
  *
- * where `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
+ * On GPUs with units of 4 bits R = 256, K = 128, and the exponentials of the scores take as long as the products:
+ *
+ *     tile_s = soft_max_3(flop of a tile/(flop_frac P/S), score_cycles R K/f)
+ *
+ * with P in fp8 where the cache is; writing such a cache takes narrow_passes in place of write_passes.
+ *
+ * Here `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
  *
  * Sequences of unequal context count as equally many of mean context, and the longest one delays the others. If a
  * kernel like FlashAttention-2 does not cut them, since b kv is 1.6 S or more, the delay is

@@ -240,6 +240,14 @@ static bool decodes(const struct listing *list)
     return list->work->decode_sequences > 0;
 }
 
+/* Whether one launch of attention serves prompts and decoding sequences. On GPUs with units of 4 bits engines launch a
+ * kernel for each (FlashInfer's TensorRT-LLM kernels), whatever they do elsewhere. */
+static bool mixes_attention(const struct listing *list)
+{
+    return list->split->mixed_attention && list->llm->kv_latent == 0 &&
+           !(list->gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0);
+}
+
 /* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
  * vectors were expanded; decoding works on these themselves then, in another launch. */
 static void add_prefill_attention(struct listing *list)
@@ -256,7 +264,7 @@ static void add_prefill_attention(struct listing *list)
         .writes_kv = attention_writes_kv(list),
     };
     const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
-    const bool may_mix = list->split->mixed_attention && llm->kv_latent == 0, mixes = may_mix && decodes(list);
+    const bool may_mix = mixes_attention(list), mixes = may_mix && decodes(list);
     struct kernel_use *use = add_batched(list, mixes ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION, BY_PREFILL, call);
     use->mixes = may_mix;
     kernel_use_rebatch(use, list->work);
@@ -294,7 +302,7 @@ static void add_attention(struct listing *list)
     if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
     const bool prompts = list->work->prefill_tokens > 0;
     if (prompts) add_prefill_attention(list);
-    if (list->work->decode_sequences > 0 && !(prompts && list->split->mixed_attention)) add_decode_attention(list);
+    if (list->work->decode_sequences > 0 && !(prompts && mixes_attention(list))) add_decode_attention(list);
     add_product(list, OP_OUT, (double)llm->hidden, q_width);
 }
 

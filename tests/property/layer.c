@@ -471,6 +471,29 @@ TEST(formats_choose_the_products)
     }
 }
 
+/* Prompts and decoding sequences share a launch of attention, but not on GPUs with units of 4 bits. */
+TEST(units_of_four_bits_part_the_attention)
+{
+    const struct llm_spec llm = {.layers = 1, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 1024,
+                                 .vocab = 1000};
+    const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = 64, .prefill_pairs = 4096.0,
+                                        .decode_sequences = 4, .decode_context_tokens = 40};
+    struct gpu_spec with_fp4 = gpu;
+    struct llm_split split = whole;
+    split.mixed_attention = true;
+    with_fp4.peak_flop_per_s[FORMAT_NVFP4] = 1200e12;
+    for (int parted = 0; parted < 2; parted++) {
+        struct kernel_use uses[LLM_MAX_USES];
+        const size_t n = llm_iteration_kernels(&llm, &split, parted ? &with_fp4 : &gpu, &work, uses);
+        int n_mixed = 0, n_decode = 0;
+        for (size_t u = 0; u < n; u++) {
+            n_mixed += uses[u].op == OP_MIXED_ATTENTION;
+            n_decode += uses[u].op == OP_DECODE_ATTENTION;
+        }
+        CHECK(n_mixed == !parted && n_decode == parted);
+    }
+}
+
 TEST(impossible_splits_are_named)
 {
     struct llm_spec llm = {.layers = 4, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 1024,
