@@ -274,10 +274,13 @@ comma := ,
 calibration: $(call parts,refit-,calibration,$(T))
 refit-%: like = $(call sources,calibration,$*,like)
 refit-%: files = $(call sources,calibration,$*,files)
+refit-%: sets = $(call sources,calibration,$*,sets)
 refit-%: build/orrery FORCE
 	@mkdir -p build/calibration
 	@echo '{"gpu": "$*",$(if $(like), "like": "$(like)"$(comma)) "sets": {}}' >build/calibration/$*.json
 	$(if $(files),build/orrery calibrate --gpu $* $(files) -o build/calibration/$*.json >build/calibration/$*.txt)
+	$(foreach set,$(sets),build/orrery calibrate --gpu $* --set $(set) $(call sources,calibration,$*,$(set)) \
+	    -o build/calibration/$*.json >build/calibration/$*-$(set).txt &&) true
 	@mkdir -p configs/calibration && mv build/calibration/$*.json configs/calibration/
 
 ## make power      fit the power of every GPU, or T=gpu, anew to the measurements below DATA, into configs/calibration/power

@@ -13,9 +13,10 @@ double number_format_bytes(enum number_format format)
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format)
 {
     static const enum number_format wider[FORMAT_COUNT] = {
-        [FORMAT_INT4] = FORMAT_FP16, [FORMAT_INT8] = FORMAT_FP16, [FORMAT_FP8] = FORMAT_FP16,
-        [FORMAT_BF16] = FORMAT_FP16, [FORMAT_FP16] = FORMAT_FP32, [FORMAT_TF32] = FORMAT_FP32,
-        [FORMAT_FP32] = FORMAT_FP32,
+        [FORMAT_INT4] = FORMAT_FP16, [FORMAT_INT8] = FORMAT_FP16,     [FORMAT_FP8] = FORMAT_FP16,
+        [FORMAT_BF16] = FORMAT_FP16, [FORMAT_FP16] = FORMAT_FP32,     [FORMAT_TF32] = FORMAT_FP32,
+        [FORMAT_FP32] = FORMAT_FP32, [FORMAT_FP8_BLOCK] = FORMAT_FP8, [FORMAT_NVFP4] = FORMAT_FP8,
+        [FORMAT_MXFP4] = FORMAT_FP8,
     };
     while (!(gpu->peak_flop_per_s[format] > 0.0) && format != FORMAT_FP32) format = wider[format];
     return gpu->peak_flop_per_s[format];

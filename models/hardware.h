@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(enum, name in configs, bytes per number) */
+/* X(enum, name in configs, bytes per number, the scales that belong to numbers included): fp8 has a scale per tensor or
+ * channel, which is too little to count; fp8_block one of 4 bytes per block of 128 x 128; nvfp4 one byte per 16 numbers
+ * (NVIDIA); mxfp4 one byte per 32 (OCP Microscaling Formats 1.0). */
 #define NUMBER_FORMATS(X)                                                                                              \
     X(FORMAT_FP32, "fp32", 4.0)                                                                                        \
     X(FORMAT_TF32, "tf32", 4.0)                                                                                        \
@@ -17,7 +19,10 @@
     X(FORMAT_BF16, "bf16", 2.0)                                                                                        \
     X(FORMAT_FP8, "fp8", 1.0)                                                                                          \
     X(FORMAT_INT8, "int8", 1.0)                                                                                        \
-    X(FORMAT_INT4, "int4", 0.5)
+    X(FORMAT_INT4, "int4", 0.5)                                                                                        \
+    X(FORMAT_FP8_BLOCK, "fp8_block", 1.0 + 4.0 / (128.0 * 128.0))                                                      \
+    X(FORMAT_NVFP4, "nvfp4", 0.5 + 1.0 / 16.0)                                                                         \
+    X(FORMAT_MXFP4, "mxfp4", 0.5 + 1.0 / 32.0)
 
 enum number_format {
 #define NUMBER_FORMAT_ENUM(id, name, bytes) id,
@@ -48,8 +53,8 @@ struct gpu_spec {
 /* Bytes one number takes in memory. */
 double number_format_bytes(enum number_format format);
 
-/* Peak rate of matrix products in a format. A format without its own units runs in another format: fp8, int8, int4 and
- * bf16 in fp16, fp16 in fp32. */
+/* Peak rate of matrix products in a format. A format without its own units runs in another format: nvfp4, mxfp4 and
+ * fp8_block in fp8, fp8, int8, int4 and bf16 in fp16, fp16 in fp32. */
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
 
 /* Rate at which each of `gpus` adjacent GPUs of one node sends to all others together, per direction: over NVLink if it

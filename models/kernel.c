@@ -10,6 +10,7 @@
 #define LATE_SECONDS PARAM_SECONDS, PARAM_LATE
 #define LATE PARAM_PLAIN, PARAM_LATE
 #define OPTIONAL_SECONDS PARAM_SECONDS, PARAM_OPTIONAL
+#define OPTIONAL_PLAIN PARAM_PLAIN, PARAM_OPTIONAL
 
 #define GEMM_PARAMS(start)                                                                                             \
     {"start", "launch, ramp and drain of a kernel", SECONDS, start, 1e-7, 1e-4},                                       \
@@ -25,6 +26,7 @@ static const struct kernel_param gemm_table[] = {GEMM_PARAMS(4e-6)};
 static const struct kernel_param gemm_fp8_table[] = {
     GEMM_PARAMS(1.2e-5),
     {"quantise_efficiency", "share of the memory bandwidth while activations are narrowed", PLAIN, 0.1, 0.005, 1.2},
+    {"quantise_row_time", "an SM's time for each row of activations while they are narrowed", OPTIONAL_SECONDS, 3e-7, 1e-9, 1e-5},
 };
 static const char *const gemm_axes[] = {"m", "n", "k"};
 #define gemm_fp8_axes gemm_axes
@@ -42,6 +44,8 @@ static const struct kernel_param prefill_table[] = {
     {"empty_time", "time of a thread block without work", LATE_SECONDS, 2e-7, 1e-9, 1e-5},
     {"decode_straggle", "delay by the longest such sequence, in its tiles beyond the mean", LATE, 0.5, 1e-3, 5.0},
     {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", SWITCH, 0.0, 0.0, 1.0},
+    {"score_cycles", "an SM's cycles for each score, beside the products", OPTIONAL_PLAIN, 0.1, 0.001, 2.0},
+    {"narrow_passes", "as write_passes, into a cache of fewer bits", OPTIONAL_PLAIN, 20.0, 1.0, 200.0},
 };
 static const char *const prefill_axes[] = {"sequences", "tokens",    "past",      "q_heads", "kv_heads",
                                            "key_dim",   "value_dim", "shared_kv", "decodes", "decode_context"};
@@ -161,18 +165,16 @@ PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
 
 enum number_format kernel_call_compute(const struct kernel_call *call)
 {
-    switch (call->class) {
-    case KERNEL_GEMM:
-    case KERNEL_GEMM_FP8:
-    case KERNEL_GEMM_INT4: return call->shape.gemm.compute;
-    case KERNEL_PREFILL_ATTENTION: return call->shape.prefill.compute;
-    case KERNEL_DECODE_ATTENTION: return call->shape.decode.compute;
-    case KERNEL_MOE:
-    case KERNEL_MOE_FP8:
-    case KERNEL_MOE_FP8_TENSOR:
-    case KERNEL_MOE_INT4: return call->shape.moe.compute;
-    default: return FORMAT_FP16;
+    switch (kinds[call->class]) {
+    case GEMM:
+    case GEMM_FP8: return call->shape.gemm.compute;
+    case PREFILL: return call->shape.prefill.compute;
+    case DECODE: return call->shape.decode.compute;
+    case MOE: return call->shape.moe.compute;
+    case ELEMENTWISE:
+    case COLLECTIVE: break;
     }
+    return FORMAT_FP16;
 }
 
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES])
@@ -188,8 +190,10 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
     }
 }
 
-static enum number_format as_fp16(enum number_format format)
+/* The format that stands for those which kernels of one class treat alike. */
+static enum number_format as_measured(enum number_format format)
 {
+    if (format == FORMAT_FP8_BLOCK) return FORMAT_FP8;
     return format == FORMAT_BF16 ? FORMAT_FP16 : format;
 }
 
@@ -205,12 +209,12 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     case ELEMENTWISE:
     case COLLECTIVE: break;
     }
-    return (struct kernel_formats){as_fp16(formats.stored), as_fp16(formats.compute)};
+    return (struct kernel_formats){as_measured(formats.stored), as_measured(formats.compute)};
 }
 
 void kernel_range_add_formats(struct kernel_range *range, struct kernel_formats formats)
 {
-    range->formats[as_fp16(formats.stored)][as_fp16(formats.compute)] = true;
+    range->formats[as_measured(formats.stored)][as_measured(formats.compute)] = true;
 }
 
 void kernel_range_add(struct kernel_range *range, const struct kernel_call *call)
@@ -377,7 +381,7 @@ void kernel_call_place(const struct kernel_call *call, struct kernel_place *plac
     *place = (struct kernel_place){.running = {0.0}};
     for (const struct kernel_member *member = members_of[call->class]; member->name; member++) {
         double value = kernel_member_value(call, member);
-        if (member->kind == MEMBER_FORMAT && value == FORMAT_BF16) value = FORMAT_FP16;
+        if (member->kind == MEMBER_FORMAT) value = as_measured((enum number_format)value);
         if (member->role == MEMBER_FIXED) place->fixed[n_fixed++] = value;
         if (member->role == MEMBER_RUNNING) place->running[n_running++] = value;
     }

@@ -18,8 +18,10 @@
 /* X(class, name in files, kind of model) */
 #define KERNEL_CLASSES(X)                                                                                              \
     X(KERNEL_GEMM, "gemm", GEMM)                                                                                       \
-    X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM_FP8)                                                                           \
-    X(KERNEL_GEMM_INT4, "gemm_int4", GEMM)                                                                             \
+    X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM_FP8)             /* a scale per tensor, row or column */                       \
+    X(KERNEL_GEMM_FP8_BLOCK, "gemm_fp8_block", GEMM_FP8) /* a scale per block of weights */                            \
+    X(KERNEL_GEMM_NVFP4, "gemm_nvfp4", GEMM_FP8)         /* activations in 4 bits, too */                              \
+    X(KERNEL_GEMM_INT4, "gemm_int4", GEMM)               /* weights of 4 bits, activations of 16 */                    \
     X(KERNEL_PREFILL_ATTENTION, "prefill_attention", PREFILL)                                                          \
     X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \
     X(KERNEL_NORM, "norm", ELEMENTWISE)                                                                                \
@@ -32,6 +34,8 @@
     X(KERNEL_MOE, "moe", MOE)                                                                                          \
     X(KERNEL_MOE_FP8, "moe_fp8", MOE) /* a scale per block of weights */                                               \
     X(KERNEL_MOE_FP8_TENSOR, "moe_fp8_tensor", MOE) /* per tensor: measured, no LLM here has it */                     \
+    X(KERNEL_MOE_NVFP4, "moe_nvfp4", MOE)           /* activations in 4 bits, too */                                   \
+    X(KERNEL_MOE_MXFP4, "moe_mxfp4", MOE)           /* activations of 16 bits */                                       \
     X(KERNEL_MOE_INT4, "moe_int4", MOE)                                                                                \
     X(KERNEL_ALL_REDUCE, "all_reduce", COLLECTIVE)                                                                     \
     X(KERNEL_ALL_GATHER, "all_gather", COLLECTIVE)                                                                     \
@@ -47,7 +51,7 @@ enum kernel_class {
     KERNEL_CLASS_COUNT
 };
 
-enum { KERNEL_MAX_PARAMS = 12, KERNEL_MAX_AXES = 10 };
+enum { KERNEL_MAX_PARAMS = 14, KERNEL_MAX_AXES = 10 };
 
 /* One kernel launch: its class says which shape it has. */
 struct kernel_call {
@@ -107,7 +111,7 @@ struct kernel_formats {
 };
 
 /* The box of shapes that a class was fitted on, along its axes, and the formats seen there by `stored` and `compute`.
- * bf16, which is as fast as fp16, counts as fp16. */
+ * bf16, which is as fast as fp16, counts as fp16; fp8_block as fp8, since the class tells them apart. */
 struct kernel_range {
     bool fitted; /* false: no shape lies inside */
     double low[KERNEL_MAX_AXES], high[KERNEL_MAX_AXES];
@@ -133,7 +137,7 @@ enum number_format kernel_call_compute(const struct kernel_call *call);
 /* The call's coordinates along the axes of its class; n_axes values. */
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES]);
 
-/* The call's formats, with fp16 for bf16; both fp16 when its class has none. */
+/* The call's formats, with fp16 for bf16, fp8 for fp8_block; both fp16 when its class has none. */
 struct kernel_formats kernel_call_formats(const struct kernel_call *call);
 
 /* Adds formats to those of a range. */

@@ -5,9 +5,9 @@
 -- The order of kernels in tables: products, attention, the rest of a layer, collectives.
 create table kernel (place integer primary key, name text);
 insert into kernel (name) values
-    ('gemm'), ('gemm_fp8'), ('gemm_int4'), ('prefill_attention'), ('decode_attention'), ('norm'), ('rotary'),
+    ('gemm'), ('gemm_fp8'), ('gemm_fp8_block'), ('gemm_nvfp4'), ('gemm_int4'), ('prefill_attention'), ('decode_attention'), ('norm'), ('rotary'),
     ('activation'), ('residual'), ('embedding'), ('kv_write'), ('sampling'), ('moe'), ('moe_fp8'), ('moe_fp8_tensor'),
-    ('moe_int4'), ('all_reduce'), ('all_gather'), ('reduce_scatter'), ('all_to_all'), ('direct_all_reduce'), ('send');
+    ('moe_nvfp4'), ('moe_mxfp4'), ('moe_int4'), ('all_reduce'), ('all_gather'), ('reduce_scatter'), ('all_to_all'), ('direct_all_reduce'), ('send');
 
 create table class as
     select json_extract(file.json, '$.gpu') as gpu, sets.key as set_name, class.key as name, class.value as json,
@@ -76,6 +76,10 @@ create view "other-sets" as
     select gpu as "GPU", set_name as "set", name as "kernels", rows, ifnull(held_out_by, '-') as "held out by",
            "all" as "error"
     from wide where set_name not in ('in-model', 'isolated') order by gpu, set_name, place, name;
+create view releases as
+    select gpu as "GPU", set_name as "set", name as "kernels", rows, "all" as "error",
+           ifnull(roofline, '') as "hard roofline"
+    from wide where set_name like '%-%._%' order by gpu, set_name, place, name;
 create view "in-model-bands" as
     select gpu as "GPU", name as "kernels", tokens_1 as "1-16", tokens_17 as "17-256", tokens_257 as "257-4096",
            tokens_4097 as "4097-"
@@ -93,14 +97,15 @@ create view "worst-folds" as
     where nth = 1 and held_out_by in ('llm', 'gpu') order by gpu, set_name, place, name;
 create view roofline as
     select gpu as "GPU", set_name as "set", name as "kernels", "all" as "this model", roofline as "hard roofline"
-    from wide where roofline is not null order by gpu, set_name, place, name;
+    from wide where roofline is not null and set_name not like '%-%._%' order by gpu, set_name, place, name;
 create view products as
     select gpu as "GPU", qkv, out, up, down, head
     from wide where name = 'gemm' and qkv is not null order by gpu, set_name;
 create view layers as
     select gpu as "GPU", set_name as "set", name as "kernels", "all", from_512 as "n, k from 512",
            layer_sum as "sum of a layer"
-    from wide where name like 'gemm%' and coalesce(from_512, layer_sum) is not null order by gpu, set_name, place, name;
+    from wide where name like 'gemm%' and set_name not like '%-%._%' and coalesce(from_512, layer_sum) is not null
+    order by gpu, set_name, place, name;
 -- How many classes of kernels were measured on each GPU, by set; the GPU that the others come from.
 create view gpus as
     select file.name as "GPU",

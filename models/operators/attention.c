@@ -118,8 +118,17 @@ struct tiling {
     double heads;         /* rows of tiles for the same tokens */
 };
 
-static struct tiling tiling_of(const struct prefill_params *params, const struct prefill_shape *shape)
+/* Whether exponentials, not products alone, bound attention: tensor cores with units of 4 bits outrun them (Zadouri et
+ * al., FlashAttention-4, 2026). */
+static bool is_bound_by_scores(const struct prefill_params *params, const struct gpu_spec *gpu)
 {
+    return params->score_cycles > 0.0 && gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0;
+}
+
+static struct tiling tiling_of(const struct prefill_params *params, const struct gpu_spec *gpu,
+                               const struct prefill_shape *shape)
+{
+    if (is_bound_by_scores(params, gpu)) return (struct tiling){256.0, 128.0, 256.0, shape->q_heads};
     if (params->flash3 <= 0.5) return (struct tiling){64.0, 64.0, 64.0, shape->q_heads};
     const double group = smaller_of(shape->q_heads / shape->kv_heads, 128.0);
     return (struct tiling){128.0, 128.0, 128.0 / group, shape->q_heads / group};
@@ -144,11 +153,24 @@ static double longest_keys(const struct prefill_shape *shape, double n, double p
     return larger_of(n + p, shape->pairs / shape->tokens - p);
 }
 
+/* Time of `tiles` tiles on one SM, one after the other. */
+static double run_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                          const struct prefill_shape *shape, const struct tiling *tiling, double tiles)
+{
+    const double flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
+    const double sms = (double)gpu->sm_count;
+    if (!is_bound_by_scores(params, gpu))
+        return tiles * flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
+    const enum number_format compute = shape->kv == FORMAT_FP8 ? FORMAT_FP8 : shape->compute;
+    const double products_s = flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, compute));
+    return tiles * soft_max(products_s, params->score_cycles * tiling->rows * tiling->columns / gpu->boost_hz, 3.0);
+}
+
 /* Time of all tiles on the SMs, whose work differs. */
 static double tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
                             const struct prefill_shape *shape)
 {
-    const struct tiling tiling = tiling_of(params, shape);
+    const struct tiling tiling = tiling_of(params, gpu, shape);
     const double sms = (double)gpu->sm_count, chunks = shape->sequences;
     const double n = shape->tokens / chunks, p = shape->past / chunks, rows = ceil(n / tiling.tokens);
     const double tiles = shape->full ? rows * ceil((n + p) / tiling.columns)
@@ -157,9 +179,7 @@ static double tiles_seconds(const struct prefill_params *params, const struct gp
     const double rounding = 1.0 + even * (ceil(waves) / waves - 1.0);
     const double average = chunks * tiling.heads * (tiles + params->edge_tiles * rows) / sms * rounding;
     const double longest = (ceil(longest_keys(shape, n, p) / tiling.columns) + params->edge_tiles) / params->lone_speed;
-    const double tile_flop = 2.0 * tiling.rows * tiling.columns * (shape->key_dim + shape->value_dim);
-    return soft_max(average, longest, params->path_softness) * tile_flop * sms /
-           (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
+    return run_seconds(params, gpu, shape, &tiling, soft_max(average, longest, params->path_softness));
 }
 
 /* Time of thread blocks of sequences that decode, with those that have no work. */
@@ -201,7 +221,7 @@ static double decode_reads(const struct gpu_spec *gpu, const struct prefill_shap
 static void add_decodes(const struct prefill_params *params, const struct gpu_spec *gpu,
                         const struct prefill_shape *shape, double key_bytes, struct kernel_time *time)
 {
-    const struct tiling tiling = tiling_of(params, shape);
+    const struct tiling tiling = tiling_of(params, gpu, shape);
     const double context = at_most(shape->decode_context, shape->window), width = shape->key_dim + shape->value_dim;
     const double compute_s = decode_tiles_seconds(params, gpu, shape, &tiling, context);
     const double query_bytes = shape->q_heads * width * number_format_bytes(shape->compute);
@@ -224,7 +244,9 @@ struct kernel_time prefill_attention_time(const struct prefill_params *params, c
     const double kv_bytes = shape->kv_heads * (shape->key_dim + (shape->shared_kv ? 0.0 : shape->value_dim)) *
                             number_format_bytes(shape->kv);
     const double query_width = shape->q_heads * (shape->key_dim + shape->value_dim);
-    const double write_bytes = shape->writes_kv ? params->write_passes * shape->tokens * kv_bytes : 0.0;
+    const bool narrows = params->narrow_passes > 0.0 && is_bound_by_scores(params, gpu) && shape->kv == FORMAT_FP8;
+    const double passes = narrows ? params->narrow_passes : params->write_passes;
+    const double write_bytes = shape->writes_kv ? passes * shape->tokens * kv_bytes : 0.0;
     struct kernel_time time = {
         .overhead_s = params->start_s,
         .flop = pairs * query_width,

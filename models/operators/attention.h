@@ -22,7 +22,13 @@
  *     longest = (ceil((n + p)/K) + edge_tiles)/lone_speed
  *     tile_s = flop of a tile/(flop_frac P/S)
  *
- * where `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
+ * On GPUs with units of 4 bits R = 256, K = 128, and the exponentials of the scores take as long as the products:
+ *
+ *     tile_s = soft_max_3(flop of a tile/(flop_frac P/S), score_cycles R K/f)
+ *
+ * with P in fp8 where the cache is; writing such a cache takes narrow_passes in place of write_passes.
+ *
+ * Here `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
  *
  * Sequences of unequal context count as equally many of mean context, and the longest one delays the others. If a
  * kernel like FlashAttention-2 does not cut them, since b kv is 1.6 S or more, the delay is
@@ -94,6 +100,8 @@ struct prefill_params {
     double empty_s;           /* time of a thread block without work */
     double decode_straggle_frac; /* delay by the longest one, per tile beyond the mean */
     double flash3;         /* 1: tiles like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
+    double score_cycles;   /* of an SM, for each score of query and key, beside the products; 0: not fitted */
+    double narrow_passes;  /* write_passes of a cache of fewer bits; 0: not fitted */
 };
 
 /* The chunks of a batch, taken as equal except for their pairs. */

@@ -69,7 +69,10 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
         .flop = 2.0 * m * n * k,
         .bytes = m * k * number_bytes + k * n * number_format_bytes(shape->weights) + m * n * result_bytes,
     };
-    if (params->quantise_frac > 0.0) time.overhead_s += 3.0 * m * k / (params->quantise_frac * gpu->memory_bytes_per_s);
+    if (params->quantise_frac > 0.0) {
+        time.overhead_s += 3.0 * m * k / (params->quantise_frac * gpu->memory_bytes_per_s);
+        if (gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0) time.overhead_s += m / sms * params->quantise_row_s;
+    }
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     double compute_s[SPLITS];
     best_tiles(params, shape, sms, sm_flop_per_s, compute_s);

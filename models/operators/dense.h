@@ -13,7 +13,8 @@
  *     C = wave (k/s + prologue_k) 2ab (1/flop_frac + tile_loss (a + b)/(ab)) / (P/S)
  *     T = ceil(m/a) ceil(n/b) s tiles on S SMs, w = T/S,  wave = wave_frac ceil(w) + (1 - wave_frac) max(w, 1)
  *
- *     Q = 3 m k / (quantise_frac W), for narrowing A from 16 to 8 bits first; 0 if A is stored as it is
+ *     Q = 3 m k / (quantise_frac W), for narrowing A from 16 bits first; 0 if A is stored as it is. GPUs with units of
+ *         4 bits add m quantise_row_s / S: engines narrow row by row there
  *
  * P and W are the peaks of the data sheet, S the number of SMs. Tiles: 64x64, 128x128, 256x128; splits: 1 to 16. In the
  * model the library picks the best kernel. Real libraries do not always: the remaining error lies there (136 to 384
@@ -28,6 +29,7 @@ struct gemm_params {
     double wave_frac;      /* how hard waves of tiles quantise: 0 not at all, 1 fully */
     double split_cost;     /* reduction after split-K, in passes over 8 byte partial sums */
     double quantise_frac;  /* share of the memory bandwidth while A is narrowed to 8 bits; 0: it comes that narrow */
+    double quantise_row_s; /* of each row of A on an SM, while it is narrowed; 0: not fitted */
 };
 
 struct gemm_shape {

@@ -106,22 +106,37 @@ static void add_elementwise(struct listing *list, enum llm_operator op, enum ker
     add(list, op, BY_TOKENS, count, (struct kernel_call){.class = class, .shape.elementwise = shape});
 }
 
-static bool has_native_fp8(const struct listing *list)
+/* Kernels for weights of a format, and the format they compute in. */
+struct weight_kernels {
+    enum kernel_class product, experts;
+    enum number_format compute;
+};
+
+/* Formats of 8 bits and nvfp4 narrow the activations, too, if the GPU has units for them. Without, 8 bits are widened
+ * in the plain kernels; 4 bits in those with weights of 4 bits and activations of 16, as int4 and mxfp4 always are
+ * (vLLM's Marlin kernels, and its default for gpt-oss). */
+static struct weight_kernels weight_kernels_of(const struct listing *list)
 {
-    return list->llm->weights == FORMAT_FP8 && list->gpu->peak_flop_per_s[FORMAT_FP8] > 0.0;
+    const enum number_format weights = list->llm->weights, wide = list->llm->compute;
+    const double *peaks = list->gpu->peak_flop_per_s;
+    const bool native = peaks[weights == FORMAT_FP8_BLOCK ? FORMAT_FP8 : weights] > 0.0;
+    if (weights == FORMAT_FP8 && native) return (struct weight_kernels){KERNEL_GEMM_FP8, KERNEL_MOE_FP8, weights};
+    if (weights == FORMAT_FP8_BLOCK && native)
+        return (struct weight_kernels){KERNEL_GEMM_FP8_BLOCK, KERNEL_MOE_FP8, weights};
+    if (weights == FORMAT_NVFP4 && native)
+        return (struct weight_kernels){KERNEL_GEMM_NVFP4, KERNEL_MOE_NVFP4, weights};
+    if (weights == FORMAT_MXFP4) return (struct weight_kernels){KERNEL_GEMM_INT4, KERNEL_MOE_MXFP4, wide};
+    if (weights == FORMAT_INT4 || weights == FORMAT_NVFP4)
+        return (struct weight_kernels){KERNEL_GEMM_INT4, KERNEL_MOE_INT4, wide};
+    return (struct weight_kernels){KERNEL_GEMM, KERNEL_MOE, wide};
 }
 
 /* A product with weights of the layers' format. */
 static struct kernel_call layer_product(const struct listing *list, double m, double n, double k)
 {
-    struct kernel_call call = {.class = KERNEL_GEMM, .shape.gemm = {m, n, k, list->llm->weights, list->llm->compute}};
-    if (has_native_fp8(list)) {
-        call.class = KERNEL_GEMM_FP8;
-        call.shape.gemm.compute = FORMAT_FP8;
-    } else if (list->llm->weights == FORMAT_INT4) {
-        call.class = KERNEL_GEMM_INT4;
-    }
-    return call;
+    const struct weight_kernels kernels = weight_kernels_of(list);
+    return (struct kernel_call){.class = kernels.product,
+                                .shape.gemm = {m, n, k, list->llm->weights, kernels.compute}};
 }
 
 /* A product with weights that stay in the format of computing: router and head. */
@@ -225,6 +240,14 @@ static bool decodes(const struct listing *list)
     return list->work->decode_sequences > 0;
 }
 
+/* Whether one launch of attention serves prompts and decoding sequences. On GPUs with units of 4 bits engines launch a
+ * kernel for each (FlashInfer's TensorRT-LLM kernels), whatever they do elsewhere. */
+static bool mixes_attention(const struct listing *list)
+{
+    return list->split->mixed_attention && list->llm->kv_latent == 0 &&
+           !(list->gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0);
+}
+
 /* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
  * vectors were expanded; decoding works on these themselves then, in another launch. */
 static void add_prefill_attention(struct listing *list)
@@ -241,7 +264,7 @@ static void add_prefill_attention(struct listing *list)
         .writes_kv = attention_writes_kv(list),
     };
     const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
-    const bool may_mix = list->split->mixed_attention && llm->kv_latent == 0, mixes = may_mix && decodes(list);
+    const bool may_mix = mixes_attention(list), mixes = may_mix && decodes(list);
     struct kernel_use *use = add_batched(list, mixes ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION, BY_PREFILL, call);
     use->mixes = may_mix;
     kernel_use_rebatch(use, list->work);
@@ -279,7 +302,7 @@ static void add_attention(struct listing *list)
     if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
     const bool prompts = list->work->prefill_tokens > 0;
     if (prompts) add_prefill_attention(list);
-    if (list->work->decode_sequences > 0 && !(prompts && list->split->mixed_attention)) add_decode_attention(list);
+    if (list->work->decode_sequences > 0 && !(prompts && mixes_attention(list))) add_decode_attention(list);
     add_product(list, OP_OUT, (double)llm->hidden, q_width);
 }
 
@@ -355,6 +378,7 @@ static void add_experts(struct listing *list)
         plain_product(list, dispatches(list) ? list->own_tokens : list->tokens, (double)llm->experts,
                       (double)llm->hidden));
     add_dispatch(list);
+    const struct weight_kernels kernels = weight_kernels_of(list);
     const struct moe_shape shape = {
         .tokens = list->tokens,
         .hidden = (double)llm->hidden,
@@ -365,11 +389,9 @@ static void add_experts(struct listing *list)
         .matrices = llm->gated_ffn ? 3.0 : 2.0,
         .dispatched = dispatches(list),
         .weights = llm->weights,
-        .compute = has_native_fp8(list) ? FORMAT_FP8 : llm->compute,
+        .compute = kernels.compute,
     };
-    const enum kernel_class plain = llm->weights == FORMAT_INT4 ? KERNEL_MOE_INT4 : KERNEL_MOE;
-    const enum kernel_class class = has_native_fp8(list) ? KERNEL_MOE_FP8 : plain;
-    add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = class, .shape.moe = shape});
+    add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = kernels.experts, .shape.moe = shape});
 }
 
 /* The engine's own kernel takes messages of up to 8 MiB (vLLM, custom_all_reduce). */

@@ -292,6 +292,10 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     if (code == 0) code = take_sources(&reading);
     calibration->calibrated = is_measured(&reading.sources[ASKED_FOR]) || is_measured(&reading.sources[OWN]);
     borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */
+    borrow(calibration, KERNEL_GEMM_FP8_BLOCK, KERNEL_GEMM_FP8);
+    borrow(calibration, KERNEL_GEMM_NVFP4, KERNEL_GEMM_FP8_BLOCK); /* at another peak */
+    borrow(calibration, KERNEL_MOE_NVFP4, KERNEL_MOE_FP8);
+    borrow(calibration, KERNEL_MOE_MXFP4, KERNEL_MOE_INT4);
     borrow(calibration, KERNEL_KV_WRITE, KERNEL_RESIDUAL);
     return code;
 }

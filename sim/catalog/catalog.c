@@ -32,6 +32,8 @@ static const struct config_field peak_fields[] = {
     PEAK("bf16", FORMAT_BF16, CONFIG_OPTIONAL),
     PEAK("fp8", FORMAT_FP8, CONFIG_OPTIONAL),
     PEAK("int8", FORMAT_INT8, CONFIG_OPTIONAL),
+    PEAK("nvfp4", FORMAT_NVFP4, CONFIG_OPTIONAL),
+    PEAK("mxfp4", FORMAT_MXFP4, CONFIG_OPTIONAL),
     {0},
 };
 

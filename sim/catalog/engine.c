@@ -138,10 +138,13 @@ void engine_preset_split(const struct engine_preset *preset, struct llm_split *s
 
 void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *kernels)
 {
-    struct gemm_params *narrow = &kernels->params[KERNEL_GEMM_FP8].gemm;
+    static const enum kernel_class narrow[] = {KERNEL_GEMM_FP8, KERNEL_GEMM_FP8_BLOCK, KERNEL_GEMM_NVFP4};
     if (!preset->fused_narrowing) return;
-    narrow->start_s = kernels->params[KERNEL_GEMM].gemm.start_s;
-    narrow->quantise_frac = 0.0;
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        struct gemm_params *params = &kernels->params[narrow[i]].gemm;
+        params->start_s = kernels->params[KERNEL_GEMM].gemm.start_s;
+        params->quantise_frac = 0.0;
+    }
 }
 
 int engine_preset_kernels(const struct engine_preset *preset, const struct catalog *catalog, const char *gpu,

@@ -6,7 +6,8 @@
 # Each part "<!-- generated: analysis/calibrate/accuracy.sh TOPIC TABLE -->" holds what this prints.
 last='analysis/calibrate/accuracy.sh'
 n_parts=0
-for page in configs/calibration/README.md configs/calibration/power/README.md configs/engines/README.md; do
+for page in configs/calibration/README.md configs/calibration/releases/README.md configs/calibration/power/README.md \
+    configs/engines/README.md; do
     for part in $(sed -n 's/^<!-- generated: analysis\/calibrate\/accuracy.sh \(.*\) -->$/\1/p' "$page" | tr ' ' ,); do
         topic=${part%,*} table=${part#*,}
         n_parts=$((n_parts + 1))
@@ -48,7 +49,9 @@ done
 last='analysis/calibrate/sources.sh'
 for part in calibration:configs/calibration power:configs/calibration/power engines:configs/engines; do
     for name in $(analysis/calibrate/sources.sh "${part%%:*}"); do
-        DATA=. analysis/calibrate/sources.sh "${part%%:*}" "$name" files | sed 's|.*/||' | LC_ALL=C sort -u >"$T/sources"
+        for list in files $(analysis/calibrate/sources.sh "${part%%:*}" "$name" sets); do
+            DATA=. analysis/calibrate/sources.sh "${part%%:*}" "$name" "$list"
+        done | sed 's|.*/||' | LC_ALL=C sort -u >"$T/sources"
         grep -o '"file": *"[^"]*"' "${part##*:}/$name.json" | cut -d'"' -f4 | LC_ALL=C sort -u >"$T/fitted"
         cmp -s "$T/sources" "$T/fitted" || complain "$name was fitted to other files than sources.json names"
     done

@@ -152,12 +152,14 @@ struct isolated_bars {
     enum kernel_class class;
     const char *gpu, *file;
     double median, p90, large_median, large_p90; /* large: n, k >= 512 */
+    const char *table;
 };
 
 static const struct isolated_bars isolated[] = {
-    {KERNEL_GEMM, "a100-80-sxm", "a100_sxm", 0.072, 0.25, 0.056, 0.185},
-    {KERNEL_GEMM, "h100-sxm", "h100_sxm", 0.058, 0.25, 0.056, 0.185},
-    {KERNEL_GEMM_FP8, "h100-sxm", "h100_sxm", 0.065, 0.17, 0.06, 0.16},
+    {KERNEL_GEMM, "a100-80-sxm", "a100_sxm", 0.072, 0.25, 0.056, 0.185, "vllm0.14.0__gemm_perf.csv"},
+    {KERNEL_GEMM, "h100-sxm", "h100_sxm", 0.058, 0.25, 0.056, 0.185, "vllm0.14.0__gemm_perf.csv"},
+    {KERNEL_GEMM_FP8, "h100-sxm", "h100_sxm", 0.065, 0.17, 0.06, 0.16, "vllm0.14.0__gemm_perf.csv"},
+    {KERNEL_GEMM_NVFP4, "b200-sxm", "b200_sxm", 0.07, 0.20, 0.07, 0.20, "vllm0.24.0__gemm_perf.csv.gz"},
 };
 
 static void check_isolated(const struct isolated_bars *bars)
@@ -166,7 +168,7 @@ static void check_isolated(const struct isolated_bars *bars)
     struct fold_report report;
     char name[128];
     MUST(profile_fixture_init(&fixture, bars->gpu) == 0);
-    snprintf(name, sizeof name, "gpu_profiles/aiconfigurator/%s__vllm0.14.0__gemm_perf.csv", bars->file);
+    snprintf(name, sizeof name, "gpu_profiles/aiconfigurator/%s__%s", bars->file, bars->table);
     const char *path = test_shared(name);
     if (path != NULL && CHECK_EQ_INT(profile_fixture_read(&fixture, path), 0) && profile_fixture_join(&fixture) == 0) {
         thin(&fixture.joined, 6);
@@ -192,4 +194,9 @@ TEST(isolated_on_h100)
 TEST(narrow_on_h100)
 {
     check_isolated(&isolated[2]);
+}
+
+TEST(four_bits_on_b200)
+{
+    check_isolated(&isolated[3]);
 }

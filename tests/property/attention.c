@@ -375,3 +375,34 @@ TEST(uneven_prompts_lie_between_the_longest_and_the_sum)
     CHECK_EQ_INT(above, 0);
     CHECK_EQ_INT(below, 0);
 }
+
+/* Beside products of half as many numbers, the scores of narrow heads take as long as those of wide ones: half the work
+ * takes more than half the time. Only GPUs with units of 4 bits have that limit, and gain by a narrow cache. */
+TEST(scores_bound_narrow_heads_where_products_are_fast)
+{
+    struct gpu_spec fast = gpu;
+    fast.boost_hz = 1e9;
+    fast.peak_flop_per_s[FORMAT_FP8] = 2.0 * gpu.peak_flop_per_s[FORMAT_FP16];
+    fast.peak_flop_per_s[FORMAT_NVFP4] = 4.0 * gpu.peak_flop_per_s[FORMAT_FP16];
+    struct prefill_params params = {.flop_frac = 0.8, .bandwidth_frac = 1.0, .path_softness = 2.0, .lone_speed = 1.0,
+                                    .write_passes = 1.0};
+    struct prefill_shape wide = alike(8.0, 16384.0, 0.0), narrow;
+    wide.q_heads = wide.kv_heads = 16.0;
+    wide.key_dim = wide.value_dim = 128.0;
+    wide.kv = wide.compute = FORMAT_FP16;
+    narrow = wide;
+    narrow.key_dim = narrow.value_dim = 64.0;
+    const double alone_s = prefill_attention_time(&params, &gpu, &wide).seconds;
+    CHECK_NEAR(prefill_attention_time(&params, &fast, &narrow).compute_s,
+               0.5 * prefill_attention_time(&params, &fast, &wide).compute_s, 1e-9);
+    params.score_cycles = 2.0 * 256.0 * (double)gpu.sm_count * fast.boost_hz / gpu.peak_flop_per_s[FORMAT_FP16];
+    CHECK(prefill_attention_time(&params, &gpu, &wide).seconds == alone_s);
+    const double wide_s = prefill_attention_time(&params, &fast, &wide).compute_s;
+    CHECK(prefill_attention_time(&params, &fast, &narrow).compute_s > 0.7 * wide_s);
+    wide.kv = FORMAT_FP8;
+    CHECK(prefill_attention_time(&params, &fast, &wide).compute_s < wide_s);
+    wide.writes_kv = true;
+    const double plain_s = prefill_attention_time(&params, &fast, &wide).seconds;
+    params.narrow_passes = 30.0;
+    CHECK(prefill_attention_time(&params, &fast, &wide).seconds > plain_s);
+}

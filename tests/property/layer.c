@@ -439,28 +439,58 @@ TEST(formats_choose_the_products)
 {
     struct gpu_spec with_fp8 = gpu;
     with_fp8.peak_flop_per_s[FORMAT_FP8] = 600e12;
+    struct gpu_spec with_fp4 = with_fp8;
+    with_fp4.peak_flop_per_s[FORMAT_NVFP4] = 1200e12;
+    const struct gpu_spec *const gpus[] = {&gpu, &with_fp8, &with_fp4};
     struct llm_spec llm = {.layers = 1, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 1024,
                            .vocab = 1000, .weights = FORMAT_FP8, .compute = FORMAT_BF16, .kv = FORMAT_BF16};
     const struct iteration_work work = {.decode_sequences = 4, .decode_context_tokens = 40};
     static const struct {
         enum number_format weights;
-        bool native;
+        int gpu; /* 0 with units of 16 bits, 1 of 8, too, 2 of 4, too */
         enum kernel_class class;
         enum number_format compute;
     } cases[] = {
-        {FORMAT_FP8, true, KERNEL_GEMM_FP8, FORMAT_FP8},   {FORMAT_FP8, false, KERNEL_GEMM, FORMAT_BF16},
-        {FORMAT_INT4, true, KERNEL_GEMM_INT4, FORMAT_BF16}, {FORMAT_BF16, true, KERNEL_GEMM, FORMAT_BF16},
+        {FORMAT_FP8, 1, KERNEL_GEMM_FP8, FORMAT_FP8},     {FORMAT_FP8, 0, KERNEL_GEMM, FORMAT_BF16},
+        {FORMAT_INT4, 1, KERNEL_GEMM_INT4, FORMAT_BF16},  {FORMAT_BF16, 1, KERNEL_GEMM, FORMAT_BF16},
+        {FORMAT_FP8_BLOCK, 0, KERNEL_GEMM, FORMAT_BF16},  {FORMAT_FP8_BLOCK, 1, KERNEL_GEMM_FP8_BLOCK, FORMAT_FP8_BLOCK},
+        {FORMAT_NVFP4, 1, KERNEL_GEMM_INT4, FORMAT_BF16}, {FORMAT_NVFP4, 2, KERNEL_GEMM_NVFP4, FORMAT_NVFP4},
+        {FORMAT_MXFP4, 2, KERNEL_GEMM_INT4, FORMAT_BF16},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct kernel_use uses[LLM_MAX_USES];
         llm.weights = cases[i].weights;
-        const size_t n = llm_iteration_kernels(&llm, &whole, cases[i].native ? &with_fp8 : &gpu, &work, uses);
+        const size_t n = llm_iteration_kernels(&llm, &whole, gpus[cases[i].gpu], &work, uses);
         for (size_t u = 0; u < n; u++) {
             const struct kernel_call *call = &uses[u].call;
             if (uses[u].op == OP_QKV) CHECK(call->class == cases[i].class);
             if (uses[u].op == OP_QKV) CHECK(call->shape.gemm.compute == cases[i].compute);
+            if (uses[u].op == OP_QKV) CHECK(call->shape.gemm.weights == cases[i].weights);
             if (uses[u].op == OP_HEAD) CHECK(call->class == KERNEL_GEMM && call->shape.gemm.weights == FORMAT_BF16);
         }
+    }
+}
+
+/* Prompts and decoding sequences share a launch of attention, but not on GPUs with units of 4 bits. */
+TEST(units_of_four_bits_part_the_attention)
+{
+    const struct llm_spec llm = {.layers = 1, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 1024,
+                                 .vocab = 1000};
+    const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = 64, .prefill_pairs = 4096.0,
+                                        .decode_sequences = 4, .decode_context_tokens = 40};
+    struct gpu_spec with_fp4 = gpu;
+    struct llm_split split = whole;
+    split.mixed_attention = true;
+    with_fp4.peak_flop_per_s[FORMAT_NVFP4] = 1200e12;
+    for (int parted = 0; parted < 2; parted++) {
+        struct kernel_use uses[LLM_MAX_USES];
+        const size_t n = llm_iteration_kernels(&llm, &split, parted ? &with_fp4 : &gpu, &work, uses);
+        int n_mixed = 0, n_decode = 0;
+        for (size_t u = 0; u < n; u++) {
+            n_mixed += uses[u].op == OP_MIXED_ATTENTION;
+            n_decode += uses[u].op == OP_DECODE_ATTENTION;
+        }
+        CHECK(n_mixed == !parted && n_decode == parted);
     }
 }
 

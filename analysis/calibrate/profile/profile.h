@@ -18,6 +18,7 @@ struct profile_row {
     double tokens;  /* band of the error table: rows of a product, tokens, or sequences; 0: none */
     uint32_t group; /* index of the name in `groups`: rows that are held out together */
     uint32_t line;
+    uint32_t kernel; /* hash of the kernel's name, where a file names several for one call; else 0 */
 };
 
 struct profile {

@@ -1,19 +1,20 @@
-/* aiconfigurator's tables of isolated kernels (ai-dynamo/aiconfigurator, systems/data), in milliseconds.
+/* aiconfigurator's tables of isolated kernels (ai-dynamo/aiconfigurator, systems/data), in milliseconds. Columns that
+ * are constant in a table may be absent: step 0, isl 1, types bfloat16.
  *
- * gemm_perf: matrix products of one GPU by type and m, n, k. Of the types, bfloat16 and fp8 with a scale per row are
- * read; fp8 with a scale per block is another kernel, a third to two times slower.
+ * gemm_perf: matrix products of one GPU by type and m, n, k, with narrowing the activations. A type whose fastest
+ * product takes longer than any kernel's start was launched by the host one by one: its rows measure the host and are
+ * left out (fp8_block in vLLM 0.24: 155 us for the smallest product, 5 us with the same kernels in TensorRT-LLM).
  *
  * context_attention_perf, generation_attention_perf: calls of an engine's attention layer on one GPU, batches of equal
  * sequences. A row of one token (isl 1) after `step` others decodes; all others are prompts of isl tokens. The layer
  * also writes new keys and values into the cache. Prompts of less than 16 tokens take the decode kernels of some
- * engines and are left out.
+ * engines and are left out, as are rows with a sliding window (window_size).
  *
- * moe_perf: vLLM's fused kernels of a mixture-of-experts layer on the busiest GPU of those that share the experts.
- * Every GPU sees all tokens; their experts are chosen in turn (balanced) or by a power law (power_law_1.2). All layers
- * have a gate. Of the types, bfloat16, fp8 with a scale per tensor (fp8) or block (fp8_block) and int4 weights
- * (int4_wo) are read.
+ * moe_perf: fused kernels of a mixture-of-experts layer on the busiest GPU of those that share the experts. Every GPU
+ * sees all tokens; their experts are chosen in turn (balanced) or by a power law (power_law_1.2). All layers have a
+ * gate. A shape that several kernels were measured on counts once, with the fastest, which an engine would choose.
  *
- * nccl_perf: NCCL's operations by name, among the GPUs of one node. custom_allreduce_perf: vLLM's own all-reduce,
+ * nccl_perf: NCCL's operations by name, among the GPUs of one node. custom_allreduce_perf: an engine's own all-reduce,
  * launched by a CUDA graph or by the host; rows launched by the host measure the host and are left out, as are messages
  * that vLLM hands to NCCL. In both, message_size counts numbers: rows of twice as many int8 as half take equally
  * long. */
@@ -21,11 +22,12 @@
 
 #include "sim/core/number.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const double ms = 1e-3;
 
-static const char unread_type[] = "type of numbers not read";
+static const char unread_type[] = "type of numbers not read", launched_by_host[] = "launched by the host";
 
 /* --- Products --- */
 
@@ -35,18 +37,41 @@ static const struct sheet_column gemm_columns[] = {
     [GEMM_M] = {"m", 1.0}, [GEMM_N] = {"n", 1.0}, [GEMM_K] = {"k", 1.0}, [GEMM_LATENCY] = {"latency", 0.0},
     [GEMM_TYPE] = {"gemm_dtype", 0.0}};
 
+/* A type of numbers as the tables name it: the class of its kernels, formats of weights and of computing. */
+struct number_type {
+    const char *name;
+    enum kernel_class class;
+    enum number_format weights, compute;
+};
+
+/* The type that a column names; NULL for one that is not read. */
+static const struct number_type *find_type(const struct sheet *sheet, int column, const struct number_type *types,
+                                           size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (sheet_text_is(sheet, column, types[i].name)) return &types[i];
+    return NULL;
+}
+
+static const struct number_type gemm_types[] = {
+    {"bfloat16", KERNEL_GEMM, FORMAT_BF16, FORMAT_BF16},
+    {"float16", KERNEL_GEMM, FORMAT_BF16, FORMAT_BF16},
+    {"fp8", KERNEL_GEMM_FP8, FORMAT_FP8, FORMAT_FP8},
+    {"fp8_block", KERNEL_GEMM_FP8_BLOCK, FORMAT_FP8_BLOCK, FORMAT_FP8_BLOCK},
+    {"nvfp4", KERNEL_GEMM_NVFP4, FORMAT_NVFP4, FORMAT_NVFP4},
+};
+
 static int read_gemm(struct profile_reader *reader)
 {
-    const struct sheet *sheet = &reader->sheet;
-    const bool is_16_bit = sheet_text_is(sheet, GEMM_TYPE, "bfloat16") || sheet_text_is(sheet, GEMM_TYPE, "float16");
-    if (!is_16_bit && !sheet_text_is(sheet, GEMM_TYPE, "fp8")) return profile_drop(reader, unread_type);
-    const enum number_format format = is_16_bit ? FORMAT_BF16 : FORMAT_FP8;
+    const struct number_type *type = find_type(&reader->sheet, GEMM_TYPE, gemm_types,
+                                               sizeof gemm_types / sizeof *gemm_types);
+    if (type == NULL) return profile_drop(reader, unread_type);
     double values[GEMM_COLUMNS];
     int status = sheet_numbers(&reader->sheet, GEMM_M, GEMM_TYPE, values);
     if (status < 0) return status;
-    struct profile_row row = {.call = {.class = is_16_bit ? KERNEL_GEMM : KERNEL_GEMM_FP8,
+    struct profile_row row = {.call = {.class = type->class,
                                        .shape.gemm = {.m = values[GEMM_M], .n = values[GEMM_N], .k = values[GEMM_K],
-                                                      .weights = format, .compute = format}},
+                                                      .weights = type->weights, .compute = type->compute}},
                               .op = OP_UP,
                               .measured_s = ms * values[GEMM_LATENCY],
                               .tokens = values[GEMM_M]};
@@ -54,21 +79,55 @@ static int read_gemm(struct profile_reader *reader)
     return status == 0 ? profile_add(reader, &row) : status;
 }
 
+/* Leaves out classes whose rows measure the host: of their products below a million numbers, none is fast. */
+static void drop_launched_by_host(struct profile *profile)
+{
+    const double longest_start_s = 50e-6, few = 1e6;
+    double fastest_s[KERNEL_CLASS_COUNT] = {0.0};
+    size_t kept = 0;
+    for (size_t i = 0; i < profile->n; i++) {
+        const struct profile_row *row = &profile->rows[i];
+        const struct gemm_shape *shape = &row->call.shape.gemm;
+        double *fastest = &fastest_s[row->call.class];
+        if (shape->m * shape->k + shape->k * shape->n + shape->m * shape->n > few) continue;
+        if (*fastest == 0.0 || row->measured_s < *fastest) *fastest = row->measured_s;
+    }
+    for (size_t i = 0; i < profile->n; i++) {
+        const struct profile_row row = profile->rows[i];
+        if (fastest_s[row.call.class] > longest_start_s)
+            dropped_add(profile->dropped, &profile->n_dropped, launched_by_host, 1);
+        else
+            profile->rows[kept++] = row;
+    }
+    profile->n = kept;
+}
+
 const struct profile_format profile_aiconfigurator_gemm = {
     .name = "aiconfigurator-gemm", .set = "isolated", .grouped_by = "shape", .columns = gemm_columns,
-    .n_columns = GEMM_COLUMNS, .n_required = GEMM_COLUMNS, .read_row = read_gemm};
+    .n_columns = GEMM_COLUMNS, .n_required = GEMM_COLUMNS, .read_row = read_gemm, .finish = drop_launched_by_host};
 
 /* --- Attention --- */
 
 enum {
-    ATTENTION_BATCH, ATTENTION_TOKENS, ATTENTION_STEP, ATTENTION_HEADS, ATTENTION_KV_HEADS, ATTENTION_DIM,
-    ATTENTION_LATENCY, ATTENTION_TYPE, ATTENTION_KV_TYPE, ATTENTION_COLUMNS
+    ATTENTION_BATCH,
+    ATTENTION_HEADS,
+    ATTENTION_KV_HEADS,
+    ATTENTION_DIM,
+    ATTENTION_LATENCY,
+    ATTENTION_REQUIRED,
+    ATTENTION_TOKENS = ATTENTION_REQUIRED,
+    ATTENTION_STEP,
+    ATTENTION_WINDOW,
+    ATTENTION_TYPE,
+    ATTENTION_KV_TYPE,
+    ATTENTION_COLUMNS
 };
 
 static const struct sheet_column attention_columns[] = {
-    [ATTENTION_BATCH] = {"batch_size", 1.0}, [ATTENTION_TOKENS] = {"isl", 1.0}, [ATTENTION_STEP] = {"step", 0.0},
-    [ATTENTION_HEADS] = {"num_heads", 1.0}, [ATTENTION_KV_HEADS] = {"num_key_value_heads", 1.0},
-    [ATTENTION_DIM] = {"head_dim", 1.0}, [ATTENTION_LATENCY] = {"latency", 0.0}, [ATTENTION_TYPE] = {"attn_dtype", 0.0},
+    [ATTENTION_BATCH] = {"batch_size", 1.0}, [ATTENTION_HEADS] = {"num_heads", 1.0},
+    [ATTENTION_KV_HEADS] = {"num_key_value_heads", 1.0}, [ATTENTION_DIM] = {"head_dim", 1.0},
+    [ATTENTION_LATENCY] = {"latency", 0.0}, [ATTENTION_TOKENS] = {"isl", 1.0}, [ATTENTION_STEP] = {"step", 0.0},
+    [ATTENTION_WINDOW] = {"window_size", 0.0}, [ATTENTION_TYPE] = {"attn_dtype", 0.0},
     [ATTENTION_KV_TYPE] = {"kv_cache_dtype", 0.0}};
 
 static const double min_prompt_tokens = 16.0;
@@ -76,7 +135,7 @@ static const double min_prompt_tokens = 16.0;
 /* Sets *format; false for a type that is not read. */
 static bool read_format(const struct sheet *sheet, int column, enum number_format *format)
 {
-    if (sheet_text_is(sheet, column, "bfloat16"))
+    if (!sheet_has(sheet, column) || sheet_text_is(sheet, column, "bfloat16"))
         *format = FORMAT_BF16;
     else if (sheet_text_is(sheet, column, "float16"))
         *format = FORMAT_FP16;
@@ -87,20 +146,34 @@ static bool read_format(const struct sheet *sheet, int column, enum number_forma
     return true;
 }
 
+/* A table has prompts, decoding sequences or both. */
+static bool recognise_attention(const struct profile_reader *reader)
+{
+    return sheet_has(&reader->sheet, ATTENTION_TOKENS) || sheet_has(&reader->sheet, ATTENTION_STEP);
+}
+
+/* A number of a row, or what holds for all rows of a table without its column. */
+static double number_or(const struct sheet *sheet, int column, const double *values, double constant)
+{
+    return sheet_has(sheet, column) ? values[column] : constant;
+}
+
 static int read_attention(struct profile_reader *reader)
 {
+    const struct sheet *sheet = &reader->sheet;
     struct profile_heads heads = {.writes_kv = true};
     double values[ATTENTION_COLUMNS];
     const int status = sheet_numbers(&reader->sheet, ATTENTION_BATCH, ATTENTION_TYPE, values);
     if (status < 0) return status;
-    if (!read_format(&reader->sheet, ATTENTION_TYPE, &heads.compute) ||
-        !read_format(&reader->sheet, ATTENTION_KV_TYPE, &heads.kv_format))
+    if (!read_format(sheet, ATTENTION_TYPE, &heads.compute) || !read_format(sheet, ATTENTION_KV_TYPE, &heads.kv_format))
         return profile_drop(reader, unread_type);
+    if (number_or(sheet, ATTENTION_WINDOW, values, 0.0) > 0.0) return profile_drop(reader, "a sliding window");
     heads.query = values[ATTENTION_HEADS];
     heads.kv = values[ATTENTION_KV_HEADS];
     heads.dim = values[ATTENTION_DIM];
-    const double batch = values[ATTENTION_BATCH], tokens = values[ATTENTION_TOKENS], step = values[ATTENTION_STEP];
-    const double seconds = ms * values[ATTENTION_LATENCY];
+    const double batch = values[ATTENTION_BATCH], seconds = ms * values[ATTENTION_LATENCY];
+    const double tokens = number_or(sheet, ATTENTION_TOKENS, values, 1.0);
+    const double step = number_or(sheet, ATTENTION_STEP, values, 0.0);
     if (tokens == 1.0 && step > 0.0)
         return profile_add_decode(reader, &heads, &(struct profile_decodes){batch, tokens + step, 0.0}, seconds);
     const struct profile_chunks chunks = {.n = batch, .tokens = tokens, .past = step};
@@ -110,43 +183,31 @@ static int read_attention(struct profile_reader *reader)
 
 const struct profile_format profile_aiconfigurator_attention = {
     .name = "aiconfigurator-attention", .set = "isolated", .grouped_by = "heads", .columns = attention_columns,
-    .n_columns = ATTENTION_COLUMNS, .n_required = ATTENTION_COLUMNS, .read_row = read_attention};
+    .n_columns = ATTENTION_COLUMNS, .n_required = ATTENTION_REQUIRED, .recognise = recognise_attention,
+    .read_row = read_attention};
 
 /* --- Experts --- */
 
 enum {
     MOE_TOKENS, MOE_HIDDEN, MOE_INNER, MOE_CHOSEN, MOE_EXPERTS, MOE_TENSOR, MOE_EXPERT, MOE_LATENCY, MOE_TYPE,
-    MOE_DISTRIBUTION, MOE_COLUMNS
+    MOE_DISTRIBUTION, MOE_REQUIRED,
+    MOE_KERNEL = MOE_REQUIRED, MOE_COLUMNS
 };
 
 static const struct sheet_column moe_columns[] = {
     [MOE_TOKENS] = {"num_tokens", 1.0}, [MOE_HIDDEN] = {"hidden_size", 1.0}, [MOE_INNER] = {"inter_size", 1.0},
     [MOE_CHOSEN] = {"topk", 1.0}, [MOE_EXPERTS] = {"num_experts", 1.0}, [MOE_TENSOR] = {"moe_tp_size", 1.0},
     [MOE_EXPERT] = {"moe_ep_size", 1.0}, [MOE_LATENCY] = {"latency", 0.0}, [MOE_TYPE] = {"moe_dtype", 0.0},
-    [MOE_DISTRIBUTION] = {"distribution", 0.0}};
+    [MOE_DISTRIBUTION] = {"distribution", 0.0}, [MOE_KERNEL] = {"kernel_source", 0.0}};
 
-/* Sets class and formats; false for a type that is not read. */
-static bool find_moe_class(const struct sheet *sheet, struct kernel_call *call)
-{
-    static const struct {
-        const char *name;
-        enum kernel_class class;
-        enum number_format weights, compute;
-    } types[] = {
-        {"bfloat16", KERNEL_MOE, FORMAT_BF16, FORMAT_BF16},
-        {"fp8", KERNEL_MOE_FP8_TENSOR, FORMAT_FP8, FORMAT_FP8},
-        {"fp8_block", KERNEL_MOE_FP8, FORMAT_FP8, FORMAT_FP8},
-        {"int4_wo", KERNEL_MOE_INT4, FORMAT_INT4, FORMAT_BF16},
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (!sheet_text_is(sheet, MOE_TYPE, types[i].name)) continue;
-        call->class = types[i].class;
-        call->shape.moe.weights = types[i].weights;
-        call->shape.moe.compute = types[i].compute;
-        return true;
-    }
-    return false;
-}
+static const struct number_type moe_types[] = {
+    {"bfloat16", KERNEL_MOE, FORMAT_BF16, FORMAT_BF16},
+    {"fp8", KERNEL_MOE_FP8_TENSOR, FORMAT_FP8, FORMAT_FP8},
+    {"fp8_block", KERNEL_MOE_FP8, FORMAT_FP8, FORMAT_FP8},
+    {"nvfp4", KERNEL_MOE_NVFP4, FORMAT_NVFP4, FORMAT_NVFP4},
+    {"w4a16_mxfp4", KERNEL_MOE_MXFP4, FORMAT_MXFP4, FORMAT_BF16},
+    {"int4_wo", KERNEL_MOE_INT4, FORMAT_INT4, FORMAT_BF16},
+};
 
 /* Sets the distribution of tokens over experts; false for an unknown one. */
 static bool find_choice(const struct sheet *sheet, struct moe_shape *shape)
@@ -160,11 +221,24 @@ static bool find_choice(const struct sheet *sheet, struct moe_shape *shape)
            number_f64(field.chars + n_law, field.n_chars - n_law, &shape->skew) == NUMBER_OK && shape->skew > 0.0;
 }
 
+/* FNV-1a of a text; 0 for none. */
+static uint32_t hash_of(struct csv_field text)
+{
+    uint32_t hash = text.n_chars > 0 ? 2166136261u : 0u;
+    for (size_t i = 0; i < text.n_chars; i++) hash = (hash ^ (unsigned char)text.chars[i]) * 16777619u;
+    return hash;
+}
+
 static int read_moe(struct profile_reader *reader)
 {
     struct profile_row row = {.op = OP_EXPERTS};
     struct moe_shape *shape = &row.call.shape.moe;
-    if (!find_moe_class(&reader->sheet, &row.call)) return profile_drop(reader, unread_type);
+    const struct number_type *type = find_type(&reader->sheet, MOE_TYPE, moe_types,
+                                               sizeof moe_types / sizeof *moe_types);
+    if (type == NULL) return profile_drop(reader, unread_type);
+    row.call.class = type->class;
+    shape->weights = type->weights;
+    shape->compute = type->compute;
     if (!find_choice(&reader->sheet, shape)) return profile_drop(reader, "choice of experts not known");
     double values[MOE_COLUMNS];
     int status = sheet_numbers(&reader->sheet, MOE_TOKENS, MOE_TYPE, values);
@@ -178,14 +252,61 @@ static int read_moe(struct profile_reader *reader)
     shape->matrices = 3.0;
     row.measured_s = values[MOE_LATENCY] * ms;
     row.tokens = shape->tokens;
+    row.kernel = hash_of(sheet_text(&reader->sheet, MOE_KERNEL));
     status = profile_group(reader, &row.group, "%g of %g experts of %g x %g, tp %g, ep %g", shape->chosen,
                            shape->experts, shape->hidden, values[MOE_INNER], values[MOE_TENSOR], values[MOE_EXPERT]);
     return status == 0 ? profile_add(reader, &row) : status;
 }
 
+/* By call, then from the fastest. */
+static int compare_calls(const void *left, const void *right)
+{
+    const struct profile_row *a = left, *b = right;
+    struct kernel_place first, second;
+    if (a->call.class != b->call.class) return a->call.class < b->call.class ? -1 : 1;
+    kernel_call_place(&a->call, &first);
+    kernel_call_place(&b->call, &second);
+    const int order = memcmp(&first, &second, sizeof first);
+    if (order != 0) return order;
+    if (a->measured_s != b->measured_s) return a->measured_s < b->measured_s ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+    const struct profile_row *a = left, *b = right;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static bool is_same_call(const struct profile_row *a, const struct profile_row *b)
+{
+    struct kernel_place first, second;
+    kernel_call_place(&a->call, &first);
+    kernel_call_place(&b->call, &second);
+    return a->call.class == b->call.class && memcmp(&first, &second, sizeof first) == 0;
+}
+
+/* Of equal calls those of the kernel with the fastest row stay, in the order of their lines. */
+static void keep_fastest(struct profile *profile)
+{
+    size_t kept = 0;
+    if (profile->n == 0) return;
+    qsort(profile->rows, profile->n, sizeof *profile->rows, compare_calls);
+    for (size_t i = 0; i < profile->n; i++) {
+        const struct profile_row *last = kept > 0 ? &profile->rows[kept - 1] : NULL;
+        if (last != NULL && is_same_call(last, &profile->rows[i]) && last->kernel != profile->rows[i].kernel)
+            dropped_add(profile->dropped, &profile->n_dropped, "a slower kernel for this shape", 1);
+        else
+            profile->rows[kept++] = profile->rows[i];
+    }
+    profile->n = kept;
+    qsort(profile->rows, profile->n, sizeof *profile->rows, compare_lines);
+}
+
 const struct profile_format profile_aiconfigurator_moe = {
     .name = "aiconfigurator-moe", .set = "isolated", .grouped_by = "shape", .columns = moe_columns,
-    .n_columns = MOE_COLUMNS, .n_required = MOE_COLUMNS, .read_row = read_moe};
+    .n_columns = MOE_COLUMNS, .n_required = MOE_REQUIRED, .read_row = read_moe,
+    .finish = keep_fastest};
 
 /* --- Collectives --- */
 
@@ -196,15 +317,14 @@ enum {
     COLLECTIVE_REQUIRED,
     COLLECTIVE_NAME = COLLECTIVE_REQUIRED, /* nccl_perf */
     COLLECTIVE_TYPE,
-    COLLECTIVE_CUSTOM_TYPE, /* custom_allreduce_perf */
-    COLLECTIVE_BACKEND,
+    COLLECTIVE_BACKEND, /* custom_allreduce_perf */
     COLLECTIVE_COLUMNS
 };
 
 static const struct sheet_column collective_columns[] = {
     [COLLECTIVE_SIZE] = {"message_size", 1.0}, [COLLECTIVE_GPUS] = {"num_gpus", 1.0},
     [COLLECTIVE_LATENCY] = {"latency", 0.0}, [COLLECTIVE_NAME] = {"op_name", 0.0},
-    [COLLECTIVE_TYPE] = {"nccl_dtype", 0.0}, [COLLECTIVE_CUSTOM_TYPE] = {"allreduce_dtype", 0.0},
+    [COLLECTIVE_TYPE] = {"nccl_dtype", 0.0},
     [COLLECTIVE_BACKEND] = {"backend", 0.0}};
 
 static const double direct_max_bytes = 8 * 1024 * 1024;
@@ -214,11 +334,12 @@ static bool is_custom(const struct sheet *sheet)
     return !sheet_has(sheet, COLLECTIVE_NAME);
 }
 
+/* An engine with one kind of launch has no column for it, nor any other text. */
 static bool recognise_collectives(const struct profile_reader *reader)
 {
     const struct sheet *sheet = &reader->sheet;
-    return (sheet_has(sheet, COLLECTIVE_NAME) && sheet_has(sheet, COLLECTIVE_TYPE)) ||
-           (sheet_has(sheet, COLLECTIVE_BACKEND) && sheet_has(sheet, COLLECTIVE_CUSTOM_TYPE));
+    if (sheet_has(sheet, COLLECTIVE_NAME)) return sheet_has(sheet, COLLECTIVE_TYPE);
+    return sheet_has(sheet, COLLECTIVE_BACKEND) || sheet->n_header == COLLECTIVE_REQUIRED;
 }
 
 /* Sets class and operator; false for an unknown operation. */
@@ -246,11 +367,20 @@ static bool find_operation(const struct sheet *sheet, struct profile_row *row)
     return false;
 }
 
+/* Of "vllm_graph" and "vllm_eager" the former. */
+static bool is_launched_by_graph(struct csv_field backend)
+{
+    static const char end[] = "_graph";
+    const size_t n = sizeof end - 1;
+    return backend.n_chars >= n && memcmp(backend.chars + backend.n_chars - n, end, n) == 0;
+}
+
 /* Why the row is left out; NULL: it is not. */
 static const char *reason_to_drop(const struct sheet *sheet, double bytes)
 {
     if (!is_custom(sheet)) return NULL;
-    if (!sheet_text_is(sheet, COLLECTIVE_BACKEND, "vllm_graph")) return "launched by the host";
+    if (sheet_has(sheet, COLLECTIVE_BACKEND) && !is_launched_by_graph(sheet_text(sheet, COLLECTIVE_BACKEND)))
+        return launched_by_host;
     return bytes >= direct_max_bytes ? "not done by the custom kernel" : NULL;
 }
 

@@ -82,31 +82,49 @@ static enum number_format weights_of(enum kernel_class class)
     case KERNEL_GEMM_FP8:
     case KERNEL_MOE_FP8:
     case KERNEL_MOE_FP8_TENSOR: return FORMAT_FP8;
+    case KERNEL_GEMM_FP8_BLOCK: return FORMAT_FP8_BLOCK;
+    case KERNEL_GEMM_NVFP4:
+    case KERNEL_MOE_NVFP4: return FORMAT_NVFP4;
+    case KERNEL_MOE_MXFP4: return FORMAT_MXFP4;
     case KERNEL_GEMM_INT4:
     case KERNEL_MOE_INT4: return FORMAT_INT4;
     default: return FORMAT_FP16;
     }
 }
 
+static bool has_four_bits(enum number_format format)
+{
+    return format == FORMAT_INT4 || format == FORMAT_NVFP4 || format == FORMAT_MXFP4;
+}
+
+/* Whether kernels of a class narrow activations to the format of the weights. */
+static bool narrows(enum kernel_class class)
+{
+    const enum number_format weights = weights_of(class);
+    return weights == FORMAT_FP8 || weights == FORMAT_FP8_BLOCK || weights == FORMAT_NVFP4;
+}
+
 /* The format of a member whose field is empty: that of the class's weights, products in fp16 otherwise. */
 static enum number_format default_format(enum kernel_class class, const char *member)
 {
-    const enum number_format weights = weights_of(class);
-    return strcmp(member, "weights") == 0 || weights == FORMAT_FP8 ? weights : FORMAT_FP16;
+    return strcmp(member, "weights") == 0 || narrows(class) ? weights_of(class) : FORMAT_FP16;
 }
 
-/* Whether kernels of a class may have weights of a format: the format in the class's name, else any but int4. */
+/* Whether kernels of a class may have weights of a format: the format in the class's name; any of 4 bits for int4; any
+ * wider one where the name has none. */
 static bool takes_weights(enum kernel_class class, enum number_format format)
 {
     const enum number_format weights = weights_of(class);
-    return weights == FORMAT_FP16 ? format != FORMAT_INT4 : format == weights;
+    if (weights == FORMAT_FP16) return !has_four_bits(format);
+    if (weights == FORMAT_INT4) return has_four_bits(format);
+    return format == weights || (class == KERNEL_MOE_FP8 && format == FORMAT_FP8_BLOCK);
 }
 
 /* Whether kernels of a class may compute products in a format. */
 static bool computes_in(enum kernel_class class, enum number_format format)
 {
-    if (weights_of(class) == FORMAT_FP8) return format == FORMAT_FP8;
-    return format != FORMAT_FP8 && format != FORMAT_INT4;
+    if (narrows(class)) return takes_weights(class, format);
+    return format != FORMAT_FP8 && format != FORMAT_FP8_BLOCK && !has_four_bits(format);
 }
 
 static int check_formats(struct profile_reader *reader, const struct kernel_call *call)
@@ -260,7 +278,9 @@ static int read_class(struct profile_reader *reader, int column, enum kernel_cla
 static int read_operator(struct profile_reader *reader, int column, enum kernel_class class, enum llm_operator *op)
 {
     static const enum llm_operator of_class[KERNEL_CLASS_COUNT] = {
-        [KERNEL_GEMM] = OP_QKV, [KERNEL_GEMM_FP8] = OP_QKV, [KERNEL_GEMM_INT4] = OP_QKV,
+        [KERNEL_GEMM] = OP_QKV, [KERNEL_GEMM_FP8] = OP_QKV, [KERNEL_GEMM_FP8_BLOCK] = OP_QKV,
+        [KERNEL_GEMM_NVFP4] = OP_QKV, [KERNEL_GEMM_INT4] = OP_QKV, [KERNEL_MOE_NVFP4] = OP_EXPERTS,
+        [KERNEL_MOE_MXFP4] = OP_EXPERTS,
         [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION, [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
         [KERNEL_NORM] = OP_NORM, [KERNEL_ROTARY] = OP_ROTARY, [KERNEL_ACTIVATION] = OP_ACTIVATION,
         [KERNEL_RESIDUAL] = OP_RESIDUAL, [KERNEL_EMBEDDING] = OP_EMBEDDING, [KERNEL_KV_WRITE] = OP_KV_WRITE,
@@ -292,7 +312,8 @@ static int read_format(struct profile_reader *reader, int column, enum number_fo
         *format = (enum number_format)i;
         return 0;
     }
-    return fail(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32", "unknown number format");
+    return fail(reader, column, "write fp16, bf16, fp8, fp8_block, int8, nvfp4, mxfp4, int4, tf32 or fp32",
+                "unknown number format");
 }
 
 static int read_number(struct profile_reader *reader, int column, const struct kernel_member *member, double *value)

@@ -52,8 +52,7 @@ static int cost_pool(struct cli *cli, const struct setup *setup, const struct se
                                              : config_where(config, "cluster.gpu");
     int code = catalog_gpu(&setup->catalog, gpu, gpu_place, arena, &modelled->gpu, &cli->diag);
     if (code == 0)
-        code = catalog_llm(&setup->catalog, service->llm, config_where(config, llm_path), arena, &modelled->llm,
-                           &cli->diag);
+        code = service_llm(service, &setup->catalog, config_where(config, llm_path), arena, &modelled->llm, &cli->diag);
     if (code != 0) return code;
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &modelled->gpu, .llm = &modelled->llm,
                                          .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = pool.pipeline_parallel,

@@ -40,7 +40,7 @@ static int build(const struct size_question *question, const struct size_option 
     const struct service_config *service = scenario_service(&replica->setup.scenario, 0);
     const struct pool_config pool = service_pool(service, 0);
     code = catalog_gpu(&replica->setup.catalog, option->gpu->name, "--gpu", arena, &replica->gpu, diag);
-    if (code == 0) code = catalog_llm(&replica->setup.catalog, service->llm, "LLM", arena, &replica->llm, diag);
+    if (code == 0) code = service_llm(service, &replica->setup.catalog, "LLM", arena, &replica->llm, diag);
     if (code != 0) return code;
     replica->kv_tokens = (double)(pool_kv_blocks(&pool, &replica->gpu, &replica->llm) * pool.kv.block_tokens);
     const struct cost_request request = {.catalog = &replica->setup.catalog,

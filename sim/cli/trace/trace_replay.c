@@ -405,7 +405,7 @@ static int own_overhead(struct replaying *replaying, const struct setup *setup, 
     struct gpu_spec gpu;
     struct llm_spec llm;
     int code = catalog_gpu(&setup->catalog, gpu_name, NULL, arena, &gpu, diag);
-    if (code == 0) code = catalog_llm(&setup->catalog, service->llm, NULL, arena, &llm, diag);
+    if (code == 0) code = service_llm(service, &setup->catalog, NULL, arena, &llm, diag);
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &gpu, .llm = &llm,
                                          .tensor_parallel = pool.tensor_parallel,
                                          .pipeline_parallel = pool.pipeline_parallel, .arena = arena, .diag = diag};

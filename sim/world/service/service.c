@@ -382,7 +382,7 @@ int service_create(const struct service_config *config, const struct service_env
         code = service_classes_init(&service->classes, &config->slo, config->name, place_of(service, "trace"),
                                     env->site->arena, env->site->diag);
     if (code == 0)
-        code = catalog_llm(env->site->catalog, config->llm, place_of(service, "llm"), env->site->arena, &service->llm,
+        code = service_llm(config, env->site->catalog, place_of(service, "llm"), env->site->arena, &service->llm,
                            env->site->diag);
     if (code == 0) code = fleet_init(&service->fleet, config, &service->env, &service->llm, &common);
     if (code == 0) code = scaling_create(service, &service->scaling);

@@ -64,12 +64,18 @@ struct scaling_config {
 };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
+/* Formats in place of the LLM's own; 0: the LLM's, else one more than an enum number_format. */
+struct format_config {
+    int weights, kv;
+};
+
 /* A section of "services". Texts live in the arena of the binding. */
 struct service_config {
     const char *name; /* its key */
     const char *llm;  /* of the catalog, or the path of a Hugging Face config.json */
     int64_t tensor_parallel, pipeline_parallel, replicas;
     struct config_variant batching, routing, cost, trace;
+    struct format_config formats;
     struct kv_config kv;
     struct slo_config slo;
     sim_ns information_delay_ns; /* 0: routers see the present */
@@ -87,6 +93,10 @@ extern const struct config_field service_config_fields[];
 /* The pools of a service, at least one. A pool inherits from the service what it does not give. */
 size_t service_n_pools(const struct service_config *config);
 struct pool_config service_pool(const struct service_config *config, size_t index);
+
+/* The LLM of a service, in the service's formats. `where` is the place of its name. Returns as catalog_llm. */
+int service_llm(const struct service_config *config, const struct catalog *catalog, const char *where,
+                struct arena *arena, struct llm_spec *llm, struct diag *diag);
 
 /* The number of replicas at the start; INT64_MAX: all of its pools'. */
 int64_t service_start_replicas(const struct service_config *config);

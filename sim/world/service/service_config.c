@@ -35,6 +35,21 @@ static const struct config_field kv_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const format_names[] = {
+    "llm",
+#define FORMAT_NAME(id, name, bytes) name,
+    NUMBER_FORMATS(FORMAT_NAME)
+#undef FORMAT_NAME
+                                               NULL};
+
+#define ROW_OF struct format_config
+static const struct config_field format_fields[] = {
+    ROW_CHOICE("weights", weights, DEFAULT("llm"), format_names,
+               "number format of the layers' matrices; llm: that of the LLM's file"),
+    ROW_CHOICE("kv", kv, DEFAULT("llm"), format_names, "number format of the KV cache; llm: that of the LLM's file"),
+    {0}};
+#undef ROW_OF
+
 static const char *const role_names[] = {"mixed", "prefill", "decode", NULL};
 
 #define ROW_OF struct pool_config
@@ -114,6 +129,7 @@ const struct config_field service_config_fields[] = {
     ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
              "period of the reports by which routers see replicas; 0s: routers see the present"),
     ROW_SHORT_VARIANT("cost", cost, DEFAULT("operators"), "cost", "kind", "duration of an iteration"),
+    ROW_SECTION("formats", formats, FILLED, format_fields, "number formats in place of the LLM's own"),
     ROW_SECTION("kv", kv, FILLED, kv_fields, "the paged KV cache"),
     ROW_MAP("pools", pools, OPTIONAL, ANY, struct pool_config, pool_fields,
             "kinds of replicas, by name; without pools all replicas are equal"),
@@ -133,6 +149,16 @@ const struct config_field service_config_fields[] = {
     ROW_VARIANT("trace", trace, REQUIRED, "request-trace", "format", "source of the requests"),
     {0}};
 #undef ROW_OF
+
+int service_llm(const struct service_config *config, const struct catalog *catalog, const char *where,
+                struct arena *arena, struct llm_spec *llm, struct diag *diag)
+{
+    const int code = catalog_llm(catalog, config->llm, where, arena, llm, diag);
+    if (code != 0) return code;
+    if (config->formats.weights > 0) llm->weights = (enum number_format)(config->formats.weights - 1);
+    if (config->formats.kv > 0) llm->kv = (enum number_format)(config->formats.kv - 1);
+    return 0;
+}
 
 size_t service_n_pools(const struct service_config *config)
 {

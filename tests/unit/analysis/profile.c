@@ -78,18 +78,35 @@ TEST(products_of_other_types_are_left_out)
     CHECK_EQ_INT(profile_fixture_text(&fixture, "gemm.csv", text), 0);
     const struct profile *profile = &fixture.files[0];
     CHECK_EQ_STR(profile->format, "aiconfigurator-gemm");
-    CHECK_EQ_INT(profile->n, 2);
+    CHECK_EQ_INT(profile->n, 3);
+    CHECK_EQ_INT(profile->rows[2].call.class, KERNEL_GEMM_FP8_BLOCK);
     CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_GEMM);
     CHECK_EQ_INT(profile->rows[1].call.class, KERNEL_GEMM_FP8);
     CHECK_EQ_INT(profile->rows[1].call.shape.gemm.weights, FORMAT_FP8);
     CHECK_EQ_INT(profile->rows[1].line, 3);
     CHECK(profile->rows[0].gpu == &fixture.gpu);
-    CHECK_EQ_INT(profile->n_groups, 3); /* those of dropped rows too */
+    CHECK_EQ_INT(profile->n_groups, 4); /* those of dropped rows too */
     CHECK_EQ_STR(profile->groups[profile->rows[0].group], "n4096 k512");
     CHECK(profile->rows[0].group == profile->rows[1].group);
     MUST(profile->n_dropped == 3);
     CHECK_EQ_STR(profile->dropped[1].reason, "faster than the peak");
     CHECK_EQ_STR(profile->dropped[2].reason, "no shape");
+}
+
+/* Compressed or not; without the rows of a type that was launched by the host, however large its products are. */
+TEST(products_launched_by_the_host_are_left_out)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *text = GEMM_HEADER "\nv,nvfp4,16,256,256,0.006\nv,fp8_block,16,256,256,0.15\n"
+                                   "v,fp8_block,4096,8192,8192,0.2\nv,nvfp4,4096,8192,8192,0.15\n";
+    CHECK_EQ_INT(profile_fixture_text(&fixture, "gemm.csv", text), 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 2 && profile->n_dropped == 1);
+    CHECK_EQ_INT(profile->rows[1].call.class, KERNEL_GEMM_NVFP4);
+    CHECK_EQ_INT(profile->rows[1].call.shape.gemm.compute, FORMAT_NVFP4);
+    CHECK_EQ_INT(profile->dropped[0].rows, 2);
+    CHECK_EQ_STR(profile->dropped[0].reason, "launched by the host");
 }
 
 TEST(findings_name_their_place)

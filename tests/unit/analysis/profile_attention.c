@@ -63,6 +63,27 @@ TEST(aiconfigurator_decodes_rows_of_one_token)
     CHECK_EQ_INT(dropped(profile, 1, "type of numbers not read"), 1);
 }
 
+/* Columns that are constant in a table may be absent; rows with a window are left out. */
+TEST(aiconfigurator_tables_may_lack_constant_columns)
+{
+    SCOPED(profile_fixture) fixture = {0}, prompts = {0};
+    const struct profile *decodes = read_text(
+        &fixture, "b200-sxm", "generation.csv",
+        "kv_cache_dtype,batch_size,num_heads,num_key_value_heads,head_dim,step,window_size,latency\n"
+        "fp8,8,64,8,64,1023,0,0.05\nfp8,8,64,8,64,1023,128,0.02\n");
+    MUST(decodes->n == 1);
+    const struct decode_shape *decode = decode_of(decodes, 0);
+    CHECK(decode->context == 1024.0 && decode->key_dim == 64.0);
+    CHECK(decode->kv == FORMAT_FP8 && decode->compute == FORMAT_BF16);
+    CHECK_EQ_INT(dropped(decodes, 0, "a sliding window"), 1);
+    const struct profile *prefills = read_text(
+        &prompts, "b200-sxm", "context.csv",
+        "kv_cache_dtype,batch_size,isl,num_heads,num_key_value_heads,head_dim,window_size,latency\n"
+        "bfloat16,2,1024,64,8,128,0,0.5\n");
+    MUST(prefills->n == 1);
+    CHECK(prefill_of(prefills, 0)->past == 0.0 && prefill_of(prefills, 0)->tokens == 2048.0);
+}
+
 #define VIDUR_COLUMNS                                                                                                  \
     "time_stats.attn_prefill.median,time_stats.attn_decode.median,n_embd,n_q_head,n_kv_head,"                          \
     "num_tensor_parallel_workers,batch_size,prefill_chunk_size,kv_cache_size,is_prefill"

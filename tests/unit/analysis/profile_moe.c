@@ -34,11 +34,30 @@ TEST(splits_and_choices_follow_the_columns)
     CHECK_NEAR(profile->rows[3].measured_s, 1.963e-3, 1e-12);
 }
 
+/* Two kernels for one shape: the engine takes the faster. Rows of one kernel, measured twice, both count. */
+TEST(the_fastest_kernel_counts)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *text = HEADER "slow,nvfp4,64,7168,2048,8,256,1,8,balanced,0.3\r\n"
+                              "fast,nvfp4,64,7168,2048,8,256,1,8,balanced,0.2\r\n"
+                              "fast,nvfp4,64,7168,2048,8,256,1,8,balanced,0.25\r\n"
+                              "slow,w4a16_mxfp4,64,7168,2048,8,256,1,8,balanced,0.4\r\n";
+    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 3 && profile->n_dropped == 1);
+    CHECK(profile->rows[0].line == 3 && profile->rows[1].line == 4);
+    CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_MOE_NVFP4);
+    CHECK_EQ_INT(profile->rows[2].call.class, KERNEL_MOE_MXFP4);
+    CHECK_EQ_INT(profile->rows[2].call.shape.moe.compute, FORMAT_BF16);
+    CHECK_EQ_INT(profile->rows[2].call.shape.moe.weights, FORMAT_MXFP4);
+}
+
 TEST(what_is_not_known_is_left_out)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
-    const char *text = HEADER "v,nvfp4,64,7168,2048,8,256,1,1,balanced,0.3\r\n"
+    const char *text = HEADER "v,w4a8_mxfp4_mxfp8,64,7168,2048,8,256,1,1,balanced,0.3\r\n"
                               "v,bfloat16,64,7168,2048,8,256,1,1,uniform,5.3\r\n"
                               "v,bfloat16,64,7168,2048,8,256,1,1,power_law_x,5.3\r\n"
                               "v,bfloat16,64,7168,2048,8,256,1,1,balanced,\r\n"

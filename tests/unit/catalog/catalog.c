@@ -99,11 +99,14 @@ static void check_gpu_orders(const struct gpu_spec *gpu)
 {
     const double *peak = gpu->peak_flop_per_s, fp16 = gpu_peak_flop_per_s(gpu, FORMAT_FP16);
     CHECK(fp16 >= peak[FORMAT_FP32]);
-    CHECK(!(peak[FORMAT_TF32] > fp16) && !(peak[FORMAT_FP8] < fp16) && !(peak[FORMAT_INT8] < fp16));
+    const bool ultra = peak[FORMAT_NVFP4] > 2.5 * peak[FORMAT_FP8]; /* Blackwell Ultra: 4 bits in place of int8 */
+    CHECK(!(peak[FORMAT_TF32] > fp16) && !(peak[FORMAT_FP8] < fp16) && !(peak[FORMAT_INT8] < fp16 && !ultra));
+    CHECK(!(peak[FORMAT_NVFP4] < peak[FORMAT_FP8]) &&
+          !(peak[FORMAT_MXFP4] != peak[FORMAT_NVFP4] && !isnan(peak[FORMAT_NVFP4])));
     CHECK(fp16 / gpu->memory_bytes_per_s > 10.0 && fp16 / gpu->memory_bytes_per_s < 500.0);
     CHECK(gpu->memory_bytes > 8e9 && gpu->memory_bytes < 300e9 && gpu->l2_bytes < 0.01 * gpu->memory_bytes);
     CHECK(gpu->memory_bytes_per_s > 5.0 * gpu->pcie_bytes_per_s);
-    CHECK(!(gpu->idle_w >= 0.3 * gpu->tdp_w) && gpu->tdp_w >= 70.0 && gpu->tdp_w <= 700.0);
+    CHECK(!(gpu->idle_w >= 0.3 * gpu->tdp_w) && gpu->tdp_w >= 70.0 && gpu->tdp_w <= 1400.0);
     CHECK(!(gpu->base_hz >= gpu->boost_hz));
     CHECK((gpu->fabric == FABRIC_NONE) == (gpu->nvlink_gpus == 0));
     CHECK((gpu->fabric == FABRIC_NONE) == (gpu->nvlink_bytes_per_s == 0.0));

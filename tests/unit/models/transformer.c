@@ -163,6 +163,17 @@ TEST(formats_fall_back_to_wider_units)
     CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_BF16) == 2.0);
     gpu.peak_flop_per_s[FORMAT_FP8] = 4.0;
     CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 4.0);
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8_BLOCK) == 4.0 && gpu_peak_flop_per_s(&gpu, FORMAT_NVFP4) == 4.0);
+    gpu.peak_flop_per_s[FORMAT_NVFP4] = 8.0;
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_NVFP4) == 8.0 && gpu_peak_flop_per_s(&gpu, FORMAT_MXFP4) == 4.0);
+}
+
+/* A block of numbers with its scale: 16 of 4 bits and a byte, 32 and a byte, 128 x 128 of a byte and 4 bytes. */
+TEST(formats_count_their_scales)
+{
+    CHECK(16.0 * number_format_bytes(FORMAT_NVFP4) == 9.0);
+    CHECK(32.0 * number_format_bytes(FORMAT_MXFP4) == 17.0);
+    CHECK(16384.0 * number_format_bytes(FORMAT_FP8_BLOCK) == 16388.0);
 }
 
 TEST(links_follow_the_fabric)
