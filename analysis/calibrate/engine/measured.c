@@ -23,6 +23,7 @@
 #include "sim/core/path.h"
 
 #include <math.h>
+#include <string.h>
 
 struct measured_format {
     const char *name, *fitted_on;
@@ -170,6 +171,18 @@ static const struct served_llm llms[] = {
     {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
     {"Qwen/Qwen3-32B", "qwen3-32b"},
 };
+
+bool measured_loop_rules(const char *engine, struct closed_loop *loop)
+{
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        if (strcmp(backends[i].name, engine) != 0) continue;
+        loop->batch_tokens = BATCH_TOKENS;
+        loop->chunked = backends[i].chunked;
+        loop->prompts_first = backends[i].prompts_first;
+        return true;
+    }
+    return false;
+}
 
 static const struct backend *find_backend(const struct sheet *sheet)
 {

@@ -23,7 +23,7 @@ struct measured_row {
     const char *engine;                /* preset */
     const char *gpu, *llm;             /* of the catalog; NULL for MEASURED_HOST */
     enum number_format weights, kv;    /* of the LLM as it ran */
-    int64_t tensor_parallel;
+    int64_t tensor_parallel, expert_parallel; /* expert_parallel 0: as 1 */
     struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
     struct closed_loop loop;           /* MEASURED_TPOT */
     double measured_s;
@@ -42,6 +42,10 @@ struct measured {
     size_t n_dropped;
     char hash[HASH_HEX_CHARS]; /* of the file */
 };
+
+/* Sets how an engine composes iterations in a closed loop: "vllm", "trtllm" or "sglang", in versions of 2025 and later.
+ * Returns false for any other engine. */
+bool measured_loop_rules(const char *engine, struct closed_loop *loop);
 
 /* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
  * number, with its place), SIM_E_CONFIG (broken JSON) or SIM_E_NOMEM. */
