@@ -59,7 +59,9 @@ struct board_row {
     uint32_t line;
     const char *gpu, *model, *engine, *version, *gemm, *moe, *mode, *origin, *sizes_note;
     bool first_copy, in_progress; /* in_progress: so marked by the source */
-    double prompt_tokens, output_tokens, users, gpus, tensor, data, expert, pipeline;
+    double prompt_tokens, output_tokens, users;
+    double batch; /* users of each part that data parallelism makes */
+    double gpus, tensor, data, expert, pipeline;
     double ttft_s, tpot_s; /* measured */
 
     /* Set by board_predict. */

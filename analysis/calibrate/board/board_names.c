@@ -132,7 +132,7 @@ static int read_profiles(struct board_names *names, struct board_preset *entry, 
         const char *path = path_join(names->arena, names->directory, profiles[entry->n_files].file);
         if (path == NULL) return diag_nomem(diag);
         const int first = diag->n_items;
-        const int code = measured_read(path, names->arena, &entry->files[entry->n_files], diag);
+        const int code = measured_read(path, names->catalog, names->arena, &entry->files[entry->n_files], diag);
         if (code != 0)
             diag_add_hint(diag, first, "the rows that '%s' was fitted to tell which rows a fit has seen",
                           entry->preset.name);

@@ -58,6 +58,7 @@ static const char *suspicion(const struct board_file *file, const struct board_r
     if (row->in_progress) return "the source marks it as work in progress";
     if (*row->sizes_note != 0 && strcmp(row->sizes_note, "multiplied") != 0)
         return arena_printf(arena, "sizes: %s", row->sizes_note);
+    if (isnan(row->users) && strcmp(row->mode, "agg") == 0) return "concurrency not stated: users by the batch size";
     return NULL;
 }
 
@@ -77,11 +78,17 @@ static const char *no_llm(struct predictor *predictor, const struct board_row *r
     return no_entry(predictor, "LLM", row->model);
 }
 
+/* Where the concurrency is not stated, the size of the batch stands in for it. */
+static double users_of(const struct board_row *row)
+{
+    return isnan(row->users) ? row->batch * row->data : row->users;
+}
+
 /* Why no law describes the sizes of the row; NULL: one does. */
 static const char *size_problem(const struct board_row *row, const struct llm_spec *llm)
 {
     if (strcmp(row->mode, "agg") != 0) return "disaggregated: prompts on other GPUs";
-    if (isnan(row->users) || isnan(row->tensor) || isnan(row->data) || isnan(row->expert)) return "sizes not stated";
+    if (isnan(users_of(row)) || isnan(row->tensor) || isnan(row->data) || isnan(row->expert)) return "sizes not stated";
     if (isnan(row->prompt_tokens) || isnan(row->output_tokens)) return "lengths not stated";
     if (!(row->tpot_s > 0.0)) return "no TPOT was measured";
     if (row->pipeline > 1.0) return "pipeline-parallel";
@@ -111,7 +118,7 @@ static const char *read_loop(struct predictor *predictor, struct board_row *row)
     double frac = 1.0;
     for (size_t i = 0; i < predictor->board->file->lengths.n; i++)
         if (begins(row->origin, lengths[i].origin)) frac = lengths[i].mean_frac;
-    loop->users = (int64_t)ceil(row->users / row->data);
+    loop->users = (int64_t)ceil(users_of(row) / row->data);
     loop->prompt_tokens = (int64_t)fmax(1.0, rint(frac * row->prompt_tokens));
     loop->output_tokens = (int64_t)fmax(2.0, rint(frac * row->output_tokens));
     if (!measured_loop_rules(row->engine, loop)) return no_entry(predictor, "rule of batching for", row->engine);
