@@ -73,7 +73,7 @@ int board_names_llm(struct board_names *names, const char *name, const struct bo
 
 /* --- Presets --- */
 
-/* "0.12" of "0.12.0" as 0 + 12/1000. False for a text that does not begin so. */
+/* "0.12" of "0.12.0" as 0 * 1000 + 12. False for a text that does not begin so. */
 static bool read_version(const char *text, double *version)
 {
     char *end;
@@ -81,7 +81,7 @@ static bool read_version(const char *text, double *version)
     if (end == text || *end != '.' || major < 0) return false;
     const char *rest = end + 1;
     const long minor = strtol(rest, &end, 10);
-    *version = (double)major + 1e-3 * (double)minor;
+    *version = 1e3 * (double)major + (double)minor;
     return end != rest && minor >= 0;
 }
 

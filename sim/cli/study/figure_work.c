@@ -431,7 +431,8 @@ int figure_work_gallery(const struct figure_file *own, size_t n_own, const struc
     struct arena arena;
     struct figure_files files = {0};
     arena_init(&arena);
-    int code = collect_files(&arena, own, n_own, &files, diag);
+    int code = make_directories(&arena, options->directory, diag);
+    if (code == 0) code = collect_files(&arena, own, n_own, &files, diag);
     struct figure_work *works = arena_alloc(&arena, (files.n + 1) * sizeof *works);
     if (code == 0 && works == NULL) code = diag_nomem(diag);
     size_t n = 0;
