@@ -40,8 +40,8 @@ struct page_column {
 static void add_head(struct text *html, const struct page_column *columns, size_t n)
 {
     text_add(html, "<div class=wide><table><thead><tr>");
-    for (size_t i = 0; i < n; i++) text_printf(html, "<th%s>%s", columns[i].format != NULL ? " class=n" : "",
-                                               columns[i].title);
+    for (size_t i = 0; i < n; i++)
+        text_printf(html, "<th%s>%s", columns[i].format != NULL ? " class=n" : "", columns[i].title);
     text_add(html, "</tr></thead><tbody>\n");
 }
 
@@ -199,7 +199,8 @@ int figure_board_page(const struct figure_data *data, size_t index, struct text 
     if (code == 0) code = add_table(database, reason_query, COLUMNS(reason_columns), html, diag);
     text_add(html, "<h2>Rows that are not trusted</h2>\n");
     if (code == 0) code = add_table(database, suspect_query, COLUMNS(reason_columns), html, diag);
-    text_add(html, "<h2>Rows</h2>\n<p>Grey rows are not judged: copies, suspects, and rows without a prediction.</p>\n");
+    text_add(html,
+             "<h2>Rows</h2>\n<p>Grey rows are not judged: copies, suspects, and rows without a prediction.</p>\n");
     if (code == 0) code = add_rows(database, html, diag);
     text_add(html, "</body></html>\n");
     return code == 0 && html->failed ? diag_nomem(diag) : code;

@@ -50,7 +50,7 @@ int board_load(const char *path, struct arena *arena, struct board_file *file, s
 
 /* --- Rows --- */
 
-/* Whether a fit has used the row; else whether one has used rows of its group, so that it may have been chosen by it. */
+/* Whether a fit has used the row; else whether one has used rows of its group, by which its preset was chosen. */
 enum board_seen { BOARD_UNSEEN, BOARD_CHOSEN_BY, BOARD_SEEN, N_BOARD_SEEN };
 
 /* Texts are never NULL unless said; numbers NAN where the table is silent. */

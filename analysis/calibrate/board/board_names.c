@@ -141,8 +141,8 @@ static int read_profiles(struct board_names *names, struct board_preset *entry, 
     return 0;
 }
 
-int board_names_preset(struct board_names *names, const char *engine, const char *version,
-                       struct board_preset **found, struct diag *diag)
+int board_names_preset(struct board_names *names, const char *engine, const char *version, struct board_preset **found,
+                       struct diag *diag)
 {
     const char *name;
     *found = NULL;

@@ -44,8 +44,8 @@ int board_names_llm(struct board_names *names, const char *name, const struct bo
 /* The preset for a version of an engine: of those whose CPU overhead was measured the one of the nearest version, of
  * two the newer. *found is NULL where the engine has none. A version that is not stated counts as the newest. Returns
  * 0, SIM_E_CONFIG, SIM_E_IO, SIM_E_DATA or SIM_E_NOMEM. */
-int board_names_preset(struct board_names *names, const char *engine, const char *version,
-                       struct board_preset **found, struct diag *diag);
+int board_names_preset(struct board_names *names, const char *engine, const char *version, struct board_preset **found,
+                       struct diag *diag);
 
 /* The format with the name that configurations use. Returns false for an unknown one. */
 bool board_format(const char *name, enum number_format *format);

@@ -122,8 +122,7 @@ static const char *read_loop(struct predictor *predictor, struct board_row *row)
     loop->prompt_tokens = (int64_t)fmax(1.0, rint(frac * row->prompt_tokens));
     loop->output_tokens = (int64_t)fmax(2.0, rint(frac * row->output_tokens));
     if (!measured_loop_rules(row->engine, loop)) return no_entry(predictor, "rule of batching for", row->engine);
-    if (frac != 1.0)
-        row->note = arena_printf(predictor->board->arena, "lengths %g of the nominal ones", frac);
+    if (frac != 1.0) row->note = arena_printf(predictor->board->arena, "lengths %g of the nominal ones", frac);
     return NULL;
 }
 
@@ -268,7 +267,8 @@ static int take_reason(struct predictor *predictor, struct board_row *row, int c
             diag_error(predictor->diag, code, finding->items[0].where, NULL, "%s", finding->items[0].text);
         return code;
     }
-    row->reason = arena_strdup(predictor->board->arena, finding->n_items > 0 ? finding->items[0].text : "no prediction");
+    row->reason = arena_strdup(predictor->board->arena,
+                               finding->n_items > 0 ? finding->items[0].text : "no prediction");
     return row->reason != NULL ? 0 : diag_nomem(predictor->diag);
 }
 
@@ -316,8 +316,7 @@ static int make_roofline(struct predictor *predictor)
     struct config *config;
     int code = config_parse("roofline", ".", "{}", 2, &config, predictor->diag);
     if (code == 0)
-        code = config_bind(config, fields, &families, predictor->board->arena, &holder, sizeof holder,
-                           predictor->diag);
+        code = config_bind(config, fields, &families, predictor->board->arena, &holder, sizeof holder, predictor->diag);
     config_destroy(config);
     if (code == 0) predictor->roofline = holder.cost;
     return code;

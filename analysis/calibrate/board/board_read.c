@@ -82,7 +82,8 @@ static const struct sheet_column columns[N_COLUMNS] = {
     [MODEL] = {"model_path", 0.0}, [ENGINE] = {"backend", 0.0}, [VERSION] = {"backend_version", 0.0},
     [GEMM] = {"gemm_quant_mode", 0.0}, [MOE] = {"moe_quant_mode", 0.0}, [MODE] = {"mode", 0.0},
     [ORIGIN] = {"origin", 0.0}, [SIZES_NOTE] = {"sizes_note", 0.0}, [FIRST_COPY] = {"first_copy", 0.0},
-    [WIP] = {"wip", 0.0}, [PROMPT] = {"isl", 1.0}, [OUTPUT] = {"osl", 2.0}, [USERS] = {"concurrency", 1.0}, [BATCH] = {"batch_size", 0.0},
+    [WIP] = {"wip", 0.0}, [PROMPT] = {"isl", 1.0}, [OUTPUT] = {"osl", 2.0}, [USERS] = {"concurrency", 1.0},
+    [BATCH] = {"batch_size", 0.0},
     [GPUS] = {"gpus_read", 1.0}, [TENSOR] = {"tp_read", 1.0}, [DATA] = {"dp_read", 1.0}, [EXPERT] = {"ep_read", 1.0},
     [PIPELINE] = {"pp_size", 0.0}, [TTFT] = {"silicon_ttft_ms", 0.0}, [TPOT] = {"silicon_tpot_ms", 0.0}};
 
@@ -113,7 +114,8 @@ static int add_row(struct board *board, struct sheet *sheet, const struct board_
         .model = texts[MODEL], .engine = texts[ENGINE], .version = texts[VERSION], .gemm = texts[GEMM],
         .moe = texts[MOE], .mode = texts[MODE], .origin = texts[ORIGIN], .sizes_note = texts[SIZES_NOTE],
         .first_copy = strcmp(texts[FIRST_COPY], "1") == 0, .in_progress = strcmp(texts[WIP], "True") == 0,
-        .prompt_tokens = values[PROMPT], .output_tokens = values[OUTPUT], .users = values[USERS], .batch = values[BATCH],
+        .prompt_tokens = values[PROMPT], .output_tokens = values[OUTPUT], .users = values[USERS],
+        .batch = values[BATCH],
         .gpus = values[GPUS], .tensor = values[TENSOR], .data = values[DATA], .expert = values[EXPERT],
         .pipeline = values[PIPELINE], .ttft_s = ms * values[TTFT], .tpot_s = ms * values[TPOT]};
     return 0;

@@ -108,8 +108,8 @@ static void bind_times(struct binder *binder, const struct board_row *row)
     bind_number(binder, row->roofline_tpot_s / row->tpot_s - 1.0);
 }
 
-static int insert_row(const struct board *board, size_t index, const struct database *database,
-                      sqlite3_stmt *statement, struct diag *diag)
+static int insert_row(const struct board *board, size_t index, const struct database *database, sqlite3_stmt *statement,
+                      struct diag *diag)
 {
     const struct board_row *row = &board->rows[index];
     struct binder binder = {.statement = statement};
@@ -138,7 +138,8 @@ static int insert_rows(const struct board *board, const struct database *databas
 static int insert_source(const struct board *board, const struct database *database, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
-    int code = database_prepare(database, "INSERT INTO board_source VALUES (?, ?)", &statement, "store the board", diag);
+    int code = database_prepare(database, "INSERT INTO board_source VALUES (?, ?)", &statement, "store the board",
+                                diag);
     if (code != 0) return code;
     struct binder binder = {.statement = statement};
     bind_text(&binder, board->file->hash);

@@ -282,7 +282,8 @@ static int read_table(struct measured_reader *reader)
                       "no known table of measured iterations has these columns");
 }
 
-int measured_read(const char *path, const struct catalog *catalog, struct arena *arena, struct measured *measured, struct diag *diag)
+int measured_read(const char *path, const struct catalog *catalog, struct arena *arena, struct measured *measured,
+                  struct diag *diag)
 {
     *measured = (struct measured){.path = path};
     struct measured_reader reader = {

@@ -50,6 +50,7 @@ bool measured_loop_rules(const char *engine, struct closed_loop *loop);
 
 /* Reads a file of any format. The catalog knows the LLMs that rows name. Rows and texts live in `arena`. Returns 0,
  * SIM_E_IO, SIM_E_DATA (unknown header, a wrong number, with its place), SIM_E_CONFIG (broken JSON) or SIM_E_NOMEM. */
-int measured_read(const char *path, const struct catalog *catalog, struct arena *arena, struct measured *measured, struct diag *diag);
+int measured_read(const char *path, const struct catalog *catalog, struct arena *arena, struct measured *measured,
+                  struct diag *diag);
 
 #endif

@@ -13,8 +13,9 @@ int figure_board_make(struct cli *cli, const char *path, const char *output, boo
     arena_init(&arena);
     catalog_memory_init(&memory);
     const char *data = paths_data(&arena);
-    const struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
-    int code = catalog.root != NULL ? board_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
+    const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
+    const struct catalog catalog = {.root = root, .memory = &memory};
+    int code = root != NULL ? board_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
     if (code == 0) code = board_read(&board, &file, &catalog, &arena, &cli->diag);
     if (code == 0) code = board_predict(&board, &cli->diag);
     if (code == 0) code = board_write(&board, output, &cli->diag);

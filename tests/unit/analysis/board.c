@@ -1,6 +1,6 @@
 /* The board: reading rows, what a row asks of the predictor, which rows are judged, and predictions without a group.
- * Its tables are written here; the presets are the shipped ones, and the rows that they were "fitted to" stand in a file
- * of that name beside the tables. */
+ * Its tables are written here; the presets are the shipped ones, and the rows that they were "fitted to" stand in a
+ * file of that name beside the tables. */
 #include "analysis/calibrate/board/board.h"
 #include "sim/core/path.h"
 #include "tests/support/harness.h"
@@ -30,11 +30,10 @@ static int predict(struct session *session, const char *rows)
                SERVING "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,1024,128,,8.0,2.0,1.0,12.5\n"
                        "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,2048,128,,8.0,2.0,1.0,14.5\n");
     const char *path = path_join(&session->arena, directory, "b.board.json");
-    test_write(path,
-               "{'source': 's', 'obtain': 'ask', 'tables': {'h100-sxm': 'board.csv'},"
-               " 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
-               " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'}],"
-               " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]}");
+    test_write(path, "{'source': 's', 'obtain': 'ask', 'tables': {'h100-sxm': 'board.csv'},"
+                     " 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
+                     " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'}],"
+                     " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]}");
     int code = board_load(path, &session->arena, &session->file, &session->diag);
     if (code == 0)
         code = board_read(&session->board, &session->file, &session->catalog, &session->arena, &session->diag);
@@ -85,9 +84,10 @@ TEST(seen_chosen_by_unseen)
 {
     struct session session;
     begin(&session);
-    CHECK_EQ_INT(predict(&session, VLLM "1024,128,8,8,1,100,12.5," END VLLM "2048,128,8,8,1,100,14.5," END
-                                        VLLM "1024,128,8,8,1,100,12.6," END
-                                        "Qwen/Qwen3-14B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,9.5," END), 0);
+    CHECK_EQ_INT(predict(&session, VLLM "1024,128,8,8,1,100,12.5," END VLLM "2048,128,8,8,1,100,14.5," END VLLM
+                                        "1024,128,8,8,1,100,12.6," END
+                                        "Qwen/Qwen3-14B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,9.5," END),
+                 0);
     const struct board_row *rows = session.board.rows;
     MUST(session.board.n == 4);
     CHECK_EQ_INT(rows[0].seen, BOARD_SEEN);
@@ -101,16 +101,18 @@ TEST(seen_chosen_by_unseen)
     arena_fini(&session.arena);
 }
 
-/* Replicas that share the users take their part each; drawn lengths count by their mean; the batch size stands in for an
- * unknown number of users, and such a row is not judged. */
+/* Replicas that share the users take their part each; drawn lengths count by their mean; the batch size stands in for
+ * an unknown number of users, and such a row is not judged. */
 TEST(what_a_row_asks)
 {
     struct session session;
     begin(&session);
-    CHECK_EQ_INT(predict(&session, VLLM "1024,128,16,8,1,100,12," END
-                                        "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,32,16,1,100,12,gap,,1,4,2,2,1,\n"
-                                        "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,2048,256,16,16,1,100,12,db-dump-1,,1,2,2,1,1,\n"
-                                        VLLM "1024,128,,16,1,100,12," END), 0);
+    CHECK_EQ_INT(predict(&session,
+                         VLLM "1024,128,16,8,1,100,12," END
+                              "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,32,16,1,100,12,gap,,1,4,2,2,1,\n"
+                              "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,2048,256,16,16,1,100,12,db-dump-1,,1,2,2,1,1,\n" VLLM
+                              "1024,128,,16,1,100,12," END),
+                 0);
     const struct board_row *rows = session.board.rows;
     MUST(session.board.n == 4);
     for (size_t i = 1; i < 4; i++) CHECK_NEAR(rows[i].predicted_tpot_s, rows[0].predicted_tpot_s, 0.0);
@@ -132,8 +134,10 @@ TEST(versions)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session session;
         begin(&session);
-        CHECK_EQ_INT(predict(&session, arena_printf(&session.arena, "Qwen/Qwen3-32B,vllm,%s,,,agg,1024,128,8,8,1,100,12.5,"
-                                                    END, cases[i].row)), 0);
+        CHECK_EQ_INT(
+            predict(&session, arena_printf(&session.arena, "Qwen/Qwen3-32B,vllm,%s,,,agg,1024,128,8,8,1,100,12.5," END,
+                                           cases[i].row)),
+            0);
         MUST(session.board.n == 1);
         const char *note = session.board.rows[0].note;
         CHECK(note == NULL ? cases[i].note == NULL : cases[i].note != NULL && strcmp(note, cases[i].note) == 0);
