@@ -141,20 +141,36 @@ static int read_profiles(struct board_names *names, struct board_preset *entry, 
     return 0;
 }
 
+/* The preset of this name, read if no row has used it before. */
+static int find_preset(struct board_names *names, const char *name, struct board_preset **found, struct diag *diag)
+{
+    struct board_preset *entry = names->presets;
+    while (entry != NULL && strcmp(entry->preset.name, name) != 0) entry = entry->next;
+    *found = entry;
+    if (entry != NULL) return 0;
+    *found = entry = arena_alloc(names->arena, sizeof *entry);
+    if (entry == NULL) return diag_nomem(diag);
+    *entry = (struct board_preset){.next = names->presets, .recipe = find_recipe(name)};
+    names->presets = entry;
+    const int code = catalog_engine(names->catalog, name, "board", names->arena, &entry->preset, diag);
+    return code == 0 ? read_profiles(names, entry, diag) : code;
+}
+
 int board_names_preset(struct board_names *names, const char *engine, const char *version, struct board_preset **found,
                        struct diag *diag)
 {
     const char *name;
-    *found = NULL;
+    struct board_choice *choice = names->choices;
+    while (choice != NULL && (strcmp(choice->engine, engine) != 0 || strcmp(choice->version, version) != 0))
+        choice = choice->next;
+    *found = choice != NULL ? choice->preset : NULL;
+    if (choice != NULL) return 0;
     int code = choose(names, engine, version, &name, diag);
-    if (code != 0 || name == NULL) return code;
-    for (struct board_preset *entry = names->presets; entry != NULL; entry = entry->next)
-        if (strcmp(entry->preset.name, name) == 0) *found = entry;
-    if (*found != NULL) return 0;
-    struct board_preset *entry = arena_alloc(names->arena, sizeof *entry);
-    if (entry == NULL) return diag_nomem(diag);
-    *entry = (struct board_preset){.next = names->presets, .recipe = find_recipe(name)};
-    names->presets = *found = entry;
-    code = catalog_engine(names->catalog, name, "board", names->arena, &entry->preset, diag);
-    return code == 0 ? read_profiles(names, entry, diag) : code;
+    if (code == 0 && name != NULL) code = find_preset(names, name, found, diag);
+    if (code != 0) return code;
+    choice = arena_alloc(names->arena, sizeof *choice);
+    if (choice == NULL) return diag_nomem(diag);
+    *choice = (struct board_choice){names->choices, engine, version, *found};
+    names->choices = choice;
+    return 0;
 }

@@ -24,12 +24,20 @@ struct board_preset {
     size_t n_points;
 };
 
+/* The preset for a version of an engine, chosen once. */
+struct board_choice {
+    struct board_choice *next;
+    const char *engine, *version;
+    struct board_preset *preset; /* NULL: the engine has none */
+};
+
 struct board_names {
     const struct catalog *catalog;
     struct arena *arena;
     const char *directory; /* of the tables, where the files that presets were fitted to lie, too */
     struct board_name *gpus, *llms;
     struct board_preset *presets; /* those that rows use */
+    struct board_choice *choices;
     struct catalog_names engines; /* names of all presets */
 };
 
