@@ -92,6 +92,24 @@ static const struct claim_kind claim_level = {
     .params_bytes = sizeof(struct level_params), .has_value = true, .has_tolerance = true, .problem = level_problem,
     .places = level_places, .evaluate = level_evaluate};
 
+/* --- at most --- */
+
+static int at_most_evaluate(const struct figure_claim *claim, const struct figure_data *data,
+                            struct claim_outcome *outcome, struct diag *diag)
+{
+    const struct level_params *params = claim->test.params;
+    const int code = get_value(&params->of, data, &outcome->ours, diag);
+    outcome->holds = outcome->ours <= claim->value; /* NAN, of a query without rows, does not hold */
+    if (isnan(outcome->ours)) snprintf(outcome->text, sizeof outcome->text, "no rows");
+    snprintf(outcome->bound, sizeof outcome->bound, "at most");
+    return code;
+}
+
+static const struct claim_kind claim_at_most = {
+    .name = "at-most", .summary = "one number is no larger than the value", .fields = level_fields,
+    .params_bytes = sizeof(struct level_params), .has_value = true, .problem = level_problem,
+    .places = level_places, .evaluate = at_most_evaluate};
+
 /* --- ratio --- */
 
 #define ROW_OF struct ratio_params
@@ -436,5 +454,5 @@ static const struct claim_kind claim_interval = {
     .fields = interval_fields, .params_bytes = sizeof(struct interval_params), .problem = interval_problem,
     .places = interval_places, .evaluate = interval_evaluate};
 
-const struct claim_kind *const claim_kinds[] = {&claim_level, &claim_ratio,    &claim_order, &claim_crossing,
-                                                &claim_curve, &claim_interval, NULL};
+const struct claim_kind *const claim_kinds[] = {&claim_level,    &claim_at_most, &claim_ratio,    &claim_order,
+                                                &claim_crossing, &claim_curve,   &claim_interval, NULL};

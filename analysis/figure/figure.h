@@ -19,7 +19,7 @@ struct figure_fact {
     const char *says, *tag;
 };
 
-/* A study that the figure uses, by name. */
+/* A study that the figure uses, by name; or a board, whose path ends in ".board.json". */
 struct figure_study {
     const char *name, *path;
 };
@@ -114,6 +114,9 @@ bool figure_claim_gates(const struct figure *figure, const struct figure_claim *
  * name, or SIZE_MAX. */
 const struct figure_series *figure_series_at(const struct figure *figure, size_t index);
 size_t figure_series_index(const struct figure *figure, const char *name);
+
+/* Whether it is a board of measured rows instead of a study of runs. */
+bool figure_study_is_board(const struct figure_study *study);
 
 /* The index of a study by name, of the only one for NULL; SIZE_MAX if there is none. */
 size_t figure_study_index(const struct figure *figure, const char *name);

@@ -121,7 +121,8 @@ static const struct config_field figure_fields[] = {
     ROW_TEXT("place", place, REQUIRED, WITHIN(1, 300), "section, figure or table of the paper"),
     ROW_LIST("setup", setup, REQUIRED, WITHIN(1, 100), struct figure_fact, fact_fields,
              "what the paper states about its set-up"),
-    ROW_MAP("studies", studies, REQUIRED, WITHIN(1, 20), struct figure_study, study_item, "files of studies, by name"),
+    ROW_MAP("studies", studies, REQUIRED, WITHIN(1, 20), struct figure_study, study_item,
+            "files of studies or boards, by name"),
     ROW_PATH("views", views, OPTIONAL, "file of CREATE TEMP VIEW statements, whose views the queries may use"),
     ROW_LIST("charts", charts, REQUIRED, WITHIN(1, 20), struct figure_chart, chart_fields, "what is drawn"),
     ROW_LIST("claims", claims, REQUIRED, WITHIN(1, 200), struct figure_claim, claim_fields, "what the paper claims"),
@@ -174,6 +175,13 @@ size_t figure_series_index(const struct figure *figure, const char *name)
     for (size_t i = 0; (series = figure_series_at(figure, i)) != NULL; i++)
         if (strcmp(series->name, name) == 0) return i;
     return SIZE_MAX;
+}
+
+bool figure_study_is_board(const struct figure_study *study)
+{
+    static const char ending[] = ".board.json";
+    const size_t n = strlen(study->path), n_ending = sizeof ending - 1;
+    return n > n_ending && strcmp(study->path + n - n_ending, ending) == 0;
 }
 
 size_t figure_study_index(const struct figure *figure, const char *name)

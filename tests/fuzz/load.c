@@ -181,7 +181,7 @@ static int load_profile(struct reading *reading)
 static int load_measured(struct reading *reading)
 {
     struct measured measured;
-    return measured_read(reading->path, &reading->arena, &measured, &reading->diag);
+    return measured_read(reading->path, &catalog, &reading->arena, &measured, &reading->diag);
 }
 
 static int load_power_data(struct reading *reading)

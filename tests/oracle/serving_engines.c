@@ -30,7 +30,7 @@ static bool load(struct measurements *m, const char *engine, const char *file)
     diag_init(&m->diag);
     engine_replicas_init(&m->replicas, &catalog, &m->arena);
     int code = catalog_engine(&catalog, engine, "test", &m->arena, &m->preset, &m->diag);
-    if (code == 0) code = measured_read(path, &m->arena, &m->file, &m->diag);
+    if (code == 0) code = measured_read(path, &catalog, &m->arena, &m->file, &m->diag);
     if (code == 0) code = engine_points(&m->replicas, &m->preset, &m->file, 1, &m->points, &m->n, &m->diag);
     if (code != 0) arena_fini(&m->arena);
     return CHECK_EQ_INT(code, 0) && CHECK(m->n > 0);

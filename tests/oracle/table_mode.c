@@ -48,7 +48,9 @@ static bool bench_open(struct bench *bench, const char *gpu, const char *const f
         code = profile_fixture_read(profiles, path);
     }
     if (code == 0) code = profile_fixture_join(profiles);
-    if (code == 0) code = measured_read(profiles->files[2].path, &profiles->arena, &bench->measured, &profiles->diag);
+    if (code == 0)
+        code = measured_read(profiles->files[2].path, &profiles->catalog, &profiles->arena, &bench->measured,
+                             &profiles->diag);
     if (code == 0)
         code = catalog_llm(&profiles->catalog, "llama-3.1-8b", "t", &profiles->arena, &bench->llm, &profiles->diag);
     if (code == 0)

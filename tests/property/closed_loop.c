@@ -85,7 +85,11 @@ TEST(counts_explain_times)
         const struct closed_loop_times times = run(&loop, &linear);
         const double explained = linear.iteration_s * times.iterations + linear.sequence_s * times.sequences +
                                  linear.prompt_s * times.prompts;
+        const double first = linear.iteration_s * times.ttft_iterations + linear.sequence_s * times.ttft_sequences +
+                             linear.prompt_s * times.ttft_prompts;
         CHECK_NEAR(times.tpot_s / explained, 1.0, 1e-9);
+        CHECK_NEAR(times.ttft_s / first, 1.0, 1e-9);
+        CHECK(times.ttft_prompts >= 1.0 - 1e-12); /* its own among them */
         CHECK(times.iterations >= 1.0 - 1e-12 && (loop.prompts_first || times.iterations <= 1.0 + 1e-12));
         CHECK(times.sequences <= (double)loop.users * times.iterations + 1e-9);
         CHECK(times.prompts <= times.sequences + 1e-12);

@@ -78,6 +78,9 @@ static void finish_request(struct run *run, int64_t index)
     const double tokens = (double)(run->loop->output_tokens - 1);
     if (user->requests > 1) {
         run->sum.ttft_s += user->first.time_s - user->sent.time_s;
+        run->sum.ttft_iterations += user->first.iterations - user->sent.iterations;
+        run->sum.ttft_sequences += user->first.sequences - user->sent.sequences;
+        run->sum.ttft_prompts += user->first.prompts - user->sent.prompts;
         run->sum.tpot_s += (run->now.time_s - user->first.time_s) / tokens;
         run->sum.iterations += (run->now.iterations - user->first.iterations) / tokens;
         run->sum.sequences += (run->now.sequences - user->first.sequences) / tokens;
@@ -126,7 +129,10 @@ int closed_loop_run(const struct closed_loop *loop, closed_loop_cost cost, const
     mem_free(run.queue);
     if (!ok) return SIM_E_NOMEM;
     const double n = (double)run.n_measured;
-    *times = (struct closed_loop_times){run.sum.ttft_s / n, run.sum.tpot_s / n, run.sum.iterations / n,
-                                        run.sum.sequences / n, run.sum.prompts / n};
+    *times = (struct closed_loop_times){
+        .ttft_s = run.sum.ttft_s / n, .tpot_s = run.sum.tpot_s / n, .iterations = run.sum.iterations / n,
+        .sequences = run.sum.sequences / n, .prompts = run.sum.prompts / n,
+        .ttft_iterations = run.sum.ttft_iterations / n, .ttft_sequences = run.sum.ttft_sequences / n,
+        .ttft_prompts = run.sum.ttft_prompts / n};
     return 0;
 }

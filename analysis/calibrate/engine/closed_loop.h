@@ -24,6 +24,7 @@ struct closed_loop_times {
     double tpot_s;     /* per token after the first */
     double iterations; /* per token after the first: 1, plus iterations in which prompts_first delays it */
     double sequences, prompts; /* in these iterations; a chunk counts as a prompt */
+    double ttft_iterations, ttft_sequences, ttft_prompts; /* from sending to the first token */
 };
 
 /* The duration of an iteration with this work, in seconds. */

@@ -77,11 +77,11 @@ static int leave_others_out(const char *engine, struct measured *file, struct ar
     return 0;
 }
 
-static int read_files(struct engine_calibration *calibration, const char *const *paths, struct arena *arena,
-                      struct diag *diag)
+static int read_files(struct engine_calibration *calibration, const struct catalog *catalog, const char *const *paths,
+                      struct arena *arena, struct diag *diag)
 {
     for (size_t i = 0; i < calibration->n_files; i++) {
-        const int code = measured_read(paths[i], arena, &calibration->files[i], diag);
+        const int code = measured_read(paths[i], catalog, arena, &calibration->files[i], diag);
         if (code != 0) return code;
         if (leave_others_out(calibration->preset.name, &calibration->files[i], arena) != 0) return diag_nomem(diag);
     }
@@ -200,7 +200,7 @@ int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *c
     *calibration = (struct engine_calibration){.preset = engine_recipe_preset(recipe), .n_files = n_paths};
     calibration->files = arena_alloc(arena, (n_paths + 1) * sizeof *calibration->files);
     if (calibration->files == NULL) return diag_nomem(diag);
-    int code = read_files(calibration, paths, arena, diag);
+    int code = read_files(calibration, catalog, paths, arena, diag);
     if (code == 0) code = join_points(calibration, &replicas, step, diag);
     if (code != 0) return code;
     if (calibration->n_points == 0)

@@ -162,7 +162,7 @@ struct engine_replica {
     struct engine_replica *next;
     const char *engine, *gpu_name, *llm_name;
     enum number_format weights, kv;
-    int64_t tensor_parallel;
+    int64_t tensor_parallel, expert_parallel;
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct calibration calibration;
@@ -178,8 +178,9 @@ static bool matches(const struct engine_replica *replica, const struct engine_pr
                     const struct measured_row *row)
 {
     return replica->weights == row->weights && replica->kv == row->kv &&
-           replica->tensor_parallel == row->tensor_parallel && strcmp(replica->gpu_name, row->gpu) == 0 &&
-           strcmp(replica->llm_name, row->llm) == 0 && strcmp(replica->engine, preset->name) == 0;
+           replica->tensor_parallel == row->tensor_parallel && replica->expert_parallel == row->expert_parallel &&
+           strcmp(replica->gpu_name, row->gpu) == 0 && strcmp(replica->llm_name, row->llm) == 0 &&
+           strcmp(replica->engine, preset->name) == 0;
 }
 
 static int read_parts(const struct engine_replicas *replicas, const struct engine_preset *preset,
@@ -207,10 +208,12 @@ static int make(struct engine_replicas *replicas, const struct engine_preset *pr
     replica->weights = row->weights;
     replica->kv = row->kv;
     replica->tensor_parallel = row->tensor_parallel;
+    replica->expert_parallel = row->expert_parallel;
     const int code = read_parts(replicas, preset, replica, diag);
     if (code != 0) return code;
     struct llm_split split = {
-        .tensor = row->tensor_parallel, .pipeline = 1, .expert = 1, .gpus_per_node = GPUS_PER_NODE};
+        .tensor = row->tensor_parallel, .pipeline = 1, .expert = row->expert_parallel > 0 ? row->expert_parallel : 1,
+        .gpus_per_node = GPUS_PER_NODE};
     engine_preset_split(preset, &split);
     split.attention_writes_kv = calibration_writes_kv(&replica->calibration);
     const char *problem = llm_split_problem(&replica->llm, &split);
@@ -253,6 +256,7 @@ static int set_point(struct engine_point *point, const struct operators *operato
         struct closed_loop_times times;
         const int code = closed_loop_run(&point->row->loop, gpu_seconds, operators, &times);
         if (code != 0) return code;
+        point->times = times;
         point->gpu_s = times.tpot_s;
         point->iterations = times.iterations;
         point->sequences = times.sequences;
@@ -267,6 +271,16 @@ static int set_point(struct engine_point *point, const struct operators *operato
     return 0;
 }
 
+int engine_point_init(struct engine_replicas *replicas, const struct engine_preset *preset,
+                      const struct measured_row *row, struct engine_point *point, struct diag *diag)
+{
+    const struct operators *operators;
+    *point = (struct engine_point){.row = row};
+    const int code = engine_replicas_find(replicas, preset, row, &operators, diag);
+    if (code != 0) return code;
+    return set_point(point, operators) == 0 ? 0 : diag_nomem(diag);
+}
+
 int engine_points(struct engine_replicas *replicas, const struct engine_preset *preset, const struct measured *measured,
                   size_t step, struct engine_point **points, size_t *n, struct diag *diag)
 {
@@ -276,11 +290,7 @@ int engine_points(struct engine_replicas *replicas, const struct engine_preset *
     size_t met = 0;
     for (size_t i = 0; i < measured->n; i++) {
         if (strcmp(measured->rows[i].engine, preset->name) != 0 || met++ % step != 0) continue;
-        struct engine_point *point = &(*points)[*n];
-        const struct operators *operators;
-        point->row = &measured->rows[i];
-        int code = engine_replicas_find(replicas, preset, point->row, &operators, diag);
-        if (code == 0) code = set_point(point, operators);
+        const int code = engine_point_init(replicas, preset, &measured->rows[i], &(*points)[*n], diag);
         if (code != 0) return code;
         ++*n;
     }
@@ -295,6 +305,15 @@ double engine_point_s(const struct engine_preset *preset, const struct engine_po
     const double launch_s = tokens > params.graph_tokens ? point->layers * params.layer_launch_s : 0.0;
     return (point->gpu_s > launch_s ? point->gpu_s : launch_s) + point->iterations * params.iteration_s +
            point->sequences * params.sequence_s + point->prompts * params.prompt_s;
+}
+
+double engine_point_ttft_s(const struct engine_preset *preset, const struct engine_point *point)
+{
+    struct engine_params params;
+    const struct closed_loop_times *times = &point->times;
+    engine_preset_params(preset, point->row->gpu, point->row->tensor_parallel, &params);
+    return times->ttft_s + times->ttft_iterations * params.iteration_s + times->ttft_sequences * params.sequence_s +
+           times->ttft_prompts * params.prompt_s;
 }
 
 static enum engine_use use_of(const struct measured_row *row)

@@ -54,7 +54,12 @@ struct engine_point {
     const struct measured_row *row;
     double gpu_s, layers;                  /* layers is 0 when launches are not modelled */
     double iterations, sequences, prompts; /* numbers within measured_s */
+    struct closed_loop_times times;        /* of MEASURED_TPOT: GPU time alone */
 };
+
+/* Makes the point of a row of the preset's engine. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int engine_point_init(struct engine_replicas *replicas, const struct engine_preset *preset,
+                      const struct measured_row *row, struct engine_point *point, struct diag *diag);
 
 /* Every `step`-th row of the preset's engine as a point. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int engine_points(struct engine_replicas *replicas, const struct engine_preset *preset, const struct measured *measured,
@@ -68,8 +73,9 @@ struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe);
 int engine_fit(const struct engine_recipe *recipe, const struct engine_point *points, size_t n, struct arena *arena,
                struct engine_preset *preset, struct diag *diag);
 
-/* The seconds that the preset predicts for measured_s. */
+/* The seconds that the preset predicts for measured_s; for the TTFT of a point of MEASURED_TPOT. */
 double engine_point_s(const struct engine_preset *preset, const struct engine_point *point);
+double engine_point_ttft_s(const struct engine_preset *preset, const struct engine_point *point);
 
 /* Whether the constants of a preset were fitted on a row, only the kernels of its GPU, or neither. */
 enum engine_use { ENGINE_FIT, ENGINE_KERNELS_FIT, ENGINE_HELD_OUT };

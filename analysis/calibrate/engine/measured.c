@@ -23,6 +23,7 @@
 #include "sim/core/path.h"
 
 #include <math.h>
+#include <string.h>
 
 struct measured_format {
     const char *name, *fitted_on;
@@ -162,14 +163,17 @@ static const struct backend backends[] = {
     {"sglang", "0.5.1.post1", "sglang-0.5", true, true},
 };
 
-struct served_llm {
-    const char *path, *name;
-};
-
-static const struct served_llm llms[] = {
-    {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
-    {"Qwen/Qwen3-32B", "qwen3-32b"},
-};
+bool measured_loop_rules(const char *engine, struct closed_loop *loop)
+{
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        if (strcmp(backends[i].name, engine) != 0) continue;
+        loop->batch_tokens = BATCH_TOKENS;
+        loop->chunked = backends[i].chunked;
+        loop->prompts_first = backends[i].prompts_first;
+        return true;
+    }
+    return false;
+}
 
 static const struct backend *find_backend(const struct sheet *sheet)
 {
@@ -180,19 +184,36 @@ static const struct backend *find_backend(const struct sheet *sheet)
     return NULL;
 }
 
-static const struct served_llm *find_llm(const struct sheet *sheet)
+/* Sets *found to the LLM of the row. That the catalog lacks it is no finding. Returns 0 or SIM_E_NOMEM. */
+static int find_llm(struct measured_reader *reader, const struct measured_llm **found)
 {
-    for (size_t i = 0; i < sizeof llms / sizeof *llms; i++)
-        if (sheet_text_is(sheet, LOOP_MODEL, llms[i].path)) return &llms[i];
-    return NULL;
+    struct sheet *sheet = &reader->sheet;
+    struct measured_llm *llm = reader->llms;
+    while (llm != NULL && !sheet_text_is(sheet, LOOP_MODEL, llm->name)) llm = llm->next;
+    *found = llm;
+    if (llm != NULL) return 0;
+    struct diag ignored = {0};
+    const struct csv_field field = sheet_text(sheet, LOOP_MODEL);
+    llm = arena_alloc(sheet->arena, sizeof *llm);
+    if (llm == NULL) return diag_nomem_at(sheet->diag, sheet->path);
+    *llm = (struct measured_llm){.next = reader->llms,
+                                 .name = arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars)};
+    if (llm->name == NULL) return diag_nomem_at(sheet->diag, sheet->path);
+    const int code = catalog_llm(reader->catalog, llm->name, "measured rows", sheet->arena, &llm->spec, &ignored);
+    if (code == SIM_E_NOMEM) return diag_nomem_at(sheet->diag, sheet->path);
+    llm->known = code == 0;
+    reader->llms = llm;
+    *found = llm;
+    return 0;
 }
 
 /* Why the row is left out; NULL: it is not. */
-static const char *reason_against(const struct sheet *sheet)
+static const char *reason_against(const struct sheet *sheet, const struct measured_llm *llm)
 {
     const bool quantised = sheet_text(sheet, LOOP_QUANTISATION).n_chars > 0;
     if (!sheet_text_is(sheet, LOOP_SYSTEM, "h100_sxm")) return "another GPU";
-    if (find_llm(sheet) == NULL) return "another LLM than Llama-3.1-8B and Qwen3-32B";
+    if (!llm->known) return "an LLM that the catalog lacks";
+    if (llm->spec.experts > 0) return "a mixture of experts";
     if (!sheet_text_is(sheet, LOOP_MODE, "agg")) return "disaggregated: prompts on other GPUs";
     if (find_backend(sheet) == NULL) return "a version with too few rows for constants of its own";
     if (!sheet_text_is(sheet, LOOP_PIPELINE, "1.0")) return "pipeline parallel";
@@ -204,18 +225,20 @@ static const char *reason_against(const struct sheet *sheet)
 static int read_loop(struct measured_reader *reader)
 {
     const struct sheet *sheet = &reader->sheet;
-    const char *reason = reason_against(sheet);
+    const struct measured_llm *llm;
+    int status = find_llm(reader, &llm);
+    if (status != 0) return status;
+    const char *reason = reason_against(sheet, llm);
     if (reason != NULL) return measured_drop(reader, reason);
     const struct backend *backend = find_backend(sheet);
-    const struct served_llm *llm = find_llm(sheet);
     const enum number_format format = sheet_text_is(sheet, LOOP_QUANTISATION, "fp8") ? FORMAT_FP8 : FORMAT_BF16;
     double values[LOOP_NUMBERS];
-    const int status = sheet_numbers(&reader->sheet, 0, LOOP_NUMBERS, values);
+    status = sheet_numbers(&reader->sheet, 0, LOOP_NUMBERS, values);
     if (status < 0) return status;
     const struct measured_row row = {.kind = MEASURED_TPOT,
                                      .engine = backend->engine,
                                      .gpu = "h100-sxm",
-                                     .llm = llm->name,
+                                     .llm = llm->spec.name,
                                      .weights = format,
                                      .kv = format,
                                      .tensor_parallel = (int64_t)values[LOOP_TENSOR],
@@ -225,7 +248,7 @@ static int read_loop(struct measured_reader *reader)
                                          .output_tokens = (int64_t)values[LOOP_OUTPUT], .batch_tokens = BATCH_TOKENS,
                                          .chunked = backend->chunked, .prompts_first = backend->prompts_first},
                                      .measured_s = ms * values[LOOP_TPOT],
-                                     .group = llm->name,
+                                     .group = llm->spec.name,
                                      .fit = values[LOOP_PROMPT] <= FIT_PROMPT_TOKENS};
     return measured_add(reader, &row);
 }
@@ -259,12 +282,13 @@ static int read_table(struct measured_reader *reader)
                       "no known table of measured iterations has these columns");
 }
 
-int measured_read(const char *path, struct arena *arena, struct measured *measured, struct diag *diag)
+int measured_read(const char *path, const struct catalog *catalog, struct arena *arena, struct measured *measured,
+                  struct diag *diag)
 {
     *measured = (struct measured){.path = path};
     struct measured_reader reader = {
         .sheet = {.path = path, .arena = arena, .diag = diag, .max = max_number, .empty = (double)INFINITY},
-        .measured = measured};
+        .catalog = catalog, .measured = measured};
     int status = file_hash(path, measured->hash, diag);
     if (status < 0) return status;
     if (path_is_json(path)) return measured_read_distserve(&reader);

@@ -11,6 +11,7 @@
 #include "analysis/calibrate/sheet.h"
 #include "models/hardware.h"
 #include "models/iteration.h"
+#include "sim/catalog/catalog.h"
 
 enum measured_kind {
     MEASURED_HOST,      /* the CPU's part of an iteration */
@@ -23,7 +24,7 @@ struct measured_row {
     const char *engine;                /* preset */
     const char *gpu, *llm;             /* of the catalog; NULL for MEASURED_HOST */
     enum number_format weights, kv;    /* of the LLM as it ran */
-    int64_t tensor_parallel;
+    int64_t tensor_parallel, expert_parallel; /* expert_parallel 0: as 1 */
     struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
     struct closed_loop loop;           /* MEASURED_TPOT */
     double measured_s;
@@ -43,8 +44,13 @@ struct measured {
     char hash[HASH_HEX_CHARS]; /* of the file */
 };
 
-/* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
- * number, with its place), SIM_E_CONFIG (broken JSON) or SIM_E_NOMEM. */
-int measured_read(const char *path, struct arena *arena, struct measured *measured, struct diag *diag);
+/* Sets how an engine composes iterations in a closed loop: "vllm", "trtllm" or "sglang", in versions of 2025 and later.
+ * Returns false for any other engine. */
+bool measured_loop_rules(const char *engine, struct closed_loop *loop);
+
+/* Reads a file of any format. The catalog knows the LLMs that rows name. Rows and texts live in `arena`. Returns 0,
+ * SIM_E_IO, SIM_E_DATA (unknown header, a wrong number, with its place), SIM_E_CONFIG (broken JSON) or SIM_E_NOMEM. */
+int measured_read(const char *path, const struct catalog *catalog, struct arena *arena, struct measured *measured,
+                  struct diag *diag);
 
 #endif

@@ -4,8 +4,18 @@
 
 #include "analysis/calibrate/engine/measured.h"
 
+/* An LLM that rows name, looked up once. */
+struct measured_llm {
+    struct measured_llm *next;
+    const char *name; /* in the file */
+    bool known;       /* to the catalog */
+    struct llm_spec spec;
+};
+
 struct measured_reader {
     struct sheet sheet; /* of JSON only its path, arena and diag are set */
+    const struct catalog *catalog;
+    struct measured_llm *llms;
     struct measured *measured;
     size_t capacity;
 };

@@ -151,12 +151,33 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
     return code;
 }
 
+/* Whether measurements that the figure needs are absent, and it may be left out; else their absence is an error. */
+static int check_measurements(struct cli *cli, struct figure_work *work, const struct figure_options *options,
+                              bool *is_skipped)
+{
+    const char *file, *obtain;
+    const int code = figure_work_missing(work, &file, &obtain, &cli->diag);
+    if (code != 0 || file == NULL) return code;
+    if (!options->skips)
+        return diag_error(&cli->diag, SIM_E_IO, file, obtain, "figure %s needs these measurements, which are not there",
+                          work->figure.id);
+    answer_print(cli->err, "%s: skipped: it needs %s; %s\n", work->figure.id, file, obtain);
+    *is_skipped = true;
+    return 0;
+}
+
 static int run_figure(struct cli *cli, const struct figure_file *file, const struct figure_options *options,
                       struct answer_table *all, enum answer_form form, struct claim_counts *counts)
 {
     struct figure_work work;
     int code = figure_work_load(&work, file, options, &cli->diag);
+    bool is_skipped = false;
     if (code == 0) code = figure_work_check(&work, file, options, &cli->diag);
+    if (code == 0) code = check_measurements(cli, &work, options, &is_skipped);
+    if (code != 0 || is_skipped) {
+        figure_work_fini(&work);
+        return code;
+    }
     if (code == 0) code = figure_work_simulate(&work, options, cli);
     if (code == 0) code = figure_work_read(&work, &cli->diag);
     if (code == 0) code = figure_work_write(&work, options, &cli->diag);
@@ -218,7 +239,7 @@ static int run_named(struct cli *cli, const struct cli_call *call, bool all)
 {
     const struct figure_call *given = call->options;
     struct figure_options options = {.directory = given->directory != NULL ? given->directory : "figures",
-                                     .gnuplot = given->gnuplot,
+                                     .gnuplot = given->gnuplot, .skips = all,
                                      .study = {.resume = given->resume, .quiet = given->quiet}};
     struct arena arena;
     struct figure_files files = {0};
@@ -250,8 +271,8 @@ const struct verb verb_figure = {
     .name = "figure",
     .summary = "figures of papers: simulate them, draw them beside the paper's points, judge the claims",
     .usage = "list [--json|--csv|--markdown]\nrun FIGURE... [-o DIR] [-j N] [--resume]\nall [-o DIR] [-j N] [--resume]",
-    .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 if a claim fails that is not known to\n"
-             "fail, or one passes that is.\n",
+    .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 if a claim fails that is not known\n"
+             "to fail, or one passes that is. 'all' leaves out figures whose measurements are not there.\n",
     .options = figure_options,
     .options_bytes = sizeof(struct figure_call),
     .min_arguments = 1,

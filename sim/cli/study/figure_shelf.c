@@ -103,6 +103,13 @@ static bool is_part(const char *id, const char *word)
     return slash != NULL && ((strlen(word) == n && strncmp(id, word, n) == 0) || strcmp(slash + 1, word) == 0);
 }
 
+/* Whether the id is "NAME/NAME". */
+static bool is_twice(const char *id, const char *name)
+{
+    const size_t n = strlen(name);
+    return strlen(id) == 2 * n + 1 && strncmp(id, name, n) == 0 && id[n] == '/' && strcmp(id + n + 1, name) == 0;
+}
+
 static int fail_unknown(struct arena *arena, const struct figure_files *files, const char *name, struct diag *diag)
 {
     const char **ids = arena_alloc(arena, (files->n + 1) * sizeof *ids);
@@ -125,7 +132,7 @@ int figure_shelf_find(struct arena *arena, const char *name, struct figure_file 
     if (path_is_json(name)) return find_own(arena, name, file, diag);
     int code = figure_shelf_list(arena, &files, diag);
     for (size_t i = 0; code == 0 && i < files.n; i++) {
-        if (strcmp(files.items[i].id, name) != 0) continue;
+        if (strcmp(files.items[i].id, name) != 0 && !is_twice(files.items[i].id, name)) continue;
         *file = files.items[i];
         return 0;
     }

@@ -23,8 +23,8 @@ int figure_file_compare(const void *a, const void *b);
  * a figure and is none. Returns 0, SIM_E_IO or SIM_E_NOMEM with findings. */
 int figure_shelf_list(struct arena *arena, struct figure_files *files, struct diag *diag);
 
-/* Finds the figure with this id. A name that ends in ".json" is the file itself, with the id DIRECTORY/NAME. Returns
- * 0, SIM_E_USAGE with did-you-mean, SIM_E_IO or SIM_E_NOMEM. */
+/* Finds the figure with this id; "board" is also the figure board/board. A name that ends in ".json" is the file
+ * itself, with the id DIRECTORY/NAME. Returns 0, SIM_E_USAGE with did-you-mean, SIM_E_IO or SIM_E_NOMEM. */
 int figure_shelf_find(struct arena *arena, const char *name, struct figure_file *file, struct diag *diag);
 
 #endif

@@ -5,6 +5,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
+#include "sim/cli/study/figure_board.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
@@ -109,9 +110,14 @@ void figure_work_fini(struct figure_work *work)
 
 /* --- Studies --- */
 
+static const struct figure_study *study_at(const struct figure_work *work, size_t index)
+{
+    return FIGURE_ITEM(struct figure_study, work->figure.studies, index);
+}
+
 static int load_study(struct figure_work *work, size_t index, struct study *study, struct diag *diag)
 {
-    return study_load(FIGURE_ITEM(struct figure_study, work->figure.studies, index)->path, &work->arena, study, diag);
+    return study_load(study_at(work, index)->path, &work->arena, study, diag);
 }
 
 /* Whether the file has results of the study in its present form. Returns 0 or SIM_E_NOMEM. */
@@ -131,6 +137,24 @@ static int check_current(const char *path, const struct study *study, struct are
     return code == SIM_E_NOMEM ? code : 0;
 }
 
+/* Whether the file has the predictions of the board in its present form. Returns 0 or a negative code. */
+static int check_board(struct figure_work *work, size_t index, bool *is_current)
+{
+    struct board_file board;
+    struct database database;
+    struct query_answer answer;
+    *is_current = false;
+    if (!paths_is_file(work->databases[index])) return 0;
+    int code = board_load(study_at(work, index)->path, &work->arena, &board, NULL);
+    if (code != 0 || database_open_read(&database, work->databases[index], NULL) != 0) return code;
+    code = query_run(&database, "SELECT hash FROM board_source", NULL, 0, "read the board", &work->arena, &answer,
+                     NULL);
+    *is_current = code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL &&
+                  strcmp(answer.columns[0].texts[0], board.hash) == 0;
+    database_close(&database, false);
+    return code == SIM_E_NOMEM ? code : 0;
+}
+
 /* Whether the results of all studies of the figure exist and are current. Returns 0 or SIM_E_NOMEM. */
 static int check_results(struct figure_work *work, bool *are_current)
 {
@@ -138,8 +162,10 @@ static int check_results(struct figure_work *work, bool *are_current)
     *are_current = true;
     for (size_t i = 0; *are_current && i < work->figure.studies.n; i++) {
         struct study study;
-        code = load_study(work, i, &study, NULL);
-        if (code == 0) code = check_current(work->databases[i], &study, &work->arena, are_current);
+        const bool is_board = figure_study_is_board(study_at(work, i));
+        if (is_board) code = check_board(work, i, are_current);
+        if (!is_board) code = load_study(work, i, &study, NULL);
+        if (!is_board && code == 0) code = check_current(work->databases[i], &study, &work->arena, are_current);
         *are_current = *are_current && code == 0;
     }
     return code == SIM_E_NOMEM ? code : 0;
@@ -201,12 +227,31 @@ static bool replaces(struct figure_work *work, size_t index, const struct figure
     return !options->resume || begun == NULL || paths_is_directory(begun);
 }
 
+int figure_work_missing(struct figure_work *work, const char **file, const char **obtain, struct diag *diag)
+{
+    int code = 0;
+    *file = *obtain = NULL;
+    for (size_t i = 0; code == 0 && *file == NULL && i < work->figure.studies.n; i++) {
+        struct board_file board;
+        if (!figure_study_is_board(study_at(work, i))) continue;
+        code = board_load(study_at(work, i)->path, &work->arena, &board, diag);
+        if (code != 0) continue;
+        *file = board_missing_file(&board);
+        *obtain = board.obtain;
+    }
+    return code;
+}
+
 int figure_work_simulate(struct figure_work *work, const struct figure_options *options, struct cli *cli)
 {
     const char *directory = path_directory(&work->arena, work->databases[0]);
     int code = directory != NULL ? make_directories(&work->arena, directory, &cli->diag) : diag_nomem(&cli->diag);
     for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++) {
         struct study study;
+        if (figure_study_is_board(study_at(work, i))) {
+            code = figure_board_make(cli, study_at(work, i)->path, work->databases[i], options->study.quiet);
+            continue;
+        }
         code = load_study(work, i, &study, &cli->diag);
         if (code == 0)
             code = run_study(cli, &study, work->databases[i], &options->study, replaces(work, i, &options->study));
@@ -274,7 +319,7 @@ static int make_links(struct figure_work *work, const char *base, struct diag *d
 {
     struct arena *arena = &work->arena;
     const struct figure *figure = &work->figure;
-    struct figure_link *links = arena_alloc(arena, (figure->charts.n + figure->studies.n + 1) * sizeof *links);
+    struct figure_link *links = arena_alloc(arena, (figure->charts.n + 2 * figure->studies.n + 1) * sizeof *links);
     char suffix[24];
     size_t n = 0;
     if (links == NULL) return diag_nomem(diag);
@@ -287,6 +332,8 @@ static int make_links(struct figure_work *work, const char *base, struct diag *d
         const char *name = strrchr(work->databases[i], '/') + 1, *slash = strrchr(base, '/');
         int length = slash != NULL ? (int)(slash + 1 - base) : 0;
         links[n++] = (struct figure_link){name, arena_printf(arena, "%.*s%s", length, base, name)};
+        if (figure_study_is_board(study_at(work, i)))
+            links[n++] = (struct figure_link){"every row", arena_printf(arena, "%s.rows.html", base)};
     }
     work->links = links;
     work->n_links = n;
@@ -313,6 +360,17 @@ static int write_markdown(struct figure_work *work, const struct figure_options 
     return code;
 }
 
+/* Writes the page with every row of the figure's board. */
+static int write_rows(struct figure_work *work, size_t index, const struct figure_options *options, struct diag *diag)
+{
+    struct text html;
+    text_init(&html);
+    int code = figure_board_page(&work->data, index, &html, diag);
+    if (code == 0) code = write_text(result_path(work, options, ".rows.html"), &html, diag);
+    text_fini(&html);
+    return code;
+}
+
 int figure_work_write(struct figure_work *work, const struct figure_options *options, struct diag *diag)
 {
     int code = 0;
@@ -320,6 +378,8 @@ int figure_work_write(struct figure_work *work, const struct figure_options *opt
         code = write_chart(work, i, options, diag);
         if (code == 0 && options->gnuplot) code = write_gnuplot(work, i, options, diag);
     }
+    for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++)
+        if (figure_study_is_board(study_at(work, i))) code = write_rows(work, i, options, diag);
     return code == 0 ? write_markdown(work, options, diag) : code;
 }
 
@@ -376,7 +436,8 @@ int figure_work_gallery(const struct figure_file *own, size_t n_own, const struc
     struct arena arena;
     struct figure_files files = {0};
     arena_init(&arena);
-    int code = collect_files(&arena, own, n_own, &files, diag);
+    int code = make_directories(&arena, options->directory, diag);
+    if (code == 0) code = collect_files(&arena, own, n_own, &files, diag);
     struct figure_work *works = arena_alloc(&arena, (files.n + 1) * sizeof *works);
     if (code == 0 && works == NULL) code = diag_nomem(diag);
     size_t n = 0;

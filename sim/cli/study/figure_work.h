@@ -2,7 +2,8 @@
  *
  * In the directory of results, a figure PAPER/NAME has PAPER/NAME.db (PAPER/NAME.STUDY.db with several studies),
  * PAPER/NAME.md, PAPER/NAME.svg (NAME.1.svg, NAME.2.svg ... with several charts) and, on request, NAME.gp with
- * NAME.dat; index.html shows all figures with results. */
+ * NAME.dat. A figure with a board also has PAPER/NAME.rows.html, every row of it. index.html shows all figures with
+ * results. */
 #ifndef ORRERY_CLI_STUDY_FIGURE_WORK_H
 #define ORRERY_CLI_STUDY_FIGURE_WORK_H
 
@@ -20,6 +21,7 @@ struct figure_study_options {
 struct figure_options {
     const char *directory; /* of results */
     bool gnuplot;
+    bool skips; /* figures whose measurements are absent are left out */
     struct figure_study_options study;
 };
 
@@ -44,7 +46,11 @@ void figure_work_fini(struct figure_work *work);
 int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                       struct diag *diag);
 
-/* Runs the studies. */
+/* Sets *file to a file of measurements that a board of the figure needs and that is absent, *obtain to where to get it;
+ * NULL: all are there. Returns 0 or a negative code. */
+int figure_work_missing(struct figure_work *work, const char **file, const char **obtain, struct diag *diag);
+
+/* Runs the studies, and predicts the boards. */
 int figure_work_simulate(struct figure_work *work, const struct figure_options *options, struct cli *cli);
 
 /* Reads the results and evaluates the claims. */

@@ -16,7 +16,8 @@ static int read_text(struct session *session, const char *name, const char *text
     arena_init(&session->arena);
     diag_init(&session->diag);
     session->message[0] = 0;
-    const int code = measured_read(path, &session->arena, &session->measured, &session->diag);
+    const struct catalog catalog = {.root = "configs"};
+    const int code = measured_read(path, &catalog, &session->arena, &session->measured, &session->diag);
     if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
     return code;
 }

@@ -1,0 +1,359 @@
+/* Predicting the rows of a board.
+ *
+ * Keys and values are as the LLM's file says; TensorRT-LLM stores them in fp8 beside narrower weights, as in the rows
+ * that its preset was fitted to. Of a mixture of experts the format of the experts counts, which are most of its
+ * weights. Attention data-parallel over GPUs that share their experts has no law yet. */
+#include "analysis/calibrate/board/board_left_out.h"
+#include "analysis/calibrate/board/board_names.h"
+
+#include "sim/catalog/cost.h"
+#include "sim/core/path.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_GPUS = 8 }; /* of a node */
+
+struct predictor {
+    struct board *board;
+    struct board_names names;
+    struct engine_replicas replicas;
+    struct config_variant roofline;
+    struct diag *diag;
+};
+
+bool board_row_is_judged(const struct board_row *row)
+{
+    return strcmp(row->mode, "agg") == 0 && row->first_copy && row->suspect == NULL && row->reason == NULL;
+}
+
+const char *board_seen_name(enum board_seen seen)
+{
+    static const char *const words[N_BOARD_SEEN] = {"unseen", "chosen by", "seen"};
+    return words[seen];
+}
+
+static bool begins(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* --- Suspicions --- */
+
+static bool fits(const struct board_suspect *suspect, const struct board_row *row)
+{
+    return (suspect->llm == NULL || (row->llm != NULL && strcmp(suspect->llm, row->llm) == 0)) &&
+           (suspect->engine == NULL || strcmp(suspect->engine, row->engine) == 0) &&
+           (suspect->version == NULL || strcmp(suspect->version, row->version) == 0) &&
+           (suspect->mode == NULL || strcmp(suspect->mode, row->mode) == 0) &&
+           (suspect->origin == NULL || begins(row->origin, suspect->origin));
+}
+
+/* The sizes of rows that the source multiplied are read from their copies, and sure. */
+static const char *suspicion(const struct board_file *file, const struct board_row *row, struct arena *arena)
+{
+    const struct board_suspect *suspects = file->suspects.items;
+    for (size_t i = 0; i < file->suspects.n; i++)
+        if (fits(&suspects[i], row)) return suspects[i].because;
+    if (row->in_progress) return "the source marks it as work in progress";
+    if (*row->sizes_note != 0 && strcmp(row->sizes_note, "multiplied") != 0)
+        return arena_printf(arena, "sizes: %s", row->sizes_note);
+    if (isnan(row->users) && strcmp(row->mode, "agg") == 0) return "concurrency not stated: users by the batch size";
+    return NULL;
+}
+
+/* --- What is asked of the predictor --- */
+
+static const char *no_entry(struct predictor *predictor, const char *what, const char *name)
+{
+    const char *text = arena_printf(predictor->board->arena, "the catalog has no %s '%s'", what, name);
+    return text != NULL ? text : "out of memory";
+}
+
+static const char *no_llm(struct predictor *predictor, const struct board_row *row)
+{
+    const struct board_lack *lacks = predictor->board->file->lacks.items;
+    for (size_t i = 0; i < predictor->board->file->lacks.n; i++)
+        if (strcmp(lacks[i].llm, row->model) == 0) return lacks[i].because;
+    return no_entry(predictor, "LLM", row->model);
+}
+
+/* Where the concurrency is not stated, the size of the batch stands in for it. */
+static double users_of(const struct board_row *row)
+{
+    return isnan(row->users) ? row->batch * row->data : row->users;
+}
+
+/* Why no law describes the sizes of the row; NULL: one does. */
+static const char *size_problem(const struct board_row *row, const struct llm_spec *llm)
+{
+    if (strcmp(row->mode, "agg") != 0) return "disaggregated: prompts on other GPUs";
+    if (isnan(users_of(row)) || isnan(row->tensor) || isnan(row->data) || isnan(row->expert)) return "sizes not stated";
+    if (isnan(row->prompt_tokens) || isnan(row->output_tokens)) return "lengths not stated";
+    if (!(row->tpot_s > 0.0)) return "no TPOT was measured";
+    if (row->pipeline > 1.0) return "pipeline-parallel";
+    if (row->tensor > MOST_GPUS) return "more GPUs than a node has";
+    if (llm->experts > 0 && row->data > 1.0)
+        return "attention data-parallel over GPUs that share experts: no operator for it";
+    return NULL;
+}
+
+/* The format of the weights as they ran. Returns the reason why it is unknown, or NULL. */
+static const char *read_formats(struct predictor *predictor, struct board_row *row, const struct llm_spec *llm)
+{
+    const char *name = llm->experts > 0 && *row->moe != 0 ? row->moe : row->gemm;
+    row->asked.weights = llm->weights;
+    row->asked.kv = llm->kv;
+    if (*name == 0) return NULL;
+    if (!board_format(name, &row->asked.weights)) return no_entry(predictor, "number format", name);
+    if (strcmp(row->engine, "trtllm") == 0) row->asked.kv = FORMAT_FP8;
+    return NULL;
+}
+
+/* The users, lengths and batching of the row. Returns the reason why they are unknown, or NULL. */
+static const char *read_loop(struct predictor *predictor, struct board_row *row)
+{
+    const struct board_lengths *lengths = predictor->board->file->lengths.items;
+    struct closed_loop *loop = &row->asked.loop;
+    double frac = 1.0;
+    for (size_t i = 0; i < predictor->board->file->lengths.n; i++)
+        if (begins(row->origin, lengths[i].origin)) frac = lengths[i].mean_frac;
+    loop->users = (int64_t)ceil(users_of(row) / row->data);
+    loop->prompt_tokens = (int64_t)fmax(1.0, rint(frac * row->prompt_tokens));
+    loop->output_tokens = (int64_t)fmax(2.0, rint(frac * row->output_tokens));
+    if (!measured_loop_rules(row->engine, loop)) return no_entry(predictor, "rule of batching for", row->engine);
+    if (frac != 1.0) row->note = arena_printf(predictor->board->arena, "lengths %g of the nominal ones", frac);
+    return NULL;
+}
+
+/* Says which version's preset stands in for the row's. */
+static void note_version(struct predictor *predictor, struct board_row *row)
+{
+    const char *dash = strchr(row->preset, '-');
+    const size_t n = dash != NULL ? strlen(dash + 1) : 0;
+    if (n > 0 && strncmp(row->version, dash + 1, n) == 0 && (row->version[n] == '.' || row->version[n] == 0)) return;
+    row->note = arena_printf(predictor->board->arena, "%s%sversion %s by preset %s", row->note != NULL ? row->note : "",
+                             row->note != NULL ? "; " : "", *row->version != 0 ? row->version : "not stated",
+                             row->preset);
+}
+
+/* Fills row->asked, or row->reason. Returns 0 or a negative code. */
+static int resolve(struct predictor *predictor, struct board_row *row, const struct board_name **gpu,
+                   const struct board_name **llm, struct board_preset **preset)
+{
+    struct arena *arena = predictor->board->arena;
+    int code = board_names_gpu(&predictor->names, row->gpu, gpu);
+    if (code == 0) code = board_names_llm(&predictor->names, row->model, llm);
+    if (code != 0) return diag_nomem(predictor->diag);
+    code = board_names_preset(&predictor->names, row->engine, row->version, preset, predictor->diag);
+    if (code != 0) return code;
+    if ((*llm)->known) row->llm = (*llm)->llm.name;
+    row->group = arena_printf(arena, "%s, %s, %s", row->gpu, row->llm != NULL ? row->llm : row->model, row->engine);
+    row->suspect = suspicion(predictor->board->file, row, arena);
+    if (row->group == NULL) return diag_nomem(predictor->diag);
+    if (!(*gpu)->known) row->reason = no_entry(predictor, "GPU", row->gpu);
+    if (row->reason == NULL && !(*llm)->known) row->reason = no_llm(predictor, row);
+    if (row->reason == NULL && *preset == NULL) row->reason = no_entry(predictor, "engine", row->engine);
+    if (row->reason == NULL) row->reason = size_problem(row, &(*llm)->llm);
+    if (row->reason == NULL) row->reason = read_formats(predictor, row, &(*llm)->llm);
+    if (row->reason == NULL) row->reason = read_loop(predictor, row);
+    if (row->reason != NULL) return 0;
+    row->preset = (*preset)->preset.name;
+    row->asked.kind = MEASURED_TPOT;
+    row->asked.engine = row->preset;
+    row->asked.gpu = row->gpu;
+    row->asked.llm = row->llm;
+    row->asked.tensor_parallel = (int64_t)row->tensor;
+    row->asked.expert_parallel = row->expert > 1.0 ? (int64_t)row->expert : 0;
+    row->asked.measured_s = row->tpot_s;
+    row->asked.group = row->llm;
+    note_version(predictor, row);
+    return 0;
+}
+
+/* --- Seen or unseen --- */
+
+/* Times of the two tables differ by rounding. */
+static bool is_same(const struct measured_row *a, const struct measured_row *b)
+{
+    return a->kind == b->kind && strcmp(a->engine, b->engine) == 0 && strcmp(a->gpu, b->gpu) == 0 &&
+           strcmp(a->llm, b->llm) == 0 && a->weights == b->weights && a->tensor_parallel == b->tensor_parallel &&
+           a->loop.users == b->loop.users && a->loop.prompt_tokens == b->loop.prompt_tokens &&
+           a->loop.output_tokens == b->loop.output_tokens && fabs(a->measured_s / b->measured_s - 1.0) < 1e-4;
+}
+
+static bool is_fitted(const struct board_preset *preset, const struct measured_row *asked)
+{
+    for (size_t f = 0; f < preset->n_files; f++)
+        for (size_t i = 0; i < preset->files[f].n; i++) {
+            const struct measured_row *row = &preset->files[f].rows[i];
+            if (row->fit && row->kind == MEASURED_TPOT && is_same(row, asked)) return true;
+        }
+    return false;
+}
+
+/* Whether a fit has used rows of the group. */
+static bool group_is_fitted(const struct board_names *names, const struct board_row *row)
+{
+    for (const struct board_preset *preset = names->presets; preset != NULL; preset = preset->next)
+        if (begins(preset->preset.name, row->engine) && board_group_is_fitted(preset, row->gpu, row->llm)) return true;
+    return false;
+}
+
+static enum board_seen seen_of(const struct board_names *names, const struct board_row *row)
+{
+    if (row->llm == NULL) return BOARD_UNSEEN;
+    for (const struct board_preset *preset = names->presets; preset != NULL; preset = preset->next)
+        if (row->reason == NULL && strcmp(preset->preset.name, row->preset) == 0 && is_fitted(preset, &row->asked))
+            return BOARD_SEEN;
+    return group_is_fitted(names, row) ? BOARD_CHOSEN_BY : BOARD_UNSEEN;
+}
+
+/* --- Roofline and bound --- */
+
+static double model_s(const void *context, const struct iteration_work *work)
+{
+    struct iteration_cost cost;
+    const struct iteration_model *model = context;
+    model->cost(model->model, work, &cost);
+    return cost.first_s;
+}
+
+/* TPOT by the cost kind "roofline" with its defaults; NAN where it does not know the LLM. */
+static int set_roofline(struct predictor *predictor, struct board_row *row, const struct gpu_spec *gpu,
+                        const struct llm_spec *llm)
+{
+    struct diag ignored = {0};
+    struct iteration_model model;
+    struct closed_loop_times times;
+    const struct cost_request request = {.catalog = predictor->board->catalog, .gpu = gpu, .llm = llm,
+                                         .tensor_parallel = row->asked.tensor_parallel, .pipeline_parallel = 1,
+                                         .where = "board", .arena = predictor->board->arena, .diag = &ignored};
+    const int code = cost_build(&predictor->roofline, &request, &model);
+    if (code != 0) return code == SIM_E_NOMEM ? code : 0;
+    if (closed_loop_run(&row->asked.loop, model_s, &model, &times) != 0) return SIM_E_NOMEM;
+    row->roofline_tpot_s = times.tpot_s;
+    return 0;
+}
+
+/* The least time of a token that no engine undercuts without writing several tokens at once: all GPUs of a replica read
+ * their weights, and the keys of the shortest contexts, at the full bandwidth. */
+static double bound_s(const struct board_row *row, const struct gpu_spec *gpu, const struct llm_spec *llm)
+{
+    const struct closed_loop *loop = &row->asked.loop;
+    const double keys = llm_kv_bytes_per_token(llm) * (double)loop->users * (double)loop->prompt_tokens;
+    return (llm_read_bytes(llm, loop->users) + keys) / (gpu->memory_bytes_per_s * row->tensor);
+}
+
+static int set_baselines(struct predictor *predictor, struct board_row *row, const struct gpu_spec *gpu,
+                         const struct llm_spec *known)
+{
+    struct llm_spec llm = *known;
+    llm.weights = row->asked.weights;
+    llm.kv = row->asked.kv;
+    row->bound_tpot_s = bound_s(row, gpu, &llm);
+    if (row->suspect == NULL && row->tpot_s < row->bound_tpot_s)
+        row->suspect = "faster than memory can be read for each token: several tokens at once (speculation)";
+    return set_roofline(predictor, row, gpu, &llm);
+}
+
+/* --- Rows --- */
+
+/* An error of the predictor about a row is its reason; the text is the first finding. */
+static int take_reason(struct predictor *predictor, struct board_row *row, int code, const struct diag *finding)
+{
+    if (code != SIM_E_CONFIG && code != SIM_E_UNFIT) {
+        if (finding->n_items > 0)
+            diag_error(predictor->diag, code, finding->items[0].where, NULL, "%s", finding->items[0].text);
+        return code;
+    }
+    row->reason = arena_strdup(predictor->board->arena,
+                               finding->n_items > 0 ? finding->items[0].text : "no prediction");
+    return row->reason != NULL ? 0 : diag_nomem(predictor->diag);
+}
+
+static int predict(struct predictor *predictor, struct board_row *row)
+{
+    const struct board_name *gpu, *llm;
+    struct board_preset *preset;
+    struct diag finding;
+    diag_init(&finding);
+    row->predicted_ttft_s = row->predicted_tpot_s = row->left_out_tpot_s = row->roofline_tpot_s = (double)NAN;
+    row->bound_tpot_s = (double)NAN;
+    int code = resolve(predictor, row, &gpu, &llm, &preset);
+    if (code != 0) return code;
+    if (row->reason == NULL) {
+        code = engine_point_init(&predictor->replicas, &preset->preset, &row->asked, &row->point, &finding);
+        if (code != 0) code = take_reason(predictor, row, code, &finding);
+    }
+    if (code != 0 || row->reason != NULL) return code;
+    row->predicted_tpot_s = engine_point_s(&preset->preset, &row->point);
+    row->predicted_ttft_s = engine_point_ttft_s(&preset->preset, &row->point);
+    return set_baselines(predictor, row, &gpu->gpu, &llm->llm) == 0 ? 0 : diag_nomem(predictor->diag);
+}
+
+/* --- The roofline of scenarios --- */
+
+struct roofline_holder {
+    struct config_variant cost;
+};
+
+static bool alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
+{
+    (void)context;
+    return strcmp(family, "cost") == 0 && cost_alternative(index, out);
+}
+
+/* The cost kind with the defaults that a scenario gets. */
+static int make_roofline(struct predictor *predictor)
+{
+    static const struct config_field fields[] = {
+        {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT,
+         .offset = offsetof(struct roofline_holder, cost), .value = "roofline", .family = "cost", .tag = "kind"},
+        {0}};
+    static const struct config_families families = {.alternative = alternative};
+    struct roofline_holder holder;
+    struct config *config;
+    int code = config_parse("roofline", ".", "{}", 2, &config, predictor->diag);
+    if (code == 0)
+        code = config_bind(config, fields, &families, predictor->board->arena, &holder, sizeof holder, predictor->diag);
+    config_destroy(config);
+    if (code == 0) predictor->roofline = holder.cost;
+    return code;
+}
+
+/* The points of the rows that the presets were fitted to, for the fits without a group. */
+static int make_points(struct predictor *predictor, struct board_preset *preset)
+{
+    size_t n_rows = 0;
+    for (size_t f = 0; f < preset->n_files; f++) n_rows += preset->files[f].n;
+    preset->points = arena_alloc(predictor->board->arena, (n_rows + 1) * sizeof *preset->points);
+    if (preset->points == NULL) return diag_nomem(predictor->diag);
+    for (size_t f = 0; f < preset->n_files; f++) {
+        struct engine_point *points;
+        size_t n;
+        const int code = engine_points(&predictor->replicas, &preset->preset, &preset->files[f], 1, &points, &n,
+                                       predictor->diag);
+        if (code != 0) return code;
+        if (n > 0) memcpy(preset->points + preset->n_points, points, n * sizeof *points);
+        preset->n_points += n;
+    }
+    return 0;
+}
+
+int board_predict(struct board *board, struct diag *diag)
+{
+    struct predictor predictor = {.board = board, .diag = diag};
+    const struct board_table *tables = board->file->tables.items;
+    const char *directory = path_directory(board->arena, tables[0].path);
+    if (directory == NULL) return diag_nomem(diag);
+    engine_replicas_init(&predictor.replicas, board->catalog, board->arena);
+    int code = board_names_init(&predictor.names, board->catalog, board->arena, directory, diag);
+    if (code == 0) code = make_roofline(&predictor);
+    for (size_t i = 0; code == 0 && i < board->n; i++) code = predict(&predictor, &board->rows[i]);
+    for (size_t i = 0; code == 0 && i < board->n; i++)
+        board->rows[i].seen = seen_of(&predictor.names, &board->rows[i]);
+    for (struct board_preset *preset = predictor.names.presets; code == 0 && preset != NULL; preset = preset->next)
+        code = make_points(&predictor, preset);
+    return code == 0 ? board_leave_out(board, &predictor.names, diag) : code;
+}

@@ -1,0 +1,156 @@
+/* A board's file, and its tables of measured rows. */
+#include "analysis/calibrate/board/board.h"
+
+#include "sim/core/path.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- The board's file --- */
+
+static const struct config_field table_item[] = {{.kind = CONFIG_PATH, .offset = offsetof(struct board_table, path)},
+                                                 {0}};
+
+#define ROW_OF struct board_lengths
+static const struct config_field lengths_fields[] = {
+    ROW_TEXT("origin", origin, REQUIRED, WITHIN(1, 200), "start of the origin of these rows"),
+    ROW_REAL("mean", mean_frac, REQUIRED, WITHIN(0.01, 1), "mean length as a share of the nominal one"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct board_suspect
+static const struct config_field suspect_fields[] = {
+    ROW_TEXT("llm", llm, OPTIONAL, WITHIN(1, 200), "of the catalog"),
+    ROW_TEXT("engine", engine, OPTIONAL, WITHIN(1, 200), "as in the table"),
+    ROW_TEXT("version", version, OPTIONAL, WITHIN(1, 200), "of the engine"),
+    ROW_TEXT("mode", mode, OPTIONAL, WITHIN(1, 200), "agg or disagg"),
+    ROW_TEXT("origin", origin, OPTIONAL, WITHIN(1, 200), "start of the row's origin"),
+    ROW_TEXT("because", because, REQUIRED, WITHIN(1, 1000), "why these rows are not trusted"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct board_lack
+static const struct config_field lack_fields[] = {
+    ROW_TEXT("llm", llm, REQUIRED, WITHIN(1, 200), "its name in the tables"),
+    ROW_TEXT("because", because, REQUIRED, WITHIN(1, 1000), "which operator no law describes"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct board_file
+static const struct config_field board_fields[] = {
+    ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1000), "what was measured, and by whom"),
+    ROW_TEXT("obtain", obtain, REQUIRED, WITHIN(1, 1000), "where to get the tables, for whoever lacks them"),
+    ROW_MAP("tables", tables, REQUIRED, WITHIN(1, 100), struct board_table, table_item,
+            "files of measured rows, by GPU of the catalog"),
+    ROW_LIST("drawn_lengths", lengths, OPTIONAL, ANY, struct board_lengths, lengths_fields,
+             "rows whose lengths are drawn, and not the nominal ones"),
+    ROW_LIST("suspects", suspects, OPTIONAL, ANY, struct board_suspect, suspect_fields,
+             "rows that are shown and not judged"),
+    ROW_LIST("lacks", lacks, OPTIONAL, ANY, struct board_lack, lack_fields, "LLMs that no law describes"),
+    {0}};
+#undef ROW_OF
+
+int board_load(const char *path, struct arena *arena, struct board_file *file, struct diag *diag)
+{
+    struct config *config;
+    int code = config_load(path, &config, diag);
+    if (code == 0) code = config_bind(config, board_fields, NULL, arena, file, sizeof *file, diag);
+    config_destroy(config);
+    if (code != 0) return code;
+    file->path = path;
+    return file_hash(path, file->hash, diag);
+}
+
+const char *board_missing_file(const struct board_file *file)
+{
+    const struct board_table *tables = file->tables.items;
+    for (size_t i = 0; i < file->tables.n; i++)
+        if (access(tables[i].path, F_OK) != 0) return tables[i].path;
+    return NULL;
+}
+
+/* --- Tables --- */
+
+/* Texts first, then numbers. */
+enum {
+    MODEL, ENGINE, VERSION, GEMM, MOE, MODE, ORIGIN, SIZES_NOTE, FIRST_COPY, WIP, PROMPT, N_TEXTS = PROMPT, OUTPUT,
+    USERS, BATCH, GPUS, TENSOR, DATA, EXPERT, PIPELINE, TTFT, TPOT, N_COLUMNS
+};
+
+static const struct sheet_column columns[N_COLUMNS] = {
+    [MODEL] = {"model_path", 0.0}, [ENGINE] = {"backend", 0.0}, [VERSION] = {"backend_version", 0.0},
+    [GEMM] = {"gemm_quant_mode", 0.0}, [MOE] = {"moe_quant_mode", 0.0}, [MODE] = {"mode", 0.0},
+    [ORIGIN] = {"origin", 0.0}, [SIZES_NOTE] = {"sizes_note", 0.0}, [FIRST_COPY] = {"first_copy", 0.0},
+    [WIP] = {"wip", 0.0}, [PROMPT] = {"isl", 1.0}, [OUTPUT] = {"osl", 2.0}, [USERS] = {"concurrency", 1.0},
+    [BATCH] = {"batch_size", 0.0},
+    [GPUS] = {"gpus_read", 1.0}, [TENSOR] = {"tp_read", 1.0}, [DATA] = {"dp_read", 1.0}, [EXPERT] = {"ep_read", 1.0},
+    [PIPELINE] = {"pp_size", 0.0}, [TTFT] = {"silicon_ttft_ms", 0.0}, [TPOT] = {"silicon_tpot_ms", 0.0}};
+
+static const double max_number = 1e9, ms = 1e-3;
+
+/* Copies the texts of the current row. Returns false when out of memory. */
+static bool read_texts(const struct sheet *sheet, const char *texts[N_TEXTS])
+{
+    for (int i = 0; i < N_TEXTS; i++) {
+        const struct csv_field field = sheet_text(sheet, i);
+        texts[i] = arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
+        if (texts[i] == NULL) return false;
+    }
+    return true;
+}
+
+static int add_row(struct board *board, struct sheet *sheet, const struct board_table *table)
+{
+    const char *texts[N_TEXTS];
+    double values[N_COLUMNS];
+    const int code = sheet_numbers(sheet, N_TEXTS, N_COLUMNS, values);
+    if (code != 0) return code;
+    board->rows = rows_grown(board->arena, board->rows, board->n, &board->capacity, sizeof *board->rows, sheet->diag);
+    if (board->rows == NULL) return SIM_E_NOMEM;
+    if (!read_texts(sheet, texts)) return diag_nomem_at(sheet->diag, sheet->path);
+    board->rows[board->n++] = (struct board_row){
+        .table = path_name(table->path), .line = (uint32_t)csv_line(sheet->csv), .gpu = table->gpu,
+        .model = texts[MODEL], .engine = texts[ENGINE], .version = texts[VERSION], .gemm = texts[GEMM],
+        .moe = texts[MOE], .mode = texts[MODE], .origin = texts[ORIGIN], .sizes_note = texts[SIZES_NOTE],
+        .first_copy = strcmp(texts[FIRST_COPY], "1") == 0, .in_progress = strcmp(texts[WIP], "True") == 0,
+        .prompt_tokens = values[PROMPT], .output_tokens = values[OUTPUT], .users = values[USERS],
+        .batch = values[BATCH],
+        .gpus = values[GPUS], .tensor = values[TENSOR], .data = values[DATA], .expert = values[EXPERT],
+        .pipeline = values[PIPELINE], .ttft_s = ms * values[TTFT], .tpot_s = ms * values[TPOT]};
+    return 0;
+}
+
+static int read_rows(struct board *board, struct sheet *sheet, const struct board_table *table)
+{
+    int status = sheet_choose(sheet, columns, N_COLUMNS, N_COLUMNS);
+    if (status == 0)
+        return diag_error(sheet->diag, SIM_E_DATA, sheet->path, "see the columns in configs/figures/board/README.md",
+                          "this is no table of a board: a column is missing");
+    if (status > 0) status = 0;
+    while (status == 0 && (status = sheet_next(sheet)) > 0) status = add_row(board, sheet, table);
+    return status;
+}
+
+static int read_table(struct board *board, const struct board_table *table, struct diag *diag)
+{
+    struct sheet sheet = {.path = table->path, .arena = board->arena, .diag = diag, .max = max_number,
+                          .empty = (double)NAN};
+    if (access(table->path, F_OK) != 0)
+        return diag_error(diag, SIM_E_IO, table->path, board->file->obtain, "the board's table of %s is not there",
+                          table->gpu);
+    int code = sheet_open(&sheet, table->path);
+    if (code == 0) code = read_rows(board, &sheet, table);
+    sheet_close(&sheet);
+    return code;
+}
+
+int board_read(struct board *board, const struct board_file *file, const struct catalog *catalog, struct arena *arena,
+               struct diag *diag)
+{
+    *board = (struct board){.file = file, .catalog = catalog, .arena = arena};
+    const struct board_table *tables = file->tables.items;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < file->tables.n; i++) code = read_table(board, &tables[i], diag);
+    return code;
+}

@@ -1,0 +1,48 @@
+-- Errors of the judged rows. `shipped`: by the presets as they are; `left out`: by constants fitted without the row's
+-- group; `roofline`: by the naive roofline, where it knows the LLM; `ttft`: of the shipped presets.
+create temp view error as
+select 'shipped' as measure, group_name, seen, abs(tpot_error) as value from board where judged
+union all
+select 'left out', group_name, seen, abs(left_out_error) from board where judged
+union all
+select 'roofline', group_name, seen, abs(roofline_error) from board where judged and roofline_error is not null
+union all
+select 'left out where roofline', group_name, seen, abs(left_out_error) from board
+where judged and roofline_error is not null
+union all
+select 'ttft', group_name, seen, abs(ttft_error) from board where judged;
+
+-- Medians and 90th percentiles between order statistics: the two nearest ranks weigh by their nearness.
+create temp view group_quantile as
+select measure, group_name, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
+       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
+from (select measure, group_name, value, count(*) over (partition by measure, group_name) as n,
+             row_number() over (partition by measure, group_name order by value) - 1 as rank from error)
+group by measure, group_name;
+
+create temp view seen_quantile as
+select measure, seen, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
+       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
+from (select measure, seen, value, count(*) over (partition by measure, seen) as n,
+             row_number() over (partition by measure, seen order by value) - 1 as rank from error)
+group by measure, seen;
+
+create temp view quantile as
+select measure, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
+       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
+from (select measure, value, count(*) over (partition by measure) as n,
+             row_number() over (partition by measure order by value) - 1 as rank from error)
+group by measure;
+
+-- One row per GPU, LLM and engine.
+create temp view board_groups as
+select b.*, l.median as left_out_median, l.p90 as left_out_p90, s.median as shipped_median, s.p90 as shipped_p90,
+       r.median as roofline_median, r.p90 as roofline_p90
+from (select group_name, min(gpu) as gpu, count(*) as rows, sum(first_copy) as measurements,
+             sum(predicted_tpot_ms is not null) as predicted, sum(judged) as judged,
+             case when sum(seen = 'seen') > 0 then 'seen' else min(seen) end as seen,
+             group_concat(distinct reason) as reasons
+      from board group by group_name) as b
+left join group_quantile as l on l.measure = 'left out' and l.group_name = b.group_name
+left join group_quantile as s on s.measure = 'shipped' and s.group_name = b.group_name
+left join group_quantile as r on r.measure = 'roofline' and r.group_name = b.group_name;

@@ -1,0 +1,26 @@
+#include "sim/cli/study/figure_board.h"
+
+#include "sim/cli/answer.h"
+#include "sim/cli/paths.h"
+#include "sim/core/path.h"
+
+int figure_board_make(struct cli *cli, const char *path, const char *output, bool quiet)
+{
+    struct arena arena;
+    struct catalog_memory memory;
+    struct board_file file;
+    struct board board = {0};
+    arena_init(&arena);
+    catalog_memory_init(&memory);
+    const char *data = paths_data(&arena);
+    const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
+    const struct catalog catalog = {.root = root, .memory = &memory};
+    int code = root != NULL ? board_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
+    if (code == 0) code = board_read(&board, &file, &catalog, &arena, &cli->diag);
+    if (code == 0) code = board_predict(&board, &cli->diag);
+    if (code == 0) code = board_write(&board, output, &cli->diag);
+    if (code == 0 && !quiet) answer_print(cli->err, "%s: %zu measured rows\n", output, board.n);
+    catalog_memory_fini(&memory);
+    arena_fini(&arena);
+    return code;
+}

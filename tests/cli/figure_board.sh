@@ -1,0 +1,85 @@
+#!/bin/sh
+# The board on tables written here: every row is stored and shown, medians of groups are right, absent tables are named.
+. tests/cli/lib.sh
+
+mkdir -p "$T/data/configs" "$T/tables"
+for folder in calibration engines hardware llms; do cp -r "configs/$folder" "$T/data/configs/"; done
+F=$T/data/configs/figures/board
+mkdir -p "$F"
+cp configs/figures/board/board.* "$F/"
+sed 's,"\(.*\)": "../../../../shared/data/llm_end_to_end/\(.*h100.*\)"\,,"\1": "../../../../tables/\2"\,,
+    s,"b200-sxm": ".*","imaginary": "../../../../tables/imaginary.csv.gz",; /"gb200":/d
+    s,\(imaginary.csv.gz"\)\,,\1,' configs/figures/board/silicon.board.json >"$F/silicon.board.json"
+# Claims that hold for any rows: this test is not about accuracy.
+sed '/"known_to_fail"/d; s/"value": [0-9][0-9]*/"value": 100000/
+    s/select 100 \* median from quantile where measure = .roofline./select 100000/' \
+    configs/figures/board/board.json >"$F/board.json"
+ORRERY_DATA=$T/data
+export ORRERY_DATA
+
+# Without the tables: an error that says which one and where to get it; 'all' leaves the figure out.
+run 0 figure list
+out board/board
+run 3 figure run board -o "$T/none"
+err 'tables/silicon_board__h100_sxm.csv: error: figure board/board needs these measurements, which are not there'
+err 'configs/figures/board/README.md says where the tables come from'
+run 0 figure all -o "$T/none"
+err 'board/board: skipped: it needs '
+[ ! -e "$T/none/board/board.db" ] || complain 'a board was made without its tables'
+
+head=model_path,backend,backend_version,gemm_quant_mode,moe_quant_mode,mode,isl,osl,concurrency,batch_size,pp_size
+head=$head,silicon_ttft_ms,silicon_tpot_ms,origin,wip,first_copy,gpus_read,tp_read,dp_read,ep_read,sizes_note
+own=backend,backend_version,model_path,system,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,pp_size,silicon_tpot_ms
+{
+    echo $head
+    for users in 8 16 32 64 128; do
+        for prompt in 1024 2048; do
+            echo "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,$prompt,256,$users,$users,1,200,$((12 + users / 4)),gap,,1,2,2,1,1,"
+        done
+        echo "Qwen/Qwen3-14B,vllm,0.13.0,,,agg,1024,256,$users,$users,1,200,$((8 + users / 3)),gap,,1,2,2,1,1,"
+    done
+    echo 'Qwen/Qwen3-14B,vllm,0.13.0,,,agg,1024,256,8,8,1,200,7,gap,,0,2,2,1,1,'
+    echo 'Qwen/Qwen3-14B,vllm,0.13.0,,,disagg,1024,256,8,,,200,7,gap,,1,2,,,,no worker counts'
+} >"$T/tables/silicon_board__h100_sxm.csv"
+{ echo $head; echo 'Qwen/<b>,vllm,,,,agg,1024,256,8,8,1,200,7,gap,,1,2,2,1,1,'; } | gzip >"$T/tables/imaginary.csv.gz"
+{ echo $own; echo 'vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,1024,256,,8.0,2.0,1.0,14'; } \
+    >"$T/tables/h100_sxm__measured_ttft_tpot.csv"
+
+run 0 figure run board -o "$T/figures"
+err "$T/figures/board/board.db: 18 measured rows"
+db=$T/figures/board/board.db
+sql "$db" 'select count(*), sum(judged), sum(reason is not null), sum(predicted_tpot_ms is null) from board' '18|15|2|2'
+sql "$db" "select seen, count(*) from board group by seen" 'chosen by|9
+seen|1
+unseen|8'
+page=$T/figures/board/board.rows.html
+equal "$(grep -c '^<tr class=group>' "$page")" 3 'groups among the rows'
+equal "$(sed -n '/<h2>Rows<\/h2>/,$p' "$page" | grep -c '^<tr><td\|^<tr class=out>')" 18 'rows of the page'
+holds "$page" "not predicted: the catalog has no GPU 'imaginary'"
+holds "$page" 'Qwen/&lt;b&gt;'
+holds "$T/figures/index.html" 'href="board/board.rows.html"'
+
+# The same table as a list, sorted and counted by other means.
+for group in 'qwen3-32b' 'qwen3-14b'; do
+    for of in left_out:left_out_error shipped:tpot_error roofline:roofline_error; do
+        equal "$({ cat "$F/board.sql"; echo "select printf('%.9f', ${of%%:*}_median), printf('%.9f', ${of%%:*}_p90)
+                from board_groups where group_name = 'h100-sxm, $group, vllm';"; } | sqlite3 "$db")" \
+            "$(sqlite3 "$db" "select printf('%.17g', abs(${of##*:})) from board where judged and llm = '$group'" |
+                sort -g | awk '{ v[NR - 1] = $1 }
+                    function q(p, at, low) { at = p * (NR - 1); low = int(at)
+                        return v[low] + (at - low) * (v[low + (low < NR - 1)] - v[low]) }
+                    END { printf "%.9f|%.9f", q(0.5), q(0.9) }')" "quantiles of $of in $group"
+    done
+done
+
+# The results are there for the gallery as long as the board's file is the same.
+cp -r "$T/figures" "$T/again"
+sed -i 's/"obtain": "/&really /' "$F/silicon.board.json"
+run 0 figure run "$F/board.json" -o "$T/again" -q
+cmp -s "$T/figures/board/board.rows.html" "$T/again/board/board.rows.html" || complain 'another page from equal rows'
+
+# A table that is none.
+echo a,b >"$T/tables/silicon_board__h100_sxm.csv"
+run 3 figure run board -o "$T/figures"
+err 'this is no table of a board: a column is missing'
+finish

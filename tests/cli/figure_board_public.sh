@@ -1,0 +1,36 @@
+#!/bin/sh
+# The board on the public tables: every row of them is there, and the page of the board has its numbers.
+. tests/cli/lib.sh
+optimised
+
+data=../shared/data/llm_end_to_end
+for table in $(sed -n 's,.*/\(silicon_board__[^"]*\)".*,\1,p' configs/figures/board/silicon.board.json) \
+    h100_sxm__measured_ttft_tpot.csv; do
+    [ -r "$data/$table" ] || skip "needs $data/$table"
+done
+
+run 0 figure run board -o "$T/figures"
+db=$T/figures/board/board.db
+for table in "$data"/silicon_board__*; do
+    sql "$db" "select count(*) from board where source = '${table##*/}'" \
+        "$(gzip -cdf "$table" | tail -n +2 | grep -c .)"
+done
+sql "$db" 'select count(*) from board where predicted_tpot_ms is null and reason is null' 0
+
+# The table of the page, and the errors of all rows below it.
+page=configs/figures/board/README.md
+equal "$({ cat configs/figures/board/board.sql; echo "
+    select printf('| %s | %s | %d | %.1f / %.1f | %.1f / %.1f | ', group_name, seen, judged, 100 * left_out_median,
+            100 * left_out_p90, 100 * shipped_median, 100 * shipped_p90)
+        || iif(roofline_median is null, '', printf('%.1f / %.1f', 100 * roofline_median, 100 * roofline_p90)) || ' |'
+    from board_groups where judged > 0 order by group_name;
+    select printf('| all | | %d | %.1f / %.1f | %.1f / %.1f | %.1f / %.1f |', l.n, 100 * l.median, 100 * l.p90,
+            100 * s.median, 100 * s.p90, 100 * r.median, 100 * r.p90)
+    from quantile as l, quantile as s, quantile as r
+    where l.measure = 'left out' and s.measure = 'shipped' and r.measure = 'roofline';"; } | sqlite3 "$db")" \
+    "$(sed -n '/^| group | in a fit/,/^$/p' $page | sed '1,2d;/^$/d')" 'results of the page'
+said=$({ cat configs/figures/board/board.sql; echo "
+    select printf('median error is %.0f %% on the judged rows', 100 * median) from quantile where measure = 'ttft';"; } |
+    sqlite3 "$db")
+tr '\n' ' ' <$page | grep -qF "$said" || complain "the page does not say: $said"
+finish

@@ -1,0 +1,196 @@
+/* The board: reading rows, what a row asks of the predictor, which rows are judged, and predictions without a group.
+ * Its tables are written here; the presets are the shipped ones, and the rows that they were "fitted to" stand in a
+ * file of that name beside the tables. */
+#include "analysis/calibrate/board/board.h"
+#include "sim/core/path.h"
+#include "tests/support/harness.h"
+
+#define HEAD                                                                                                           \
+    "model_path,backend,backend_version,gemm_quant_mode,moe_quant_mode,mode,isl,osl,concurrency,batch_size,pp_size,"   \
+    "silicon_ttft_ms,silicon_tpot_ms,origin,wip,first_copy,gpus_read,tp_read,dp_read,ep_read,sizes_note\n"
+#define SERVING                                                                                                        \
+    "backend,backend_version,model_path,system,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,pp_size,silicon_tpot_ms\n"
+
+struct session {
+    struct arena arena;
+    struct diag diag;
+    struct catalog catalog;
+    struct board_file file;
+    struct board board;
+    char message[DIAG_LINE_CHARS];
+};
+
+/* Predicts a board of these rows on the H100, beside two rows that the preset vllm-0.12 "was fitted to", the second of
+ * which it was tested on. */
+static int predict(struct session *session, const char *rows)
+{
+    const char *table = test_file("board.csv", HEAD "%s", rows);
+    const char *directory = path_directory(&session->arena, table);
+    test_write(path_join(&session->arena, directory, "h100_sxm__measured_ttft_tpot.csv"),
+               SERVING "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,1024,128,,8.0,2.0,1.0,12.5\n"
+                       "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,2048,128,,8.0,2.0,1.0,14.5\n");
+    const char *path = path_join(&session->arena, directory, "b.board.json");
+    test_write(path, "{'source': 's', 'obtain': 'ask', 'tables': {'h100-sxm': 'board.csv'},"
+                     " 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
+                     " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'}],"
+                     " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]}");
+    int code = board_load(path, &session->arena, &session->file, &session->diag);
+    if (code == 0)
+        code = board_read(&session->board, &session->file, &session->catalog, &session->arena, &session->diag);
+    if (code == 0) code = board_predict(&session->board, &session->diag);
+    session->message[0] = 0;
+    if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
+    return code;
+}
+
+static void begin(struct session *session)
+{
+    *session = (struct session){.catalog = {.root = "configs"}};
+    arena_init(&session->arena);
+    diag_init(&session->diag);
+}
+
+#define VLLM "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,"
+#define END "gap-analysis,,1,2,2,1,1,\n"
+
+/* The shipped preset on a row of calibrate --engine gives the very number. */
+TEST(a_row_is_predicted_as_calibrate_predicts_it)
+{
+    struct session session;
+    struct measured measured;
+    struct engine_preset preset;
+    struct engine_replicas replicas;
+    struct engine_point point;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session, VLLM "1024,128,8,8,1,100,12.5," END), 0);
+    MUST(session.board.n == 1);
+    const char *path = test_file("c.csv", SERVING "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,1024,128,,8,2,1.0,12.5\n");
+    engine_replicas_init(&replicas, &session.catalog, &session.arena);
+    CHECK_EQ_INT(catalog_engine(&session.catalog, "vllm-0.12", "t", &session.arena, &preset, &session.diag), 0);
+    CHECK_EQ_INT(measured_read(path, &session.catalog, &session.arena, &measured, &session.diag), 0);
+    MUST(measured.n == 1);
+    CHECK_EQ_INT(engine_point_init(&replicas, &preset, &measured.rows[0], &point, &session.diag), 0);
+    const struct board_row *row = &session.board.rows[0];
+    CHECK(row->reason == NULL && board_row_is_judged(row));
+    CHECK_NEAR(row->predicted_tpot_s, engine_point_s(&preset, &point), 0.0);
+    CHECK_NEAR(row->predicted_ttft_s, engine_point_ttft_s(&preset, &point), 0.0);
+    CHECK(row->predicted_ttft_s > row->predicted_tpot_s);
+    CHECK(row->bound_tpot_s > 0.0 && row->bound_tpot_s < row->roofline_tpot_s);
+    arena_fini(&session.arena);
+}
+
+/* A fit has used the first row, others of its group the second and third, and none of its group the last. */
+TEST(seen_chosen_by_unseen)
+{
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session, VLLM "1024,128,8,8,1,100,12.5," END VLLM "2048,128,8,8,1,100,14.5," END VLLM
+                                        "1024,128,8,8,1,100,12.6," END
+                                        "Qwen/Qwen3-14B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,9.5," END),
+                 0);
+    const struct board_row *rows = session.board.rows;
+    MUST(session.board.n == 4);
+    CHECK_EQ_INT(rows[0].seen, BOARD_SEEN);
+    CHECK_EQ_INT(rows[1].seen, BOARD_CHOSEN_BY);
+    CHECK_EQ_INT(rows[2].seen, BOARD_CHOSEN_BY);
+    CHECK_EQ_INT(rows[3].seen, BOARD_UNSEEN);
+    CHECK_EQ_STR(rows[0].group, "h100-sxm, qwen3-32b, vllm");
+    CHECK_NEAR(rows[3].left_out_tpot_s, rows[3].predicted_tpot_s, 0.0); /* the preset knows nothing of its group */
+    CHECK(rows[0].left_out_tpot_s < rows[0].predicted_tpot_s);          /* no other row tells of the CPU */
+    CHECK_NEAR(rows[0].left_out_tpot_s, rows[0].point.gpu_s, 0.0);
+    arena_fini(&session.arena);
+}
+
+/* Replicas that share the users take their part each; drawn lengths count by their mean; the batch size stands in for
+ * an unknown number of users, and such a row is not judged. */
+TEST(what_a_row_asks)
+{
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session,
+                         VLLM "1024,128,16,8,1,100,12," END
+                              "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,32,16,1,100,12,gap,,1,4,2,2,1,\n"
+                              "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,2048,256,16,16,1,100,12,db-dump-1,,1,2,2,1,1,\n" VLLM
+                              "1024,128,,16,1,100,12," END),
+                 0);
+    const struct board_row *rows = session.board.rows;
+    MUST(session.board.n == 4);
+    for (size_t i = 1; i < 4; i++) CHECK_NEAR(rows[i].predicted_tpot_s, rows[0].predicted_tpot_s, 0.0);
+    CHECK_EQ_STR(rows[2].note, "lengths 0.5 of the nominal ones");
+    CHECK(board_row_is_judged(&rows[2]) && !board_row_is_judged(&rows[3]));
+    arena_fini(&session.arena);
+}
+
+/* The nearest version stands in, of two the newer one; for a version that is not stated the newest. */
+TEST(versions)
+{
+    static const struct {
+        const char *row, *note;
+    } cases[] = {{"0.12.1", NULL},
+                 {"0.9.1", "version 0.9.1 by preset vllm-0.12"},
+                 {"0.7.0", "version 0.7.0 by preset vllm-0.12"},
+                 {"0.120", "version 0.120 by preset vllm-0.12"},
+                 {"", "version not stated by preset vllm-0.12"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct session session;
+        begin(&session);
+        CHECK_EQ_INT(
+            predict(&session, arena_printf(&session.arena, "Qwen/Qwen3-32B,vllm,%s,,,agg,1024,128,8,8,1,100,12.5," END,
+                                           cases[i].row)),
+            0);
+        MUST(session.board.n == 1);
+        const char *note = session.board.rows[0].note;
+        CHECK(note == NULL ? cases[i].note == NULL : cases[i].note != NULL && strcmp(note, cases[i].note) == 0);
+        arena_fini(&session.arena);
+    }
+}
+
+/* Rows without a prediction stay, with the reason. */
+TEST(reasons_and_suspects)
+{
+    static const char *const reasons[] = {"an operator",
+                                          "the catalog has no LLM 'No/One'",
+                                          "the catalog has no engine 'tgi'",
+                                          "disaggregated: prompts on other GPUs",
+                                          "the catalog has no number format 'fp3'",
+                                          "attention data-parallel over GPUs that share experts: no operator for it",
+                                          "sizes not stated",
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          NULL};
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session,
+                         "Who/Knows,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12," END
+                         "No/One,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12," END
+                         "Qwen/Qwen3-32B,tgi,0.12.0,,,agg,1024,128,8,8,1,100,12," END
+                         "Qwen/Qwen3-32B,vllm,0.12.0,,,disagg,1024,128,8,,,100,12," END
+                         "Qwen/Qwen3-32B,vllm,0.12.0,fp3,fp3,agg,1024,128,8,8,1,100,12," END
+                         "MiniMaxAI/MiniMax-M2.5,vllm,0.12.0,fp8,fp8,agg,1024,128,8,8,1,100,12,x,,1,2,1,2,2,\n"
+                         "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12,x,,1,,,,,\n"
+                         "Qwen/Qwen3-32B,vllm,0.13.0,,,agg,1024,128,8,8,1,100,12," END     /* odd */
+                         "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12,x,,0,2,2,1,1,\n"      /* a copy */
+                         "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12,x,,1,2,2,1,1,ep unsure\n"
+                         "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12,x,,1,2,2,1,1,multiplied\n"
+                         "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,1,x,,1,2,2,1,1,\n"), 0); /* too fast */
+    const struct board_row *rows = session.board.rows;
+    MUST(session.board.n == sizeof reasons / sizeof *reasons);
+    for (size_t i = 0; i < session.board.n; i++) {
+        CHECK(i > 6 ? rows[i].reason == NULL : strcmp(rows[i].reason, reasons[i]) == 0);
+        CHECK_EQ_INT(board_row_is_judged(&rows[i]), i == 10);
+        CHECK_EQ_INT(rows[i].suspect != NULL, i == 7 || i == 9 || i == 11);
+    }
+    CHECK_EQ_STR(rows[7].suspect, "odd");
+    arena_fini(&session.arena);
+}
+
+TEST(broken_tables)
+{
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session, VLLM "x,128,8,8,1,100,12.5," END), SIM_E_DATA);
+    CHECK(strstr(session.message, "board.csv:2:") != NULL && strstr(session.message, "'isl'") != NULL);
+    arena_fini(&session.arena);
+}
