@@ -30,9 +30,36 @@ static int cube_dimensions(int64_t gpus)
     return dimensions;
 }
 
+int64_t gpu_bridges(const struct gpu_spec *gpu, int64_t gpus)
+{
+    if (gpus <= gpu->nvlink_gpus || gpu->gpus_per_switch == 0) return 0;
+    const int64_t beyond_switch = gpus > gpu->gpus_per_switch;
+    return beyond_switch + (gpus > gpu->gpus_per_switch * gpu->switches_per_socket);
+}
+
+bool gpu_host_staged(const struct gpu_spec *gpu, int64_t gpus)
+{
+    return gpus > gpu->nvlink_gpus && !gpu->peer_to_peer;
+}
+
+/* GPUs that send through the uplink of one switch. */
+static double uplink_gpus(const struct gpu_spec *gpu, int64_t gpus)
+{
+    if (!gpu_host_staged(gpu, gpus) || gpu->gpus_per_switch <= 1) return 1.0;
+    return (double)(gpus < gpu->gpus_per_switch ? gpus : gpu->gpus_per_switch);
+}
+
+static double pcie_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
+{
+    double share = 1.0;
+    for (int64_t i = gpu_bridges(gpu, gpus); i > 0; i--) share *= gpu->bridge_share;
+    const double uplink = 1.0 / uplink_gpus(gpu, gpus);
+    return gpu->pcie_bytes_per_s * (uplink < share ? uplink : share);
+}
+
 double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
 {
-    if (gpus > gpu->nvlink_gpus) return gpu->pcie_bytes_per_s;
+    if (gpus > gpu->nvlink_gpus) return pcie_link_bytes_per_s(gpu, gpus);
     if (gpu->fabric != FABRIC_MESH) return gpu->nvlink_bytes_per_s;
     return gpu->nvlink_bytes_per_s * cube_dimensions(gpus) / cube_dimensions(gpu->nvlink_gpus);
 }

@@ -48,6 +48,11 @@ struct gpu_spec {
     enum gpu_fabric fabric;
     int64_t nvlink_gpus;      /* GPUs that reach each other over NVLink, 0 without */
     double nvlink_bytes_per_s, pcie_bytes_per_s; /* per GPU and direction */
+    /* The server around the GPUs, for groups that NVLink does not connect. */
+    bool peer_to_peer;          /* over PCIe GPUs write to each other, not to host memory and from there */
+    int64_t gpus_per_switch;    /* behind one PCIe switch; 0: unknown, no bridge is modelled */
+    int64_t switches_per_socket;
+    double bridge_share;        /* of the bandwidth, left beyond a bridge between switches or sockets */
 };
 
 /* Bytes one number takes in memory. */
@@ -58,9 +63,19 @@ double number_format_bytes(enum number_format format);
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
 
 /* Rate at which each of `gpus` adjacent GPUs of one node sends to all others together, per direction: over NVLink if it
- * connects them all, else PCIe. In a mesh only the links inside the group count: a third between 2 of 8
- * GPUs, two thirds among 4 (NVIDIA DGX-1 with Tesla V100 system architecture, hybrid cube mesh). */
+ * connects them all, else over PCIe (below). In a mesh only the links inside the group count: a third between 2 of 8
+ * GPUs, two thirds among 4 (NVIDIA DGX-1 with Tesla V100 system architecture, hybrid cube mesh).
+ *
+ * Over PCIe a ring runs at the rate of its slowest hop. Each bridge on that hop leaves bridge_share of the rate: one
+ * between the switches of a socket, two between sockets. Without peer_to_peer every hop passes host memory, so that the
+ * GPUs behind one switch share its link to the host. */
 double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
+
+/* Bridges on the slowest hop among `gpus` adjacent GPUs: 0, 1 or 2; 0 over NVLink. */
+int64_t gpu_bridges(const struct gpu_spec *gpu, int64_t gpus);
+
+/* Whether messages among `gpus` adjacent GPUs pass host memory: neither NVLink nor peer_to_peer connects them. */
+bool gpu_host_staged(const struct gpu_spec *gpu, int64_t gpus);
 
 /* Rate at which one of `gpus` such GPUs sends to one other, per direction. */
 double gpu_pair_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);

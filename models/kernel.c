@@ -343,6 +343,8 @@ static const struct kernel_member collective_members[] = {
     FOLLOWS(collective, link_bytes_per_s),
     FOLLOWS(collective, network_bytes_per_s),
     FLAG_OF(collective, switch_adds),
+    {"bridges", MEMBER_NUMBER, MEMBER_FOLLOWING, AT(collective, bridges), 0.0, false},
+    FLAG_OF(collective, host_staged),
     END};
 
 #define GEMM_MEMBERS gemm_members

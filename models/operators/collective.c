@@ -21,6 +21,14 @@ static struct route route_of(enum collective_op op, double n, double bytes)
     return (struct route){n - 1.0, share, share};
 }
 
+void collective_set_link(struct collective_shape *shape, const struct gpu_spec *gpu, int64_t on_node)
+{
+    shape->link_bytes_per_s = gpu_link_bytes_per_s(gpu, on_node);
+    shape->switch_adds = gpu_switch_adds(gpu, on_node);
+    shape->bridges = (double)gpu_bridges(gpu, on_node);
+    shape->host_staged = gpu_host_staged(gpu, on_node);
+}
+
 /* Moving through a pipeline in chunks of the best size. */
 static double pipelined_s(double fill_s, double transfer_s)
 {
@@ -43,18 +51,19 @@ static struct kernel_time time_on_node(const struct collective_params *params, e
                                        const struct collective_shape *shape)
 {
     const struct route route = route_of(op, shape->gpus, shape->bytes);
-    const double link = shape->link_bytes_per_s, latency = params->start_s + route.steps * params->hop_s;
+    const double link = shape->link_bytes_per_s, staged = shape->host_staged ? 1.0 : 0.0;
+    const double latency = params->start_s + (1.0 + staged) * route.steps * params->hop_s;
+    const double fill_s = (1.0 + shape->bridges + staged) * params->fill_s;
     const double word_s = route.word_bytes / (params->fast_frac * link);
     const double chunk_s = route.chunk_bytes / (params->bandwidth_frac * link);
     const struct kernel_time words = timed(latency, word_s, route.word_bytes, latency + word_s);
-    const double moved_s = op == COLLECTIVE_DIRECT_ALL_REDUCE ? params->fill_s + chunk_s
-                                                              : pipelined_s(params->fill_s, chunk_s);
+    const double moved_s = op == COLLECTIVE_DIRECT_ALL_REDUCE ? fill_s + chunk_s : pipelined_s(fill_s, chunk_s);
     const struct kernel_time chunks = timed(latency, chunk_s, route.chunk_bytes, latency + moved_s);
     const struct kernel_time best = faster(words, chunks);
     if (op != COLLECTIVE_ALL_REDUCE || !shape->switch_adds) return best;
     const double switch_bytes = (1.0 + 1.0 / shape->gpus) * shape->bytes;
     const double switch_s = switch_bytes / (params->switch_frac * link);
-    const double through_switch_s = params->start_s + pipelined_s(params->fill_s, switch_s);
+    const double through_switch_s = params->start_s + pipelined_s(fill_s, switch_s);
     return faster(best, timed(params->start_s, switch_s, switch_bytes, through_switch_s));
 }
 

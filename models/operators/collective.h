@@ -9,9 +9,14 @@
  * (Johnsson and Ho 1989). Ring traffic per GPU is 2 (n-1)/n bytes in 2 (n-1) steps for an all-reduce,
  * (n-1)/n in n-1 for the others, all of it for a send (Patarasuk and Yuan 2009; Thakur et al. 2005).
  *
- * An engine's own all-reduce (vLLM's custom kernel, up to 8 MiB, where NVLink connects all GPUs) reads its peers
- * directly: either each GPU reads the whole message of all others (the first line), or its share of theirs and then, a
- * second handshake `fill` later, the sums of the others (the second line, without a pipeline).
+ * An engine's own all-reduce (vLLM's custom kernel, up to 8 MiB) reads its peers directly: either each GPU reads the
+ * whole message of all others (the first line), or its share of theirs and then, a second handshake `fill` later, the
+ * sums of the others (the second line, without a pipeline). vLLM uses it where NVLink connects all GPUs, and between two
+ * GPUs with peer-to-peer access over PCIe (vllm-project/vllm, custom_all_reduce.py).
+ *
+ * Over PCIe the link is the slowest hop of the ring (models/hardware.h). Each bridge on it is one more stage of the
+ * pipeline: fill (1 + bridges). Where messages pass host memory, a step is two, up to it and down from it, and the
+ * pipeline has one stage more.
  *
  * Between nodes a ring enters and leaves each node once: the adapters of its g GPUs share that traffic. The steps are
  * those of a ring inside a node and of one among the nodes, 2 (g-1) + 2 (nodes-1) for an all-reduce, half as many for
@@ -47,7 +52,12 @@ struct collective_shape {
     double link_bytes_per_s;    /* inside a node, per GPU and direction: gpu_link_bytes_per_s */
     double network_bytes_per_s; /* between nodes, per GPU and direction; unused on one node */
     bool switch_adds;           /* the switch between the GPUs adds these numbers: gpu_switch_adds, not for integers */
+    double bridges;             /* on the slowest hop inside a node: gpu_bridges */
+    bool host_staged;           /* messages pass host memory: gpu_host_staged */
 };
+
+/* The link among the first `on_node` GPUs of a node: rate, adding, bridges, staging. Leaves the other members. */
+void collective_set_link(struct collective_shape *shape, const struct gpu_spec *gpu, int64_t on_node);
 
 /* Zero with one GPU. The parts of the result are those of the chosen algorithm. */
 struct kernel_time collective_time(const struct collective_params *params, enum collective_op op,

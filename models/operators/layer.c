@@ -153,14 +153,13 @@ static void add_collective(struct listing *list, enum llm_operator op, enum kern
     if (split->tensor == 1) return;
     const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
     const int64_t on_node = nodes > 1 ? split->gpus_per_node : split->tensor;
-    const struct collective_shape shape = {
+    struct collective_shape shape = {
         .bytes = bytes,
         .gpus = (double)split->tensor,
         .nodes = (double)nodes,
-        .link_bytes_per_s = gpu_link_bytes_per_s(list->gpu, on_node),
         .network_bytes_per_s = split->network_bytes_per_s,
-        .switch_adds = gpu_switch_adds(list->gpu, on_node),
     };
+    collective_set_link(&shape, list->gpu, on_node);
     add(list, op, driver, count, (struct kernel_call){.class = class, .shape.collective = shape});
 }
 
@@ -181,6 +180,8 @@ static void add_receive(struct listing *list)
         .nodes = gpus > split->gpus_per_node ? 2.0 : 1.0,
         .link_bytes_per_s = gpu_pair_bytes_per_s(list->gpu, gpus),
         .network_bytes_per_s = split->network_bytes_per_s,
+        .bridges = (double)gpu_bridges(list->gpu, gpus),
+        .host_staged = gpu_host_staged(list->gpu, gpus),
     };
     add(list, OP_SEND, BY_TOKENS, 1.0, (struct kernel_call){.class = KERNEL_SEND, .shape.collective = shape});
 }
@@ -394,13 +395,16 @@ static void add_experts(struct listing *list)
     add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = kernels.experts, .shape.moe = shape});
 }
 
-/* The engine's own kernel takes messages of up to 8 MiB (vLLM, custom_all_reduce). */
+/* The engine's own kernel takes messages of up to 8 MiB among GPUs that NVLink connects, or between two that reach each
+ * other over PCIe (vLLM, custom_all_reduce.py). */
 static enum kernel_class all_reduce_class(const struct listing *list, double bytes)
 {
     const double direct_bytes = 8.0 * 1024.0 * 1024.0;
     const struct llm_split *split = list->split;
-    const bool connected = split->tensor <= list->gpu->nvlink_gpus && split->tensor <= split->gpus_per_node;
-    return split->direct_all_reduce && connected && bytes < direct_bytes ? KERNEL_DIRECT_ALL_REDUCE : KERNEL_ALL_REDUCE;
+    const bool over_pcie = split->tensor == 2 && list->gpu->peer_to_peer;
+    const bool connected = split->tensor <= list->gpu->nvlink_gpus || over_pcie;
+    const bool direct = split->direct_all_reduce && connected && split->tensor <= split->gpus_per_node;
+    return direct && bytes < direct_bytes ? KERNEL_DIRECT_ALL_REDUCE : KERNEL_ALL_REDUCE;
 }
 
 /* Two sums per layer, and one of the experts and the shared expert. */

@@ -10,6 +10,10 @@
 #include <unistd.h>
 
 static const char by_default[] = "default", initial[] = "initial";
+
+/* The GPU whose collectives over PCIe were measured. */
+static const char pcie_measured[] = "l40s";
+
 static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration", "sources.json"};
 
 /* The set that a class comes from: the preferred one, else the first that has it; NULL: none has. */
@@ -28,8 +32,7 @@ struct source {
     struct calibration_file file;
 };
 
-/* In the order in which classes are taken from them. */
-enum { ASKED_FOR, OWN, ALIKE, POOLED, SOURCES };
+enum { ASKED_FOR, OWN, ALIKE, PCIE, POOLED, SOURCES };
 
 struct reading {
     const struct catalog *catalog;
@@ -218,13 +221,15 @@ static int take_table(const struct reading *reading, const struct source *source
                                   &reading->calibration->kernels.tables[class], reading->diag);
 }
 
-/* Takes the classes that are still at their initial values. Range and table are those of the GPU itself alone. */
+/* Takes the classes that are still at their initial values, from the source over PCIe only collectives. Range and table
+ * are those of the GPU itself alone. */
 static int take_source(const struct reading *reading, const struct source *source)
 {
     const struct calibration_request *request = reading->request;
     struct calibration *calibration = reading->calibration;
+    const size_t first = source == &reading->sources[PCIE] ? KERNEL_ALL_REDUCE : 0;
     int code = 0;
-    for (size_t i = 0; code == 0 && i < KERNEL_CLASS_COUNT; i++) {
+    for (size_t i = first; code == 0 && i < KERNEL_CLASS_COUNT; i++) {
         const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
         const struct calibration_set *set = find_set(&source->file, preferred, i);
         if (!set || calibration->origin[i] != initial) continue;
@@ -258,7 +263,9 @@ static int open_sources(struct reading *reading)
     int code = open_asked_for(reading);
     if (code == 0) code = open_own(reading);
     if (code == 0) code = check_gpu(reading);
-    return code == 0 ? open_alike(reading) : code;
+    if (code == 0) code = open_alike(reading);
+    if (code != 0 || !reading->request->over_pcie) return code;
+    return open_if_there(reading, pcie_measured, pcie_measured, &reading->sources[PCIE]);
 }
 
 /* The defaults are opened only for classes and sets that no other source has. */
@@ -266,7 +273,9 @@ static int take_sources(struct reading *reading)
 {
     const struct calibration_request *request = reading->request;
     int code = 0;
-    for (size_t i = 0; code == 0 && i < POOLED; i++) code = take_source(reading, &reading->sources[i]);
+    static const size_t pcie_last[] = {ASKED_FOR, OWN, ALIKE, PCIE}, pcie_first[] = {ASKED_FOR, PCIE, OWN, ALIKE};
+    const size_t *order = request->has_nvlink ? pcie_first : pcie_last;
+    for (size_t i = 0; code == 0 && i < POOLED; i++) code = take_source(reading, &reading->sources[order[i]]);
     if (code == 0 && !(is_complete(reading->calibration, request->needed) && has_set(reading, request->kernels) &&
                        has_set(reading, request->collectives))) {
         code = open_if_there(reading, by_default, by_default, &reading->sources[POOLED]);
@@ -275,9 +284,21 @@ static int take_sources(struct reading *reading)
     return code == 0 ? check_sets(reading) : code;
 }
 
+static bool has_kernels(const struct calibration_set *set)
+{
+    for (size_t i = 0; i < KERNEL_ALL_REDUCE; i++)
+        if (set->classes[i].rows > 0) return true;
+    return false;
+}
+
+/* Whether kernels of the GPU were measured, or its collectives beside kernels of the same chip. */
 static bool is_measured(const struct source *source)
 {
-    return !source->origin && source->file.sets.n > 0;
+    const struct calibration_set *sets = source->file.sets.items;
+    if (source->origin) return false;
+    bool found = source->file.like && source->file.sets.n > 0;
+    for (size_t i = 0; i < source->file.sets.n; i++) found |= has_kernels(&sets[i]);
+    return found;
 }
 
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,

@@ -65,6 +65,14 @@ static const struct config_field catalog_gpu_fields[] = {
                  "NVLink bandwidth of a GPU, per direction"),
     ROW_QUANTITY("pcie_bandwidth", pcie_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_REQUIRED, POSITIVE,
                  "PCIe bandwidth of a GPU, per direction"),
+    ROW_BOOL("peer_to_peer", peer_to_peer, SOURCED_DEFAULT("true"),
+             "whether GPUs write to each other over PCIe; else their messages pass host memory"),
+    ROW_INT("gpus_per_switch", gpus_per_switch, SOURCED_DEFAULT("0"), WITHIN(0, 1024),
+            "GPUs behind one PCIe switch of the server; 0: unknown, bridges are not modelled"),
+    ROW_INT("switches_per_socket", switches_per_socket, SOURCED_DEFAULT("1"), WITHIN(1, 1024),
+            "PCIe switches with GPUs of one socket"),
+    ROW_REAL("bridge_share", bridge_share, SOURCED_DEFAULT("1"), WITHIN(DBL_MIN, 1),
+             "share of the bandwidth that is left beyond a bridge between switches or sockets"),
     {0},
 };
 #undef ROW_OF

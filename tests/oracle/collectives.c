@@ -149,3 +149,123 @@ TEST(vidur_is_predicted)
     check_vidur("h100-sxm", "gpu_profiles/vidur/network__h100_dgx__send_recv.csv", KERNEL_SEND);
     check_vidur("a40", "gpu_profiles/vidur/network__a40_pairwise_nvlink__send_recv.csv", KERNEL_SEND);
 }
+
+/* --- Over PCIe --- */
+
+static const double pcie_median_bar = 0.12, pcie_p90_bar = 0.30; /* of all held-out rows together */
+
+enum { COUNTS = 3, PCIE_CLASSES = 4, MAX_ERRORS = 1024 };
+
+static const double counts[COUNTS] = {2.0, 4.0, 8.0};
+static const enum kernel_class pcie_classes[PCIE_CLASSES] = {KERNEL_ALL_REDUCE, KERNEL_ALL_GATHER,
+                                                             KERNEL_REDUCE_SCATTER, KERNEL_ALL_TO_ALL};
+
+struct errors {
+    size_t n;
+    double items[MAX_ERRORS];
+};
+
+static void add_error(struct errors *errors, double predicted_s, double measured_s)
+{
+    MUST(errors->n < MAX_ERRORS);
+    errors->items[errors->n++] = predicted_s / measured_s - 1.0;
+}
+
+static void check_pcie_bars(struct errors *errors)
+{
+    const struct fit_error error = fit_error_of(errors->items, errors->n);
+    CHECK_EQ_INT(error.rows, 504);
+    CHECK(error.median <= pcie_median_bar && error.p90 <= pcie_p90_bar);
+}
+
+TEST(pcie_sizes_left_out_are_predicted)
+{
+    SCOPED(profile_fixture) fixture;
+    struct errors errors = {0};
+    if (!read_shared(&fixture, "l40s", "gpu_profiles/aiconfigurator/l40s__nccl_2.27.3.csv")) return;
+    for (int i = 0; i < PCIE_CLASSES; i++) {
+        struct fold_report report = {0};
+        run_folds(&fixture, pcie_classes[i], &report);
+        for (size_t j = 0; j < report.n_rows; j++)
+            add_error(&errors, report.held_out_s[j], report.rows[j].measured_s);
+    }
+    check_pcie_bars(&errors);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median bus bandwidth of an operation on so many GPUs, over messages from 4 MiB on. */
+static double large_bus_bytes_per_s(const struct profile *profile, enum kernel_class class, double gpus)
+{
+    double rates[64];
+    size_t n = 0;
+    for (size_t i = 0; i < profile->n && n < 64; i++) {
+        const struct profile_row *row = &profile->rows[i];
+        const struct collective_shape *shape = &row->call.shape.collective;
+        if (row->call.class != class || shape->gpus != gpus || shape->bytes < 4 * MIB) continue;
+        rates[n++] = (class == KERNEL_ALL_REDUCE ? 2.0 : 1.0) * (gpus - 1.0) / gpus * shape->bytes / row->measured_s;
+    }
+    qsort(rates, n, sizeof *rates, compare_numbers);
+    return n > 0 ? 0.5 * (rates[(n - 1) / 2] + rates[n / 2]) : 0.0;
+}
+
+/* The share of the bandwidth left beyond a bridge, from two numbers of GPUs: the mean over the operations. */
+static double bridge_share_of(const struct profile *profile, const struct gpu_spec *gpu, double few, double many)
+{
+    const double bridges = (double)(gpu_bridges(gpu, (int64_t)many) - gpu_bridges(gpu, (int64_t)few));
+    double sum = 0.0;
+    for (int i = 0; i < PCIE_CLASSES; i++)
+        sum += log(large_bus_bytes_per_s(profile, pcie_classes[i], many) /
+                   large_bus_bytes_per_s(profile, pcie_classes[i], few));
+    return exp(sum / (bridges * PCIE_CLASSES));
+}
+
+/* Fits a class to the rows of two numbers of GPUs, and adds the errors of the rows of the third. */
+static void hold_out_count(const struct profile *profile, enum kernel_class class, double held_out,
+                           struct errors *errors, struct diag *diag)
+{
+    const struct fit_model model = fit_model_of(class);
+    union kernel_params params = fit_model_initial(&model);
+    const bool out[2] = {false, true};
+    for (size_t i = 0; i < profile->n; i++)
+        profile->rows[i].group = profile->rows[i].call.shape.collective.gpus == held_out;
+    MUST(fit_model_to(&model, profile->rows, profile->n, out, &params, diag) == 0);
+    for (size_t i = 0; i < profile->n; i++) {
+        const struct profile_row *row = &profile->rows[i];
+        if (row->call.class != class || row->group == 0) continue;
+        add_error(errors, kernel_call_time(&params, row->gpu, &row->call).seconds, row->measured_s);
+    }
+}
+
+/* The server's share is found anew from the numbers of GPUs that are kept, so that nothing of the rows left out is
+ * known. */
+TEST(pcie_numbers_of_gpus_left_out_are_predicted)
+{
+    SCOPED(profile_fixture) fixture;
+    struct errors errors = {0};
+    if (!read_shared(&fixture, "l40s", "gpu_profiles/aiconfigurator/l40s__nccl_2.27.3.csv")) return;
+    const struct profile *profile = &fixture.files[0];
+    for (int i = 0; i < COUNTS; i++) {
+        struct gpu_spec gpu = fixture.gpu;
+        gpu.bridge_share = bridge_share_of(profile, &gpu, counts[i == 0], counts[i == COUNTS - 1 ? 1 : 2]);
+        for (size_t j = 0; j < profile->n; j++) {
+            struct collective_shape *shape = &profile->rows[j].call.shape.collective;
+            collective_set_link(shape, &gpu, (int64_t)shape->gpus);
+        }
+        for (int j = 0; j < PCIE_CLASSES; j++)
+            hold_out_count(profile, pcie_classes[j], counts[i], &errors, &fixture.diag);
+    }
+    check_pcie_bars(&errors);
+}
+
+/* The share that the file of the L40S states is that of all its rows. */
+TEST(the_stated_share_is_the_measured_one)
+{
+    SCOPED(profile_fixture) fixture;
+    if (!read_shared(&fixture, "l40s", "gpu_profiles/aiconfigurator/l40s__nccl_2.27.3.csv")) return;
+    CHECK_NEAR(bridge_share_of(&fixture.files[0], &fixture.gpu, 2.0, 8.0), fixture.gpu.bridge_share, 5e-4);
+}

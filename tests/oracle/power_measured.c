@@ -1,6 +1,7 @@
 /* The files of configs/calibration/power are what the code and the measurements give: fitted anew, each has its
  * parameters and errors, and rows that no fit has seen keep the bars. Splitwise @ 8f99e7d, ML.ENERGY leaderboard @
  * 0cd52dab, Zeus @ 75a8b939, configs/calibration/measured. */
+#include "analysis/calibrate/power/power_baseline.h"
 #include "analysis/calibrate/power/power_fit.h"
 #include "sim/catalog/power.h"
 #include "tests/support/harness.h"
@@ -88,8 +89,77 @@ TEST(mlenergy)
     static const char *const paths[] = {"power/mlenergy__h100_b200__llm_serving_power_and_energy.csv"};
     struct bench bench;
     check_activity(&bench, "h100-sxm", paths, 1);
-    if (bench.fitted.rows > 0) CHECK(error_of(&bench.fitted.held_out, "all")->median <= 0.10);
+    if (bench.fitted.rows > 0) {
+        const struct fit_error *error = error_of(&bench.fitted.held_out, "all");
+        CHECK(error->median <= 0.09);
+        CHECK(error->p90 <= 0.23); /* the tolerance of 18 % is not kept: see the page */
+        for (int i = 0; i < BASELINES; i++) {
+            const struct fit_error *baseline = error_of(&bench.fitted.held_out, power_baseline_name(i));
+            CHECK(error->median < baseline->median && error->p90 < baseline->p90);
+        }
+        for (int i = 0; i < POWER_ACTIVITY_PARAMS; i++)
+            CHECK(bench.fitted.values[i] <= bench.gpu.tdp_w - bench.gpu.context_w);
+    }
     arena_fini(&bench.arena);
+}
+
+/* Rows of three groups, of which `share` of the peak FLOP/s is the highest. */
+static void make_rows(struct power_row *rows, size_t n, double share, double compute_w)
+{
+    static const char *const groups[] = {"a", "b", "c"};
+    for (size_t i = 0; i < n; i++) {
+        const double compute_frac = share * (double)(i + 1) / (double)n, memory_frac = 0.5 - 0.3 * (double)(i % 4) / 3.0;
+        rows[i] = (struct power_row){.group = groups[i % 3], .part = "serving", .batch = (double)(i + 1), .n_phases = 1,
+                                     .measured_w = 250.0 + compute_w * compute_frac + 100.0 * memory_frac,
+                                     .phases = {{1.0, {1.0, compute_frac, memory_frac}}}};
+    }
+}
+
+/* Far from the peak the board bounds what a fit says of it; rows near the peak say it themselves. No predicted power
+ * exceeds the board. */
+TEST(the_board_bounds_what_no_row_reaches)
+{
+    static const double shares[] = {0.2, 0.6};
+    enum { ROWS = 24 };
+    for (int i = 0; i < 2; i++) {
+        struct arena arena;
+        struct power_row rows[ROWS];
+        struct power_fitted fitted;
+        const struct power_data data = {.rows = rows, .n_rows = ROWS};
+        const struct gpu_spec board = {.context_w = 100.0, .tdp_w = 700.0};
+        arena_init(&arena);
+        make_rows(rows, ROWS, shares[i], 650.0);
+        CHECK_EQ_INT(power_fit(POWER_ACTIVITY, &data, 1, &board, &arena, &fitted), 0);
+        const double *values = fitted.values;
+        if (i == 0) CHECK(values[POWER_COMPUTE] <= 600.0 && values[POWER_ACTIVE] <= 600.0);
+        if (i == 1) CHECK_NEAR(values[POWER_COMPUTE], 650.0, 10.0);
+        const struct power_model model = {100.0, 700.0, values[0], values[1], values[2], 1.0, 0.0};
+        for (double share = 0.0; share <= 1.0; share += 0.1)
+            CHECK(power_draw_w(&model, &(struct power_load){1.0, share, 1.0}) <= 700.0);
+        arena_fini(&arena);
+    }
+}
+
+/* A baseline has no error where its law holds, in rows that it has not seen. */
+TEST(baselines_are_right_where_they_hold)
+{
+    enum { ROWS = 12 };
+    static const char *const groups[] = {"a", "b", "c"};
+    struct power_row rows[ROWS];
+    double errors[ROWS];
+    for (int law = 0; law < BASELINES; law++) {
+        for (int i = 0; i < ROWS; i++)
+            rows[i] = (struct power_row){.group = groups[i % 3], .batch = i + 1.0,
+                                         .measured_w = 300.0 + (law == BASELINE_LOG_BATCH ? 40.0 * log(i + 1.0) : 0.0)};
+        for (int i = 0; i < BASELINES; i++) {
+            CHECK(power_baseline_applies((enum power_baseline)i, rows, ROWS));
+            power_baseline_errors((enum power_baseline)i, rows, ROWS, errors);
+            const struct fit_error error = fit_error_of(errors, ROWS);
+            CHECK((error.worst < 1e-9) == (law == BASELINE_CONSTANT || i == BASELINE_LOG_BATCH));
+        }
+    }
+    rows[3].batch = 0.0;
+    CHECK(!power_baseline_applies(BASELINE_LOG_BATCH, rows, ROWS));
 }
 
 TEST(own_loads)

@@ -330,6 +330,40 @@ TEST(messages_of_eight_mebibytes_go_to_the_library)
     }
 }
 
+/* Whether all-reduces of short messages are the engine's own, among so many GPUs. */
+static bool reduces_directly(const struct gpu_spec *pcie, int64_t gpus)
+{
+    const struct llm_spec llm = {.layers = 2, .hidden = 4096, .q_heads = 32, .kv_heads = 32, .head_dim = 128,
+                                 .ffn = 8192, .vocab = 1000, .weights = FORMAT_FP16, .compute = FORMAT_FP16,
+                                 .kv = FORMAT_FP16};
+    const struct llm_split split = {.tensor = gpus, .pipeline = 1, .expert = 1, .gpus_per_node = 8,
+                                    .direct_all_reduce = true};
+    const struct iteration_work work = {.decode_sequences = 4, .decode_context_tokens = 400};
+    struct kernel_use uses[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(&llm, &split, pcie, &work, uses);
+    size_t n_direct = 0, n_library = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_direct += uses[i].call.class == KERNEL_DIRECT_ALL_REDUCE;
+        n_library += uses[i].call.class == KERNEL_ALL_REDUCE;
+    }
+    CHECK((n_direct > 0) != (n_library > 0));
+    return n_direct > 0;
+}
+
+/* vLLM's rule: all GPUs on NVLink, or two with peer access over PCIe. */
+TEST(own_all_reduces_need_nvlink_or_two_peers)
+{
+    struct gpu_spec pcie = gpu;
+    pcie.fabric = FABRIC_BRIDGE;
+    pcie.nvlink_gpus = 2;
+    CHECK(reduces_directly(&gpu, 8) && reduces_directly(&pcie, 2) && !reduces_directly(&pcie, 4));
+    pcie.fabric = FABRIC_NONE;
+    pcie.nvlink_gpus = 0;
+    CHECK(!reduces_directly(&pcie, 2));
+    pcie.peer_to_peer = true;
+    CHECK(reduces_directly(&pcie, 2) && !reduces_directly(&pcie, 4));
+}
+
 /* With one expert per token it goes to one GPU of all; with ever more, to every GPU, but never twice to the same. */
 TEST(tokens_travel_once_to_each_group)
 {

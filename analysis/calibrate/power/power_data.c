@@ -16,8 +16,11 @@
  * data set, a network, a batch size and an optimiser; rows of one job under one limit are averaged. */
 #include "analysis/calibrate/power/power_data.h"
 
+#include "sim/core/path.h"
+
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 struct power_reader {
     struct sheet sheet;
@@ -136,6 +139,7 @@ static int add_mean(struct power_reader *reader, const char *name, const double 
     const struct power_load prompt = power_load_of(reader->gpu, &llm, gpus, &prompts, prompt_s);
     const struct power_load token = power_load_of(reader->gpu, &llm, gpus, &tokens, token_s);
     const struct power_row mean = {.group = name, .part = "mean", .measured_w = numbers[AVERAGE] * tdp_w, .n_phases = 2,
+                                   .batch = numbers[BATCH],
                                    .phases = {{prompt_s / all_s, prompt}, {1.0 - prompt_s / all_s, token}}};
     if (mean.measured_w < reader->gpu->context_w) return drop(reader, "a mean below what an idle GPU draws");
     return add_row(reader, &mean);
@@ -169,42 +173,66 @@ static const struct sheet_column mlenergy_columns[] = {
     [ML_REPLICAS] = {"data_parallel", 0.0}, [ML_TASK] = {"task", 0.0}, [ML_MODEL] = {"model_id", 0.0},
     [ML_GPU] = {"gpu_model", 0.0}};
 
-struct known {
-    const char *theirs, *ours;
+enum { MAX_LLMS = 64, MAX_NAME_CHARS = 96 };
+
+/* LLMs by their name in the table, as the catalog knows them. */
+struct served {
+    struct {
+        char theirs[MAX_NAME_CHARS];
+        bool found;
+        struct llm_spec llm;
+    } items[MAX_LLMS];
+    size_t n;
 };
 
-static const struct known gpus[] = {{"H100", "h100-sxm"}, {NULL, NULL}};
-static const struct known llms[] = {
-    {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
-    {"Qwen/Qwen3-8B", "qwen3-8b"},
-    {"Qwen/Qwen3-14B", "qwen3-14b"},
-    {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
-    {"Qwen/Qwen3-30B-A3B-Thinking-2507", "qwen3-30b-a3b"},
-    {"Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b"},
-    {"Qwen/Qwen3-235B-A22B-Thinking-2507", "qwen3-235b-a22b"},
-    {"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b-fp8"},
-    {"Qwen/Qwen3-235B-A22B-Thinking-2507-FP8", "qwen3-235b-a22b-fp8"},
-    {NULL, NULL},
-};
-
-/* The catalog's name for the name in a field; NULL: unknown. */
-static const char *find(const struct sheet *sheet, int column, const struct known *known)
+/* Looks up an LLM of the catalog by name or alias, not by the path of a file, which a table must not name. Returns 1, 0
+ * when the catalog lacks it, or SIM_E_NOMEM. */
+static int look_up(struct power_reader *reader, const char *name, struct llm_spec *llm)
 {
-    while (known->theirs != NULL && !sheet_text_is(sheet, column, known->theirs)) known++;
-    return known->ours;
+    struct diag unheard;
+    diag_init(&unheard);
+    if (path_is_json(name)) return 0;
+    const int code = catalog_llm(reader->catalog, name, NULL, reader->sheet.arena, llm, &unheard);
+    return code == SIM_E_NOMEM ? diag_nomem(reader->sheet.diag) : code == 0;
 }
 
-static int add_serving(struct power_reader *reader, const char *name, const double *numbers)
+/* The LLM of the current row; NULL with *code 0: the catalog lacks it. */
+static const struct llm_spec *served_llm(struct power_reader *reader, int *code)
 {
-    struct llm_spec llm;
+    const struct csv_field field = sheet_text(&reader->sheet, ML_MODEL);
+    if (reader->state == NULL) reader->state = arena_alloc(reader->sheet.arena, sizeof(struct served));
+    struct served *served = reader->state;
+    *code = served != NULL ? 0 : diag_nomem(reader->sheet.diag);
+    if (*code != 0 || field.n_chars >= MAX_NAME_CHARS) return NULL;
+    size_t i = 0;
+    while (i < served->n && !sheet_text_is(&reader->sheet, ML_MODEL, served->items[i].theirs)) i++;
+    if (i == MAX_LLMS) return NULL;
+    if (i == served->n) {
+        memcpy(served->items[i].theirs, field.chars, field.n_chars);
+        const int found = look_up(reader, served->items[i].theirs, &served->items[i].llm);
+        *code = found < 0 ? found : 0;
+        served->items[i].found = found > 0;
+        served->n++;
+    }
+    return served->items[i].found ? &served->items[i].llm : NULL;
+}
+
+/* Whether the row is of this GPU: H100 is h100-sxm. */
+static bool is_of_gpu(const struct sheet *sheet, const char *gpu)
+{
+    const struct csv_field field = sheet_text(sheet, ML_GPU);
+    if (field.n_chars == 0 || field.n_chars > strlen(gpu)) return false;
+    return strncasecmp(field.chars, gpu, field.n_chars) == 0 && strcmp(gpu + field.n_chars, "-sxm") == 0;
+}
+
+static int add_serving(struct power_reader *reader, const struct llm_spec *llm, const double *numbers)
+{
     const double batch = numbers[ML_BATCH];
     const struct iteration_work work = {.decode_sequences = llrint(batch),
                                         .decode_context_tokens = llrint(0.5 * batch * numbers[ML_OUTPUT])};
-    const int code = find_llm(reader, name, &llm);
-    if (code != 0) return code;
     const struct power_load load =
-        power_load_of(reader->gpu, &llm, (int64_t)numbers[ML_GPUS], &work, batch / numbers[ML_THROUGHPUT]);
-    return add_row(reader, &(struct power_row){.group = name, .part = "serving", .n_phases = 1,
+        power_load_of(reader->gpu, llm, (int64_t)numbers[ML_GPUS], &work, batch / numbers[ML_THROUGHPUT]);
+    return add_row(reader, &(struct power_row){.group = llm->name, .part = "serving", .batch = batch, .n_phases = 1,
                                                  .measured_w = numbers[ML_POWER] / numbers[ML_GPUS],
                                                  .phases = {{1.0, load}}});
 }
@@ -213,13 +241,14 @@ static int read_mlenergy(struct power_reader *reader)
 {
     const struct sheet *sheet = &reader->sheet;
     double numbers[ML_NUMBERS];
-    const char *gpu = find(sheet, ML_GPU, gpus), *llm = find(sheet, ML_MODEL, llms);
-    if (gpu == NULL || strcmp(gpu, reader->gpu->name) != 0) return drop(reader, "of another GPU");
+    int code;
+    if (!is_of_gpu(sheet, reader->gpu->name)) return drop(reader, "of another GPU");
     if (!sheet_text_is(sheet, ML_TASK, "lm-arena-chat") && !sheet_text_is(sheet, ML_TASK, "gpqa"))
         return drop(reader, "long prompts, images or videos, of unknown length");
-    if (llm == NULL) return drop(reader, "an LLM that the catalog lacks");
-    const int status = sheet_numbers(&reader->sheet, 0, ML_NUMBERS, numbers);
-    if (status != 0) return status;
+    const struct llm_spec *llm = served_llm(reader, &code);
+    if (code == 0 && llm == NULL) return drop(reader, "an LLM that the catalog lacks");
+    if (code == 0) code = sheet_numbers(&reader->sheet, 0, ML_NUMBERS, numbers);
+    if (code != 0) return code;
     if (numbers[ML_REPLICAS] > 1.0) return drop(reader, "several replicas together");
     if (!is_batch(numbers[ML_BATCH], numbers[ML_OUTPUT])) return drop(reader, too_many_tokens);
     return add_serving(reader, llm, numbers);

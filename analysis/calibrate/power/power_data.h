@@ -25,6 +25,7 @@ struct power_phase {
 struct power_row {
     const char *group; /* rows that are held out together: an LLM, a kind of load */
     const char *part;  /* rows with a separate error, a static text: "mean" ... */
+    double batch;      /* sequences; 0: unknown */
     double measured_w;
     struct power_phase phases[POWER_MAX_PHASES];
     size_t n_phases;

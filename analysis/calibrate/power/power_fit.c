@@ -1,5 +1,6 @@
 #include "analysis/calibrate/power/power_fit.h"
 
+#include "analysis/calibrate/power/power_baseline.h"
 #include "analysis/calibrate/write.h"
 #include "sim/core/path.h"
 #include "sim/core/units.h"
@@ -308,17 +309,49 @@ static int hold_out(struct rows *all, const struct search *search, double *scrat
     return code;
 }
 
+/* The errors of the baselines on the same held-out rows. */
+static void add_baselines(const struct rows *all, double *scratch, struct power_errors *errors)
+{
+    if (errors->n == 0) return;
+    for (int i = 0; i < BASELINES; i++) {
+        const enum power_baseline baseline = (enum power_baseline)i;
+        if (!power_baseline_applies(baseline, all->rows, all->n_rows)) continue;
+        power_baseline_errors(baseline, all->rows, all->n_rows, scratch);
+        add_error(errors, power_baseline_name(baseline), scratch, all->n_rows);
+    }
+}
+
+/* Rows that stay below this share of the peak say little of the power at it: then the board bounds that power. */
+static const double near_peak_frac = 0.25;
+
+/* The bounds of a fit to these rows. */
+static void bound_by_board(const struct rows *all, const struct power_fitted *fitted,
+                           struct kernel_param params[POWER_ACTIVITY_PARAMS])
+{
+    memcpy(params, activity_params, sizeof activity_params);
+    if (fitted->high[0] >= near_peak_frac) return;
+    for (int i = 0; i < POWER_ACTIVITY_PARAMS; i++) {
+        params[i].high = fmin(params[i].high, all->gpu->tdp_w - all->gpu->context_w);
+        params[i].initial = fmin(params[i].initial, 0.5 * params[i].high);
+    }
+}
+
 static int fit_activity(struct rows *all, double *scratch, struct power_fitted *fitted)
 {
-    const struct search search = {activity_params, POWER_ACTIVITY_PARAMS, activity_loss, all};
+    struct kernel_param params[POWER_ACTIVITY_PARAMS];
+    add_range(all, fitted);
+    bound_by_board(all, fitted, params);
+    const struct search search = {params, POWER_ACTIVITY_PARAMS, activity_loss, all};
     int code = search_run(&search, fitted->values);
     if (code != 0) return code;
     add_activity_errors(all, fitted->values, NULL, NULL, scratch, &fitted->fit);
     for (size_t i = 0; i < all->n_rows; i++)
         if (is_first(all, i, true))
             add_activity_errors(all, fitted->values, NULL, all->rows[i].part, scratch, &fitted->fit);
-    add_range(all, fitted);
-    return hold_out(all, &search, scratch, &fitted->held_out);
+    for (int i = 0; i < POWER_ACTIVITY_PARAMS; i++) fitted->high_w[i] = params[i].high;
+    code = hold_out(all, &search, scratch, &fitted->held_out);
+    if (code == 0) add_baselines(all, scratch, &fitted->held_out);
+    return code;
 }
 
 static int fit_clock(struct rows *all, double *scratch, struct power_fitted *fitted)
@@ -400,7 +433,10 @@ static void write_class(struct json_writer *json, enum power_class class, const 
     if (fitted->rows == 0) return;
     json_write_open(json, info->name, '{');
     write_parameters(json, info, fitted->values);
-    calibration_write_at_bound(json, info->params, info->n_params, fitted->values);
+    struct kernel_param bounded[POWER_CLOCK_PARAMS];
+    memcpy(bounded, info->params, info->n_params * sizeof *bounded);
+    for (size_t i = 0; class == POWER_ACTIVITY && i < info->n_params; i++) bounded[i].high = fitted->high_w[i];
+    calibration_write_at_bound(json, bounded, info->n_params, fitted->values);
     if (class == POWER_ACTIVITY) write_range(json, fitted);
     json_write_number(json, "rows", (double)fitted->rows);
     write_profiles(json, files, n_files, class);

@@ -4,7 +4,8 @@
  * in log space inside their bounds, from several starting points in a fixed order. The law has no derivative at the
  * power limit. Equal rows give equal bits.
  *
- * The law of activity is held out group by group (an LLM, a kind of load). The law of the clock is fitted on every
+ * Where no row reaches a quarter of the peak FLOP/s, no parameter of activity exceeds what the board leaves beside the
+ * power of an idle process. The law of activity is held out group by group (an LLM, a kind of load). The law of the clock is fitted on every
  * other job and tested on the rest. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
@@ -46,6 +47,7 @@ struct power_fitted {
     double values[POWER_CLOCK_PARAMS]; /* by parameter of the class */
     struct power_errors fit, held_out; /* "all", then by part and by group */
     double low[2], high[2];            /* activity: range of the shares of compute [0] and memory [1] */
+    double high_w[POWER_ACTIVITY_PARAMS]; /* activity: upper bounds of the fit */
 };
 
 /* Fits a class to the rows of all files together; fitted->rows is 0 without any. Texts live in `arena`. Returns 0 or

@@ -400,8 +400,8 @@ static int read_collective(struct profile_reader *reader)
     shape->bytes = bytes;
     shape->gpus = values[COLLECTIVE_GPUS];
     shape->nodes = 1.0;
-    shape->link_bytes_per_s = gpu_link_bytes_per_s(gpu, gpus);
-    shape->switch_adds = !is_int8 && gpu_switch_adds(gpu, gpus);
+    collective_set_link(shape, gpu, gpus);
+    shape->switch_adds &= !is_int8;
     row.measured_s = values[COLLECTIVE_LATENCY] * ms;
     const char *reason = reason_to_drop(&reader->sheet, bytes);
     if (reason != NULL) return profile_drop(reader, reason);

@@ -234,7 +234,10 @@ static void complete_collective(struct kernel_call *call, const struct gpu_spec 
 {
     struct collective_shape *shape = &call->shape.collective;
     set_if_absent(&shape->nodes, 1.0);
-    set_if_absent(&shape->link_bytes_per_s, gpu_link_bytes_per_s(gpu, (int64_t)(shape->gpus / shape->nodes)));
+    const int64_t on_node = (int64_t)(shape->gpus / shape->nodes);
+    set_if_absent(&shape->link_bytes_per_s, gpu_link_bytes_per_s(gpu, on_node));
+    set_if_absent(&shape->bridges, (double)gpu_bridges(gpu, on_node));
+    shape->host_staged |= gpu_host_staged(gpu, on_node);
     set_if_absent(&shape->network_bytes_per_s, gpu->pcie_bytes_per_s);
 }
 

@@ -265,9 +265,8 @@ static void set_links(const struct profile_reader *reader, double per_node, stru
     const struct gpu_spec *gpu = reader->options->gpu;
     const int64_t gpus = (int64_t)(shape->gpus < per_node ? shape->gpus : per_node);
     shape->nodes = ceil(shape->gpus / per_node);
-    shape->link_bytes_per_s = gpu_link_bytes_per_s(gpu, gpus);
+    collective_set_link(shape, gpu, gpus);
     shape->network_bytes_per_s = adapter_bytes_per_s(reader->profile->path) / per_node;
-    shape->switch_adds = gpu_switch_adds(gpu, gpus);
 }
 
 static int read_network(struct profile_reader *reader)

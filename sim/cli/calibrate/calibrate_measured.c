@@ -220,7 +220,9 @@ static void show_parameters(const struct power_session *session, struct answer *
             table_text(&table, info->name);
             table_text(&table, info->params[i].name);
             table_number(&table, rint(fitted->values[i] * 1e3) / 1e3);
-            table_text(&table, fit_is_at_bound(&info->params[i], fitted->values[i]) ? "yes" : NULL);
+            struct kernel_param param = info->params[i];
+            if (class == POWER_ACTIVITY) param.high = fitted->high_w[i];
+            table_text(&table, fit_is_at_bound(&param, fitted->values[i]) ? "yes" : NULL);
             table_text(&table, info->params[i].help);
         }
     }

@@ -151,3 +151,93 @@ TEST(every_class_has_its_operation)
         CHECK(kernel_call_time(&all, &gpu, &call).seconds == seconds(ops[i], &call.shape.collective));
     }
 }
+
+/* --- Over PCIe --- */
+
+/* Two sockets with two switches of two GPUs each. */
+static const struct gpu_spec pcie_gpu = {.name = "pcie", .pcie_bytes_per_s = 32e9, .peer_to_peer = true,
+                                         .gpus_per_switch = 2, .switches_per_socket = 2, .bridge_share = 0.25};
+
+static struct collective_shape pcie_shape(const struct gpu_spec *gpu, double bytes, double gpus)
+{
+    struct collective_shape shape = {.bytes = bytes, .gpus = gpus, .nodes = 1.0};
+    collective_set_link(&shape, gpu, (int64_t)gpus);
+    return shape;
+}
+
+TEST(each_bridge_leaves_its_share)
+{
+    static const double shares[] = {[2] = 1.0, [3] = 0.25, [4] = 0.25, [5] = 0.0625, [8] = 0.0625};
+    for (int64_t n = 2; n <= 8; n++) {
+        if (shares[n] == 0.0) continue;
+        CHECK(gpu_link_bytes_per_s(&pcie_gpu, n) == 32e9 * shares[n]);
+        CHECK(!gpu_host_staged(&pcie_gpu, n));
+    }
+    struct gpu_spec unknown = pcie_gpu;
+    unknown.gpus_per_switch = 0;
+    CHECK(gpu_link_bytes_per_s(&unknown, 8) == 32e9 && gpu_bridges(&unknown, 8) == 0);
+}
+
+/* Through host memory the GPUs behind a switch share its link; bridges that are slower still count. */
+TEST(staged_messages_share_the_uplink)
+{
+    struct gpu_spec staged = pcie_gpu;
+    staged.peer_to_peer = false;
+    CHECK(gpu_host_staged(&staged, 2) && gpu_link_bytes_per_s(&staged, 2) == 16e9);
+    CHECK(gpu_link_bytes_per_s(&staged, 4) == 8e9);
+    staged.gpus_per_switch = 1;
+    staged.bridge_share = 1.0;
+    CHECK(gpu_link_bytes_per_s(&staged, 8) == 32e9);
+    struct gpu_spec bridged = staged;
+    bridged.nvlink_gpus = 2;
+    bridged.nvlink_bytes_per_s = 56e9;
+    CHECK(!gpu_host_staged(&bridged, 2) && gpu_bridges(&bridged, 2) == 0 && gpu_host_staged(&bridged, 4));
+}
+
+/* Two GPUs: a start, two steps, and the message once over the link, in words or through a pipeline of chunks. */
+TEST(two_gpus_have_a_closed_form)
+{
+    for (double bytes = 1.0; bytes < 1e10; bytes *= 3.0) {
+        const struct collective_shape shape = pcie_shape(&pcie_gpu, bytes, 2.0);
+        const double latency = params.start_s + 2.0 * params.hop_s;
+        const double chunk = sqrt(params.fill_s) + sqrt(bytes / (params.bandwidth_frac * 32e9));
+        const double expected = latency + fmin(bytes / (params.fast_frac * 32e9), chunk * chunk);
+        CHECK_NEAR(seconds(COLLECTIVE_ALL_REDUCE, &shape) / expected, 1.0, 1e-12);
+    }
+}
+
+/* All-reduce is a reduce-scatter and an all-gather: it moves the bytes of both, whatever lies between. */
+TEST(bytes_are_conserved_over_bridges)
+{
+    for (double n = 2.0; n <= 8.0; n *= 2.0) {
+        const struct collective_shape shape = pcie_shape(&pcie_gpu, 1e6, n);
+        const double all = collective_time(&params, COLLECTIVE_ALL_REDUCE, &shape).link_bytes;
+        const double gather = collective_time(&params, COLLECTIVE_ALL_GATHER, &shape).link_bytes;
+        const double scatter = collective_time(&params, COLLECTIVE_REDUCE_SCATTER, &shape).link_bytes;
+        CHECK(gather == scatter);
+        CHECK_NEAR(all, gather + scatter, 1e-6);
+        CHECK_NEAR(gather, (n - 1.0) / n * 1e6, 1e-6);
+    }
+}
+
+/* More bytes, more GPUs, a lower share and staging never make an operation faster. */
+TEST(pcie_times_are_monotone)
+{
+    struct gpu_spec slower = pcie_gpu, staged = pcie_gpu;
+    slower.bridge_share = 0.2;
+    staged.peer_to_peer = false;
+    for (int i = 0; i < OPS; i++) {
+        for (double bytes = 64.0; bytes < 1e10; bytes *= 2.0) {
+            double before_s = 0.0;
+            for (double n = 2.0; n <= 8.0; n += 1.0) {
+                const struct collective_shape shape = pcie_shape(&pcie_gpu, bytes, n);
+                const struct collective_shape twice = pcie_shape(&pcie_gpu, 2.0 * bytes, n);
+                const struct collective_shape late = pcie_shape(&slower, bytes, n), hosted = pcie_shape(&staged, bytes, n);
+                const double now_s = seconds(ops[i], &shape);
+                CHECK(now_s >= before_s && seconds(ops[i], &twice) >= now_s);
+                CHECK(seconds(ops[i], &late) >= now_s && seconds(ops[i], &hosted) > now_s);
+                before_s = now_s;
+            }
+        }
+    }
+}
