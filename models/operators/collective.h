@@ -11,8 +11,8 @@
  *
  * An engine's own all-reduce (vLLM's custom kernel, up to 8 MiB) reads its peers directly: either each GPU reads the
  * whole message of all others (the first line), or its share of theirs and then, a second handshake `fill` later, the
- * sums of the others (the second line, without a pipeline). vLLM uses it where NVLink connects all GPUs, and between two
- * GPUs with peer-to-peer access over PCIe (vllm-project/vllm, custom_all_reduce.py).
+ * sums of the others (the second line, without a pipeline). vLLM uses it where NVLink connects all GPUs, and between
+ * two GPUs with peer-to-peer access over PCIe (vllm-project/vllm, custom_all_reduce.py).
  *
  * Over PCIe the link is the slowest hop of the ring (models/hardware.h). Each bridge on it is one more stage of the
  * pipeline: fill (1 + bridges). Where messages pass host memory, a step is two, up to it and down from it, and the

@@ -186,8 +186,7 @@ TEST(pcie_sizes_left_out_are_predicted)
     for (int i = 0; i < PCIE_CLASSES; i++) {
         struct fold_report report = {0};
         run_folds(&fixture, pcie_classes[i], &report);
-        for (size_t j = 0; j < report.n_rows; j++)
-            add_error(&errors, report.held_out_s[j], report.rows[j].measured_s);
+        for (size_t j = 0; j < report.n_rows; j++) add_error(&errors, report.held_out_s[j], report.rows[j].measured_s);
     }
     check_pcie_bars(&errors);
 }

@@ -108,7 +108,8 @@ static void make_rows(struct power_row *rows, size_t n, double share, double com
 {
     static const char *const groups[] = {"a", "b", "c"};
     for (size_t i = 0; i < n; i++) {
-        const double compute_frac = share * (double)(i + 1) / (double)n, memory_frac = 0.5 - 0.3 * (double)(i % 4) / 3.0;
+        const double compute_frac = share * (double)(i + 1) / (double)n;
+        const double memory_frac = 0.5 - 0.3 * (double)(i % 4) / 3.0;
         rows[i] = (struct power_row){.group = groups[i % 3], .part = "serving", .batch = (double)(i + 1), .n_phases = 1,
                                      .measured_w = 250.0 + compute_w * compute_frac + 100.0 * memory_frac,
                                      .phases = {{1.0, {1.0, compute_frac, memory_frac}}}};

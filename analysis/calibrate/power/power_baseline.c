@@ -51,8 +51,7 @@ void power_baseline_errors(enum power_baseline baseline, const struct power_row 
 {
     const bool alone = is_alone(rows, n);
     for (size_t i = 0; i < n; i++) {
-        const double watts = predicted_w(baseline, rows, n, alone ? NULL : rows[i].group,
-                                         place_of(baseline, &rows[i]));
+        const double watts = predicted_w(baseline, rows, n, alone ? NULL : rows[i].group, place_of(baseline, &rows[i]));
         errors[i] = watts / rows[i].measured_w - 1.0;
     }
 }

@@ -5,8 +5,8 @@
  * power limit. Equal rows give equal bits.
  *
  * Where no row reaches a quarter of the peak FLOP/s, no parameter of activity exceeds what the board leaves beside the
- * power of an idle process. The law of activity is held out group by group (an LLM, a kind of load). The law of the clock is fitted on every
- * other job and tested on the rest. */
+ * power of an idle process. The law of activity is held out group by group (an LLM, a kind of load). The law of the
+ * clock is fitted on every other job and tested on the rest. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
 

@@ -232,7 +232,8 @@ TEST(pcie_times_are_monotone)
             for (double n = 2.0; n <= 8.0; n += 1.0) {
                 const struct collective_shape shape = pcie_shape(&pcie_gpu, bytes, n);
                 const struct collective_shape twice = pcie_shape(&pcie_gpu, 2.0 * bytes, n);
-                const struct collective_shape late = pcie_shape(&slower, bytes, n), hosted = pcie_shape(&staged, bytes, n);
+                const struct collective_shape late = pcie_shape(&slower, bytes, n),
+                                              hosted = pcie_shape(&staged, bytes, n);
                 const double now_s = seconds(ops[i], &shape);
                 CHECK(now_s >= before_s && seconds(ops[i], &twice) >= now_s);
                 CHECK(seconds(ops[i], &late) >= now_s && seconds(ops[i], &hosted) > now_s);
