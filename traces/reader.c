@@ -424,8 +424,8 @@ static int open_input(const struct row_format *format, const struct trace_file *
     return 0;
 }
 
-int reader_open(const struct row_format *format, const struct trace_file *file,
-                const volatile sig_atomic_t *interrupt, struct stream **stream, struct diag *diag)
+int reader_open(const struct row_format *format, const struct trace_file *file, const volatile sig_atomic_t *interrupt,
+                struct stream **stream, struct diag *diag)
 {
     struct input *input;
     int code = input_open(file->path, &input, diag);

@@ -71,8 +71,8 @@ struct reader {
 
 /* Opens file->path. `file` and all that the format points to must outlive the reader. Returns 0, SIM_E_IO, SIM_E_DATA
  * (header) or SIM_E_NOMEM. */
-int reader_open(const struct row_format *format, const struct trace_file *file,
-                const volatile sig_atomic_t *interrupt, struct stream **stream, struct diag *diag);
+int reader_open(const struct row_format *format, const struct trace_file *file, const volatile sig_atomic_t *interrupt,
+                struct stream **stream, struct diag *diag);
 
 /* --- for formats: the current row --- */
 

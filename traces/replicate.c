@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { MAX_RECORDS = 10000000 /* in memory: 1 to 2 GB */, ENOUGH_BLOCKS = 10 };
+enum { MAX_RECORDS = 10000000 /* in memory: 1 to 2 GB */, ENOUGH_BLOCKS = 10, MOST_BLOCKS = 10000000 };
 
 static const char *const methods[] = {"block-bootstrap", "windows", NULL};
 
@@ -155,6 +155,10 @@ static int measure(struct replicate *replicate, struct diag *diag)
     if (replicate->length_ns >= replicate->trace_ns)
         return diag_error(diag, SIM_E_CONFIG, replicate->where, "ten blocks or more make traces that differ",
                           "a block of %.6g s is as long as the trace, which has %.6g s",
+                          sim_s_from_ns(replicate->length_ns), sim_s_from_ns(replicate->trace_ns));
+    if (replicate->trace_ns / replicate->length_ns > MOST_BLOCKS)
+        return diag_error(diag, SIM_E_CONFIG, replicate->where, "longer blocks keep more of the trace's bursts",
+                          "a block of %.6g s is less than a ten-millionth of the trace, which has %.6g s",
                           sim_s_from_ns(replicate->length_ns), sim_s_from_ns(replicate->trace_ns));
     if (replicate->trace_ns / replicate->length_ns < ENOUGH_BLOCKS)
         notes_count(&replicate->notes, "few-blocks",

@@ -11,8 +11,8 @@
  * The trace is the part in its "window". With none it begins at its first record: a circle of blocks then ends one
  * mean gap behind the last record, and a window is whole if a record lies behind it. Inside a "window", a window is
  * whole if a record lies behind it or if it ends with the "window".
- * A block as long as the trace is an error, since all seeds would give that trace turned. The note "few-blocks" warns
- * of fewer than ten blocks.
+ * A block as long as the trace is an error, since all seeds would give that trace turned. So are more than ten million
+ * blocks, of which nearly all would be empty. The note "few-blocks" warns of fewer than ten blocks.
  * Left out: a bootstrap breaks the order of hours and days, and repeats the prompts of blocks that are drawn twice. */
 #ifndef ORRERY_TRACES_REPLICATE_H
 #define ORRERY_TRACES_REPLICATE_H

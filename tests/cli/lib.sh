@@ -30,8 +30,8 @@ complain() {
 }
 
 # Of the calls of a script with the same status, verb and options, the first is that of the program under test, where
-# leaks are looked for, the others of the optimised build: a process with sanitizers takes long to start. What one program
-# began is resumed by the same. A script that needs one program for all calls sets SANITIZED_CALLS=all.
+# leaks are looked for, the others of the optimised build: a process with sanitizers takes long to start. What one
+# program began is resumed by it. A script that needs one program for all calls sets SANITIZED_CALLS=all.
 : "${SANITIZED_CALLS:=first}"
 run() {
     want=$1

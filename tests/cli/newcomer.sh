@@ -55,7 +55,7 @@ done <<'END'
 2	run S --set services.chat.slo.ttft=1sec	'ttft' has an unknown unit, got "1sec"; write it like "15ms"
 2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
 2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
-2	run S --set cluster.gpu=b200	unknown GPU 'b200'; known are a10, 
+2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; known are a10, 
 2	run S --set services.chat.llm=llama3-8b	unknown LLM 'llama3-8b'; did you mean 'llama-3-8b'?
 2	run S --set services.chat.llm=llama-3.1-70b	take more GPUs per replica (tensor_parallel) or a GPU with more memory
 2	run S --set services.chat.batching=vllm	unknown batching policy 'vllm'; did you mean 'vllm-v0'?

@@ -25,7 +25,7 @@ check sim/study sim/core/ sim/world/ sim/store/
 check traces sim/core/ 'sim/world/rows/source\.h'
 check policies 'sim/world/policy/' models/ sim/core/
 for family in policies/*/; do
-    family=${family##*/}
+    family=${family#policies/} family=${family%/}
     [ "$family" = examples ] && continue
     check "policies/$family" "sim/world/policy/(policy|$family)\.h" 'policies/[a-z]*\.h' models/ sim/core/
 done

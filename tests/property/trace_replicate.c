@@ -90,7 +90,8 @@ static sim_ns circle_ns(const struct request_record trace[N])
     return span_ns + span_ns / (N - 1);
 }
 
-/* Blocks as long as the trace would all be that trace turned, without any spread. Fewer than ten blocks warn. */
+/* Blocks as long as the trace would all be that trace turned, without any spread. Fewer than ten blocks warn, more
+ * than ten million are refused. */
 TEST(blocks_are_much_shorter_than_the_trace)
 {
     static struct request_record trace[N], other[3 * N];
@@ -104,6 +105,10 @@ TEST(blocks_are_much_shorter_than_the_trace)
     config.length_ns = 2 * all_ns;
     CHECK_EQ_INT(replicate(trace, N, config, SIM_NS_MAX, 1, other, 3 * N, &diag), SIM_E_CONFIG);
     CHECK_EQ_INT(replicate(trace, N, config, all_ns, 1, other, 3 * N, &diag), SIM_E_CONFIG);
+    diag = (struct diag){0};
+    config.length_ns = all_ns / 10000001;
+    CHECK_EQ_INT(replicate(trace, N, config, SIM_NS_MAX, 1, other, 3 * N, &diag), SIM_E_CONFIG);
+    CHECK(strstr(diag.items[0].text, "is less than a ten-millionth of the trace") != NULL);
     config.length_ns = all_ns / 10 + 1;
     CHECK(warned_replicate(trace, N, config, SIM_NS_MAX, 1, other, 3 * N, &is_warned, &diag) > 0 && is_warned);
     config.length_ns = all_ns / 10;

@@ -91,7 +91,7 @@ static const char *only_copy(const char *text)
     static struct copy {
         struct copy *next;
         char text[];
-    } *first;
+    } * first;
     struct copy **at = &first;
     while (*at != NULL && strcmp((*at)->text, text) != 0) at = &(*at)->next;
     struct copy *found = *at;

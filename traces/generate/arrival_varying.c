@@ -301,8 +301,7 @@ static sim_ns diurnal_next(struct arrivals *arrivals)
         const bool is_past = is_quiet && next_s >= end_s;
         state->at_s = is_past ? end_s : next_s;
         hour = hour_from(state, monday_s, is_past ? hour + 1 : hour);
-        is_kept = !is_past &&
-                  rng_uniform(&arrivals->rng) * most < diurnal_shape(params, state, monday_s + state->at_s);
+        is_kept = !is_past && rng_uniform(&arrivals->rng) * most < diurnal_shape(params, state, monday_s + state->at_s);
     }
     sim_ns time_ns = sim_ns_from_s(state->at_s);
     return time_ns > arrivals->now_ns ? time_ns : arrivals->now_ns;
