@@ -221,9 +221,19 @@ static int take_table(const struct reading *reading, const struct source *source
                                   &reading->calibration->kernels.tables[class], reading->diag);
 }
 
-/* Takes the classes that are still at their initial values, from the source over PCIe only collectives. Range and table
- * are those of the GPU itself alone. */
-static int take_source(const struct reading *reading, const struct source *source)
+/* Whether a collective was measured among more GPUs than NVLink connects, so over PCIe. */
+static bool is_over_pcie(const struct calibration_class *found, enum kernel_class class, int64_t nvlink_gpus)
+{
+    const struct kernel_class_info *info = kernel_class_info(class);
+    for (size_t i = 0; i < info->n_axes; i++)
+        if (strcmp(info->axes[i], "gpus") == 0)
+            return found->range.fitted && found->range.high[i] > (double)nvlink_gpus;
+    return false;
+}
+
+/* Takes the classes that are still at their initial values: all; from the source over PCIe only collectives; with
+ * `is_pcie` only collectives that were measured over PCIe. Range and table are those of the GPU itself alone. */
+static int take_source(const struct reading *reading, const struct source *source, bool is_pcie)
 {
     const struct calibration_request *request = reading->request;
     struct calibration *calibration = reading->calibration;
@@ -233,6 +243,7 @@ static int take_source(const struct reading *reading, const struct source *sourc
         const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
         const struct calibration_set *set = find_set(&source->file, preferred, i);
         if (!set || calibration->origin[i] != initial) continue;
+        if (is_pcie && !is_over_pcie(&set->classes[i], (enum kernel_class)i, request->nvlink_gpus)) continue;
         calibration->kernels.params[i] = set->classes[i].params;
         calibration->writes_kv[i] = set->classes[i].writes_kv;
         calibration->origin[i] = source->origin ? source->origin : set->name;
@@ -273,13 +284,20 @@ static int take_sources(struct reading *reading)
 {
     const struct calibration_request *request = reading->request;
     int code = 0;
-    static const size_t pcie_last[] = {ASKED_FOR, OWN, ALIKE, PCIE}, pcie_first[] = {ASKED_FOR, PCIE, OWN, ALIKE};
-    const size_t *order = request->has_nvlink ? pcie_first : pcie_last;
-    for (size_t i = 0; code == 0 && i < POOLED; i++) code = take_source(reading, &reading->sources[order[i]]);
+    /* Over PCIe, what a GPU with NVLink measured over that comes last. */
+    static const struct {
+        size_t source;
+        bool is_pcie;
+    } order[] = {{ASKED_FOR, false}, {OWN, true}, {PCIE, false}, {OWN, false}, {ALIKE, false}, {PCIE, false}};
+    for (size_t i = 0; code == 0 && i < sizeof order / sizeof *order; i++) {
+        const bool is_early = i == 1 || i == 2;
+        if (is_early && !(request->over_pcie && request->nvlink_gpus > 0)) continue;
+        code = take_source(reading, &reading->sources[order[i].source], order[i].is_pcie);
+    }
     if (code == 0 && !(is_complete(reading->calibration, request->needed) && has_set(reading, request->kernels) &&
                        has_set(reading, request->collectives))) {
         code = open_if_there(reading, by_default, by_default, &reading->sources[POOLED]);
-        if (code == 0) code = take_source(reading, &reading->sources[POOLED]);
+        if (code == 0) code = take_source(reading, &reading->sources[POOLED], false);
     }
     return code == 0 ? check_sets(reading) : code;
 }

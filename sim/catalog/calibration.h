@@ -46,8 +46,8 @@ struct calibration {
 struct calibration_request {
     const char *gpu;                   /* its file is read, if it exists; NULL: the GPU of `file` */
     const char *kernels, *collectives; /* preferred sets */
-    bool over_pcie;                    /* collectives run over PCIe: they come from the GPU measured so */
-    bool has_nvlink;                   /* then the GPU's own were measured over NVLink, and come after it */
+    bool over_pcie;                    /* the collectives of a layer run over PCIe: they come from GPUs measured so */
+    int64_t nvlink_gpus;               /* of the GPU: its own collectives of more GPUs were measured over PCIe */
     const bool *needed;                /* by class; NULL: all. default.json is read only for a missing one */
     const char *file;                  /* read before the GPU's own: a name, or a path ending in ".json"; NULL: none */
     const char *where, *sets_where;    /* the places that name the file and the sets, for findings; may be NULL */

@@ -88,7 +88,7 @@ static int find_calibration(const struct operators_params *params, const struct 
         .kernels = by_engine ? cost->engine.kernels : params->kernels,
         .collectives = by_engine ? cost->engine.collectives : params->kernels,
         .over_pcie = parts->split.tensor > request->gpu->nvlink_gpus,
-        .has_nvlink = request->gpu->nvlink_gpus > 0,
+        .nvlink_gpus = request->gpu->nvlink_gpus,
         .needed = needed,
         .file = is_auto(params->calibration) ? NULL : params->calibration,
         .where = request->where,

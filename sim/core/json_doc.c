@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SHOWN_CHARS = 40, FIRST_READ_BYTES = 16 << 10, MAX_FILE_BYTES = 64 << 20 };
 
@@ -221,10 +222,13 @@ int json_read_file(const char *path, char **text, size_t *bytes)
     return code;
 }
 
-/* Where relative paths of the document start: its own directory; of a stream (/dev/stdin) the current one. */
+/* Where relative paths of the document start: its own directory; of a pipe or the standard input the current one. */
 static char *directory_of(struct arena *arena, const char *path)
 {
-    return strncmp(path, "/dev/", 5) == 0 ? arena_strdup(arena, ".") : path_directory(arena, path);
+    struct stat status;
+    const bool is_input = strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0;
+    const bool is_pipe = stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+    return is_input || is_pipe ? arena_strdup(arena, ".") : path_directory(arena, path);
 }
 
 int json_load(struct arena *arena, const char *path, struct json_node **root, struct diag *diag)

@@ -380,13 +380,24 @@ const char *axes_name(const struct study_axes *axes, size_t i)
     return key;
 }
 
-/* A name stands in tables and in AXIS=VALUE, so it must be a word, and no other axis may have it. */
+/* A name stands in tables and in AXIS=VALUE: it must be a word, and neither another axis nor a column may have it. */
 static const char *problem_of(const struct study_axes *axes, size_t at, const char *name)
 {
+    static const char *const columns[] = {"run", "name", "seed", "seeds", "status", "started", "note"};
     if (name[0] == 0 || name[strcspn(name, "=,. \t\n")] != 0) return "is no word";
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (strcmp(name, columns[i]) == 0) return "is a column of its own";
     for (size_t i = 0; i < axes_keys(axes); i++)
         if (i != at && strcmp(axes_name(axes, i), name) == 0) return "is the name of another axis";
     return NULL;
+}
+
+/* The index of a key, or their number. */
+static size_t find_key(const struct study_axes *axes, const char *key)
+{
+    size_t i = 0;
+    while (i < axes_keys(axes) && strcmp(key_at(axes, i), key) != 0) i++;
+    return i;
 }
 
 void axes_read_names(struct config_reading *reading, const struct json_node *names, struct study_axes *axes)
@@ -396,16 +407,18 @@ void axes_read_names(struct config_reading *reading, const struct json_node *nam
     if (read == NULL) return;
     axes->names = read;
     for (const struct json_node *node = names->first; node != NULL; node = node->next) {
-        const char *name = read_text(reading, names, node->key, ""), *problem;
-        size_t i = 0;
-        while (i < axes_keys(axes) && strcmp(key_at(axes, i), node->key) != 0) i++;
-        if (i == axes_keys(axes)) {
+        const size_t i = find_key(axes, node->key);
+        if (i < axes_keys(axes))
+            read[i] = read_text(reading, names, node->key, "");
+        else
             config_report(reading, node, "name keys of \"axes\"", "no axis varies '%s'", node->key);
-        } else if ((problem = problem_of(axes, i, name)) != NULL) {
-            config_report(reading, node, "such as \"router\"", "'%s', the name of '%s', %s", name, node->key, problem);
-        } else {
-            read[i] = name;
-        }
+    }
+    for (const struct json_node *node = names->first; node != NULL; node = node->next) {
+        const size_t i = find_key(axes, node->key);
+        const char *problem = i < axes_keys(axes) ? problem_of(axes, i, read[i]) : NULL;
+        if (problem != NULL)
+            config_report(reading, node, "such as \"router\"", "'%s', the name of '%s', %s", read[i], node->key,
+                          problem);
     }
 }
 

@@ -29,9 +29,10 @@ int size_limit_check(const struct sweep_options *options, const struct study *st
     const size_t n_ended = progress->n_done + progress->n_failed;
     const double bytes = options->limit_bytes > 0 ? shards_bytes(shards) : 0;
     if (bytes <= options->limit_bytes) return 0;
-    if (n_ended > 0 && n_ended < progress->n_runs)
+    const double predicted_bytes = size_limit_predict(progress, options->limit_bytes);
+    if (n_ended > 0 && n_ended < progress->n_runs && predicted_bytes > bytes)
         snprintf(forecast, sizeof forecast, ", and %zu of %zu runs predict %.3g GB for all", n_ended, progress->n_runs,
-                 1e-9 * size_limit_predict(progress, options->limit_bytes));
+                 1e-9 * predicted_bytes);
     snprintf(hint, sizeof hint, "allow more (--results-limit) and go on with --resume; %s",
              size_limit_hint(study->keep));
     return diag_error(diag, SIM_E_STORE, shards->directory, hint,

@@ -6,7 +6,7 @@ serving 100000000 20
 cp "$T/serve.json" "$T/endless.json"
 
 # A background process ignores SIGINT until the program handles it, which it does before it writes.
-await() { while [ ! -e "$1" ]; do sleep 0.1; done; }
+await() { while [ ! -e "$1" ] && kill -0 "$pid"; do sleep 0.1; done; }
 
 for signal in INT TERM; do
     last="orrery run endless.json, then SIG$signal"
@@ -45,7 +45,7 @@ skips() { # ARGUMENTS...
     last="orrery $*, then SIGINT"
     (ulimit -t 5 && exec "$ORRERY" "$@") >"$T/out" 2>"$T/err" &
     pid=$!
-    sleep 0.5
+    sleep 2
     kill -s INT $pid
     wait $pid
     equal $? 130 'exit status'

@@ -64,6 +64,9 @@ run 0 plot "$T/named.db" -x replicas -y ttft_s.p99 --csv
 head -1 "$T/out" | grep -q copies || complain 'no name in the points'
 run 0 report "$T/named.db" -o "$T/named.html"
 holds "$T/named.html" 'copies'
+# Two axes may swap their short names.
+sed 's/"names": {[^}]*}/"names": {"services.chat.batching": "replicas", "services.chat.replicas": "batching"}/' "$T/named.json" >"$T/swapped.json"
+run 0 sweep "$T/swapped.json" --dry-run
 for wrong in '"services.chat.batchin": "b"' '"services.chat.batching": "replicas"' '"services.chat.batching": "a b"'; do
     sed "s/\"names\": {[^}]*}/\"names\": {$wrong}/" "$T/named.json" >"$T/wrong.json"
     run 2 sweep "$T/wrong.json" -q -o "$T/wrong.db"

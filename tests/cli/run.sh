@@ -194,6 +194,15 @@ cp "$T/out" "$T/named"
 case $ORRERY in /*) ;; *) ORRERY=$PWD/$ORRERY ;; esac
 cat "$T/jobs.json" | (cd "$T" && "$ORRERY" run /dev/stdin --csv -q) >"$T/out" 2>"$T/err"
 cmp -s "$T/out" "$T/named" || complain 'a scenario from a pipe gives another result'
+mkfifo "$T/pipe"
+(cd "$T" && { cat jobs.json >pipe & "$ORRERY" run pipe --csv -q; }) >"$T/out" 2>"$T/err"
+cmp -s "$T/out" "$T/named" || complain 'a scenario from a named pipe gives another result'
+if [ -d /dev/shm ] && shm=$(mktemp -d /dev/shm/orrery-test.XXXXXX); then
+    cp "$T/jobs.json" "$T/piped.csv" "$shm/"
+    run 0 run "$shm/jobs.json" --csv -q # paths of a file below /dev start beside it
+    cmp -s "$T/out" "$T/named" || complain 'a scenario below /dev/shm gives another result'
+    rm -r "$shm"
+fi
 echo '{"scenario": "quickstart", "set": {"services.chat.trace.limit": 20}, "axes": [{"key": "services.chat.replicas", "values": [1, 2]}]}' \
     >"$T/piped-study.json"
 last='orrery sweep /dev/stdin'

@@ -144,8 +144,22 @@ out 'submit   asks for 2 GPUs: 4 GPUs free, at most 2 of them on one node; jobs 
 run 0 why "$T/waits.db" job 0
 ! grep -qE ' (waited|holders|passed|taken) ' "$T/out" || complain 'a job that started at once has waited for others'
 
+# A job that never starts: who passed it is told, and that it waits so far.
+cat >"$T/never.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1}, "until": "50s",
+  "jobs": {"scheduler": "fifo-skip", "placement": "first-fit", "trace": {"format": "inline-jobs", "jobs": [
+      {"duration": "100s", "gpus": 4}, {"submit": "1s", "duration": "30s", "gpus": 8},
+      {"submit": "2s", "duration": "30s", "gpus": 4}]}} }
+END
+run 0 run "$T/never.json" --quiet -o "$T/never.db"
+run 0 why "$T/never.db" job 1
+out 'holders  GPUs were in use by job 0 (4 GPUs)'
+out 'passed   submitted later, but started first: job 2 (4 GPUs)'
+out 's for GPUs so far; of '
+
 # Of every preempted job, others and their GPUs agree with the tables; a later one passes it only if it started first.
 run 0 run "$T/waits.json" --set jobs.scheduler=srtf --set jobs.trace.path="$T/jobs.csv" --quiet -o "$T/passed.db"
+id=
 for id in $(sqlite3 "$T/passed.db" "select id from job where preemptions > 1 order by start_s - submit_s desc limit 2"); do
     run 0 why "$T/passed.db" job "$id"
     own="(select * from job where id = $id) o"
@@ -158,6 +172,7 @@ for id in $(sqlite3 "$T/passed.db" "select id from job where preemptions > 1 ord
             END { print n + 0 }')"
     equal "$(grep -c ' waited ' "$T/out")" "$(grep -cE ' (start|resume) ' "$T/out")" 'waits of a job that never starts at once'
 done
+[ -n "$id" ] || complain 'no job is preempted twice'
 
 # Two services have the same ids.
 run 2 why "$db" request 5

@@ -66,10 +66,11 @@ static int tell_queue(struct story *story, double t_s, const char *what)
     if (queue->n_divided > 0)
         snprintf(divided, sizeof divided, ", %" PRId64 " of them not on one node", queue->n_divided);
     return story_tell(story, t_s, what,
-                      "%.6g s for GPUs; of %" PRId64 " decision%s meanwhile, %" PRId64 " found %" PRId64
+                      "%.6g s for GPUs%s; of %" PRId64 " decision%s meanwhile, %" PRId64 " found %" PRId64
                       " GPU%s free or more%s; at most %.10g were free",
-                      t_s - queue->from_s, queue->n_decisions, plural((double)queue->n_decisions), queue->n_enough,
-                      queue->gpus, plural((double)queue->gpus), divided, queue->most_free_gpus);
+                      t_s - queue->from_s, strcmp(what, "waits") == 0 ? " so far" : "", queue->n_decisions,
+                      plural((double)queue->n_decisions), queue->n_enough, queue->gpus, plural((double)queue->gpus),
+                      divided, queue->most_free_gpus);
 }
 
 int story_follow_job(struct story *story, const struct decision_row *row)

@@ -20,14 +20,14 @@ struct question {
 static const struct question questions[] = {
     {"holders", "GPUs were in use by",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "
-     "SELECT o.submit_s AS t_s, p.job, sum(p.gpus) AS gpus, max(p.end_s) AS until_s FROM own AS o, placement AS p "
-     "WHERE p.run_id = ?1 AND p.job <> o.id AND p.start_s <= o.submit_s AND p.end_s > o.submit_s "
+     "SELECT o.submit_s AS t_s, p.job, sum(p.gpus) AS gpus, iif((SELECT j.end_s FROM job AS j WHERE j.run_id = ?1 "
+     "AND j.id = p.job) IS NULL, NULL, max(p.end_s)) AS until_s FROM own AS o, placement AS p WHERE p.run_id = ?1 AND p.job <> o.id AND p.start_s <= o.submit_s AND p.end_s > o.submit_s "
      "AND o.gpus > 0 AND (o.start_s IS NULL OR o.start_s > o.submit_s) GROUP BY p.job ORDER BY gpus DESC, p.job"},
     {"passed", "submitted later, but started first:",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "
-     "SELECT o.start_s AS t_s, j.id AS job, j.gpus, NULL AS until_s FROM own AS o, job AS j "
-     "WHERE j.run_id = ?1 AND j.gpus > 0 AND o.gpus > 0 AND j.submit_s > o.submit_s AND j.start_s < o.start_s "
-     "ORDER BY j.gpus DESC, j.id"},
+     "SELECT coalesce(o.start_s, max(j.start_s) OVER ()) AS t_s, j.id AS job, j.gpus, NULL AS until_s "
+     "FROM own AS o, job AS j WHERE j.run_id = ?1 AND j.gpus > 0 AND o.gpus > 0 AND j.submit_s > o.submit_s "
+     "AND j.start_s IS NOT NULL AND (o.start_s IS NULL OR j.start_s < o.start_s) ORDER BY j.gpus DESC, j.id"},
     {"taken", "on its nodes, GPUs go to",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2), lost AS (SELECT DISTINCT p.node, p.end_s FROM own AS o, "
      "placement AS p WHERE p.run_id = ?1 AND p.job = o.id AND (o.end_s IS NULL OR p.end_s < o.end_s)) "

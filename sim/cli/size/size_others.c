@@ -71,11 +71,15 @@ static void look_at(const struct size_question *question, const struct size_resu
 
 static void add_ratio(double value_s, const struct size_objective *objective, struct text *text)
 {
+    if (!isfinite(value_s)) {
+        text_printf(text, "%s cannot be told: requests are rejected or do not end", objective->name);
+        return;
+    }
     text_printf(text, "%s at least ", objective->name);
     size_add_time(value_s, text);
     text_add(text, " of ");
     size_add_time(objective->limit_s, text);
-    if (isfinite(value_s)) text_printf(text, " (%.3g times)", value_s / objective->limit_s);
+    text_printf(text, " (%.3g times)", value_s / objective->limit_s);
 }
 
 /* "; stopped after 210 of 2000 requests" */

@@ -15,7 +15,7 @@ static int64_t most_on_node_gpus(const struct cluster *cluster)
 int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now)
 {
     const struct sink *sink = jobs->site->sink;
-    if (sink->queue == NULL) return 0;
+    if (sink->queue == NULL || (submitted != NULL && job_gpu_milli(submitted) < 1000)) return 0;
     const struct cluster *cluster = jobs->cluster;
     struct queue_row row = {.t_s = sim_s_from_ns(now),
                             .job = submitted != NULL ? submitted->view.id : -1,

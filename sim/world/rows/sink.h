@@ -29,7 +29,8 @@ struct batch_row {
     double power_given_s, power_since_s;     /* when it was given, and took effect */
 };
 
-/* What jobs that wait meet: when one is submitted, and before each decision of the scheduler. Live only, as batch_row.
+/* What jobs that wait for whole GPUs meet: when one is submitted, and before each decision of the scheduler. A job on a
+ * share of a GPU has no row of its own. Live only, as batch_row.
  * Free GPUs are those of all node types the scheduler uses; GPUs of services and failed nodes are not free. */
 struct queue_row {
     double t_s;

@@ -472,3 +472,36 @@ TEST(exhausted_memory_is_reported)
     CHECK(failures > 3);
     arena_fini(&bench.arena);
 }
+
+/* Over PCIe a GPU's own collectives come first where they were measured so, else those of the GPU measured over PCIe,
+ * and last those over NVLink. */
+TEST(collectives_over_pcie_come_from_pcie)
+{
+    static const struct {
+        const char *gpu;
+        int64_t nvlink_gpus;
+        bool over_pcie;
+        const char *all_reduce, *all_gather;
+    } cases[] = {{"a100-80-pcie", 2, true, "in-model", "l40s"},
+                 {"a100-80-pcie", 2, false, "in-model", "a100-80-sxm"},
+                 {"a100-80-sxm", 2, true, "isolated", "isolated"}, /* of 8 GPUs: as if only pairs had NVLink */
+                 {"a100-80-sxm", 8, true, "l40s", "l40s"},
+                 {"a40", 2, true, "l40s", "l40s"},
+                 {"rtx-4090", 0, true, "l40s", "l40s"},
+                 {"rtx-4090", 0, false, "default", "default"}};
+    const struct catalog shipped = {.root = "configs"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct calibration_request request = {.gpu = cases[i].gpu, .kernels = "isolated",
+                                                    .collectives = "isolated", .over_pcie = cases[i].over_pcie,
+                                                    .nvlink_gpus = cases[i].nvlink_gpus};
+        struct calibration calibration;
+        struct arena arena;
+        struct diag diag;
+        arena_init(&arena);
+        diag_init(&diag);
+        CHECK_EQ_INT(calibration_read(&shipped, &request, &arena, &calibration, &diag), 0);
+        CHECK_EQ_STR(calibration.origin[KERNEL_ALL_REDUCE], cases[i].all_reduce);
+        CHECK_EQ_STR(calibration.origin[KERNEL_ALL_GATHER], cases[i].all_gather);
+        arena_fini(&arena);
+    }
+}
