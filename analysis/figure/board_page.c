@@ -1,3 +1,4 @@
+#include "analysis/report/page.h"
 #include "analysis/figure/board_page.h"
 
 #include "analysis/query.h"
@@ -17,19 +18,6 @@ static const char style[] =
     "td{border-bottom:1px solid var(--line);padding:.2rem .4rem;vertical-align:top}td.n,th.n{text-align:right;"
     "white-space:nowrap;font-variant-numeric:tabular-nums}tr.group td{background:var(--card);font-weight:600}\n"
     "tr.out td{color:var(--soft)}.suspect{color:var(--bad)}.wide{overflow-x:auto}p{max-width:52rem}\n";
-
-static void add_html(struct text *html, const char *chars)
-{
-    for (; *chars != 0; chars++) {
-        switch (*chars) {
-        case '&': text_add(html, "&amp;"); break;
-        case '<': text_add(html, "&lt;"); break;
-        case '>': text_add(html, "&gt;"); break;
-        case '"': text_add(html, "&quot;"); break;
-        default: text_add_bytes(html, chars, 1);
-        }
-    }
-}
 
 /* A column of a table of the page: the heading, how numbers are shown (NULL: a text), and their factor. */
 struct page_column {
@@ -51,7 +39,7 @@ static void add_cell(struct text *html, const struct page_column *column, sqlite
     text_add(html, column->format != NULL ? "<td class=n>" : "<td>");
     if (text == NULL) return;
     if (column->format == NULL) {
-        add_html(html, text);
+        page_escape(html, text);
         return;
     }
     char number[64];
@@ -120,7 +108,7 @@ static void add_remark(struct text *html, const char *before, const unsigned cha
 {
     if (text == NULL) return;
     text_add(html, before);
-    add_html(html, (const char *)text);
+    page_escape(html, (const char *)text);
     text_add(html, after);
 }
 
@@ -132,7 +120,7 @@ static int add_board_row(void *context, sqlite3_stmt *row)
     if (strncmp(page->group, group, sizeof page->group - 1) != 0) {
         snprintf(page->group, sizeof page->group, "%s", group);
         text_printf(html, "<tr class=group><td colspan=%d>", N_ROW_COLUMNS + 1);
-        add_html(html, group);
+        page_escape(html, group);
         text_add(html, "</tr>\n");
     }
     text_add(html, sqlite3_column_int(row, N_ROW_COLUMNS + 1) != 0 ? "<tr>" : "<tr class=out>");
@@ -172,17 +160,17 @@ static int add_rows(const struct database *database, struct text *html, struct d
 static void add_introduction(const struct figure *figure, struct text *html)
 {
     text_add(html, "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>");
-    add_html(html, figure->title);
+    page_escape(html, figure->title);
     text_add(html, "</title>\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n");
     text_add(html, style);
     text_add(html, "</style></head><body>\n<h1>");
-    add_html(html, figure->title);
+    page_escape(html, figure->title);
     text_add(html, "</h1>\n<p>");
-    add_html(html, figure->citation);
+    page_escape(html, figure->citation);
     text_add(html, "</p>\n");
     for (size_t i = 0; i < figure->notes.n; i++) {
         text_add(html, "<p>");
-        add_html(html, *FIGURE_ITEM(char *, figure->notes, i));
+        page_escape(html, *FIGURE_ITEM(char *, figure->notes, i));
         text_add(html, "</p>\n");
     }
 }

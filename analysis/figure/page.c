@@ -1,3 +1,4 @@
+#include "analysis/report/page.h"
 #include "analysis/figure/page.h"
 
 #include "analysis/plot/plot.h"
@@ -188,24 +189,11 @@ static const char style[] =
     "content:attr(data-is) ' ';color:var(--soft)}.claims td:empty{display:none}.claims td:first-child{font-weight:600}}\n"
     "@media print{body{font-size:11px}section{break-before:page}}\n";
 
-static void add_html(struct text *html, const char *chars)
-{
-    for (; *chars != 0; chars++) {
-        switch (*chars) {
-        case '&': text_add(html, "&amp;"); break;
-        case '<': text_add(html, "&lt;"); break;
-        case '>': text_add(html, "&gt;"); break;
-        case '"': text_add(html, "&quot;"); break;
-        default: text_add_bytes(html, chars, 1);
-        }
-    }
-}
-
 /* Adds an element with text. */
 static void add_element(struct text *html, const char *open, const char *chars, const char *close)
 {
     text_add(html, open);
-    add_html(html, chars);
+    page_escape(html, chars);
     text_add(html, close);
 }
 

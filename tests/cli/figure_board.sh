@@ -55,7 +55,7 @@ unseen|8'
 page=$T/figures/board/board.rows.html
 equal "$(grep -c '^<tr class=group>' "$page")" 3 'groups among the rows'
 equal "$(sed -n '/<h2>Rows<\/h2>/,$p' "$page" | grep -c '^<tr><td\|^<tr class=out>')" 18 'rows of the page'
-holds "$page" "not predicted: the catalog has no GPU 'imaginary'"
+holds "$page" "not predicted: the catalog has no GPU &#39;imaginary&#39;"
 holds "$page" 'Qwen/&lt;b&gt;'
 holds "$T/figures/index.html" 'href="board/board.rows.html"'
 

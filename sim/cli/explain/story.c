@@ -119,6 +119,15 @@ static int note_command(struct story *story, const struct decision_row *row)
     return vec_push(&story->commands, &story->n_commands, &story->commands_capacity, command);
 }
 
+int story_tell_command(struct story *story, double t_s, const struct story_command *command, double since_s,
+                       const char *effect)
+{
+    const bool is_brake = strcmp(command->target, "brake") == 0;
+    return story_tell(story, t_s, "power", "%s: %s%s in %s, ordered at %.6f s: %s; in force since %.6f s; %s",
+                      command->policy, is_brake ? "brake" : "lower clock for priority ",
+                      is_brake ? "" : command->target, command->domain, command->t_s, command->reason, since_s, effect);
+}
+
 /* Once for each command that slows the request down: who gave it, when and why. */
 static int tell_power(struct story *story, const struct batch_row *row)
 {
@@ -126,12 +135,9 @@ static int tell_power(struct story *story, const struct batch_row *row)
     struct story_command *command = story_find_command(story, row->power_domain, row->power_target, row->power_given_s);
     if (command == NULL || command->is_told) return 0;
     command->is_told = true;
-    const bool is_brake = strcmp(command->target, "brake") == 0;
-    return story_tell(story, row->start_s, "power",
-                      "%s: %s%s in %s, ordered at %.6f s: %s; in force since %.6f s; clock at %.3g %% of the highest",
-                      command->policy, is_brake ? "brake" : "lower clock for priority ",
-                      is_brake ? "" : command->target, command->domain, command->t_s, command->reason,
-                      row->power_since_s, 100 * row->clock_frac);
+    char effect[64];
+    snprintf(effect, sizeof effect, "clock at %.3g %% of the highest", 100 * row->clock_frac);
+    return story_tell_command(story, row->start_s, command, row->power_since_s, effect);
 }
 
 bool story_is_any(const char *action, const char *const *actions)

@@ -102,10 +102,7 @@ int story_on_job_clock(void *context, const struct job_clock_row *row)
     const struct story_command *command = story_find_command(story, row->power_domain, row->power_target,
                                                              row->power_given_s);
     if (command == NULL) return 0;
-    const bool is_brake = strcmp(command->target, "brake") == 0;
-    return story_tell(story, row->t_s, "power",
-                      "%s: %s%s in %s, ordered at %.6f s: %s; in force since %.6f s; runs at %.3g %% of its full speed",
-                      command->policy, is_brake ? "brake" : "lower clock for priority ",
-                      is_brake ? "" : command->target, command->domain, command->t_s, command->reason,
-                      row->power_since_s, 100 * row->speed_frac);
+    char effect[64];
+    snprintf(effect, sizeof effect, "runs at %.3g %% of its full speed", 100 * row->speed_frac);
+    return story_tell_command(story, row->t_s, command, row->power_since_s, effect);
 }

@@ -11,6 +11,10 @@ bool story_is_any(const char *action, const char *const *actions);
 struct story_command *story_find_command(const struct story *story, const char *domain, const char *target,
                                          double given_s);
 
+/* The event of a command that slows the subject down: who gave it, when and why, and its effect in words. */
+int story_tell_command(struct story *story, double t_s, const struct story_command *command, double since_s,
+                       const char *effect);
+
 /* Jobs: the sink's functions for their live rows, and what a decision on the job means for its wait. All return 0 or
  * SIM_E_NOMEM. */
 int story_on_queue(void *context, const struct queue_row *row);
