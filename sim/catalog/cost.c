@@ -111,12 +111,19 @@ static int roofline_build(const void *params, const struct cost_request *request
     return 0;
 }
 
+static int roofline_time_error(const void *params, const struct cost_request *request, struct time_error *error)
+{
+    (void)params;
+    return time_error_unseen(request->catalog, "roofline", request->arena, error, request->diag);
+}
+
 static const struct cost_kind cost_roofline = {
     .name = "roofline",
     .summary = "from the GPU's data sheet and the LLM's shape, with default efficiencies; uncalibrated",
     .fields = roofline_fields,
     .params_bytes = sizeof(struct roofline_params),
     .build = roofline_build,
+    .time_error = roofline_time_error,
 };
 
 /* --- All kinds --- */
@@ -158,4 +165,14 @@ int cost_build(const struct config_variant *cost, const struct cost_request *req
     const int code = kind->build(cost->params, request, model);
     if (code == SIM_E_NOMEM) return diag_nomem_at(request->diag, request->where);
     return code;
+}
+
+int cost_time_error(const struct config_variant *cost, const struct cost_request *request, struct time_error *error)
+{
+    const struct cost_kind *kind = cost->entry;
+    const struct catalog unnoted = {.root = request->catalog->root, .memory = request->catalog->memory};
+    struct cost_request quiet = *request;
+    quiet.catalog = &unnoted;
+    *error = (struct time_error){0};
+    return kind->time_error != NULL ? kind->time_error(cost->params, &quiet, error) : 0;
 }

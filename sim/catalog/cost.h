@@ -8,6 +8,7 @@
 #include "models/iteration.h"
 #include "models/transformer.h"
 #include "sim/catalog/catalog.h"
+#include "sim/catalog/time_error.h"
 #include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
@@ -35,5 +36,9 @@ struct cost_request {
 /* Makes the model that `cost` describes. Returns 0, SIM_E_CONFIG (an impossible split, wrong parameters), SIM_E_IO or
  * SIM_E_DATA (a file that cannot be read), or SIM_E_NOMEM. */
 int cost_build(const struct config_variant *cost, const struct cost_request *request, struct iteration_model *model);
+
+/* How far measured times lie from those of the model that `cost_build` makes. Nothing that it reads counts as an input
+ * of the run. Returns what cost_build returns. */
+int cost_time_error(const struct config_variant *cost, const struct cost_request *request, struct time_error *error);
 
 #endif

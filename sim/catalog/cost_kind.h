@@ -10,6 +10,8 @@ struct cost_kind {
     size_t params_bytes;
     /* The split was checked. The caller reports SIM_E_NOMEM. */
     int (*build)(const void *params, const struct cost_request *request, struct iteration_model *model);
+    /* As cost_time_error. NULL: the user states the times, and nobody knows their error. */
+    int (*time_error)(const void *params, const struct cost_request *request, struct time_error *error);
 };
 
 extern const struct cost_kind cost_operators, cost_table;

@@ -138,6 +138,22 @@ static int build(const void *given, const struct cost_request *request, struct i
     return 0;
 }
 
+/* A CPU overhead of the user's own, or kernels of another set, make a model that no preset was tested with. */
+static int time_error(const void *given, const struct cost_request *request, struct time_error *error)
+{
+    const struct operators_params *params = given;
+    const struct engine_overhead *own = &params->overhead;
+    const bool is_shipped = isnan(own->iteration_s) && isnan(own->sequence_s) && isnan(own->prompt_s) &&
+                            params->cuda_graphs && is_auto(params->kernels) && is_auto(params->calibration);
+    struct engine_preset preset;
+    bool found = false;
+    int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
+    if (code == 0 && is_shipped)
+        code = time_error_of_preset(&preset, request->gpu->name, request->llm->name, request->arena, error, &found);
+    if (code != 0 || found) return code;
+    return time_error_unseen(request->catalog, "operators", request->arena, error, request->diag);
+}
+
 const struct cost_operators *cost_operators_of(const struct iteration_model *model)
 {
     return model->cost == operators_cost ? model->model : NULL;
@@ -149,4 +165,5 @@ const struct cost_kind cost_operators = {
     .fields = fields,
     .params_bytes = sizeof(struct operators_params),
     .build = build,
+    .time_error = time_error,
 };

@@ -259,3 +259,40 @@ int results_end_run(struct results *results, const struct run_end *end, char res
     results->n_ended++;
     return 0;
 }
+
+static int insert_interval(struct results *results, int64_t run_id, const struct metric_interval *interval,
+                           struct diag *diag)
+{
+    sqlite3_stmt *insert;
+    int code = database_prepare(&results->database, "INSERT INTO metric_interval VALUES (?, ?, ?, ?)", &insert,
+                                "add the intervals", diag);
+    if (code != 0) return code;
+    sqlite3_bind_int64(insert, 1, run_id);
+    bind_text(insert, 2, interval->name);
+    sqlite3_bind_double(insert, 3, interval->low);
+    sqlite3_bind_double(insert, 4, interval->high);
+    return finish_statement(results, insert, "add the intervals", diag);
+}
+
+int results_add_intervals(struct results *results, int64_t run_id, const struct run_intervals *intervals,
+                          struct diag *diag)
+{
+    const struct database *database = &results->database;
+    sqlite3_stmt *insert;
+    int code = database_run(database, "BEGIN IMMEDIATE", "add the intervals", diag);
+    if (code == 0)
+        code = database_prepare(database, "INSERT INTO run_interval VALUES (?, ?, ?)", &insert, "add the intervals",
+                                diag);
+    if (code == 0) {
+        sqlite3_bind_int64(insert, 1, run_id);
+        sqlite3_bind_double(insert, 2, intervals->share);
+        bind_text(insert, 3, intervals->basis);
+        code = finish_statement(results, insert, "add the intervals", diag);
+    }
+    for (size_t i = 0; code == 0 && i < intervals->n; i++)
+        code = insert_interval(results, run_id, &intervals->items[i], diag);
+    if (code == 0) code = database_run(database, "COMMIT", "add the intervals", diag);
+    if (code != 0 && !sqlite3_get_autocommit(database->handle))
+        sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}

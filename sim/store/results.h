@@ -62,6 +62,20 @@ struct run_cost {
     int64_t events, peak_rss_bytes; /* peak 0: unknown, NULL in the file */
 };
 
+/* The ends of a metric by the error of the cost models. */
+struct metric_interval {
+    const char *name;
+    double low, high; /* in its unit */
+};
+
+/* The intervals of a run: beside its result, which they do not change. Texts are borrowed. */
+struct run_intervals {
+    size_t n;
+    const struct metric_interval *items;
+    double share;      /* of measured runs inside */
+    const char *basis; /* which measured runs; NULL: nothing is known */
+};
+
 /* The outcome of a run. */
 struct run_end {
     const char *status;       /* "done", "interrupted", "stalled", "failed", "unfit" */
@@ -95,6 +109,11 @@ struct sink results_sink(struct results *results);
  * next one may begin. */
 int results_end_run(struct results *results, const struct run_end *end, char result_hash[HASH_HEX_CHARS],
                     struct diag *diag);
+
+/* Adds the intervals of a run that has ended, in a transaction of their own. Returns 0, SIM_E_STORE or SIM_E_NOMEM;
+ * after a failure the run has none. */
+int results_add_intervals(struct results *results, int64_t run_id, const struct run_intervals *intervals,
+                          struct diag *diag);
 
 /* Removes a run that a process left open when it died. With `created`, that process created the file, which is removed
  * if it has no other run. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */

@@ -34,6 +34,15 @@ const char *const schema_create_sql[] = {
 #define OPTIONAL(kind, column, text) DEFINE(column, #kind, text)
 #define END(storage) storage,
 #include "sim/world/rows/tables.inc"
+    "CREATE TABLE run_interval (         -- what the intervals of a run's metrics rest on; no row: it has none\n"
+    "  run_id INTEGER PRIMARY KEY REFERENCES run,\n"
+    "  share REAL NOT NULL,              -- of measured runs that lie inside\n"
+    "  basis TEXT NOT NULL               -- measured runs behind the error of the cost models\n"
+    ") STRICT",
+    "CREATE TABLE metric_interval (      -- ends of a metric by the error of the cost models, where they differ\n"
+    "  run_id INTEGER NOT NULL REFERENCES run, name TEXT NOT NULL, low REAL NOT NULL, high REAL NOT NULL,\n"
+    "  PRIMARY KEY (run_id, name)\n"
+    ") STRICT, WITHOUT ROWID",
     "CREATE TABLE study (                -- what the runs are for, when they belong to a study\n"
     "  name TEXT NOT NULL, question TEXT NOT NULL, definition TEXT NOT NULL, hash TEXT NOT NULL\n"
     ") STRICT",

@@ -195,7 +195,8 @@ struct copied {
     int n_columns; /* in the output */
 };
 
-static const struct copied first_tables[] = {{"run", "id", 14}, {"run_cost", "run_id", 6}, {"param", "run_id", 3}};
+static const struct copied first_tables[] = {{"run", "id", 14}, {"run_cost", "run_id", 6}, {"param", "run_id", 3},
+                                             {"run_interval", "run_id", 3}, {"metric_interval", "run_id", 4}};
 enum { N_FIRST = sizeof first_tables / sizeof *first_tables, N_COPIED = N_FIRST + TABLE_COUNT };
 
 static struct copied table_at(int i)

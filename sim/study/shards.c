@@ -183,7 +183,7 @@ static int list_files(const struct shards *shards, const char *ending, struct ar
 static int delete_runs(const struct database *database, const char *which, struct diag *diag)
 {
     static const char what[] = "take out runs that failed";
-    char sql[512];
+    char sql[1024];
     int code = 0;
     for (int i = 0; code == 0 && i < TABLE_COUNT; i++) {
         snprintf(sql, sizeof sql, "DELETE FROM %s WHERE run_id IN (SELECT id FROM run WHERE %s)", schema_tables[i].name,
@@ -192,8 +192,10 @@ static int delete_runs(const struct database *database, const char *which, struc
     }
     snprintf(sql, sizeof sql,
              "DELETE FROM param WHERE run_id IN (SELECT id FROM run WHERE %s);"
+             "DELETE FROM run_interval WHERE run_id IN (SELECT id FROM run WHERE %s);"
+             "DELETE FROM metric_interval WHERE run_id IN (SELECT id FROM run WHERE %s);"
              "DELETE FROM run_cost WHERE run_id IN (SELECT id FROM run WHERE %s); DELETE FROM run WHERE %s",
-             which, which, which);
+             which, which, which, which, which);
     return code == 0 ? database_run(database, sql, what, diag) : code;
 }
 

@@ -315,6 +315,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
         .warmup_ns = scenario->warmup_ns,
         .single_step = options->single_step,
         .strict_domain = options->strict_domain,
+        .time_case = options->time_case,
     };
     world->interrupt = options->interrupt;
     struct engine_options engine_options = {.queue = options->queue, .until = scenario->until_ns,
@@ -340,6 +341,11 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (diag->n_errors == 0) diag_error(diag, code, NULL, NULL, "%s", sim_err_text(code));
     world_destroy(world);
     return code;
+}
+
+void world_say_time_errors(const struct world *world, struct text *text)
+{
+    for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], text);
 }
 
 void world_destroy(struct world *world)

@@ -49,6 +49,7 @@ struct world_options {
     enum queue_kind queue;
     bool single_step;              /* visit every iteration boundary */
     bool strict_domain;            /* refuse cost models that are not calibrated: they have no range to keep to */
+    enum time_case time_case;      /* of the iterations of services, where the error of their cost model is known */
     uint64_t stall_events;         /* watchdog, as in struct engine_options */
     bool check;                    /* check the invariants after every event and at the end */
     const volatile sig_atomic_t *interrupt;
@@ -68,6 +69,10 @@ struct world_result {
 int world_create(const struct scenario *scenario, const struct world_options *options, struct world **world,
                  struct diag *diag);
 void world_destroy(struct world *world);
+
+/* Adds what the ends of the interval rest on, each basis once; nothing if the error of no cost model is known. Only worlds
+ * with another time_case than TIMES_PREDICTED know it. */
+void world_say_time_errors(const struct world *world, struct text *text);
 
 /* Runs once. Also after an interrupt or a stall the rows and metrics of what has happened are emitted. Returns 0,
  * SIM_E_INTERRUPTED, SIM_E_STALLED, SIM_E_POLICY, SIM_E_DATA, the sink's code, or SIM_E_NOMEM. */

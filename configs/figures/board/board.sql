@@ -34,6 +34,11 @@ from (select measure, value, count(*) over (partition by measure) as n,
              row_number() over (partition by measure order by value) - 1 as rank from error)
 group by measure;
 
+-- Share of the judged rows inside their interval of 90 %, which comes from the errors of all other groups.
+create temp view coverage as
+select group_name, count(*) as n, avg(tpot_ms between fast_tpot_ms and slow_tpot_ms) as covered
+from board where judged group by group_name;
+
 -- One row per GPU, LLM and engine.
 create temp view board_groups as
 select b.*, l.median as left_out_median, l.p90 as left_out_p90, s.median as shipped_median, s.p90 as shipped_p90,

@@ -302,6 +302,17 @@ static int check_power_usage(struct cli *cli, const struct cli_call *call)
                       "the measurements of power determine all else");
 }
 
+static int check_board_usage(struct cli *cli, const struct cli_call *call)
+{
+    const struct calibrate_options *options = call->options;
+    if (call->n_arguments == 2 && options->gpu == NULL && options->predict == NULL && options->engine == NULL &&
+        options->calibration == NULL && options->set == NULL && options->llm == NULL &&
+        options->tensor_parallel == NULL && options->report == NULL && !options->table)
+        return 0;
+    return fail_usage(cli, "write orrery calibrate board NAME.board.json, with no more than --output, --json and --csv",
+                      "a board is one file, and determines all else");
+}
+
 static int check_usage(struct cli *cli, const struct calibrate_options *options)
 {
     if ((options->gpu != NULL) + (options->predict != NULL) + (options->engine != NULL) != 1)
@@ -335,17 +346,22 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
     const char *const *paths = (const char *const *)call->arguments;
-    const bool of_power = strcmp(call->arguments[0], "power") == 0;
-    int code = of_power ? check_power_usage(cli, call) : check_usage(cli, options);
+    const bool of_power = strcmp(call->arguments[0], "power") == 0, of_board = strcmp(call->arguments[0], "board") == 0;
+    int code = of_power   ? check_power_usage(cli, call)
+               : of_board ? check_board_usage(cli, call)
+                          : check_usage(cli, options);
     if (code == 0) code = check_output(cli, call);
     if (code != 0) return code;
     struct reading reading = {.cli = cli, .options = options};
     arena_init(&reading.arena);
     code = find_catalog(&reading);
-    const struct calibrate_inputs inputs = {paths + of_power, (size_t)(call->n_arguments - of_power)};
+    const bool has_word = of_power || of_board;
+    const struct calibrate_inputs inputs = {paths + has_word, (size_t)(call->n_arguments - has_word)};
     const struct calibrate_output output = {options->output, (enum answer_form)options->form};
     if (code == 0 && of_power)
         code = calibrate_power(cli, &reading.catalog, options->gpu, &inputs, &output);
+    else if (code == 0 && of_board)
+        code = calibrate_board(cli, &reading.catalog, &inputs, &output);
     else if (code == 0 && options->engine != NULL)
         code = calibrate_engine(cli, &reading.catalog, options->engine, &inputs, &output);
     else if (code == 0)
@@ -362,7 +378,8 @@ const struct verb verb_calibrate = {
              "--gpu default GPU=PROFILE... [-o FILE]\n"
              "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json|--csv]\n"
              "--engine NAME MEASURED... [-o FILE] [--json|--csv]\n"
-             "power --gpu GPU MEASURED... [-o FILE] [--json|--csv]",
+             "power --gpu GPU MEASURED... [-o FILE] [--json|--csv]\n"
+             "board NAME.board.json [-o FILE] [--json|--csv]",
     .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"
              "  kernel,m,n,k,weights,compute,time_us,group\n"
@@ -376,7 +393,9 @@ const struct verb verb_calibrate = {
              "'--engine' reads measured iterations instead: Splitwise's prompt and token times, Vidur's CPU overheads,\n"
              "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n\n"
              "'power' reads measured power instead: Splitwise's shares of TDP, the ML.ENERGY leaderboard, Zeus' sweeps of\n"
-             "the power limit, or loads of your own, with columns load,busy_frac,instant_w,flop_per_s,bytes_per_s.\n",
+             "the power limit, or loads of your own, with columns load,busy_frac,instant_w,flop_per_s,bytes_per_s.\n\n"
+             "'board' predicts a board's rows without their groups, and writes the interval of these errors: what runs\n"
+             "on GPUs, LLMs and engines get that no fit has seen.\n",
     .print_more = calibrate_print_kernels,
     .options = calibrate_options,
     .options_bytes = sizeof(struct calibrate_options),

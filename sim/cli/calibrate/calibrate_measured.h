@@ -26,4 +26,9 @@ int calibrate_engine(struct cli *cli, const struct catalog *catalog, const char 
 int calibrate_power(struct cli *cli, const struct catalog *catalog, const char *gpu,
                     const struct calibrate_inputs *inputs, const struct calibrate_output *output);
 
+/* Predicts a board (one file, NAME.board.json), prints the intervals of its errors, and writes them as the file of what
+ * no fit has seen. CSV: the printed table. Returns 0, SIM_E_CONFIG, SIM_E_DATA, SIM_E_IO or SIM_E_NOMEM. */
+int calibrate_board(struct cli *cli, const struct catalog *catalog, const struct calibrate_inputs *inputs,
+                    const struct calibrate_output *output);
+
 #endif

@@ -21,12 +21,13 @@ struct run_options {
     struct option_texts settings;
     const char *seed, *name, *output, *results_limit, *from;
     const char *timeline, *timeline_window, *timeline_sample;
-    int keep, queue, check;
+    int keep, queue, check, interval;
     int form; /* enum answer_form */
     bool quiet, verbose, dump_config, single_step, strict_domain, resume;
 };
 
 static const char *const keeps[] = {"scenario", "metrics", "curves", "rows", "decisions", NULL};
+static const char *const intervals[] = {"auto", "always", "never", NULL}; /* by enum interval_choice */
 static const char *const queues[] = {"calendar", "heap", NULL};
 static const char *const checks[] = {"end", "event", NULL};
 
@@ -42,6 +43,8 @@ static const struct option run_options[] = {
      "add the run to this results database (SQLite)"},
     {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "metrics|curves|rows|decisions", keeps,
      "metrics; also time series; also rows; also all decisions"},
+    {NULL, "interval", 0, OPTION_CHOICE, AT(interval), "auto|always|never", intervals,
+     "intervals by the error of the cost models, from two more runs; auto: unless the run is large"},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
      "stop when the results would take more than this (" RESULTS_LIMIT_DEFAULT ")"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
@@ -143,6 +146,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     warn_idle_types(setup, &cli->diag);
     struct simulate_options how = {.output = options->output,
                                    .results_limit_bytes = limit_bytes,
+                                   .interval = (enum interval_choice)options->interval,
                                    .resume = options->resume,
                                    .form = (enum answer_form)options->form,
                                    .quiet = options->quiet,

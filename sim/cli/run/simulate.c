@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* --- Progress on stderr: one line, overwritten, on a terminal only --- */
@@ -89,7 +90,7 @@ struct running {
     struct progress progress;
     struct results_limit results_limit;
     struct world_result result;
-    double started_s;
+    double started_s, wall_s; /* wall_s: of the run alone */
 };
 
 static void look(void *context, const struct world_progress *state)
@@ -103,9 +104,9 @@ static void look(void *context, const struct world_progress *state)
     answer_print(running->cli->err, "%s: warning: %s\n", running->options->output, warning);
 }
 
-static int create_world(struct running *running)
+static struct world_options options_of(struct running *running)
 {
-    struct world_options options = {
+    return (struct world_options){
         .config = running->setup->config,
         .catalog = &running->setup->catalog,
         .queue = running->options->heap_queue ? QUEUE_HEAP : QUEUE_CALENDAR,
@@ -116,13 +117,18 @@ static int create_world(struct running *running)
         .progress = look,
         .progress_context = running,
     };
+}
+
+static int create_world(struct running *running)
+{
+    const struct world_options options = options_of(running);
     return world_create(&running->setup->scenario, &options, &running->world, &running->cli->diag);
 }
 
 static void print_closing_line(const struct running *running)
 {
     FILE *err = running->cli->err;
-    double wall_s = clock_wall_s() - running->started_s;
+    double wall_s = running->wall_s;
     uint64_t events = running->result.engine.fired;
     fprintf(err, "%" PRIu64 " events in %.2f s, %.2f M events/s", events, wall_s, (double)events / wall_s / 1e6);
     if (running->recording.run_id > 0)
@@ -170,6 +176,22 @@ static int print_summary(struct running *running, const char *status, const char
     return code;
 }
 
+/* Finds and stores the intervals of a run that ended in order. */
+static int add_intervals(struct running *running)
+{
+    const enum interval_choice choice = running->options->interval;
+    struct summary *summary = &running->summary;
+    struct recording *recording = &running->recording;
+    const bool is_small = running->result.engine.fired <= INTERVAL_MOST_EVENTS;
+    if (choice == INTERVAL_NEVER || (choice == INTERVAL_AUTO && !is_small)) return 0;
+    const struct world_options how = options_of(running);
+    int code = intervals_find(running->setup, &how, summary->metrics, summary->n_metrics, &summary->arena,
+                              &summary->intervals);
+    if (code != 0) return diag_nomem(&running->cli->diag);
+    if (summary->intervals.n == 0 || recording->results == NULL) return 0;
+    return results_add_intervals(recording->results, recording->run_id, &summary->intervals, &running->cli->diag);
+}
+
 /* Stores and prints the result of a run that ended in order, was interrupted or stalled. */
 static int finish(struct running *running, const char *status, char result_hash[HASH_HEX_CHARS])
 {
@@ -177,6 +199,8 @@ static int finish(struct running *running, const char *status, char result_hash[
     int code = recording_end(&running->recording, status, running->result.extrapolated_frac,
                              running->result.engine.fired, result_hash, &cli->diag);
     if (code == 0) code = end_timeline(running, false);
+    running->wall_s = clock_wall_s() - running->started_s;
+    if (code == 0 && strcmp(status, "done") == 0) code = add_intervals(running);
     if (code != 0) return code;
     code = print_summary(running, status, result_hash);
     if (code == 0 && !running->options->quiet) print_closing_line(running);

@@ -7,6 +7,7 @@
 
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/run/intervals.h"
 #include "sim/cli/run/recording.h"
 #include "sim/cli/run/setup.h"
 #include "sim/store/timeline.h"
@@ -19,6 +20,7 @@ struct simulate_options {
     const char *output; /* results database; NULL: none */
     enum answer_form form;
     double results_limit_bytes;
+    enum interval_choice interval;
     bool resume, quiet, verbose;
     bool heap_queue, single_step, check_events, strict_domain;
     const char *timeline; /* file; NULL: none */

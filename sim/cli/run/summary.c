@@ -2,6 +2,7 @@
 
 #include "analysis/report/caution.h"
 #include "sim/cli/answer.h"
+#include "sim/cli/run/intervals.h"
 #include "sim/cli/run/summary_groups.h"
 #include "sim/core/err.h"
 #include "sim/core/vec.h"
@@ -260,9 +261,34 @@ static void say_groups(const struct summary *summary, struct answer *answer)
     struct text said;
     text_init(&said);
     summary_groups(summary->metrics, summary->n_metrics, &said);
+    summary_intervals(&summary->intervals, &said);
     if (said.length > 0) answer_say(answer, "\n%s", said.chars);
     answer->failed |= said.failed;
     text_fini(&said);
+}
+
+static void add_intervals(const struct summary *summary, struct answer *answer)
+{
+    static const struct table_column columns[] = {LEFT("metric"), RIGHT("low"), RIGHT("value"), RIGHT("high"),
+                                                  LEFT("unit")};
+    const struct run_intervals *intervals = &summary->intervals;
+    char heading[DIAG_TEXT_CHARS];
+    struct answer_table table;
+    if (intervals->n == 0) return;
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; i < summary->n_metrics; i++) {
+        const struct metric_row *metric = &summary->metrics[i];
+        const struct metric_interval *interval = intervals_of(intervals, metric->name);
+        if (interval == NULL) continue;
+        table_text(&table, metric->name);
+        table_number(&table, interval->low);
+        table_number(&table, metric->value);
+        table_number(&table, interval->high);
+        table_text(&table, shown_unit(metric));
+    }
+    snprintf(heading, sizeof heading, "intervals of %g %% by the error of the cost models: %s", 100 * intervals->share,
+             intervals->basis);
+    answer_add(answer, NULL, heading, &table);
 }
 
 static void show(const struct summary *summary, const struct summary_run *run, struct answer *answer)
@@ -272,15 +298,34 @@ static void show(const struct summary *summary, const struct summary_run *run, s
     answer_say(answer, "%s, seed %" PRId64 ": %s\nresult hash %s\n", run->scenario, run->seed, run->status,
                run->result_hash);
     add_distributions(summary, all, answer);
-    if (all)
+    if (all) {
         add_values(summary, answer);
-    else
+        add_intervals(summary, answer);
+    } else {
         say_groups(summary, answer);
+    }
     if (summary->first_warning != NULL) answer_say(answer, "\n");
     add_warnings(summary, answer);
 }
 
 /* --- For programs --- */
+
+static void write_intervals(const struct run_intervals *intervals, struct answer *answer)
+{
+    if (intervals->n == 0) return;
+    answer_open(answer, "intervals", '{');
+    answer_number(answer, "share", intervals->share);
+    answer_text(answer, "basis", intervals->basis);
+    answer_open(answer, "metrics", '{');
+    for (size_t i = 0; i < intervals->n; i++) {
+        answer_open(answer, intervals->items[i].name, '[');
+        answer_number(answer, NULL, intervals->items[i].low);
+        answer_number(answer, NULL, intervals->items[i].high);
+        answer_close(answer, ']');
+    }
+    answer_close(answer, '}');
+    answer_close(answer, '}');
+}
 
 static void write_out(const struct summary *summary, const struct summary_run *run, struct answer *answer)
 {
@@ -295,6 +340,7 @@ static void write_out(const struct summary *summary, const struct summary_run *r
     for (size_t i = 0; i < summary->n_metrics; i++)
         answer_number(answer, summary->metrics[i].name, summary->metrics[i].value);
     answer_close(answer, '}');
+    write_intervals(&summary->intervals, answer);
     TABLE_INIT(&warnings, columns);
     for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
         table_text(&warnings, warning->row.code);

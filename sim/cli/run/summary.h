@@ -6,6 +6,7 @@
 #include "analysis/report/verdict.h"
 #include "sim/cli/answer.h"
 #include "sim/core/mem.h"
+#include "sim/store/results.h"
 #include "sim/world/rows/sink.h"
 
 #include <stdbool.h>
@@ -34,6 +35,7 @@ struct summary {
     size_t n_metrics, capacity;
     struct metric_row *metrics; /* in order of arrival; summary_print sorts them */
     struct summary_warning *first_warning, **last_warning;
+    struct run_intervals intervals; /* by the error of the cost models; empty: none */
 };
 
 /* The head of the report. */

@@ -1,6 +1,7 @@
 #include "sim/cli/run/summary_groups.h"
 
 #include "analysis/report/words.h"
+#include "sim/cli/run/intervals.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -166,4 +167,24 @@ static void add_group(const struct group *group, const struct metric_row *metric
 void summary_groups(const struct metric_row *metrics, size_t n, struct text *text)
 {
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) add_group(&groups[i], metrics, n, text);
+}
+
+void summary_intervals(const struct run_intervals *intervals, struct text *text)
+{
+    static const struct item shown[] = {{"request.ttft_s.p99", SECONDS, "TTFT p99", NULL},
+                                        {"request.tpot_s.p99", SECONDS, "TPOT p99", NULL},
+                                        {"service.output_tokens_per_s", COUNT, "output tokens/s", NULL},
+                                        {"slo.attained_frac", SHARE, "SLO attained", NULL}};
+    bool is_first = true;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        char low[WORDS_CHARS], high[WORDS_CHARS];
+        const struct metric_interval *interval = intervals_of(intervals, shown[i].metric);
+        if (interval == NULL) continue;
+        const struct metric_row ends[] = {{.value = interval->low}, {.value = interval->high}};
+        text_printf(text, is_first ? "%-8s  " : ", ", "interval");
+        text_printf(text, "%s %s to %s", shown[i].words, in_words(&ends[0], shown[i].manner, low),
+                    in_words(&ends[1], shown[i].manner, high));
+        is_first = false;
+    }
+    if (!is_first) text_printf(text, ": %g %% of %s\n", 100 * intervals->share, intervals->basis);
 }

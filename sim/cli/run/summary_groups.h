@@ -3,6 +3,7 @@
 #define ORRERY_CLI_RUN_SUMMARY_GROUPS_H
 
 #include "sim/core/text.h"
+#include "sim/store/results.h"
 #include "sim/world/rows/sink.h"
 
 #include <stdbool.h>
@@ -15,5 +16,8 @@ bool summary_shows(const char *base, int base_bytes, const char *entity);
 /* Adds a line for each group that has a value: requests, SLO, jobs, failures, power, cost, cluster. Zeros are left out
  * but for shares of the SLO. */
 void summary_groups(const struct metric_row *metrics, size_t n, struct text *text);
+
+/* Adds a line of the most important intervals, and what they rest on; nothing if there are none. */
+void summary_intervals(const struct run_intervals *intervals, struct text *text);
 
 #endif

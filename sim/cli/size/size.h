@@ -144,10 +144,11 @@ struct size_outcome {
     char why[DIAG_TEXT_CHARS];
 };
 
-/* Simulates the option. */
+/* Simulates the option. At an end of the interval (another time_case than TIMES_PREDICTED) the run goes on after a
+ * miss, and all values are known. */
 void size_try(const struct size_question *question, const struct size_requests *requests,
-              const struct size_option *option, int64_t replicas, const volatile sig_atomic_t *interrupt,
-              struct size_outcome *outcome);
+              const struct size_option *option, int64_t replicas, enum time_case time_case,
+              const volatile sig_atomic_t *interrupt, struct size_outcome *outcome);
 
 /* --- size_search.c --- */
 
@@ -168,6 +169,8 @@ struct size_result {
     struct size_state *states; /* [n] */
     size_t n_best;
     size_t *best;     /* [n_best] the cheapest first */
+    bool has_ends;    /* of the best one: it ran to both ends of the interval, and the error of its model is known */
+    struct size_outcome fast, slow; /* those runs (sim/catalog/time_error.h) */
     int64_t n_runs;   /* simulated */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
@@ -196,10 +199,11 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
 
 /* --- size_answer.c --- */
 
-/* The answer in lines: the question; the cheapest fleet with its price; its latencies; the next best; with or without
+/* The answer in lines: the question; the cheapest fleet with its price; its latencies; their
+ * interval by the error of the cost model; the next best; with or without
  * pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet the second
  * line says so and is the last. */
-enum { SIZE_MAX_LINES = 8 };
+enum { SIZE_MAX_LINES = 9 };
 
 struct size_lines {
     size_t n;

@@ -30,6 +30,25 @@ static void add_values(const struct size_question *question, const struct size_o
     }
 }
 
+/* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; at the slow end ttft p99 is missed" */
+static void add_interval(const struct size_question *question, const struct size_result *result, struct text *text)
+{
+    const char *missed = NULL;
+    text_printf(text, "%g %% interval: ", 100 * TIME_ERROR_SHARE);
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        const double values[] = {result->fast.values[i], result->slow.values[i]};
+        text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
+        size_add_time(fmin(values[0], values[1]), text);
+        text_add(text, " to ");
+        size_add_time(fmax(values[0], values[1]), text);
+        if (missed == NULL && !(values[1] <= question->objectives[i].limit_s)) missed = question->objectives[i].name;
+    }
+    if (missed != NULL)
+        text_printf(text, "; at the slow end %s is missed", missed);
+    else
+        text_add(text, "; kept at both ends");
+}
+
 /* What a smaller fleet of this kind misses. */
 static void add_limit(const struct size_question *question, const struct size_state *state, struct text *text)
 {
@@ -153,6 +172,10 @@ int size_say(const struct size_question *question, const struct size_result *res
     end_line(&text, arena, lines);
     add_values(question, &best->good, &text);
     end_line(&text, arena, lines);
+    if (result->has_ends) {
+        add_interval(question, result, &text);
+        end_line(&text, arena, lines);
+    }
     if (next != NULL) {
         text_add(&text, "next best: ");
         size_describe(&next->option, next->replicas, &text);
@@ -264,6 +287,10 @@ int size_answer(const struct size_question *question, const struct size_result *
         answer_open_row(&answer, NULL, '{');
         answer_text(&answer, "name", question->objectives[i].name);
         answer_number(&answer, "limit_s", question->objectives[i].limit_s);
+        if (result->has_ends) {
+            answer_number(&answer, "low_s", fmin(result->fast.values[i], result->slow.values[i]));
+            answer_number(&answer, "high_s", fmax(result->fast.values[i], result->slow.values[i]));
+        }
         answer_close(&answer, '}');
     }
     answer_close(&answer, ']');

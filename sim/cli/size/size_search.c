@@ -32,7 +32,7 @@ static void try_one(void *context, size_t item, void *result)
     const struct searching *searching = context;
     const struct sizing_try *made = &searching->tries[item];
     size_try(searching->question, &searching->result->requests, &searching->result->states[made->option].option,
-             made->replicas, searching->interrupt, result);
+             made->replicas, TIMES_PREDICTED, searching->interrupt, result);
 }
 
 static bool is_same_shape(const struct size_option *a, const struct size_option *b)
@@ -166,6 +166,20 @@ static int read_requests(const struct size_question *question, const volatile si
                       "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
 }
 
+/* The cheapest fleet at both ends of the interval. Where no error is known both are the prediction. */
+static void try_ends(const struct size_question *question, const volatile sig_atomic_t *interrupt,
+                     struct size_result *result)
+{
+    if (result->n_best == 0) return;
+    const struct size_state *best = &result->states[result->best[0]];
+    size_try(question, &result->requests, &best->option, best->replicas, TIMES_FAST, interrupt, &result->fast);
+    size_try(question, &result->requests, &best->option, best->replicas, TIMES_SLOW, interrupt, &result->slow);
+    result->has_ends = result->fast.has_run && result->slow.has_run;
+    bool differs = false;
+    for (size_t i = 0; i < question->n_objectives; i++) differs |= result->fast.values[i] != result->slow.values[i];
+    result->has_ends &= differs;
+}
+
 int size_search(const struct size_question *question, int workers, const volatile sig_atomic_t *interrupt,
                 void (*report)(void *context, int64_t n_runs), void *report_context, struct arena *arena,
                 struct size_result *result, struct diag *diag)
@@ -191,6 +205,7 @@ int size_search(const struct size_question *question, int workers, const volatil
     sizing_start(&sizing, options, result->n, WANTED);
     code = simulate_all(&searching, &sizing, &map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
+    if (code == 0) try_ends(question, interrupt, result);
     return code;
 }
 

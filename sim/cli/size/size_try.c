@@ -10,6 +10,7 @@ struct trying {
     const struct size_question *question;
     const struct size_requests *requests;
     struct size_outcome *outcome;
+    bool is_whole;                       /* goes on after a miss */
     double *values[SIZE_MAX_OBJECTIVES]; /* of the requests that count, in the order of their ends */
     size_t n[SIZE_MAX_OBJECTIVES], n_over[SIZE_MAX_OBJECTIVES];
 };
@@ -49,7 +50,8 @@ static int on_request(void *context, const struct request_row *row)
         if (trying->n[i] < requests->counted[i]) trying->values[i][trying->n[i]++] = value;
         trying->n_over[i] += !(value <= objective->limit_s);
         if (trying->n_over[i] <= most_over(objective->quantile, requests->counted[i])) continue;
-        trying->outcome->missed = (int)i;
+        if (trying->outcome->missed < 0) trying->outcome->missed = (int)i;
+        if (trying->is_whole) continue;
         trying->outcome->reached_s = least_over(trying, i);
         trying->outcome->n_ended = trying->n[i];
         trying->outcome->is_cut = true;
@@ -74,11 +76,11 @@ static void take_quantiles(struct trying *trying)
     }
 }
 
-static int run(struct trying *trying, const struct setup *setup, const volatile sig_atomic_t *interrupt,
-               struct diag *diag)
+static int run(struct trying *trying, const struct setup *setup, enum time_case time_case,
+               const volatile sig_atomic_t *interrupt, struct diag *diag)
 {
     const struct sink sink = {.context = trying, .request = on_request};
-    const struct world_options how = {.queue = QUEUE_CALENDAR, .interrupt = interrupt};
+    const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .interrupt = interrupt};
     struct world_result result = {0};
     int code = simulate_rows(setup, &how, &sink, &result, diag);
     if (code != 0 && !trying->outcome->is_cut) return code;
@@ -88,10 +90,11 @@ static int run(struct trying *trying, const struct setup *setup, const volatile 
 }
 
 void size_try(const struct size_question *question, const struct size_requests *requests,
-              const struct size_option *option, int64_t replicas, const volatile sig_atomic_t *interrupt,
-              struct size_outcome *outcome)
+              const struct size_option *option, int64_t replicas, enum time_case time_case,
+              const volatile sig_atomic_t *interrupt, struct size_outcome *outcome)
 {
-    struct trying trying = {.question = question, .requests = requests, .outcome = outcome};
+    struct trying trying = {.question = question, .requests = requests, .outcome = outcome,
+                            .is_whole = time_case != TIMES_PREDICTED};
     struct setup setup;
     struct diag diag;
     diag_init(&diag);
@@ -101,7 +104,7 @@ void size_try(const struct size_question *question, const struct size_requests *
         trying.values[i] = mem_zalloc(requests->counted[i] + 1, sizeof(double));
         if (trying.values[i] == NULL) code = SIM_E_NOMEM;
     }
-    if (code == 0) code = run(&trying, &setup, interrupt, &diag);
+    if (code == 0) code = run(&trying, &setup, time_case, interrupt, &diag);
     outcome->has_run = code == 0;
     outcome->meets = code == 0 && outcome->missed < 0;
     if (code != 0)

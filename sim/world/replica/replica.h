@@ -71,6 +71,7 @@ struct replica_env {
     const char *service;            /* its name, for findings */
     const struct batcher *batcher;
     struct iteration_model model;   /* of one pipeline stage */
+    double speed_frac;              /* the model's times count divided by it; 0: as they are */
     const struct llm_spec *llm;     /* NULL: work is not counted */
     struct llm_reads reads;         /* of the LLM */
     const struct energy_model *energy;     /* NULL: energy is not counted */

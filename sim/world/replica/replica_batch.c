@@ -110,16 +110,20 @@ void replica_release_kv(struct replica *replica, struct request *request, sim_ns
     replica_wake(replica, now, true);
 }
 
+static void divide_cost(struct iteration_cost *cost, double speed_frac)
+{
+    cost->first_s /= speed_frac;
+    cost->slope_s /= speed_frac;
+    cost->entry_s /= speed_frac;
+}
+
 /* A duration at a lower clock. */
 static void slow_down(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
                       struct clock_state *clock_state)
 {
     const struct replica_env *env = replica->env;
     *clock_state = clock_state_of(env->clock_model, env->energy, &replica->order, &env->reads, work, cost->first_s);
-    if (!clock_state->is_slow) return;
-    cost->first_s /= clock_state->speed_frac;
-    cost->slope_s /= clock_state->speed_frac;
-    cost->entry_s /= clock_state->speed_frac;
+    if (clock_state->is_slow) divide_cost(cost, clock_state->speed_frac);
 }
 
 static bool is_ordered(const struct replica *replica)
@@ -137,6 +141,7 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     else
         model->cost(model->model, work, cost);
     if (code != 0) return code;
+    if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
     clock_state->is_slow = false;
     if (is_ordered(replica)) slow_down(replica, work, cost, clock_state);
     if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;

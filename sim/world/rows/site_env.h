@@ -3,6 +3,7 @@
 #ifndef ORRERY_WORLD_ROWS_SITE_ENV_H
 #define ORRERY_WORLD_ROWS_SITE_ENV_H
 
+#include "sim/catalog/time_error.h"
 #include "sim/core/engine.h"
 #include "sim/world/rows/sink.h"
 
@@ -25,6 +26,7 @@ struct site_env {
     sim_ns warmup_ns;             /* what arrives before counts in no metric */
     bool single_step;             /* visit every iteration boundary */
     bool strict_domain;           /* refuse cost models that are not calibrated */
+    enum time_case time_case;     /* of the iterations of services */
     uint32_t next_owner_id;       /* of owners that last as long as the run */
     uint64_t next_serial;         /* of passing owners, all services together */
 };

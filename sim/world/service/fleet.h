@@ -21,6 +21,7 @@ struct fleet_pool {
     struct energy_model energy;     /* of a replica; valid if env.energy points here */
     struct clock_model clock_model; /* valid if env.clock_model points here */
     struct replica_env env; /* shared by its replicas */
+    struct time_error time_error; /* of its cost model, in runs at an end of the interval */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */
 };

@@ -219,6 +219,17 @@ const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *p
     return path != NULL ? config_where(fleet->env->site->config, path) : "";
 }
 
+/* At an end of the interval, times are those of the model by its error, where that is known. */
+static int find_time_error(const struct cost_request *request, enum time_case time_case, struct fleet_pool *pool)
+{
+    if (time_case == TIMES_PREDICTED) return 0;
+    struct time_error *error = &pool->time_error;
+    const int code = cost_time_error(&pool->config.cost, request, error);
+    if (code != 0 || error->basis == NULL) return code;
+    pool->env.speed_frac = 1.0 / (time_case == TIMES_FAST ? error->fast_frac : error->slow_frac);
+    return 0;
+}
+
 static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
@@ -231,6 +242,7 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
                                          .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel"),
                                          .arena = env->site->arena, .diag = env->site->diag};
     int code = cost_build(&pool->config.cost, &request, model);
+    if (code == 0) code = find_time_error(&request, env->site->time_case, pool);
     if (code != 0 || !env->site->strict_domain || model->calibrated) return code;
     return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),
                       "take \"kind\": \"operators\" and a GPU that 'orrery calibrate' was given profiles of, or "

@@ -153,6 +153,9 @@ int64_t service_outstanding(const struct service *service);
 /* How much of its trace the service has read, 0 .. 1. */
 double service_done_frac(const struct service *service);
 
+/* As world_say_time_errors. */
+void service_say_time_errors(const struct service *service, struct text *text);
+
 /* Emits the metrics of all services together. */
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 

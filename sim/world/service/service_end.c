@@ -109,6 +109,17 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
 }
 
+void service_say_time_errors(const struct service *service, struct text *text)
+{
+    const struct fleet *fleet = &service->fleet;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        const char *basis = pool->time_error.basis;
+        if (basis == NULL || (text->length > 0 && strstr(text->chars, basis) != NULL)) continue;
+        text_printf(text, "%s%s", text->length > 0 ? "; " : "", basis);
+    }
+}
+
 static int emit_out_of_memory(const struct service *service, const struct fleet_pool *pool)
 {
     char text[512];

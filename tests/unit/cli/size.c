@@ -58,7 +58,7 @@ static double try_everything(const struct size_question *question, const struct 
             struct size_outcome outcome;
             ++*n_runs;
             if (usd_per_h >= best) continue; /* its result does not matter */
-            size_try(question, &result->requests, option, n, NULL, &outcome);
+            size_try(question, &result->requests, option, n, TIMES_PREDICTED, NULL, &outcome);
             if (outcome.meets) best = usd_per_h;
         }
     }

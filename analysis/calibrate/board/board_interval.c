@@ -1,0 +1,127 @@
+#include "analysis/calibrate/board/board_interval.h"
+
+#include "analysis/calibrate/write.h"
+#include "analysis/stats/stats.h"
+#include "sim/catalog/time_error.h"
+#include "sim/core/json_write.h"
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHARE_DIGITS = 4 };
+
+/* Measured over predicted TPOT of a judged row; NAN: the model does not predict it. */
+static double ratio_of(const struct board_row *row, enum board_model model)
+{
+    const double predicted_s = model == BOARD_PRESETS ? row->left_out_tpot_s : row->roofline_tpot_s;
+    return board_row_is_judged(row) && predicted_s > 0.0 ? row->tpot_s / predicted_s : (double)NAN;
+}
+
+static int compare_reals(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The interval from the rows outside of `group`; NULL: from all. */
+static void find_ends(const struct board *board, enum board_model model, const char *group, double *ratios,
+                      struct board_interval *interval)
+{
+    const double tail = 0.5 * (1.0 - TIME_ERROR_SHARE);
+    size_t n = 0;
+    for (size_t i = 0; i < board->n; i++) {
+        const double ratio = ratio_of(&board->rows[i], model);
+        if (!isnan(ratio) && (group == NULL || strcmp(board->rows[i].group, group) != 0)) ratios[n++] = ratio;
+    }
+    interval->rows = n;
+    interval->fast_frac = interval->slow_frac = (double)NAN;
+    if (n == 0) return;
+    qsort(ratios, n, sizeof *ratios, compare_reals);
+    interval->fast_frac = stats_quantile(ratios, n, tail);
+    interval->slow_frac = stats_quantile(ratios, n, 1.0 - tail);
+}
+
+/* Judges the interval of a group by its rows, and notes it there. Returns the number of its rows inside. */
+static size_t judge_group(struct board *board, enum board_model model, const char *group,
+                          const struct board_interval *others)
+{
+    size_t n_inside = 0;
+    for (size_t i = 0; i < board->n; i++) {
+        struct board_row *row = &board->rows[i];
+        const double ratio = ratio_of(row, model);
+        if (isnan(ratio) || strcmp(row->group, group) != 0) continue;
+        n_inside += ratio >= others->fast_frac && ratio <= others->slow_frac;
+        if (model != BOARD_PRESETS) continue;
+        row->fast_tpot_s = others->fast_frac * row->left_out_tpot_s;
+        row->slow_tpot_s = others->slow_frac * row->left_out_tpot_s;
+    }
+    return n_inside;
+}
+
+/* Whether an earlier row that the model predicts is of the same group. */
+static bool is_known_group(const struct board *board, enum board_model model, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (!isnan(ratio_of(&board->rows[i], model)) && strcmp(board->rows[i].group, board->rows[at].group) == 0)
+            return true;
+    return false;
+}
+
+static void find_interval(struct board *board, enum board_model model, double *ratios, struct board_interval *interval)
+{
+    struct board_interval others;
+    size_t n_inside = 0;
+    find_ends(board, model, NULL, ratios, interval);
+    interval->groups = 0;
+    for (size_t i = 0; i < board->n; i++) {
+        if (isnan(ratio_of(&board->rows[i], model)) || is_known_group(board, model, i)) continue;
+        find_ends(board, model, board->rows[i].group, ratios, &others);
+        n_inside += judge_group(board, model, board->rows[i].group, &others);
+        interval->groups++;
+    }
+    interval->covered_frac = (double)n_inside / (double)interval->rows;
+}
+
+int board_find_intervals(struct board *board, struct board_interval intervals[N_BOARD_MODELS])
+{
+    double *ratios = mem_alloc((board->n + 1) * sizeof *ratios);
+    if (ratios == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < board->n; i++) board->rows[i].fast_tpot_s = board->rows[i].slow_tpot_s = (double)NAN;
+    for (int model = 0; model < N_BOARD_MODELS; model++)
+        find_interval(board, (enum board_model)model, ratios, &intervals[model]);
+    mem_free(ratios);
+    return 0;
+}
+
+const char *board_model_name(enum board_model model)
+{
+    static const char *const names[N_BOARD_MODELS] = {"operators", "roofline"};
+    return names[model];
+}
+
+int board_write_intervals(const struct board *board, const struct board_interval intervals[N_BOARD_MODELS],
+                          struct text *text)
+{
+    struct json_writer json;
+    json_writer_init(&json, text);
+    json_write_open(&json, NULL, '{');
+    json_write_string(&json, "source", board->file->source);
+    json_write_number(&json, "share", TIME_ERROR_SHARE);
+    json_write_open(&json, "kinds", '{');
+    for (int model = 0; model < N_BOARD_MODELS; model++) {
+        const struct board_interval *interval = &intervals[model];
+        if (interval->rows == 0) continue;
+        json_write_open_row(&json, board_model_name((enum board_model)model), '{');
+        json_write_number(&json, "rows", (double)interval->rows);
+        json_write_number(&json, "groups", (double)interval->groups);
+        json_write_number(&json, "fast", calibration_round(fmin(interval->fast_frac, 1.0), SHARE_DIGITS));
+        json_write_number(&json, "slow", calibration_round(fmax(interval->slow_frac, 1.0), SHARE_DIGITS));
+        json_write_close(&json, '}');
+    }
+    json_write_close(&json, '}');
+    json_write_close(&json, '}');
+    text_add(text, "\n");
+    return text->failed ? SIM_E_NOMEM : 0;
+}

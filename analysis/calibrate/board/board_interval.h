@@ -1,0 +1,33 @@
+/* Intervals of a prediction, from the errors of a board: the central TIME_ERROR_SHARE of measured over predicted TPOT,
+ * over the judged rows. The prediction of a row is the one without its group.
+ *
+ * An interval is judged where it was not made: that of a group comes from all other groups. A row then lies inside or
+ * not, and the share of rows inside is the coverage. Every row has the same weight, so large groups count more. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_BOARD_BOARD_INTERVAL_H
+#define ORRERY_ANALYSIS_CALIBRATE_BOARD_BOARD_INTERVAL_H
+
+#include "analysis/calibrate/board/board.h"
+#include "sim/core/text.h"
+
+#include <stddef.h>
+
+enum board_model { BOARD_PRESETS, BOARD_ROOFLINE, N_BOARD_MODELS };
+
+struct board_interval {
+    double fast_frac, slow_frac; /* of a predicted TPOT; NAN: no row */
+    size_t rows, groups;
+    double covered_frac;         /* of the rows, each by the interval from the other groups */
+};
+
+/* Sets the interval of all judged rows from the rows of other groups (fast_tpot_s, slow_tpot_s), and the interval from
+ * all rows. Returns 0 or SIM_E_NOMEM. */
+int board_find_intervals(struct board *board, struct board_interval intervals[N_BOARD_MODELS]);
+
+/* "operators" or "roofline": the cost kind. */
+const char *board_model_name(enum board_model model);
+
+/* The file configs/calibration/releases/unseen.json (sim/catalog/time_error.h). Returns 0 or SIM_E_NOMEM. */
+int board_write_intervals(const struct board *board, const struct board_interval intervals[N_BOARD_MODELS],
+                          struct text *json);
+
+#endif

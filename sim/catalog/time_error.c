@@ -1,0 +1,83 @@
+#include "sim/catalog/time_error.h"
+
+#include "sim/catalog/shelf.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The error of one cost kind. */
+struct kind_error {
+    const char *name;
+    int64_t rows, groups;
+    double fast_frac, slow_frac;
+};
+
+struct unseen_file {
+    const char *source;
+    double share;
+    struct config_list kinds; /* struct kind_error */
+};
+
+#define ROW_OF struct kind_error
+static const struct config_field kind_fields[] = {
+    ROW_INT("rows", rows, REQUIRED, AT_LEAST(1), "measured rows"),
+    ROW_INT("groups", groups, REQUIRED, AT_LEAST(1), "groups of them, each predicted by a fit without it"),
+    ROW_REAL("fast", fast_frac, REQUIRED, WITHIN(DBL_MIN, 1.0), "lower end of measured over predicted times"),
+    ROW_REAL("slow", slow_frac, REQUIRED, WITHIN(1.0, 1e3), "upper end of measured over predicted times"),
+    {0},
+};
+#undef ROW_OF
+
+#define ROW_OF struct unseen_file
+static const struct config_field unseen_fields[] = {
+    ROW_TEXT("source", source, REQUIRED, WITHIN(1, 512), "where the measured rows come from"),
+    ROW_REAL("share", share, REQUIRED, WITHIN(TIME_ERROR_SHARE, TIME_ERROR_SHARE), "of the rows between the ends"),
+    ROW_MAP("kinds", kinds, REQUIRED, ANY, struct kind_error, kind_fields, "errors by cost kind"),
+    {0},
+};
+#undef ROW_OF
+
+int time_error_unseen(const struct catalog *catalog, const char *kind, struct arena *arena, struct time_error *error,
+                      struct diag *diag)
+{
+    *error = (struct time_error){0};
+    const char *path = arena_printf(arena, "%s/calibration/releases/unseen.json", catalog->root);
+    if (path == NULL) return diag_nomem(diag);
+    if (access(path, R_OK) != 0) return 0;
+    struct unseen_file file;
+    const struct catalog unnoted = {.root = catalog->root};
+    const int code = shelf_bind(&unnoted, path, unseen_fields, arena, &file, sizeof file, diag);
+    if (code != 0) return code;
+    const struct kind_error *kinds = file.kinds.items;
+    for (size_t i = 0; i < file.kinds.n; i++) {
+        if (strcmp(kinds[i].name, kind) != 0) continue;
+        const char *basis = arena_printf(arena, "%lld measured runs of %lld systems, each predicted unseen",
+                                         (long long)kinds[i].rows, (long long)kinds[i].groups);
+        *error = (struct time_error){kinds[i].fast_frac, kinds[i].slow_frac, basis};
+        return basis != NULL ? 0 : diag_nomem(diag);
+    }
+    return 0;
+}
+
+/* The error e is |predicted / measured - 1|, so a measured time is at least predicted / (1 + e). An error of 1 and more
+ * has no upper end: a prediction of nothing has it too. */
+static const double most_error = 0.9;
+
+int time_error_of_preset(const struct engine_preset *preset, const char *gpu, const char *llm, struct arena *arena,
+                         struct time_error *error, bool *found)
+{
+    const char *const *gpus = preset->measured_on.items;
+    const struct calibration_error *groups = preset->held_out.items;
+    size_t at_gpu = 0, at_llm = 0;
+    while (at_gpu < preset->measured_on.n && strcmp(gpus[at_gpu], gpu) != 0) at_gpu++;
+    while (at_llm < preset->held_out.n && strcmp(groups[at_llm].name, llm) != 0) at_llm++;
+    *found = at_gpu < preset->measured_on.n && at_llm < preset->held_out.n && groups[at_llm].rows > 0;
+    if (!*found) return 0;
+    const double p90 = fmin(groups[at_llm].p90, most_error);
+    const char *basis = arena_printf(arena, "%lld measured runs of %s on %s that its fit did not use",
+                                     (long long)groups[at_llm].rows, llm, gpu);
+    *error = (struct time_error){1.0 / (1.0 + p90), 1.0 / (1.0 - p90), basis};
+    return basis != NULL ? 0 : SIM_E_NOMEM;
+}

@@ -1,0 +1,31 @@
+/* The interval of a run's metrics by the error of its cost models: the run once more with times at the fast end of
+ * what was measured, and once more at the slow end (sim/catalog/time_error.h).
+ *
+ * So queues, batches and autoscalers see the other times too. The two ends hold for all services at once, as an error
+ * of one engine on one GPU is common to all its iterations. Metrics of energy and power have none: the error of the
+ * power model comes on top. */
+#ifndef ORRERY_CLI_RUN_INTERVALS_H
+#define ORRERY_CLI_RUN_INTERVALS_H
+
+#include "sim/cli/run/setup.h"
+#include "sim/store/results.h"
+#include "sim/world/rows/sink.h"
+#include "sim/world/world.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether a run gets intervals. AUTO: if it has at most INTERVAL_MOST_EVENTS. */
+enum interval_choice { INTERVAL_AUTO, INTERVAL_ALWAYS, INTERVAL_NEVER };
+enum { INTERVAL_MOST_EVENTS = 5000000 };
+
+/* Finds the intervals of the metrics that differ between the three runs. `how` are the options of the run. `found` is
+ * empty if no error is known, or if one of the two runs did not end. Texts live in `arena`. Returns 0 or
+ * SIM_E_NOMEM. */
+int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
+                   size_t n_metrics, struct arena *arena, struct run_intervals *found);
+
+/* The interval of a metric, or NULL. */
+const struct metric_interval *intervals_of(const struct run_intervals *intervals, const char *metric);
+
+#endif
