@@ -227,6 +227,7 @@ int compare_runs(const struct compare_source *base, const struct compare_source 
     }
     if (code == 0) code = compare_pair(&work, runs[0], runs[1]);
     if (code == 0) code = judge(&work);
+    if (code == 0) code = work_remark_model_error(&work, runs[0], runs[1]);
     close_inputs(&inputs);
     return out_of_memory(code, diag);
 }

@@ -37,6 +37,11 @@ int work_remark(struct compare_work *work, const char *format, ...) __attribute_
  * or SIM_E_NOMEM. */
 int work_remark_policies(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed);
 
+/* Adds a sentence about changes of primary metrics that lie within the error of the cost models, if both runs have
+ * intervals; when rows are judged. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int work_remark_model_error(struct compare_work *work, const struct compare_run *base,
+                            const struct compare_run *changed);
+
 /* Add the rows of one pair of runs, and of groups of runs. `keys`: the selected parameters. Return 0 or a negative
  * code. */
 int compare_pair(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed);

@@ -55,6 +55,20 @@ static bool has_tile(const struct report_source *source, const struct tile *tile
     return tile->instead == NULL || isnan(source_metric(source, tile->instead)) || has_too_few(source, tile->instead);
 }
 
+static const char *in_words(double value, const char *unit, char words[WORDS_CHARS])
+{
+    if (strcmp(unit, "$") == 0) return words_usd(value, words);
+    return strcmp(unit, "share") == 0 ? words_percent(value, words) : words_value(value, unit, words);
+}
+
+/* "; 0.31 s to 0.62 s"; nothing without an interval. */
+static void add_ends(const struct metric_interval *interval, const char *unit, struct text *html)
+{
+    char low[WORDS_CHARS], high[WORDS_CHARS];
+    if (interval == NULL) return;
+    page_printf(html, "; %s to %s", in_words(interval->low, unit, low), in_words(interval->high, unit, high));
+}
+
 void metrics_tiles(const struct report_source *source, struct text *html)
 {
     enum { MAX_TILES = 8 };
@@ -82,13 +96,10 @@ void metrics_tiles(const struct report_source *source, struct text *html)
         const double value = source_metric(source, tiles[i].metric);
         if (!has_tile(source, &tiles[i])) continue;
         text_add(html, n++ == 0 ? "<ul class=\"tiles\">\n<li><strong>" : "<li><strong>");
-        if (strcmp(tiles[i].unit, "$") == 0)
-            page_escape(html, words_usd(value, words));
-        else
-            page_escape(html, strcmp(tiles[i].unit, "share") == 0 ? words_percent(value, words)
-                                                                  : words_value(value, tiles[i].unit, words));
+        page_escape(html, in_words(value, tiles[i].unit, words));
         text_add(html, "</strong> <span>");
         page_escape(html, tiles[i].label);
+        add_ends(intervals_of(&source->intervals, tiles[i].metric), tiles[i].unit, html);
         text_add(html, "</span></li>\n");
     }
     if (n > 0) text_add(html, "</ul>\n");
@@ -270,6 +281,46 @@ static void add_rows(struct table_state *state)
         if (source_define(options, metrics->rows[k].name) == NULL) add_metric(state, NULL, &metrics->rows[k]);
 }
 
+/* The metrics that have an interval, in the order of the dictionary. */
+static void add_interval_rows(const struct report_source *source, struct text *html)
+{
+    const struct report_options *options = source->options;
+    for (size_t i = 0; i < options->n_dictionary; i++)
+        for (size_t k = 0; k < source->metrics.n; k++) {
+            const struct report_value *row = &source->metrics.rows[k];
+            const struct metric_interval *interval = intervals_of(&source->intervals, row->name);
+            if (interval == NULL || !is_named(row->name, options->dictionary[i].name)) continue;
+            text_add(html, "<tr>");
+            add_name(&options->dictionary[i], row->name, strlen(row->name), html);
+            add_value(interval->low, row->unit, "low", html);
+            add_value(row->value, row->unit, "predicted", html);
+            add_value(interval->high, row->unit, "high", html);
+            text_add(html, "</tr>\n");
+        }
+}
+
+static int add_intervals(const struct report_source *source, struct text *html)
+{
+    const struct run_intervals *intervals = &source->intervals;
+    const char *sql = arena_printf(
+        source->arena, "SELECT name, low, high FROM metric_interval WHERE run_id = %" PRId64 " ORDER BY name",
+        source->run.id);
+    if (sql == NULL) return SIM_E_NOMEM;
+    text_add(html, "<p class=\"note\">");
+    page_printf(html,
+                "Ends by the error of the cost models, which hold %g %% of %s. Each end is a run of its own, with "
+                "all times of its services fast or slow.",
+                100.0 * intervals->share, intervals->basis);
+    text_add(html,
+             "</p>\n<div class=\"scroll\"><table class=\"metrics sort\">\n<caption>Intervals</caption>\n<thead><tr>"
+             "<th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">low</th><th scope=\"col\" class=\"n\">"
+             "predicted</th><th scope=\"col\" class=\"n\">high</th></tr></thead>\n<tbody>\n");
+    add_interval_rows(source, html);
+    text_add(html, "</tbody></table></div>\n");
+    page_sql(html, &(struct page_query){.sql = sql, .n_rows = intervals->n}, 1);
+    return 0;
+}
+
 int metrics_tables(const struct report_source *source, struct text *html)
 {
     struct table_state state = {.source = source, .html = html, .distributions = true};
@@ -299,5 +350,5 @@ int metrics_tables(const struct report_source *source, struct text *html)
     add_rows(&state);
     text_add(html, "</tbody></table></div>\n");
     page_sql(html, &(struct page_query){.sql = sql, .n_rows = source->metrics.n}, 1);
-    return 0;
+    return source->intervals.n > 0 ? add_intervals(source, html) : 0;
 }

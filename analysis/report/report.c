@@ -100,6 +100,8 @@ static int add_run(struct report_source *source, size_t n_runs, struct text *htm
     const struct report_options *options = source->options;
     int code = read_run(source->database, options->run_id, source->arena, &source->run, source->diag);
     if (code == 0) code = read_values(source->database, source->run.id, source->arena, &source->metrics, source->diag);
+    if (code == 0)
+        code = intervals_read(source->database, source->run.id, source->arena, &source->intervals, source->diag);
     if (code == 0) code = read_warmup(source);
     source->end_s = source_metric(source, "sim.end_s");
     if (code == 0) code = subject_read(source, source->run.id, NULL, 0, &source->subject);

@@ -393,7 +393,8 @@
   // --- Tables: a click on the head of a column sorts by it ---
 
   function keyOf(row, column) {
-    var cell = row.cells[column], number = cell ? parseFloat(cell.title || cell.textContent.replace(/,/g, '')) : NaN;
+    var cell = row.cells[column], exact = cell && cell.classList.contains('n') ? cell.title : ''; // of a name: words
+    var number = cell ? parseFloat(exact || cell.textContent.replace(/,/g, '')) : NaN;
     return { number: number, text: cell ? cell.textContent : '' };
   }
   function compare(a, b) {

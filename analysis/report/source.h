@@ -2,6 +2,7 @@
 #ifndef ORRERY_ANALYSIS_REPORT_SOURCE_H
 #define ORRERY_ANALYSIS_REPORT_SOURCE_H
 
+#include "analysis/intervals.h"
 #include "analysis/query.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
@@ -32,6 +33,7 @@ struct report_source {
     const struct report_options *options;
     struct report_run run;
     struct report_values metrics;
+    struct run_intervals intervals; /* by the error of the cost models */
     double end_s, warmup_s; /* NAN: unknown; 0 when there is none */
     struct subject subject; /* what ran */
     size_t n_events;        /* incidents, which charts over time mark */

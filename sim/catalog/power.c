@@ -93,11 +93,19 @@ static int read_own(const struct catalog *catalog, const char *gpu, struct arena
     return *found ? power_file_read(catalog, path, arena, file, diag) : 0;
 }
 
+/* The first error of a list is that over all rows. */
+static double p90_of(const struct power_part *part)
+{
+    const struct calibration_error *errors = part->held_out.error.items;
+    return part->held_out.error.n > 0 ? errors[0].p90 : (double)NAN;
+}
+
 static void take_activity(const struct power_file *file, const struct gpu_spec *gpu, double compute_ratio,
                           double memory_ratio, struct gpu_power *power)
 {
     const double *compute = file->compute_range.items, *memory = file->memory_range.items;
     power->from = file->gpu;
+    power->p90_error = p90_of(&file->activity);
     power->model.context_w = gpu->context_w;
     power->model.limit_w = gpu->tdp_w;
     power->model.active_w = file->active_w;
@@ -192,7 +200,8 @@ int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu,
     const double nan = (double)NAN;
     struct power_file file = {0};
     bool found = false;
-    *power = (struct gpu_power){.model = {nan, nan, nan, nan, nan, nan, nan}, .problem = "it was not measured"};
+    *power = (struct gpu_power){.model = {nan, nan, nan, nan, nan, nan, nan}, .p90_error = nan,
+                                .problem = "it was not measured"};
     int code = read_own(catalog, gpu->name, arena, &file, &found, diag);
     if (code == 0) code = find_law(catalog, gpu, found ? &file : NULL, arena, power, diag);
     return code != 0 || power->from != NULL ? code : find_nearest(catalog, gpu, arena, power, diag);

@@ -46,6 +46,7 @@ struct gpu_power {
     const char *from;           /* the GPU whose measurements the activity model was fitted to; NULL: none */
     bool is_measured;           /* that is the GPU itself */
     double compute_range[2], memory_range[2]; /* of the shares that the law was fitted on */
+    double p90_error;           /* of |predicted / measured - 1| on rows that its fit left out; NAN: unknown */
     const char *problem;    /* `from` is NULL: why, as half a sentence */
     const char *nearest;    /* the same: a GPU that was measured, of the same architecture or else of the nearest TDP */
 };

@@ -10,6 +10,7 @@
 #ifndef ORRERY_STORE_RESULTS_H
 #define ORRERY_STORE_RESULTS_H
 
+#include "sim/core/intervals.h"
 #include "sim/core/err.h"
 #include "sim/core/hash.h"
 #include "sim/world/rows/sink.h"
@@ -60,20 +61,6 @@ struct run_cost {
     const char *started_utc; /* "2024-05-01T12:00:00Z" */
     double wall_s, cpu_s;
     int64_t events, peak_rss_bytes; /* peak 0: unknown, NULL in the file */
-};
-
-/* The ends of a metric by the error of the cost models. */
-struct metric_interval {
-    const char *name;
-    double low, high; /* in its unit */
-};
-
-/* The intervals of a run: beside its result, which they do not change. Texts are borrowed. */
-struct run_intervals {
-    size_t n;
-    const struct metric_interval *items;
-    double share;      /* of measured runs inside */
-    const char *basis; /* which measured runs; NULL: nothing is known */
 };
 
 /* The outcome of a run. */

@@ -8,6 +8,8 @@
 #include "sim/world/power/power.h"
 #include "sim/world/rows/metric.h"
 
+#include <math.h>
+
 enum { MOST_SINGLE_PARTS = 16 }; /* beside the services */
 
 struct world {
@@ -346,6 +348,17 @@ int world_create(const struct scenario *scenario, const struct world_options *op
 void world_say_time_errors(const struct world *world, struct text *text)
 {
     for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], text);
+}
+
+double world_power_error(const struct world *world)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < world->n_services; i++) {
+        const double error = service_power_error(world->services[i]);
+        if (isnan(error)) return error;
+        most = fmax(most, error);
+    }
+    return most;
 }
 
 void world_destroy(struct world *world)

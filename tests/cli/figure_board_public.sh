@@ -29,6 +29,11 @@ equal "$({ cat configs/figures/board/board.sql; echo "
     from quantile as l, quantile as s, quantile as r
     where l.measure = 'left out' and s.measure = 'shipped' and r.measure = 'roofline';"; } | sqlite3 "$db")" \
     "$(sed -n '/^| group | in a fit/,/^$/p' $page | sed '1,2d;/^$/d')" 'results of the page'
+# Intervals: the shipped file is what the board gives, and the page has its numbers.
+run 0 calibrate board configs/figures/board/silicon.board.json -o "$T/unseen.json" --csv
+cmp -s "$T/unseen.json" configs/calibration/releases/unseen.json || complain 'unseen.json is not of this board'
+equal "$(tail -n +2 "$T/out" | tr -d '\r' | awk -F, '{ printf "| %s | %s | %s | %s %% | %s %% | %s %% |\n", $1, $2, $3, $4, $5, $6 }')" \
+    "$(sed -n '/^| cost kind/,/^$/p' $page | sed '1,2d;/^$/d')" 'intervals of the page'
 said=$({ cat configs/figures/board/board.sql; echo "
     select printf('median error is %.0f %% on the judged rows', 100 * median) from quantile where measure = 'ttft';"; } |
     sqlite3 "$db")

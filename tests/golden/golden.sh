@@ -8,7 +8,7 @@ status=0
 for case in tests/golden/cases/*.json; do
     expected=${case%.json}.txt
     actual=$out/${expected##*/}
-    if ! "$orrery" run --quiet --verbose "$case" >"$actual" 2>"$actual.err"; then
+    if ! "$orrery" run --quiet --verbose --interval never "$case" >"$actual" 2>"$actual.err"; then
         echo "$case: failed"; cat "$actual.err"; status=1; continue
     fi
     if [ "${ACCEPT:-}" = 1 ]; then cp "$actual" "$expected"; continue; fi

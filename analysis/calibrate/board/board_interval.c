@@ -72,16 +72,18 @@ static bool is_known_group(const struct board *board, enum board_model model, si
 static void find_interval(struct board *board, enum board_model model, double *ratios, struct board_interval *interval)
 {
     struct board_interval others;
-    size_t n_inside = 0;
+    size_t n_inside = 0, n_judged = 0;
     find_ends(board, model, NULL, ratios, interval);
     interval->groups = 0;
     for (size_t i = 0; i < board->n; i++) {
         if (isnan(ratio_of(&board->rows[i], model)) || is_known_group(board, model, i)) continue;
         find_ends(board, model, board->rows[i].group, ratios, &others);
-        n_inside += judge_group(board, model, board->rows[i].group, &others);
         interval->groups++;
+        if (others.rows == 0) continue;
+        n_inside += judge_group(board, model, board->rows[i].group, &others);
+        n_judged += interval->rows - others.rows;
     }
-    interval->covered_frac = (double)n_inside / (double)interval->rows;
+    interval->covered_frac = n_judged > 0 ? (double)n_inside / (double)n_judged : (double)NAN;
 }
 
 int board_find_intervals(struct board *board, struct board_interval intervals[N_BOARD_MODELS])

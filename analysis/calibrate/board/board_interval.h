@@ -16,7 +16,7 @@ enum board_model { BOARD_PRESETS, BOARD_ROOFLINE, N_BOARD_MODELS };
 struct board_interval {
     double fast_frac, slow_frac; /* of a predicted TPOT; NAN: no row */
     size_t rows, groups;
-    double covered_frac;         /* of the rows, each by the interval from the other groups */
+    double covered_frac;         /* of the rows, each by the interval from the other groups; NAN: one group only */
 };
 
 /* Sets the interval of all judged rows from the rows of other groups (fast_tpot_s, slow_tpot_s), and the interval from

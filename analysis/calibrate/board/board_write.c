@@ -38,7 +38,7 @@ static const char create_board[] =
     "  left_out_tpot_ms REAL,      -- predicted by constants fitted without the group\n"
     "  roofline_tpot_ms REAL,      -- by the cost kind roofline, with its defaults\n"
     "  bound_tpot_ms REAL,         -- reading weights and keys at full bandwidth\n"
-    "  fast_tpot_ms REAL, slow_tpot_ms REAL, -- interval of 90 % around left_out_tpot_ms, from the errors of other groups\n"
+    "  fast_tpot_ms REAL, slow_tpot_ms REAL, -- 90 % interval of left_out_tpot_ms, by errors of other groups\n"
     "  ttft_error REAL, tpot_error REAL, left_out_error REAL, roofline_error REAL -- predicted / measured - 1\n"
     ");\n";
 
@@ -100,9 +100,9 @@ static void bind_sizes(struct binder *binder, const struct board_row *row)
 
 static void bind_times(struct binder *binder, const struct board_row *row)
 {
-    const double seconds[] = {row->ttft_s,          row->tpot_s,          row->predicted_ttft_s, row->predicted_tpot_s,
-                              row->left_out_tpot_s, row->roofline_tpot_s, row->bound_tpot_s,     row->fast_tpot_s,
-                              row->slow_tpot_s};
+    const double seconds[] = {row->ttft_s,           row->tpot_s,          row->predicted_ttft_s,
+                              row->predicted_tpot_s, row->left_out_tpot_s, row->roofline_tpot_s,
+                              row->bound_tpot_s,     row->fast_tpot_s,     row->slow_tpot_s};
     for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) bind_number(binder, 1e3 * seconds[i]);
     bind_number(binder, row->predicted_ttft_s / row->ttft_s - 1.0);
     bind_number(binder, row->predicted_tpot_s / row->tpot_s - 1.0);

@@ -12,7 +12,7 @@ static double in_percent(double frac)
 
 static int print(struct cli *cli, const struct board_interval *intervals, enum answer_form form)
 {
-    static const struct table_column columns[] = {LEFT("kind"),           RIGHT("rows"), RIGHT("groups"),
+    static const struct table_column columns[] = {LEFT("kind"),       RIGHT("rows"),      RIGHT("groups"),
                                                   RIGHT("fastest_%"), RIGHT("slowest_%"), RIGHT("covered_%")};
     struct answer answer;
     struct answer_table table;
@@ -44,7 +44,8 @@ int calibrate_board(struct cli *cli, const struct catalog *catalog, const struct
     int code = board_load(inputs->paths[0], &arena, &file, &cli->diag);
     if (code == 0) code = board_read(&board, &file, catalog, &arena, &cli->diag);
     if (code == 0) code = board_predict(&board, &cli->diag);
-    if (code == 0 && (board_find_intervals(&board, intervals) != 0 || board_write_intervals(&board, intervals, &json) != 0))
+    if (code == 0 &&
+        (board_find_intervals(&board, intervals) != 0 || board_write_intervals(&board, intervals, &json) != 0))
         code = diag_nomem(&cli->diag);
     if (code == 0 && intervals[BOARD_PRESETS].rows == 0)
         code = diag_error(&cli->diag, SIM_E_DATA, inputs->paths[0], "see 'orrery figure run board' for the reasons",

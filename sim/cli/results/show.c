@@ -1,4 +1,5 @@
 /* orrery show: the summary of a stored run, as 'orrery run' printed it. */
+#include "analysis/intervals.h"
 #include "analysis/query.h"
 #include "analysis/report/subject.h"
 #include "sim/cli/answer.h"
@@ -116,6 +117,7 @@ static int read_summary(struct cli *cli, const char *path, int64_t run_id, struc
     if (code == 0) code = read_warnings(&database, run_id, arena, &sink, diag);
     if (code == 0) code = read_requests(&database, run_id, arena, &sink, diag);
     if (code == 0) code = read_jobs(&database, run_id, arena, &sink, diag);
+    if (code == 0) code = intervals_read(&database, run_id, &summary->arena, &summary->intervals, diag);
     if (code == 0) code = read_warmup(&database, run_id, arena, warmup_s, diag);
     database_close(&database, false);
     return code;

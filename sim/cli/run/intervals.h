@@ -2,13 +2,13 @@
  * what was measured, and once more at the slow end (sim/catalog/time_error.h).
  *
  * So queues, batches and autoscalers see the other times too. The two ends hold for all services at once, as an error
- * of one engine on one GPU is common to all its iterations. Metrics of energy and power have none: the error of the
- * power model comes on top. */
+ * of one engine on one GPU is common to all its iterations. Of
+ * energy and power the 90th percentile of the power model's error comes on top; what commands do with it does not. */
 #ifndef ORRERY_CLI_RUN_INTERVALS_H
 #define ORRERY_CLI_RUN_INTERVALS_H
 
 #include "sim/cli/run/setup.h"
-#include "sim/store/results.h"
+#include "sim/core/intervals.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/world.h"
 
@@ -20,12 +20,9 @@ enum interval_choice { INTERVAL_AUTO, INTERVAL_ALWAYS, INTERVAL_NEVER };
 enum { INTERVAL_MOST_EVENTS = 5000000 };
 
 /* Finds the intervals of the metrics that differ between the three runs. `how` are the options of the run. `found` is
- * empty if no error is known, or if one of the two runs did not end. Texts live in `arena`. Returns 0 or
- * SIM_E_NOMEM. */
+ * empty if no error is known, or if one of the two runs did not end, which a warning says. Texts live in `arena`.
+ * Returns 0 or SIM_E_NOMEM. */
 int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
-                   size_t n_metrics, struct arena *arena, struct run_intervals *found);
-
-/* The interval of a metric, or NULL. */
-const struct metric_interval *intervals_of(const struct run_intervals *intervals, const char *metric);
+                   size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag);
 
 #endif

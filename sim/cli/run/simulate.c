@@ -186,7 +186,7 @@ static int add_intervals(struct running *running)
     if (choice == INTERVAL_NEVER || (choice == INTERVAL_AUTO && !is_small)) return 0;
     const struct world_options how = options_of(running);
     int code = intervals_find(running->setup, &how, summary->metrics, summary->n_metrics, &summary->arena,
-                              &summary->intervals);
+                              &summary->intervals, &running->cli->diag);
     if (code != 0) return diag_nomem(&running->cli->diag);
     if (summary->intervals.n == 0 || recording->results == NULL) return 0;
     return results_add_intervals(recording->results, recording->run_id, &summary->intervals, &running->cli->diag);

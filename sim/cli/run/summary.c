@@ -1,8 +1,8 @@
 #include "sim/cli/run/summary.h"
 
+#include "analysis/intervals.h"
 #include "analysis/report/caution.h"
 #include "sim/cli/answer.h"
-#include "sim/cli/run/intervals.h"
 #include "sim/cli/run/summary_groups.h"
 #include "sim/core/err.h"
 #include "sim/core/vec.h"
@@ -310,17 +310,20 @@ static void show(const struct summary *summary, const struct summary_run *run, s
 
 /* --- For programs --- */
 
-static void write_intervals(const struct run_intervals *intervals, struct answer *answer)
+static void write_intervals(const struct summary *summary, struct answer *answer)
 {
+    const struct run_intervals *intervals = &summary->intervals;
     if (intervals->n == 0) return;
     answer_open(answer, "intervals", '{');
     answer_number(answer, "share", intervals->share);
     answer_text(answer, "basis", intervals->basis);
     answer_open(answer, "metrics", '{');
-    for (size_t i = 0; i < intervals->n; i++) {
-        answer_open(answer, intervals->items[i].name, '[');
-        answer_number(answer, NULL, intervals->items[i].low);
-        answer_number(answer, NULL, intervals->items[i].high);
+    for (size_t i = 0; i < summary->n_metrics; i++) {
+        const struct metric_interval *interval = intervals_of(intervals, summary->metrics[i].name);
+        if (interval == NULL) continue;
+        answer_open_row(answer, interval->name, '[');
+        answer_number(answer, NULL, interval->low);
+        answer_number(answer, NULL, interval->high);
         answer_close(answer, ']');
     }
     answer_close(answer, '}');
@@ -340,7 +343,7 @@ static void write_out(const struct summary *summary, const struct summary_run *r
     for (size_t i = 0; i < summary->n_metrics; i++)
         answer_number(answer, summary->metrics[i].name, summary->metrics[i].value);
     answer_close(answer, '}');
-    write_intervals(&summary->intervals, answer);
+    write_intervals(summary, answer);
     TABLE_INIT(&warnings, columns);
     for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
         table_text(&warnings, warning->row.code);

@@ -5,8 +5,8 @@
 #include "analysis/report/subject.h"
 #include "analysis/report/verdict.h"
 #include "sim/cli/answer.h"
+#include "sim/core/intervals.h"
 #include "sim/core/mem.h"
-#include "sim/store/results.h"
 #include "sim/world/rows/sink.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "sim/cli/run/summary_groups.h"
 
+#include "analysis/intervals.h"
 #include "analysis/report/words.h"
-#include "sim/cli/run/intervals.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef ORRERY_CLI_RUN_SUMMARY_GROUPS_H
 #define ORRERY_CLI_RUN_SUMMARY_GROUPS_H
 
+#include "sim/core/intervals.h"
 #include "sim/core/text.h"
-#include "sim/store/results.h"
 #include "sim/world/rows/sink.h"
 
 #include <stdbool.h>

@@ -156,6 +156,9 @@ double service_done_frac(const struct service *service);
 /* As world_say_time_errors. */
 void service_say_time_errors(const struct service *service, struct text *text);
 
+/* As world_power_error, of one service. */
+double service_power_error(const struct service *service);
+
 /* Emits the metrics of all services together. */
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 

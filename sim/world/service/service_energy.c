@@ -90,6 +90,17 @@ int services_emit_energy(struct service *const *services, size_t n, const struct
 
 /* --- Warnings --- */
 
+double service_power_error(const struct service *service)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < service->fleet.n_pools; i++) {
+        const double error = service->fleet.pools[i].power.p90_error;
+        if (isnan(error)) return error;
+        most = fmax(most, error);
+    }
+    return most;
+}
+
 /* Whether the mean load of the replicas while busy is outside the range that the power model was fitted on. */
 static bool is_out_of_range(const struct service *service, const struct fleet_pool *pool, double shares[2])
 {

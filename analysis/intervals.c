@@ -1,0 +1,37 @@
+#include "analysis/intervals.h"
+
+#include "analysis/query.h"
+
+#include <string.h>
+
+static const char *text_at(const struct query_answer *answer, size_t row)
+{
+    const char *const *texts = answer->columns[0].texts;
+    return texts != NULL && texts[row] != NULL ? texts[row] : "";
+}
+
+int intervals_read(const struct database *database, int64_t run_id, struct arena *arena,
+                   struct run_intervals *intervals, struct diag *diag)
+{
+    static const char basis_sql[] = "SELECT basis, share FROM run_interval WHERE run_id = ?1";
+    static const char ends_sql[] = "SELECT name, low, high FROM metric_interval WHERE run_id = ?1 ORDER BY name";
+    struct query_answer basis, ends;
+    *intervals = (struct run_intervals){0};
+    int code = query_run(database, basis_sql, &run_id, 1, "read the intervals", arena, &basis, diag);
+    if (code != 0 || basis.n_rows == 0) return code;
+    code = query_run(database, ends_sql, &run_id, 1, "read the intervals", arena, &ends, diag);
+    if (code != 0) return code;
+    struct metric_interval *items = arena_alloc(arena, (ends.n_rows + 1) * sizeof *items);
+    if (items == NULL) return diag_nomem_at(diag, database->path);
+    for (size_t i = 0; i < ends.n_rows; i++)
+        items[i] = (struct metric_interval){text_at(&ends, i), ends.columns[1].numbers[i], ends.columns[2].numbers[i]};
+    *intervals = (struct run_intervals){ends.n_rows, items, basis.columns[1].numbers[0], text_at(&basis, 0)};
+    return 0;
+}
+
+const struct metric_interval *intervals_of(const struct run_intervals *intervals, const char *metric)
+{
+    for (size_t i = 0; i < intervals->n; i++)
+        if (strcmp(intervals->items[i].name, metric) == 0) return &intervals->items[i];
+    return NULL;
+}

@@ -1,0 +1,91 @@
+#!/bin/sh
+# Intervals by the error of the cost models: what they are, where they stand, and what they do not change.
+. tests/cli/lib.sh
+
+no_line() { ! grep -q "^$2" "$T/$1" || complain "a line begins with '$2'"; }
+
+# A catalog of round errors: measured times are 0.5 to 2 times those predicted.
+mkdir -p "$T/data/configs/calibration"
+for folder in engines hardware llms; do cp -r "configs/$folder" "$T/data/configs/"; done
+cp -r configs/calibration/*.json configs/calibration/power "$T/data/configs/calibration/"
+mkdir "$T/data/configs/calibration/releases"
+errors() { # FAST SLOW
+    echo '{"source": "t", "share": 0.9, "kinds": {"operators": {"rows": 7, "groups": 2, "fast": '$1', "slow": '$2'}}}' \
+        >"$T/data/configs/calibration/releases/unseen.json"
+}
+errors 0.5 2
+ORRERY_DATA=$T/data
+export ORRERY_DATA
+printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0,500,100\n' >"$T/one.csv"
+cat >"$T/s.json" <<END
+{"cluster": {"gpu": "a100-80-sxm"}, "services": {"a": {"llm": "llama-3.1-8b", "replicas": 1,
+ "trace": {"format": "lengths", "path": "one.csv"}}}}
+END
+
+# A request alone takes times in proportion; energy has the error of the power model on top.
+run 0 run "$T/s.json" --json -o "$T/r.db"
+near() { # PATH FACTOR OF
+    equal "$(sqlite3 :memory: "select abs(json_extract(readfile('$T/out'), '$1') /
+        ($2 * json_extract(readfile('$T/out'), '$3')) - 1) < 1e-6")" 1 "$1"
+}
+near '$.intervals.metrics."request.e2e_s.max"[0]' 0.5 '$.metrics."request.e2e_s.max"'
+near '$.intervals.metrics."request.e2e_s.max"[1]' 2 '$.metrics."request.e2e_s.max"'
+near '$.intervals.metrics."request.tpot_s.max"[1]' 2 '$.metrics."request.tpot_s.max"'
+near '$.intervals.metrics."service.output_tokens_per_s"[0]' 0.5 '$.metrics."service.output_tokens_per_s"'
+json '$.intervals.share' 0.9
+json '$.intervals.basis' '7 measured runs of 2 systems, each predicted unseen'
+equal "$(sqlite3 :memory: "select json_extract(readfile('$T/out'), '\$.intervals.metrics.\"energy.j\"[1]') >
+    json_extract(readfile('$T/out'), '\$.metrics.\"energy.j\"')")" 1 'the upper end of the energy'
+
+# They are beside the result: the file has them, the hash does not know them, --interval never leaves them out.
+sql "$T/r.db" "select share, basis from run_interval" '0.9|7 measured runs of 2 systems, each predicted unseen'
+sql "$T/r.db" "select count(*) from metric_interval as i join metric as m using (run_id, name)
+    where value between low and high" "$(sqlite3 "$T/r.db" 'select count(*) from metric_interval')"
+run 0 run "$T/s.json" --interval never -o "$T/r.db"
+no_line out interval
+sql "$T/r.db" 'select count(distinct result_hash), count(distinct trace_hash) from run' '1|1'
+sql "$T/r.db" 'select count(*) from run_interval where run_id = 2' 0
+run 0 run "$T/s.json" --interval always
+out 'interval  TTFT p99 18.'
+out ': 90 % of 7 measured runs of 2 systems, each predicted unseen'
+run 2 run "$T/s.json" --interval sometimes
+err 'auto'
+
+run 0 run "$T/s.json" -q -o "$T/show.db" --json
+cp "$T/out" "$T/first"
+run 0 show "$T/show.db" --json
+cmp -s "$T/out" "$T/first" || complain 'show prints other intervals than run'
+
+# Errors of nothing make no interval, and neither do times that the user states.
+errors 1 1
+run 0 run "$T/s.json"
+no_line out interval
+errors 0.5 2
+run 0 run "$T/s.json" --set 'services.a.cost={"kind": "affine", "decode": {"fixed": "1ms"}, "prefill": {"fixed": "1ms"}}'
+no_line out interval
+rm "$T/data/configs/calibration/releases/unseen.json"
+run 0 run "$T/s.json"
+no_line out interval
+echo '{"source": "t", "share": 0.5, "kinds": {}}' >"$T/data/configs/calibration/releases/unseen.json"
+run 0 run "$T/s.json"
+no_line out interval
+err 'no intervals, as a run at one of their ends failed: '
+
+# Comparisons say whether a change is larger than the error; pages and sizes show the ends.
+errors 0.5 2
+run 0 run "$T/s.json" --set cluster.gpu=h100-sxm -o "$T/r.db"
+run 0 run "$T/s.json" --set services.a.kv.block_tokens=32 -o "$T/r.db"
+run 0 compare "$T/r.db:1" "$T/r.db:3" -m request.e2e_s.max
+out 'beyond the error of the cost models (90 %, the same error in both runs): every change '
+run 0 compare "$T/r.db:1" "$T/r.db:3" -m energy.j
+out 'so perhaps none on hardware: energy.j ('
+sqlite3 "$T/r.db" "update run_interval set basis = 'others' where run_id = 3"
+run 0 compare "$T/r.db:1" "$T/r.db:3" -m request.e2e_s.max
+out 'inside the error of the cost models (90 %, an error of each run), so perhaps none on hardware: request.e2e_s.max ('
+run 0 report "$T/r.db:1" -o "$T/r.html"
+holds "$T/r.html" '<caption>Intervals</caption>'
+holds "$T/r.html" 'which hold 90 % of 7 measured runs of 2 systems, each predicted unseen.'
+run 0 size llama-3.1-8b --rate 4/s --requests 50 --max-gpus 1 --gpu a100-80-sxm -q --slo e2e.p99=100s
+out '  90 % interval: e2e p99 '
+out '; kept at both ends'
+finish

@@ -1,0 +1,96 @@
+/* Intervals of a board: quantiles of measured over predicted times, and the coverage by other groups. */
+#include "analysis/calibrate/board/board_interval.h"
+#include "sim/catalog/time_error.h"
+#include "sim/core/path.h"
+#include "tests/support/harness.h"
+
+#include <sys/stat.h>
+
+enum { PER_GROUP = 101 };
+
+/* A judged row that was measured at `ratio` of its prediction, and at twice that of the roofline's. */
+static struct board_row row_of(const char *group, double ratio)
+{
+    return (struct board_row){.mode = "agg", .group = group, .first_copy = true, .tpot_s = 0.010 * ratio,
+                              .left_out_tpot_s = 0.010, .roofline_tpot_s = 0.005};
+}
+
+/* Ratios 0.5, 0.51 ... 1.5 in group a, the same times 1.2 in b: each a line, whose quantiles are known. */
+static void fill(struct board_row *rows)
+{
+    for (int i = 0; i < PER_GROUP; i++) {
+        rows[2 * i] = row_of("a", 0.5 + 0.01 * i);
+        rows[2 * i + 1] = row_of("b", 1.2 * (0.5 + 0.01 * i));
+    }
+}
+
+TEST(the_interval_of_a_group_comes_from_the_others)
+{
+    struct board_row rows[2 * PER_GROUP];
+    struct board board = {.rows = rows, .n = 2 * PER_GROUP};
+    struct board_interval intervals[N_BOARD_MODELS];
+    fill(rows);
+    CHECK_EQ_INT(board_find_intervals(&board, intervals), 0);
+    CHECK_EQ_INT((int64_t)intervals[BOARD_PRESETS].rows, 2 * PER_GROUP);
+    CHECK_EQ_INT((int64_t)intervals[BOARD_PRESETS].groups, 2);
+    CHECK_NEAR(rows[0].fast_tpot_s, 0.010 * 1.2 * 0.55, 1e-12); /* a's from b */
+    CHECK_NEAR(rows[0].slow_tpot_s, 0.010 * 1.2 * 1.45, 1e-12);
+    CHECK_NEAR(rows[1].fast_tpot_s, 0.010 * 0.55, 1e-12); /* b's from a */
+    CHECK_NEAR(rows[1].slow_tpot_s, 0.010 * 1.45, 1e-12);
+    size_t inside = 0;
+    for (size_t i = 0; i < board.n; i++)
+        inside += rows[i].tpot_s >= rows[i].fast_tpot_s && rows[i].tpot_s <= rows[i].slow_tpot_s;
+    CHECK_NEAR(intervals[BOARD_PRESETS].covered_frac, (double)inside / (double)board.n, 1e-12);
+    CHECK(inside > 0 && inside < board.n);
+    CHECK_NEAR(intervals[BOARD_ROOFLINE].fast_frac, 2.0 * intervals[BOARD_PRESETS].fast_frac, 1e-12);
+    CHECK_NEAR(intervals[BOARD_ROOFLINE].covered_frac, intervals[BOARD_PRESETS].covered_frac, 1e-12);
+}
+
+/* Rows that are not judged have no influence and get no interval; a lone group has no others to be judged by. */
+TEST(only_judged_rows_count)
+{
+    struct board_row rows[2 * PER_GROUP];
+    struct board board = {.rows = rows, .n = 2 * PER_GROUP};
+    struct board_interval intervals[N_BOARD_MODELS];
+    fill(rows);
+    for (int i = 0; i < PER_GROUP; i++) rows[2 * i + 1].suspect = "odd";
+    CHECK_EQ_INT(board_find_intervals(&board, intervals), 0);
+    CHECK_EQ_INT((int64_t)intervals[BOARD_PRESETS].rows, PER_GROUP);
+    CHECK_NEAR(intervals[BOARD_PRESETS].fast_frac, 0.55, 1e-12);
+    CHECK_NEAR(intervals[BOARD_PRESETS].slow_frac, 1.45, 1e-12);
+    CHECK(isnan(intervals[BOARD_PRESETS].covered_frac));
+    CHECK(isnan(rows[0].fast_tpot_s) && isnan(rows[1].fast_tpot_s));
+}
+
+/* What is written is what the catalog reads, to four digits; an interval holds the prediction. */
+TEST(the_file_is_what_the_catalog_reads)
+{
+    static const struct board_file file = {.source = "tables"};
+    const struct board board = {.file = &file};
+    const struct board_interval intervals[] = {{0.61234, 1.23456, 10, 2, 0.9}, {1.1, 1.2, 7, 1, 0.9}};
+    struct arena arena;
+    struct diag diag;
+    struct text json;
+    struct time_error error;
+    arena_init(&arena);
+    diag_init(&diag);
+    text_init(&json);
+    CHECK_EQ_INT(board_write_intervals(&board, intervals, &json), 0);
+    const char *root = arena_printf(&arena, "%s/configs", test_tmpdir());
+    MUST(mkdir(root, 0700) == 0 && mkdir(path_join(&arena, root, "calibration"), 0700) == 0 &&
+         mkdir(path_join(&arena, root, "calibration/releases"), 0700) == 0);
+    test_write(path_join(&arena, root, "calibration/releases/unseen.json"), "%s", json.chars);
+    const struct catalog catalog = {.root = root};
+    CHECK_EQ_INT(time_error_unseen(&catalog, "operators", &arena, &error, &diag), 0);
+    CHECK_NEAR(error.fast_frac, 0.6123, 1e-12);
+    CHECK_NEAR(error.slow_frac, 1.235, 1e-12);
+    CHECK_EQ_STR(error.basis, "10 measured runs of 2 systems, each predicted unseen");
+    CHECK_EQ_INT(time_error_unseen(&catalog, "roofline", &arena, &error, &diag), 0);
+    CHECK_NEAR(error.fast_frac, 1.0, 0.0);
+    CHECK_EQ_INT(time_error_unseen(&catalog, "affine", &arena, &error, &diag), 0);
+    CHECK(error.basis == NULL);
+    CHECK_EQ_INT(time_error_unseen(&(struct catalog){.root = "no/such"}, "operators", &arena, &error, &diag), 0);
+    CHECK(error.basis == NULL);
+    text_fini(&json);
+    arena_fini(&arena);
+}

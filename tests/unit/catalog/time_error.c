@@ -1,0 +1,42 @@
+/* How far measured times lie from predicted ones: by the preset where it was fitted, by the board elsewhere. */
+#include "sim/catalog/cost.h"
+#include "tests/support/harness.h"
+
+#include <string.h>
+
+struct session {
+    struct arena arena;
+    struct diag diag;
+    struct catalog catalog;
+};
+
+static void begin(struct session *session)
+{
+    *session = (struct session){.catalog = {.root = "configs"}};
+    arena_init(&session->arena);
+    diag_init(&session->diag);
+}
+
+/* The interval of a preset is that of its held-out rows: e of them means predicted / (1 + e) .. predicted / (1 - e). */
+TEST(a_preset_where_it_was_fitted)
+{
+    struct session session;
+    struct engine_preset preset;
+    struct time_error error;
+    bool found;
+    begin(&session);
+    CHECK_EQ_INT(catalog_engine(&session.catalog, "vllm-0.12", "t", &session.arena, &preset, &session.diag), 0);
+    const struct calibration_error *groups = preset.held_out.items;
+    MUST(preset.held_out.n == 2 && strcmp(groups[1].name, "qwen3-32b") == 0);
+    CHECK_EQ_INT(time_error_of_preset(&preset, "h100-sxm", "qwen3-32b", &session.arena, &error, &found), 0);
+    CHECK(found);
+    CHECK_NEAR(1.0 / error.fast_frac - 1.0, groups[1].p90, 1e-12);
+    CHECK_NEAR(1.0 - 1.0 / error.slow_frac, groups[1].p90, 1e-12);
+    static const char *const others[][2] = {
+        {"a100-80-sxm", "qwen3-32b"}, {"h100-sxm", "llama-3.1-8b"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CHECK_EQ_INT(time_error_of_preset(&preset, others[i][0], others[i][1], &session.arena, &error, &found), 0);
+        CHECK(!found);
+    }
+    arena_fini(&session.arena);
+}
