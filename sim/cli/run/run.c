@@ -44,7 +44,7 @@ static const struct option run_options[] = {
     {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "metrics|curves|rows|decisions", keeps,
      "metrics; also time series; also rows; also all decisions"},
     {NULL, "interval", 0, OPTION_CHOICE, AT(interval), "auto|always|never", intervals,
-     "intervals by the error of the cost models, from two more runs; auto: unless the run is large"},
+     "intervals by the error of the cost models, from two more runs; auto: of small runs"},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
      "stop when the results would take more than this (" RESULTS_LIMIT_DEFAULT ")"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
