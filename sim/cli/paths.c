@@ -93,7 +93,7 @@ int paths_list_files(struct arena *arena, const char *directory, const char *con
     *names = (struct file_names){0};
     struct dirent **entries;
     int n = scandir(directory, &entries, NULL, alphasort);
-    if (n < 0) return SIM_E_IO;
+    if (n < 0) return errno == ENOMEM ? SIM_E_NOMEM : SIM_E_IO;
     names->names = arena_alloc(arena, ((size_t)n + 1) * sizeof *names->names);
     int code = names->names != NULL ? 0 : SIM_E_NOMEM;
     for (int i = 0; i < n; i++) {
