@@ -132,10 +132,11 @@ int kit_files(const struct kit *kit, const char *prefix, struct arena *arena, st
     return 0;
 }
 
-const char *kit_path(const struct kit *kit, const char *file, struct arena *arena)
+const char *kit_path(const struct kit *kit, const char *stem, struct arena *arena)
 {
     const struct kit_part *parts = kit->parts.items;
-    for (size_t i = 0; i < kit->parts.n; i++)
+    const char *file = arena_printf(arena, "%s.csv", stem);
+    for (size_t i = 0; file != NULL && i < kit->parts.n; i++)
         if (is_listed(&parts[i].files, file)) return path_join(arena, kit->folder, file);
     return NULL;
 }

@@ -44,8 +44,8 @@ int kit_read(const char *folder, struct arena *arena, struct kit *kit, struct di
 int kit_files(const struct kit *kit, const char *prefix, struct arena *arena, struct config_list *files,
               struct diag *diag);
 
-/* The path of a file of the folder; NULL: no part names it, or memory ran out. */
-const char *kit_path(const struct kit *kit, const char *file, struct arena *arena);
+/* The path of the file STEM.csv of the folder; NULL: no part names it, or memory ran out. */
+const char *kit_path(const struct kit *kit, const char *stem, struct arena *arena);
 
 /* Finds the GPU of the catalog with the SMs and the memory of the manifest, whose chip is a word of the reported name.
  * Of several, such as the form factors of one chip, that with the most parts of its name in the reported one. Returns

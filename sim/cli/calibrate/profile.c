@@ -90,7 +90,7 @@ static int read_profiles(struct session *session)
 static int read_copies(struct session *session)
 {
     struct profile_findings *findings = &session->findings;
-    findings->copies_path = kit_path(&findings->kit, "copies.csv", &session->arena);
+    findings->copies_path = kit_path(&findings->kit, "copies", &session->arena);
     if (findings->copies_path == NULL) return 0;
     return kit_copies_read(findings->copies_path, &session->arena, &findings->copies, &session->cli->diag);
 }
@@ -112,7 +112,7 @@ static int predict_iterations(struct session *session)
 {
     struct profile_findings *findings = &session->findings;
     struct diag *diag = &session->cli->diag;
-    const char *path = kit_path(&findings->kit, "iterations.csv", &session->arena);
+    const char *path = kit_path(&findings->kit, "iterations", &session->arena);
     struct calibration calibration;
     struct llm_spec llm;
     if (path == NULL || findings->n_sets == 0) return 0;
@@ -128,7 +128,7 @@ static int predict_iterations(struct session *session)
 static int fit_power(struct session *session)
 {
     struct profile_findings *findings = &session->findings;
-    const char *path = kit_path(&findings->kit, "power.csv", &session->arena);
+    const char *path = kit_path(&findings->kit, "power", &session->arena);
     if (path == NULL) return 0;
     if (isnan(session->gpu.context_w)) {
         findings->power_problem = "write the load 'idle with context' of power.csv as 'context_power' into the GPU's "
@@ -203,7 +203,7 @@ static int read_folder(struct session *session, const char *folder)
     if (code == 0) code = find_gpu(session);
     if (code == 0) code = read_profiles(session);
     if (code == 0) code = read_copies(session);
-    findings->requests_path = code == 0 ? kit_path(&findings->kit, "vllm-requests.csv", &session->arena) : NULL;
+    findings->requests_path = code == 0 ? kit_path(&findings->kit, "vllm-requests", &session->arena) : NULL;
     findings->output = session->options->output;
     findings->power_output = session->options->power;
     return code;
