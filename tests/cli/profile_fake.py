@@ -1,5 +1,6 @@
 """A GPU that is none, for tests/cli/profile_kit.sh: the times of a roofline in place of a device."""
 import sys
+import time
 
 from orrery_kit import manifest, plan, rows, runner
 
@@ -73,10 +74,11 @@ MEASURE = {"copies": copy, "iterations": iteration, "power": load, "idle": load,
 
 
 class Fake:
-    """`dies_after`: points after which a part loses its process; `refuses`: a part that cannot run here."""
+    """`dies_after`: points after which a part loses its process; `refuses`: a part that cannot run here; `hangs`: a
+    measurement never ends."""
 
-    def __init__(self, facts=FACTS, dies_after=None, refuses=None):
-        self.known, self.dies_after, self.refuses = dict(facts), dies_after, refuses
+    def __init__(self, facts=FACTS, dies_after=None, refuses=None, hangs=False):
+        self.known, self.dies_after, self.refuses, self.hangs = dict(facts), dies_after, refuses, hangs
 
     def facts(self):
         return self.known
@@ -90,6 +92,8 @@ class Fake:
     def measure(self, point):
         if self.left == 0:
             raise MemoryError("out of memory")
+        if self.hangs:
+            time.sleep(3600)
         self.left = self.left and self.left - 1
         if point.get("m") == 8:
             raise ValueError("no such product")
@@ -119,6 +123,8 @@ def check_plans():
         assert minutes < 26, minutes
     skipped = {part.name: part.needs(ada) for part in plan.PARTS if part.needs(ada)}
     assert set(skipped) == {"nvfp4", "collectives", "vllm"}, skipped
+    bf16 = [(part, 100.0) for part in plan.PARTS if part.name in ("bf16", "fp8", "nvfp4")]
+    assert runner.scale_to(10, bf16, ada, {"parts": {"fp8": {"status": "done"}}}) == 6.0
     assert plan.cache_tokens({"memory_bytes": 81559 << 20}) < 600000 < plan.cache_tokens({"memory_bytes": 1 << 40}) + 1
 
 
@@ -177,6 +183,10 @@ def main(folder):
     check_runs(f"{folder}/rows")
     runner.main(["--out", f"{folder}/quick", "--quick", "vllm", "bf16"], Fake({**FACTS, "vllm": "0.12"}))
     assert statuses(f"{folder}/quick") == {"vllm": "partial", "bf16": "partial"}, statuses(f"{folder}/quick")
+    runner.GRACE_S = 0.2
+    runner.main(["--out", f"{folder}/hung", "copies=0.1"], Fake(hangs=True))
+    hung = manifest.load(f"{folder}/hung")["parts"]["copies"]
+    assert hung["status"] == "failed" and "it took too long" in hung["reason"], hung
     print("all well")
 
 

@@ -6,7 +6,8 @@
 
 const char kit_llm[] = "llama-3.1-8b";
 
-static const double us = 1e-6, max_number = 1e18;
+/* Largest numbers: of tokens, whose products fit into 64 bits, and of bytes per second. */
+static const double us = 1e-6, max_tokens = 1e9, max_rate = 1e18;
 
 /* Opens a file whose rows have these columns. */
 static int open_rows(struct sheet *sheet, const char *path, const struct sheet_column *columns, size_t n_columns)
@@ -58,7 +59,7 @@ static int read_iteration(struct sheet *sheet, struct kit_iterations *iterations
 
 int kit_iterations_read(const char *path, struct arena *arena, struct kit_iterations *iterations, struct diag *diag)
 {
-    struct sheet sheet = {.arena = arena, .diag = diag, .max = max_number, .empty = (double)INFINITY};
+    struct sheet sheet = {.arena = arena, .diag = diag, .max = max_tokens, .empty = (double)INFINITY};
     size_t capacity = 0;
     *iterations = (struct kit_iterations){0};
     int code = open_rows(&sheet, path, iteration_columns, ITERATION_COLUMNS);
@@ -136,7 +137,7 @@ static int read_copy(struct sheet *sheet, struct kit_copies *copies)
 
 int kit_copies_read(const char *path, struct arena *arena, struct kit_copies *copies, struct diag *diag)
 {
-    struct sheet sheet = {.arena = arena, .diag = diag, .max = max_number, .empty = 0.0};
+    struct sheet sheet = {.arena = arena, .diag = diag, .max = max_rate, .empty = 0.0};
     *copies = (struct kit_copies){0};
     int code = open_rows(&sheet, path, copy_columns, COPY_COLUMNS);
     while (code == 0 && (code = sheet_next(&sheet)) > 0) code = read_copy(&sheet, copies);

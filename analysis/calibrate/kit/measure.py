@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Measures a GPU for Orrery. `measure.py --help` has the options, README.md the twenty-minute recipe."""
+import os
 import sys
 
 sys.dont_write_bytecode = True
+os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as NVML counts them
 
 from orrery_kit import runner
 

@@ -55,6 +55,7 @@ static int find_gpu(struct session *session)
     if (code == 0) code = catalog_gpu(&session->catalog, name, "--gpu", &session->arena, &session->gpu, diag);
     if (code == 0) kit_check_gpu(kit, &session->gpu, diag);
     session->findings.gpu = &session->gpu;
+    session->findings.gpu_word = name;
     return code;
 }
 

@@ -211,7 +211,7 @@ static void add_power(const struct profile_findings *findings, struct answer *an
 
 static void show_use(const struct profile_findings *findings, struct answer *answer)
 {
-    const char *gpu = findings->gpu->name, *file = findings->output;
+    const char *gpu = findings->gpu_word, *file = findings->output;
     if (findings->n_sets == 0) {
         answer_say(answer, "\nNo kernels were measured: there is nothing to fit.\n");
         return;

@@ -12,6 +12,7 @@
 struct profile_findings {
     struct kit kit;
     const struct gpu_spec *gpu;
+    const char *gpu_word; /* what a scenario names it by: its name, or the path that --gpu gave */
     size_t n_profiles, n_sets;
     struct profile *profiles;     /* [n_profiles] */
     struct calibrated_set *sets;  /* [n_sets]; no sets: no kernels were measured */

@@ -43,7 +43,7 @@ def clean(value):
 def begin(facts, now=None):
     now = now or datetime.datetime.now(datetime.timezone.utc)
     known = {name: clean(value) for name, value in facts.items() if clean(value) is not None}
-    known["capability"] = f"{facts['capability']:g}"
+    known["capability"] = f"{facts['capability']:.1f}"
     return {"kit": VERSION, "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"), **known, "parts": {}}
 
 

@@ -221,13 +221,24 @@ def open_folder(out, facts):
     return manifest
 
 
-def run_all(out, chosen, backend, is_quick, scale):
+def is_done(part, manifest):
+    return manifest["parts"].get(part.name, {}).get("status") == "done"
+
+
+def scale_to(minutes, chosen, facts, manifest):
+    """The factor that makes the times of the parts that will run `minutes` together; None leaves them as they are."""
+    total_s = sum(seconds for part, seconds in chosen if part.needs(facts) is None and not is_done(part, manifest))
+    return minutes * 60 / total_s if minutes and total_s else 1.0
+
+
+def run_all(out, chosen, backend, is_quick, minutes):
     os.makedirs(out, exist_ok=True)
     facts = ask_facts(out, backend)
     manifest = open_folder(out, facts)
     manifests.save(out, manifest)
+    scale = scale_to(minutes, chosen, facts, manifest)
     for part, seconds in chosen:
-        if manifest["parts"].get(part.name, {}).get("status") == "done":
+        if is_done(part, manifest):
             print(f"{part.name}: done before", flush=True)
             continue
         print(f"{part.name}: {part.what}", flush=True)
@@ -260,9 +271,8 @@ def main(arguments, backend):
         parser.error("name the folder of the rows with --out DIR")
     if options.minutes is not None and not options.minutes > 0:
         parser.error("--minutes must be more than 0")
-    scale = options.minutes * 60 / sum(seconds for _, seconds in chosen) if options.minutes else 1.0
     try:
-        run_all(options.out, chosen, backend, options.quick, scale)
+        run_all(options.out, chosen, backend, options.quick, options.minutes)
     except KeyboardInterrupt:
         raise SystemExit("\nmeasure.py: stopped; the same call goes on") from None
     print(f"\nCopy {options.out} to the machine with Orrery; there: orrery profile {options.out} -o my-gpu.json")

@@ -1,5 +1,6 @@
 """What all measuring modules share: random data, timing by CUDA graphs, clocks and power by NVML."""
 import contextlib
+import os
 import statistics
 import time
 
@@ -14,15 +15,23 @@ BF16, FP8 = torch.bfloat16, torch.float8_e4m3fn
 COLD_BYTES = 256 << 20  # buffers that a kernel goes through in turn: several times an L2
 
 
+def first_handle():
+    """NVML's handle of the GPU that CUDA counts as the first."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip() or "0"
+    if first.startswith(("GPU-", "MIG-")):
+        return pynvml.nvmlDeviceGetHandleByUUID(first)
+    return pynvml.nvmlDeviceGetHandleByIndex(int(first))
+
+
 class Device:
     """The GPU's clocks, power and energy by NVML; NaN where that says nothing."""
 
     def __init__(self):
         self.handle = None
         if pynvml is not None:
-            with contextlib.suppress(pynvml.NVMLError):
+            with contextlib.suppress(pynvml.NVMLError, ValueError):
                 pynvml.nvmlInit()
-                self.handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+                self.handle = first_handle()
 
     def ask(self, function, *arguments):
         try:
