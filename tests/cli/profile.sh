@@ -34,6 +34,7 @@ out '"calibration": "'"$T"'/gpu.json"'
 out "orrery run quickstart --set cluster.gpu=h200-sxm --set services.chat.cost.calibration=$T/gpu.json"
 cp "$T/out" "$T/said"
 
+optimised
 # The fits are those of orrery calibrate on the single files, to the byte.
 run 0 calibrate --gpu h200-sxm "$T/rows/kernels-isolated.csv" -o "$T/kernels.json"
 cmp -s "$T/kernels.json" "$T/gpu.json" || complain 'another fit of kernels'
@@ -49,7 +50,6 @@ equal "$(awk '$1 == "prefill" && NF == 6 { print $3; exit }' "$T/said")" "$(json
 equal "$(awk '$2 == "gemm" && NF == 7 { print $6 }' "$T/said")" "$(json_of "$T/out" '$.fits[0]."held_out_median_%"')" 'error of products'
 
 # Other folders.
-optimised
 change() { # NAME FILE SED
     folder "$1"
     sed -i "$3" "$T/$1/$2"
