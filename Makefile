@@ -329,7 +329,7 @@ install-files:
 	mkdir -p '$(INSTALLED)/share/orrery/traces' '$(INSTALLED)/share/orrery/analysis'
 	cp -r configs '$(INSTALLED)/share/orrery/'
 	cp -r analysis/sql '$(INSTALLED)/share/orrery/analysis/'
-	for file in $(wildcard analysis/python/*.*); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
+	for file in $(wildcard analysis/python/*.* $(addprefix analysis/calibrate/kit/,README.md *.py orrery_kit/*.py)); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
 	cp -r traces/samples '$(INSTALLED)/share/orrery/traces/'
 	for file in policies/README.md $(EXAMPLES); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
 	for header in $(POLICY_HEADERS); do install -D -m 644 $$header '$(INSTALLED)'/include/orrery/$$header || exit 1; done

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* A fit is bad when its median error exceeds poor_median, or when it exceeds beaten_median and that of a plain roofline
  * by beaten_factor. */
@@ -89,6 +90,56 @@ int calibrate_set(const char *name, const struct profile *profiles, size_t n_pro
         code = diag_error(diag, SIM_E_DATA, n_profiles > 0 ? profiles[0].path : NULL, NULL,
                           "set '%s' has no rows to fit", name);
     return code;
+}
+
+/* Copies the profiles of the set `name` to `chosen`, in their order. Returns their number. */
+static size_t collect_set(const struct profile *profiles, size_t n, const char *name, struct profile *chosen)
+{
+    size_t n_chosen = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(profiles[i].set, name) == 0) chosen[n_chosen++] = profiles[i];
+    return n_chosen;
+}
+
+static bool is_first_of_set(const struct profile *profiles, size_t profile)
+{
+    size_t i = 0;
+    while (strcmp(profiles[i].set, profiles[profile].set) != 0) i++;
+    return i == profile;
+}
+
+int calibrate_sets(const struct profile *profiles, size_t n, bool is_pooled, struct arena *arena,
+                   struct calibrated_set *sets, size_t *n_sets, struct diag *diag)
+{
+    int code = 0;
+    *n_sets = 0;
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        if (!is_first_of_set(profiles, i)) continue;
+        struct profile *chosen = arena_alloc(arena, n * sizeof *chosen);
+        if (chosen == NULL) return SIM_E_NOMEM;
+        const size_t n_chosen = collect_set(profiles, n, profiles[i].set, chosen);
+        code = calibrate_set(profiles[i].set, chosen, n_chosen, is_pooled, arena, &sets[(*n_sets)++], diag);
+    }
+    return code;
+}
+
+/* Above this share of rows faster than the peak, outliers alone do not explain them. */
+static const double max_too_fast_frac = 0.05;
+
+static int64_t count_too_fast(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->n_dropped; i++)
+        if (strcmp(profile->dropped[i].reason, profile_faster_than_peak) == 0) return profile->dropped[i].rows;
+    return 0;
+}
+
+void calibrate_check_profile(const struct profile *profile, const struct gpu_spec *gpu, struct diag *diag)
+{
+    const int64_t too_fast = count_too_fast(profile), rows = too_fast + (int64_t)profile->n;
+    if ((double)too_fast > max_too_fast_frac * (double)rows)
+        diag_warning(diag, profile->path, "wrong GPU, LLM or unit of time?",
+                     "%" PRId64 " of %" PRId64 " rows are faster than the peak of '%s', and are left out", too_fast,
+                     rows, gpu->name);
 }
 
 /* Gives a class the law of `laws` and the errors of that law. Nothing is fitted or held out. */

@@ -29,6 +29,11 @@ struct calibrated_set {
 int calibrate_set(const char *name, const struct profile *profiles, size_t n_profiles, bool is_pooled,
                   struct arena *arena, struct calibrated_set *set, struct diag *diag);
 
+/* Fits the profiles of each set, in the order of the sets' first profiles. sets[n] has room for one per profile.
+ * Returns what calibrate_set returns. */
+int calibrate_sets(const struct profile *profiles, size_t n, bool is_pooled, struct arena *arena,
+                   struct calibrated_set *sets, size_t *n_sets, struct diag *diag);
+
 /* Replaces parameters that were fitted to fewer than four rows per parameter by those of `laws`, with their range, and
  * warns of each. Measured points then correct these laws. Returns 0 or SIM_E_NOMEM. */
 int calibrate_keep_laws(struct calibrated_set *set, const struct calibration *laws, struct arena *arena,
@@ -36,6 +41,9 @@ int calibrate_keep_laws(struct calibrated_set *set, const struct calibration *la
 
 /* Whether a profile has rows of a class. */
 bool profile_has_class(const struct profile *profile, enum kernel_class class);
+
+/* Warns when so many rows were faster than the peak of the GPU that outliers alone do not explain them. */
+void calibrate_check_profile(const struct profile *profile, const struct gpu_spec *gpu, struct diag *diag);
 
 /* --- A calibrated model against a profile that it need not have seen --- */
 

@@ -62,6 +62,7 @@ struct verb {
     X(explain)                                                                                                         \
     X(list)                                                                                                            \
     X(trace)                                                                                                           \
+    X(profile)                                                                                                         \
     X(calibrate)                                                                                                       \
     X(conform)
 

@@ -412,7 +412,7 @@ static int list_scenarios(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("scenario"), LEFT("summary"), JSON_ONLY("path")};
     COLUMNS(list, columns);
-    struct scenario_names names;
+    struct file_names names;
     int code = paths_list_scenarios(&list->arena, list->catalog.root, &names);
     if (code == SIM_E_IO)
         return diag_error(&list->cli->diag, code, list->catalog.root,

@@ -80,29 +80,45 @@ const char *paths_data(struct arena *arena)
 
 static const char extension[] = ".json";
 
-static int is_scenario(const struct dirent *entry)
+static bool has_ending(const char *name, const char *const *endings)
 {
-    size_t n = strlen(entry->d_name), ending = sizeof extension - 1;
-    return n > ending && strcmp(entry->d_name + n - ending, extension) == 0;
+    const size_t n = strlen(name);
+    for (; *endings != NULL; endings++)
+        if (n > strlen(*endings) && strcmp(name + n - strlen(*endings), *endings) == 0) return true;
+    return false;
 }
 
-int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_names *names)
+int paths_list_files(struct arena *arena, const char *directory, const char *const *endings, struct file_names *names)
 {
-    *names = (struct scenario_names){0};
-    const char *directory = path_join(arena, root, "scenarios");
-    if (directory == NULL) return SIM_E_NOMEM;
+    *names = (struct file_names){0};
     struct dirent **entries;
-    int n = scandir(directory, &entries, is_scenario, alphasort);
-    if (n < 0) return SIM_E_IO;
+    int n = scandir(directory, &entries, NULL, alphasort);
+    if (n < 0) return errno == ENOMEM ? SIM_E_NOMEM : SIM_E_IO;
     names->names = arena_alloc(arena, ((size_t)n + 1) * sizeof *names->names);
+    int code = names->names != NULL ? 0 : SIM_E_NOMEM;
     for (int i = 0; i < n; i++) {
         const char *file = entries[i]->d_name;
-        char *name = arena_printf(arena, "%.*s", (int)(strlen(file) - sizeof extension + 1), file);
-        if (names->names != NULL && name != NULL) names->names[names->n++] = name;
+        const bool is_listed = code == 0 && file[0] != '.' && has_ending(file, endings);
+        char *name = is_listed ? arena_strdup(arena, file) : NULL;
+        if (is_listed && name == NULL) code = SIM_E_NOMEM;
+        if (name != NULL) names->names[names->n++] = name;
         free(entries[i]);
     }
     free(entries);
-    return names->n == (size_t)n ? 0 : SIM_E_NOMEM;
+    return code;
+}
+
+int paths_list_scenarios(struct arena *arena, const char *root, struct file_names *names)
+{
+    static const char *const endings[] = {extension, NULL};
+    const char *directory = path_join(arena, root, "scenarios");
+    int code = directory != NULL ? paths_list_files(arena, directory, endings, names) : SIM_E_NOMEM;
+    for (size_t i = 0; code == 0 && i < names->n; i++) {
+        const char *file = names->names[i];
+        names->names[i] = arena_printf(arena, "%.*s", (int)(strlen(file) - sizeof extension + 1), file);
+        if (names->names[i] == NULL) code = SIM_E_NOMEM;
+    }
+    return code;
 }
 
 const char *paths_shipped(struct arena *arena, const char *folder, const char *word)

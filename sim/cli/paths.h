@@ -15,14 +15,20 @@
  * when out of memory. */
 const char *paths_data(struct arena *arena);
 
-/* The scenarios that come with the program, by name, sorted. */
-struct scenario_names {
+/* Sorted, in the arena. */
+struct file_names {
     size_t n;
-    const char **names; /* in the arena */
+    const char **names;
 };
 
+/* The files of a directory that end in one of `endings` (up to a NULL) and do not begin with a dot. Returns 0, SIM_E_IO
+ * or SIM_E_NOMEM, and reports nothing. */
+int paths_list_files(struct arena *arena, const char *directory, const char *const *endings, struct file_names *names);
+
+/* The scenarios that come with the program, by name. */
+
 /* `root` is the directory "configs". Returns 0, SIM_E_IO or SIM_E_NOMEM, and reports nothing. */
-int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_names *names);
+int paths_list_scenarios(struct arena *arena, const char *root, struct file_names *names);
 
 /* The name of a file of "configs/FOLDER", such as "quickstart" of "scenarios", that the word names with or without its
  * ".json". NULL: the word is a file itself, or names none, or memory ran out. */

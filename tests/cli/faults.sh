@@ -50,6 +50,14 @@ for i in 5 9; do
         done
     } >"$in/iterations$i.csv"
 done
+for i in 5 9; do
+    mkdir "$in/kit$i"
+    cp "$in/kernels$i.csv" "$in/kit$i/kernels-isolated.csv"
+    cat >"$in/kit$i/manifest.json" <<'END2'
+{ "kit": 1, "date": "today", "gpu": "NVIDIA A100-SXM4-80GB", "gpus": 1, "sms": 108, "memory_bytes": 85899345920,
+  "parts": {"elementwise": {"status": "done", "measured": 4, "planned": 4, "seconds": 1, "files": ["kernels-isolated.csv"]}} }
+END2
+done
 for folder in own was/own; do
     sed 's/"jobs.json"/"..\/jobs.json"/' "$in/study.json" >"$in/$folder/f.study.json"
     cat >"$in/$folder/f.json" <<'END2'
@@ -85,6 +93,8 @@ convert  |    | trace convert ../in/10.csv -f csv -o t.gz | trace convert ../in/
 kernels  |    | - | calibrate --gpu a100-80-sxm ../in/kernels9.csv -o c.json --report plots | +
 refit    |    | calibrate --gpu a100-80-sxm ../in/kernels5.csv -o c.json | calibrate --gpu a100-80-sxm ../in/kernels9.csv -o c.json | +
 power    |    | calibrate power --gpu h200-sxm ../in/loads5.csv -o c.json | calibrate power --gpu h200-sxm ../in/loads9.csv -o c.json | +
+profile  |    | profile ../in/kit5 -o c.json | profile ../in/kit9 -o c.json | +
+kit      |    | - | profile --kit kit | +
 engine   |    | calibrate --engine vllm-0.2 ../in/iterations5.csv -o c.json | calibrate --engine vllm-0.2 ../in/iterations9.csv -o c.json | +
 baseline | wp | check --baseline g.json ../in/fewer.json --update -q | check --baseline g.json ../in/jobs.json --update -q | check --baseline g.json -q; +
 verdict  | wv | check --baseline g.json ../in/fewer.json --update -q | check --baseline g.json -q --junit j.xml --markdown m.md | +

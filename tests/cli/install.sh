@@ -48,6 +48,12 @@ out 'h100-sxm'
 run 0 export r.db metrics_by_run
 out 'quickstart'
 
+# The measuring kit is that of the sources.
+run 0 profile --kit kit
+for file in $(cd "$root/analysis/calibrate/kit" && ls README.md ./*.py orrery_kit/*.py); do
+    cmp -s "$root/analysis/calibrate/kit/$file" "kit/$file" || complain "the kit lacks $file, or has another"
+done
+
 # What pkg-config says.
 if command -v pkg-config >/dev/null; then
     last='pkg-config'
@@ -95,7 +101,8 @@ done
 
 # The completions have every verb and every option of the help.
 helper=${OPTIMISED:+$OPTIMISED/orrery}
-"${helper:=$ORRERY}" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$T/verbs"
+: "${helper:=$ORRERY}"
+"$helper" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$T/verbs"
 while read -r verb; do
     "$helper" "$verb" --help | sed -n 's/^  \(-., \|    \)--\([a-z-]*\).*/\2/p' | sed "s/^/$verb /"
 done <"$T/verbs" | sort >"$T/options"

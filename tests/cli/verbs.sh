@@ -13,11 +13,11 @@ out "run:--queue) words='calendar heap' ;;"
 for word in --help -h help; do
     run 0 $word
     out 'usage: orrery VERB'
-    for verb in run compare figure report why export validate explain list trace calibrate; do out "  $verb "; done
+    for verb in run compare figure report why export validate explain list trace profile calibrate; do out "  $verb "; done
 done
 run 0 --version
 grep -qE '^orrery [0-9]+\.[0-9]+\.[0-9]+ \([0-9a-f]{12}(-dirty)?\)$|\(unknown\)$' "$T/out" || complain 'version'
-for verb in run compare figure report why export validate explain list trace calibrate; do
+for verb in run compare figure report why export validate explain list trace profile calibrate; do
     run 0 $verb --help
     out "usage: orrery $verb"
     [ ! -s "$T/err" ] || complain 'help on standard error'

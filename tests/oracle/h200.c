@@ -1,126 +1,50 @@
-/* The H200 as measured by tests/bench/gpu: whole iterations of a model of Llama-3.1-8B's shape, which no fit has seen,
- * against the sum of fitted kernels; and what the constants of the H100, the same chip with less memory bandwidth, said
- * of the H200 before. Bounds are what was found, rounded up. */
-#include "models/operators/operators.h"
+/* The H200 as measured by an older form of analysis/calibrate/kit: whole iterations of a model of Llama-3.1-8B's shape,
+ * which no fit has seen, against the sum of fitted kernels; and what the constants of the H100, the same chip with less
+ * memory bandwidth, said of the H200 before. Bounds are what was found, rounded up. */
+#include "analysis/calibrate/kit/kit_rows.h"
 #include "sim/catalog/calibration.h"
-#include "sim/core/csv.h"
 #include "tests/support/class_fit.h"
 #include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
-
-enum { MAX_ITERATIONS = 32 };
-
-struct iteration {
-    struct iteration_work work;
-    bool is_flash2; /* prompts attend by FlashAttention-2, not by cuDNN */
-    double measured_s, predicted_s;
-};
 
 struct bench {
     struct arena arena;
     struct diag diag;
     struct gpu_spec gpu;
     struct llm_spec llm;
-    struct iteration iterations[MAX_ITERATIONS];
-    size_t n;
+    struct kit_iterations iterations;
 };
-
-/* --- measured iterations --- */
-
-enum { PHASE, SEQUENCES, TOKENS, PAST, CONTEXT, TIME, SOURCE, N_COLUMNS };
-
-static double number(const struct csv_field *field)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.*s", (int)field->n_chars, field->chars);
-    return strtod(text, NULL);
-}
-
-static struct iteration iteration_of(const struct csv_field *fields, const int at[N_COLUMNS])
-{
-    const int64_t sequences = (int64_t)number(&fields[at[SEQUENCES]]), tokens = (int64_t)number(&fields[at[TOKENS]]);
-    const int64_t past = (int64_t)number(&fields[at[PAST]]), context = (int64_t)number(&fields[at[CONTEXT]]);
-    const double each = (double)tokens / (double)sequences;
-    struct iteration iteration = {.measured_s = 1e-6 * number(&fields[at[TIME]]),
-                                  .is_flash2 = fields[at[SOURCE]].chars[0] == 'F'};
-    if (fields[at[PHASE]].chars[0] == 'd')
-        iteration.work = (struct iteration_work){.decode_sequences = sequences,
-                                                 .decode_context_tokens = sequences * context};
-    else
-        iteration.work = (struct iteration_work){.prefill_sequences = sequences,
-                                                 .prefill_tokens = tokens,
-                                                 .prefill_context_tokens = sequences * past,
-                                                 .prefill_pairs = (double)tokens * (each + 2.0 * (double)past)};
-    return iteration;
-}
-
-static void read_iterations(struct bench *bench)
-{
-    static const struct csv_column columns[N_COLUMNS] = {{"phase", false},   {"sequences", false}, {"tokens", false},
-                                                         {"past", false},    {"context", false},   {"time_us", false},
-                                                         {"source", false}};
-    int at[N_COLUMNS];
-    struct input *input;
-    struct csv *csv;
-    MUST(input_open("configs/calibration/measured/h200-sxm-iterations.csv", &input, &bench->diag) == 0);
-    MUST(csv_create(input, &(struct csv_options){0}, &csv, &bench->diag) == 0);
-    if (CHECK_EQ_INT(csv_read_header(csv, columns, N_COLUMNS, at, &bench->diag), 0))
-        while (bench->n < MAX_ITERATIONS && csv_next(csv, &bench->diag) == 1)
-            bench->iterations[bench->n++] = iteration_of(csv_fields(csv), at);
-    csv_destroy(csv);
-}
 
 static bool bench_open(struct bench *bench)
 {
     memset(bench, 0, sizeof *bench);
     arena_init(&bench->arena);
     diag_init(&bench->diag);
-    read_iterations(bench);
-    return CHECK_EQ_INT(bench->n, 11) &&
+    return CHECK(kit_iterations_read("configs/calibration/measured/h200-sxm-iterations.csv", &bench->arena,
+                                     &bench->iterations, &bench->diag) == 0) &&
+           CHECK_EQ_INT(bench->iterations.n, 11) &&
            CHECK(catalog_gpu(&catalog, "h200-sxm", "test", &bench->arena, &bench->gpu, &bench->diag) == 0) &&
-           CHECK(catalog_llm(&catalog, "llama-3.1-8b", "test", &bench->arena, &bench->llm, &bench->diag) == 0);
+           CHECK(catalog_llm(&catalog, kit_llm, "test", &bench->arena, &bench->llm, &bench->diag) == 0);
 }
 
 /* --- predicted iterations --- */
 
-/* Predicts the iterations by the kernels of a GPU's calibration; no CPU overhead. Those whose prompts attend by
- * FlashAttention-2 are left out: that kernel cuts prompts' keys into parts, which no law has. */
+/* Predicts the iterations by the kernels of a GPU's calibration; no CPU overhead. */
 static void predict(struct bench *bench, const char *calibrated)
 {
     struct calibration calibration;
-    struct operators *operators = mem_alloc(sizeof *operators);
-    MUST(operators != NULL);
     const int code = calibration_load(&catalog, calibrated, "isolated", &bench->arena, &calibration, &bench->diag);
-    if (CHECK_EQ_INT(code, 0)) {
-        const struct operators_parts parts = {
-            .gpu = &bench->gpu,
-            .llm = &bench->llm,
-            .kernels = &calibration.kernels,
-            .split = {.tensor = 1,
-                      .pipeline = 1,
-                      .expert = 1,
-                      .fused_residual = true,
-                      .attention_writes_kv = calibration_writes_kv(&calibration),
-                      .gpus_per_node = 8},
-        };
-        operators_init(operators, &parts);
-        for (size_t i = 0; i < bench->n; i++) {
-            struct iteration_cost cost;
-            if (bench->iterations[i].is_flash2) continue;
-            operators_cost(operators, &bench->iterations[i].work, &cost);
-            bench->iterations[i].predicted_s = cost.first_s;
-        }
-    }
-    mem_free(operators);
+    if (CHECK_EQ_INT(code, 0))
+        MUST(kit_iterations_predict(&bench->iterations, &calibration, &bench->gpu, &bench->llm) == 0);
 }
 
 /* Predicted / measured - 1 of `rows` iterations that decode, or that have prompts: the least and the most. */
 static void check_errors(const struct bench *bench, bool is_prefill, int rows, double least, double most)
 {
     int n = 0;
-    for (size_t i = 0; i < bench->n; i++) {
-        const struct iteration *iteration = &bench->iterations[i];
+    for (size_t i = 0; i < bench->iterations.n; i++) {
+        const struct kit_iteration *iteration = &bench->iterations.items[i];
         if ((iteration->work.prefill_tokens > 0) != is_prefill || !(iteration->predicted_s > 0.0)) continue;
         const double error = iteration->predicted_s / iteration->measured_s - 1.0;
         CHECK(error >= least);

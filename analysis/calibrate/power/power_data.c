@@ -9,8 +9,8 @@
  * over the GPUs. The table lacks the lengths of prompts. So only tasks with prompts much shorter than their output are
  * read, and the load omits the FLOP of prompts; a sequence's context is half its output.
  *
- * Loads of our own, each held for some tenths of a second (tests/bench/gpu/power.py): the power that NVML reports at
- * the time, and what the kernels achieve.
+ * Loads of our own, each held for some tenths of a second (analysis/calibrate/kit): the power that NVML
+ * reports at the time, and what the kernels achieve.
  *
  * Zeus' sweeps of the power limit (You et al., NSDI 2023): time per epoch and mean power of training jobs. A job is a
  * data set, a network, a batch size and an optimiser; rows of one job under one limit are averaged. */

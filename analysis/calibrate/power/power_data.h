@@ -3,7 +3,7 @@
  * A load is the power of a GPU at known rates of FLOP and bytes; the law of activity is fitted on loads. A cap is the
  * slowdown and the power of a training job under a power limit; the law of the clock is fitted on caps. Formats are
  * recognised by their columns: Splitwise's shares of TDP, the ML.ENERGY leaderboard, loads of our own
- * (tests/bench/gpu/power.py), Zeus' sweeps of the power limit. */
+ * (analysis/calibrate/kit), Zeus' sweeps of the power limit. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
 

@@ -96,13 +96,12 @@ static bool has_shape(const struct kernel_call *call)
     return true;
 }
 
-/* The time of a call by the default parameters. */
-static struct kernel_time initial_time(const struct gpu_spec *gpu, const struct kernel_call *call)
+struct kernel_time profile_row_work(const struct profile_row *row)
 {
-    const struct kernel_class_info *info = kernel_class_info(call->class);
+    const struct kernel_class_info *info = kernel_class_info(row->call.class);
     union kernel_params params = {{0.0}};
     for (size_t i = 0; i < info->n_params; i++) params.values[i] = kernel_param_default(&info->params[i]);
-    return kernel_call_time(&params, gpu, call);
+    return kernel_call_time(&params, row->gpu, &row->call);
 }
 
 /* Why a row is left out; NULL: it is not. */
@@ -110,7 +109,7 @@ static const char *reason_to_drop(const struct profile_row *row)
 {
     if (!(row->measured_s >= least_s)) return "no time";
     if (!has_shape(&row->call)) return profile_no_shape;
-    const struct kernel_time law = initial_time(row->gpu, &row->call);
+    const struct kernel_time law = profile_row_work(row);
     if (!isfinite(law.seconds)) return "no finite time by the fit of its class";
     const double peak_s = law.flop / gpu_peak_flop_per_s(row->gpu, kernel_call_compute(&row->call));
     return row->measured_s * peak_slack < peak_s ? profile_faster_than_peak : NULL;

@@ -51,6 +51,9 @@ extern const char profile_faster_than_peak[];
 int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,
                  struct diag *diag);
 
+/* What a row's call does by the default parameters of its class: its FLOP and bytes do not depend on a fit. */
+struct kernel_time profile_row_work(const struct profile_row *row);
+
 /* Whether a set may have this name, which becomes a part of file names: 1 to 64 letters, digits, '_', '.' and '-'. */
 bool profile_is_set_name(const char *chars, size_t n_chars);
 

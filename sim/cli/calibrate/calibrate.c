@@ -8,7 +8,6 @@
 #include "sim/core/number.h"
 #include "sim/core/path.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { MAX_PROFILES = 256 };
@@ -75,23 +74,9 @@ static int split_argument(struct reading *reading, const char *argument, const c
     return *gpu != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* Above this share of rows faster than the peak, outliers alone do not explain them. */
-static const double max_too_fast_frac = 0.05;
-
-static int64_t count_too_fast(const struct profile *profile)
-{
-    for (size_t i = 0; i < profile->n_dropped; i++)
-        if (strcmp(profile->dropped[i].reason, profile_faster_than_peak) == 0) return profile->dropped[i].rows;
-    return 0;
-}
-
 static void check_profile(const struct profile *profile, const struct profile_options *options, struct diag *diag)
 {
-    const int64_t too_fast = count_too_fast(profile), rows = too_fast + (int64_t)profile->n;
-    if ((double)too_fast > max_too_fast_frac * (double)rows)
-        diag_warning(diag, profile->path, "wrong GPU, LLM or unit of time?",
-                     "%" PRId64 " of %" PRId64 " rows are faster than the peak of '%s', and are left out", too_fast,
-                     rows, options->gpu->name);
+    calibrate_check_profile(profile, options->gpu, diag);
     if (options->llm != NULL && !profile->uses_llm)
         diag_warning(diag, profile->path, NULL, "'--llm' is not used: the profile names the measured LLM");
     if (options->tensor_parallel > 0 && !profile->uses_tensor_parallel)
@@ -156,22 +141,6 @@ static int read_profiles(struct reading *reading, const struct cli_call *call, c
 
 /* --- Fitting --- */
 
-/* Copies the profiles of the set `name` to `profiles`, in their order. Returns their number. */
-static size_t collect_set(const struct reading *reading, const char *name, struct profile *profiles)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < reading->n; i++)
-        if (strcmp(reading->profiles[i].set, name) == 0) profiles[n++] = reading->profiles[i];
-    return n;
-}
-
-static bool is_first_of_set(const struct reading *reading, size_t profile)
-{
-    size_t i = 0;
-    while (strcmp(reading->profiles[i].set, reading->profiles[profile].set) != 0) i++;
-    return i == profile;
-}
-
 /* With a table of few rows the shipped models stay: the table corrects them. */
 static int keep_laws(struct reading *reading, struct calibrated_set *set)
 {
@@ -188,18 +157,11 @@ static int keep_laws(struct reading *reading, struct calibrated_set *set)
 static int fit_sets(struct reading *reading, struct calibrated_set *sets, size_t *n_sets)
 {
     const bool is_pooled = strcmp(reading->options->gpu, pooled_name) == 0;
-    int code = 0;
-    *n_sets = 0;
-    for (size_t i = 0; code == 0 && i < reading->n; i++) {
-        if (!is_first_of_set(reading, i)) continue;
-        struct profile *profiles = arena_alloc(&reading->arena, reading->n * sizeof *profiles);
-        if (profiles == NULL) return SIM_E_NOMEM;
-        const size_t n = collect_set(reading, reading->profiles[i].set, profiles);
-        struct calibrated_set *set = &sets[(*n_sets)++];
-        code = calibrate_set(reading->profiles[i].set, profiles, n, is_pooled, &reading->arena, set,
-                             &reading->cli->diag);
-        set->has_table = reading->options->table;
-        if (code == 0 && set->has_table) code = keep_laws(reading, set);
+    int code = calibrate_sets(reading->profiles, reading->n, is_pooled, &reading->arena, sets, n_sets,
+                              &reading->cli->diag);
+    for (size_t i = 0; code == 0 && i < *n_sets; i++) {
+        sets[i].has_table = reading->options->table;
+        if (sets[i].has_table) code = keep_laws(reading, &sets[i]);
     }
     return code;
 }

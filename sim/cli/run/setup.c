@@ -25,7 +25,7 @@ static const char *setup_start(struct setup *setup, const struct plugins *plugin
 
 static int fail_unknown(struct setup *setup, const char *name, struct diag *diag)
 {
-    struct scenario_names names;
+    struct file_names names;
     const char *nearest = NULL, *study = paths_shipped(&setup->arena, "studies", name);
     if (paths_list_scenarios(&setup->arena, setup->catalog.root, &names) == 0)
         nearest = text_nearest(name, names.names, names.n);

@@ -2,9 +2,7 @@
 residual up in passing."""
 import torch
 
-import attention
-import common
-import kernels
+from . import attention, kernels, timing
 
 LAYERS, HIDDEN, FFN, VOCAB, Q_HEADS, KV_HEADS, DIM = 32, 4096, 14336, 128256, 32, 8, 128
 Q_WIDTH, KV_WIDTH = Q_HEADS * DIM, KV_HEADS * DIM
@@ -16,12 +14,12 @@ def random_ids(count):
 
 class Model:
     def __init__(self, cache_tokens):
-        make = lambda rows, columns: common.random_bf16(rows * columns, 0.02).view(rows, columns)
+        make = lambda rows, columns: timing.random_bf16(rows * columns, 0.02).view(rows, columns)
         self.layers = [(make(Q_WIDTH + 2 * KV_WIDTH, HIDDEN), make(HIDDEN, Q_WIDTH), make(2 * FFN, HIDDEN),
                         make(HIDDEN, FFN)) for _ in range(LAYERS)]
         self.embedding, self.head = make(VOCAB, HIDDEN), make(VOCAB, HIDDEN)
-        self.norm = torch.ones(HIDDEN, dtype=common.BF16, device="cuda")
-        self.cache = [[common.random_bf16(cache_tokens * KV_WIDTH, 1.0) for _ in range(2)] for _ in range(LAYERS)]
+        self.norm = torch.ones(HIDDEN, dtype=timing.BF16, device="cuda")
+        self.cache = [[timing.random_bf16(cache_tokens * KV_WIDTH, 1.0) for _ in range(2)] for _ in range(LAYERS)]
         angles = torch.rand(1 << 16, DIM // 2, device="cuda") * 6.28
         self.turns = torch.cat([angles.cos(), angles.sin()], 1).contiguous()
         self.cache_tokens = cache_tokens
@@ -30,7 +28,7 @@ class Model:
         """A function that launches one iteration over tokens `ids`, of which the rows `last` make logits; attend(qkv,
         layer, y) is its attention."""
         tokens = len(ids)
-        empty = lambda rows, columns: torch.empty(rows, columns, dtype=common.BF16, device="cuda")
+        empty = lambda rows, columns: torch.empty(rows, columns, dtype=timing.BF16, device="cuda")
         residual, x, qkv = empty(tokens, HIDDEN), empty(tokens, HIDDEN), empty(tokens, Q_WIDTH + 2 * KV_WIDTH)
         attended, up, act = empty(tokens, Q_WIDTH), empty(tokens, 2 * FFN), empty(tokens, FFN)
         y, logits = empty(tokens, HIDDEN), empty(len(last), VOCAB)

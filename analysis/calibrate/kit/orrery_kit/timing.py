@@ -1,6 +1,5 @@
-"""What all parts share: random data, timing by CUDA graphs, clocks, rows as they come."""
+"""What all measuring modules share: random data, timing by CUDA graphs, clocks and power by NVML."""
 import contextlib
-import csv
 import os
 import statistics
 import time
@@ -14,32 +13,14 @@ except ImportError:  # clocks and power are then unknown
 
 BF16, FP8 = torch.bfloat16, torch.float8_e4m3fn
 COLD_BYTES = 256 << 20  # buffers that a kernel goes through in turn: several times an L2
-TOKENS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 512, 768, 1024, 1536, 2048,
-          3072, 4096, 6144, 8192)
-
-KERNEL_COLUMNS = ("kernel", "operator", "set", "group", "m", "n", "k", "weights", "compute", "sequences", "tokens",
-                  "past", "context", "q_heads", "kv_heads", "key_dim", "kv", "width", "time_us", "source")
 
 
-class Rows:
-    """A CSV file that is complete after every row; several parts may add to one file."""
-
-    def __init__(self, path, columns):
-        is_new = not os.path.exists(path)
-        self.file, self.columns, self.count = open(path, "a", newline=""), columns, 0
-        self.writer = csv.DictWriter(self.file, columns, lineterminator="\n")
-        if is_new:
-            self.writer.writeheader()
-
-    def add(self, **row):
-        self.writer.writerow({name: f"{value:.6g}" if isinstance(value, float) else value
-                              for name, value in row.items()})
-        self.file.flush()
-        self.count += 1
-
-
-def kernel_rows(run, name):
-    return Rows(os.path.join(run.out, f"kernels-{name}.csv"), KERNEL_COLUMNS)
+def first_handle():
+    """NVML's handle of the GPU that CUDA counts as the first."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip() or "0"
+    if first.startswith(("GPU-", "MIG-")):
+        return pynvml.nvmlDeviceGetHandleByUUID(first)
+    return pynvml.nvmlDeviceGetHandleByIndex(int(first))
 
 
 class Device:
@@ -48,9 +29,9 @@ class Device:
     def __init__(self):
         self.handle = None
         if pynvml is not None:
-            with contextlib.suppress(pynvml.NVMLError):
+            with contextlib.suppress(pynvml.NVMLError, ValueError):
                 pynvml.nvmlInit()
-                self.handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+                self.handle = first_handle()
 
     def ask(self, function, *arguments):
         try:
@@ -72,10 +53,11 @@ class Device:
         return self.ask("nvmlDeviceGetTotalEnergyConsumption") / 1e3
 
     def average_w(self):
-        """NVML's own average, over the last second on Hopper."""
+        """NVML's own average, over the last second on Hopper; on older GPUs it may be the power at the time."""
         return self.ask("nvmlDeviceGetPowerUsage") / 1e3
 
     def instant_w(self):
+        """The power at the time; NaN where NVML has no such field."""
         try:
             value = pynvml.nvmlDeviceGetFieldValues(self.handle, [186])[0]  # NVML_FI_DEV_POWER_INSTANT
             return value.value.uiVal / 1e3 if value.nvmlReturn == 0 else float("nan")
@@ -84,22 +66,17 @@ class Device:
 
 
 class Run:
-    """One part's run: where it writes, until when, on which device."""
+    """One part's run on the first GPU, on a stream of its own."""
 
-    def __init__(self, out, seconds, quick):
-        self.out, self.quick, self.device = out, quick, Device()
-        self.until = time.monotonic() + seconds
-        self.stream, self.pool, self.mhz = torch.cuda.Stream(), None, float("nan")
+    def __init__(self, facts, is_quick):
+        self.facts, self.quick, self.device = facts, is_quick, Device()
+        self.stream, self.mhz = torch.cuda.Stream(), float("nan")
         torch.cuda.set_stream(self.stream)
         torch.manual_seed(1)
 
-    def late(self):
-        return time.monotonic() > self.until
-
-    def shorten(self, items):
-        """All, or the first and the last few."""
-        items = list(items)
-        return items if not self.quick or len(items) <= 4 else items[:2] + items[-2:]
+    def source(self, text):
+        """The column of a row: the kernel, and the clock when it was timed."""
+        return f"{text}; SM {self.mhz:g} MHz"
 
 
 def random_bf16(count, scale):
@@ -178,18 +155,6 @@ def median_seconds(run, launch, guess_s, buffers=1, budget_s=0.012, settle_s=0.0
     return statistics.median(replay_seconds(run, graph, replays)) / launches
 
 
-def spread(items, seed=7):
-    """A fixed order at random, so that a part cut short has measured everywhere."""
-    import random
-    items = list(items)
-    random.Random(seed).shuffle(items)
-    return items
-
-
-def attempt(what, function, *arguments):
-    """None where it fails, with a line that says so."""
-    try:
-        return function(*arguments)
-    except Exception as error:
-        print(f"  {what}: {type(error).__name__}: {' '.join(str(error).split())[:160]}", flush=True)
-        return None
+def timed(run, seconds, source):
+    """The rows of a point that is one kernel."""
+    return [{"time_us": seconds * 1e6, "source": run.source(source)}]
