@@ -78,6 +78,8 @@ page() { run 0 size llama-3.1-8b --rate 4/s --requests 60 --gpu h100-sxm --gpu a
     --slo ttft.p90=1s --slo tpot.p90=50ms -q --csv "$@"; }
 page --page "$T/size.html"
 cp "$T/out" "$T/best.csv"
+holds "$T/size.html" 'Other GPUs</h2>'
+equal "$(grep -cE '^<li>(h100-sxm|a100-80-sxm): [0-9a-z]' "$T/size.html")" 1 'other GPUs of the page'
 page --page "$T/again.html" -j 1
 cmp -s "$T/size.html" "$T/again.html" || complain 'the page depends on -j'
 holds "$T/size.html" '<h1>llama-3.1-8b, 4/s: ttft p90 at most 1 s, tpot p90 at most 50 ms</h1>'

@@ -95,6 +95,36 @@ static int add_table(const void *context, struct text *html)
     return 0;
 }
 
+/* --- Other GPUs --- */
+
+static bool has_others(const void *context)
+{
+    return ((const struct size_page *)context)->question->n_gpus > 1;
+}
+
+static void add_item(const char *text, struct text *html)
+{
+    text_add(html, "<li>");
+    page_escape(html, text);
+    text_add(html, "</li>\n");
+}
+
+static int add_others(const void *context, struct text *html)
+{
+    const struct size_page *page = context;
+    text_add(html, "<ul>\n");
+    for (size_t i = 0; i < page->question->n_gpus; i++) {
+        struct text line;
+        text_init(&line);
+        if (size_add_other(page->question, page->result, &page->question->gpus[i], &line) && !line.failed)
+            add_item(line.chars, html);
+        html->failed |= line.failed;
+        text_fini(&line);
+    }
+    text_add(html, "</ul>\n");
+    return 0;
+}
+
 /* --- Price against latency --- */
 
 struct cloud {
@@ -251,6 +281,7 @@ static int add_search(const void *context, struct text *html)
 }
 
 static const struct page_section sections[] = {{"fleets", "The cheapest fleets", has_fleets, add_table, true},
+                                               {"others", "Other GPUs", has_others, add_others, true},
                                                {"front", "Price against latency", has_fleets, add_front, true},
                                                {"search", "The search", NULL, add_search, false},
                                                {0}};
