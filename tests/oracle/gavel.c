@@ -44,7 +44,7 @@ static struct config_list packing(void)
 }
 
 struct peer {
-    const char *scheduler, *peer;
+    const char *scheduler, *params, *peer;
     double mean_jct_s;
     int same; /* so many jobs, at least, are done within two seconds of when they are there */
 };
@@ -55,7 +55,8 @@ static double compare(const struct peer *peer)
     SCOPED(jobrun) run = {0};
     read_jobs(records);
     jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = JOBS, .cluster = {.nodes = 8, .gpus_per_node = 8},
-                                            .scheduler = peer->scheduler, .types = packing()}, 0);
+                                            .scheduler = peer->scheduler, .scheduler_params = peer->params,
+                                            .types = packing()}, 0);
     char path[128];
     snprintf(path, sizeof path, FIXTURES "jobs400_v100x64_%s_out.csv", peer->peer);
     FILE *file = fopen(path, "r");
@@ -78,10 +79,10 @@ static double compare(const struct peer *peer)
 
 TEST(policies_without_linear_programs)
 {
-    static const struct peer peers[] = {{"gandiva", "gandiva", 4909.644, 0},
-                                        {"gavel-isolated", "isolated", 5011.702, JOBS},
-                                        {"gavel-fifo", "fifo", 20918.292, JOBS},
-                                        {"gavel-fifo-perf", "fifo_perf", 21395.291, JOBS}};
+    static const struct peer peers[] = {{"gandiva", "{\"pairs\": \"released\"}", "gandiva", 4909.644, 0},
+                                        {"gavel-isolated", NULL, "isolated", 5011.702, JOBS},
+                                        {"gavel-fifo", NULL, "fifo", 20918.292, JOBS},
+                                        {"gavel-fifo-perf", NULL, "fifo_perf", 21395.291, JOBS}};
     double before_s = 0;
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
         const double mean_s = compare(&peers[i]);
