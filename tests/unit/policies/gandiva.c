@@ -12,8 +12,14 @@ static void run(struct jobrun *run, double half_speed, int gpus, const char *par
     struct job_type type = {.name = "x", .speedup = {.law = SPEEDUP_TABLE, .points = {2, points}}};
     struct job_record records[JOBS] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 0, 100, 1)};
     for (int i = 0; i < JOBS; i++) records[i].type = "x";
-    jobrun_init(run, &(struct jobrun_spec){.records = records, .n = JOBS, .cluster = {.nodes = 1, .gpus_per_node = gpus},
-                                           .scheduler = "gandiva", .scheduler_params = params, .types = {1, &type}}, 0);
+    jobrun_init(run,
+                &(struct jobrun_spec){.records = records,
+                                      .n = JOBS,
+                                      .cluster = {.nodes = 1, .gpus_per_node = gpus},
+                                      .scheduler = "gandiva",
+                                      .scheduler_params = params,
+                                      .types = {1, &type}},
+                0);
 }
 
 static void check_ends(double half_speed, int gpus, const char *params, double first_s, double last_s)
@@ -32,12 +38,13 @@ TEST(jobs_are_packed_only_where_that_gains)
     check_ends(0, 1, NULL, 100, 200);
 }
 
-/* The released code packs any two, and only its next allocation splits those that lose. It is due after 32 minutes, when
- * a job has arrived, here the third. A pair that neither gains nor loses stays. */
-TEST(as_released_a_pair_is_tried_and_stays_if_it_loses_nothing)
+/* The released code packs any two, and only its next allocation, after 32 minutes, splits those that lose. A job that
+ * cannot run on half of its GPUs runs alone on GPUs left over. */
+TEST(as_released_any_two_are_tried)
 {
     check_ends(0.5, 1, "{\"pairs\": \"released\"}", 200, 200);
     check_ends(0.4, 1, "{\"pairs\": \"released\"}", 250, 250);
+    check_ends(0, 1, "{\"pairs\": \"released\"}", 100, 200);
 }
 
 /* Requests for all GPUs, and no more, pack nothing. */

@@ -21,8 +21,8 @@ TEST(the_documentation_says)
     CHECK_EQ_INT(hpa_wanted(&hpa, 10, 0.0), 0);
 }
 
-/* A ratio of exactly 1 plus or minus the tolerance changes nothing (Tolerances.isWithin of Kubernetes 1.33). In floating
- * point 1.1 - 1 exceeds 0.1. */
+/* A ratio of exactly 1 plus or minus the tolerance changes nothing (Tolerances.isWithin of Kubernetes 1.33). In
+ * floating point 1.1 - 1 exceeds 0.1. */
 TEST(exactly_the_tolerance_changes_nothing)
 {
     const struct hpa hpa = {.params = defaults};
