@@ -133,3 +133,13 @@ TEST(a_restart_cut_short_is_forgiven)
          {{43, 420, 4, 43, 631}, {96, 25, 16, 96, 122}, {163, 60, 16, 163, 224}}}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) check_bound(&bounds[i]);
 }
+
+/* Three jobs of the same second; the first two start. From 120 s on the third runs instead of the first. At 240 s both
+ * have attained more than the threshold: here the first one, submitted before it, has its turn, and the third ends at
+ * 1001 s. Lucid lets the one that runs go on: there the third ends at 661 s, the first at 948 s. */
+TEST(jobs_of_one_second_stand_in_order_of_submission)
+{
+    static const struct bound bound = {"lucid-tiresias", "{\"threshold\": 480}", 2, 60,
+                                       {{0, 367, 8, 0, 528}, {0, 636, 2, 0, 637}, {0, 540, 8, 120, 1001}}};
+    check_bound(&bound);
+}
