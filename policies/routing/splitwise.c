@@ -130,8 +130,7 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
     if (token == NONE) token = find_token_machine(router, view, request, POOL_MIXED);
     if (prompt == NONE && (prompt = best_prompt_machine(router, view, POOL_DECODE)) != NONE)
         router->stolen[prompt] = true;
-    if (token == NONE && (token = best_token_machine(router, view, POOL_PREFILL)) != NONE)
-        router->stolen[token] = true;
+    if (token == NONE && (token = best_token_machine(router, view, POOL_PREFILL)) != NONE) router->stolen[token] = true;
     if (prompt == NONE || token == NONE) prompt = token = shortest_queue(view);
     *pair = (struct route_pair){.prompt = prompt, .decode = token};
     return 0;

@@ -176,8 +176,9 @@ static const char *const pairs_names[] = {"gaining", "released", NULL};
 #define ROW_OF struct gandiva_params
 static const struct config_field gandiva_fields[] = {
     GAVEL_ROWS(rounds., "true"),
-    ROW_CHOICE("pairs", pairs, DEFAULT("gaining"), pairs_names,
-               "jobs that are packed: two that do more together than one alone, or any two on trial as in Gavel's released simulator"),
+    ROW_CHOICE(
+        "pairs", pairs, DEFAULT("gaining"), pairs_names,
+        "jobs that are packed: two that do more together than one alone, or any two on trial as in Gavel's released simulator"),
     {0}};
 #undef ROW_OF
 

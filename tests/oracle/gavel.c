@@ -128,8 +128,8 @@ TEST(an_allocation_is_due_after_exactly_32_minutes)
 /* A job that ends exactly with its round does not prolong it, and a job that arrives then takes part in the next. */
 TEST(jobs_may_end_and_arrive_exactly_with_a_round)
 {
-    struct job_record records[] = {jobrun_record(0, 0, 360, 1), jobrun_record(1, 0, 720, 1),
-                                   jobrun_record(2, 360, 360, 1), jobrun_record(3, 720, 100, 1),
+    struct job_record records[] = {jobrun_record(0, 0, 360, 1),    jobrun_record(1, 0, 720, 1),
+                                   jobrun_record(2, 360, 360, 1),  jobrun_record(3, 720, 100, 1),
                                    jobrun_record(4, 1080, 100, 2), jobrun_record(5, 3000, 60, 1),
                                    jobrun_record(6, 5000, 1, 1)};
     static const double ends_s[][6] = {{360, 720, 720, 3100, 5100}, {360, 720, 720, 3100, 3200, 3060}};

@@ -113,7 +113,10 @@ TEST(a_job_of_exactly_the_threshold_is_not_behind)
 /* A restart on two nodes takes 60 s, as long as until the next decision: it is over when the job is preempted. */
 TEST(a_restart_that_ends_as_its_job_is_preempted_is_paid)
 {
-    static const struct bound bound = {"lucid-tiresias", "{\"threshold\": 1920}", 2, 60,
+    static const struct bound bound = {"lucid-tiresias",
+                                       "{\"threshold\": 1920}",
+                                       2,
+                                       60,
                                        {{0, 400, 16, 0, 581}, {61, 50, 16, 180, 231}, {240, 10, 16, 240, 251}}};
     check_bound(&bound);
 }
@@ -139,7 +142,10 @@ TEST(a_restart_cut_short_is_forgiven)
  * 1001 s. Lucid lets the one that runs go on: there the third ends at 661 s, the first at 948 s. */
 TEST(jobs_of_one_second_stand_in_order_of_submission)
 {
-    static const struct bound bound = {"lucid-tiresias", "{\"threshold\": 480}", 2, 60,
+    static const struct bound bound = {"lucid-tiresias",
+                                       "{\"threshold\": 480}",
+                                       2,
+                                       60,
                                        {{0, 367, 8, 0, 528}, {0, 636, 2, 0, 637}, {0, 540, 8, 120, 1001}}};
     check_bound(&bound);
 }

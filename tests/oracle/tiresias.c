@@ -191,11 +191,20 @@ TEST(a_job_leaves_its_queue_at_exactly_the_limit)
 TEST(a_job_is_promoted_after_exactly_its_patience)
 {
     static const struct bound bounds[] = {
-        {"tiresias", "{\"limits\": [7, 90], \"looks\": \"released\", \"promote_knob\": 1}", 1, 4,
+        {"tiresias",
+         "{\"limits\": [7, 90], \"looks\": \"released\", \"promote_knob\": 1}",
+         1,
+         4,
          {{0, 20, 1, 0, 46}, {7, 9, 1, 7, 33}, {9, 30, 1, 14, 62}, {10, 3, 1, 21, 24}}},
-        {"tiresias", "{\"limits\": [7, 90], \"looks\": \"released\", \"promote_knob\": 2}", 1, 4,
+        {"tiresias",
+         "{\"limits\": [7, 90], \"looks\": \"released\", \"promote_knob\": 2}",
+         1,
+         4,
          {{0, 20, 1, 0, 51}, {7, 9, 1, 7, 33}, {9, 30, 1, 14, 62}, {10, 3, 1, 21, 24}}},
-        {"tiresias", "{\"limits\": [3, 90], \"looks\": \"released\", \"promote_knob\": 0.5}", 1, 4,
+        {"tiresias",
+         "{\"limits\": [3, 90], \"looks\": \"released\", \"promote_knob\": 0.5}",
+         1,
+         4,
          {{3, 6, 1, 3, 15}, {7, 18, 1, 7, 35}, {9, 5, 1, 10, 23}, {10, 3, 1, 15, 18}}}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) check_bound(&bounds[i]);
 }

@@ -68,8 +68,8 @@ TEST(only_graphs_time_the_custom_kernel)
 TEST(a_table_of_three_columns_is_known_by_their_names)
 {
     static const char *const headers[] = {"num_gpus,message_size,latency", "message_size,num_gpus,latency",
-                                          "num_gpus,size,latency", "num_gpus,message_size,time",
-                                          "gpus,message_size,latency", "num_gpus,message_size,latency,dtype"};
+                                          "num_gpus,size,latency",         "num_gpus,message_size,time",
+                                          "gpus,message_size,latency",     "num_gpus,message_size,latency,dtype"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         SCOPED(profile_fixture) fixture;
         char text[128];

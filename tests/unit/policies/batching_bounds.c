@@ -19,8 +19,8 @@ struct bound {
 
 static struct bed_rows *run(const char *batching, int blocks, int first_tokens, int second_tokens)
 {
-    const char *path =
-        test_file("requests.csv", "arrival,prompt,output\n0,%d,3\n0,%d,3\n", first_tokens, second_tokens);
+    const char *path = test_file("requests.csv", "arrival,prompt,output\n0,%d,3\n0,%d,3\n", first_tokens,
+                                 second_tokens);
     return bed_ok(BED(.check = true), scenario, blocks, batching, path);
 }
 
@@ -68,7 +68,11 @@ TEST(reservations_may_fill_the_cache_exactly)
 
 TEST(a_batch_may_have_exactly_the_most_sequences)
 {
-    static const char *const batchers[] = {"vllm-v0'", "vllm-v1'", "sarathi'", "splitwise'", "orca', 'max_tokens': 800",
+    static const char *const batchers[] = {"vllm-v0'",
+                                           "vllm-v1'",
+                                           "sarathi'",
+                                           "splitwise'",
+                                           "orca', 'max_tokens': 800",
                                            "fastertransformer', 'max_tokens': 800"};
     for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++)
         for (int most = 1; most <= 2; most++) {
