@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH = 8, VALUE_CHARS = 64, WORD_CHARS = 512, PERCENTS = 101 };
@@ -92,9 +93,9 @@ static double tag_number(const struct tag *tag, const char *name, double otherwi
 
 static void set_colour(struct page *page, const char *colour, const char *operator)
 {
-    unsigned rgb[3] = {0, 0, 0};
-    sscanf(colour, "#%2x%2x%2x", &rgb[0], &rgb[1], &rgb[2]);
-    text_printf(&page->content, "%.3g %.3g %.3g %s\n", rgb[0] / 255.0, rgb[1] / 255.0, rgb[2] / 255.0, operator);
+    const unsigned long rgb = colour[0] == '#' ? strtoul(colour + 1, NULL, 16) : 0;
+    text_printf(&page->content, "%.3g %.3g %.3g %s\n", (double)(rgb >> 16 & 255) / 255.0,
+                (double)(rgb >> 8 & 255) / 255.0, (double)(rgb & 255) / 255.0, operator);
 }
 
 static void set_opacity(struct page *page, const struct tag *tag, const struct look *look)
@@ -404,9 +405,9 @@ void plot_pdf(const struct text *svg, const char *font, struct text *pdf)
     if (svg->chars != NULL) add_elements(&page, svg->chars);
     if (svg->failed || page.content.failed) pdf->failed = true;
     text_add(pdf, "%PDF-1.4\n");
-    if (!pdf->failed && page.content.chars != NULL) add_objects(&page, font, pdf, offsets);
+    if (!pdf->failed) add_objects(&page, font, pdf, offsets);
     text_fini(&page.content);
-    if (pdf->failed || svg->chars == NULL) return;
+    if (pdf->failed) return;
     const size_t table = pdf->length;
     text_printf(pdf, "xref\n0 %d\n0000000000 65535 f \n", OBJECTS + 1);
     for (int i = 0; i < OBJECTS; i++) text_printf(pdf, "%010zu 00000 n \n", offsets[i]);

@@ -168,18 +168,18 @@ static const char *describe_service(const struct subject *subject, const struct 
     return keep(&line, row->arena);
 }
 
-static int read_services(const struct report_source *source, struct row *row, int64_t run_id, struct subject *subject)
+static int read_services(const struct report_source *source, struct row row, int64_t run_id, struct subject *subject)
 {
     struct query_answer answer;
     subject->queries[0].sql = arena_printf(source->arena, "%s%" PRId64, service_sql, run_id);
     int code = source_query(source, &subject->queries[0], "read the scenario", &answer);
     subject->n_services = answer.n_rows;
     for (size_t i = 0; code == 0 && i < answer.n_rows && i < SUBJECT_MAX_LINES; i++) {
-        row->answer = &answer;
-        row->row = i;
-        row->prefix = arena_printf(source->arena, "services.%s", text_at(row, "name"));
-        if (row->prefix == NULL) return SIM_E_NOMEM;
-        code = add_line(subject, text_at(row, "name"), describe_service(subject, row));
+        row.answer = &answer;
+        row.row = i;
+        row.prefix = arena_printf(source->arena, "services.%s", text_at(&row, "name"));
+        if (row.prefix == NULL) return SIM_E_NOMEM;
+        code = add_line(subject, text_at(&row, "name"), describe_service(subject, &row));
     }
     if (code == 0 && answer.n_rows > SUBJECT_MAX_LINES)
         code = add_line(subject, "further services",
@@ -196,7 +196,7 @@ static double seconds_of(const char *text)
     return text[0] != 0 && unit_parse(text, UNIT_TIME, &seconds, &why) == 0 ? seconds : (double)NAN;
 }
 
-static int read_slos(const struct report_source *source, struct row *row, int64_t run_id, struct subject *subject)
+static int read_slos(const struct report_source *source, struct row row, int64_t run_id, struct subject *subject)
 {
     struct query_answer answer;
     subject->queries[1].sql = arena_printf(
@@ -210,11 +210,11 @@ static int read_slos(const struct report_source *source, struct row *row, int64_
         "WHERE coalesce(value ->> '$.ttft', value ->> '$.tpot', value ->> '$.e2e') NOT NULL ORDER BY name",
         run_id);
     int code = source_query(source, &subject->queries[1], "read the scenario", &answer);
-    row->answer = &answer;
-    for (row->row = 0; code == 0 && row->row < answer.n_rows && subject->n_slos < SUBJECT_MAX_SLOS; row->row++)
+    row.answer = &answer;
+    for (row.row = 0; code == 0 && row.row < answer.n_rows && subject->n_slos < SUBJECT_MAX_SLOS; row.row++)
         subject->slos[subject->n_slos++] = (struct subject_slo){
-            text_at(row, "name"),
-            {seconds_of(text_at(row, "ttft")), seconds_of(text_at(row, "tpot")), seconds_of(text_at(row, "e2e"))}};
+            text_at(&row, "name"),
+            {seconds_of(text_at(&row, "ttft")), seconds_of(text_at(&row, "tpot")), seconds_of(text_at(&row, "e2e"))}};
     return code;
 }
 
@@ -308,25 +308,25 @@ static double number_of(const char *text, enum unit_dim dim)
     return text[0] != 0 && unit_parse(text, dim, &value, &why) == 0 ? value : (double)NAN;
 }
 
-static int read_site(const struct report_source *source, struct row *row, int64_t run_id, struct subject *subject)
+static int read_site(const struct report_source *source, struct row row, int64_t run_id, struct subject *subject)
 {
     struct query_answer answer;
     subject->queries[2].sql = arena_printf(source->arena, "%s%" PRId64 ")", site_sql, run_id);
     int code = source_query(source, &subject->queries[2], "read the scenario", &answer);
     if (code != 0 || answer.n_rows == 0) return code;
-    row->answer = &answer;
-    row->row = 0;
-    subject->budget_w = number_of(text_at(row, "budget"), UNIT_POWER);
-    subject->budget_gpus = number_of(text_at(row, "budget_gpus"), UNIT_NONE);
-    subject->budget = text_at(row, "budget");
-    subject->power_level = text_at(row, "level");
-    if (text_at(row, "scheduler")[0] != 0) {
+    row.answer = &answer;
+    row.row = 0;
+    subject->budget_w = number_of(text_at(&row, "budget"), UNIT_POWER);
+    subject->budget_gpus = number_of(text_at(&row, "budget_gpus"), UNIT_NONE);
+    subject->budget = text_at(&row, "budget");
+    subject->power_level = text_at(&row, "level");
+    if (text_at(&row, "scheduler")[0] != 0) {
         subject->job_line = subject->n_lines;
-        code = add_line(subject, "jobs", describe_jobs(row));
+        code = add_line(subject, "jobs", describe_jobs(&row));
     }
-    if (code != 0 || text_at(row, "nodes")[0] == 0) return code;
+    if (code != 0 || text_at(&row, "nodes")[0] == 0) return code;
     subject->site_line = subject->n_lines;
-    return add_line(subject, "site", describe_site(row));
+    return add_line(subject, "site", describe_site(&row));
 }
 
 /* --- All of it --- */
@@ -336,10 +336,10 @@ int subject_read(const struct report_source *source, int64_t run_id, const char 
 {
     *subject = (struct subject){.budget_w = (double)NAN, .budget_gpus = (double)NAN, .power_level = "",
                                 .job_line = SIZE_MAX, .site_line = SIZE_MAX};
-    struct row row = {.varied = varied, .n_varied = n_varied, .arena = source->arena};
-    int code = read_slos(source, &row, run_id, subject);
-    if (code == 0) code = read_services(source, &row, run_id, subject);
-    return code == 0 ? read_site(source, &row, run_id, subject) : code;
+    const struct row row = {.varied = varied, .n_varied = n_varied, .arena = source->arena};
+    int code = read_slos(source, row, run_id, subject);
+    if (code == 0) code = read_services(source, row, run_id, subject);
+    return code == 0 ? read_site(source, row, run_id, subject) : code;
 }
 
 /* A database in memory with this run alone. */

@@ -12,7 +12,7 @@ void hpa_fini(struct hpa *hpa)
 
 int64_t hpa_wanted(const struct hpa *hpa, int64_t replicas, double ratio)
 {
-    if (fabs(ratio - 1.0) <= hpa->params.tolerance) return replicas;
+    if (1.0 - hpa->params.tolerance <= ratio && ratio <= 1.0 + hpa->params.tolerance) return replicas;
     return (int64_t)fmin(ceil((double)replicas * ratio), 1e9);
 }
 

@@ -1,8 +1,8 @@
 /* The Horizontal Pod Autoscaler of Kubernetes, its algorithm without its plumbing (Kubernetes documentation,
  * "Horizontal Pod Autoscaling", algorithm details and stabilization window;
- * pkg/controller/podautoscaler/replica_calculator.go):
+ * pkg/controller/podautoscaler/replica_calculator.go of version 1.33):
  *
- *     wanted = ceil(replicas * metric / target), or the present number if |metric / target - 1| is within a tolerance
+ *     wanted = ceil(replicas * metric / target), or the present number if metric / target is within a tolerance of 1
  *
  * Down to the largest number wanted within the last `down_window`, up to the smallest within the last `up_window`: a
  * short lull ends no replica, and with an `up_window` a short burst starts none. The replicas at the start count as

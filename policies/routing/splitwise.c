@@ -1,13 +1,19 @@
-/* Splitwise's cluster scheduler (Patel et al., ISCA 2024, section IV-A; the rules are those of its artifact): prompt
- * and token machine of a request are chosen together at its arrival, each by join the shortest queue.
+/* Splitwise's cluster scheduler (Patel et al., ISCA 2024, section IV-A; the rules are those of its artifact,
+ * Mutinifni/splitwise-sim @ 8f99e7d, scheduler.py, MixedPoolScheduler): prompt and token machine of a request are
+ * chosen together at its arrival, each by join the shortest queue.
  *
  * Replicas of role prefill, decode and mixed form the prompt, token and mixed pool. A prompt machine is sought in the
  * prompt pool, then the mixed pool, then the token pool; one taken from there becomes mixed. Token machines are sought
- * from the other side. A machine that became mixed returns to its pool when it has no task of the other kind.
+ * from the other side.
  *
  * The best prompt machine has the fewest pending tokens; it is refused if requests wait there and the prompt would
  * exceed the threshold. The best token machine has the least memory promised; it is refused if the request's whole KV
- * would not fit. If either is missing, the whole request goes to the shortest queue of all.
+ * would fill or exceed it. The opposite pool lends its best machine in any case. If it has none, the whole request goes
+ * to the shortest queue of all.
+ *
+ * Two things differ from the artifact. A machine that became mixed returns to its pool when it has no task of the other
+ * kind, as in the paper; the artifact returns it when it has no task at all. Among equals the lowest number is taken;
+ * in the artifact a machine that returned comes last.
  *
  * Pending tokens are those of prompts still to be processed, plus one for every request that decodes there or will.
  * The artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
@@ -58,20 +64,16 @@ static void return_machines(struct splitwise *router, const struct fleet_view *v
     }
 }
 
-static int32_t find_prompt_machine(const struct splitwise *router, const struct fleet_view *view,
-                                   const struct request_view *request, enum pool_role pool)
+static int32_t best_prompt_machine(const struct splitwise *router, const struct fleet_view *view, enum pool_role pool)
 {
     int32_t best = NONE;
     for (int32_t i = 0; i < view->n_replicas; i++)
         if (is_in(router, view, i, pool) && (best == NONE || pending_tokens(view, i) < pending_tokens(view, best)))
             best = i;
-    bool too_long = best != NONE && view->loads[best].waiting > 0 &&
-                    pending_tokens(view, best) + request->prompt_tokens > router->params.max_pending_tokens;
-    return too_long ? NONE : best;
+    return best;
 }
 
-static int32_t find_token_machine(const struct splitwise *router, const struct fleet_view *view,
-                                  const struct request_view *request, enum pool_role pool)
+static int32_t best_token_machine(const struct splitwise *router, const struct fleet_view *view, enum pool_role pool)
 {
     int32_t best = NONE;
     int64_t least = INT64_MAX;
@@ -82,7 +84,26 @@ static int32_t find_token_machine(const struct splitwise *router, const struct f
         best = i;
         least = reserved;
     }
-    bool fits = best != NONE && least + fleet_view_full_tokens(view, request) < fleet_view_kv_total_tokens(view, best);
+    return best;
+}
+
+/* The best machine of the pool, or NONE if its queue is too long. */
+static int32_t find_prompt_machine(const struct splitwise *router, const struct fleet_view *view,
+                                   const struct request_view *request, enum pool_role pool)
+{
+    const int32_t best = best_prompt_machine(router, view, pool);
+    const bool too_long = best != NONE && view->loads[best].waiting > 0 &&
+                          pending_tokens(view, best) + request->prompt_tokens > router->params.max_pending_tokens;
+    return too_long ? NONE : best;
+}
+
+/* The best machine of the pool, or NONE if its memory would be full. */
+static int32_t find_token_machine(const struct splitwise *router, const struct fleet_view *view,
+                                  const struct request_view *request, enum pool_role pool)
+{
+    const int32_t best = best_token_machine(router, view, pool);
+    const bool fits = best != NONE && fleet_view_reserved_tokens(view, best) + fleet_view_full_tokens(view, request) <
+                                          fleet_view_kv_total_tokens(view, best);
     return fits ? best : NONE;
 }
 
@@ -107,10 +128,9 @@ static int splitwise_route_pair(void *state, const struct fleet_view *view, cons
     int32_t token = find_token_machine(router, view, request, POOL_DECODE);
     if (prompt == NONE) prompt = find_prompt_machine(router, view, request, POOL_MIXED);
     if (token == NONE) token = find_token_machine(router, view, request, POOL_MIXED);
-    if (prompt == NONE && (prompt = find_prompt_machine(router, view, request, POOL_DECODE)) != NONE)
+    if (prompt == NONE && (prompt = best_prompt_machine(router, view, POOL_DECODE)) != NONE)
         router->stolen[prompt] = true;
-    if (token == NONE && (token = find_token_machine(router, view, request, POOL_PREFILL)) != NONE)
-        router->stolen[token] = true;
+    if (token == NONE && (token = best_token_machine(router, view, POOL_PREFILL)) != NONE) router->stolen[token] = true;
     if (prompt == NONE || token == NONE) prompt = token = shortest_queue(view);
     *pair = (struct route_pair){.prompt = prompt, .decode = token};
     return 0;

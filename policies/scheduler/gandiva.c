@@ -1,8 +1,13 @@
 /* Gandiva's time slicing and packing as in Gavel's simulator. While the jobs in the system request no more GPUs than
  * exist, each of n jobs has one nth of every node type. Otherwise unpacked jobs are drawn two by two, and two jobs of
- * equal width become a pair that shares its GPUs. Each of the n pairs and single jobs then has one nth. Packing is by
- * trial and error: the next allocation splits pairs that together do less than one job alone, and draws all single
- * jobs again.
+ * equal width that gain by it become a pair that shares its GPUs. Each of the n pairs and single jobs then has one nth.
+ * The next allocation splits pairs that no longer gain, and draws all single jobs again.
+ *
+ * A pair gains if both jobs together do more than one job alone in the same time: the sum of their throughputs, each
+ * relative to the job alone, is above 1. Gavel's released code (stanford-futuredata/gavel @ c4fa400,
+ * scheduler/policies/gandiva.py) packs any two jobs of equal width on trial. The next allocation splits a pair whose
+ * sum, added up over all GPU types, is below 1, or that cannot run on one of them. A pair of exactly 1 stays. `pairs`
+ * chooses between both rules.
  *
  * The speed of a packed job is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is
  * packed if a placer places whole GPUs. Gandiva's migrations and affinities are left out. */
@@ -12,19 +17,59 @@
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 
-/* Joint throughput of a pair relative to each job alone, on the node type where it is largest. */
-static double gain(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
+enum pairs { PAIRS_GAINING, PAIRS_RELEASED };
+
+struct gandiva_params {
+    struct gavel_params rounds;
+    int pairs;
+};
+
+struct gandiva {
+    struct gavel_rounds rounds; /* first */
+    int pairs;
+};
+
+/* Throughput of a pair relative to each job alone, summed, on a node type; 0: one of them cannot run there. */
+static double gain_on(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b, int type)
 {
-    double most = 0;
     const double gpus = a->view->gpus;
+    const double alone_a = gavel_speed_on(rounds, a, type, gpus), alone_b = gavel_speed_on(rounds, b, type, gpus);
+    const double packed_a = gavel_speed_on(rounds, a, type, gpus / 2);
+    const double packed_b = gavel_speed_on(rounds, b, type, gpus / 2);
+    if (!(alone_a > 0 && alone_b > 0 && packed_a > 0 && packed_b > 0)) return 0;
+    return packed_a / alone_a + packed_b / alone_b;
+}
+
+/* Whether the pair gains on a node type. Rounding errors gain nothing. */
+static bool gains(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
+{
+    for (int j = 0; j < rounds->types; j++)
+        if (gain_on(rounds, a, b, j) > 1 + 1e-9) return true;
+    return false;
+}
+
+/* Whether the released code keeps the pair. */
+static bool is_kept_as_released(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
+{
+    double sum = 0;
     for (int j = 0; j < rounds->types; j++) {
-        const double alone_a = gavel_speed_on(rounds, a, j, gpus), alone_b = gavel_speed_on(rounds, b, j, gpus);
-        if (!(alone_a > 0 && alone_b > 0)) continue;
-        const double sum = gavel_speed_on(rounds, a, j, gpus / 2) / alone_a +
-                           gavel_speed_on(rounds, b, j, gpus / 2) / alone_b;
-        if (sum > most) most = sum;
+        const double gain = gain_on(rounds, a, b, j);
+        if (!(gain > 0)) return false;
+        sum += gain;
     }
-    return most;
+    return sum >= 1;
+}
+
+static bool is_kept(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
+{
+    const bool released = ((const struct gandiva *)rounds)->pairs == PAIRS_RELEASED;
+    return released ? is_kept_as_released(rounds, a, b) : gains(rounds, a, b);
+}
+
+static bool may_pair(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
+{
+    if (a->view->gpus != b->view->gpus) return false;
+    return ((const struct gandiva *)rounds)->pairs == PAIRS_RELEASED || gains(rounds, a, b);
 }
 
 static void split_pair(struct gavel_job *job)
@@ -53,13 +98,13 @@ static void take_out(struct gavel_job **from, size_t *n, size_t at)
 }
 
 /* As many draws as there are single jobs at first. */
-static void draw_pairs(struct rng *rng, struct gavel_job **single, size_t n)
+static void draw_pairs(const struct gavel_rounds *rounds, struct rng *rng, struct gavel_job **single, size_t n)
 {
     for (size_t draws = n; n > 1 && draws > 0; draws--) {
         size_t i, j;
         struct gavel_job *a = draw(rng, single, n, &i), *b = draw(rng, single, n - 1, &j);
         if (j >= i) b = single[++j];
-        if (a->view->gpus != b->view->gpus) continue;
+        if (!may_pair(rounds, a, b)) continue;
         pair(a, b);
         take_out(single, &n, i > j ? i : j);
         take_out(single, &n, i > j ? j : i);
@@ -74,7 +119,7 @@ static int pack(struct gavel_rounds *rounds, struct rng *random)
     size_t n = 0;
     for (size_t i = 0; i < rounds->n; i++)
         if (rounds->jobs[i]->partner == NULL) single[n++] = rounds->jobs[i];
-    draw_pairs(random, single, n);
+    draw_pairs(rounds, random, single, n);
     mem_free(single);
     return 0;
 }
@@ -104,7 +149,7 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
     for (size_t i = 0; i < rounds->n; i++) {
         struct gavel_job *job = rounds->jobs[i];
         asked += job->view->gpus;
-        if (job->partner != NULL && gain(rounds, job, job->partner) < 1) split_pair(job);
+        if (job->partner != NULL && !is_kept(rounds, job, job->partner)) split_pair(job);
     }
     if (asked > gpus && view->n_nodes == 0) {
         const int code = pack(rounds, view->random);
@@ -118,6 +163,37 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
 
 static const struct gavel_rule rule = {.allocate = allocate};
 
-GAVEL_SCHEDULER(scheduler_gandiva, rule, struct gavel_rounds, gavel_notify, gavel_rounds_fini, .name = "gandiva",
-                .summary = "in rounds over all jobs, equal parts for all; if requests exceed the GPUs, pairs of jobs share GPUs by trial and error",
-                .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva");
+static int gandiva_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    const struct gandiva_params *own = params;
+    ((struct gandiva *)state)->pairs = own->pairs;
+    gavel_rounds_init(state, &rule, &own->rounds);
+    return 0;
+}
+
+static const char *const pairs_names[] = {"gaining", "released", NULL};
+#define ROW_OF struct gandiva_params
+static const struct config_field gandiva_fields[] = {
+    GAVEL_ROWS(rounds., "true"),
+    ROW_CHOICE(
+        "pairs", pairs, DEFAULT("gaining"), pairs_names,
+        "jobs that are packed: two that do more together than one alone, or any two on trial as in Gavel's released simulator"),
+    {0}};
+#undef ROW_OF
+
+const struct scheduler scheduler_gandiva = {
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
+               .name = "gandiva",
+               .summary = "in rounds over all jobs, equal parts for all; if requests exceed the GPUs, pairs of jobs that gain by it share GPUs",
+               .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva",
+               .params = gandiva_fields,
+               .params_bytes = sizeof(struct gandiva_params),
+               .state_bytes = sizeof(struct gandiva),
+               .init = gandiva_init,
+               .fini = gavel_rounds_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = gavel_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};

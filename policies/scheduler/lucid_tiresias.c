@@ -1,11 +1,16 @@
-/* Tiresias as in Lucid's simulator: jobs that have attained less GPU time than the threshold go before the others,
- * first come first in each group. All jobs that fit in this order have their turn. A job that finds no place in its
- * turn keeps its GPUs from the jobs behind it. Lucid decides once a minute ("jobs": {"round": "60s"}). */
+/* Tiresias as in Lucid's simulator (S-Lab-System-Group/Lucid @ 63685a3, simulation/policy/tiresias.py): jobs that have
+ * attained more GPU time than the threshold go behind the others, first come first in each group. All jobs that fit in
+ * this order have their turn. A job that finds no place in its turn keeps its GPUs from the jobs behind it. Lucid
+ * decides once a minute ("jobs": {"round": "60s"}), so a job often has attained exactly the threshold: it is not behind
+ * the others yet.
+ *
+ * Jobs submitted in the same second stand in order of submission. In Lucid those that run go before those that wait. */
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"
 #include "sim/world/policy/scheduler.h"
 
 #include <float.h>
+#include <math.h>
 
 struct lucid_params {
     double threshold; /* GPU-seconds */
@@ -13,7 +18,7 @@ struct lucid_params {
 
 struct lucid_job {
     struct preemptive_job preemptive; /* first */
-    struct ranked clock; /* while it runs below the threshold: ranked by its start, as if never interrupted */
+    struct ranked clock; /* while it runs up to the threshold: ranked by its start, as if never interrupted */
 };
 
 struct lucid {
@@ -25,7 +30,7 @@ struct lucid {
 #define ROW_OF struct lucid_params
 static const struct config_field lucid_fields[] = {
     ROW_REAL("threshold", threshold, DEFAULT("18000"), WITHIN(DBL_MIN, 1e12),
-             "GPU-seconds that a job may attain before it goes behind the others"),
+             "GPU-seconds that a job may attain; beyond them it goes behind the others"),
     {0}};
 #undef ROW_OF
 
@@ -45,11 +50,11 @@ static void lucid_fini(void *state)
     preemptive_fini(&lucid->preemptive);
 }
 
-/* At least a nanosecond, so that a job reaches the threshold after its start. */
+/* The first nanosecond at which a job has attained more than the threshold. */
 static sim_ns span_ns(const struct lucid *lucid, int32_t gpus)
 {
-    const sim_ns time_ns = sim_ns_from_s(lucid->params.threshold / gpus);
-    return time_ns > 0 ? time_ns : 1;
+    const double time_ns = floor(lucid->params.threshold / gpus * SIM_NS_PER_S);
+    return time_ns < (double)SIM_NS_MAX ? (sim_ns)time_ns + 1 : SIM_NS_MAX;
 }
 
 static int start_clock(struct lucid *lucid, const struct cluster_view *view, struct lucid_job *job)
@@ -59,7 +64,7 @@ static int start_clock(struct lucid *lucid, const struct cluster_view *view, str
     return pending_add(&lucid->clocks, &job->clock);
 }
 
-/* A job that loses its GPUs at the threshold or beyond, unseen by a decision, waits behind the others. */
+/* A job that loses its GPUs beyond the threshold, unseen by a decision, waits behind the others. */
 static void lucid_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct lucid *lucid = state;

@@ -6,7 +6,9 @@
  * `looks` chooses when the scheduler notices a reached limit, apart from arrivals and ends of jobs. "exact": at once.
  * "released": as planned by the paper's simulator, floor((limit - executed time) / GPUs) whole seconds after the
  * latest decision. That is right if service is time. For GPU time it takes GPU-seconds for seconds: the check comes
- * too late by a factor of the GPUs, or too early and then again. */
+ * too late by a factor of the GPUs, or too early and then again. Where this plans a check at once, the released
+ * simulator (SymbioticLab/Tiresias @ 959f9b0, simulator/run_sim.py) never ends; here the check comes a second later.
+ * A job awaits its promotion for whole seconds, rounded down. */
 #include "policies/declared.h"
 #include "policies/scheduler/queues.h"
 #include "sim/world/policy/scheduler.h"
@@ -118,6 +120,7 @@ static void await_promotion(struct las *las, const struct cluster_view *view, st
     job->waits_since_ns = view->now_ns;
     if (!(las->params.promote_knob > 0) || job->queued.queue == 0) return;
     double patience_s = las->params.promote_knob * sim_s_from_ns(executed_ns(view, job));
+    if (las->params.looks == LOOKS_RELEASED) patience_s = floor(patience_s);
     sim_ns since_ns = view->now_ns - job->waited_ns;
     job->has_clock = true;
     job->clock.rank = (struct rank){.first = sim_ns_add(since_ns, sim_ns_from_s(patience_s)),

@@ -10,7 +10,8 @@
  * speed 1 without delays on their GPUs. Other jobs pass their own size before they finish, and the run warns of that.
  *
  * The paper's released simulator uses another index (gittins_index_released) and updates it at every size. It notices
- * changes only when jobs arrive or end, or at the checks of tiresias with `looks` "released". */
+ * changes only when jobs arrive or end, or at the checks of tiresias with `looks` "released". Of equal jobs that were
+ * submitted in the same second, it serves those that run first; here they stand in order of submission. */
 #include "models/gittins.h"
 #include "policies/declared.h"
 #include "policies/scheduler/preemptive.h"

@@ -86,7 +86,7 @@ void results_close(struct results *results)
 
 int results_drop_run(const char *path, int64_t run_id, bool created, int busy_ms, struct diag *diag)
 {
-    struct results *results;
+    struct results *results = NULL;
     int64_t n_others = 0;
     const struct results_options options = {.busy_ms = busy_ms};
     int code = results_open(path, &options, &results, diag);

@@ -44,7 +44,7 @@ static struct config_list packing(void)
 }
 
 struct peer {
-    const char *scheduler, *peer;
+    const char *scheduler, *params, *peer;
     double mean_jct_s;
     int same; /* so many jobs, at least, are done within two seconds of when they are there */
 };
@@ -55,7 +55,8 @@ static double compare(const struct peer *peer)
     SCOPED(jobrun) run = {0};
     read_jobs(records);
     jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = JOBS, .cluster = {.nodes = 8, .gpus_per_node = 8},
-                                            .scheduler = peer->scheduler, .types = packing()}, 0);
+                                            .scheduler = peer->scheduler, .scheduler_params = peer->params,
+                                            .types = packing()}, 0);
     char path[128];
     snprintf(path, sizeof path, FIXTURES "jobs400_v100x64_%s_out.csv", peer->peer);
     FILE *file = fopen(path, "r");
@@ -78,10 +79,10 @@ static double compare(const struct peer *peer)
 
 TEST(policies_without_linear_programs)
 {
-    static const struct peer peers[] = {{"gandiva", "gandiva", 4909.644, 0},
-                                        {"gavel-isolated", "isolated", 5011.702, JOBS},
-                                        {"gavel-fifo", "fifo", 20918.292, JOBS},
-                                        {"gavel-fifo-perf", "fifo_perf", 21395.291, JOBS}};
+    static const struct peer peers[] = {{"gandiva", "{\"pairs\": \"released\"}", "gandiva", 4909.644, 0},
+                                        {"gavel-isolated", NULL, "isolated", 5011.702, JOBS},
+                                        {"gavel-fifo", NULL, "fifo", 20918.292, JOBS},
+                                        {"gavel-fifo-perf", NULL, "fifo_perf", 21395.291, JOBS}};
     double before_s = 0;
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
         const double mean_s = compare(&peers[i]);
@@ -102,5 +103,41 @@ TEST(an_allocation_at_time_zero_counts_for_none)
         jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = 3, .cluster = {.nodes = 1, .gpus_per_node = 1},
                                                 .scheduler = "gavel-fifo"}, 0);
         CHECK_NEAR(run.jobs[1].start_s, i == 0 ? 100 : first_s + 1925, 1e-9);
+    }
+}
+
+/* Shares are computed anew exactly 32 minutes after the last time, not a second earlier: the job that arrives then
+ * starts the one before it. As Gavel's simulator ran it. */
+TEST(an_allocation_is_due_after_exactly_32_minutes)
+{
+    for (int early_s = 0; early_s <= 1; early_s++) {
+        struct job_record records[] = {jobrun_record(0, 7, 100, 1), jobrun_record(1, 50, 100, 1),
+                                       jobrun_record(2, 1927 - early_s, 60, 1), jobrun_record(3, 3000, 60, 1)};
+        static const char *const schedulers[] = {"gavel-fifo", "gavel-fifo-perf", "gavel-isolated"};
+        for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
+            SCOPED(jobrun) run;
+            jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = 4,
+                                                    .cluster = {.nodes = 1, .gpus_per_node = 1},
+                                                    .scheduler = schedulers[i]}, 0);
+            CHECK_NEAR(run.jobs[0].end_s, 107, 0);
+            CHECK_NEAR(run.jobs[1].end_s, early_s == 0 ? 2027 : 3100, 0);
+        }
+    }
+}
+
+/* A job that ends exactly with its round does not prolong it, and a job that arrives then takes part in the next. */
+TEST(jobs_may_end_and_arrive_exactly_with_a_round)
+{
+    struct job_record records[] = {jobrun_record(0, 0, 360, 1),    jobrun_record(1, 0, 720, 1),
+                                   jobrun_record(2, 360, 360, 1),  jobrun_record(3, 720, 100, 1),
+                                   jobrun_record(4, 1080, 100, 2), jobrun_record(5, 3000, 60, 1),
+                                   jobrun_record(6, 5000, 1, 1)};
+    static const double ends_s[][6] = {{360, 720, 720, 3100, 5100}, {360, 720, 720, 3100, 3200, 3060}};
+    for (int isolated = 0; isolated <= 1; isolated++) {
+        SCOPED(jobrun) run;
+        jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = 7,
+                                                .cluster = {.nodes = 1, .gpus_per_node = 2},
+                                                .scheduler = isolated == 1 ? "gavel-isolated" : "gavel-fifo"}, 0);
+        for (int i = 0; i < 5 + isolated; i++) CHECK_NEAR(run.jobs[i].end_s, ends_s[isolated][i], 0);
     }
 }

@@ -143,3 +143,80 @@ TEST(tiresias_that_looks_in_time_is_another_one)
     CHECK_NEAR(run.mean_jct_s, 2362.16, 1e-9);
     CHECK_EQ_INT(other_ends(&run, "dlas-gpu"), 31);
 }
+
+/* --- Bounds met exactly --- */
+
+enum { MOST = 4 };
+
+/* Jobs on `gpus` GPUs, and their first start and end in the released simulator, which has run each list. */
+struct bound {
+    const char *scheduler, *params;
+    int gpus, n;
+    struct {
+        int submit_s, duration_s, gpus, start_s, end_s;
+    } jobs[MOST];
+};
+
+static void check_bound(const struct bound *bound)
+{
+    struct job_record records[MOST] = {0};
+    for (int i = 0; i < bound->n; i++)
+        records[i] = jobrun_record(i, bound->jobs[i].submit_s, bound->jobs[i].duration_s, bound->jobs[i].gpus);
+    SCOPED(jobrun) run;
+    jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = (size_t)bound->n,
+                                            .cluster = {.nodes = 1, .gpus_per_node = bound->gpus},
+                                            .scheduler = bound->scheduler, .scheduler_params = bound->params}, 0);
+    for (int i = 0; i < bound->n; i++) {
+        CHECK_NEAR(run.jobs[i].start_s, bound->jobs[i].start_s, 0);
+        CHECK_NEAR(run.jobs[i].end_s, bound->jobs[i].end_s, 0);
+    }
+}
+
+/* A job has attained exactly the limit when another one arrives: it goes behind that one. A second earlier it does
+ * not, until the check at the limit. */
+TEST(a_job_leaves_its_queue_at_exactly_the_limit)
+{
+    static const char gpu_time[] = "{\"limits\": [20, 40], \"looks\": \"released\"}";
+    static const char time[] = "{\"limits\": [20, 40], \"looks\": \"released\", \"service\": \"time\"}";
+    static const struct bound bounds[] = {
+        {"tiresias", gpu_time, 2, 2, {{0, 30, 2, 0, 35}, {10, 5, 2, 10, 15}}},
+        {"tiresias", gpu_time, 2, 2, {{0, 30, 2, 0, 35}, {9, 5, 2, 14, 19}}}, /* check at 9 + (20 - 9) / 2, whole */
+        {"tiresias", time, 2, 2, {{0, 30, 2, 0, 35}, {20, 5, 2, 20, 25}}},
+        {"tiresias", time, 2, 2, {{0, 30, 2, 0, 35}, {19, 5, 2, 20, 25}}}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) check_bound(&bounds[i]);
+}
+
+/* A job returns to the first queue once it has waited the multiple of its executed time, in whole seconds: with a
+ * multiple of 0.5 after 1 s for 3 s. */
+TEST(a_job_is_promoted_after_exactly_its_patience)
+{
+    static const struct bound bounds[] = {
+        {"tiresias",
+         "{\"limits\": [7, 90], \"looks\": \"released\", \"promote_knob\": 1}",
+         1,
+         4,
+         {{0, 20, 1, 0, 46}, {7, 9, 1, 7, 33}, {9, 30, 1, 14, 62}, {10, 3, 1, 21, 24}}},
+        {"tiresias",
+         "{\"limits\": [7, 90], \"looks\": \"released\", \"promote_knob\": 2}",
+         1,
+         4,
+         {{0, 20, 1, 0, 51}, {7, 9, 1, 7, 33}, {9, 30, 1, 14, 62}, {10, 3, 1, 21, 24}}},
+        {"tiresias",
+         "{\"limits\": [3, 90], \"looks\": \"released\", \"promote_knob\": 0.5}",
+         1,
+         4,
+         {{3, 6, 1, 3, 15}, {7, 18, 1, 7, 35}, {9, 5, 1, 10, 23}, {10, 3, 1, 15, 18}}}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) check_bound(&bounds[i]);
+}
+
+/* Equal jobs keep the order of the previous decision: who runs goes on, and a new job comes last. */
+TEST(equal_jobs_keep_their_order)
+{
+    static const struct bound bounds[] = {
+        {"srtf", NULL, 2, 4, {{0, 10, 2, 0, 10}, {4, 6, 2, 10, 16}, {4, 6, 1, 16, 22}, {4, 6, 1, 16, 22}}},
+        {"srtf", NULL, 2, 4, {{0, 10, 1, 10, 20}, {0, 5, 2, 0, 5}, {5, 10, 1, 10, 20}, {5, 5, 2, 5, 10}}},
+        {"srsf", NULL, 2, 4, {{0, 10, 2, 0, 16}, {4, 6, 2, 16, 22}, {4, 6, 1, 4, 10}, {4, 6, 1, 4, 10}}},
+        {"srsf", NULL, 2, 4, {{0, 10, 1, 0, 10}, {0, 5, 2, 15, 20}, {5, 10, 1, 5, 15}, {5, 5, 2, 20, 25}}},
+        {"fewest-gpus", NULL, 2, 4, {{0, 10, 1, 0, 10}, {4, 6, 2, 16, 22}, {4, 6, 1, 4, 10}, {10, 6, 1, 10, 16}}}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) check_bound(&bounds[i]);
+}

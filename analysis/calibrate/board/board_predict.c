@@ -274,8 +274,8 @@ static int take_reason(struct predictor *predictor, struct board_row *row, int c
 
 static int predict(struct predictor *predictor, struct board_row *row)
 {
-    const struct board_name *gpu, *llm;
-    struct board_preset *preset;
+    const struct board_name *gpu = NULL, *llm = NULL;
+    struct board_preset *preset = NULL;
     struct diag finding;
     diag_init(&finding);
     row->predicted_ttft_s = row->predicted_tpot_s = row->left_out_tpot_s = row->roofline_tpot_s = (double)NAN;

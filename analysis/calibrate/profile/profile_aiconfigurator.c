@@ -16,8 +16,9 @@
  *
  * nccl_perf: NCCL's operations by name, among the GPUs of one node. custom_allreduce_perf: an engine's own all-reduce,
  * launched by a CUDA graph or by the host; rows launched by the host measure the host and are left out, as are messages
- * that vLLM hands to NCCL. In both, message_size counts numbers: rows of twice as many int8 as half take equally
- * long. */
+ * that vLLM hands to NCCL. In both, message_size counts numbers (collector/collect_nccl.py, collect_all_reduce.py), all
+ * of those that nccl-tests names: of an all-gather those that a GPU ends up with, of an all-to-all its own share, too.
+ * A custom table of three columns has no text, and is known by the names of all three. */
 #include "analysis/calibrate/profile/profile_format.h"
 
 #include "sim/core/number.h"
@@ -334,7 +335,7 @@ static bool is_custom(const struct sheet *sheet)
     return !sheet_has(sheet, COLLECTIVE_NAME);
 }
 
-/* An engine with one kind of launch has no column for it, nor any other text. */
+/* An engine with one kind of launch has no column for it, nor any other text: it has the required columns alone. */
 static bool recognise_collectives(const struct profile_reader *reader)
 {
     const struct sheet *sheet = &reader->sheet;

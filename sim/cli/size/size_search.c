@@ -106,6 +106,7 @@ static int simulate_all(const struct searching *searching, struct sizing *sizing
             take_outcome(sizing, &tries[i], &outcomes[i], &searching->result->states[tries[i].option]);
         if (code == 0 && report != NULL) report(report_context, (int64_t)sizing->n_tries);
     }
+    map->context = NULL;
     return code;
 }
 

@@ -17,7 +17,22 @@ static size_t number_behind(const char *chars, const char *what)
     return last != NULL ? strtoul(last + strlen(what), NULL, 10) : 0;
 }
 
-/* Every entry of the table of objects is the place of that object, the stream has the length that it states, and each
+/* Every entry of the table of objects is the place of that object. */
+static void check_table(const struct text *pdf)
+{
+    MUST(!pdf->failed);
+    CHECK(strncmp(pdf->chars, "%PDF-1.4\n", 9) == 0);
+    const size_t table = number_behind(pdf->chars, "startxref\n");
+    MUST(table < pdf->length && strncmp(pdf->chars + table, "xref\n0 7\n", 9) == 0);
+    for (int i = 1; i <= 6; i++) {
+        char head[16];
+        const size_t at = strtoul(pdf->chars + table + 9 + 20 * (size_t)i, NULL, 10);
+        snprintf(head, sizeof head, "%d 0 obj\n", i);
+        CHECK(at < table && strncmp(pdf->chars + at, head, strlen(head)) == 0);
+    }
+}
+
+/* The table of objects leads to them, the stream has the length that it states, and each
  * state of the drawing that is saved is restored. */
 static void check_pdf(const char *name, const struct plot_chart *chart, void *context)
 {
@@ -26,16 +41,7 @@ static void check_pdf(const char *name, const struct plot_chart *chart, void *co
     SCOPED(text) pdf = {0};
     plot_svg(chart, &svg);
     plot_pdf(&svg, "Helvetica", &pdf);
-    MUST(!pdf.failed);
-    CHECK(strncmp(pdf.chars, "%PDF-1.4\n", 9) == 0);
-    const size_t table = number_behind(pdf.chars, "startxref\n");
-    MUST(table < pdf.length && strncmp(pdf.chars + table, "xref\n0 7\n", 9) == 0);
-    for (int i = 1; i <= 6; i++) {
-        char head[16];
-        const size_t at = strtoul(pdf.chars + table + 9 + 20 * (size_t)i, NULL, 10);
-        snprintf(head, sizeof head, "%d 0 obj\n", i);
-        CHECK(at < table && strncmp(pdf.chars + at, head, strlen(head)) == 0);
-    }
+    check_table(&pdf);
     const char *from = strstr(pdf.chars, "stream\n") + 7, *to = strstr(pdf.chars, "endstream");
     CHECK_EQ_INT(to - from, number_behind(pdf.chars, "/Length "));
     const size_t n_saved = count(pdf.chars, "\nq ") + count(pdf.chars, "\nq\n");
@@ -51,6 +57,15 @@ TEST(a_pdf_is_whole)
     size_t n_texts = 0;
     plot_fixture_each(check_pdf, &n_texts);
     CHECK(n_texts > 100);
+}
+
+TEST(an_empty_image_makes_a_whole_pdf)
+{
+    SCOPED(text) svg = {0};
+    SCOPED(text) pdf = {0};
+    text_add(&svg, "");
+    plot_pdf(&svg, "Times", &pdf);
+    check_table(&pdf);
 }
 
 TEST(a_pdf_has_the_texts_of_the_image)

@@ -64,6 +64,26 @@ TEST(only_graphs_time_the_custom_kernel)
     CHECK_EQ_INT(dropped(profile, "launched by the host"), 2);
 }
 
+/* TensorRT-LLM's table has three columns. Their names tell what they are, in any order; others are not collectives. */
+TEST(a_table_of_three_columns_is_known_by_their_names)
+{
+    static const char *const headers[] = {"num_gpus,message_size,latency", "message_size,num_gpus,latency",
+                                          "num_gpus,size,latency",         "num_gpus,message_size,time",
+                                          "gpus,message_size,latency",     "num_gpus,message_size,latency,dtype"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        SCOPED(profile_fixture) fixture;
+        char text[128];
+        MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+        snprintf(text, sizeof text, "%s\n%s,0.0027%s\n", headers[i], i == 1 ? "128,2" : "2,128", i == 5 ? ",half" : "");
+        const int code = profile_fixture_text(&fixture, "custom.csv", text);
+        CHECK_EQ_INT(code, i < 2 ? 0 : SIM_E_DATA);
+        if (code != 0) continue;
+        MUST(fixture.files[0].n == 1);
+        CHECK_EQ_INT(fixture.files[0].rows[0].call.class, KERNEL_DIRECT_ALL_REDUCE);
+        CHECK(shape_of(&fixture.files[0], 0)->bytes == 256.0 && shape_of(&fixture.files[0], 0)->gpus == 2.0);
+    }
+}
+
 TEST(messages_of_8_mib_leave_the_custom_kernel)
 {
     SCOPED(profile_fixture) fixture;

@@ -21,6 +21,18 @@ TEST(the_documentation_says)
     CHECK_EQ_INT(hpa_wanted(&hpa, 10, 0.0), 0);
 }
 
+/* A ratio of exactly 1 plus or minus the tolerance changes nothing (Tolerances.isWithin of Kubernetes 1.33). In
+ * floating point 1.1 - 1 exceeds 0.1. */
+TEST(exactly_the_tolerance_changes_nothing)
+{
+    const struct hpa hpa = {.params = defaults};
+    CHECK_EQ_INT(hpa_wanted(&hpa, 10, 1.1), 10);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 10, 110.0 / 100), 10);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 20, 0.9), 20);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 20, nextafter(1.1, 2)), 23);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 20, nextafter(0.9, 0)), 18);
+}
+
 static int64_t planned(struct hpa *hpa, double now_s, int64_t have, int64_t wanted)
 {
     const struct autoscaling_view view = {.now_ns = sim_ns_from_s(now_s)};
