@@ -21,14 +21,15 @@ static bool find_ends(const struct run_intervals *intervals, const char *metric,
 }
 
 /* The least and the largest change, as a share of the base, that the errors allow. */
-static bool find_change(const struct run_intervals *base, const struct run_intervals *changed, const struct compare_row *row,
-                        double change[2])
+static bool find_change(const struct run_intervals *base, const struct run_intervals *changed,
+                        const struct compare_row *row, double change[2])
 {
     double from[2], to[2];
     if (!find_ends(base, row->metric, from) || !find_ends(changed, row->metric, to)) return false;
     const bool is_power = strncmp(row->metric, "energy.", 7) == 0 || strncmp(row->metric, "power.", 6) == 0;
     const bool is_common = !is_power && strcmp(base->basis, changed->basis) == 0;
-    const double low = is_common ? to[0] / from[0] : to[0] / from[1], high = is_common ? to[1] / from[1] : to[1] / from[0];
+    const double low = is_common ? to[0] / from[0] : to[0] / from[1],
+                 high = is_common ? to[1] / from[1] : to[1] / from[0];
     const double predicted = is_common && row->base > 0.0 ? row->changed / row->base : low;
     change[0] = fmin(fmin(low, high), predicted) - 1.0;
     change[1] = fmax(fmax(low, high), predicted) - 1.0;
@@ -41,7 +42,8 @@ static bool has_moved(const struct compare_row *row)
     return row->point == NULL && row->is_primary && !(row->delta.low == 0.0 && row->delta.high == 0.0);
 }
 
-int work_remark_model_error(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
+int work_remark_model_error(struct compare_work *work, const struct compare_run *base,
+                            const struct compare_run *changed)
 {
     struct run_intervals ends[2];
     struct text within;
@@ -59,15 +61,17 @@ int work_remark_model_error(struct compare_work *work, const struct compare_run 
         text_printf(&within, "%s%s (%+.3g .. %+.3g %%)", n_within++ > 0 ? ", " : "", row->metric, 100.0 * change[0],
                     100.0 * change[1]);
     }
-    const char *common = strcmp(ends[0].basis, ends[1].basis) == 0 ? "the same error in both runs" : "an error of each run";
+    const char *common = strcmp(ends[0].basis, ends[1].basis) == 0 ? "the same error in both runs"
+                                                                   : "an error of each run";
     if (within.failed)
         code = SIM_E_NOMEM;
     else if (n_within > 0)
         code = work_remark(work, "inside the error of the cost models (%g %%, %s), so perhaps none on hardware: %s",
                            100.0 * ends[0].share, common, within.chars);
     else if (n > 0)
-        code = work_remark(work, "beyond the error of the cost models (%g %%, %s): every change of a metric above that "
-                                 "has an interval of it",
+        code = work_remark(work,
+                           "beyond the error of the cost models (%g %%, %s): every change of a metric above that "
+                           "has an interval of it",
                            100.0 * ends[0].share, common);
     text_fini(&within);
     return code;
