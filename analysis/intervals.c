@@ -4,17 +4,18 @@
 
 #include <string.h>
 
-static const char *text_at(const struct query_answer *answer, size_t row)
+static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
 {
-    const char *const *texts = answer->columns[0].texts;
+    const char *const *texts = answer->columns[column].texts;
     return texts != NULL && texts[row] != NULL ? texts[row] : "";
 }
 
 int intervals_read(const struct database *database, int64_t run_id, struct arena *arena,
                    struct run_intervals *intervals, struct diag *diag)
 {
-    static const char basis_sql[] = "SELECT basis, share FROM run_interval WHERE run_id = ?1";
-    static const char ends_sql[] = "SELECT name, low, high FROM metric_interval WHERE run_id = ?1 ORDER BY name";
+    static const char basis_sql[] = "SELECT basis, share, systems FROM run_interval WHERE run_id = ?1";
+    static const char ends_sql[] =
+        "SELECT name, low, high, fast, slow FROM metric_interval WHERE run_id = ?1 ORDER BY name";
     struct query_answer basis, ends;
     *intervals = (struct run_intervals){0};
     int code = query_run(database, basis_sql, &run_id, 1, "read the intervals", arena, &basis, diag);
@@ -24,8 +25,11 @@ int intervals_read(const struct database *database, int64_t run_id, struct arena
     struct metric_interval *items = arena_alloc(arena, (ends.n_rows + 1) * sizeof *items);
     if (items == NULL) return diag_nomem_at(diag, database->path);
     for (size_t i = 0; i < ends.n_rows; i++)
-        items[i] = (struct metric_interval){text_at(&ends, i), ends.columns[1].numbers[i], ends.columns[2].numbers[i]};
-    *intervals = (struct run_intervals){ends.n_rows, items, basis.columns[1].numbers[0], text_at(&basis, 0)};
+        items[i] = (struct metric_interval){text_at(&ends, 0, i), ends.columns[1].numbers[i],
+                                            ends.columns[2].numbers[i], ends.columns[3].numbers[i],
+                                            ends.columns[4].numbers[i]};
+    *intervals = (struct run_intervals){ends.n_rows, items, basis.columns[1].numbers[0], text_at(&basis, 0, 0),
+                                        text_at(&basis, 2, 0)};
     return 0;
 }
 

@@ -308,8 +308,8 @@ static int add_intervals(const struct report_source *source, struct text *html)
     if (sql == NULL) return SIM_E_NOMEM;
     text_add(html, "<p class=\"note\">");
     page_printf(html,
-                "Ends by the error of the cost models, which hold %g %% of %s. Each end is a run of its own, with "
-                "all times of its services fast or slow.",
+                "Ends by the TPOT of %g %% of %s. Each end is a run of its own, with all times of the services fast or "
+                "slow; what follows from them was not compared with measurements.",
                 100.0 * intervals->share, intervals->basis);
     text_add(html,
              "</p>\n<div class=\"scroll\"><table class=\"metrics sort\">\n<caption>Intervals</caption>\n<thead><tr>"

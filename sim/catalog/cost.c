@@ -111,19 +111,12 @@ static int roofline_build(const void *params, const struct cost_request *request
     return 0;
 }
 
-static int roofline_time_error(const void *params, const struct cost_request *request, struct time_error *error)
-{
-    (void)params;
-    return time_error_unseen(request->catalog, "roofline", request->arena, error, request->diag);
-}
-
 static const struct cost_kind cost_roofline = {
     .name = "roofline",
     .summary = "from the GPU's data sheet and the LLM's shape, with default efficiencies; uncalibrated",
     .fields = roofline_fields,
     .params_bytes = sizeof(struct roofline_params),
     .build = roofline_build,
-    .time_error = roofline_time_error,
 };
 
 /* --- All kinds --- */

@@ -10,7 +10,7 @@ struct cost_kind {
     size_t params_bytes;
     /* The split was checked. The caller reports SIM_E_NOMEM. */
     int (*build)(const void *params, const struct cost_request *request, struct iteration_model *model);
-    /* As cost_time_error. NULL: the user states the times, and nobody knows their error. */
+    /* As cost_time_error. NULL: nobody knows the error of its times. */
     int (*time_error)(const void *params, const struct cost_request *request, struct time_error *error);
 };
 

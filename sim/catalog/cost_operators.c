@@ -138,20 +138,29 @@ static int build(const void *given, const struct cost_request *request, struct i
     return 0;
 }
 
-/* A CPU overhead of the user's own, or kernels of another set, make a model that no preset was tested with. */
+/* Whether the model is one of those that were compared with measurements: a measured engine, its own CPU overhead, and
+ * the shipped kernels. */
+static bool is_shipped(const struct operators_params *params, const struct engine_preset *preset)
+{
+    const struct engine_overhead *own = &params->overhead;
+    return isnan(own->iteration_s) && isnan(own->sequence_s) && isnan(own->prompt_s) && params->cuda_graphs &&
+           is_auto(params->kernels) && is_auto(params->calibration) && preset->measured_on.n > 0;
+}
+
 static int time_error(const void *given, const struct cost_request *request, struct time_error *error)
 {
     const struct operators_params *params = given;
-    const struct engine_overhead *own = &params->overhead;
-    const bool is_shipped = isnan(own->iteration_s) && isnan(own->sequence_s) && isnan(own->prompt_s) &&
-                            params->cuda_graphs && is_auto(params->kernels) && is_auto(params->calibration);
+    const bool is_plain = request->pipeline_parallel == 1 && params->expert_parallel == 1 && !params->sequence_parallel;
     struct engine_preset preset;
     bool found = false;
     int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
-    if (code == 0 && is_shipped)
+    if (code != 0 || !is_shipped(params, &preset)) return code;
+    if (is_plain)
         code = time_error_of_preset(&preset, request->gpu->name, request->llm->name, request->arena, error, &found);
-    if (code != 0 || found) return code;
-    return time_error_unseen(request->catalog, "operators", request->arena, error, request->diag);
+    if (code == 0 && !found)
+        code = time_error_unseen(request->catalog, "operators", request->arena, error, request->diag);
+    error->engine = preset.name;
+    return code;
 }
 
 const struct cost_operators *cost_operators_of(const struct iteration_model *model)

@@ -53,18 +53,16 @@ int time_error_unseen(const struct catalog *catalog, const char *kind, struct ar
     const struct kind_error *kinds = file.kinds.items;
     for (size_t i = 0; i < file.kinds.n; i++) {
         if (strcmp(kinds[i].name, kind) != 0) continue;
-        const char *basis = arena_printf(arena, "%lld measured runs of %lld systems, each predicted unseen",
+        const char *basis = arena_printf(arena, "%lld measured runs of %lld systems, each predicted without its group",
                                          (long long)kinds[i].rows, (long long)kinds[i].groups);
-        *error = (struct time_error){kinds[i].fast_frac, kinds[i].slow_frac, basis};
+        *error = (struct time_error){.fast_frac = kinds[i].fast_frac, .slow_frac = kinds[i].slow_frac, .basis = basis};
         return basis != NULL ? 0 : diag_nomem(diag);
     }
     return 0;
 }
 
-/* The error e is |predicted / measured - 1|, so a measured time is at least predicted / (1 + e). An error of 1 and more
- * has no upper end: a prediction of nothing has it too. */
-static const double most_error = 0.9;
-
+/* The error e is |predicted / measured - 1|, so a measured time is at least predicted / (1 + e) and at most
+ * predicted / (1 - e). An error of 1 and more has no upper end: a prediction of nothing has it too. */
 int time_error_of_preset(const struct engine_preset *preset, const char *gpu, const char *llm, struct arena *arena,
                          struct time_error *error, bool *found)
 {
@@ -73,11 +71,12 @@ int time_error_of_preset(const struct engine_preset *preset, const char *gpu, co
     size_t at_gpu = 0, at_llm = 0;
     while (at_gpu < preset->measured_on.n && strcmp(gpus[at_gpu], gpu) != 0) at_gpu++;
     while (at_llm < preset->held_out.n && strcmp(groups[at_llm].name, llm) != 0) at_llm++;
-    *found = at_gpu < preset->measured_on.n && at_llm < preset->held_out.n && groups[at_llm].rows > 0;
+    *found = at_gpu < preset->measured_on.n && at_llm < preset->held_out.n && groups[at_llm].rows > 0 &&
+             groups[at_llm].p90 < 1.0;
     if (!*found) return 0;
-    const double p90 = fmin(groups[at_llm].p90, most_error);
-    const char *basis = arena_printf(arena, "%lld measured runs of %s on %s that its fit did not use",
-                                     (long long)groups[at_llm].rows, llm, gpu);
-    *error = (struct time_error){1.0 / (1.0 + p90), 1.0 / (1.0 - p90), basis};
+    const double p90 = groups[at_llm].p90;
+    const char *basis = arena_printf(arena, "%lld measured runs of %s under %s that its fit left out",
+                                     (long long)groups[at_llm].rows, llm, preset->name);
+    *error = (struct time_error){.fast_frac = 1.0 / (1.0 + p90), .slow_frac = 1.0 / (1.0 - p90), .basis = basis};
     return basis != NULL ? 0 : SIM_E_NOMEM;
 }

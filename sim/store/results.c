@@ -92,7 +92,7 @@ int results_drop_run(const char *path, int64_t run_id, bool created, int busy_ms
     int code = results_open(path, &options, &results, diag);
     if (code != 0) return code;
     char sql[96];
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM run WHERE id <> %" PRId64, run_id);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM run WHERE id <> %" PRId64 " OR status <> 'open'", run_id);
     code = database_integer(&results->database, sql, &n_others, "look for other runs", diag);
     if (code == 0 && created && n_others == 0) database_adopt(&results->database);
     results->run_id = run_id;
@@ -264,13 +264,15 @@ static int insert_interval(struct results *results, int64_t run_id, const struct
                            struct diag *diag)
 {
     sqlite3_stmt *insert;
-    int code = database_prepare(&results->database, "INSERT INTO metric_interval VALUES (?, ?, ?, ?)", &insert,
+    int code = database_prepare(&results->database, "INSERT INTO metric_interval VALUES (?, ?, ?, ?, ?, ?)", &insert,
                                 "add the intervals", diag);
     if (code != 0) return code;
     sqlite3_bind_int64(insert, 1, run_id);
     bind_text(insert, 2, interval->name);
     sqlite3_bind_double(insert, 3, interval->low);
     sqlite3_bind_double(insert, 4, interval->high);
+    sqlite3_bind_double(insert, 5, interval->fast);
+    sqlite3_bind_double(insert, 6, interval->slow);
     return finish_statement(results, insert, "add the intervals", diag);
 }
 
@@ -281,12 +283,13 @@ int results_add_intervals(struct results *results, int64_t run_id, const struct 
     sqlite3_stmt *insert;
     int code = database_run(database, "BEGIN IMMEDIATE", "add the intervals", diag);
     if (code == 0)
-        code = database_prepare(database, "INSERT INTO run_interval VALUES (?, ?, ?)", &insert, "add the intervals",
+        code = database_prepare(database, "INSERT INTO run_interval VALUES (?, ?, ?, ?)", &insert, "add the intervals",
                                 diag);
     if (code == 0) {
         sqlite3_bind_int64(insert, 1, run_id);
         sqlite3_bind_double(insert, 2, intervals->share);
         bind_text(insert, 3, intervals->basis);
+        bind_text(insert, 4, intervals->systems);
         code = finish_statement(results, insert, "add the intervals", diag);
     }
     for (size_t i = 0; code == 0 && i < intervals->n; i++)

@@ -36,11 +36,13 @@ const char *const schema_create_sql[] = {
 #include "sim/world/rows/tables.inc"
     "CREATE TABLE run_interval (         -- what the intervals of a run's metrics rest on; no row: it has none\n"
     "  run_id INTEGER PRIMARY KEY REFERENCES run,\n"
-    "  share REAL NOT NULL,              -- of measured runs that lie inside\n"
-    "  basis TEXT NOT NULL               -- measured runs behind the error of the cost models\n"
+    "  share REAL NOT NULL,              -- of measured runs whose TPOT lies inside\n"
+    "  basis TEXT NOT NULL,              -- measured runs behind the error of the cost models\n"
+    "  systems TEXT NOT NULL             -- LLM, GPU and engine whose error it is\n"
     ") STRICT",
     "CREATE TABLE metric_interval (      -- ends of a metric by the error of the cost models, where they differ\n"
     "  run_id INTEGER NOT NULL REFERENCES run, name TEXT NOT NULL, low REAL NOT NULL, high REAL NOT NULL,\n"
+    "  fast REAL NOT NULL, slow REAL NOT NULL, -- with fast and with slow times\n"
     "  PRIMARY KEY (run_id, name)\n"
     ") STRICT, WITHOUT ROWID",
     "CREATE TABLE study (                -- what the runs are for, when they belong to a study\n"

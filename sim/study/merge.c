@@ -196,7 +196,7 @@ struct copied {
 };
 
 static const struct copied first_tables[] = {{"run", "id", 14}, {"run_cost", "run_id", 6}, {"param", "run_id", 3},
-                                             {"run_interval", "run_id", 3}, {"metric_interval", "run_id", 4}};
+                                             {"run_interval", "run_id", 4}, {"metric_interval", "run_id", 6}};
 enum { N_FIRST = sizeof first_tables / sizeof *first_tables, N_COPIED = N_FIRST + TABLE_COUNT };
 
 static struct copied table_at(int i)

@@ -345,9 +345,9 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     return code;
 }
 
-void world_say_time_errors(const struct world *world, struct text *text)
+void world_say_time_errors(const struct world *world, struct time_errors *errors)
 {
-    for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], text);
+    for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], errors);
 }
 
 double world_power_error(const struct world *world)

@@ -70,9 +70,8 @@ int world_create(const struct scenario *scenario, const struct world_options *op
                  struct diag *diag);
 void world_destroy(struct world *world);
 
-/* Adds what the ends of the interval rest on, each basis once; nothing if the error of no cost model is known. Only
- * worlds with another time_case than TIMES_PREDICTED know it. */
-void world_say_time_errors(const struct world *world, struct text *text);
+/* Adds what the ends of the interval rest on. Only worlds with another time_case than TIMES_PREDICTED know it. */
+void world_say_time_errors(const struct world *world, struct time_errors *errors);
 
 /* The 90th percentile of the error of the power of the services' GPUs, the largest of them; NAN: one is unknown. */
 double world_power_error(const struct world *world);

@@ -103,8 +103,7 @@ const char *board_model_name(enum board_model model)
     return names[model];
 }
 
-int board_write_intervals(const struct board *board, const struct board_interval intervals[N_BOARD_MODELS],
-                          struct text *text)
+int board_write_interval(const struct board *board, const struct board_interval *interval, struct text *text)
 {
     struct json_writer json;
     json_writer_init(&json, text);
@@ -112,10 +111,8 @@ int board_write_intervals(const struct board *board, const struct board_interval
     json_write_string(&json, "source", board->file->source);
     json_write_number(&json, "share", TIME_ERROR_SHARE);
     json_write_open(&json, "kinds", '{');
-    for (int model = 0; model < N_BOARD_MODELS; model++) {
-        const struct board_interval *interval = &intervals[model];
-        if (interval->rows == 0) continue;
-        json_write_open_row(&json, board_model_name((enum board_model)model), '{');
+    if (interval->rows > 0) {
+        json_write_open_row(&json, board_model_name(BOARD_PRESETS), '{');
         json_write_number(&json, "rows", (double)interval->rows);
         json_write_number(&json, "groups", (double)interval->groups);
         json_write_number(&json, "fast", calibration_round(fmin(interval->fast_frac, 1.0), SHARE_DIGITS));

@@ -26,8 +26,8 @@ int board_find_intervals(struct board *board, struct board_interval intervals[N_
 /* "operators" or "roofline": the cost kind. */
 const char *board_model_name(enum board_model model);
 
-/* The file configs/calibration/releases/unseen.json (sim/catalog/time_error.h). Returns 0 or SIM_E_NOMEM. */
-int board_write_intervals(const struct board *board, const struct board_interval intervals[N_BOARD_MODELS],
-                          struct text *json);
+/* The file configs/calibration/releases/unseen.json (sim/catalog/time_error.h), from the interval of the presets. An
+ * interval that leaves out the prediction is widened to it. Returns 0 or SIM_E_NOMEM. */
+int board_write_interval(const struct board *board, const struct board_interval *interval, struct text *json);
 
 #endif

@@ -12,6 +12,7 @@ struct widening {
     const struct metric_row *metrics;
     size_t n, next; /* next: where the row after the last one is looked for first */
     struct metric_interval *ends;
+    enum time_case time_case;
     double power_error; /* NAN: unknown */
 };
 
@@ -22,8 +23,7 @@ static int widen(void *context, const struct metric_row *row)
         const size_t i = (widening->next + tried) % widening->n;
         if (strcmp(widening->metrics[i].name, row->name) != 0) continue;
         struct metric_interval *ends = &widening->ends[i];
-        ends->low = fmin(ends->low, row->value);
-        ends->high = fmax(ends->high, row->value);
+        *(widening->time_case == TIMES_FAST ? &ends->fast : &ends->slow) = row->value;
         widening->next = i + 1;
         break;
     }
@@ -31,34 +31,39 @@ static int widen(void *context, const struct metric_row *row)
 }
 
 /* Runs the scenario at one end. Adds what the end rests on; nothing if no error is known, and then nothing runs.
- * Returns the code of the run; its first finding goes to `why`. */
-static int run_end(const struct setup *setup, const struct world_options *how, enum time_case time_case,
-                   struct widening *widening, struct text *basis, struct diag *why)
+ * Returns the code of the run; findings go to `why`. */
+static int run_end(const struct setup *setup, const struct world_options *how, struct widening *widening,
+                   struct time_errors *errors, struct diag *why)
 {
     struct world_options options = *how;
     struct world_result result;
     struct world *world;
     const struct sink sink = {.context = widening, .metric = widen};
-    options.time_case = time_case;
+    options.time_case = widening->time_case;
     options.progress = NULL;
     int code = world_create(&setup->scenario, &options, &world, why);
     if (code != 0) return code;
-    world_say_time_errors(world, basis);
+    world_say_time_errors(world, errors);
     widening->power_error = world_power_error(world);
-    if (basis->length > 0) code = world_run(world, &sink, &result);
+    if (errors->basis->length > 0) code = world_run(world, &sink, &result);
     world_destroy(world);
     return code;
 }
 
+/* --- Power --- */
+
 enum power_kind { NO_POWER, OF_POWER, PER_POWER, FROM_POWER };
 
-/* FROM_POWER: a result of power in another way than by a factor, such as the time under a brake. */
+/* FROM_POWER: a result of power in another way than by a factor, such as the time under a brake, or a maximum that the
+ * limit of a GPU bounds. */
 static enum power_kind power_kind_of(const struct metric_row *metric)
 {
     static const char *const units[] = {"J", "W", "J/token"};
+    const size_t n = strlen(metric->name);
+    if (strcmp(metric->unit, "token/J") == 0) return PER_POWER;
+    if (strcmp(metric->unit, "W") == 0 && n > 4 && strcmp(metric->name + n - 4, ".max") == 0) return FROM_POWER;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(metric->unit, units[i]) == 0) return OF_POWER;
-    if (strcmp(metric->unit, "token/J") == 0) return PER_POWER;
     return strncmp(metric->name, "power.", 6) == 0 || strncmp(metric->name, "energy.", 7) == 0 ? FROM_POWER : NO_POWER;
 }
 
@@ -74,51 +79,89 @@ static bool widen_power(const struct metric_row *metric, double error, struct me
     return true;
 }
 
-/* Keeps the metrics whose ends differ. */
+/* --- The intervals --- */
+
+/* Keeps the metrics that all three runs have and whose ends differ. */
 static void keep_open(struct widening *widening, struct run_intervals *found)
 {
     size_t n = 0;
     for (size_t i = 0; i < widening->n; i++) {
-        struct metric_interval *ends = &widening->ends[i];
-        if (ends->low < ends->high && widen_power(&widening->metrics[i], widening->power_error, ends))
-            widening->ends[n++] = *ends;
+        struct metric_interval ends = widening->ends[i];
+        const double value = widening->metrics[i].value;
+        if (isnan(value) || isnan(ends.fast) || isnan(ends.slow)) continue;
+        ends.low = fmin(value, fmin(ends.fast, ends.slow));
+        ends.high = fmax(value, fmax(ends.fast, ends.slow));
+        if (widen_power(&widening->metrics[i], widening->power_error, &ends) && ends.low < ends.high)
+            widening->ends[n++] = ends;
     }
     found->n = n;
     found->items = widening->ends;
 }
 
-static void warn(int code, const struct diag *why, struct diag *diag)
+/* Requests that do not finish are in no latency. If their number differs, the latencies at the ends are of others. */
+static bool has_other_requests(const struct widening *widening)
 {
-    if (code == 0 || code == SIM_E_INTERRUPTED) return;
-    diag_warning(diag, NULL, "--interval never leaves them out",
-                 "no intervals, as a run at one of their ends failed: %s",
-                 why->n_items > 0 ? why->items[0].text : sim_err_text(code));
+    for (size_t i = 0; i < widening->n; i++)
+        if (strcmp(widening->metrics[i].name, "request.unfinished") == 0)
+            return widening->ends[i].fast != widening->metrics[i].value ||
+                   widening->ends[i].slow != widening->metrics[i].value;
+    return false;
+}
+
+static const char *first_error(int code, const struct diag *why)
+{
+    for (int i = 0; i < (int)why->n_items; i++)
+        if (why->items[i].code != 0) return why->items[i].text;
+    return sim_err_text(code);
+}
+
+static int find_ends(const struct setup *setup, const struct world_options *how, struct widening *widening,
+                     struct time_errors *errors, struct diag *diag)
+{
+    struct text again[2];
+    struct diag why;
+    diag_init(&why);
+    text_init(&again[0]);
+    text_init(&again[1]);
+    struct time_errors slow = {.basis = &again[0], .systems = &again[1]};
+    widening->time_case = TIMES_FAST;
+    int code = run_end(setup, how, widening, errors, &why);
+    widening->time_case = TIMES_SLOW;
+    if (code == 0 && errors->basis->length > 0) code = run_end(setup, how, widening, &slow, &why);
+    if (code != 0 && code != SIM_E_INTERRUPTED)
+        diag_warning(diag, NULL, "--interval never leaves them out",
+                     "no intervals, as a run at one of their ends failed: %s", first_error(code, &why));
+    text_fini(&again[0]);
+    text_fini(&again[1]);
+    return code;
 }
 
 int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
                    size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag)
 {
-    struct text basis, again;
-    struct diag why;
+    struct text basis, systems;
     struct widening widening = {.metrics = metrics, .n = n_metrics};
     *found = (struct run_intervals){.share = TIME_ERROR_SHARE};
     if (setup->scenario.services.n == 0) return 0;
     widening.ends = arena_alloc(arena, (n_metrics + 1) * sizeof *widening.ends);
     if (widening.ends == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < n_metrics; i++)
-        widening.ends[i] = (struct metric_interval){metrics[i].name, metrics[i].value, metrics[i].value};
+        widening.ends[i] = (struct metric_interval){.name = metrics[i].name, .fast = (double)NAN, .slow = (double)NAN};
     text_init(&basis);
-    text_init(&again);
-    diag_init(&why);
-    int code = run_end(setup, how, TIMES_FAST, &widening, &basis, &why);
-    if (code == 0 && basis.length > 0) code = run_end(setup, how, TIMES_SLOW, &widening, &again, &why);
-    if (code == 0 && basis.length > 0) {
+    text_init(&systems);
+    struct time_errors errors = {.basis = &basis, .systems = &systems};
+    int code = find_ends(setup, how, &widening, &errors, diag);
+    if (code == 0 && basis.length > 0 && has_other_requests(&widening))
+        diag_warning(diag, NULL, "a longer \"until\" lets them finish",
+                     "no intervals: other numbers of requests finish with faster and slower kernels");
+    else if (code == 0 && basis.length > 0)
         keep_open(&widening, found);
+    if (found->n > 0) {
         found->basis = arena_strdup(arena, basis.chars);
+        found->systems = arena_strdup(arena, systems.chars);
     }
-    warn(code, &why, diag);
-    const bool failed = basis.failed || again.failed || (found->n > 0 && found->basis == NULL);
+    const bool failed = basis.failed || systems.failed || (found->n > 0 && (!found->basis || !found->systems));
     text_fini(&basis);
-    text_fini(&again);
-    return failed ? SIM_E_NOMEM : 0;
+    text_fini(&systems);
+    return failed ? SIM_E_NOMEM : code == SIM_E_INTERRUPTED ? code : 0;
 }

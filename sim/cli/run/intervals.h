@@ -1,9 +1,10 @@
 /* The interval of a run's metrics by the error of its cost models: the run once more with times at the fast end of
  * what was measured, and once more at the slow end (sim/catalog/time_error.h).
  *
- * So queues, batches and autoscalers see the other times too. The two ends hold for all services at once, as an error
- * of one engine on one GPU is common to all its iterations. Of
- * energy and power the 90th percentile of the power model's error comes on top; what commands do with it does not. */
+ * So queues, batches and autoscalers see the other times too. Both ends hold for all services at once: the error of an
+ * engine on a GPU is common to its iterations, and that of several is taken as common too. The share of measured runs
+ * inside is that of their TPOT; what follows from it, such as TTFT, was not compared. On energy and power the 90th
+ * percentile of the power model's error comes on top; what commands do with another power does not. */
 #ifndef ORRERY_CLI_RUN_INTERVALS_H
 #define ORRERY_CLI_RUN_INTERVALS_H
 
@@ -20,8 +21,8 @@ enum interval_choice { INTERVAL_AUTO, INTERVAL_ALWAYS, INTERVAL_NEVER };
 enum { INTERVAL_MOST_EVENTS = 5000000 };
 
 /* Finds the intervals of the metrics that differ between the three runs. `how` are the options of the run. `found` is
- * empty if no error is known, or if one of the two runs did not end, which a warning says. Texts live in `arena`.
- * Returns 0 or SIM_E_NOMEM. */
+ * empty if no error is known; and, with a warning, if one of the two runs did not end, or if other numbers of requests
+ * finish in them. Texts live in `arena`. Returns 0, SIM_E_INTERRUPTED (then it is empty) or SIM_E_NOMEM. */
 int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
                    size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag);
 

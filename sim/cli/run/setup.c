@@ -270,11 +270,17 @@ struct file_hash {
     bool readable_once; /* a pipe or device is among them: hashing it would take its bytes from the run */
 };
 
+/* A pipe or a device. */
+static bool is_readable_once(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 static int add_file(void *context, const char *path)
 {
     struct file_hash *files = context;
-    struct stat status;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    if (is_readable_once(path)) {
         diag_warning(files->diag, path, "copy it to a file", "it can be read only once, so the inputs have no hash");
         files->readable_once = true;
         return 0;
@@ -294,6 +300,19 @@ int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct
     if ((files.n_files == 0 && setup->files.n == 0) || files.readable_once) hex[0] = 0;
     hash_destroy(files.hash);
     return code;
+}
+
+static int note_once(void *context, const char *path)
+{
+    *(bool *)context |= is_readable_once(path);
+    return 0;
+}
+
+bool setup_reads_once(const struct setup *setup)
+{
+    bool is_once = false;
+    named_files_each(&setup->families, scenario_fields, &setup->scenario, note_once, &is_once);
+    return is_once;
 }
 
 static int check_file(void *context, const char *path)

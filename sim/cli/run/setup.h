@@ -58,6 +58,9 @@ typedef int (*named_file_fn)(void *context, const char *path);
 int named_files_each(const struct config_families *families, const struct config_field *fields, const void *bound,
                      named_file_fn visit, void *context);
 
+/* Whether a trace is a pipe or a device, which a second run cannot read. */
+bool setup_reads_once(const struct setup *setup);
+
 /* The hash of the content of all files that the scenario names by path, in order, and of the catalog files read so
  * far: GPUs, LLMs, engines, calibrations. Empty without any file. Empty with a warning if one is a pipe or device,
  * which can be read only once. Returns 0, SIM_E_IO or SIM_E_NOMEM. */

@@ -176,6 +176,13 @@ static int print_summary(struct running *running, const char *status, const char
     return code;
 }
 
+static void forget_leftovers(const struct running *running)
+{
+    if (running->cli->apart == NULL) return;
+    running->cli->apart->run_id = 0;
+    running->cli->apart->timeline[0] = 0;
+}
+
 /* Finds and stores the intervals of a run that ended in order. */
 static int add_intervals(struct running *running)
 {
@@ -183,13 +190,19 @@ static int add_intervals(struct running *running)
     struct summary *summary = &running->summary;
     struct recording *recording = &running->recording;
     const bool is_small = running->result.engine.fired <= INTERVAL_MOST_EVENTS;
+    if (choice == INTERVAL_AUTO && setup_reads_once(running->setup)) return 0;
     if (choice == INTERVAL_NEVER || (choice == INTERVAL_AUTO && !is_small)) return 0;
     const struct world_options how = options_of(running);
+    struct diag why;
     int code = intervals_find(running->setup, &how, summary->metrics, summary->n_metrics, &summary->arena,
                               &summary->intervals, &running->cli->diag);
-    if (code != 0) return diag_nomem(&running->cli->diag);
-    if (summary->intervals.n == 0 || recording->results == NULL) return 0;
-    return results_add_intervals(recording->results, recording->run_id, &summary->intervals, &running->cli->diag);
+    if (code == SIM_E_NOMEM) return diag_nomem(&running->cli->diag);
+    if (code != 0 || summary->intervals.n == 0 || recording->results == NULL) return code;
+    diag_init(&why);
+    if (results_add_intervals(recording->results, recording->run_id, &summary->intervals, &why) != 0)
+        diag_warning(&running->cli->diag, running->options->output, NULL, "the intervals are not stored: %s",
+                     why.n_items > 0 ? why.items[0].text : "cannot write");
+    return 0;
 }
 
 /* Stores and prints the result of a run that ended in order, was interrupted or stalled. */
@@ -200,11 +213,14 @@ static int finish(struct running *running, const char *status, char result_hash[
                              running->result.engine.fired, result_hash, &cli->diag);
     if (code == 0) code = end_timeline(running, false);
     running->wall_s = clock_wall_s() - running->started_s;
+    if (code == 0) forget_leftovers(running);
     if (code == 0 && strcmp(status, "done") == 0) code = add_intervals(running);
-    if (code != 0) return code;
+    if (code != 0 && code != SIM_E_INTERRUPTED) return code;
+    const int interrupted = code;
     code = print_summary(running, status, result_hash);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
-    return code == 0 ? check_domain(running) : code;
+    if (code == 0) code = check_domain(running);
+    return code == 0 ? interrupted : code;
 }
 
 /* The status of a stored run that ended with this code; NULL if nothing is stored. */
@@ -246,13 +262,6 @@ static void note_leftovers(const struct running *running, bool has_created)
     apart->has_created = has_created;
     snprintf(apart->output, sizeof apart->output, "%s", options->output != NULL ? options->output : "");
     snprintf(apart->timeline, sizeof apart->timeline, "%s", options->timeline != NULL ? options->timeline : "");
-}
-
-static void forget_leftovers(const struct running *running)
-{
-    if (running->cli->apart == NULL) return;
-    running->cli->apart->run_id = 0;
-    running->cli->apart->timeline[0] = 0;
 }
 
 int simulate(struct cli *cli, const struct simulate_options *options, const struct setup *setup,

@@ -286,8 +286,8 @@ static void add_intervals(const struct summary *summary, struct answer *answer)
         table_number(&table, interval->high);
         table_text(&table, shown_unit(metric));
     }
-    snprintf(heading, sizeof heading, "intervals of %g %% by the error of the cost models: %s", 100 * intervals->share,
-             intervals->basis);
+    snprintf(heading, sizeof heading, "intervals by the error of the cost models: TPOT of %g %% of %s",
+             100 * intervals->share, intervals->basis);
     answer_add(answer, NULL, heading, &table);
 }
 

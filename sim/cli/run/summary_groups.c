@@ -186,5 +186,5 @@ void summary_intervals(const struct run_intervals *intervals, struct text *text)
                     in_words(&ends[1], shown[i].manner, high));
         is_first = false;
     }
-    if (!is_first) text_printf(text, ": %g %% of %s\n", 100 * intervals->share, intervals->basis);
+    if (!is_first) text_printf(text, ": TPOT of %g %% of %s\n", 100 * intervals->share, intervals->basis);
 }

@@ -167,18 +167,25 @@ static int read_requests(const struct size_question *question, const volatile si
                       "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
 }
 
-/* The cheapest fleet at both ends of the interval. Where no error is known both are the prediction. */
-static void try_ends(const struct size_question *question, const volatile sig_atomic_t *interrupt,
-                     struct size_result *result)
+/* The cheapest fleet at both ends of the interval. Where no error is known both are the prediction. Returns 0 or
+ * SIM_E_INTERRUPTED. */
+static int try_ends(const struct size_question *question, const volatile sig_atomic_t *interrupt,
+                    struct size_result *result, struct diag *diag)
 {
-    if (result->n_best == 0) return;
+    if (result->n_best == 0) return 0;
     const struct size_state *best = &result->states[result->best[0]];
-    size_try(question, &result->requests, &best->option, best->replicas, TIMES_FAST, interrupt, &result->fast);
-    size_try(question, &result->requests, &best->option, best->replicas, TIMES_SLOW, interrupt, &result->slow);
-    result->has_ends = result->fast.has_run && result->slow.has_run;
-    bool differs = false;
-    for (size_t i = 0; i < question->n_objectives; i++) differs |= result->fast.values[i] != result->slow.values[i];
-    result->has_ends &= differs;
+    struct size_outcome *ends[] = {&result->fast, &result->slow};
+    for (int i = 0; i < 2; i++) {
+        size_try(question, &result->requests, &best->option, best->replicas, i == 0 ? TIMES_FAST : TIMES_SLOW,
+                 interrupt, ends[i]);
+        if (ends[i]->has_run) continue;
+        if (interrupt != NULL && *interrupt != 0) return SIM_E_INTERRUPTED;
+        diag_warning(diag, NULL, NULL, "no interval, as a run at one of its ends failed: %s", ends[i]->why);
+        return 0;
+    }
+    for (size_t i = 0; i < question->n_objectives; i++)
+        result->has_ends |= result->fast.values[i] != result->slow.values[i];
+    return 0;
 }
 
 int size_search(const struct size_question *question, int workers, const volatile sig_atomic_t *interrupt,
@@ -206,7 +213,7 @@ int size_search(const struct size_question *question, int workers, const volatil
     sizing_start(&sizing, options, result->n, WANTED);
     code = simulate_all(&searching, &sizing, &map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
-    if (code == 0) try_ends(question, interrupt, result);
+    if (code == 0) code = try_ends(question, interrupt, result, diag);
     return code;
 }
 

@@ -154,7 +154,7 @@ int64_t service_outstanding(const struct service *service);
 double service_done_frac(const struct service *service);
 
 /* As world_say_time_errors. */
-void service_say_time_errors(const struct service *service, struct text *text);
+void service_say_time_errors(const struct service *service, struct time_errors *errors);
 
 /* As world_power_error, of one service. */
 double service_power_error(const struct service *service);

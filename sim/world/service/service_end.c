@@ -109,14 +109,33 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
 }
 
-void service_say_time_errors(const struct service *service, struct text *text)
+/* Adds an entry to a list that "; " separates, if it is not there. */
+static void add_entry(const char *entry, struct text *text)
+{
+    const size_t n = strlen(entry);
+    for (const char *at = text->length > 0 ? text->chars : NULL; at != NULL;) {
+        const char *end = strstr(at, "; ");
+        const size_t bytes = end != NULL ? (size_t)(end - at) : strlen(at);
+        if (bytes == n && memcmp(at, entry, n) == 0) return;
+        at = end != NULL ? end + 2 : NULL;
+    }
+    text_printf(text, "%s%s", text->length > 0 ? "; " : "", entry);
+}
+
+void service_say_time_errors(const struct service *service, struct time_errors *errors)
 {
     const struct fleet *fleet = &service->fleet;
     for (size_t i = 0; i < fleet->n_pools; i++) {
         const struct fleet_pool *pool = &fleet->pools[i];
-        const char *basis = pool->time_error.basis;
-        if (basis == NULL || (text->length > 0 && strstr(text->chars, basis) != NULL)) continue;
-        text_printf(text, "%s%s", text->length > 0 ? "; " : "", basis);
+        char system[512];
+        if (pool->time_error.basis == NULL) {
+            errors->n_unknown++;
+            continue;
+        }
+        snprintf(system, sizeof system, "%s on %s, %s", service->llm.name, pool->gpu.name,
+                 pool->time_error.engine != NULL ? pool->time_error.engine : pool->env.model.kind);
+        add_entry(pool->time_error.basis, errors->basis);
+        add_entry(system, errors->systems);
     }
 }
 
