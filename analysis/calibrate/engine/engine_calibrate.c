@@ -34,7 +34,7 @@ static const struct engine_recipe recipes[] = {
      .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
     {.name = "trtllm-1.0", .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .is_recent = true,
-     .fused_narrowing = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
+     .attends_apart = true, .fused_narrowing = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
     {.name = "sglang-0.5", .summary = "SGLang 0.5 (2025): CUDA graphs, prompts before decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .is_recent = true,
      .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
@@ -53,7 +53,8 @@ struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
     return (struct engine_preset){.name = recipe->name, .summary = recipe->summary, .source = recipe->source,
                                   .kernels = recipe->kernels, .collectives = recipe->collectives,
                                   .direct_all_reduce = recipe->is_recent, .fused_residual = recipe->is_recent,
-                                  .mixed_attention = recipe->is_recent, .samples = recipe->samples,
+                                  .mixed_attention = recipe->is_recent && !recipe->attends_apart,
+                                  .samples = recipe->samples,
                                   .fused_narrowing = recipe->fused_narrowing,
                                   .graph_tokens = recipe->launches_of != NULL ? GRAPH_TOKENS : 0};
 }

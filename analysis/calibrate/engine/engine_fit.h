@@ -24,6 +24,7 @@ struct engine_recipe {
     const char *source; /* of the measurements */
     const char *kernels, *collectives;
     bool is_recent;       /* own all-reduce, fused residual sums, mixed attention */
+    bool attends_apart;   /* no mixed attention: prompts and decoding sequences have a launch each */
     bool fused_narrowing, samples;
     const char *launches_of; /* engine whose launch times it has without a CUDA graph; NULL: its own, if any */
     unsigned terms;
