@@ -21,7 +21,8 @@ static size_t count_constants(const struct fit *fit)
 {
     const unsigned terms = fit->recipe->terms;
     const size_t per_degree = (terms & ENGINE_ITERATION ? 1 : 0) + (terms & ENGINE_SEQUENCE ? 1 : 0);
-    const size_t common = (terms & ENGINE_PROMPT ? 1 : 0) + (terms & ENGINE_COMMON_SEQUENCE ? 1 : 0);
+    const size_t shared = (terms & ENGINE_PROMPT ? 1 : 0) + (terms & ENGINE_COMMON_SEQUENCE ? 1 : 0);
+    const size_t common = shared + (terms & ENGINE_COMMON_ITERATION ? 1 : 0);
     return common + fit->preset->launches.n + per_degree * fit->preset->overheads.n;
 }
 
@@ -40,9 +41,10 @@ static void set_constants(const struct fit *fit, const gsl_vector *u)
     size_t next = 0;
     const double prompt_s = terms & ENGINE_PROMPT ? take_constant(u, &next, prompt_unit_s) : 0.0;
     const double sequence_s = terms & ENGINE_COMMON_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : 0.0;
+    const double iteration_s = terms & ENGINE_COMMON_ITERATION ? take_constant(u, &next, iteration_unit_s) : 0.0;
     for (size_t i = 0; i < fit->preset->launches.n; i++) launches[i].layer_s = take_constant(u, &next, layer_unit_s);
     for (size_t i = 0; i < fit->preset->overheads.n; i++) {
-        if (terms & ENGINE_ITERATION) overheads[i].iteration_s = take_constant(u, &next, iteration_unit_s);
+        overheads[i].iteration_s = terms & ENGINE_ITERATION ? take_constant(u, &next, iteration_unit_s) : iteration_s;
         overheads[i].sequence_s = terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : sequence_s;
         overheads[i].prompt_s = prompt_s;
     }

@@ -15,7 +15,8 @@ enum engine_term {
     ENGINE_SEQUENCE = 2,  /* seconds per sequence, by degree */
     ENGINE_LAUNCH = 4,    /* seconds to launch a layer, by GPU */
     ENGINE_PROMPT = 8,    /* seconds per prompt, common to all degrees */
-    ENGINE_COMMON_SEQUENCE = 16 /* seconds per sequence, common to all degrees */
+    ENGINE_COMMON_SEQUENCE = 16, /* seconds per sequence, common to all degrees */
+    ENGINE_COMMON_ITERATION = 32 /* seconds per iteration, common to all degrees */
 };
 
 /* How the preset of an engine is made. */
