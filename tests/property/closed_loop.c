@@ -63,6 +63,27 @@ TEST(prompts_one_by_one)
     CHECK_NEAR(before.iterations, 1.0 + before.prompts, 1e-9);
 }
 
+/* Users beyond those that memory holds wait: tokens take as long as with so many users, and more of them make only the
+ * first token later. */
+TEST(users_wait_for_memory)
+{
+    const struct linear linear = {.iteration_s = 1.0, .sequence_s = 0.25};
+    for (int first = 0; first < 2; first++) {
+        struct closed_loop loop = {.users = 4, .prompt_tokens = 100, .output_tokens = 30, .batch_tokens = 110,
+                                   .prompts_first = first == 1, .at_once = 4};
+        const struct closed_loop_times few = run(&loop, &linear);
+        loop.at_once = 0;
+        CHECK_NEAR(run(&loop, &linear).tpot_s, few.tpot_s, 0.0);
+        loop.users = 16;
+        const struct closed_loop_times all = run(&loop, &linear);
+        loop.at_once = 4;
+        const struct closed_loop_times held = run(&loop, &linear);
+        CHECK_NEAR(held.tpot_s / few.tpot_s, 1.0, 0.1);
+        CHECK(held.sequences <= 4.0 * held.iterations + 1e-9 && held.tpot_s < all.tpot_s);
+        CHECK(held.ttft_s > 2.0 * few.ttft_s);
+    }
+}
+
 /* A prompt that fits no batch has an iteration of its own; in chunks it takes as many as it needs. */
 TEST(long_prompts)
 {

@@ -27,6 +27,7 @@ struct run {
     struct ring away;  /* users whose next request is on its way, in the order of their last answers */
     bool decoded;      /* the last iteration decoded, or could have */
     struct ring queue; /* users whose prompts are not done, by arrival */
+    int64_t n_held;    /* requests whose prompts have begun */
     struct moment now;
     struct closed_loop_times sum;
     int64_t n_measured, n_unmeasured; /* finished measured requests; users without one */
@@ -83,6 +84,8 @@ static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work 
         const bool alone = work->prefill_tokens == 0 && work->decode_sequences == 0;
         if (tokens > left && !loop->chunked && !alone) break;
         if (tokens > left && loop->chunked) tokens = left;
+        if (user->prompt_done == 0 && loop->at_once > 0 && run->n_held >= loop->at_once) break;
+        run->n_held += user->prompt_done == 0;
         add_chunk(work, tokens, user->prompt_done);
         left -= tokens;
         user->prompt_done += tokens;
@@ -90,6 +93,14 @@ static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work 
         completed++;
     }
     return completed;
+}
+
+/* Whether a prompt waits that memory has room for. */
+static bool can_begin(const struct run *run)
+{
+    if (run->queue.n == 0) return false;
+    const bool full = run->loop->at_once > 0 && run->n_held >= run->loop->at_once;
+    return !full || run->users[ring_at(&run->queue, 0)].prompt_done > 0;
 }
 
 static void add_decodes(const struct run *run, struct iteration_work *work)
@@ -118,6 +129,7 @@ static void finish_request(struct run *run, int64_t index)
         if (user->requests == 2) run->n_unmeasured--;
     }
     user->made = 0;
+    run->n_held--;
     ring_add(&run->away, index);
 }
 
@@ -134,7 +146,7 @@ static void iterate(struct run *run, closed_loop_cost cost, const void *context)
     const struct closed_loop *loop = run->loop;
     struct iteration_work work = {0};
     receive_requests(run);
-    const bool decoding = !loop->prompts_first || run->queue.n == 0;
+    const bool decoding = !(loop->prompts_first && can_begin(run));
     if (decoding) add_decodes(run, &work);
     const int64_t completed = add_prompts(run, loop->batch_tokens - work.decode_sequences, &work);
     advance(run, &work, cost(context, &work));

@@ -1,5 +1,6 @@
 /* A serving engine under a fixed number of users, each of whom sends a request when the previous answer is complete.
- * Public tables of TTFT and TPOT are measured in this way. All requests are equal; none waits for memory.
+ * Public tables of TTFT and TPOT are measured in this way. All requests are equal. If their keys and values fit into
+ * memory `at_once` at a time, the other users wait.
  *
  * Requests arrive one by one, in the order of the last answers: one at the start of each iteration. Client, network and
  * tokenizer pass them on one after another, so that users whose answers end together do not stay in step. Out of step
@@ -20,6 +21,7 @@ struct closed_loop {
     int64_t users, prompt_tokens, output_tokens; /* output_tokens >= 2: a lone token has no time per output token */
     int64_t batch_tokens;  /* of an iteration */
     bool chunked;          /* prompts may be cut; else a prompt longer than batch_tokens has its own iteration */
+    int64_t at_once;       /* most requests with keys and values in memory; 0: all */
     bool prompts_first;    /* sequences do not decode while prompts wait */
 };
 

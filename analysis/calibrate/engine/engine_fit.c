@@ -251,12 +251,25 @@ static double gpu_seconds(const void *context, const struct iteration_work *work
     return cost.first_s;
 }
 
+/* How many requests of a loop have room for their keys and values; at least one, and 0 for an LLM that does not fit by
+ * this reckoning, since it ran. Shares of memory are the defaults of services (kv_capacity). */
+static int64_t requests_at_once(const struct closed_loop *loop, const struct operators_parts *parts)
+{
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 512.0 * 1024.0 * 1024.0,
+                                     .batch_tokens = loop->batch_tokens, .batch_sequences = 256, .block_tokens = 16};
+    const struct kv_capacity capacity = kv_capacity(parts->gpu, parts->llm, parts->split.tensor, 1, &params);
+    const int64_t each = loop->prompt_tokens + loop->output_tokens, most = capacity.blocks * params.block_tokens / each;
+    return capacity.blocks == 0 || most > 0 ? most : 1;
+}
+
 static int set_point(struct engine_point *point, const struct operators *operators)
 {
     const struct iteration_work *work = &point->row->work;
     if (point->row->kind == MEASURED_TPOT) {
         struct closed_loop_times times;
-        const int code = closed_loop_run(&point->row->loop, gpu_seconds, operators, &times);
+        struct closed_loop loop = point->row->loop;
+        loop.at_once = requests_at_once(&loop, &operators->parts);
+        const int code = closed_loop_run(&loop, gpu_seconds, operators, &times);
         if (code != 0) return code;
         point->times = times;
         point->gpu_s = times.tpot_s;
