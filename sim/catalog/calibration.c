@@ -26,6 +26,22 @@ static const struct calibration_set *find_set(const struct calibration_file *fil
     return NULL;
 }
 
+static bool is_experts(size_t class)
+{
+    return class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
+}
+
+/* The set of the file that a class comes from by a request; NULL: none has it. */
+static const struct calibration_set *asked_set(const struct calibration_file *file,
+                                               const struct calibration_request *request, size_t class)
+{
+    if (request->experts && is_experts(class)) {
+        const struct calibration_set *set = calibration_file_set(file, request->experts);
+        if (set && set->classes[class].rows > 0) return set;
+    }
+    return find_set(file, class < KERNEL_ALL_REDUCE ? request->kernels : request->collectives, class);
+}
+
 /* A file that was read; without path: none. */
 struct source {
     const char *path, *origin; /* origin NULL: what it holds was measured on the GPU itself */
@@ -240,8 +256,7 @@ static int take_source(const struct reading *reading, const struct source *sourc
     const size_t first = source == &reading->sources[PCIE] ? KERNEL_ALL_REDUCE : 0;
     int code = 0;
     for (size_t i = first; code == 0 && i < KERNEL_CLASS_COUNT; i++) {
-        const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
-        const struct calibration_set *set = find_set(&source->file, preferred, i);
+        const struct calibration_set *set = asked_set(&source->file, request, i);
         if (!set || calibration->origin[i] != initial) continue;
         if (is_pcie && !is_over_pcie(&set->classes[i], (enum kernel_class)i, request->nvlink_gpus)) continue;
         calibration->kernels.params[i] = set->classes[i].params;

@@ -46,6 +46,7 @@ struct calibration {
 struct calibration_request {
     const char *gpu;                   /* its file is read, if it exists; NULL: the GPU of `file` */
     const char *kernels, *collectives; /* preferred sets */
+    const char *experts;               /* that of layers of experts; NULL, or a file without it: as `kernels` */
     bool over_pcie;                    /* the collectives of a layer run over PCIe: they come from GPUs measured so */
     int64_t nvlink_gpus;               /* of the GPU: its own collectives of more GPUs were measured over PCIe */
     const bool *needed;                /* by class; NULL: all. default.json is read only for a missing one */

@@ -87,6 +87,7 @@ static int find_calibration(const struct operators_params *params, const struct 
         .gpu = request->gpu->name,
         .kernels = by_engine ? cost->engine.kernels : params->kernels,
         .collectives = by_engine ? cost->engine.collectives : params->kernels,
+        .experts = by_engine ? cost->engine.experts : NULL,
         .over_pcie = parts->split.tensor > request->gpu->nvlink_gpus,
         .nvlink_gpus = request->gpu->nvlink_gpus,
         .needed = needed,

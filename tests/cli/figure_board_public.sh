@@ -17,6 +17,15 @@ for table in "$data"/silicon_board__*; do
 done
 sql "$db" 'select count(*) from board where predicted_tpot_ms is null and reason is null' 0
 
+# The table itself says that 1.2.0rc6.post3 is another thing than 1.2.0rc6.post2.
+sql "$db" "with pair as (select b.tpot_ms / a.tpot_ms as tpot, b.ttft_ms / a.ttft_ms as ttft
+    from board as a join board as b using
+        (gpu, llm, engine, format, tensor, data, expert, users, prompt_tokens, output_tokens)
+    where a.version = '1.2.0rc6.post3' and b.version = '1.2.0rc6.post2' and a.first_copy and b.first_copy
+        and a.mode = 'agg' and b.mode = 'agg')
+    select count(*), sum(tpot > 1.3), printf('%.1f', max(tpot)), avg(ttft) < 1 from pair" '33|27|2.3|1'
+sql "$db" "select count(*) from board where judged and version like '1.2.0rc6.post3%'" 0
+
 # The table of the page, and the errors of all rows below it.
 page=configs/figures/board/README.md
 equal "$({ cat configs/figures/board/board.sql; echo "

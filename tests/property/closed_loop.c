@@ -21,18 +21,30 @@ static struct closed_loop_times run(const struct closed_loop *loop, const struct
     return times;
 }
 
-/* Users whose prompts fit into one batch stay in step: one iteration of prompts, and then tokens for all. */
+/* Prompts before decoding, all in one batch but the first: users stay in step, with tokens for all in every iteration
+ * of an answer, and none of them sees a prompt but the first, which waits for the prompts of the others. */
 TEST(users_in_step)
 {
     const struct linear linear = {.iteration_s = 3.0, .sequence_s = 0.5, .prompt_s = 10.0};
-    for (int first = 0; first < 2; first++) {
-        const struct closed_loop loop = {.users = 4, .prompt_tokens = 100, .output_tokens = 50, .batch_tokens = 400,
-                                         .prompts_first = first == 1};
+    const struct closed_loop loop = {.users = 4, .prompt_tokens = 100, .output_tokens = 50, .batch_tokens = 400,
+                                     .prompts_first = true};
+    const struct closed_loop_times times = run(&loop, &linear);
+    const double one_s = 3.0 + 0.5 + 10.0, others_s = 3.0 + 3.0 * 0.5 + 3.0 * 10.0;
+    CHECK_NEAR(times.ttft_s, (one_s + 3.0 * others_s) / 4.0, 1e-9);
+    CHECK_NEAR(times.tpot_s, 3.0 + 4.0 * 0.5 + others_s / 49.0 / 4.0, 1e-9);
+    CHECK_NEAR(times.prompts, 3.0 / 49.0 / 4.0, 1e-12);
+}
+
+/* Prompts beside decoding: users come out of step however many prompts fit into a batch, and see each other's. */
+TEST(users_out_of_step)
+{
+    const struct linear linear = {.iteration_s = 1.0};
+    for (int64_t room = 1; room <= 8; room *= 2) {
+        const struct closed_loop loop = {.users = 8, .prompt_tokens = 100, .output_tokens = 50,
+                                         .batch_tokens = 100 * room + 8};
         const struct closed_loop_times times = run(&loop, &linear);
-        CHECK_NEAR(times.ttft_s, 3.0 + 4.0 * 0.5 + 4.0 * 10.0, 1e-9);
-        CHECK_NEAR(times.tpot_s, 3.0 + 4.0 * 0.5, 1e-9);
-        CHECK_NEAR(times.prompts, 0.0, 1e-12);
-        CHECK_NEAR(times.sequences, 4.0, 1e-9);
+        CHECK_NEAR(times.prompts, 7.0 / 49.0, 1e-9);
+        CHECK_NEAR(times.ttft_s, 1.0, 1e-12);
     }
 }
 
@@ -49,6 +61,27 @@ TEST(prompts_one_by_one)
     const struct closed_loop_times before = run(&first, &linear);
     CHECK(before.iterations > 1.0);
     CHECK_NEAR(before.iterations, 1.0 + before.prompts, 1e-9);
+}
+
+/* Users beyond those that memory holds wait: tokens take as long as with so many users, and more of them make only the
+ * first token later. */
+TEST(users_wait_for_memory)
+{
+    const struct linear linear = {.iteration_s = 1.0, .sequence_s = 0.25};
+    for (int first = 0; first < 2; first++) {
+        struct closed_loop loop = {.users = 4, .prompt_tokens = 100, .output_tokens = 30, .batch_tokens = 110,
+                                   .prompts_first = first == 1, .at_once = 4};
+        const struct closed_loop_times few = run(&loop, &linear);
+        loop.at_once = 0;
+        CHECK_NEAR(run(&loop, &linear).tpot_s, few.tpot_s, 0.0);
+        loop.users = 16;
+        const struct closed_loop_times all = run(&loop, &linear);
+        loop.at_once = 4;
+        const struct closed_loop_times held = run(&loop, &linear);
+        CHECK_NEAR(held.tpot_s / few.tpot_s, 1.0, 0.1);
+        CHECK(held.sequences <= 4.0 * held.iterations + 1e-9 && held.tpot_s < all.tpot_s);
+        CHECK(held.ttft_s > 2.0 * few.ttft_s);
+    }
 }
 
 /* A prompt that fits no batch has an iteration of its own; in chunks it takes as many as it needs. */
@@ -98,7 +131,7 @@ TEST(counts_explain_times)
 
 /* With a cost per sequence alone, a prompt costs 1 and each token after the first 1: while one user has an answer, all
  * users together have as many. That holds over a whole cycle of the loop; the one answer per user that counts is not
- * always a whole one. */
+ * always a whole one. Answers are longer than users are many, so that none waits to send its next request. */
 TEST(work_is_conserved)
 {
     struct rng rng = test_rng(2, "closed-loop", 0);
@@ -106,6 +139,8 @@ TEST(work_is_conserved)
         struct closed_loop loop = random_loop(&rng);
         const struct linear linear = {.sequence_s = 1.0};
         loop.chunked = false;
+        loop.prompts_first = false;
+        loop.output_tokens += loop.users;
         const struct closed_loop_times times = run(&loop, &linear);
         const double cycle_s = times.ttft_s + (double)(loop.output_tokens - 1) * times.tpot_s;
         CHECK_NEAR(cycle_s / ((double)loop.users * (double)loop.output_tokens), 1.0, 0.02);

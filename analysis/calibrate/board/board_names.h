@@ -20,8 +20,6 @@ struct board_preset {
     const struct engine_recipe *recipe; /* NULL: none makes it */
     struct measured *files;             /* its profiles [n_files], rows of other presets included */
     size_t n_files;
-    struct engine_point *points;        /* its rows in them */
-    size_t n_points;
 };
 
 /* The preset for a version of an engine, chosen once. */

@@ -322,25 +322,6 @@ static int make_roofline(struct predictor *predictor)
     return code;
 }
 
-/* The points of the rows that the presets were fitted to, for the fits without a group. */
-static int make_points(struct predictor *predictor, struct board_preset *preset)
-{
-    size_t n_rows = 0;
-    for (size_t f = 0; f < preset->n_files; f++) n_rows += preset->files[f].n;
-    preset->points = arena_alloc(predictor->board->arena, (n_rows + 1) * sizeof *preset->points);
-    if (preset->points == NULL) return diag_nomem(predictor->diag);
-    for (size_t f = 0; f < preset->n_files; f++) {
-        struct engine_point *points;
-        size_t n;
-        const int code = engine_points(&predictor->replicas, &preset->preset, &preset->files[f], 1, &points, &n,
-                                       predictor->diag);
-        if (code != 0) return code;
-        if (n > 0) memcpy(preset->points + preset->n_points, points, n * sizeof *points);
-        preset->n_points += n;
-    }
-    return 0;
-}
-
 int board_predict(struct board *board, struct diag *diag)
 {
     struct predictor predictor = {.board = board, .diag = diag};
@@ -351,9 +332,8 @@ int board_predict(struct board *board, struct diag *diag)
     int code = board_names_init(&predictor.names, board->catalog, board->arena, directory, diag);
     if (code == 0) code = make_roofline(&predictor);
     for (size_t i = 0; code == 0 && i < board->n; i++) code = predict(&predictor, &board->rows[i]);
+    if (code == 0 && board_find_contradictions(board) != 0) code = diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < board->n; i++)
         board->rows[i].seen = seen_of(&predictor.names, &board->rows[i]);
-    for (struct board_preset *preset = predictor.names.presets; code == 0 && preset != NULL; preset = preset->next)
-        code = make_points(&predictor, preset);
     return code == 0 ? board_leave_out(board, &predictor.names, diag) : code;
 }

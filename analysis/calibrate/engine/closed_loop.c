@@ -15,23 +15,53 @@ struct user {
     struct moment sent, first; /* first token */
 };
 
+/* A queue of users: a ring with room for all. */
+struct ring {
+    int64_t *users;
+    int64_t size, head, n;
+};
+
 struct run {
     const struct closed_loop *loop;
     struct user *users;
-    int64_t *queue; /* ring of users whose prompts are not done, by arrival */
-    int64_t head, n_queued;
+    struct ring away;  /* users whose next request is on its way, in the order of their last answers */
+    bool decoded;      /* the last iteration decoded, or could have */
+    struct ring queue; /* users whose prompts are not done, by arrival */
+    int64_t n_held;    /* requests whose prompts have begun */
     struct moment now;
     struct closed_loop_times sum;
     int64_t n_measured, n_unmeasured; /* finished measured requests; users without one */
 };
 
-static void send_request(struct run *run, int64_t index)
+static void ring_add(struct ring *ring, int64_t user)
 {
-    struct user *user = &run->users[index];
-    user->requests++;
-    user->prompt_done = user->made = 0;
-    user->sent = run->now;
-    run->queue[(run->head + run->n_queued++) % run->loop->users] = index;
+    ring->users[(ring->head + ring->n++) % ring->size] = user;
+}
+
+static int64_t ring_at(const struct ring *ring, int64_t place)
+{
+    return ring->users[(ring->head + place) % ring->size];
+}
+
+static int64_t ring_take(struct ring *ring)
+{
+    const int64_t user = ring_at(ring, 0);
+    ring->head = (ring->head + 1) % ring->size;
+    ring->n--;
+    return user;
+}
+
+/* The first of the requests on the way arrives; all of them, after an iteration that decoded nothing. */
+static void receive_requests(struct run *run)
+{
+    for (int64_t arriving = run->decoded ? 1 : run->away.n; arriving > 0 && run->away.n > 0; arriving--) {
+        const int64_t index = ring_take(&run->away);
+        struct user *user = &run->users[index];
+        user->requests++;
+        user->prompt_done = 0;
+        user->sent = run->now;
+        ring_add(&run->queue, index);
+    }
 }
 
 static void add_chunk(struct iteration_work *work, int64_t tokens, int64_t past)
@@ -48,12 +78,14 @@ static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work 
 {
     const struct closed_loop *loop = run->loop;
     int64_t completed = 0;
-    while (completed < run->n_queued && left > 0) {
-        struct user *user = &run->users[run->queue[(run->head + completed) % loop->users]];
+    while (completed < run->queue.n && left > 0) {
+        struct user *user = &run->users[ring_at(&run->queue, completed)];
         int64_t tokens = loop->prompt_tokens - user->prompt_done;
         const bool alone = work->prefill_tokens == 0 && work->decode_sequences == 0;
         if (tokens > left && !loop->chunked && !alone) break;
         if (tokens > left && loop->chunked) tokens = left;
+        if (user->prompt_done == 0 && loop->at_once > 0 && run->n_held >= loop->at_once) break;
+        run->n_held += user->prompt_done == 0;
         add_chunk(work, tokens, user->prompt_done);
         left -= tokens;
         user->prompt_done += tokens;
@@ -61,6 +93,14 @@ static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work 
         completed++;
     }
     return completed;
+}
+
+/* Whether a prompt waits that memory has room for. */
+static bool can_begin(const struct run *run)
+{
+    if (run->queue.n == 0) return false;
+    const bool full = run->loop->at_once > 0 && run->n_held >= run->loop->at_once;
+    return !full || run->users[ring_at(&run->queue, 0)].prompt_done > 0;
 }
 
 static void add_decodes(const struct run *run, struct iteration_work *work)
@@ -74,7 +114,7 @@ static void add_decodes(const struct run *run, struct iteration_work *work)
 
 static void finish_request(struct run *run, int64_t index)
 {
-    const struct user *user = &run->users[index];
+    struct user *user = &run->users[index];
     const double tokens = (double)(run->loop->output_tokens - 1);
     if (user->requests > 1) {
         run->sum.ttft_s += user->first.time_s - user->sent.time_s;
@@ -88,7 +128,9 @@ static void finish_request(struct run *run, int64_t index)
         run->n_measured++;
         if (user->requests == 2) run->n_unmeasured--;
     }
-    send_request(run, index);
+    user->made = 0;
+    run->n_held--;
+    ring_add(&run->away, index);
 }
 
 static void advance(struct run *run, const struct iteration_work *work, double seconds)
@@ -103,14 +145,16 @@ static void iterate(struct run *run, closed_loop_cost cost, const void *context)
 {
     const struct closed_loop *loop = run->loop;
     struct iteration_work work = {0};
-    const bool decoding = !loop->prompts_first || run->n_queued == 0;
+    receive_requests(run);
+    const bool decoding = !(loop->prompts_first && can_begin(run));
     if (decoding) add_decodes(run, &work);
     const int64_t completed = add_prompts(run, loop->batch_tokens - work.decode_sequences, &work);
     advance(run, &work, cost(context, &work));
+    run->decoded = decoding;
     for (int64_t i = 0; decoding && i < loop->users; i++)
         if (run->users[i].made > 0 && ++run->users[i].made == loop->output_tokens) finish_request(run, i);
-    for (int64_t i = 0; i < completed; i++, run->head = (run->head + 1) % loop->users, run->n_queued--) {
-        struct user *user = &run->users[run->queue[run->head]];
+    for (int64_t i = 0; i < completed; i++) {
+        struct user *user = &run->users[ring_take(&run->queue)];
         user->made = 1;
         user->first = run->now;
     }
@@ -119,14 +163,16 @@ static void iterate(struct run *run, closed_loop_cost cost, const void *context)
 int closed_loop_run(const struct closed_loop *loop, closed_loop_cost cost, const void *context,
                     struct closed_loop_times *times)
 {
-    struct run run = {.loop = loop, .n_unmeasured = loop->users};
+    struct run run = {.loop = loop, .n_unmeasured = loop->users, .decoded = true};
     run.users = mem_zalloc((size_t)loop->users, sizeof *run.users);
-    run.queue = mem_zalloc((size_t)loop->users, sizeof *run.queue);
-    const bool ok = run.users != NULL && run.queue != NULL;
-    for (int64_t i = 0; ok && i < loop->users; i++) send_request(&run, i);
+    run.away.users = mem_zalloc((size_t)loop->users, 2 * sizeof *run.away.users);
+    run.away.size = run.queue.size = loop->users;
+    const bool ok = run.users != NULL && run.away.users != NULL;
+    if (ok) run.queue.users = run.away.users + loop->users;
+    for (int64_t i = 0; ok && i < loop->users; i++) ring_add(&run.away, i);
     while (ok && run.n_unmeasured > 0) iterate(&run, cost, context);
     mem_free(run.users);
-    mem_free(run.queue);
+    mem_free(run.away.users);
     if (!ok) return SIM_E_NOMEM;
     const double n = (double)run.n_measured;
     *times = (struct closed_loop_times){

@@ -21,7 +21,8 @@ static size_t count_constants(const struct fit *fit)
 {
     const unsigned terms = fit->recipe->terms;
     const size_t per_degree = (terms & ENGINE_ITERATION ? 1 : 0) + (terms & ENGINE_SEQUENCE ? 1 : 0);
-    const size_t common = (terms & ENGINE_PROMPT ? 1 : 0) + (terms & ENGINE_COMMON_SEQUENCE ? 1 : 0);
+    const size_t shared = (terms & ENGINE_PROMPT ? 1 : 0) + (terms & ENGINE_COMMON_SEQUENCE ? 1 : 0);
+    const size_t common = shared + (terms & ENGINE_COMMON_ITERATION ? 1 : 0);
     return common + fit->preset->launches.n + per_degree * fit->preset->overheads.n;
 }
 
@@ -40,9 +41,10 @@ static void set_constants(const struct fit *fit, const gsl_vector *u)
     size_t next = 0;
     const double prompt_s = terms & ENGINE_PROMPT ? take_constant(u, &next, prompt_unit_s) : 0.0;
     const double sequence_s = terms & ENGINE_COMMON_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : 0.0;
+    const double iteration_s = terms & ENGINE_COMMON_ITERATION ? take_constant(u, &next, iteration_unit_s) : 0.0;
     for (size_t i = 0; i < fit->preset->launches.n; i++) launches[i].layer_s = take_constant(u, &next, layer_unit_s);
     for (size_t i = 0; i < fit->preset->overheads.n; i++) {
-        if (terms & ENGINE_ITERATION) overheads[i].iteration_s = take_constant(u, &next, iteration_unit_s);
+        overheads[i].iteration_s = terms & ENGINE_ITERATION ? take_constant(u, &next, iteration_unit_s) : iteration_s;
         overheads[i].sequence_s = terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : sequence_s;
         overheads[i].prompt_s = prompt_s;
     }
@@ -249,12 +251,25 @@ static double gpu_seconds(const void *context, const struct iteration_work *work
     return cost.first_s;
 }
 
+/* How many requests of a loop have room for their keys and values; at least one, and 0 for an LLM that does not fit by
+ * this reckoning, since it ran. Shares of memory are the defaults of services (kv_capacity). */
+static int64_t requests_at_once(const struct closed_loop *loop, const struct operators_parts *parts)
+{
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 512.0 * 1024.0 * 1024.0,
+                                     .batch_tokens = loop->batch_tokens, .batch_sequences = 256, .block_tokens = 16};
+    const struct kv_capacity capacity = kv_capacity(parts->gpu, parts->llm, parts->split.tensor, 1, &params);
+    const int64_t each = loop->prompt_tokens + loop->output_tokens, most = capacity.blocks * params.block_tokens / each;
+    return capacity.blocks == 0 || most > 0 ? most : 1;
+}
+
 static int set_point(struct engine_point *point, const struct operators *operators)
 {
     const struct iteration_work *work = &point->row->work;
     if (point->row->kind == MEASURED_TPOT) {
         struct closed_loop_times times;
-        const int code = closed_loop_run(&point->row->loop, gpu_seconds, operators, &times);
+        struct closed_loop loop = point->row->loop;
+        loop.at_once = requests_at_once(&loop, &operators->parts);
+        const int code = closed_loop_run(&loop, gpu_seconds, operators, &times);
         if (code != 0) return code;
         point->times = times;
         point->gpu_s = times.tpot_s;

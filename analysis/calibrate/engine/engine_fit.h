@@ -15,15 +15,17 @@ enum engine_term {
     ENGINE_SEQUENCE = 2,  /* seconds per sequence, by degree */
     ENGINE_LAUNCH = 4,    /* seconds to launch a layer, by GPU */
     ENGINE_PROMPT = 8,    /* seconds per prompt, common to all degrees */
-    ENGINE_COMMON_SEQUENCE = 16 /* seconds per sequence, common to all degrees */
+    ENGINE_COMMON_SEQUENCE = 16, /* seconds per sequence, common to all degrees */
+    ENGINE_COMMON_ITERATION = 32 /* seconds per iteration, common to all degrees */
 };
 
 /* How the preset of an engine is made. */
 struct engine_recipe {
     const char *name, *summary;
     const char *source; /* of the measurements */
-    const char *kernels, *collectives;
+    const char *kernels, *collectives, *experts; /* experts NULL: as kernels */
     bool is_recent;       /* own all-reduce, fused residual sums, mixed attention */
+    bool attends_apart;   /* no mixed attention: prompts and decoding sequences have a launch each */
     bool fused_narrowing, samples;
     const char *launches_of; /* engine whose launch times it has without a CUDA graph; NULL: its own, if any */
     unsigned terms;

@@ -95,10 +95,59 @@ TEST(seen_chosen_by_unseen)
     CHECK_EQ_INT(rows[2].seen, BOARD_CHOSEN_BY);
     CHECK_EQ_INT(rows[3].seen, BOARD_UNSEEN);
     CHECK_EQ_STR(rows[0].group, "h100-sxm, qwen3-32b, vllm");
-    CHECK_NEAR(rows[3].left_out_tpot_s, rows[3].predicted_tpot_s, 0.0); /* the preset knows nothing of its group */
-    CHECK(rows[0].left_out_tpot_s < rows[0].predicted_tpot_s);          /* no other row tells of the CPU */
-    CHECK_NEAR(rows[0].left_out_tpot_s, rows[0].point.gpu_s, 0.0);
     arena_fini(&session.arena);
+}
+
+/* Without a group, its kernels and the overhead of the other groups: with one other row, what that row has beyond its
+ * kernels. Where there is no other group, nothing is known. Rows of another engine count only where there is none of
+ * the own. */
+TEST(without_the_group)
+{
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session, VLLM "1024,128,8,8,1,100,14," END VLLM "1024,128,16,16,1,100,16," END
+                                        "Qwen/Qwen3-14B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,9.5," END
+                                        "Qwen/Qwen3-14B,sglang,0.5.1,,,agg,1024,128,8,8,1,100,19.5," END),
+                 0);
+    const struct board_row *rows = session.board.rows, *other = &rows[2];
+    MUST(session.board.n == 4);
+    const double overhead_s = other->tpot_s - other->point.gpu_s;
+    MUST(overhead_s > 0.0 && other->point.iterations == 1.0);
+    for (size_t i = 0; i < 2; i++) CHECK_NEAR(rows[i].left_out_tpot_s, rows[i].point.gpu_s + overhead_s, 1e-6);
+    CHECK(other->left_out_tpot_s > other->point.gpu_s);
+    CHECK(rows[3].left_out_tpot_s > rows[3].point.gpu_s && rows[3].left_out_tpot_s < rows[3].tpot_s);
+    arena_fini(&session.arena);
+    begin(&session);
+    CHECK_EQ_INT(predict(&session, VLLM "1024,128,8,8,1,100,14," END VLLM "1024,128,16,16,1,100,16," END), 0);
+    CHECK_NEAR(session.board.rows[0].left_out_tpot_s, session.board.rows[0].point.gpu_s, 0.0);
+    arena_fini(&session.arena);
+}
+
+/* More users never make a token faster: if one row takes over 1.3 times as long as another with as many users or more,
+ * all of the configuration are suspect; not those of another version, nor where no version is stated. */
+TEST(contradictions)
+{
+    static const struct {
+        const char *version;
+        int users[3];
+        double tpot_ms[3];
+        bool suspect;
+    } cases[] = {{"0.12.0", {8, 8, 32}, {39.1, 30.0, 60.0}, true},  {"0.12.0", {8, 8, 32}, {39.0, 30.0, 60.0}, false},
+                 {"0.12.0", {8, 16, 32}, {39.1, 35.0, 30.0}, true}, {"0.12.0", {32, 16, 8}, {90.0, 40.0, 30.0}, false},
+                 {"", {8, 8, 32}, {39.1, 30.0, 60.0}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct session session;
+        const char *rows = "Qwen/Qwen3-32B,vllm,0.12.1,,,agg,1024,128,8,8,1,100,99," END;
+        begin(&session);
+        for (size_t j = 0; j < 3; j++)
+            rows = arena_printf(&session.arena, "%sQwen/Qwen3-32B,vllm,%s,,,agg,1024,128,%d,8,1,100,%g," END, rows,
+                                cases[i].version, cases[i].users[j], cases[i].tpot_ms[j]);
+        CHECK_EQ_INT(predict(&session, rows), 0);
+        MUST(session.board.n == 4);
+        CHECK(session.board.rows[0].suspect == NULL);
+        for (size_t j = 1; j < 4; j++) CHECK_EQ_INT(session.board.rows[j].suspect != NULL, cases[i].suspect);
+        arena_fini(&session.arena);
+    }
 }
 
 /* Replicas that share the users take their part each; drawn lengths count by their mean; the batch size stands in for

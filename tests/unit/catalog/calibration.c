@@ -101,6 +101,29 @@ TEST(sets_are_chosen_apart_for_collectives)
     arena_fini(&bench.arena);
 }
 
+/* Layers of experts have a set of their own, where the file has it and it has the class. */
+TEST(sets_are_chosen_apart_for_experts)
+{
+    static const struct calibration_part mine[] = {
+        {"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL}, {"isolated", KERNEL_MOE, 1e-6, 100.0, NULL},
+        {"isolated", KERNEL_MOE_FP8, 1e-6, 100.0, NULL}, {"engine-1.0", KERNEL_GEMM, 3e-6, 200.0, NULL},
+        {"engine-1.0", KERNEL_MOE, 3e-6, 200.0, NULL},
+    };
+    static const char *const experts[] = {NULL, "isolated", "engine-1.0", "engine-2.0"};
+    for (size_t i = 0; i < sizeof experts / sizeof *experts; i++) {
+        struct bench bench;
+        set_up(&bench);
+        calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
+        const struct calibration_request request = {
+            .gpu = "mine", .kernels = "isolated", .collectives = "isolated", .experts = experts[i]};
+        MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
+        check_class(&bench, KERNEL_GEMM, 1e-6, "isolated");
+        check_class(&bench, KERNEL_MOE, i == 2 ? 3e-6 : 1e-6, i == 2 ? "engine-1.0" : "isolated");
+        check_class(&bench, KERNEL_MOE_FP8, 1e-6, "isolated");
+        arena_fini(&bench.arena);
+    }
+}
+
 /* A chip that was not measured is like another one, but outside of what was fitted there. */
 TEST(what_is_missing_comes_from_a_gpu_alike)
 {
