@@ -6,7 +6,7 @@
  * without the group: the file configs/calibration/releases/unseen.json, written by `orrery calibrate board`:
  *
  *     { "source": "...", "share": 0.9,
- *       "kinds": {"operators": {"rows": 1071, "groups": 10, "fast": 0.65, "slow": 1.23}} } */
+ *       "kinds": {"operators": {"rows": 959, "groups": 9, "fast": 0.793, "slow": 1.25}} } */
 #ifndef ORRERY_CATALOG_TIME_ERROR_H
 #define ORRERY_CATALOG_TIME_ERROR_H
 

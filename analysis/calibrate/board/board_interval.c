@@ -12,10 +12,18 @@
 
 enum { SHARE_DIGITS = 4 };
 
+/* Presets: by what runs get on a system that no fit has seen. Of groups that one has seen, that is the prediction
+ * without them. */
+static double predicted_s_of(const struct board_row *row, enum board_model model)
+{
+    if (model == BOARD_ROOFLINE) return row->roofline_tpot_s;
+    return row->seen == BOARD_UNSEEN ? row->predicted_tpot_s : row->left_out_tpot_s;
+}
+
 /* Measured over predicted TPOT of a judged row; NAN: the model does not predict it. */
 static double ratio_of(const struct board_row *row, enum board_model model)
 {
-    const double predicted_s = model == BOARD_PRESETS ? row->left_out_tpot_s : row->roofline_tpot_s;
+    const double predicted_s = predicted_s_of(row, model);
     return board_row_is_judged(row) && predicted_s > 0.0 ? row->tpot_s / predicted_s : (double)NAN;
 }
 
@@ -54,8 +62,8 @@ static size_t judge_group(struct board *board, enum board_model model, const cha
         if (isnan(ratio) || strcmp(row->group, group) != 0) continue;
         n_inside += ratio >= others->fast_frac && ratio <= others->slow_frac;
         if (model != BOARD_PRESETS) continue;
-        row->fast_tpot_s = others->fast_frac * row->left_out_tpot_s;
-        row->slow_tpot_s = others->slow_frac * row->left_out_tpot_s;
+        row->fast_tpot_s = others->fast_frac * predicted_s_of(row, model);
+        row->slow_tpot_s = others->slow_frac * predicted_s_of(row, model);
     }
     return n_inside;
 }

@@ -38,7 +38,7 @@ static const char create_board[] =
     "  left_out_tpot_ms REAL,      -- predicted by constants fitted without the group\n"
     "  roofline_tpot_ms REAL,      -- by the cost kind roofline, with its defaults\n"
     "  bound_tpot_ms REAL,         -- reading weights and keys at full bandwidth\n"
-    "  fast_tpot_ms REAL, slow_tpot_ms REAL, -- 90 % interval of left_out_tpot_ms, by errors of other groups\n"
+    "  fast_tpot_ms REAL, slow_tpot_ms REAL, -- 90 % interval of the prediction, by errors of other groups\n"
     "  ttft_error REAL, tpot_error REAL, left_out_error REAL, roofline_error REAL -- predicted / measured - 1\n"
     ");\n";
 
