@@ -192,7 +192,9 @@ static int find_run(const struct compare_group *all, int64_t id, const struct co
     for (size_t i = 0; i < all->n; i++)
         if (id == 0 || all->runs[i].id == id) *run = &all->runs[i];
     if (*run == NULL && id == 0) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run");
-    if (*run == NULL) return diag_error(diag, SIM_E_STORE, all->label, NULL, "it contains no run %" PRId64, id);
+    if (*run == NULL)
+        return diag_error(diag, SIM_E_STORE, all->label, "'orrery runs' lists the runs of a file",
+                          "it contains no run %" PRId64, id);
     static const char *const empty[] = {"open", "failed", "unfit"};
     bool is_empty = false;
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) is_empty |= strcmp((*run)->status, empty[i]) == 0;

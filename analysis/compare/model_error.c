@@ -39,10 +39,13 @@ static bool has_moved(const struct compare_row *row)
     return row->point == NULL && row->is_primary && !(row->delta.low == 0.0 && row->delta.high == 0.0);
 }
 
+enum { MOST_NAMED = 2 };
+
 static void add_metric(const struct compare_row *row, const double change[2], size_t n_before, struct text *text)
 {
     const double delta = row->changed - row->base;
     const double low = fmin(change[0], delta), high = fmax(change[1], delta);
+    if (n_before >= MOST_NAMED) return;
     text_printf(text, "%s%s", n_before > 0 ? ", " : "", row->metric);
     if (row->base > 0.0)
         text_printf(text, " (%+.3g .. %+.3g %%)", 100.0 * low / row->base, 100.0 * high / row->base);
@@ -72,11 +75,13 @@ int work_remark_model_error(struct compare_work *work, const struct compare_run 
         else
             add_metric(row, change, n_beyond++, &beyond);
     }
-    const char *common = errors.is_common ? "one error in both runs" : "an error of each run";
+    if (n_within > MOST_NAMED) text_printf(&within, " and %zu more", n_within - MOST_NAMED);
+    if (n_beyond > MOST_NAMED) text_printf(&beyond, " and %zu more", n_beyond - MOST_NAMED);
+    const char *common = errors.is_common ? "one for both runs" : "one for each run";
     if (within.failed || beyond.failed) code = SIM_E_NOMEM;
     if (code == 0 && n_within > 0)
-        code = work_remark(work, "inside the error of the cost models (%s), so perhaps no change on hardware: %s",
-                           common, within.chars);
+        code = work_remark(work, "within the error of the cost models (%s), maybe none on hardware: %s", common,
+                           within.chars);
     if (code == 0 && n_beyond > 0)
         code = work_remark(work, "beyond the error of the cost models (%s): %s", common, beyond.chars);
     text_fini(&within);

@@ -93,11 +93,11 @@ err 'no intervals: other numbers of requests finish with faster and slower kerne
 run 0 run "$T/s.json" --set cluster.gpu=h100-sxm -o "$T/r.db"
 run 0 run "$T/s.json" --set services.a.tensor_parallel=2 -o "$T/r.db"
 run 0 compare "$T/r.db:1" "$T/r.db:3" -m request.e2e_s.max
-out 'inside the error of the cost models (an error of each run), so perhaps no change on hardware: request.e2e_s.max ('
+out 'within the error of the cost models (one for each run), maybe none on hardware: request.e2e_s.max ('
 run 0 compare "$T/r.db:1" "$T/r.db:4" -m request.e2e_s.max
-out 'beyond the error of the cost models (one error in both runs): request.e2e_s.max ('
+out 'beyond the error of the cost models (one for both runs): request.e2e_s.max ('
 run 0 compare "$T/r.db:1" "$T/r.db:4" -m energy.j
-out 'so perhaps no change on hardware: energy.j ('
+out 'maybe none on hardware: energy.j ('
 run 0 report "$T/r.db:1" -o "$T/r.html"
 holds "$T/r.html" '<caption>Intervals</caption>'
 holds "$T/r.html" 'Ends by the TPOT of 90 % of 7 measured runs of 2 systems, each predicted without its group. '

@@ -28,6 +28,7 @@ done <<'END'
 2	run S --sede 3	unknown option '--sede'; did you mean '--seed'?
 2	run S --until 2h	unknown option '--until'; '--help' lists the options; for a key, use --set until=VALUE
 2	run S --set services.chat.llm=llama-3.1-70b	its weights have 141.1 GB
+2	run S --set services.chat.tp=2	unknown key 'tp' in 'services.chat'; here it is 'tensor_parallel'
 2	run S --set services.chat.llm=llama-3.1-70b	; tensor_parallel 2 fits
 2	run S --seed	option '--seed' needs N
 2	run S -o S	--output would replace what is read from

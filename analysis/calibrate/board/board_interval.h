@@ -1,6 +1,6 @@
 /* Intervals of a prediction, from the errors of a board: the central TIME_ERROR_SHARE of measured over predicted TPOT,
- * over the judged rows. The prediction of a row is that of the shipped presets, or, if a fit has seen its group, the one
- * without the group.
+ * over the judged rows. The prediction of a row is that of the shipped presets. If a fit has seen its group, it is the
+ * one without the group.
  *
  * An interval is judged where it was not made: that of a group comes from all other groups. A row then lies inside or
  * not, and the share of rows inside is the coverage. Every row has the same weight, so large groups count more. */

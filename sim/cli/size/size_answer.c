@@ -30,10 +30,11 @@ static void add_values(const struct size_question *question, const struct size_o
     }
 }
 
-/* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; ttft p99 is missed at the slow end" */
+/* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; missed at the slow end: ttft p99" */
 static void add_interval(const struct size_question *question, const struct size_result *result, struct text *text)
 {
-    const struct size_outcome *missing = !result->slow.meets ? &result->slow : &result->fast;
+    static const char *const names[] = {"slow", "fast"};
+    const struct size_outcome *const ends[] = {&result->slow, &result->fast};
     text_printf(text, "interval by the error of the times, %g %% of measured TPOT: ", 100 * TIME_ERROR_SHARE);
     for (size_t i = 0; i < question->n_objectives; i++) {
         const double values[] = {result->fast.values[i], result->slow.values[i]};
@@ -42,11 +43,15 @@ static void add_interval(const struct size_question *question, const struct size
         text_add(text, " to ");
         size_add_time(fmax(values[0], values[1]), text);
     }
-    if (result->fast.meets && result->slow.meets)
-        text_add(text, "; kept at both ends");
-    else
-        text_printf(text, "; %s is missed at the %s end", question->objectives[missing->missed].name,
-                    missing == &result->slow ? "slow" : "fast");
+    if (ends[0]->meets && ends[1]->meets) text_add(text, "; kept at both ends");
+    for (size_t end = 0; end < 2; end++) {
+        size_t n = 0;
+        for (size_t i = 0; i < question->n_objectives; i++) {
+            if (ends[end]->values[i] <= question->objectives[i].limit_s) continue;
+            if (n++ == 0) text_printf(text, "; missed at the %s end: ", names[end]);
+            text_printf(text, "%s%s", n > 1 ? ", " : "", question->objectives[i].name);
+        }
+    }
 }
 
 /* What a smaller fleet of this kind misses. */
@@ -55,7 +60,8 @@ static void add_limit(const struct size_question *question, const struct size_st
     const int64_t fewer = state->replicas - 1;
     if (!state->bad.has_run || state->bad.missed < 0) {
         if (fewer < size_first_replicas(&state->option))
-            text_add(text, "one replica of this kind is enough");
+            text_add(text, state->option.prefill_replicas > 0 ? "one replica that decodes is enough"
+                                                              : "one replica of this kind is enough");
         else
             text_printf(text, "%" PRId64 " replica%s cannot do the work (closed form)", fewer, fewer == 1 ? "" : "s");
         return;
@@ -145,7 +151,7 @@ static void end_line(struct text *text, struct arena *arena, struct size_lines *
 static void add_trust(const struct size_state *best, const struct catalog *catalog, struct arena *arena,
                       struct text *text)
 {
-    text_add(text, "sure: ");
+    text_add(text, "how sure: ");
     if (best->good.extrapolated_frac >= 0)
         text_printf(text, "%.2g %% of the kernels' time is outside the measured range; ",
                     100 * best->good.extrapolated_frac);
