@@ -33,7 +33,7 @@ done
 
 # Requests that were swapped: where their KV was, all their tokens, their longest gap.
 swapped=$T/swapped.db
-run 0 run shared-pcie --quiet -o "$swapped"
+run 0 run shared-pcie --quiet --set services.chat.trace.rate_scale=1.3 -o "$swapped"
 n=0
 for id in $(sqlite3 "$swapped" 'select id from request where preemptions > 0 order by id limit 4'); do
     of="request where id = $id"
