@@ -86,6 +86,14 @@ END
 [ -z "$(ls -A "$T" | grep "crash.json")" ] || complain "a timeline was left"
 run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/crash.so" -o "$T/r.db" --quiet
 sql "$T/r.db" 'select group_concat(id || status) from run' 1done
+# One that crashes only in the runs for the intervals leaves the run that has ended.
+sed 's/if (request->id == 20) /static int n;\n    if (request->id == 20 \&\& ++n == 2) /' "$T/crash.c" >"$T/late.c"
+compile late
+run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/late.so" -o "$T/late.db" --quiet
+err 'the plug-in crashes: signal'
+sql "$T/late.db" 'select id || status from run' 1done
+sql "$T/late.db" 'select count(*) from run_interval' 0
+run 0 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/late.so" --interval never --quiet
 sed 's/\*(volatile int \*)0 = 1/__builtin_trap()/' "$T/crash.c" >"$T/trap.c"
 compile trap
 run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/trap.so"
