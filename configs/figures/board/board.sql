@@ -12,27 +12,26 @@ where judged and roofline_error is not null
 union all
 select 'ttft', group_name, seen, abs(ttft_error) from board where judged;
 
+-- Each error in its group, among the rows that are seen alike, and among all.
+create temp view part as
+select measure, 'group' as kind, group_name as name, value from error
+union all
+select measure, 'seen', seen, value from error
+union all
+select measure, 'all', '', value from error;
+
 -- Medians and 90th percentiles between order statistics: the two nearest ranks weigh by their nearness.
+create temp view part_quantile as
+select measure, kind, name, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
+       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
+from (select measure, kind, name, value, count(*) over (partition by measure, kind, name) as n,
+             row_number() over (partition by measure, kind, name order by value) - 1 as rank from part)
+group by measure, kind, name;
+
 create temp view group_quantile as
-select measure, group_name, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
-       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
-from (select measure, group_name, value, count(*) over (partition by measure, group_name) as n,
-             row_number() over (partition by measure, group_name order by value) - 1 as rank from error)
-group by measure, group_name;
-
-create temp view seen_quantile as
-select measure, seen, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
-       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
-from (select measure, seen, value, count(*) over (partition by measure, seen) as n,
-             row_number() over (partition by measure, seen order by value) - 1 as rank from error)
-group by measure, seen;
-
-create temp view quantile as
-select measure, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
-       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
-from (select measure, value, count(*) over (partition by measure) as n,
-             row_number() over (partition by measure order by value) - 1 as rank from error)
-group by measure;
+select measure, name as group_name, n, median, p90 from part_quantile where kind = 'group';
+create temp view seen_quantile as select measure, name as seen, n, median, p90 from part_quantile where kind = 'seen';
+create temp view quantile as select measure, n, median, p90 from part_quantile where kind = 'all';
 
 -- Share of the judged rows inside their interval of 90 %, which comes from the errors of all other groups.
 create temp view coverage as
