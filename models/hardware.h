@@ -77,6 +77,12 @@ int64_t gpu_bridges(const struct gpu_spec *gpu, int64_t gpus);
 /* Whether messages among `gpus` adjacent GPUs pass host memory: neither NVLink nor peer_to_peer connects them. */
 bool gpu_host_staged(const struct gpu_spec *gpu, int64_t gpus);
 
+/* The nodes that the GPUs of a replica lie on: equally many on each. */
+struct gpu_nodes {
+    int64_t gpus_per_node;      /* 0: all lie on one node */
+    double network_bytes_per_s; /* between nodes, per GPU and direction; unused on one node */
+};
+
 /* Rate at which one of `gpus` such GPUs sends to one other, per direction. */
 double gpu_pair_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
 

@@ -2,6 +2,8 @@
 
 #include "models/piece.h"
 
+#include <math.h>
+
 /* Reads and writes per token of the element-wise operators of a layer, in numbers: two norms and two residual sums over
  * the hidden state, rotary embedding of queries and keys, activation over the feed-forward width, and with experts the
  * sum of their results. */
@@ -69,27 +71,40 @@ static void init_attention(struct roofline *roofline, const struct gpu_spec *gpu
     roofline->window_tokens = (double)llm->sliding_window;
 }
 
+/* Of the ring through all GPUs of a group. It enters and leaves each node once, over all adapters of the node. */
+static double ring_bytes_per_s(const struct gpu_spec *gpu, int64_t tensor_parallel, const struct gpu_nodes *nodes)
+{
+    const int64_t per_node = nodes->gpus_per_node;
+    if (per_node == 0 || tensor_parallel <= per_node) return gpu_link_bytes_per_s(gpu, tensor_parallel);
+    const double network = (double)per_node * nodes->network_bytes_per_s;
+    return per_node > 1 ? fmin(gpu_link_bytes_per_s(gpu, per_node), network) : network;
+}
+
 /* Ring all-reduce among n GPUs (Patarasuk and Yuan 2009): 2 (n-1) steps, each moving 1/n of the message. */
 static void init_collectives(struct roofline *roofline, const struct gpu_spec *gpu, const struct llm_spec *llm,
-                             int64_t tensor_parallel, int64_t pipeline_parallel, const struct roofline_params *params)
+                             int64_t tensor_parallel, int64_t pipeline_parallel, const struct gpu_nodes *nodes,
+                             const struct roofline_params *params)
 {
     const double token_bytes = (double)llm->hidden * number_format_bytes(llm->compute);
     const double n = (double)tensor_parallel, steps = 2.0 * (n - 1.0);
     if (tensor_parallel > 1) {
-        const double bytes_per_s = gpu_link_bytes_per_s(gpu, tensor_parallel) * params->collective_bandwidth_frac;
+        const double bytes_per_s = ring_bytes_per_s(gpu, tensor_parallel, nodes) * params->collective_bandwidth_frac;
         const double per_layer = llm->parallel_block ? 1.0 : 2.0;
         roofline->layer_s += per_layer * (params->collective_s + steps * params->collective_hop_s);
         roofline->token_s += per_layer * steps / n * token_bytes / bytes_per_s;
     }
     if (pipeline_parallel > 1) {
-        const double link = gpu_pair_bytes_per_s(gpu, tensor_parallel * pipeline_parallel);
+        const int64_t gpus = tensor_parallel * pipeline_parallel;
+        const bool far = nodes->gpus_per_node > 0 && gpus > nodes->gpus_per_node;
+        const double link = far ? nodes->network_bytes_per_s : gpu_pair_bytes_per_s(gpu, gpus);
         roofline->send_s = params->collective_s + params->collective_hop_s;
         roofline->send_token_s = token_bytes / n / (link * params->collective_bandwidth_frac);
     }
 }
 
 void roofline_init(struct roofline *roofline, const struct gpu_spec *gpu, const struct llm_spec *llm,
-                   int64_t tensor_parallel, int64_t pipeline_parallel, const struct roofline_params *params)
+                   int64_t tensor_parallel, int64_t pipeline_parallel, const struct gpu_nodes *nodes,
+                   const struct roofline_params *params)
 {
     const struct llm_shard shard = llm_shard(llm, tensor_parallel, pipeline_parallel);
     const double number_bytes = number_format_bytes(llm->compute);
@@ -111,7 +126,7 @@ void roofline_init(struct roofline *roofline, const struct gpu_spec *gpu, const 
     init_projections(roofline, llm, &shard, scale);
     init_experts(roofline, llm);
     init_attention(roofline, gpu, llm, &shard, params);
-    init_collectives(roofline, gpu, llm, tensor_parallel, pipeline_parallel, params);
+    init_collectives(roofline, gpu, llm, tensor_parallel, pipeline_parallel, nodes, params);
 }
 
 /* Seconds of a product over `rows` rows that touches a share of its weights. */

@@ -56,9 +56,11 @@ struct roofline {
     double host_s, iteration_s, sequence_s;
 };
 
-/* The split must be possible (llm_parallel_problem). All shares are > 0. */
+/* The split must be possible (llm_parallel_problem). All shares are > 0. A group wider than a node is one ring over its
+ * nodes: the slower of the GPUs' links and of what the adapters of a node carry together limits it. */
 void roofline_init(struct roofline *roofline, const struct gpu_spec *gpu, const struct llm_spec *llm,
-                   int64_t tensor_parallel, int64_t pipeline_parallel, const struct roofline_params *params);
+                   int64_t tensor_parallel, int64_t pipeline_parallel, const struct gpu_nodes *nodes,
+                   const struct roofline_params *params);
 
 /* An iteration_model's cost function; `model` is a struct roofline. The costs of a decode run are exact up to `until`:
  * there attention begins to compute longer than it reads, fills its window, or the GPU no longer hides the CPU. */

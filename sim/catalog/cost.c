@@ -105,7 +105,8 @@ static int roofline_build(const void *params, const struct cost_request *request
                           llm->name);
     struct roofline *roofline = arena_alloc(request->arena, sizeof *roofline);
     if (!roofline) return SIM_E_NOMEM;
-    roofline_init(roofline, request->gpu, request->llm, request->tensor_parallel, request->pipeline_parallel, params);
+    roofline_init(roofline, request->gpu, request->llm, request->tensor_parallel, request->pipeline_parallel,
+                  &request->nodes, params);
     model->model = roofline;
     model->cost = roofline_cost;
     return 0;

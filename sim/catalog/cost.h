@@ -27,6 +27,7 @@ struct cost_request {
     const struct gpu_spec *gpu;
     const struct llm_spec *llm;
     int64_t tensor_parallel, pipeline_parallel;
+    struct gpu_nodes nodes; /* zero: all its GPUs are on one node */
     const char *where; /* of the variant, for findings */
     const char *tensor_where, *pipeline_where; /* of the two kinds of parallelism; NULL: as the variant */
     struct arena *arena;

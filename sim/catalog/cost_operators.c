@@ -50,6 +50,11 @@ static bool is_auto(const char *text)
     return strcmp(text, by_itself) == 0;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static int make_split(const struct operators_params *params, const struct cost_request *request,
                       struct llm_split *split)
 {
@@ -58,12 +63,15 @@ static int make_split(const struct operators_params *params, const struct cost_r
         .pipeline = request->pipeline_parallel,
         .expert = params->expert_parallel,
         .sequence = params->sequence_parallel,
-        .gpus_per_node = request->tensor_parallel * request->pipeline_parallel,
+        .gpus_per_node = request->nodes.gpus_per_node,
+        .network_bytes_per_s = request->nodes.network_bytes_per_s,
     };
+    const int64_t gpus = request->tensor_parallel * request->pipeline_parallel;
+    if (split->gpus_per_node == 0) split->gpus_per_node = gpus;
     const char *problem = llm_split_problem(request->llm, split);
     if (!problem) return 0;
     return diag_error(request->diag, SIM_E_UNFIT, request->where, NULL, "cannot split %s over %lld GPUs: %s",
-                      request->llm->name, (long long)split->gpus_per_node, problem);
+                      request->llm->name, (long long)gpus, problem);
 }
 
 /* The classes of kernels that some batch launches. */
@@ -88,7 +96,7 @@ static int find_calibration(const struct operators_params *params, const struct 
         .kernels = by_engine ? cost->engine.kernels : params->kernels,
         .collectives = by_engine ? cost->engine.collectives : params->kernels,
         .experts = by_engine ? cost->engine.experts : NULL,
-        .over_pcie = parts->split.tensor > request->gpu->nvlink_gpus,
+        .over_pcie = least(parts->split.tensor, parts->split.gpus_per_node) > request->gpu->nvlink_gpus,
         .nvlink_gpus = request->gpu->nvlink_gpus,
         .needed = needed,
         .file = is_auto(params->calibration) ? NULL : params->calibration,
@@ -156,6 +164,7 @@ static int time_error(const void *given, const struct cost_request *request, str
     bool found = false;
     int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
     if (code != 0 || !is_shipped(params, &preset)) return code;
+    if (request->nodes.gpus_per_node > 0) return 0; /* no group over nodes was compared with measurements */
     if (is_plain)
         code = time_error_of_preset(&preset, request->gpu->name, request->llm->name, request->arena, error, &found);
     if (code == 0 && !found)

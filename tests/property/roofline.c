@@ -82,12 +82,15 @@ static struct iteration_cost cost_of(const struct roofline *model, const struct 
     return cost;
 }
 
+static const struct gpu_nodes on_one_node = {0};
+
 static void random_model(struct rng *rng, struct roofline *model)
 {
     const struct gpu_spec gpu = random_gpu(rng);
     const struct llm_spec llm = random_llm(rng);
     const struct roofline_params params = random_params(rng);
-    roofline_init(model, &gpu, &llm, (int64_t)1 << rng_below(rng, 4), 1 + (int64_t)rng_below(rng, 2), &params);
+    roofline_init(model, &gpu, &llm, (int64_t)1 << rng_below(rng, 4), 1 + (int64_t)rng_below(rng, 2), &on_one_node,
+                  &params);
 }
 
 /* Iteration i of a run costs what the model says for its context, for all i < until; and at until another line holds,
@@ -199,7 +202,7 @@ TEST(costs_are_those_of_the_plain_formulas)
         const struct roofline_params params = random_params(&rng);
         const int64_t tp = (int64_t)1 << rng_below(&rng, 4);
         struct roofline model;
-        roofline_init(&model, &gpu, &llm, tp, 1, &params);
+        roofline_init(&model, &gpu, &llm, tp, 1, &on_one_node, &params);
         struct iteration_work work = random_decode(&rng);
         if (rng_below(&rng, 3) > 0) {
             const struct iteration_work decode = work;
@@ -225,7 +228,7 @@ TEST(computing_alone_takes_the_flop_of_a_token)
         gpu.memory_bytes_per_s = gpu.nvlink_bytes_per_s = gpu.pcie_bytes_per_s = 1e30;
         const struct llm_spec llm = random_llm(&rng);
         struct roofline model;
-        roofline_init(&model, &gpu, &llm, 1, 1, &params);
+        roofline_init(&model, &gpu, &llm, 1, 1, &on_one_node, &params);
         const int64_t context = 1 + (int64_t)rng_below(&rng, 9000);
         const struct iteration_work work = {.decode_sequences = 1, .decode_context_tokens = context};
         const double flop = cost_of(&model, &work, 0).first_s * gpu.peak_flop_per_s[FORMAT_FP32];
@@ -265,7 +268,7 @@ TEST(chunks_have_the_pairs_of_the_whole)
         gpu.memory_bytes_per_s = 1e30;
         const struct llm_spec llm = random_llm(&rng);
         struct roofline model;
-        roofline_init(&model, &gpu, &llm, 1, 1, &params);
+        roofline_init(&model, &gpu, &llm, 1, 1, &on_one_node, &params);
         const int64_t tokens = 2 + (int64_t)rng_below(&rng, 9000);
         const int64_t cut = 1 + (int64_t)rng_below(&rng, (uint64_t)tokens - 1);
         const double a = (double)cut, b = (double)(tokens - cut), all = (double)tokens;
@@ -277,6 +280,31 @@ TEST(chunks_have_the_pairs_of_the_whole)
         const double head_s = 2.0 * (double)(llm.vocab * llm.hidden) / gpu.peak_flop_per_s[FORMAT_FP32];
         const double chunks_s = cost_of(&model, &first, 0).first_s + cost_of(&model, &second, 0).first_s - head_s;
         CHECK_NEAR(chunks_s / cost_of(&model, &whole, 0).first_s, 1.0, 1e-10);
+    }
+}
+
+/* A ring over nodes takes as long as one on a node when the adapters of a node carry together what a GPU's link does.
+ * With slower ones its bytes take longer by that ratio, and its steps as long. */
+TEST(a_group_over_nodes_is_as_fast_as_the_slower_of_link_and_network)
+{
+    struct rng rng = test_rng(9, "nodes", 0);
+    struct roofline_params params = random_params(&rng);
+    params.elementwise_bandwidth_frac = 1e30;
+    for (int i = 0; i < 100; i++) {
+        struct gpu_spec gpu = random_gpu(&rng);
+        const struct llm_spec llm = random_llm(&rng);
+        const int64_t per_node = (int64_t)1 << rng_below(&rng, 4), tp = per_node << (1 + rng_below(&rng, 2));
+        gpu.nvlink_gpus = 64;
+        const double link = gpu_link_bytes_per_s(&gpu, tp), slower = 1.0 + (double)rng_below(&rng, 20);
+        const struct gpu_nodes fast = {per_node, link / (double)per_node};
+        const struct gpu_nodes slow = {per_node, link / (double)per_node / slower};
+        struct roofline one, two, three;
+        roofline_init(&one, &gpu, &llm, tp, 1, &on_one_node, &params);
+        roofline_init(&two, &gpu, &llm, tp, 1, &fast, &params);
+        roofline_init(&three, &gpu, &llm, tp, 1, &slow, &params);
+        CHECK(one.layer_s == two.layer_s && two.layer_s == three.layer_s);
+        CHECK_NEAR(two.token_s / one.token_s, 1.0, 1e-12);
+        CHECK_NEAR(three.token_s / one.token_s / slower, 1.0, 1e-12);
     }
 }
 
@@ -293,8 +321,8 @@ TEST(a_stage_sends_its_part_once)
         struct llm_spec llm = random_llm(&rng);
         struct roofline one, two;
         llm.layers = 2 * llm.layers;
-        roofline_init(&one, &gpu, &llm, 1, 1, &params);
-        roofline_init(&two, &gpu, &llm, 1, 2, &params);
+        roofline_init(&one, &gpu, &llm, 1, 1, &on_one_node, &params);
+        roofline_init(&two, &gpu, &llm, 1, 2, &on_one_node, &params);
         const double bytes = (double)llm.hidden * 2, link = gpu_pair_bytes_per_s(&gpu, 2);
         CHECK(one.send_s == 0 && one.send_token_s == 0);
         CHECK_NEAR(two.send_s, 5e-6, 1e-18);

@@ -54,7 +54,9 @@ static int cost_pool(struct cli *cli, const struct setup *setup, const struct se
     if (code == 0)
         code = service_llm(service, &setup->catalog, config_where(config, llm_path), arena, &modelled->llm, &cli->diag);
     if (code != 0) return code;
+    const int64_t per_node = cluster_config_gpus_per_node(&setup->scenario.cluster.nodes, gpu);
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &modelled->gpu, .llm = &modelled->llm,
+                                         .nodes = pool_nodes(&pool, per_node, &setup->scenario.cluster.links.network),
                                          .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = pool.pipeline_parallel,
                                          .where = place_of(config, service, &pool, "cost"), .arena = arena,
                                          .diag = &cli->diag};

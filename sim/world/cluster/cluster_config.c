@@ -120,6 +120,16 @@ static int read_rows(struct csv *csv, const struct node_list_config *config, str
     return code;
 }
 
+int64_t cluster_config_gpus_per_node(const struct cluster_config *config, const char *gpu)
+{
+    const struct node_type_config *types = config->node_types.items;
+    if (config->unlimited) return 0;
+    int64_t most = config->gpu != NULL && strcmp(config->gpu, gpu) == 0 ? config->gpus_per_node : 0;
+    for (size_t i = 0; i < config->node_types.n; i++)
+        if (types[i].gpus_per_node > most && strcmp(types[i].gpu, gpu) == 0) most = types[i].gpus_per_node;
+    return most;
+}
+
 static int node_list_read(const struct node_list_config *config, struct arena *arena, struct config_list *list,
                           struct diag *diag)
 {

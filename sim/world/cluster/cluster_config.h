@@ -53,6 +53,9 @@ extern const struct config_field node_type_config_fields[];
 int64_t cluster_config_nodes(const struct cluster_config *config);
 int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t node);
 
+/* Most GPUs of a node that has this GPU; 0: the cluster is unlimited, or has none. */
+int64_t cluster_config_gpus_per_node(const struct cluster_config *config, const char *gpu);
+
 /* Reads the list of nodes, if there is one, and checks the limits of node_resources.h. Returns 0, or a negative code
  * with findings at their places in `document`. */
 int cluster_config_load(struct cluster_config *config, const struct config *document, struct arena *arena,

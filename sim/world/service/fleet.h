@@ -86,6 +86,17 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
                const struct llm_spec *llm, const struct replica_env *common);
 void fleet_fini(struct fleet *fleet);
 
+/* How a replica takes its GPUs: n parts, each of so many GPUs of one node. A part is a stage, or where a stage is wider
+ * than a node, all of a node. */
+struct fleet_parts {
+    int32_t gpus;
+    int64_t n;
+};
+struct fleet_parts fleet_parts_of(const struct fleet *fleet, const struct pool_config *pool);
+
+/* Most GPUs of a node with the pool's GPU; 0: the cluster is unlimited. */
+int32_t fleet_gpus_per_node(const struct fleet *fleet, const struct pool_config *pool);
+
 /* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM.
  * fleet_release_gpus gives them back; no transfer to it may be under way. Both in fleet_gpus.c. */
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
@@ -100,6 +111,9 @@ bool fleet_may_restart(const struct fleet *fleet);
 
 /* What cannot scale is found: 0 or SIM_E_CONFIG. For a fleet whose pools are built. */
 int fleet_check_scaling(const struct fleet *fleet);
+
+/* A stage wider than a node needs whole nodes and a network between them: 0 or SIM_E_UNFIT with a finding. */
+int fleet_check_width(const struct fleet *fleet, const struct fleet_pool *pool);
 
 /* The finding for a replica without room when the fleet was built. */
 int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index);

@@ -59,6 +59,12 @@ static int check_preemption(const struct fleet *fleet, const struct fleet_pool *
 
 static int check_stages(const struct fleet *fleet, const struct fleet_pool *pool)
 {
+    if (pool->config.pipeline_parallel == 1 && fleet_parts_of(fleet, &pool->config).n > 1)
+        return diag_error(
+            fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+            "lower it to the GPUs of a node, or take a kv.offload that leaves weights and cache on the GPU",
+            "kv.offload '%s' knows the memory of one node, not of %lld", pool->offload.policy->policy.name,
+            (long long)fleet_parts_of(fleet, &pool->config).n);
     if (pool->config.pipeline_parallel == 1) return 0;
     return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "pipeline_parallel"),
                       "take tensor_parallel, or a kv.offload that leaves weights and cache on the GPU",
@@ -235,15 +241,19 @@ static int find_time_error(const struct cost_request *request, enum time_case ti
 static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
+    const int64_t per_node = fleet_gpus_per_node(fleet, &pool->config);
+    const struct network_config *network = &topology_config(env->topology)->network;
     struct iteration_model *model = &pool->env.model;
     const struct cost_request request = {.catalog = env->site->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
                                          .tensor_parallel = pool->config.tensor_parallel,
                                          .pipeline_parallel = pool->config.pipeline_parallel,
+                                         .nodes = pool_nodes(&pool->config, per_node, network),
                                          .where = fleet_place_of(fleet, pool, "cost"),
                                          .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
                                          .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel"),
                                          .arena = env->site->arena, .diag = env->site->diag};
     int code = cost_build(&pool->config.cost, &request, model);
+    if (code == 0) code = fleet_check_width(fleet, pool);
     if (code == 0) code = find_time_error(&request, env->site->time_case, pool);
     if (code != 0 || !env->site->strict_domain || model->calibrated) return code;
     return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),

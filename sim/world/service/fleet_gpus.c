@@ -1,5 +1,5 @@
-/* Placement of replicas on GPUs: taken stage by stage, each stage on one node, and released; and the reset of a replica
- * that restarts. */
+/* Placement of replicas on GPUs: taken stage by stage, each stage on one node or on several whole ones, and released;
+ * and the reset of a replica that restarts. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/service/fleet.h"
@@ -10,12 +10,27 @@ static bool is_endless(const struct fleet *fleet)
     return fleet->env->cluster->total_gpus == INT64_MAX;
 }
 
-/* For all stages. */
-static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool)
+int32_t fleet_gpus_per_node(const struct fleet *fleet, const struct pool_config *pool)
 {
-    return is_endless(fleet) ||
-           cluster_has_groups_of(fleet->env->cluster, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
-                                 pool->config.pipeline_parallel);
+    int32_t most = 0;
+    if (is_endless(fleet)) return 0;
+    struct cluster *cluster = cluster_with_gpu(fleet->env->cluster, pool->gpu);
+    for (; cluster != NULL; cluster = cluster_with_gpu(cluster->next, pool->gpu))
+        if (cluster->gpus_per_node > most) most = cluster->gpus_per_node;
+    return most;
+}
+
+struct fleet_parts fleet_parts_of(const struct fleet *fleet, const struct pool_config *pool)
+{
+    const int32_t wide = (int32_t)pool->tensor_parallel, per_node = fleet_gpus_per_node(fleet, pool);
+    if (per_node == 0 || wide <= per_node) return (struct fleet_parts){wide, pool->pipeline_parallel};
+    return (struct fleet_parts){per_node, pool->pipeline_parallel * (wide / per_node)};
+}
+
+/* For all stages. */
+static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool, struct fleet_parts parts)
+{
+    return is_endless(fleet) || cluster_has_groups_of(fleet->env->cluster, pool->config.gpu, parts.gpus, parts.n);
 }
 
 /* Whether its service can do without the replica, which then gives its GPUs back. */
@@ -39,11 +54,10 @@ void fleet_claim_gpus(const struct fleet *fleet, struct replica *replica, bool c
     replica->claims_gpus = claims;
 }
 
-/* GPUs for one stage. Returns 0 or SIM_E_NOMEM. */
-static int take_stage(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica,
-                      struct allocation *part, sim_ns now)
+/* GPUs for one part. Returns 0 or SIM_E_NOMEM. */
+static int take_part(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, int32_t gpus,
+                     struct allocation *part, sim_ns now)
 {
-    const int32_t gpus = (int32_t)pool->config.tensor_parallel;
     const int32_t node = is_endless(fleet) ? -1
                                            : cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
     SIM_REQUIRE(node >= 0 || is_endless(fleet));
@@ -54,16 +68,16 @@ static int take_stage(const struct fleet *fleet, const struct fleet_pool *pool, 
 
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
 {
-    const int64_t stages = pool->config.pipeline_parallel;
+    const struct fleet_parts parts = fleet_parts_of(fleet, &pool->config);
     struct holder *holder = &replica->holder;
     if (is_endless(fleet) && replica->placement.n_gpus > 0) return 1;
-    if (!has_room(fleet, pool)) return 0;
+    if (!has_room(fleet, pool, parts)) return 0;
     if (replica->parts == NULL)
-        replica->parts = arena_alloc(fleet->env->site->arena, (size_t)stages * sizeof *replica->parts);
+        replica->parts = arena_alloc(fleet->env->site->arena, (size_t)parts.n * sizeof *replica->parts);
     if (replica->parts == NULL) return SIM_E_NOMEM;
     fleet_claim_gpus(fleet, replica, false);
-    for (int64_t i = 0; i < stages; i++) {
-        const int code = take_stage(fleet, pool, replica, &replica->parts[i], now);
+    for (int64_t i = 0; i < parts.n; i++) {
+        const int code = take_part(fleet, pool, replica, parts.gpus, &replica->parts[i], now);
         if (code != 0) return code;
         if (i > 0) replica->parts[i - 1].next = &replica->parts[i];
     }
@@ -90,29 +104,41 @@ void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_
     topology_placement_release(&replica->placement);
 }
 
-/* Most GPUs of a node of this type. */
-static int32_t most_per_node(struct cluster *cluster, const char *gpu)
-{
-    int32_t most = 0;
-    for (cluster = cluster_with_gpu(cluster, gpu); cluster != NULL; cluster = cluster_with_gpu(cluster->next, gpu))
-        if (cluster->gpus_per_node > most) most = cluster->gpus_per_node;
-    return most;
-}
-
 int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
 {
-    const long long gpus = (long long)pool->config.tensor_parallel;
-    const int32_t per_node = most_per_node(fleet->env->cluster, pool->config.gpu);
-    if (gpus > per_node)
-        return diag_error(fleet->env->site->diag, SIM_E_UNFIT, fleet_place_of(fleet, pool, "tensor_parallel"),
-                          "lower tensor_parallel, or raise gpus_per_node",
-                          "service '%s' splits each layer over %lld GPUs, of which a node has %d", fleet->config->name,
-                          gpus, per_node);
+    const struct fleet_parts parts = fleet_parts_of(fleet, &pool->config);
+    const long long gpus = parts.gpus, per_stage = parts.n / pool->config.pipeline_parallel;
+    if (per_stage > 1)
+        return diag_error(fleet->env->site->diag, SIM_E_UNFIT,
+                          fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
+                          "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
+                          "the cluster has not the %lld free nodes with %lld GPUs left that replica %d of service '%s' "
+                          "takes",
+                          (long long)parts.n, gpus, index, fleet->config->name);
     return diag_error(fleet->env->site->diag, SIM_E_UNFIT,
                       fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
                       "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
                       "the cluster has no node left with %lld free GPU%s for replica %d of service '%s'", gpus,
                       gpus == 1 ? "" : "s", index, fleet->config->name);
+}
+
+int fleet_check_width(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    const int64_t wide = pool->config.tensor_parallel, per_node = fleet_gpus_per_node(fleet, &pool->config);
+    if (per_node == 0 || wide <= per_node) return 0;
+    const char *where = fleet_place_of(fleet, pool, "tensor_parallel");
+    if (wide % per_node != 0)
+        return diag_error(env->site->diag, SIM_E_UNFIT, where, "take a multiple of it, or a divisor",
+                          "service '%s' splits each layer over %lld GPUs, no multiple of the %lld of a node",
+                          fleet->config->name, (long long)wide, (long long)per_node);
+    if (topology_config(env->topology)->network.bytes_per_s > 0) return 0;
+    return diag_error(
+        env->site->diag, SIM_E_UNFIT, where,
+        "add cluster.network, such as {\"bandwidth\": \"50GB/s\"}; or lower tensor_parallel",
+        "service '%s' splits each layer over %lld GPUs, of which a node has %lld, and no network connects "
+        "nodes",
+        fleet->config->name, (long long)wide, (long long)per_node);
 }
 
 /* An error at `key` of the service. */

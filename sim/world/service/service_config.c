@@ -3,6 +3,7 @@
 #include "sim/world/service/service.h"
 
 #include <float.h>
+#include <math.h>
 
 #define ROW_OF struct kv_config
 static const struct config_field kv_fields[] = {
@@ -118,7 +119,7 @@ const struct config_field service_config_fields[] = {
     ROW_NAME_OR_PATH("llm", llm, REQUIRED, WITHIN(1, 4096),
                      "name or alias of an LLM (orrery list llms), or path of a Hugging Face config.json"),
     ROW_INT("tensor_parallel", tensor_parallel, DEFAULT("1"), WITHIN(1, 1024),
-            "GPUs that share each layer of a replica; all on one node"),
+            "GPUs that share each layer of a replica; more than a node has take whole nodes"),
     ROW_INT("pipeline_parallel", pipeline_parallel, DEFAULT("1"), WITHIN(1, 256),
             "stages that the layers of a replica are split into, of tensor_parallel GPUs each"),
     ROW_INT("replicas", replicas, DEFAULT("1"), WITHIN(1, 1000000),
@@ -176,6 +177,17 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
     if (pool.cost.entry == NULL) pool.cost = config->cost;
     if (pool.kv.block_tokens == 0) pool.kv = config->kv;
     return pool;
+}
+
+struct gpu_nodes pool_nodes(const struct pool_config *pool, int64_t gpus_per_node, const struct network_config *network)
+{
+    const int64_t gpus = pool->tensor_parallel * pool->pipeline_parallel;
+    const bool connected = network->bytes_per_s > 0;
+    if (gpus_per_node == 0 || gpus <= gpus_per_node || !connected) return (struct gpu_nodes){0};
+    const double adapters = network->per == NETWORK_PER_NODE ? (double)gpus_per_node : 1.0;
+    const double adapter = network->bytes_per_s / adapters;
+    const double fabric = network->fabric_bytes_per_s > 0 ? network->fabric_bytes_per_s : (double)INFINITY;
+    return (struct gpu_nodes){gpus_per_node, fmin(adapter, fabric / (double)gpus)};
 }
 
 int64_t service_start_replicas(const struct service_config *config)

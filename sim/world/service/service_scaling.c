@@ -182,11 +182,11 @@ static int put_up(struct service_scaling *scaling, int32_t index, const char *ac
 static int take_gpus(struct service_scaling *scaling, struct replica *replica, sim_ns now)
 {
     const struct fleet_pool *pool = pool_of(scaling);
+    const struct fleet_parts parts = fleet_parts_of(&scaling->service->fleet, &pool->config);
     const struct holders *holders = &scaling->service->env.cluster->holders;
     int got = fleet_take_gpus(&scaling->service->fleet, pool, replica, now), yielded = 1;
     while (got == 0 && yielded > 0) {
-        yielded = holders_make_room(holders, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
-                                    pool->config.pipeline_parallel, now);
+        yielded = holders_make_room(holders, pool->config.gpu, parts.gpus, parts.n, now);
         if (yielded > 0) got = fleet_take_gpus(&scaling->service->fleet, pool, replica, now);
         if (yielded > 0) scaling->n_yielded += yielded;
     }
