@@ -246,18 +246,37 @@ static double layer_kv_bytes(const struct llm_spec *llm, double kv_heads)
     return (llm->kv_latent > 0 ? latent : heads) * number_format_bytes(llm->kv);
 }
 
+const char *llm_data_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,
+                             int64_t data_parallel)
+{
+    if (data_parallel < 1 || tensor_parallel % data_parallel != 0)
+        return "the tensor parallelism is not a multiple of the data parallelism";
+    if (data_parallel == 1) return llm_parallel_problem(llm, tensor_parallel, pipeline_parallel);
+    if (llm->experts == 0) return "it has no experts for groups of data parallelism to share; take replicas instead";
+    struct llm_spec rest = *llm;
+    rest.expert_ffn = 0;
+    return llm_parallel_problem(&rest, tensor_parallel / data_parallel, pipeline_parallel);
+}
+
 struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
 {
+    return llm_data_shard(llm, tensor_parallel, pipeline_parallel, 1);
+}
+
+struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,
+                                int64_t data_parallel)
+{
+    const int64_t group = tensor_parallel / data_parallel;
     const int64_t layers = (llm->layers + pipeline_parallel - 1) / pipeline_parallel;
     const int64_t with_experts = llm->layers - llm->dense_layers;
-    const double tp = (double)tensor_parallel;
+    const double tp = (double)group;
     struct llm_shard shard = {
         .layers = layers,
         .dense_layers = layers > with_experts ? layers - with_experts : 0,
         .q_heads = (double)llm->q_heads / tp,
-        .kv_heads = llm->kv_heads < tensor_parallel ? 1.0 : (double)llm->kv_heads / tp,
+        .kv_heads = llm->kv_heads < group ? 1.0 : (double)llm->kv_heads / tp,
         .ffn = (double)llm->ffn / tp,
-        .expert_ffn = (double)llm->expert_ffn / tp,
+        .expert_ffn = (double)llm->expert_ffn / (double)tensor_parallel,
         .dense_ffn = (double)llm->dense_ffn / tp,
         .vocab = (double)llm->vocab / tp,
     };
@@ -292,13 +311,16 @@ static double activation_bytes(const struct llm_spec *llm, const struct llm_shar
     const double number_bytes = number_format_bytes(llm->compute);
     const double token_numbers = 2.0 * (double)llm->hidden + widest_numbers(llm, shard);
     const double logit_bytes = (double)llm->vocab * (number_bytes + 2.0 * number_format_bytes(FORMAT_FP32));
-    return (double)params->batch_tokens * token_numbers * number_bytes + (double)params->batch_sequences * logit_bytes;
+    const double groups = params->data_parallel > 1 ? (double)params->data_parallel : 1.0;
+    return ceil((double)params->batch_tokens / groups) * token_numbers * number_bytes +
+           ceil((double)params->batch_sequences / groups) * logit_bytes;
 }
 
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params)
 {
-    const struct llm_shard shard = llm_shard(llm, tensor_parallel, pipeline_parallel);
+    const int64_t groups = params->data_parallel > 1 ? params->data_parallel : 1;
+    const struct llm_shard shard = llm_data_shard(llm, tensor_parallel, pipeline_parallel, groups);
     struct kv_capacity capacity = {
         .usable_bytes = gpu->memory_bytes * params->usable_frac,
         .weight_bytes = shard.weight_bytes,

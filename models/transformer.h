@@ -109,6 +109,15 @@ struct llm_shard {
 
 struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
 
+/* llm_shard with attention in data_parallel groups of the GPUs, each for sequences of its own: a group splits all but
+ * the experts among its own GPUs, and all GPUs together hold the experts once (DeepSeek-V3, 2024). */
+struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,
+                                int64_t data_parallel);
+
+/* Why the model cannot be split so, as a static text, or NULL if it can. How experts are split is not looked at. */
+const char *llm_data_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,
+                             int64_t data_parallel);
+
 /* The number of KV-cache blocks that fit on a GPU beside the weights, the activations of the largest batch and the
  * memory of the runtime. This is how vLLM sizes its cache (Kwon et al., SOSP 2023), from the model's shape instead of a
  * trial run. */
@@ -118,6 +127,7 @@ struct kv_params {
     int64_t batch_tokens;    /* largest number of tokens in an iteration */
     int64_t batch_sequences; /* largest number of sequences in an iteration */
     int64_t block_tokens;
+    int64_t data_parallel;   /* groups of GPUs with sequences of their own; 0: one */
 };
 
 /* All per GPU: usable = weights + activations + reserve + blocks * block + rest, 0 <= rest < block. */
@@ -128,7 +138,7 @@ struct kv_capacity {
 
 /* The activations are those of the widest point of a layer, over batch_tokens: two hidden states, and gate, up and
  * their product in the feed-forward layer, or queries, keys, values and results of attention; then the logits of
- * batch_sequences, kept once in the model's format and twice in fp32 for sampling. */
+ * batch_sequences, kept once in the model's format and twice in fp32 for sampling. A group of several has its part of the batch, rounded up. */
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params);
 

@@ -76,6 +76,7 @@ static const char service_sql[] =
     "       coalesce(service.value ->> '$.gpu', scenario ->> '$.cluster.gpu') AS gpu,\n"
     "       CAST(service.value ->> '$.tensor_parallel' AS TEXT) AS tp,\n"
     "       CAST(nullif(service.value ->> '$.pipeline_parallel', 1) AS TEXT) AS pp,\n"
+    "       CAST(nullif(service.value ->> '$.data_parallel', 1) AS TEXT) AS dp,\n"
     "       CAST(service.value ->> '$.replicas' AS TEXT) AS replicas,\n"
     "       (SELECT group_concat(pool.key || ' ' || (pool.value ->> '$.replicas') ||\n"
     "               coalesce(' on ' || (pool.value ->> '$.gpu'), ''), ', ')\n"
@@ -157,6 +158,7 @@ static const char *describe_service(const struct subject *subject, const struct 
     add_part(&line, " on ", value_at(row, "gpu", ".gpu"));
     add_part(&line, ", TP ", value_at(row, "tp", ".tensor_parallel"));
     add_part(&line, ", PP ", value_at(row, "pp", ".pipeline_parallel"));
+    add_part(&line, ", DP ", value_at(row, "dp", ".data_parallel"));
     say_replicas(row, &line);
     add_part(&line, "; engine ", value_at(row, "engine", ".cost.engine"));
     add_part(&line, ", batcher ", value_at(row, "batcher", ".batching.policy"));

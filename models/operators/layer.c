@@ -7,10 +7,12 @@ struct listing {
     const struct llm_spec *llm;
     const struct llm_split *split;
     const struct gpu_spec *gpu;
-    const struct iteration_work *work;
+    const struct iteration_work *work; /* of the fullest group */
     struct llm_shard shard;
+    double groups, group_gpus;    /* with sequences of their own; GPUs of each, which are all GPUs where there is one */
+    double all_tokens;            /* of all groups */
     double layers, dense, sparse; /* of the stage: all, those without experts where others have some, the rest */
-    double tokens, sequences;     /* of the batch */
+    double tokens, sequences;     /* of that group's batch */
     double own_tokens;            /* that norms and residual sums work on: a share with sequence parallelism */
     double number_bytes;          /* of activations */
     struct kernel_use *uses;
@@ -27,13 +29,41 @@ const char *llm_operator_name(enum llm_operator op)
     return names[op];
 }
 
+static int64_t groups_of(const struct llm_split *split)
+{
+    return split->data > 1 ? split->data : 1;
+}
+
+/* n parts of `of` things, dealt to the groups: the part of all those of the fullest. */
+static int64_t part_of(int64_t all, int64_t most, int64_t of)
+{
+    return of > 0 ? (all / of) * most + (all % of) * most / of : 0;
+}
+
+struct iteration_work llm_group_work(const struct llm_split *split, const struct iteration_work *work)
+{
+    const int64_t groups = groups_of(split), prompts = work->prefill_sequences, decodes = work->decode_sequences;
+    struct iteration_work own = *work;
+    if (groups == 1) return own;
+    own.prefill_sequences = (prompts + groups - 1) / groups;
+    own.prefill_tokens = part_of(work->prefill_tokens, own.prefill_sequences, prompts);
+    own.prefill_context_tokens = part_of(work->prefill_context_tokens, own.prefill_sequences, prompts);
+    if (prompts > 0) own.prefill_pairs *= (double)own.prefill_sequences / (double)prompts;
+    own.decode_sequences = (decodes + groups - 1) / groups;
+    own.decode_context_tokens = part_of(work->decode_context_tokens, own.decode_sequences, decodes);
+    return own;
+}
+
 const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split)
 {
-    const char *problem = llm_parallel_problem(llm, split->tensor, split->pipeline);
+    const char *problem = llm_data_problem(llm, split->tensor, split->pipeline, groups_of(split));
     if (problem) return problem;
     if (split->expert < 1 || split->gpus_per_node < 1) return "parallelism and the GPUs of a node start at 1";
     if (split->tensor % split->expert != 0) return "tensor parallelism is not a multiple of expert parallelism";
     if (split->expert > 1 && llm->experts == 0) return "expert parallelism needs an LLM with experts";
+    if (groups_of(split) > 1 && split->sequence) return "sequence parallelism and data parallelism exclude each other";
+    if (llm->expert_ffn % (split->tensor / split->expert) != 0)
+        return "the width of an expert is not a multiple of the GPUs that share it";
     return llm->experts % split->expert != 0 ? "the number of experts is not a multiple of expert parallelism" : NULL;
 }
 
@@ -145,17 +175,17 @@ static struct kernel_call plain_product(const struct listing *list, double m, do
     return (struct kernel_call){.class = KERNEL_GEMM, .shape.gemm = {m, n, k, list->llm->compute, list->llm->compute}};
 }
 
-/* Among the GPUs of a tensor-parallel group. */
-static void add_collective(struct listing *list, enum llm_operator op, enum kernel_class class,
-                           enum kernel_driver driver, double count, double bytes)
+/* Among so many GPUs side by side. */
+static void add_collective_of(struct listing *list, int64_t gpus, enum llm_operator op, enum kernel_class class,
+                              enum kernel_driver driver, double count, double bytes)
 {
     const struct llm_split *split = list->split;
-    if (split->tensor == 1) return;
-    const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
-    const int64_t on_node = nodes > 1 ? split->gpus_per_node : split->tensor;
+    if (gpus == 1) return;
+    const int64_t nodes = (gpus + split->gpus_per_node - 1) / split->gpus_per_node;
+    const int64_t on_node = nodes > 1 ? split->gpus_per_node : gpus;
     struct collective_shape shape = {
         .bytes = bytes,
-        .gpus = (double)split->tensor,
+        .gpus = (double)gpus,
         .nodes = (double)nodes,
         .network_bytes_per_s = split->network_bytes_per_s,
     };
@@ -163,6 +193,14 @@ static void add_collective(struct listing *list, enum llm_operator op, enum kern
     add(list, op, driver, count, (struct kernel_call){.class = class, .shape.collective = shape});
 }
 
+/* Among the GPUs of a group. */
+static void add_collective(struct listing *list, enum llm_operator op, enum kernel_class class,
+                           enum kernel_driver driver, double count, double bytes)
+{
+    add_collective_of(list, list->split->tensor / groups_of(list->split), op, class, driver, count, bytes);
+}
+
+/* Of the tokens of a group. */
 static double hidden_bytes(const struct listing *list)
 {
     return list->tokens * (double)list->llm->hidden * list->number_bytes;
@@ -175,7 +213,7 @@ static void add_receive(struct listing *list)
     const int64_t gpus = split->tensor * split->pipeline;
     if (split->pipeline == 1) return;
     const struct collective_shape shape = {
-        .bytes = hidden_bytes(list) / (double)split->tensor,
+        .bytes = hidden_bytes(list) / list->group_gpus,
         .gpus = 2.0,
         .nodes = gpus > split->gpus_per_node ? 2.0 : 1.0,
         .link_bytes_per_s = gpu_pair_bytes_per_s(list->gpu, gpus),
@@ -336,7 +374,8 @@ static void add_latent_attention(struct listing *list)
 /* Whether tokens travel to the experts, instead of lying on every GPU. */
 static bool dispatches(const struct listing *list)
 {
-    return list->llm->experts > 0 && list->split->sequence && list->split->expert > 1;
+    const bool parted = list->split->sequence || list->groups > 1.0;
+    return list->llm->experts > 0 && parted && list->split->expert > 1;
 }
 
 static void add_ffn(struct listing *list, double layers, double tokens, double width)
@@ -353,21 +392,33 @@ static void add_ffn(struct listing *list, double layers, double tokens, double w
 static void add_ffns(struct listing *list)
 {
     add_ffn(list, list->dense, list->tokens, list->shard.dense_ffn);
-    if (dispatches(list))
+    if (dispatches(list) && list->groups == 1.0)
         add_ffn(list, list->sparse, list->own_tokens, (double)list->llm->ffn);
     else
         add_ffn(list, list->sparse, list->tokens, list->shard.ffn);
 }
 
 /* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its experts,
- * and there to each GPU that has a part of it. */
-static void add_dispatch(struct listing *list)
+ * and there to each GPU that has a part of it. The GPUs of a group of sequences send its tokens in equal shares, and
+ * gather what comes back. */
+static void add_dispatch(struct listing *list, enum number_format compute)
 {
-    const double groups = (double)list->split->expert, parts = (double)list->split->tensor / groups;
-    const double met = groups * (1.0 - pow(1.0 - 1.0 / groups, (double)list->llm->experts_per_token));
-    if (dispatches(list))
-        add_collective(list, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, 2.0 * list->sparse,
-                       hidden_bytes(list) / (double)list->split->tensor * met * parts);
+    const double holders = (double)list->split->expert, parts = (double)list->split->tensor / holders;
+    const double met = holders * (1.0 - pow(1.0 - 1.0 / holders, (double)list->llm->experts_per_token));
+    const double bytes = hidden_bytes(list) / list->group_gpus * met * parts;
+    const double narrowed = number_format_bytes(compute) / list->number_bytes;
+    const int64_t all = list->split->tensor;
+    if (dispatches(list) && list->groups == 1.0) {
+        add_collective_of(list, all, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, 2.0 * list->sparse, bytes);
+    } else if (dispatches(list)) {
+        add_collective_of(list, all, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, list->sparse, bytes * narrowed);
+        add_collective_of(list, all, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, list->sparse, bytes);
+        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, list->sparse, hidden_bytes(list));
+    } else if (list->groups > 1.0) {
+        const double all_bytes = list->all_tokens * (double)list->llm->hidden * list->number_bytes;
+        add_collective_of(list, all, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_ALL_TOKENS, list->sparse, all_bytes);
+        add_collective_of(list, all, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_ALL_TOKENS, list->sparse, all_bytes);
+    }
 }
 
 static void add_experts(struct listing *list)
@@ -378,10 +429,10 @@ static void add_experts(struct listing *list)
     add(list, OP_ROUTER, BY_TOKENS, list->sparse,
         plain_product(list, dispatches(list) ? list->own_tokens : list->tokens, (double)llm->experts,
                       (double)llm->hidden));
-    add_dispatch(list);
     const struct weight_kernels kernels = weight_kernels_of(list);
+    add_dispatch(list, kernels.compute);
     const struct moe_shape shape = {
-        .tokens = list->tokens,
+        .tokens = list->all_tokens,
         .hidden = (double)llm->hidden,
         .inner = list->shard.expert_ffn * groups,
         .chosen = (double)llm->experts_per_token,
@@ -392,7 +443,7 @@ static void add_experts(struct listing *list)
         .weights = llm->weights,
         .compute = kernels.compute,
     };
-    add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = kernels.experts, .shape.moe = shape});
+    add(list, OP_EXPERTS, list->groups > 1.0 ? BY_ALL_TOKENS : BY_TOKENS, list->sparse, (struct kernel_call){.class = kernels.experts, .shape.moe = shape});
 }
 
 /* The engine's own kernel takes messages of up to 8 MiB among GPUs that NVLink connects, or between two that reach each
@@ -401,9 +452,10 @@ static enum kernel_class all_reduce_class(const struct listing *list, double byt
 {
     const double direct_bytes = 8.0 * 1024.0 * 1024.0;
     const struct llm_split *split = list->split;
-    const bool over_pcie = split->tensor == 2 && list->gpu->peer_to_peer;
-    const bool connected = split->tensor <= list->gpu->nvlink_gpus || over_pcie;
-    const bool direct = split->direct_all_reduce && connected && split->tensor <= split->gpus_per_node;
+    const int64_t gpus = split->tensor / groups_of(split);
+    const bool over_pcie = gpus == 2 && list->gpu->peer_to_peer;
+    const bool connected = gpus <= list->gpu->nvlink_gpus || over_pcie;
+    const bool direct = split->direct_all_reduce && connected && gpus <= split->gpus_per_node;
     return direct && bytes < direct_bytes ? KERNEL_DIRECT_ALL_REDUCE : KERNEL_ALL_REDUCE;
 }
 
@@ -418,11 +470,12 @@ static void add_residuals(struct listing *list)
 
 /* Whole hidden states are needed once after the embedding, and after attention and feed-forward layer of every layer,
  * if tokens do not travel: by all-reduces, or by both their halves, the last of which gathers for the head. A stage
- * that receives shares puts them together first. */
+ * that receives shares puts them together first. Groups sum up among themselves; what experts make of their tokens is
+ * summed up on its way back. */
 static void add_sums(struct listing *list)
 {
     const double first = list->split->pipeline == 1 ? 1.0 : 0.0, bytes = hidden_bytes(list);
-    const double ffns = dispatches(list) ? list->dense : list->layers;
+    const double ffns = dispatches(list) || list->groups > 1.0 ? list->dense : list->layers;
     const double sums = list->llm->parallel_block ? list->layers : list->layers + ffns;
     if (list->split->sequence) {
         add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + sums, bytes);
@@ -447,16 +500,21 @@ static void add_head(struct listing *list)
 size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,
                              const struct iteration_work *work, struct kernel_use uses[LLM_MAX_USES])
 {
-    const double tokens = (double)(work->prefill_tokens + work->decode_sequences);
+    const int64_t groups = groups_of(split);
+    const struct iteration_work own = llm_group_work(split, work);
+    const double tokens = (double)(own.prefill_tokens + own.decode_sequences);
     struct listing list = {
         .llm = llm,
         .split = split,
         .gpu = gpu,
-        .work = work,
+        .work = &own,
         .uses = uses,
-        .shard = llm_shard(llm, split->tensor, split->pipeline),
+        .shard = llm_data_shard(llm, split->tensor, split->pipeline, groups),
+        .groups = (double)groups,
+        .group_gpus = (double)(split->tensor / groups),
+        .all_tokens = (double)(work->prefill_tokens + work->decode_sequences),
         .tokens = tokens,
-        .sequences = (double)(work->prefill_sequences + work->decode_sequences),
+        .sequences = (double)(own.prefill_sequences + own.decode_sequences),
         .own_tokens = split->sequence ? tokens / (double)split->tensor : tokens,
         .number_bytes = number_format_bytes(llm->compute),
     };

@@ -60,6 +60,11 @@ const char *llm_operator_name(enum llm_operator op);
  * becomes a reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their
  * experts and back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
  *
+ * data > 1: that many groups of tensor/data GPUs attend to sequences of their own, each split like a replica without
+ * experts. Only the experts are common: with expert > 1 tokens travel to them and back, to the experts in the format
+ * that these compute in, and back in that of the hidden state (DeepEP, 2025); else all tokens are gathered on all GPUs,
+ * and the results scattered. A group's part of a batch is that of the fullest: llm_group_work.
+ *
  * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
  * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations
  * differ in: attention that was measured together with writing the cache, so that nothing else writes keys and values
@@ -72,6 +77,7 @@ const char *llm_operator_name(enum llm_operator op);
  * samples: choosing the next tokens is a kernel over the vocabulary, not part of the engine's CPU overhead. */
 struct llm_split {
     int64_t tensor, pipeline, expert;
+    int64_t data; /* groups with sequences of their own; 0 and 1: all GPUs are one */
     bool sequence;
     bool direct_all_reduce, fused_residual, mixed_attention, samples;
     bool attention_writes_kv;
@@ -79,11 +85,11 @@ struct llm_split {
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };
 
-/* The part of the work that a call depends on, so that a caller knows when to recompute it: the batch's prefill_tokens
- * + decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
+/* The part of the work that a call depends on, so that a caller knows when to recompute it: prefill_tokens +
+ * decode_sequences, of all groups, or of one; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
  * batch; all that describes its decoding sequences, whose attention is left out where that of prompts mixes. Nothing
  * else of the work matters. */
-enum kernel_driver { BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
+enum kernel_driver { BY_ALL_TOKENS, BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
 
 struct kernel_use {
     enum llm_operator op;
@@ -93,8 +99,12 @@ struct kernel_use {
     double count; /* launches per iteration: once per layer of the stage, twice for most norms ... */
 };
 
+/* The part of a batch that the fullest group has: sequences are dealt out one by one, each as long as the mean. The lead of
+ * the longest one stays. It is the batch itself if there is one group. */
+struct iteration_work llm_group_work(const struct llm_split *split, const struct iteration_work *work);
+
 /* Gives a BY_PREFILL or BY_DECODE call, attention or a product for it, the prompts or the decoding sequences of another
- * batch, which must have some. Leaves other calls as they are. */
+ * batch, of one group, which must have some. Leaves other calls as they are. */
 void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work);
 
 enum { LLM_MAX_USES = 40 };

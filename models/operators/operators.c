@@ -139,6 +139,13 @@ static double share(double outside_s, double all_s)
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
+    const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
+    const bool is_parted = operators->parts.split.data > 1;
+    struct iteration_work own;
+    if (is_parted) {
+        own = llm_group_work(&operators->parts.split, work);
+        work = &own;
+    }
     const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_STEADY;
     struct operators_time steady = is_listed ? operators->steady[work->decode_sequences] : steady_time(operators, work);
     double decode_outside_s = 0.0;
@@ -146,6 +153,7 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
     const struct piece decode = is_alone ? decode_attention(&operators->decode, work, &decode_outside_s)
                                          : piece_line(0.0, 0.0);
     if (is_alone) steady = add(steady, straggle_time(operators, work));
+    if (is_parted) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
     const struct piece gpu = piece_add(decode, piece_line(steady.seconds, 0.0));
     const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, work, gpu);
     *cost = (struct iteration_cost){
@@ -292,12 +300,13 @@ static bool is_attention(const struct kernel_use *use)
     return use->call.class == KERNEL_PREFILL_ATTENTION || use->call.class == KERNEL_DECODE_ATTENTION;
 }
 
-/* The kernels of one driver when it stands at x, attention or all the others. */
+/* The kernels of one driver when it stands at x, for each group, attention or all the others. */
 static void list_kernels(const struct operators_parts *parts, enum kernel_driver driver, int64_t x, bool attention,
                          struct operators_uses *list)
 {
-    const struct iteration_work prompt = {.prefill_sequences = 1, .prefill_tokens = x};
-    const struct iteration_work decoding = {.decode_sequences = x, .decode_context_tokens = x};
+    const int64_t n = driver == BY_ALL_TOKENS || parts->split.data < 1 ? 1 : parts->split.data;
+    const struct iteration_work prompt = {.prefill_sequences = n, .prefill_tokens = n * x};
+    const struct iteration_work decoding = {.decode_sequences = n * x, .decode_context_tokens = n * x};
     operators_list(parts, driver, driver == BY_PREFILL ? &prompt : &decoding, list);
     size_t kept = 0;
     for (size_t i = 0; i < list->n; i++)
@@ -397,6 +406,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
 {
     operators->parts = *parts;
     operators->layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
+    init_curve(&operators->by_all_tokens, parts, BY_ALL_TOKENS);
     init_curve(&operators->by_tokens, parts, BY_TOKENS);
     init_curve(&operators->by_sequences, parts, BY_SEQUENCES);
     init_curve(&operators->by_keys, parts, BY_PREFILL);

@@ -3,6 +3,8 @@
  *
  *     gpu = by_tokens(T) + by_sequences(S) + by_keys(prompts' keys) + by_decoding(n)
  *           + decode attention(n, C/n), or with prompts attention of the batch
+ *           + by_all_tokens(T of all groups), where groups of GPUs have sequences of their own; the others are then
+ *           those of the fullest group
  *
  * Evaluating every kernel takes microseconds, so all but the attention of batches with prompts is tabulated at knots
  * and interpolated linearly between them. In tokens and sequences the knots enclose the steps of matrix products, which
@@ -91,7 +93,7 @@ struct operators_parts {
 struct operators {
     struct operators_parts parts;
     double layers; /* of the stage */
-    struct operators_curve by_tokens, by_sequences;
+    struct operators_curve by_all_tokens, by_tokens, by_sequences;
     struct operators_curve by_keys, by_decoding; /* products from and to latent vectors */
     struct operators_grid decode;                /* of sequences that are alike */
     struct operators_uses decode_attention;      /* its kernels, for the delay by the longest sequence */

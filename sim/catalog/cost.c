@@ -103,6 +103,9 @@ static int roofline_build(const void *params, const struct cost_request *request
         return diag_error(request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",
                           "the roofline knows neither latent attention nor layers of two kinds, as %s has them",
                           llm->name);
+    if (request->data_parallel > 1)
+        return diag_error(request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",
+                          "the roofline does not know data_parallel");
     struct roofline *roofline = arena_alloc(request->arena, sizeof *roofline);
     if (!roofline) return SIM_E_NOMEM;
     roofline_init(roofline, request->gpu, request->llm, request->tensor_parallel, request->pipeline_parallel,
@@ -141,9 +144,10 @@ bool cost_alternative(size_t index, struct config_alternative *alternative)
 static int check_split(const struct cost_request *request)
 {
     const struct llm_spec *llm = request->llm;
-    const char *problem = llm_parallel_problem(llm, request->tensor_parallel, request->pipeline_parallel);
+    const int64_t groups = request->data_parallel > 1 ? request->data_parallel : 1;
+    const char *problem = llm_data_problem(llm, request->tensor_parallel, request->pipeline_parallel, groups);
     if (problem == NULL) return 0;
-    const bool is_tensor = llm_parallel_problem(llm, request->tensor_parallel, 1) != NULL;
+    const bool is_tensor = llm_data_problem(llm, request->tensor_parallel, 1, groups) != NULL;
     const char *where = is_tensor ? request->tensor_where : request->pipeline_where;
     return diag_error(request->diag, SIM_E_UNFIT, where != NULL ? where : request->where, NULL,
                       "cannot split %s over %lld x %lld GPUs: %s", llm->name, (long long)request->tensor_parallel,

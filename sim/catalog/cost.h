@@ -26,10 +26,10 @@ struct cost_request {
     const struct catalog *catalog;
     const struct gpu_spec *gpu;
     const struct llm_spec *llm;
-    int64_t tensor_parallel, pipeline_parallel;
+    int64_t tensor_parallel, pipeline_parallel, data_parallel; /* the last: 0 as 1 */
     struct gpu_nodes nodes; /* zero: all its GPUs are on one node */
     const char *where; /* of the variant, for findings */
-    const char *tensor_where, *pipeline_where; /* of the two kinds of parallelism; NULL: as the variant */
+    const char *tensor_where, *pipeline_where; /* of two kinds of parallelism; NULL: as the variant */
     struct arena *arena;
     struct diag *diag;
 };

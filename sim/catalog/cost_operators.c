@@ -63,6 +63,7 @@ static int make_split(const struct operators_params *params, const struct cost_r
         .pipeline = request->pipeline_parallel,
         .expert = params->expert_parallel,
         .sequence = params->sequence_parallel,
+        .data = request->data_parallel,
         .gpus_per_node = request->nodes.gpus_per_node,
         .network_bytes_per_s = request->nodes.network_bytes_per_s,
     };

@@ -63,8 +63,8 @@ TEST(groups_take_whole_nodes)
 {
     static const char site[] =
         "{'cluster': {'nodes': 5, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', " NETWORK "}, 'services': {'chat': {"
-        "'llm': 'llama-2-7b', 'tensor_parallel': %d, 'pipeline_parallel': %d, 'replicas': %d, " AFFINE ", " TRACE(10)
-        "}}}";
+        "'llm': 'llama-2-7b', 'tensor_parallel': %d, 'pipeline_parallel': %d, 'replicas': %d, " AFFINE
+        ", " TRACE(10) "}}}";
     struct bed_rows *two = bed_run(BED(.check = true), site, 8, 1, 2);
     CHECK_EQ_INT(two->code, 0);
     CHECK_EQ_INT(bed_metric(two, "cluster.gpus_in_use.max"), 16);
@@ -90,7 +90,8 @@ static void check_refused(const char *cluster, int tensor_parallel, const char *
 TEST(what_a_group_needs_is_named)
 {
     check_refused("'gpus_per_node': 4", 8, "", "8 GPUs, of which a node has 4, and no network connects nodes");
-    check_refused("'gpus_per_node': 3, " NETWORK, 8, "", "splits each layer over 8 GPUs, no multiple of the 3 of a node");
+    check_refused("'gpus_per_node': 3, " NETWORK, 8, "",
+                  "splits each layer over 8 GPUs, no multiple of the 3 of a node");
     check_refused("'gpus_per_node': 4, " NETWORK, 8, "'kv': {'offload': 'flexgen'}, ",
                   "kv.offload 'flexgen' knows the memory of one node, not of 2");
 }

@@ -58,6 +58,7 @@ static int cost_pool(struct cli *cli, const struct setup *setup, const struct se
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &modelled->gpu, .llm = &modelled->llm,
                                          .nodes = pool_nodes(&pool, per_node, &setup->scenario.cluster.links.network),
                                          .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = pool.pipeline_parallel,
+                                         .data_parallel = pool.data_parallel,
                                          .where = place_of(config, service, &pool, "cost"), .arena = arena,
                                          .diag = &cli->diag};
     return cost_build(&pool.cost, &request, &modelled->model);

@@ -48,6 +48,7 @@ static int build(const struct size_question *question, const struct size_option 
                                          .llm = &replica->llm,
                                          .tensor_parallel = pool.tensor_parallel,
                                          .pipeline_parallel = pool.pipeline_parallel,
+                                         .data_parallel = pool.data_parallel,
                                          .where = "cost",
                                          .arena = arena,
                                          .diag = diag};

@@ -65,6 +65,10 @@ static int check_stages(const struct fleet *fleet, const struct fleet_pool *pool
             "lower it to the GPUs of a node, or take a kv.offload that leaves weights and cache on the GPU",
             "kv.offload '%s' knows the memory of one node, not of %lld", pool->offload.policy->policy.name,
             (long long)fleet_parts_of(fleet, &pool->config).n);
+    if (pool->config.data_parallel > 1)
+        return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "data_parallel"),
+                          "leave it out, or take a kv.offload that leaves weights and cache on the GPU",
+                          "kv.offload '%s' knows no data_parallel", pool->offload.policy->policy.name);
     if (pool->config.pipeline_parallel == 1) return 0;
     return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "pipeline_parallel"),
                       "take tensor_parallel, or a kv.offload that leaves weights and cache on the GPU",
@@ -247,6 +251,7 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
     const struct cost_request request = {.catalog = env->site->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
                                          .tensor_parallel = pool->config.tensor_parallel,
                                          .pipeline_parallel = pool->config.pipeline_parallel,
+                                         .data_parallel = pool->config.data_parallel,
                                          .nodes = pool_nodes(&pool->config, per_node, network),
                                          .where = fleet_place_of(fleet, pool, "cost"),
                                          .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
@@ -314,12 +319,12 @@ static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
                       pool->config.name, fleet->config->name);
 }
 
-/* Bytes of a KV block over all GPUs of a replica. With more GPUs than heads of keys and values, several GPUs hold the
+/* Bytes of a KV block over all GPUs of a replica that hold a part of it: those of a group with sequences of its own. With more GPUs than heads of keys and values, several GPUs hold the
  * same. */
 static int64_t kv_block_bytes(const struct pool_config *config, const struct llm_spec *llm)
 {
-    double per_gpu = llm_shard(llm, config->tensor_parallel, 1).kv_bytes_per_token;
-    return llround(per_gpu * (double)(config->tensor_parallel * config->kv.block_tokens));
+    const int64_t gpus = config->tensor_parallel / config->data_parallel;
+    return llround(llm_shard(llm, gpus, 1).kv_bytes_per_token * (double)(gpus * config->kv.block_tokens));
 }
 
 /* Checks that the eviction policy can be used: it needs no future. Caches start with the first prefix. */

@@ -31,7 +31,7 @@ struct pool_config {
     const char *name; /* its key in "pools"; NULL: the service has no pools, and these are all its replicas */
     int role;         /* enum pool_role */
     const char *gpu;  /* in the hardware catalog; NULL: the cluster's */
-    int64_t replicas, tensor_parallel, pipeline_parallel;
+    int64_t replicas, tensor_parallel, pipeline_parallel, data_parallel;
     struct config_variant batching, cost;
     struct kv_config kv;
 };
@@ -73,7 +73,7 @@ struct format_config {
 struct service_config {
     const char *name; /* its key */
     const char *llm;  /* of the catalog, or the path of a Hugging Face config.json */
-    int64_t tensor_parallel, pipeline_parallel, replicas;
+    int64_t tensor_parallel, pipeline_parallel, data_parallel, replicas;
     struct config_variant batching, routing, cost, trace;
     struct format_config formats;
     struct kv_config kv;

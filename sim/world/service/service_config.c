@@ -64,6 +64,8 @@ static const struct config_field pool_fields[] = {
     ROW_INT("tensor_parallel", tensor_parallel, OPTIONAL, WITHIN(1, 1024), "GPUs that share each layer of a replica"),
     ROW_INT("pipeline_parallel", pipeline_parallel, OPTIONAL, WITHIN(1, 256),
             "stages that the layers of a replica are split into"),
+    ROW_INT("data_parallel", data_parallel, OPTIONAL, WITHIN(1, 1024),
+            "groups of these GPUs that attend to sequences of their own"),
     ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy", "requests that an iteration serves"),
     ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind", "duration of an iteration"),
     ROW_SECTION("kv", kv, OPTIONAL, kv_fields, "the paged KV cache"),
@@ -122,6 +124,8 @@ const struct config_field service_config_fields[] = {
             "GPUs that share each layer of a replica; more than a node has take whole nodes"),
     ROW_INT("pipeline_parallel", pipeline_parallel, DEFAULT("1"), WITHIN(1, 256),
             "stages that the layers of a replica are split into, of tensor_parallel GPUs each"),
+    ROW_INT("data_parallel", data_parallel, DEFAULT("1"), WITHIN(1, 1024),
+            "groups of these GPUs that attend to sequences of their own and share the experts; divides tensor_parallel"),
     ROW_INT("replicas", replicas, DEFAULT("1"), WITHIN(1, 1000000),
             "instances of the LLM; with 'scaling': instances at the start"),
     ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v0"), "batching", "policy",
@@ -173,6 +177,7 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
     if (pool.replicas == 0) pool.replicas = config->scaling.policy.entry != NULL ? config->scaling.max : config->replicas;
     if (pool.tensor_parallel == 0) pool.tensor_parallel = config->tensor_parallel;
     if (pool.pipeline_parallel == 0) pool.pipeline_parallel = config->pipeline_parallel;
+    if (pool.data_parallel == 0) pool.data_parallel = config->data_parallel;
     if (pool.batching.entry == NULL) pool.batching = config->batching;
     if (pool.cost.entry == NULL) pool.cost = config->cost;
     if (pool.kv.block_tokens == 0) pool.kv = config->kv;
@@ -205,11 +210,12 @@ struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct
                                      .reserve_bytes = pool->kv.reserve_bytes,
                                      .batch_tokens = pool->kv.activation_tokens,
                                      .batch_sequences = pool->kv.activation_sequences,
-                                     .block_tokens = pool->kv.block_tokens};
+                                     .block_tokens = pool->kv.block_tokens,
+                                     .data_parallel = pool->data_parallel};
     return kv_capacity(gpu, llm, pool->tensor_parallel, pool->pipeline_parallel, &params);
 }
 
 int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm)
 {
-    return pool->kv.blocks > 0 ? pool->kv.blocks : pool_kv_capacity(pool, gpu, llm).blocks;
+    return pool->kv.blocks > 0 ? pool->kv.blocks : pool->data_parallel * pool_kv_capacity(pool, gpu, llm).blocks;
 }

@@ -1,0 +1,178 @@
+/* Attention in groups with sequences of their own beside common experts: what each GPU computes and sends, what the
+ * memory holds, and that runs are those of single steps. */
+#include "models/operators/layer.h"
+#include "sim/catalog/catalog.h"
+#include "sim/world/service/service.h"
+#include "tests/support/bed.h"
+#include "tests/support/catalog_session.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+
+static const struct catalog catalog = {.root = "configs"};
+
+/* --- Work of a group --- */
+
+static struct iteration_work random_work(struct rng *rng)
+{
+    const int64_t prompts = (int64_t)rng_below(rng, 20), decodes = (int64_t)rng_below(rng, 200);
+    const int64_t tokens = prompts * (1 + (int64_t)rng_below(rng, 3000)), past = prompts * (int64_t)rng_below(rng, 500);
+    return (struct iteration_work){.prefill_sequences = prompts,
+                                   .prefill_tokens = tokens,
+                                   .prefill_context_tokens = past,
+                                   .prefill_pairs = (double)(tokens * tokens),
+                                   .decode_sequences = decodes,
+                                   .decode_context_tokens = decodes * (1 + (int64_t)rng_below(rng, 9000))};
+}
+
+/* All groups together have at least the batch, and each has less than one sequence too many. */
+TEST(a_group_has_its_part_rounded_up)
+{
+    struct rng rng = test_rng(1, "group", 0);
+    for (int i = 0; i < 2000; i++) {
+        const int64_t groups = 1 + (int64_t)rng_below(&rng, 40);
+        const struct llm_split split = {.tensor = groups, .data = groups};
+        const struct iteration_work all = random_work(&rng), own = llm_group_work(&split, &all);
+        CHECK(own.prefill_sequences * groups >= all.prefill_sequences);
+        CHECK((own.prefill_sequences - 1) * groups < all.prefill_sequences);
+        CHECK(own.decode_sequences * groups >= all.decode_sequences);
+        CHECK((own.decode_sequences - 1) * groups < all.decode_sequences);
+        CHECK_EQ_INT(own.prefill_tokens * all.prefill_sequences, all.prefill_tokens * own.prefill_sequences);
+        CHECK_EQ_INT(own.decode_context_tokens * all.decode_sequences, all.decode_context_tokens * own.decode_sequences);
+        struct iteration_work later = all;
+        later.decode_context_tokens += 7 * all.decode_sequences; /* seven iterations on, each context is longer by 7 */
+        CHECK_EQ_INT(llm_group_work(&split, &later).decode_context_tokens,
+                     own.decode_context_tokens + 7 * own.decode_sequences);
+    }
+}
+
+/* --- Kernels --- */
+
+struct totals {
+    double product_flop, moe_tokens, dispatched_bytes, combined_bytes, gathered_bytes;
+};
+
+static struct totals totals_of(const struct llm_spec *llm, const struct gpu_spec *gpu, const struct llm_split *split,
+                               const struct iteration_work *work)
+{
+    struct kernel_use uses[LLM_MAX_USES];
+    struct totals totals = {0};
+    const size_t n = llm_iteration_kernels(llm, split, gpu, work, uses);
+    for (size_t i = 0; i < n; i++) {
+        const struct kernel_use *use = &uses[i];
+        const struct gemm_shape *gemm = &use->call.shape.gemm;
+        if (use->op == OP_QKV || use->op == OP_OUT) totals.product_flop += use->count * 2.0 * gemm->m * gemm->n * gemm->k;
+        if (use->op == OP_EXPERTS) totals.moe_tokens = use->call.shape.moe.tokens;
+        const double bytes = use->count * use->call.shape.collective.bytes;
+        if (use->op == OP_ALL_TO_ALL)
+            *(totals.dispatched_bytes > 0 ? &totals.combined_bytes : &totals.dispatched_bytes) += bytes;
+        if (use->op == OP_ALL_GATHER && use->call.shape.collective.gpus == (double)split->tensor)
+            totals.gathered_bytes += bytes;
+    }
+    return totals;
+}
+
+/* For batches that divide evenly a GPU multiplies as much however many groups there are, the experts meet all tokens,
+ * and every token goes once to each other part that holds one of its experts. */
+TEST(work_is_dealt_and_none_is_lost)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(catalog_gpu(&catalog, "h100-sxm", "t", &session.arena, &gpu, &session.diag) == 0);
+    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
+    const struct iteration_work work = {.prefill_sequences = 8, .prefill_tokens = 8 * 300, .prefill_pairs = 8 * 9e4,
+                                        .decode_sequences = 64, .decode_context_tokens = 64 * 1000};
+    const double tokens = 8 * 300 + 64, token_bytes = (double)llm.hidden * 2.0, layers = (double)llm.layers;
+    const struct llm_split whole = {.tensor = 8, .pipeline = 1, .expert = 1, .gpus_per_node = 8};
+    const double flop = totals_of(&llm, &gpu, &whole, &work).product_flop;
+    for (int64_t data = 2; data <= 8; data *= 2) {
+        struct llm_split split = whole;
+        split.data = data;
+        struct totals totals = totals_of(&llm, &gpu, &split, &work);
+        CHECK_NEAR(totals.product_flop / flop, 1.0, 1e-12);
+        CHECK_NEAR(totals.moe_tokens, tokens, 0);
+        CHECK_NEAR(totals.gathered_bytes, layers * tokens * token_bytes, 1e-3);
+        split.expert = 8;
+        totals = totals_of(&llm, &gpu, &split, &work);
+        const double met = 8.0 * (1.0 - pow(7.0 / 8.0, 2.0)); /* top-2 of 8 */
+        CHECK_NEAR(totals.dispatched_bytes * 8.0 / (layers * tokens * token_bytes * met), 1.0, 1e-12);
+        CHECK_NEAR(totals.combined_bytes / totals.dispatched_bytes, 1.0, 1e-12);
+    }
+    llm.weights = FORMAT_FP8; /* then tokens travel in 8 bits, and their results in 16 */
+    const struct llm_split wide = {.tensor = 8, .pipeline = 1, .expert = 8, .data = 8, .gpus_per_node = 8};
+    const struct totals narrow = totals_of(&llm, &gpu, &wide, &work);
+    CHECK_NEAR(narrow.combined_bytes / narrow.dispatched_bytes, 2.0, 1e-12);
+}
+
+/* --- Memory --- */
+
+/* A GPU of n groups holds n times the weights beside the experts that one of a single group does, and a token's latent
+ * vectors lie on the GPUs of one group, not on all. */
+TEST(memory_holds_the_experts_once_and_the_rest_by_group)
+{
+    SCOPED(session) session = {0};
+    struct llm_spec llm;
+    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
+    struct llm_spec bare = llm;
+    bare.expert_ffn = 0;
+    for (int64_t data = 1; data <= 8; data *= 2) {
+        const struct llm_shard shard = llm_data_shard(&llm, 8, 1, data), rest = llm_shard(&bare, 8 / data, 1);
+        const double experts = llm_shard(&llm, 8, 1).weight_bytes - llm_shard(&bare, 8, 1).weight_bytes;
+        CHECK_NEAR((shard.weight_bytes - rest.weight_bytes) / experts, 1.0, 1e-12);
+        CHECK_NEAR(shard.kv_bytes_per_token, llm_shard(&llm, 8 / data, 1).kv_bytes_per_token, 0);
+    }
+}
+
+/* --- Runs --- */
+
+#define SERVICE                                                                                                        \
+    "'trace': {'format': 'generate', 'count': 60, 'arrival': {'process': 'poisson', 'rate': '6/s'},"                   \
+    " 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 900},"                                                   \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 150}}"
+
+static struct bed_rows *run(const struct bed_options *options, const char *service)
+{
+    return bed_run(options,
+                   "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'h100-sxm', 'network': {'bandwidth': '50GB/s'}},"
+                   " 'seed': 5, 'services': {'chat': {'llm': 'mixtral-8x7b', %s, " SERVICE "}}}",
+                   service);
+}
+
+TEST(runs_are_those_of_single_steps)
+{
+    static const char *const services[] = {
+        "'tensor_parallel': 4, 'data_parallel': 4", "'tensor_parallel': 8, 'data_parallel': 2, 'replicas': 2",
+        "'tensor_parallel': 8, 'data_parallel': 8, 'cost': {'kind': 'operators', 'expert_parallel': 8}",
+        "'tensor_parallel': 4, 'pools': {'p': {'role': 'prefill', 'data_parallel': 2}, 'd': {'role': 'decode',"
+        " 'tensor_parallel': 8, 'data_parallel': 8}}"};
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+        struct bed_rows *rows = run(BED(.check = true), services[i]);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(rows->n_requests, 60);
+        CHECK(bed_equal(rows, run(BED(.single_step = true), services[i])));
+        CHECK(bed_equal(rows, run(BED(.queue = QUEUE_HEAP), services[i])));
+    }
+}
+
+static void check_refused(const char *service, const char *text)
+{
+    struct bed_rows *rows = run(BED(.quiet = true), service);
+    CHECK(rows->code < 0);
+    if (!CHECK(rows->diag.n_items == 1 && strstr(rows->diag.items[0].text, text) != NULL) && rows->diag.n_items > 0)
+        printf("\n  %s", rows->diag.items[0].text);
+}
+
+TEST(what_cannot_be_dealt_is_named)
+{
+    check_refused("'tensor_parallel': 4, 'data_parallel': 3", "not a multiple of the data parallelism");
+    check_refused("'tensor_parallel': 4, 'data_parallel': 2, 'cost': 'roofline'", "the roofline does not know");
+    check_refused("'tensor_parallel': 4, 'data_parallel': 2, 'cost': {'kind': 'operators', 'sequence_parallel': true}",
+                  "exclude each other");
+    check_refused("'tensor_parallel': 4, 'data_parallel': 2, 'kv': {'offload': 'flexgen'}", "knows no data_parallel");
+    struct bed_rows *dense = bed_run(BED(.quiet = true),
+                                     "{'cluster': {'nodes': 1, 'gpu': 'h100-sxm'}, 'services': {'chat': {'llm':"
+                                     " 'llama-2-7b', 'tensor_parallel': 4, 'data_parallel': 2, " SERVICE "}}}");
+    CHECK(dense->code < 0);
+    CHECK(strstr(dense->diag.items[0].text, "it has no experts") != NULL);
+}
