@@ -2,7 +2,7 @@
  *
  * Keys and values are as the LLM's file says; TensorRT-LLM stores them in fp8 beside narrower weights, as in the rows
  * that its preset was fitted to. Of a mixture of experts the format of the experts counts, which are most of its
- * weights. Attention data-parallel over GPUs that share their experts has no law yet. */
+ * weights. Attention data-parallel over GPUs that share their experts is predicted and not judged. */
 #include "analysis/calibrate/board/board_left_out.h"
 #include "analysis/calibrate/board/board_names.h"
 
@@ -24,7 +24,8 @@ struct predictor {
 
 bool board_row_is_judged(const struct board_row *row)
 {
-    return strcmp(row->mode, "agg") == 0 && row->first_copy && row->suspect == NULL && row->reason == NULL;
+    return strcmp(row->mode, "agg") == 0 && row->first_copy && row->suspect == NULL && row->reason == NULL &&
+           row->asked.data_parallel <= 1;
 }
 
 const char *board_seen_name(enum board_seen seen)
@@ -84,6 +85,12 @@ static double users_of(const struct board_row *row)
     return isnan(row->users) ? row->batch * row->data : row->users;
 }
 
+/* Groups of GPUs with sequences of their own that share the experts. Without experts they are replicas. */
+static double common_groups(const struct board_row *row, const struct llm_spec *llm)
+{
+    return llm->experts > 0 ? row->data : 1.0;
+}
+
 /* Why no law describes the sizes of the row; NULL: one does. */
 static const char *size_problem(const struct board_row *row, const struct llm_spec *llm)
 {
@@ -92,9 +99,7 @@ static const char *size_problem(const struct board_row *row, const struct llm_sp
     if (isnan(row->prompt_tokens) || isnan(row->output_tokens)) return "lengths not stated";
     if (!(row->tpot_s > 0.0)) return "no TPOT was measured";
     if (row->pipeline > 1.0) return "pipeline-parallel";
-    if (row->tensor > MOST_GPUS) return "more GPUs than a node has";
-    if (llm->experts > 0 && row->data > 1.0)
-        return "attention data-parallel over GPUs that share experts: no operator for it";
+    if (row->tensor * common_groups(row, llm) > MOST_GPUS) return "more GPUs than a node has";
     return NULL;
 }
 
@@ -111,17 +116,19 @@ static const char *read_formats(struct predictor *predictor, struct board_row *r
 }
 
 /* The users, lengths and batching of the row. Returns the reason why they are unknown, or NULL. */
-static const char *read_loop(struct predictor *predictor, struct board_row *row)
+static const char *read_loop(struct predictor *predictor, struct board_row *row, const struct llm_spec *llm)
 {
     const struct board_lengths *lengths = predictor->board->file->lengths.items;
     struct closed_loop *loop = &row->asked.loop;
     double frac = 1.0;
     for (size_t i = 0; i < predictor->board->file->lengths.n; i++)
         if (begins(row->origin, lengths[i].origin)) frac = lengths[i].mean_frac;
-    loop->users = (int64_t)ceil(users_of(row) / row->data);
+    const double groups = common_groups(row, llm);
+    loop->users = (int64_t)ceil(users_of(row) / row->data * groups);
     loop->prompt_tokens = (int64_t)fmax(1.0, rint(frac * row->prompt_tokens));
     loop->output_tokens = (int64_t)fmax(2.0, rint(frac * row->output_tokens));
     if (!measured_loop_rules(row->engine, loop)) return no_entry(predictor, "rule of batching for", row->engine);
+    loop->batch_tokens *= (int64_t)groups; /* each group has a scheduler of its own */
     if (frac != 1.0) row->note = arena_printf(predictor->board->arena, "lengths %g of the nominal ones", frac);
     return NULL;
 }
@@ -156,14 +163,16 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     if (row->reason == NULL && *preset == NULL) row->reason = no_entry(predictor, "engine", row->engine);
     if (row->reason == NULL) row->reason = size_problem(row, &(*llm)->llm);
     if (row->reason == NULL) row->reason = read_formats(predictor, row, &(*llm)->llm);
-    if (row->reason == NULL) row->reason = read_loop(predictor, row);
+    if (row->reason == NULL) row->reason = read_loop(predictor, row, &(*llm)->llm);
     if (row->reason != NULL) return 0;
     row->preset = (*preset)->preset.name;
     row->asked.kind = MEASURED_TPOT;
     row->asked.engine = row->preset;
     row->asked.gpu = row->gpu;
     row->asked.llm = row->llm;
-    row->asked.tensor_parallel = (int64_t)row->tensor;
+    const double groups = common_groups(row, &(*llm)->llm);
+    row->asked.tensor_parallel = (int64_t)(row->tensor * groups);
+    row->asked.data_parallel = groups > 1.0 ? (int64_t)groups : 0;
     row->asked.expert_parallel = row->expert > 1.0 ? (int64_t)row->expert : 0;
     row->asked.measured_s = row->tpot_s;
     row->asked.group = row->llm;

@@ -164,7 +164,7 @@ struct engine_replica {
     struct engine_replica *next;
     const char *engine, *gpu_name, *llm_name;
     enum number_format weights, kv;
-    int64_t tensor_parallel, expert_parallel;
+    int64_t tensor_parallel, expert_parallel, data_parallel;
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct calibration calibration;
@@ -181,6 +181,7 @@ static bool matches(const struct engine_replica *replica, const struct engine_pr
 {
     return replica->weights == row->weights && replica->kv == row->kv &&
            replica->tensor_parallel == row->tensor_parallel && replica->expert_parallel == row->expert_parallel &&
+           replica->data_parallel == row->data_parallel &&
            strcmp(replica->gpu_name, row->gpu) == 0 && strcmp(replica->llm_name, row->llm) == 0 &&
            strcmp(replica->engine, preset->name) == 0;
 }
@@ -211,11 +212,12 @@ static int make(struct engine_replicas *replicas, const struct engine_preset *pr
     replica->kv = row->kv;
     replica->tensor_parallel = row->tensor_parallel;
     replica->expert_parallel = row->expert_parallel;
+    replica->data_parallel = row->data_parallel;
     const int code = read_parts(replicas, preset, replica, diag);
     if (code != 0) return code;
     struct llm_split split = {
         .tensor = row->tensor_parallel, .pipeline = 1, .expert = row->expert_parallel > 0 ? row->expert_parallel : 1,
-        .gpus_per_node = GPUS_PER_NODE};
+        .data = row->data_parallel, .gpus_per_node = GPUS_PER_NODE};
     engine_preset_split(preset, &split);
     split.attention_writes_kv = calibration_writes_kv(&replica->calibration);
     const char *problem = llm_split_problem(&replica->llm, &split);
@@ -256,9 +258,12 @@ static double gpu_seconds(const void *context, const struct iteration_work *work
 static int64_t requests_at_once(const struct closed_loop *loop, const struct operators_parts *parts)
 {
     const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 512.0 * 1024.0 * 1024.0,
-                                     .batch_tokens = loop->batch_tokens, .batch_sequences = 256, .block_tokens = 16};
+                                     .batch_tokens = loop->batch_tokens, .batch_sequences = 256, .block_tokens = 16,
+                                     .data_parallel = parts->split.data};
     const struct kv_capacity capacity = kv_capacity(parts->gpu, parts->llm, parts->split.tensor, 1, &params);
-    const int64_t each = loop->prompt_tokens + loop->output_tokens, most = capacity.blocks * params.block_tokens / each;
+    const int64_t groups = parts->split.data > 1 ? parts->split.data : 1;
+    const int64_t each = loop->prompt_tokens + loop->output_tokens;
+    const int64_t most = groups * (capacity.blocks * params.block_tokens / each);
     return capacity.blocks == 0 || most > 0 ? most : 1;
 }
 

@@ -24,7 +24,7 @@ struct measured_row {
     const char *engine;                /* preset */
     const char *gpu, *llm;             /* of the catalog; NULL for MEASURED_HOST */
     enum number_format weights, kv;    /* of the LLM as it ran */
-    int64_t tensor_parallel, expert_parallel; /* expert_parallel 0: as 1 */
+    int64_t tensor_parallel, expert_parallel, data_parallel; /* the last two: 0 as 1 */
     struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
     struct closed_loop loop;           /* MEASURED_TPOT */
     double measured_s;
