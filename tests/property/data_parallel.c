@@ -38,7 +38,8 @@ TEST(a_group_has_its_part_rounded_up)
         CHECK(own.decode_sequences * groups >= all.decode_sequences);
         CHECK((own.decode_sequences - 1) * groups < all.decode_sequences);
         CHECK_EQ_INT(own.prefill_tokens * all.prefill_sequences, all.prefill_tokens * own.prefill_sequences);
-        CHECK_EQ_INT(own.decode_context_tokens * all.decode_sequences, all.decode_context_tokens * own.decode_sequences);
+        CHECK_EQ_INT(own.decode_context_tokens * all.decode_sequences,
+                     all.decode_context_tokens * own.decode_sequences);
         struct iteration_work later = all;
         later.decode_context_tokens += 7 * all.decode_sequences; /* seven iterations on, each context is longer by 7 */
         CHECK_EQ_INT(llm_group_work(&split, &later).decode_context_tokens,
@@ -61,7 +62,8 @@ static struct totals totals_of(const struct llm_spec *llm, const struct gpu_spec
     for (size_t i = 0; i < n; i++) {
         const struct kernel_use *use = &uses[i];
         const struct gemm_shape *gemm = &use->call.shape.gemm;
-        if (use->op == OP_QKV || use->op == OP_OUT) totals.product_flop += use->count * 2.0 * gemm->m * gemm->n * gemm->k;
+        if (use->op == OP_QKV || use->op == OP_OUT)
+            totals.product_flop += use->count * 2.0 * gemm->m * gemm->n * gemm->k;
         if (use->op == OP_EXPERTS) totals.moe_tokens = use->call.shape.moe.tokens;
         const double bytes = use->count * use->call.shape.collective.bytes;
         if (use->op == OP_ALL_TO_ALL)
@@ -133,10 +135,11 @@ TEST(memory_holds_the_experts_once_and_the_rest_by_group)
 
 static struct bed_rows *run(const struct bed_options *options, const char *service)
 {
-    return bed_run(options,
-                   "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'h100-sxm', 'network': {'bandwidth': '50GB/s'}},"
-                   " 'seed': 5, 'services': {'chat': {'llm': 'mixtral-8x7b', %s, " SERVICE "}}}",
-                   service);
+    return bed_run(
+        options,
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'h100-sxm', 'network': {'bandwidth': '50GB/s'}},"
+        " 'seed': 5, 'services': {'chat': {'llm': 'mixtral-8x7b', %s, " SERVICE "}}}",
+        service);
 }
 
 TEST(runs_are_those_of_single_steps)

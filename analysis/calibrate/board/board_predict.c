@@ -251,7 +251,7 @@ static double bound_s(const struct board_row *row, const struct gpu_spec *gpu, c
 {
     const struct closed_loop *loop = &row->asked.loop;
     const double keys = llm_kv_bytes_per_token(llm) * (double)loop->users * (double)loop->prompt_tokens;
-    return (llm_read_bytes(llm, loop->users) + keys) / (gpu->memory_bytes_per_s * row->tensor);
+    return (llm_read_bytes(llm, loop->users) + keys) / (gpu->memory_bytes_per_s * (double)row->asked.tensor_parallel);
 }
 
 static int set_baselines(struct predictor *predictor, struct board_row *row, const struct gpu_spec *gpu,

@@ -181,9 +181,8 @@ static bool matches(const struct engine_replica *replica, const struct engine_pr
 {
     return replica->weights == row->weights && replica->kv == row->kv &&
            replica->tensor_parallel == row->tensor_parallel && replica->expert_parallel == row->expert_parallel &&
-           replica->data_parallel == row->data_parallel &&
-           strcmp(replica->gpu_name, row->gpu) == 0 && strcmp(replica->llm_name, row->llm) == 0 &&
-           strcmp(replica->engine, preset->name) == 0;
+           replica->data_parallel == row->data_parallel && strcmp(replica->gpu_name, row->gpu) == 0 &&
+           strcmp(replica->llm_name, row->llm) == 0 && strcmp(replica->engine, preset->name) == 0;
 }
 
 static int read_parts(const struct engine_replicas *replicas, const struct engine_preset *preset,
