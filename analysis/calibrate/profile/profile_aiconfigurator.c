@@ -218,8 +218,18 @@ static const struct number_type moe_types[] = {
 
 static const char routed_in_groups[] = "routed to other experts than stated";
 
-/* A kernel that collector/trtllm/collect_moe.py routes by DeepSeek-V3's gate, whatever the LLM. */
+/* A kernel that collector/trtllm/collect_moe.py routes by DeepSeek-V3's gate, whatever the LLM: TRTLLM-Gen. */
 static const char group_routed_kernel[] = "moe_torch_flow_min_latency";
+
+/* On the B200 TensorRT-LLM serves these formats with TRTLLM-Gen, which it shares with vLLM and SGLang through
+ * FlashInfer. Its own table has other kernels beside misrouted rows of that one: DeepGEMM for blocks of fp8, where
+ * serving resolves to TRTLLM-Gen (collect_moe.py), and CUTLASS in nvfp4, which takes up to three times as long. */
+static bool is_not_served(const struct sheet *sheet)
+{
+    return sheet_text_is(sheet, MOE_KERNEL, "deepgemm") ||
+           (sheet_text_is(sheet, MOE_TYPE, "nvfp4") && (sheet_text_is(sheet, MOE_KERNEL, "moe_torch_flow_cutlass") ||
+                                                        sheet_text_is(sheet, MOE_KERNEL, "moe_torch_flow_nongated")));
+}
 
 /* The tables before May 2026 have these kernels of vLLM 0.14. */
 static bool is_early_table(const struct sheet *sheet)
@@ -273,6 +283,7 @@ static int read_moe(struct profile_reader *reader)
     shape->weights = type->weights;
     shape->compute = type->compute;
     if (sheet_text_is(&reader->sheet, MOE_KERNEL, group_routed_kernel)) return profile_drop(reader, routed_in_groups);
+    if (is_not_served(&reader->sheet)) return profile_drop(reader, "a kernel that TensorRT-LLM does not serve with");
     if (!find_choice(&reader->sheet, shape)) return profile_drop(reader, "choice of experts not known");
     double values[MOE_COLUMNS];
     int status = sheet_numbers(&reader->sheet, MOE_TOKENS, MOE_TYPE, values);

@@ -92,6 +92,21 @@ TEST(experts_are_not_read_faster_than_the_memory)
     CHECK(profile->rows[2].line == 7 && profile->rows[2].call.shape.moe.matrices == 3.0);
 }
 
+/* TensorRT-LLM's table has two kernels on the B200 that its engine does not take there. CUTLASS in fp8 it does take. */
+TEST(kernels_that_no_engine_takes_are_left_out)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *text = HEADER "deepgemm,fp8_block,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
+                              "moe_torch_flow_cutlass,nvfp4,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
+                              "moe_torch_flow_cutlass,fp8,64,4096,2048,8,256,1,8,balanced,0.3\r\n";
+    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 1 && profile->n_dropped == 1);
+    CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_MOE_FP8_TENSOR);
+    CHECK_EQ_INT(profile->dropped[0].rows, 2);
+}
+
 TEST(what_is_not_known_is_left_out)
 {
     SCOPED(profile_fixture) fixture;
