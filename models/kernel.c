@@ -336,7 +336,8 @@ static const struct kernel_member elementwise_members[] = {RUNNING(elementwise, 
 static const struct kernel_member moe_members[] = {
     RUNNING(moe, tokens),      NEEDED(moe, hidden),      NEEDED(moe, inner),        NEEDED(moe, chosen),
     NEEDED(moe, experts),      MAYBE(moe, held, 1.0),    MAYBE(moe, matrices, 1.0), MAYBE(moe, skew, 0.0),
-    FLAG_OF(moe, in_turn),     FLAG_OF(moe, dealt),      FLAG_OF(moe, dispatched), FORMAT_OF(moe, weights),   FORMAT_OF(moe, compute), END};
+    FLAG_OF(moe, in_turn),     FLAG_OF(moe, dealt),      FLAG_OF(moe, dispatched), FORMAT_OF(moe, weights),
+    FORMAT_OF(moe, compute),   END};
 
 static const struct kernel_member collective_members[] = {
     RUNNING(collective, bytes),

@@ -337,8 +337,7 @@ static void drop_routed_in_groups(struct profile *profile)
         bool outruns = false;
         for (end = first; end < profile->n && profile->rows[end].layer == profile->rows[first].layer; end++)
             outruns = outruns || outruns_memory(&profile->rows[end]);
-        if (outruns)
-            dropped_add(profile->dropped, &profile->n_dropped, routed_in_groups, (int64_t)(end - first));
+        if (outruns) dropped_add(profile->dropped, &profile->n_dropped, routed_in_groups, (int64_t)(end - first));
         for (size_t i = first; !outruns && i < end; i++) profile->rows[kept++] = profile->rows[i];
     }
     profile->n = kept;
