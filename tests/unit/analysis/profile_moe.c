@@ -70,8 +70,8 @@ TEST(kernels_are_compared_on_one_call)
     CHECK(profile->rows[2].call.shape.moe.dealt && !profile->rows[1].call.shape.moe.dealt);
 }
 
-/* 256 experts of 25 MB are not read in 0.46 ms: these tokens were routed to fewer, in all rows of the layer. Kernels for
- * short latencies are routed so for any LLM. Another layer of as many experts is not concerned. */
+/* 256 experts of 25 MB are not read in 0.46 ms: these tokens were routed to fewer, in all rows of the layer. Kernels
+ * for short latencies are routed so for any LLM. Another layer of as many experts is not concerned. */
 TEST(experts_are_not_read_faster_than_the_memory)
 {
     SCOPED(profile_fixture) fixture;
