@@ -88,6 +88,8 @@ static const struct kernel_param moe_table[] = {
     {"pass_efficiency", "share of the memory bandwidth between the products", PLAIN, 0.7, 0.02, 1.5},
     {"cache_loss", "more computing time when hidden states exceed the L2", PLAIN, 0.15, 0.001, 2.0},
     {"tiles_per_sm", "tiles that keep an SM busy", PLAIN, 3.0, 0.1, 32.0},
+    {"spared_passes", "share of the passes of choices of experts held elsewhere", OPTIONAL_PLAIN, 0.5, 1e-3, 1.0},
+    {"held_time", "each expert on the GPU, touched or not", OPTIONAL_SECONDS, 1e-8, 1e-11, 1e-5},
 };
 static const char *const moe_axes[] = {"tokens", "hidden", "inner", "chosen", "experts"};
 
@@ -334,7 +336,8 @@ static const struct kernel_member elementwise_members[] = {RUNNING(elementwise, 
 static const struct kernel_member moe_members[] = {
     RUNNING(moe, tokens),      NEEDED(moe, hidden),      NEEDED(moe, inner),        NEEDED(moe, chosen),
     NEEDED(moe, experts),      MAYBE(moe, held, 1.0),    MAYBE(moe, matrices, 1.0), MAYBE(moe, skew, 0.0),
-    FLAG_OF(moe, in_turn),     FLAG_OF(moe, dispatched), FORMAT_OF(moe, weights),   FORMAT_OF(moe, compute), END};
+    FLAG_OF(moe, in_turn),     FLAG_OF(moe, dealt),      FLAG_OF(moe, dispatched), FORMAT_OF(moe, weights),
+    FORMAT_OF(moe, compute),   END};
 
 static const struct kernel_member collective_members[] = {
     RUNNING(collective, bytes),

@@ -126,7 +126,9 @@ static struct expert_load power_law_load(const struct expert_load_shape *shape, 
         fill_up(rows, n, most, missing_share);
     }
     struct expert_load load = sum_points(rows, n, shape->held / n, tile_rows);
-    const double left = fmin(lost, shape->held - load.touched);
+    const double rounding = 1e-9;
+    const double rest = shape->dealt ? ceil(lost * shape->held / shape->experts - rounding) : lost;
+    const double left = fmin(rest, shape->held - load.touched);
     load.touched += left;
     load.tiles += left;
     load.rows = all ? choices : fmax(load.rows + left, load.touched);
@@ -166,7 +168,8 @@ static struct expert_load load_of(const struct moe_shape *shape, double tile_row
                                            .experts = shape->experts,
                                            .held = shape->held,
                                            .skew = shape->skew,
-                                           .in_turn = shape->in_turn};
+                                           .in_turn = shape->in_turn,
+                                           .dealt = shape->dealt};
     return expert_load_of(&load, tile_rows);
 }
 
@@ -192,9 +195,10 @@ static double compute_s(const struct moe_params *params, const struct gpu_spec *
 
 /* The up projection is written and read, its activation written and read, the down projection written and read; 16 bits
  * wide whatever the weights are. */
-static double pass_bytes(const struct moe_shape *shape, const struct expert_load *load)
+static double pass_bytes(const struct moe_params *params, const struct moe_shape *shape, const struct expert_load *load)
 {
-    const double choices = shape->dispatched ? load->rows : shape->tokens * shape->chosen;
+    const double elsewhere = shape->dispatched ? 0.0 : fmax(shape->tokens * shape->chosen - load->rows, 0.0);
+    const double choices = load->rows + (1.0 - params->spared_frac) * elsewhere;
     return 2.0 * number_format_bytes(FORMAT_FP16) * choices * (shape->matrices * shape->inner + shape->hidden);
 }
 
@@ -204,13 +208,13 @@ struct kernel_time moe_time(const struct moe_params *params, const struct gpu_sp
     const struct expert_load load = load_of(shape, tile.rows);
     const double weights = shape->matrices * shape->hidden * shape->inner;
     const double weight_bytes = load.touched * weights * number_format_bytes(shape->weights);
-    const double passed_bytes = pass_bytes(shape, &load);
+    const double passed_bytes = pass_bytes(params, shape, &load);
     const double pass_s = passed_bytes / (params->pass_frac * gpu->memory_bytes_per_s);
     const double weight_s = weight_bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     struct kernel_time time = {
         .flop = 2.0 * load.rows * weights,
         .bytes = weight_bytes + passed_bytes,
-        .overhead_s = params->start_s + load.touched * params->expert_s,
+        .overhead_s = params->start_s + shape->held * params->held_s + load.touched * params->expert_s,
         .compute_s = compute_s(params, gpu, shape, tile, load.tiles),
         .memory_s = weight_s + pass_s,
     };

@@ -238,5 +238,5 @@ err "error: a set's name may hold only letters, digits, '_', '.' and '-', got 'i
 run 0 calibrate --help
 out 'kernel,m,n,k,weights,compute,time_us,group'
 out '  moe, moe_fp8, moe_fp8_tensor, moe_nvfp4, moe_mxfp4, moe_int4'
-out '      tokens hidden inner chosen experts [held] [matrices] [skew] [in_turn] [dispatched] [weights]'
+out '      tokens hidden inner chosen experts [held] [matrices] [skew] [in_turn] [dealt] [dispatched]'
 finish

@@ -19,6 +19,7 @@ struct profile_row {
     uint32_t group; /* index of the name in `groups`: rows that are held out together */
     uint32_t line;
     uint32_t kernel; /* hash of the kernel's name, where a file names several for one call; else 0 */
+    uint32_t layer;  /* hash of the LLM's whole layer that the call is a share of, where a file tells; else 0 */
 };
 
 struct profile {

@@ -6,13 +6,19 @@
  * left out (fp8_block in vLLM 0.24: 155 us for the smallest product, 5 us with the same kernels in TensorRT-LLM).
  *
  * context_attention_perf, generation_attention_perf: calls of an engine's attention layer on one GPU, batches of equal
- * sequences. A row of one token (isl 1) after `step` others decodes; all others are prompts of isl tokens. The layer
- * also writes new keys and values into the cache. Prompts of less than 16 tokens take the decode kernels of some
- * engines and are left out, as are rows with a sliding window (window_size).
+ * sequences. A row of one token (isl 1) after `step` others decodes; all others are prompts of isl tokens. The
+ * collector of vLLM 0.14 counted the new token in `step` (collector/vllm/collect_attn.py before d5bad971), later ones
+ * do not: contexts of vLLM 0.14 are read one token too long, which moves errors by at most 0.05 points. The layer also
+ * writes new keys and values into the cache. Prompts of less than 16 tokens take the decode kernels of some engines and
+ * are left out, as are rows with a sliding window (window_size).
  *
  * moe_perf: fused kernels of a mixture-of-experts layer on the busiest GPU of those that share the experts. Every GPU
  * sees all tokens; their experts are chosen in turn (balanced) or by a power law (power_law_1.2). All layers have a
- * gate. A shape that several kernels were measured on counts once, with the fastest, which an engine would choose.
+ * gate, but those of Nemotron-H. A call that several kernels were measured on counts once, with the fastest, which an
+ * engine would choose. Collectors route tokens as the LLM does: of DeepSeek-V3 within four of eight groups of experts,
+ * so that balanced tokens reach half of the experts, and the first GPU takes most of the load. TensorRT-LLM's kernels
+ * for short latencies are routed so for all LLMs. Such rows state another load than they had, and are left out: by the
+ * kernel's name, or all rows of an LLM's layer in which one reads its experts faster than the memory can.
  *
  * nccl_perf: NCCL's operations by name, among the GPUs of one node. custom_allreduce_perf: an engine's own all-reduce,
  * launched by a CUDA graph or by the host; rows launched by the host measure the host and are left out, as are messages
@@ -210,23 +216,59 @@ static const struct number_type moe_types[] = {
     {"int4_wo", KERNEL_MOE_INT4, FORMAT_INT4, FORMAT_BF16},
 };
 
-/* Sets the distribution of tokens over experts; false for an unknown one. */
+static const char routed_in_groups[] = "routed to other experts than stated";
+
+/* A kernel that collector/trtllm/collect_moe.py routes by DeepSeek-V3's gate, whatever the LLM: TRTLLM-Gen. */
+static const char group_routed_kernel[] = "moe_torch_flow_min_latency";
+
+/* On the B200 TensorRT-LLM serves these formats with TRTLLM-Gen, which it shares with vLLM and SGLang through
+ * FlashInfer. Its own table has other kernels beside misrouted rows of that one: DeepGEMM for blocks of fp8, where
+ * serving resolves to TRTLLM-Gen (collect_moe.py), and CUTLASS in nvfp4, which takes up to three times as long. */
+static bool is_not_served(const struct sheet *sheet)
+{
+    return sheet_text_is(sheet, MOE_KERNEL, "deepgemm") ||
+           (sheet_text_is(sheet, MOE_TYPE, "nvfp4") && (sheet_text_is(sheet, MOE_KERNEL, "moe_torch_flow_cutlass") ||
+                                                        sheet_text_is(sheet, MOE_KERNEL, "moe_torch_flow_nongated")));
+}
+
+/* The tables before May 2026 have these kernels of vLLM 0.14. */
+static bool is_early_table(const struct sheet *sheet)
+{
+    return sheet_text_is(sheet, MOE_KERNEL, "vllm_fused_moe") || sheet_text_is(sheet, MOE_KERNEL, "vllm_marlin_moe");
+}
+
+/* Nemotron-H's experts have no gate (collector/cases/models/NemotronHForCausalLM_cases.yaml). */
+static const struct {
+    double hidden, inner;
+} ungated[] = {{1024, 2688}, {2048, 5120}, {2688, 1856}, {4096, 2688}, {8192, 5120}};
+
+/* Early tables measured all layers with a gate. */
+static double matrices_of(const struct sheet *sheet, double hidden, double whole_inner)
+{
+    if (is_early_table(sheet)) return 3.0;
+    for (size_t i = 0; i < sizeof ungated / sizeof *ungated; i++)
+        if (ungated[i].hidden == hidden && ungated[i].inner == whole_inner) return 2.0;
+    return 3.0;
+}
+
+/* Sets the distribution of tokens over experts; false for an unknown one. Only early tables do not deal the rest. */
 static bool find_choice(const struct sheet *sheet, struct moe_shape *shape)
 {
     static const char law[] = "power_law_";
     const size_t n_law = sizeof law - 1;
     const struct csv_field field = sheet_text(sheet, MOE_DISTRIBUTION);
     shape->in_turn = sheet_text_is(sheet, MOE_DISTRIBUTION, "balanced");
+    shape->dealt = !shape->in_turn && !is_early_table(sheet);
     if (shape->in_turn) return true;
     return field.n_chars > n_law && memcmp(field.chars, law, n_law) == 0 &&
            number_f64(field.chars + n_law, field.n_chars - n_law, &shape->skew) == NUMBER_OK && shape->skew > 0.0;
 }
 
-/* FNV-1a of a text; 0 for none. */
-static uint32_t hash_of(struct csv_field text)
+/* FNV-1a of bytes; 0 for none. */
+static uint32_t hash_of(const void *bytes, size_t n)
 {
-    uint32_t hash = text.n_chars > 0 ? 2166136261u : 0u;
-    for (size_t i = 0; i < text.n_chars; i++) hash = (hash ^ (unsigned char)text.chars[i]) * 16777619u;
+    uint32_t hash = n > 0 ? 2166136261u : 0u;
+    for (size_t i = 0; i < n; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 16777619u;
     return hash;
 }
 
@@ -240,6 +282,8 @@ static int read_moe(struct profile_reader *reader)
     row.call.class = type->class;
     shape->weights = type->weights;
     shape->compute = type->compute;
+    if (sheet_text_is(&reader->sheet, MOE_KERNEL, group_routed_kernel)) return profile_drop(reader, routed_in_groups);
+    if (is_not_served(&reader->sheet)) return profile_drop(reader, "a kernel that TensorRT-LLM does not serve with");
     if (!find_choice(&reader->sheet, shape)) return profile_drop(reader, "choice of experts not known");
     double values[MOE_COLUMNS];
     int status = sheet_numbers(&reader->sheet, MOE_TOKENS, MOE_TYPE, values);
@@ -250,24 +294,74 @@ static int read_moe(struct profile_reader *reader)
     shape->chosen = values[MOE_CHOSEN];
     shape->experts = values[MOE_EXPERTS];
     shape->held = values[MOE_EXPERTS] / values[MOE_EXPERT];
-    shape->matrices = 3.0;
+    shape->matrices = matrices_of(&reader->sheet, shape->hidden, values[MOE_INNER]);
     row.measured_s = values[MOE_LATENCY] * ms;
     row.tokens = shape->tokens;
-    row.kernel = hash_of(sheet_text(&reader->sheet, MOE_KERNEL));
+    const struct csv_field kernel = sheet_text(&reader->sheet, MOE_KERNEL);
+    const double layer[] = {row.call.class, shape->hidden, values[MOE_INNER], shape->chosen, shape->experts};
+    row.kernel = hash_of(kernel.chars, kernel.n_chars);
+    row.layer = hash_of(layer, sizeof layer);
     status = profile_group(reader, &row.group, "%g of %g experts of %g x %g, tp %g, ep %g", shape->chosen,
                            shape->experts, shape->hidden, values[MOE_INNER], values[MOE_TENSOR], values[MOE_EXPERT]);
     return status == 0 ? profile_add(reader, &row) : status;
+}
+
+/* --- Rows left out after reading --- */
+
+/* The bandwidth of the data sheet, with room for weights that stay in the L2 cache. */
+static bool outruns_memory(const struct profile_row *row)
+{
+    const double most = 1.25;
+    const struct moe_shape *shape = &row->call.shape.moe;
+    const struct expert_load_shape load = {.tokens = shape->tokens, .chosen = shape->chosen, .experts = shape->experts,
+                                           .held = shape->held, .in_turn = true};
+    if (!shape->in_turn) return false;
+    const double bytes = expert_load_of(&load, 16.0).touched * shape->matrices * shape->hidden * shape->inner *
+                         number_format_bytes(shape->weights);
+    return bytes > most * row->gpu->memory_bytes_per_s * row->measured_s;
+}
+
+static int compare_layers(const void *left, const void *right)
+{
+    const struct profile_row *a = left, *b = right;
+    if (a->layer != b->layer) return a->layer < b->layer ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+/* Leaves out the layers in which a row reads its experts faster than the memory can. */
+static void drop_routed_in_groups(struct profile *profile)
+{
+    size_t kept = 0;
+    qsort(profile->rows, profile->n, sizeof *profile->rows, compare_layers);
+    for (size_t first = 0, end = 0; first < profile->n; first = end) {
+        bool outruns = false;
+        for (end = first; end < profile->n && profile->rows[end].layer == profile->rows[first].layer; end++)
+            outruns = outruns || outruns_memory(&profile->rows[end]);
+        if (outruns) dropped_add(profile->dropped, &profile->n_dropped, routed_in_groups, (int64_t)(end - first));
+        for (size_t i = first; !outruns && i < end; i++) profile->rows[kept++] = profile->rows[i];
+    }
+    profile->n = kept;
+}
+
+/* By the shape of the call, then by how its experts are shared and chosen. */
+static int compare_shapes(const struct profile_row *a, const struct profile_row *b)
+{
+    const struct moe_shape *left = &a->call.shape.moe, *right = &b->call.shape.moe;
+    struct kernel_place first, second;
+    if (a->call.class != b->call.class) return a->call.class < b->call.class ? -1 : 1;
+    kernel_call_place(&a->call, &first);
+    kernel_call_place(&b->call, &second);
+    const int order = memcmp(&first, &second, sizeof first);
+    if (order != 0) return order;
+    if (left->held != right->held) return left->held < right->held ? -1 : 1;
+    return left->skew < right->skew ? -1 : left->skew > right->skew;
 }
 
 /* By call, then from the fastest. */
 static int compare_calls(const void *left, const void *right)
 {
     const struct profile_row *a = left, *b = right;
-    struct kernel_place first, second;
-    if (a->call.class != b->call.class) return a->call.class < b->call.class ? -1 : 1;
-    kernel_call_place(&a->call, &first);
-    kernel_call_place(&b->call, &second);
-    const int order = memcmp(&first, &second, sizeof first);
+    const int order = compare_shapes(a, b);
     if (order != 0) return order;
     if (a->measured_s != b->measured_s) return a->measured_s < b->measured_s ? -1 : 1;
     return a->line < b->line ? -1 : a->line > b->line;
@@ -279,23 +373,16 @@ static int compare_lines(const void *left, const void *right)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-static bool is_same_call(const struct profile_row *a, const struct profile_row *b)
-{
-    struct kernel_place first, second;
-    kernel_call_place(&a->call, &first);
-    kernel_call_place(&b->call, &second);
-    return a->call.class == b->call.class && memcmp(&first, &second, sizeof first) == 0;
-}
-
 /* Of equal calls those of the kernel with the fastest row stay, in the order of their lines. */
-static void keep_fastest(struct profile *profile)
+static void finish_moe(struct profile *profile)
 {
     size_t kept = 0;
     if (profile->n == 0) return;
+    drop_routed_in_groups(profile);
     qsort(profile->rows, profile->n, sizeof *profile->rows, compare_calls);
     for (size_t i = 0; i < profile->n; i++) {
         const struct profile_row *last = kept > 0 ? &profile->rows[kept - 1] : NULL;
-        if (last != NULL && is_same_call(last, &profile->rows[i]) && last->kernel != profile->rows[i].kernel)
+        if (last != NULL && compare_shapes(last, &profile->rows[i]) == 0 && last->kernel != profile->rows[i].kernel)
             dropped_add(profile->dropped, &profile->n_dropped, "a slower kernel for this shape", 1);
         else
             profile->rows[kept++] = profile->rows[i];
@@ -307,7 +394,7 @@ static void keep_fastest(struct profile *profile)
 const struct profile_format profile_aiconfigurator_moe = {
     .name = "aiconfigurator-moe", .set = "isolated", .grouped_by = "shape", .columns = moe_columns,
     .n_columns = MOE_COLUMNS, .n_required = MOE_REQUIRED, .read_row = read_moe,
-    .finish = keep_fastest};
+    .finish = finish_moe};
 
 /* --- Collectives --- */
 

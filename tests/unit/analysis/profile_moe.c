@@ -22,7 +22,7 @@ TEST(splits_and_choices_follow_the_columns)
     const struct moe_shape *cut = &profile->rows[0].call.shape.moe, *spread = &profile->rows[1].call.shape.moe;
     CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_MOE);
     CHECK(cut->tokens == 64.0 && cut->hidden == 7168.0 && cut->inner == 64.0 && cut->held == 256.0);
-    CHECK(cut->skew == 1.2 && !cut->in_turn && cut->matrices == 3.0);
+    CHECK(cut->skew == 1.2 && !cut->in_turn && !cut->dealt && cut->matrices == 3.0);
     CHECK_EQ_INT(profile->rows[1].call.class, KERNEL_MOE_FP8);
     CHECK(spread->inner == 2048.0 && spread->held == 16.0 && spread->in_turn && spread->skew == 0.0);
     CHECK_EQ_INT(spread->weights, FORMAT_FP8);
@@ -51,6 +51,60 @@ TEST(the_fastest_kernel_counts)
     CHECK_EQ_INT(profile->rows[2].call.class, KERNEL_MOE_MXFP4);
     CHECK_EQ_INT(profile->rows[2].call.shape.moe.compute, FORMAT_BF16);
     CHECK_EQ_INT(profile->rows[2].call.shape.moe.weights, FORMAT_MXFP4);
+}
+
+/* Experts on one GPU or on eight are other calls: the kernel of one says nothing about the other. */
+TEST(kernels_are_compared_on_one_call)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *text = HEADER "throughput,nvfp4,64,4096,2048,8,256,1,1,balanced,0.4\r\n"
+                              "latency,nvfp4,64,4096,2048,8,256,1,1,balanced,0.5\r\n"
+                              "throughput,nvfp4,64,4096,2048,8,256,1,8,balanced,0.2\r\n"
+                              "latency,nvfp4,64,4096,2048,8,256,1,8,balanced,0.1\r\n"
+                              "latency,nvfp4,64,4096,2048,8,256,1,8,power_law_1.2,0.3\r\n";
+    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 3 && profile->n_dropped == 1);
+    CHECK(profile->rows[0].line == 2 && profile->rows[1].line == 5 && profile->rows[2].line == 6);
+    CHECK(profile->rows[2].call.shape.moe.dealt && !profile->rows[1].call.shape.moe.dealt);
+}
+
+/* 256 experts of 25 MB are not read in 0.46 ms: these tokens were routed to fewer, in all rows of the layer. Kernels
+ * for short latencies are routed so for any LLM. Another layer of as many experts is not concerned. */
+TEST(experts_are_not_read_faster_than_the_memory)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *text = HEADER "monolithic,nvfp4,32,7168,2048,8,256,1,1,balanced,0.46\r\n"
+                              "monolithic,nvfp4,1,7168,2048,8,256,1,8,power_law_1.2,0.04\r\n"
+                              "moe_torch_flow_min_latency,nvfp4,32,4096,2048,8,256,1,1,balanced,0.9\r\n"
+                              "monolithic,nvfp4,32,7168,1024,8,256,1,1,balanced,0.5\r\n"
+                              "monolithic,nvfp4,1,2688,1856,6,128,1,1,balanced,0.1\r\n"
+                              "vllm_fused_moe,nvfp4,2,2688,1856,6,128,1,1,balanced,0.1\r\n";
+    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 3 && profile->n_dropped == 1);
+    CHECK_EQ_STR(profile->dropped[0].reason, "routed to other experts than stated");
+    CHECK_EQ_INT(profile->dropped[0].rows, 3);
+    CHECK(profile->rows[0].line == 5 && profile->rows[0].call.shape.moe.matrices == 3.0);
+    CHECK(profile->rows[1].line == 6 && profile->rows[1].call.shape.moe.matrices == 2.0);
+    CHECK(profile->rows[2].line == 7 && profile->rows[2].call.shape.moe.matrices == 3.0);
+}
+
+/* TensorRT-LLM's table has two kernels on the B200 that its engine does not take there. CUTLASS in fp8 it does take. */
+TEST(kernels_that_no_engine_takes_are_left_out)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *text = HEADER "deepgemm,fp8_block,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
+                              "moe_torch_flow_cutlass,nvfp4,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
+                              "moe_torch_flow_cutlass,fp8,64,4096,2048,8,256,1,8,balanced,0.3\r\n";
+    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 1 && profile->n_dropped == 1);
+    CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_MOE_FP8_TENSOR);
+    CHECK_EQ_INT(profile->dropped[0].rows, 2);
 }
 
 TEST(what_is_not_known_is_left_out)

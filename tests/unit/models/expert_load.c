@@ -22,7 +22,8 @@ static struct expert_load_shape on_gpus(struct expert_load_shape shape, double g
 static struct expert_load_shape with_choice(struct expert_load_shape shape, int choice)
 {
     shape.in_turn = choice == 1;
-    shape.skew = choice == 2 ? 1.01 : choice == 3 ? 1.2 : 0.0;
+    shape.skew = choice == 2 ? 1.01 : choice >= 3 ? 1.2 : 0.0;
+    shape.dealt = choice == 4;
     return shape;
 }
 
@@ -40,7 +41,7 @@ static void check_bounds(const struct expert_load_shape *shape, double tile_rows
 
 TEST(nothing_is_lost)
 {
-    for (int choice = 0; choice < 4; choice++) {
+    for (int choice = 0; choice < 5; choice++) {
         for (double tokens = 1.0; tokens < 1e5; tokens *= 2.0) {
             for (double gpus = 1.0; gpus <= 256.0; gpus *= 4.0) {
                 const struct expert_load_shape many = on_gpus(with_tokens(with_choice(deepseek, choice), tokens), gpus);
@@ -109,8 +110,20 @@ static void draw_independently(struct rng *rng, const struct expert_load_shape *
     }
 }
 
+/* Adds `left` rows, each to the emptiest expert of the next GPU. */
+static void deal(const struct expert_load_shape *shape, double left, double rows[MAX_EXPERTS])
+{
+    const int n = (int)shape->experts, held = (int)shape->held;
+    for (int first = 0; left > 0.5; first = (first + held) % n, left -= 1.0) {
+        int least = first;
+        for (int i = first; i < first + held; i++)
+            if (rows[i] < rows[least]) least = i;
+        rows[least] += 1.0;
+    }
+}
+
 /* Rows of a power law, rounded, none above the tokens; what is missing then goes to experts without rows, in order, and
- * then to those that have room. */
+ * then to those that have room; `dealt`, to one GPU after the other. */
 static void draw_power_law(struct rng *rng, const struct expert_load_shape *shape, double rows[MAX_EXPERTS])
 {
     const int n = (int)shape->experts;
@@ -120,6 +133,10 @@ static void draw_power_law(struct rng *rng, const struct expert_load_shape *shap
     double sum = 0.0, left = choices;
     for (int i = 0; i < n; i++) sum += rows[i] = pow(low + (high - low) * rng_uniform(rng), 1.0 / power);
     for (int i = 0; i < n; i++) left -= rows[i] = fmin(round(rows[i] / sum * choices), shape->tokens);
+    if (shape->dealt) {
+        deal(shape, left, rows);
+        return;
+    }
     for (int i = 0; i < n && left > 0.0; i++) {
         if (rows[i] > 0.0) continue;
         rows[i] = 1.0;
@@ -192,6 +209,15 @@ TEST(power_laws_as_drawn)
             check_draws(with_choice(mixtral, choice), tokens, 1.0, 64.0, 0.1);
         }
     }
+}
+
+/* Of few choices nearly all are dealt: each GPU gets its share, the busiest one no more than its neighbours. */
+TEST(dealt_rests_as_drawn)
+{
+    for (double tokens = 1.0; tokens <= 16.0; tokens *= 4.0)
+        for (double gpus = 1.0; gpus <= 64.0; gpus *= 8.0)
+            check_draws(with_choice(deepseek, 4), tokens, gpus, 64.0, 0.35);
+    check_draws(with_choice(deepseek, 4), 1.0, 8.0, 64.0, 1e-9);
 }
 
 TEST(skew_makes_one_gpu_busier)

@@ -103,6 +103,34 @@ TEST(dispatched_rows_are_fewer)
     }
 }
 
+/* A kernel that spares choices of experts elsewhere takes gathered tokens as if they were dispatched. */
+TEST(spared_passes_are_those_of_other_gpus)
+{
+    struct moe_params sparing = params;
+    sparing.spared_frac = 1.0;
+    struct moe_shape shape = layer_of(2048.0);
+    CHECK(moe_time(&sparing, &gpu, &shape).seconds == timed(&shape).seconds);
+    shape.held /= 8.0;
+    struct moe_shape dispatched = shape;
+    dispatched.dispatched = true;
+    CHECK(moe_time(&sparing, &gpu, &shape).seconds == timed(&dispatched).seconds);
+    sparing.spared_frac = 0.5;
+    const double half_s = moe_time(&sparing, &gpu, &shape).seconds;
+    CHECK_NEAR(half_s, 0.5 * (timed(&shape).seconds + timed(&dispatched).seconds), 1e-12);
+}
+
+/* Experts without rows cost the kernels that walk along them, in proportion to their number. */
+TEST(idle_experts_cost_their_visit)
+{
+    struct moe_params walking = params;
+    walking.held_s = 1e-6;
+    for (double gpus = 1.0; gpus <= 64.0; gpus *= 4.0) {
+        struct moe_shape shape = layer_of(1.0);
+        shape.held /= gpus;
+        CHECK_NEAR(moe_time(&walking, &gpu, &shape).seconds - timed(&shape).seconds, shape.held * 1e-6, 1e-12);
+    }
+}
+
 TEST(more_tokens_take_longer)
 {
     for (double gpus = 1.0; gpus <= 64.0; gpus *= 4.0) {
