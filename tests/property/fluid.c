@@ -17,7 +17,7 @@ static void run_fluid(struct jobrun *run, const char *scheduler, double exponent
     jobrun_init(run,
                 &(struct jobrun_spec){.records = records,
                                       .n = n,
-                                      .cluster = {.nodes = gpus, .gpus_per_node = 1},
+                                      .cluster = {.nodes = gpus < GPUS ? gpus : GPUS / 1000, .gpus_per_node = gpus < GPUS ? 1 : 1000},
                                       .scheduler = scheduler,
                                       .scheduler_params = strcmp(scheduler, "hesrpt") == 0 ? params : NULL,
                                       .types = {.n = 1, .items = (void *)(uintptr_t)&type}},
