@@ -1,4 +1,4 @@
-/* The start of a program with sanitizers. Most of its time goes into page faults, in the tables that the sanitizer keeps
+/* The start of a program with sanitizers. Most of its time goes into page faults, in the tables that the sanitizer has
  * in .bss and in the shadow of the program's globals. Leak detection reads the tables at the end. Here both get huge
  * pages, where the kernel has some. This file is linked into sanitized programs only. */
 #include <stddef.h>
