@@ -72,9 +72,14 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 # WITH=build/o3 compiles only what the result of a simulation depends on, and takes the other objects from that build:
 # for tests/cli/compilers.sh, which compares compilers and levels of optimisation.
 DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
-obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(filter $(DECIDING),$(1)),$(1))) \
-    $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(DECIDING),$(1))))
+# Of this, what its scenario does not reach.
+IDLE := sim/world/market/% $(patsubst %,policies/%/%,autoscaling checkpointing eviction kv_offload power_cap rental)
+anew = $(filter-out $(IDLE),$(filter $(DECIDING),$(1)))
+obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(anew),$(1))) \
+    $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(anew),$(1))))
 LIB := $(B)/liborrery.a
+# Lets a program with sanitizers start in fewer page faults.
+START := $(if $(filter asan,$(MODE)),$(call obj,tests/support/sanitized/huge_pages.c))
 
 Q := $(if $(V),,@)
 # Printed by make itself, which starts no process for it; so are the folders of objects made, all at once.
@@ -97,7 +102,7 @@ POLICY_HEADERS := $(filter-out %/instance.h,$(wildcard sim/world/policy/*.h)) \
     $(addprefix sim/core/,change_log.h check.h config/config_field.h err.h mem.h rng.h units.h vec.h) \
     $(addprefix models/,fragmentation.h hardware.h iteration.h offload.h piece.h roofline.h speedup.h stated.h storage.h transformer.h)
 
-$(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
+$(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(START) $(LIB) $(B)/exports
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -Wl,--dynamic-list=$(B)/exports -o $@ $(filter-out $(B)/exports,$^) $(LDLIBS)
 
@@ -121,8 +126,8 @@ print-policy-headers:
 	@echo $(POLICY_HEADERS)
 # What WITH leaves out, for another compiler's warnings.
 check-syntax: $(patsubst %,$(B)/analysis/report/%.inc,style.css script.js)
-	@$(CC) $(ALL_CFLAGS) -DORRERY_COMMIT='""' -DORRERY_PREFIX='""' -fsyntax-only \
-	    $(filter-out $(DECIDING),$(LIB_SRC) $(CLI_SRC))
+	@sh tests/support/clang_once.sh - '$(filter-out $(call anew,$(LIB_SRC) $(CLI_SRC)),$(LIB_SRC) $(CLI_SRC))' \
+	    $(CC) $(ALL_CFLAGS) '-DORRERY_COMMIT=""' '-DORRERY_PREFIX=""'
 optimised: $(B)/orrery $(B)/tests/run
 print-libraries:
 	@echo $(LDLIBS)
@@ -145,11 +150,21 @@ $(B)/%.o: %.c $(B)/flags | build/deps.ok
 	$(call note,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
 
+# With clang, what WITH compiles comes from one process.
+ifneq ($(and $(WITH),$(findstring clang,$(CC))),)
+AT_ONCE := $(call anew,$(LIB_SRC) $(CLI_SRC))
+$(B)/at-once: $(AT_ONCE) $(shell find sim models policies traces -name "*.h") $(B)/flags | build/deps.ok
+	$(call note,CC,$(B))
+	$(Q)sh tests/support/clang_once.sh $(B) '$(if $(filter-out %.c,$?),$(AT_ONCE),$?)' $(CC) $(ALL_CFLAGS) && touch $@
+$(AT_ONCE:%.c=$(B)/%.o): $(B)/at-once ;
+endif
+
 # The sanitized build spends less time where optimising pays, on hashes and placement, and where it does not, on tests
 # that do no more than set up runs and read their results.
 ifeq ($(MODE),asan)
 $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(call below,sim/world/cluster)): DEFINES = -O2
 $(call obj,$(call below,tests/unit) $(call below,tests/bench) $(HARNESS)): DEFINES = -O0
+$(START): DEFINES = -fno-sanitize=all
 endif
 # Optimised is what the result and the time of a simulation depend on.
 ifeq ($(MODE),o3)
@@ -168,7 +183,7 @@ $(B)/analysis/report/%.inc: analysis/report/%
 	$(Q)sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n",/' $< >$@
 
 $(B)/flags: FORCE
-	@mkdir -p $(sort $(dir $(patsubst %,$(B)/%,$(LIB_SRC) $(CLI_SRC) $(SUITES) $(HARNESS) $(call below,tests/bench))))
+	@mkdir -p $(sort $(dir $(patsubst %,$(B)/%,$(LIB_SRC) $(CLI_SRC) $(SUITES) $(HARNESS) $(call below,tests/bench)) $(START)))
 	$(call keep,$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)))
 $(B)/sources: FORCE
 	$(call keep,$(LIB_SRC))
@@ -189,7 +204,7 @@ deps build/deps.ok: .ci/deps
 run: build/orrery
 	build/orrery run configs/scenarios/quickstart.json -o results.db
 
-$(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB) $(B)/suites
+$(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(START) $(LIB) $(B)/suites
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $(filter-out $(B)/suites,$^) -lcunit $(LDLIBS)
@@ -219,7 +234,7 @@ accept: build/orrery $(B)/tests/worlds
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
 bench: $(BENCHES)
 	@tests/bench/run.sh '$(filter-out 0,$(FULL))' $^
-$(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c tests/bench/shared/*.c) $(CLI_SRC)) $(LIB)
+$(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c tests/bench/shared/*.c) $(CLI_SRC)) $(START) $(LIB)
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -76,7 +76,7 @@ static int start_parser(struct csv *csv, struct diag *diag)
     if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) return no_memory(csv, diag);
     csv_set_delim(&csv->parser, (unsigned char)csv->options.delimiter);
     csv_set_term_func(&csv->parser, is_row_end);
-    csv_set_blk_size(&csv->parser, FIELD_BLOCK_BYTES); /* by so much a long field's memory grows */
+    csv_set_blk_size(&csv->parser, FIELD_BLOCK_BYTES); /* by so much a field's memory grows, by half if it is long */
     csv_set_realloc_func(&csv->parser, mem_realloc);
     csv_set_free_func(&csv->parser, mem_free);
     return 0;
@@ -269,6 +269,7 @@ static int parse_line(struct csv *csv, struct position open, struct diag *diag)
 {
     size_t n = csv_parse(&csv->parser, csv->line_chars, csv->n_line_chars, take_field, take_row_end, csv);
     if (n == csv->n_line_chars) csv_parse(&csv->parser, "\n", 1, take_field, take_row_end, csv);
+    csv_set_blk_size(&csv->parser, FIELD_BLOCK_BYTES + csv_get_buffer_size(&csv->parser) / 2);
     if (csv->failed || csv->text.failed || csv_error(&csv->parser) == CSV_ENOMEM) return no_memory(csv, diag);
     if (csv_error(&csv->parser) == CSV_SUCCESS) return 0;
     struct position at = {csv->lines.number, n + 1};

@@ -17,9 +17,11 @@ void mem_fail_after(long n)
     allocations_left = n;
 }
 
-void mem_fail_never(void)
+long mem_fail_never(void)
 {
+    const long left = allocations_left;
     allocations_left = -1;
+    return left;
 }
 
 static int must_fail(void)

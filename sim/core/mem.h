@@ -16,9 +16,9 @@ void mem_free(void *block);
 char *mem_strdup(const char *text) __attribute__((malloc, warn_unused_result));
 
 /* Fault injection, for tests: the allocation after `n` successful ones fails, and so does every later one, on this
- * thread, until mem_fail_never() is called. */
+ * thread, until mem_fail_never() is called. This returns how many more would have succeeded. */
 void mem_fail_after(long n);
-void mem_fail_never(void);
+long mem_fail_never(void);
 
 /* Blocks that this thread has taken from the functions above less those that it has given back: what a piece of work
  * leaves behind, when no other thread frees for it. */

@@ -8,10 +8,10 @@ simulate() { # PROGRAM: the result hash goes to $hash
     "$1" run "$T/mixed.json" --json --quiet >"$T/out" 2>"$T/err" || { complain 'it failed'; cat "$T/err"; }
     hash=$(json_of "$T/out" '$.result_hash')
 }
-# relinked MODE CC NAME: the program with its simulation compiled anew, in its own directory; the rest of it comes from
-# the optimised build.
+# relinked MODE CC NAME: the program with what this scenario reaches compiled anew, in its own directory; the rest of it
+# comes from the optimised build.
 relinked() {
-    quiet_make MODE="$1" CC="$2" WITH="$optimised" "build/$3-relinked/orrery"
+    quiet_make MODE="$1" CC="$2" WITH="$optimised" WERROR=1 "build/$3-relinked/orrery"
     simulate "build/$3-relinked/orrery"
 }
 quiet_make() {

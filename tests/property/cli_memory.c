@@ -11,8 +11,9 @@
 
 enum { MAX_WORDS = 16 };
 
-/* Runs "orrery WORDS" with the allocation after `n` successful ones failing. Returns the exit status. */
-static int run(const char *const *words, long n)
+/* Runs "orrery WORDS" with the allocation after `n` successful ones failing. Returns the exit status, and how many of
+ * the `n` were not needed. */
+static int run(const char *const *words, long n, long *left)
 {
     char copies[MAX_WORDS][256], *argv[MAX_WORDS + 1] = {NULL};
     int argc = 0;
@@ -27,7 +28,7 @@ static int run(const char *const *words, long n)
     *cli = (struct cli){.out = nowhere, .err = nowhere, .interrupt = &never};
     mem_fail_after(n);
     int status = cli_main(cli, argc, argv);
-    mem_fail_never();
+    *left = mem_fail_never();
     bool told = cli->diag.n_errors > 0 || status == 0 || status == 70;
     CHECK(told);
     free(cli);
@@ -62,7 +63,8 @@ static bool is_whole(const char *file)
  * whether it failed; removes the file. */
 static bool fails_well(const char *const *words, const char *file, long n)
 {
-    const int status = run(words, n);
+    long left;
+    const int status = run(words, n, &left);
     if (status != 0) {
         CHECK_EQ_INT(status, 70);
         if (file != NULL && access(file, F_OK) == 0) CHECK(is_whole(file));
@@ -71,29 +73,18 @@ static bool fails_well(const char *const *words, const char *file, long n)
     return status != 0;
 }
 
-/* The number of allocations that it needs, by bisection; below 2^20. */
-static long count_needed(const char *const *words, const char *file)
-{
-    long fails = -1, works = 1L << 20;
-    while (works - fails > 1) {
-        const long n = fails + (works - fails) / 2;
-        if (fails_well(words, file, n))
-            fails = n;
-        else
-            works = n;
-    }
-    return works;
-}
-
 /* Fails the first and the last allocations and those at equal distances between them; then it works. */
 static void torture(const char *const *words, const char *file)
 {
-    enum { POINTS = 80, EDGE = 10 };
-    const long n_needed = count_needed(words, file), step = getenv("FULL") != NULL ? 1 : n_needed / POINTS + 1;
-    CHECK(n_needed > 1 && n_needed < 1L << 20);
+    enum { POINTS = 80, EDGE = 10, ENOUGH = 1 << 20 };
+    long left;
+    CHECK_EQ_INT(run(words, ENOUGH, &left), 0);
+    if (file != NULL) remove_result(file);
+    const long n_needed = ENOUGH - left, step = getenv("FULL") != NULL ? 1 : n_needed / POINTS + 1;
+    CHECK(n_needed > 1 && left > 0);
     for (long n = 0; n < n_needed; n++)
         if (n < EDGE || n >= n_needed - EDGE || n % step == n_needed % step) fails_well(words, file, n);
-    CHECK_EQ_INT(run(words, 2 * n_needed), 0);
+    CHECK_EQ_INT(run(words, 2 * n_needed, &left), 0);
 }
 
 static const char *write_scenario(void)

@@ -12,12 +12,13 @@ static void run_fluid(struct jobrun *run, const char *scheduler, double exponent
 {
     const struct job_type type = {.name = "default",
                                   .speedup = {.law = SPEEDUP_POWER, .exponent = exponent}};
+    const bool many = gpus == GPUS; /* in nodes of a thousand: each node takes time to set up */
     char params[64];
     snprintf(params, sizeof params, "{'exponent': %.17g}", exponent);
     jobrun_init(run,
                 &(struct jobrun_spec){.records = records,
                                       .n = n,
-                                      .cluster = {.nodes = gpus, .gpus_per_node = 1},
+                                      .cluster = {.nodes = many ? gpus / 1000 : gpus, .gpus_per_node = many ? 1000 : 1},
                                       .scheduler = scheduler,
                                       .scheduler_params = strcmp(scheduler, "hesrpt") == 0 ? params : NULL,
                                       .types = {.n = 1, .items = (void *)(uintptr_t)&type}},
