@@ -86,9 +86,9 @@ struct llm_split {
 };
 
 /* The part of the work that a call depends on, so that a caller knows when to recompute it: prefill_tokens +
- * decode_sequences, of all groups, or of one; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
- * batch; all that describes its decoding sequences, whose attention is left out where that of prompts mixes. Nothing
- * else of the work matters. */
+ * decode_sequences, of all groups, or of one; prefill_sequences + decode_sequences; all that describes its prompts, or
+ * where `mixes` the whole batch; all that describes its decoding sequences, whose attention is left out where that of
+ * prompts mixes. Nothing else of the work matters. */
 enum kernel_driver { BY_ALL_TOKENS, BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
 
 struct kernel_use {
@@ -99,8 +99,8 @@ struct kernel_use {
     double count; /* launches per iteration: once per layer of the stage, twice for most norms ... */
 };
 
-/* The part of a batch that the fullest group has: sequences are dealt out one by one, each as long as the mean. The lead of
- * the longest one stays. It is the batch itself if there is one group. */
+/* The part of a batch that the fullest group has: sequences are dealt out one by one, each as long as the mean. The
+ * lead of the longest one stays. It is the batch itself if there is one group. */
 struct iteration_work llm_group_work(const struct llm_split *split, const struct iteration_work *work);
 
 /* Gives a BY_PREFILL or BY_DECODE call, attention or a product for it, the prompts or the decoding sequences of another

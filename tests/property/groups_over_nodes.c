@@ -118,7 +118,7 @@ TEST(a_failed_node_takes_its_group)
 }
 
 /* Prompts on groups of 8 over two nodes, decoding on 4 of one node, or the other way round. A request with one output
- * token is never handed over; of the others all KV of the prompt crosses the network once, as the wider group has it. */
+ * token is never handed over; of the others all KV of the prompt crosses the network once. */
 TEST(kv_crosses_the_network_between_groups_of_different_width)
 {
     static const int widths[][2] = {{8, 4}, {4, 8}, {8, 8}, {16, 4}};

@@ -319,8 +319,8 @@ static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
                       pool->config.name, fleet->config->name);
 }
 
-/* Bytes of a KV block over all GPUs of a replica that hold a part of it: those of a group with sequences of its own. With more GPUs than heads of keys and values, several GPUs hold the
- * same. */
+/* Bytes of a KV block over all GPUs of a replica that hold a part of it: those of a group with sequences of its own.
+ * With more GPUs than heads of keys and values, several GPUs hold the same. */
 static int64_t kv_block_bytes(const struct pool_config *config, const struct llm_spec *llm)
 {
     const int64_t gpus = config->tensor_parallel / config->data_parallel;

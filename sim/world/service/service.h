@@ -98,8 +98,8 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
 int service_llm(const struct service_config *config, const struct catalog *catalog, const char *where,
                 struct arena *arena, struct llm_spec *llm, struct diag *diag);
 
-/* The nodes below a replica, of gpus_per_node GPUs each (0: a node without end). Only a group wider than a node, or stages
- * on several nodes of a cluster with a network, lie on more than one. */
+/* The nodes below a replica, of gpus_per_node GPUs each (0: a node without end). Only a group wider than a node, or
+ * stages on several nodes of a cluster with a network, lie on more than one. */
 struct gpu_nodes pool_nodes(const struct pool_config *pool, int64_t gpus_per_node,
                             const struct network_config *network);
 
