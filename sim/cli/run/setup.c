@@ -27,10 +27,13 @@ static int fail_unknown(struct setup *setup, const char *name, struct diag *diag
 {
     struct file_names names;
     const char *nearest = NULL, *study = paths_shipped(&setup->arena, "studies", name);
+    const char *no_data = paths_data_hint(&setup->arena);
     if (paths_list_scenarios(&setup->arena, setup->catalog.root, &names) == 0)
         nearest = text_nearest(name, names.names, names.n);
-    char hint[128];
-    if (study != NULL)
+    char hint[DIAG_TEXT_CHARS];
+    if (no_data != NULL)
+        snprintf(hint, sizeof hint, "%s", no_data);
+    else if (study != NULL)
         snprintf(hint, sizeof hint, "it is a study: orrery sweep %s", study);
     else if (nearest != NULL)
         snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);

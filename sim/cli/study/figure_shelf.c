@@ -1,5 +1,6 @@
 #include "sim/cli/study/figure_shelf.h"
 
+#include "sim/catalog/catalog.h"
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 #include "sim/core/text.h"
@@ -76,7 +77,11 @@ int figure_shelf_list(struct arena *arena, struct figure_files *files, struct di
     const char *root = data != NULL ? path_join(arena, data, "configs/figures") : NULL;
     if (root == NULL) return diag_nomem(diag);
     int n = scandir(root, &entries, is_visible, alphasort);
-    if (n < 0) return diag_system_error(diag, root, "cannot list the figures", errno);
+    if (n < 0) {
+        const int first = diag->n_items, failed = diag_system_error(diag, root, "cannot list the figures", errno);
+        diag_add_hint(diag, first, "%s", CATALOG_ROOT_HINT);
+        return failed;
+    }
     int code = 0;
     for (int i = 0; code == 0 && i < n; i++) code = list_paper(arena, root, entries[i]->d_name, files, diag);
     free_entries(entries, n);

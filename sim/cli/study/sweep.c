@@ -7,6 +7,7 @@
 #include "sim/cli/study/study_subject.h"
 #include "sim/cli/study/sweep_table.h"
 #include "sim/cli/study/sweeping.h"
+#include "sim/core/path.h"
 #include "sim/study/sweep.h"
 
 #ifdef ORRERY_MPI
@@ -289,13 +290,33 @@ static int run_study(struct cli *cli, const struct sweep_verb_options *options, 
     return 0;
 }
 
-/* A bare name that is no file is a study that comes with the program. NULL when out of memory. */
+/* A bare name that is no file is a study that comes with the program; if it is unknown, it stays as it is. NULL when
+ * out of memory. */
 static const char *find_study(const char *name, struct arena *arena)
 {
     if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return name;
     const char *data = paths_data(arena);
     const char *path = data != NULL ? arena_printf(arena, "%s/configs/studies/%s.json", data, name) : NULL;
     return path != NULL && !paths_is_file(path) ? name : path;
+}
+
+/* Of a bare name that is no file, nor a study that comes with the program. */
+static int fail_unknown(struct cli *cli, const char *name, struct arena *arena)
+{
+    static const char *const endings[] = {".json", NULL};
+    struct file_names files = {0};
+    const char *hint = paths_data_hint(arena), *data = paths_data(arena);
+    const char *folder = data != NULL ? path_join(arena, data, "configs/studies") : NULL;
+    if (folder != NULL && paths_list_files(arena, folder, endings, &files) == SIM_E_NOMEM)
+        return diag_nomem(&cli->diag);
+    for (size_t i = 0; i < files.n; i++) {
+        files.names[i] = arena_printf(arena, "%.*s", (int)strcspn(files.names[i], "."), files.names[i]);
+        if (files.names[i] == NULL) return diag_nomem(&cli->diag);
+    }
+    const char *nearest = text_nearest(name, files.names, files.n);
+    if (hint == NULL && nearest != NULL) hint = arena_printf(arena, "did you mean '%s'?", nearest);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint != NULL ? hint : "name a file, or one of configs/studies",
+                      "no study '%s'", name);
 }
 
 /* Points to the right verb when the call names a scenario. */
@@ -317,6 +338,7 @@ static int check_is_study(struct cli *cli, const char *path, struct arena *arena
                       (config_is_given(config, "services") || config_is_given(config, "jobs"));
         config_destroy(config);
     }
+    if (!is_scenario && strpbrk(path, "/.") == NULL && !paths_is_file(path)) return fail_unknown(cli, path, arena);
     if (!is_scenario) return 0;
     return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery run' simulates it; a study names it as its 'scenario'",
                       "this is a scenario, not a study");
