@@ -99,5 +99,26 @@ done <<'END'
 3	size llama-3.1-8b -t S --slo ttft.p99=1s	name it with -f
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
+
+# The advice of a message works: the key that it names takes the value. (The first one, where it names several.)
+while read -r key value; do
+    run 2 validate "$T/s.json" --set "$key=$value"
+    advised=$(sed "s/'[^']*'//; s/ in '[^']*'//; s/^[^']*'\([^']*\)'.*/\1/; s/NAME/chat/; 1q" "$T/err")
+    case $key in *.chat.*) case $advised in *.*) ;; *) advised=services.chat.$advised ;; esac ;; esac
+    run 0 validate "$T/s.json" --set "$advised=$value"
+done <<'END'
+gpus 4
+num_gpus 2
+cluster.gpus 2
+nodes 3
+gpu h100-sxm
+services.chat.gpu h100-sxm
+services.chat.gpus 2
+services.chat.tp 2
+llm llama-3-8b
+rate 4/s
+services.chat.qps 4/s
+engine vllm-0.12
+END
 [ $n -ge 40 ] || complain "only $n mistakes were made"
 finish

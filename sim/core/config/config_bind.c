@@ -79,6 +79,11 @@ static bool find_belonging(const struct binding *binding, const struct config_fi
         snprintf(hint, hint_bytes, "here it is '%s'", name);
         return true;
     }
+    const char *advice = families != NULL && families->advice != NULL ? families->advice(section, key) : NULL;
+    if (advice != NULL) {
+        snprintf(hint, hint_bytes, "%s", advice);
+        return true;
+    }
     if (!config_find_elsewhere(fields, families, usual != NULL ? usual : key, path, sizeof path)) return false;
     snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
     return true;
