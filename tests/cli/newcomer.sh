@@ -10,6 +10,11 @@ cat >"$T/s.json" <<'END'
 END
 printf 'time,prompt,output\n0,10,10\n' >"$T/t.csv"
 run 0 run "$T/s.json" -q -o "$T/r.db"
+cat >"$T/bench.json" <<'END'
+{"date": "20251101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 2, "request_rate": "inf", "duration": 1.5,
+ "total_input_tokens": 30, "total_output_tokens": 30, "request_throughput": 2.0, "input_lens": [10, 20]}
+END
+echo '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}' >"$T/config.json"
 
 n=0
 while IFS='	' read -r wanted call message; do
@@ -17,6 +22,7 @@ while IFS='	' read -r wanted call message; do
     call=$(echo "$call" | sed "s|\\bS\\b|$T/s.json|g; s|\\bR\\b|$T/r.db|g; s|\\bT\\b|$T|g")
     eval "run $wanted $call"
     err "$message"
+    case $message in *': error: this '*) equal "$(wc -l <"$T/err")" 1 'lines of the message' ;; esac
 done <<'END'
 2	rnu quickstart	unknown verb 'rnu'; did you mean 'run'?
 2	run	there is no scenario to run; usage: orrery run SCENARIO
@@ -68,6 +74,13 @@ done <<'END'
 2	sweep R	this is a database of results, not a study
 2	figure run all	no figure 'all'; 'orrery figure all' runs all of them
 2	figure run fgd	no figure 'fgd'
+2	run T/bench.json	bench.json: error: this looks like a trace of format vllm-bench, not a scenario; a scenario names it
+2	sweep T/bench.json	bench.json: error: this looks like a trace of format vllm-bench, not a study; a scenario names it
+2	run T/config.json	this is a config.json of Hugging Face, not a scenario; a service names it as its "llm"
+2	run configs/hardware/a10.json	this is a GPU of the catalog, not a scenario
+2	run configs/figures/vllm/serving.json	this is a figure, not a scenario; 'orrery figure run' simulates it
+2	figure run configs/studies/routing.json	this is a study, not a figure; 'orrery sweep' runs it
+2	figure run routing	no figure 'routing'; it is a study: orrery sweep routing
 2	report	'orrery report' needs an argument; usage: orrery report RESULTS[:RUN]
 3	report S	file is not a database; name a file that a run with -o wrote
 3	report R:7	no run 7

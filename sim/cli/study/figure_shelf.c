@@ -1,6 +1,7 @@
 #include "sim/cli/study/figure_shelf.h"
 
 #include "sim/catalog/catalog.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 #include "sim/core/text.h"
@@ -125,8 +126,10 @@ static int fail_unknown(struct arena *arena, const struct figure_files *files, c
         if (is_part(ids[i], name)) nearest = ids[i];
     char hint[128];
     snprintf(hint, sizeof hint, "did you mean '%s'?", nearest != NULL ? nearest : "");
+    const char *study = paths_shipped(arena, "studies", name);
+    if (study != NULL) snprintf(hint, sizeof hint, "it is a study: orrery sweep %s", study);
     if (strcmp(name, "all") == 0) snprintf(hint, sizeof hint, "'orrery figure all' runs all of them");
-    const bool has_hint = nearest != NULL || strcmp(name, "all") == 0;
+    const bool has_hint = nearest != NULL || study != NULL || strcmp(name, "all") == 0;
     return diag_error(diag, SIM_E_USAGE, NULL, has_hint ? hint : "see 'orrery figure list', or name a file",
                       "no figure '%s'", name);
 }
@@ -134,8 +137,9 @@ static int fail_unknown(struct arena *arena, const struct figure_files *files, c
 int figure_shelf_find(struct arena *arena, const char *name, struct figure_file *file, struct diag *diag)
 {
     struct figure_files files;
-    if (path_is_json(name)) return find_own(arena, name, file, diag);
-    int code = figure_shelf_list(arena, &files, diag);
+    int code = path_is_json(name) ? file_kind_check_path(name, FILE_FIGURE, diag) : 0;
+    if (path_is_json(name)) return code == 0 ? find_own(arena, name, file, diag) : code;
+    code = figure_shelf_list(arena, &files, diag);
     for (size_t i = 0; code == 0 && i < files.n; i++) {
         if (strcmp(files.items[i].id, name) != 0 && !is_twice(files.items[i].id, name)) continue;
         *file = files.items[i];

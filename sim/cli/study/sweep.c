@@ -1,6 +1,7 @@
 /* orrery sweep: all runs of a study, on all cores, as a shard of several, or on the ranks of MPI. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/results_limit.h"
@@ -322,7 +323,6 @@ static int fail_unknown(struct cli *cli, const char *name, struct arena *arena)
 /* Points to the right verb when the call names a scenario. */
 static int check_is_study(struct cli *cli, const char *path, struct arena *arena)
 {
-    struct config *config;
     if (paths_is_database(path))
         return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery report' and 'orrery compare' read it",
                           "this is a database of results, not a study");
@@ -332,16 +332,11 @@ static int check_is_study(struct cli *cli, const char *path, struct arena *arena
                           "no such file");
     const char *data = paths_data(arena);
     const char *scenario = data != NULL ? arena_printf(arena, "%s/configs/scenarios/%s.json", data, path) : NULL;
-    bool is_scenario = strpbrk(path, "/.") == NULL && scenario != NULL && paths_is_file(scenario);
-    if (!is_scenario && !paths_is_stream(path) && config_load(path, &config, NULL) == 0) {
-        is_scenario = !config_is_given(config, "scenario") &&
-                      (config_is_given(config, "services") || config_is_given(config, "jobs"));
-        config_destroy(config);
-    }
-    if (!is_scenario && strpbrk(path, "/.") == NULL && !paths_is_file(path)) return fail_unknown(cli, path, arena);
-    if (!is_scenario) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery run' simulates it; a study names it as its 'scenario'",
-                      "this is a scenario, not a study");
+    const bool is_bare = strpbrk(path, "/.") == NULL && !paths_is_file(path);
+    if (is_bare && scenario != NULL && paths_is_file(scenario))
+        return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery run' simulates it; a study names it as its 'scenario'",
+                          "this is a scenario, not a study");
+    return is_bare ? fail_unknown(cli, path, arena) : file_kind_check_path(path, FILE_STUDY, &cli->diag);
 }
 
 static int sweep_verb(struct cli *cli, const struct cli_call *call)
