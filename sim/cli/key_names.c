@@ -74,3 +74,24 @@ const char *key_advice(const char *section, const char *key)
     if (is_any(key, rates) && is_top) return "it is 'services.NAME.trace.arrival.rate' of a trace with format 'generate'";
     return NULL;
 }
+
+const char *policy_alias(const char *family, const char *word)
+{
+    static const char *const names[][3] = {
+        {"routing", "p2c", "power-of-two"},
+        {"routing", "power-of-two-choices", "power-of-two"},
+        {"routing", "rr", "round-robin"},
+        {"routing", "lor", "least-outstanding"},
+        {"routing", "least-requests", "least-outstanding"},
+        {"routing", "cache-aware", "prefix-aware"},
+        {"scheduler", "fcfs", "fifo"},
+        {"scheduler", "las", "tiresias"},
+        {"scheduler", "gittins", "tiresias-gittins"},
+        {"scheduler", "backfill", "easy"},
+        {"batching", "continuous", "vllm-v0"},
+        {"batching", "chunked-prefill", "vllm-v1"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], family) == 0 && strcmp(names[i][1], word) == 0) return names[i][2];
+    return NULL;
+}

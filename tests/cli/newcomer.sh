@@ -60,6 +60,9 @@ done <<'END'
 2	run S --set services.chat.trace.arrival.rate=4	'rate' needs a unit, got 4; write "4/s" or "4/min"
 2	run S --set services.chat.slo.ttft=1	'ttft' needs a unit, got 1; write "1s" or "1ms"
 2	run S --set services.chat.slo.ttft=1sec	'ttft' has an unknown unit, got "1sec"; write it like "15ms"
+2	run S --set until=2hours	write it like "15ms"; units: s, ms, us, ns, min, h, d
+2	run S -set seed=2	unknown option '-set'; did you mean '--set'?
+2	run S --set services.chat.routing=p2c	unknown routing policy 'p2c'; did you mean 'power-of-two'?
 2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
 2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
 2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; known are a10, 
@@ -109,6 +112,7 @@ done <<'END'
 2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object
 2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
 2	size llama-3.1-8b --rate 5 --slo ttft.p99=1s	--rate: error: must be a number of requests per time, got '5'; such as
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1000	a limit has a unit: ttft.p99=1000ms or ttft.p99=1000s
 3	size llama-3.1-8b -t S --slo ttft.p99=1s	name it with -f
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END

@@ -107,6 +107,7 @@ out 'no configuration of at most 8 GPUs meets this'
 holds "$T/none.html" '<p class="answer">no configuration of at most 8 GPUs meets this</p>'
 run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo ttft.p99=9s -q
 out 'cannot hold llama-3.1-70b'
+out '  l4: cannot run llama-3.1-70b: a replica needs more than 141.1 GB for its weights, and has 4'
 
 # Wrong questions.
 size 2
