@@ -169,8 +169,9 @@ static int visit_name(void *context, sqlite3_stmt *statement)
 static int find_param(const struct compare_group *all, const char *name, struct arena *arena, const char **key,
                       struct diag *diag)
 {
-    static const char sql[] = "SELECT names.key, names.value FROM study, json_each(study.definition, '$.names') AS names "
-                              "WHERE json_valid(study.definition)";
+    static const char sql[] =
+        "SELECT names.key, names.value FROM study, json_each(study.definition, '$.names') AS names "
+        "WHERE json_valid(study.definition)";
     struct axis_name axis = {.name = name, .arena = arena};
     *key = param_key(all, name);
     if (all->n == 0 || (*key != NULL && strcmp(*key, name) == 0)) return 0;
@@ -344,7 +345,8 @@ static int resolve_keys(const struct compare_group *all, struct term *terms, siz
     int code = 0;
     for (size_t i = 0; code == 0 && i < n; i++) {
         code = find_param(all, terms[i].key, arena, &terms[i].param, diag);
-        if (code == 0 && terms[i].param == NULL && !is_of_run(terms[i].key)) code = find_member(all, &terms[i], arena, diag);
+        if (code == 0 && terms[i].param == NULL && !is_of_run(terms[i].key))
+            code = find_member(all, &terms[i], arena, diag);
     }
     return code;
 }

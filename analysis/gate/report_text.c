@@ -321,8 +321,7 @@ void gate_markdown(const struct gate_report *report, struct text *text)
     gate_summary(report, text);
     text_add(text, ".\n");
     bool is_plain = true;
-    for (size_t i = 0; i < report->n_results; i++)
-        is_plain = is_plain && !is_told(&report->results[i]);
+    for (size_t i = 0; i < report->n_results; i++) is_plain = is_plain && !is_told(&report->results[i]);
     if (is_plain) return;
     text_add(text, "\n");
     gate_makers(report, text);

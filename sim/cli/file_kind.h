@@ -1,4 +1,4 @@
-/* What a JSON file evidently is, by its keys: a file that is given to the wrong verb gets one message, not one per key. */
+/* What a JSON file evidently is, by its keys. A file for another verb gets one message, not one for each key. */
 #ifndef ORRERY_CLI_FILE_KIND_H
 #define ORRERY_CLI_FILE_KIND_H
 

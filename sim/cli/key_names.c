@@ -70,8 +70,10 @@ const char *key_advice(const char *section, const char *key)
     if (is_any(key, counts) && strcmp(section, "jobs") == 0) return "the trace has the GPUs of each job";
     if (is_any(key, counts) && (is_top || strcmp(section, "cluster") == 0))
         return "the cluster has 'cluster.nodes' times 'cluster.gpus_per_node' GPUs";
-    if (is_any(key, kinds) && is_service) return "it is 'cluster.gpu'; of a part of the replicas, 'gpu' of one of its 'pools'";
-    if (is_any(key, rates) && is_top) return "it is 'services.NAME.trace.arrival.rate' of a trace with format 'generate'";
+    if (is_any(key, kinds) && is_service)
+        return "it is 'cluster.gpu'; of a part of the replicas, 'gpu' of one of its 'pools'";
+    if (is_any(key, rates) && is_top)
+        return "it is 'services.NAME.trace.arrival.rate' of a trace with format 'generate'";
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 # The cases of completion that the shells share. A script defines offers WORDS, which takes the expected words from the
-# file $T/wanted, and $assigned: what the shell offers of "KEY=VALUE" before the value. No pipe leads to offers: it would
-# be another process, whose failures are lost.
+# file $T/wanted, and $assigned: what the shell offers of "KEY=VALUE" before the value. No pipe leads to offers, as it
+# would then be another process, whose failures are lost.
 completion_cases() {
     while IFS=: read -r typed expected; do
         echo "$expected" | tr ' ' '\n' >"$T/wanted"

@@ -184,7 +184,7 @@ static void say_head(const struct asking *asking, const struct story *story, str
                    request->prompt_tokens, request->output_tokens, request->arrival_s, request->status);
 }
 
-/* "waited 54 s in all so far, in 4 parts: 0 s before its first start, 54 s after 4 stops; longest 20 s, from 10 s on" */
+/* "waited 54 s in all so far, in 4 parts: 0 s before its first start, 54 s after 4 stops; longest 20 s, from ..." */
 static void say_waits(const struct story *story, struct answer *answer)
 {
     const struct story_waits *waits = &story->waits;

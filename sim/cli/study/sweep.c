@@ -334,7 +334,8 @@ static int check_is_study(struct cli *cli, const char *path, struct arena *arena
     const char *scenario = data != NULL ? arena_printf(arena, "%s/configs/scenarios/%s.json", data, path) : NULL;
     const bool is_bare = strpbrk(path, "/.") == NULL && !paths_is_file(path);
     if (is_bare && scenario != NULL && paths_is_file(scenario))
-        return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery run' simulates it; a study names it as its 'scenario'",
+        return diag_error(&cli->diag, SIM_E_USAGE, path,
+                          "'orrery run' simulates it; a study names it as its 'scenario'",
                           "this is a scenario, not a study");
     return is_bare ? fail_unknown(cli, path, arena) : file_kind_check_path(path, FILE_STUDY, &cli->diag);
 }
