@@ -149,6 +149,62 @@ static const char *param_key(const struct compare_group *all, const char *key)
     return found;
 }
 
+/* A name that the study gives an axis, its member "names". */
+struct axis_name {
+    const char *name, *key; /* key: in the arena; NULL: no axis has this name */
+    struct arena *arena;
+};
+
+static int visit_name(void *context, sqlite3_stmt *statement)
+{
+    struct axis_name *axis = context;
+    const char *key = (const char *)sqlite3_column_text(statement, 0);
+    const char *name = (const char *)sqlite3_column_text(statement, 1);
+    if (key == NULL || name == NULL || strcmp(name, axis->name) != 0) return 0;
+    axis->key = arena_strdup(axis->arena, key);
+    return axis->key != NULL ? 0 : SIM_E_NOMEM;
+}
+
+/* The parameter that `name` selects: itself in full, the one that the study calls so, or as param_key; NULL: none. */
+static int find_param(const struct compare_group *all, const char *name, struct arena *arena, const char **key,
+                      struct diag *diag)
+{
+    static const char sql[] =
+        "SELECT names.key, names.value FROM study, json_each(study.definition, '$.names') AS names "
+        "WHERE json_valid(study.definition)";
+    struct axis_name axis = {.name = name, .arena = arena};
+    *key = param_key(all, name);
+    if (all->n == 0 || (*key != NULL && strcmp(*key, name) == 0)) return 0;
+    const int code = query_each(all->runs[0].database, sql, NULL, 0, "read the study", visit_name, &axis, diag);
+    if (axis.key != NULL) *key = param_key(all, axis.key);
+    return code;
+}
+
+/* "did you mean 'scheduler'?", or all parameters of the study; else what a key may be. In the arena. */
+static const char *hint_keys(const struct compare_group *all, const char *key, struct arena *arena)
+{
+    enum { MOST = 64 };
+    const char *keys[MOST];
+    size_t n = 0;
+    struct text text;
+    for (size_t i = 0; i < all->n; i++)
+        for (size_t k = 0; k < all->runs[i].n_params && n < MOST; k++) {
+            bool is_new = true;
+            for (size_t j = 0; j < n; j++) is_new = is_new && strcmp(keys[j], all->runs[i].params[k].key) != 0;
+            if (is_new) keys[n++] = all->runs[i].params[k].key;
+        }
+    const char *nearest = n > 0 ? text_nearest_end(key, keys, n, NULL) : NULL;
+    text_init(&text);
+    if (nearest != NULL && strcmp(nearest, key) != 0) text_printf(&text, "did you mean '%s'? ", nearest);
+    text_add(&text, "a key is a parameter of the study (");
+    for (size_t j = 0; j < n; j++) text_printf(&text, "%s%s", j > 0 ? ", " : "", keys[j]);
+    text_add(&text, n == 0 ? "none here)" : ")");
+    text_add(&text, ", seed, name, run, policies, or a member of the scenario");
+    const char *hint = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return hint;
+}
+
 /* Values are equal as texts, as texts without quotes, or as numbers. */
 static bool equal_values(const char *found, const char *wanted)
 {
@@ -288,8 +344,9 @@ static int resolve_keys(const struct compare_group *all, struct term *terms, siz
 {
     int code = 0;
     for (size_t i = 0; code == 0 && i < n; i++) {
-        terms[i].param = param_key(all, terms[i].key);
-        if (terms[i].param == NULL && !is_of_run(terms[i].key)) code = find_member(all, &terms[i], arena, diag);
+        code = find_param(all, terms[i].key, arena, &terms[i].param, diag);
+        if (code == 0 && terms[i].param == NULL && !is_of_run(terms[i].key))
+            code = find_member(all, &terms[i], arena, diag);
     }
     return code;
 }
@@ -322,10 +379,7 @@ int runs_select(const struct compare_group *all, const char *selection, struct a
         if (code == 0 && matches) group->runs[group->n++] = all->runs[i];
     }
     if (code == 0 && group->n == 0)
-        return diag_error(
-            diag, SIM_E_USAGE, all->label,
-            "a key is a parameter of the study (table param), seed, name, run, policies, or a member of the "
-            "scenario",
-            "no run has %s", selection);
+        return diag_error(diag, SIM_E_USAGE, all->label, hint_keys(all, n_terms > 0 ? terms[0].key : "", arena),
+                          "no run has %s", selection);
     return code;
 }

@@ -107,13 +107,15 @@ int gate_judge(const struct baseline *baseline, const struct baseline_entry *ent
         result->verdict = GATE_UNKNOWN;
         return 0;
     }
-    if (strcmp(entry->hash, outcome->hash) == 0) return 0;
     result->scenario_moved = entry->scenario_hash[0] != 0 && strcmp(entry->scenario_hash, outcome->scenario_hash) != 0;
     result->inputs_moved = strcmp(entry->inputs, outcome->inputs) != 0;
-    int code = list_moves(baseline, outcome, arena, result);
-    if (code == 0 && result->scenario_moved && entry->resolved != NULL && outcome->resolved != NULL)
+    int code = 0;
+    if (result->scenario_moved && entry->resolved != NULL && outcome->resolved != NULL)
         code = scenario_changes(entry->resolved, outcome->resolved, arena, &result->changes, &result->n_changes);
+    const bool is_same = strcmp(entry->hash, outcome->hash) == 0;
+    if (code == 0 && !is_same) code = list_moves(baseline, outcome, arena, result);
     if (code != 0) return diag_nomem(diag);
+    if (is_same) return 0;
     result->verdict = result->n_beyond == 0 && tolerates(baseline, entry) ? GATE_TOLERATED : GATE_MOVED;
     return decision_log_compare(&entry->decisions, &outcome->decisions, arena, &result->divergence, diag);
 }

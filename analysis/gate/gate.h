@@ -57,6 +57,12 @@ struct gate_result {
     int code;                /* of the run */
 };
 
+/* Whether the results are the same although the scenario or its input files differ from the baseline's. */
+static inline bool gate_has_no_effect(const struct gate_result *result)
+{
+    return result->verdict == GATE_SAME && (result->scenario_moved || result->inputs_moved);
+}
+
 /* All results of one check. */
 struct gate_report {
     const struct baseline *baseline;

@@ -86,12 +86,15 @@ static void write_result(struct json_writer *writer, const struct gate_result *r
     json_write_string(writer, "verdict", gate_verdict_text(result->verdict));
     if (!baseline_same_maker(&result->entry->maker, common)) write_maker(writer, "baseline", &result->entry->maker);
     if (result->verdict == GATE_FAILED) json_write_string(writer, "finding", result->finding);
-    if (result->verdict == GATE_MOVED || result->verdict == GATE_TOLERATED) {
+    const bool has_moved = result->verdict == GATE_MOVED || result->verdict == GATE_TOLERATED;
+    if (has_moved || gate_has_no_effect(result)) {
         json_write_bool(writer, "scenario_moved", result->scenario_moved);
         json_write_open(writer, "scenario_changes", '[');
         for (size_t i = 0; i < result->n_changes; i++) write_change(writer, &result->changes[i]);
         json_write_close(writer, ']');
         json_write_bool(writer, "inputs_moved", result->inputs_moved);
+    }
+    if (has_moved) {
         json_write_open(writer, "moves", '[');
         for (size_t i = 0; i < result->n_moves; i++) write_move(writer, &result->moves[i]);
         json_write_close(writer, ']');
@@ -183,12 +186,12 @@ static void add_case(struct text *xml, const struct gate_report *report, const s
 {
     text_add(xml, "    <testcase classname=\"orrery.check\"");
     add_attribute(xml, "name", result->entry->name);
-    if (result->verdict == GATE_SAME) {
+    if (result->verdict == GATE_SAME && !gate_has_no_effect(result)) {
         text_add(xml, "/>\n");
         return;
     }
     text_add(xml, ">\n");
-    if (result->verdict != GATE_TOLERATED) {
+    if (result->verdict != GATE_TOLERATED && result->verdict != GATE_SAME) {
         add_problem(xml, report, result);
     } else {
         struct text description;

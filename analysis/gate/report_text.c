@@ -144,12 +144,9 @@ static void describe_head(const struct gate_result *result, struct text *text)
 static void describe_scenario(const struct gate_result *result, struct text *text)
 {
     enum { MOST = 5 };
-    if (result->n_changes == 0) {
-        text_add(text,
-                 "  its scenario differs from the baseline: its file, one that it extends, or a default has changed\n");
-        return;
-    }
-    text_add(text, "  its scenario differs from the baseline:\n");
+    const char *effect = result->verdict == GATE_SAME ? ", without an effect on its results" : "";
+    text_printf(text, "  its scenario differs from the baseline%s:%s\n", effect,
+                result->n_changes == 0 ? " its file, one that it extends, or a default has changed" : "");
     for (size_t i = 0; i < result->n_changes && i < MOST; i++) {
         const struct scenario_change *change = &result->changes[i];
         text_printf(text, "    %s: %s in the baseline, %s now\n", change->key,
@@ -165,14 +162,23 @@ void gate_describe(const struct gate_report *report, const struct gate_result *r
     switch (result->verdict) {
     case GATE_FAILED: text_printf(text, "  %s\n", result->finding); return;
     case GATE_UNKNOWN: text_add(text, "  --update writes its results into the baseline\n"); return;
-    case GATE_SAME: return;
     default: break;
     }
     if (result->scenario_moved) describe_scenario(result, text);
+    if (result->verdict == GATE_SAME) {
+        if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) differ, without an effect\n");
+        return;
+    }
     if (result->n_moves == 0) text_add(text, "  no metric has moved\n");
     describe_moves(result, text);
     if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) differ from the baseline\n");
     describe_divergence(&result->divergence, text);
+}
+
+/* Whether there is more to say than that it is the same. */
+static bool is_told(const struct gate_result *result)
+{
+    return result->verdict != GATE_SAME || gate_has_no_effect(result);
 }
 
 void gate_summary(const struct gate_report *report, struct text *text)
@@ -231,7 +237,7 @@ void gate_text(const struct gate_report *report, struct text *text)
                     result->n_moves, result->n_beyond);
     }
     for (size_t i = 0; i < report->n_results; i++) {
-        if (report->results[i].verdict == GATE_SAME) continue;
+        if (!is_told(&report->results[i])) continue;
         text_add(text, "\n");
         gate_describe(report, &report->results[i], text);
     }
@@ -314,13 +320,15 @@ void gate_markdown(const struct gate_report *report, struct text *text)
     text_printf(text, "### Regression gate: %s\n\n", passes ? "passed" : "not met");
     gate_summary(report, text);
     text_add(text, ".\n");
-    if (report->counts[GATE_SAME] == report->n_results) return;
+    bool is_plain = true;
+    for (size_t i = 0; i < report->n_results; i++) is_plain = is_plain && !is_told(&report->results[i]);
+    if (is_plain) return;
     text_add(text, "\n");
     gate_makers(report, text);
     text_add(text, "\n| scenario | verdict | metrics moved | beyond tolerance | first diverging decision |\n"
                    "|---|---|---|---|---|\n");
     for (size_t i = 0; i < report->n_results; i++)
-        if (report->results[i].verdict != GATE_SAME) add_row(text, &report->results[i]);
+        if (is_told(&report->results[i])) add_row(text, &report->results[i]);
     for (size_t i = 0; i < report->n_results; i++)
-        if (report->results[i].verdict != GATE_SAME) add_details(text, report, &report->results[i]);
+        if (is_told(&report->results[i])) add_details(text, report, &report->results[i]);
 }

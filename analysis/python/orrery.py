@@ -77,10 +77,16 @@ def sweep(study, output=None, options=(), **sets):
     return json.loads(_call("sweep", os.fspath(study), "--json", "--quiet", *target, *options, *_settings(sets)))
 
 
+def _views():
+    """The folder analysis/sql, which may be absent."""
+    beside = pathlib.Path(__file__).resolve().parents[1] / "sql"
+    return beside if beside.is_dir() else pathlib.Path(os.environ.get("ORRERY_DATA") or ".") / "analysis" / "sql"
+
+
 class Frames:
     """Tables and views of a results database: frames["request"] reads one as a pandas.DataFrame.
 
-    Iterating yields their names. Views are those of analysis/sql, if that folder lies beside this file's.
+    Iterating yields their names. Views are those of analysis/sql: of the folder beside this file's, else of $ORRERY_DATA.
     """
 
     def __init__(self, database, run_id=None):
@@ -101,7 +107,7 @@ class Frames:
         tables = self._connection.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name")
         self._names = [row[0] for row in tables]
-        for file in sorted((pathlib.Path(__file__).resolve().parents[1] / "sql").glob("*.sql")):
+        for file in sorted(_views().glob("*.sql")):
             self._connection.executescript(file.read_text(encoding="utf-8"))
             self._names.append(file.stem)
         if run_id is not None and not self._connection.execute("SELECT 1 FROM run WHERE id = ?", [run_id]).fetchone():
@@ -121,7 +127,8 @@ class Frames:
 
     def _select(self, name):
         if name not in self._names:
-            raise OrreryError(f"{self.path} has no table or view '{name}'; it has {', '.join(self._names)}")
+            absent = "" if _views().is_dir() else "; for views, set ORRERY_DATA to the directory that holds 'analysis'"
+            raise OrreryError(f"{self.path} has no table or view '{name}'; it has {', '.join(self._names)}{absent}")
         columns = [row[0] for row in self._connection.execute(f'SELECT * FROM "{name}" LIMIT 0').description]
         key = "id" if name == "run" else "run_id"
         where = f" WHERE {key} = {int(self.run_id)}" if self.run_id is not None and key in columns else ""

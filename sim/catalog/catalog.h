@@ -45,6 +45,9 @@ int catalog_llm(const struct catalog *catalog, const char *name, const char *whe
 int catalog_llm_aliases(const struct catalog *catalog, const char *name, struct arena *arena, const char **aliases,
                         struct diag *diag);
 
+/* The hint of messages about an absent catalog. */
+#define CATALOG_ROOT_HINT "set ORRERY_DATA to the directory that holds 'configs'"
+
 struct catalog_names {
     size_t n;
     const char *const *names; /* sorted, in the arena */

@@ -174,3 +174,9 @@ int cost_time_error(const struct config_variant *cost, const struct cost_request
     *error = (struct time_error){0};
     return kind->time_error != NULL ? kind->time_error(cost->params, &quiet, error) : 0;
 }
+
+const char *cost_engine(const struct config_variant *cost)
+{
+    const struct cost_kind *kind = cost->entry;
+    return kind->engine != NULL ? kind->engine(cost->params) : NULL;
+}

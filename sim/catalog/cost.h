@@ -42,4 +42,7 @@ int cost_build(const struct config_variant *cost, const struct cost_request *req
  * of the run. Returns what cost_build returns. */
 int cost_time_error(const struct config_variant *cost, const struct cost_request *request, struct time_error *error);
 
+/* The serving engine whose overhead the model adds, as the scenario names it; NULL: the kind knows no engines. */
+const char *cost_engine(const struct config_variant *cost);
+
 #endif

@@ -12,6 +12,8 @@ struct cost_kind {
     int (*build)(const void *params, const struct cost_request *request, struct iteration_model *model);
     /* As cost_time_error. NULL: nobody knows the error of its times. */
     int (*time_error)(const void *params, const struct cost_request *request, struct time_error *error);
+    /* As cost_engine. NULL: the kind knows no engines. */
+    const char *(*engine)(const void *params);
 };
 
 extern const struct cost_kind cost_operators, cost_table;

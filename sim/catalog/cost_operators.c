@@ -174,6 +174,12 @@ static int time_error(const void *given, const struct cost_request *request, str
     return code;
 }
 
+static const char *engine(const void *given)
+{
+    const struct operators_params *params = given;
+    return params->engine;
+}
+
 const struct cost_operators *cost_operators_of(const struct iteration_model *model)
 {
     return model->cost == operators_cost ? model->model : NULL;
@@ -186,4 +192,5 @@ const struct cost_kind cost_operators = {
     .params_bytes = sizeof(struct operators_params),
     .build = build,
     .time_error = time_error,
+    .engine = engine,
 };

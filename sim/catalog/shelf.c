@@ -60,8 +60,8 @@ int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct 
     if (!path) return diag_nomem(diag);
     DIR *directory = opendir(path);
     if (!directory)
-        return diag_error(diag, SIM_E_IO, path, "set ORRERY_DATA to the directory that holds 'configs'",
-                          "cannot list the %ss of the catalog: %s", shelf->noun, strerror(errno));
+        return diag_error(diag, SIM_E_IO, path, CATALOG_ROOT_HINT, "cannot list the %ss of the catalog: %s",
+                          shelf->noun, strerror(errno));
     size_t n;
     visit_shelf(directory, shelf, arena, NULL, 0, &n);
     const char **list = arena_alloc(arena, (n + 1) * sizeof *list);

@@ -1,6 +1,7 @@
 /* orrery export: a table or view of a results database as CSV or LaTeX, or the metrics as OpenMetrics text. */
 #include "analysis/export/export.h"
 #include "analysis/export/openmetrics.h"
+#include "sim/catalog/catalog.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
@@ -137,6 +138,8 @@ static int export_from(struct cli *cli, const struct cli_call *call, const struc
     if (code != 0) return code;
     if (options->list) return list_sources(cli, options, &sources);
     const struct export_source *source = find_source(cli, &sources, call->arguments[1], arena);
+    if (source == NULL && !paths_is_directory(views))
+        return diag_error(&cli->diag, SIM_E_USAGE, views, CATALOG_ROOT_HINT " and 'analysis'", "there are no views");
     return source != NULL ? export_source(&exporting, source) : SIM_E_USAGE;
 }
 

@@ -415,8 +415,7 @@ static int list_scenarios(struct listing *list)
     struct file_names names;
     int code = paths_list_scenarios(&list->arena, list->catalog.root, &names);
     if (code == SIM_E_IO)
-        return diag_error(&list->cli->diag, code, list->catalog.root,
-                          "set ORRERY_DATA to the directory that holds 'configs'", "cannot list the scenarios");
+        return diag_error(&list->cli->diag, code, list->catalog.root, CATALOG_ROOT_HINT, "cannot list the scenarios");
     for (size_t i = 0; i < names.n && code == 0; i++) {
         const char *path = arena_printf(&list->arena, "%s/scenarios/%s.json", list->catalog.root, names.names[i]);
         if (path == NULL) return SIM_E_NOMEM;

@@ -131,6 +131,11 @@ static void take_word(struct reading *reading, const char *word)
             take(reading, option, word[2 + n] == '=' ? word + n + 3 : NULL);
         return;
     }
+    const size_t n_name = strcspn(word + 1, "=");
+    if (n_name > 2 && find_name(reading->table, word + 1, n_name) != NULL) { /* "-set" is no "-s et" */
+        fail_unknown(reading, word, n_name + 1);
+        return;
+    }
     for (const char *letter = word + 1; *letter != 0; letter++) {
         const struct option *option = find_letter(reading->table, *letter);
         if (option == NULL) {

@@ -1,5 +1,6 @@
 #include "sim/cli/paths.h"
 
+#include "sim/catalog/catalog.h"
 #include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/path.h"
@@ -76,6 +77,13 @@ const char *paths_data(struct arena *arena)
         if (has_configs(arena, directory)) return directory;
     }
     return ORRERY_PREFIX "/share/orrery";
+}
+
+const char *paths_data_hint(struct arena *arena)
+{
+    const char *data = paths_data(arena);
+    if (data == NULL || has_configs(arena, data)) return NULL;
+    return arena_printf(arena, CATALOG_ROOT_HINT "; '%s' has none", data);
 }
 
 static const char extension[] = ".json";

@@ -2,6 +2,7 @@
 
 #include "policies/registry.h"
 #include "sim/catalog/cost.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "traces/guess.h"
 #include "traces/registry.h"
@@ -324,59 +325,10 @@ static bool alternative(const void *context, const char *family, size_t index, s
     return alternative_of(context, family, index - n, out);
 }
 
-/* The names that serving engines have for keys of a scenario. The tokens of an iteration have two names here: those of
- * a budget that prompts and decoding share, and those of prompts alone. */
-static const char *synonym(const char *key, size_t index)
-{
-    static const char *const names[][2] = {
-        {"max_num_seqs", "max_sequences"},           /* vLLM */
-        {"max_num_batched_tokens", "max_batched_tokens"},
-        {"max_num_batched_tokens", "token_budget"},
-        {"max_batched_tokens", "max_batched_tokens"},
-        {"max_batched_tokens", "token_budget"},
-        {"token_budget", "token_budget"},
-        {"token_budget", "max_batched_tokens"},
-        {"gpu_memory_utilization", "usable_frac"},
-        {"tensor_parallel_size", "tensor_parallel"},
-        {"tp", "tensor_parallel"},
-        {"pp", "pipeline_parallel"},
-        {"dp", "replicas"},
-        {"pipeline_parallel_size", "pipeline_parallel"},
-        {"data_parallel_size", "replicas"},
-        {"block_size", "block_tokens"},
-        {"scheduling_policy", "batching"},
-        {"model", "llm"},
-        {"request_rate", "rate"},
-        {"num_prompts", "count"},
-        {"max_running_requests", "max_sequences"},   /* SGLang */
-        {"chunked_prefill_size", "max_batched_tokens"},
-        {"chunked_prefill_size", "token_budget"},
-        {"mem_fraction_static", "usable_frac"},
-        {"page_size", "block_tokens"},
-        {"model_path", "llm"},
-        {"tp_size", "tensor_parallel"},
-        {"pp_size", "pipeline_parallel"},
-        {"dp_size", "replicas"},
-        {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
-        {"max_num_tokens", "max_batched_tokens"},
-        {"max_num_tokens", "token_budget"},
-        {"free_gpu_memory_fraction", "usable_frac"},
-        {"num_replicas", "replicas"},                /* Vidur */
-        {"batch_size_cap", "max_sequences"},
-        {"qps", "rate"},
-        {"gpu_type", "gpu"},
-        {"device", "gpu"},
-        {"num_nodes", "nodes"},
-        {"num_gpus", "gpus"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], key) == 0 && index-- == 0) return names[i][1];
-    return NULL;
-}
-
 struct config_families cli_families(const struct plugins *plugins)
 {
     const bool has_plugins = plugins != NULL && plugins->n > 0;
     return (struct config_families){.alternative = alternative, .guess = trace_guess_alternative, .context = plugins,
-                                    .synonym = synonym, .remedy = has_plugins ? NULL : " (your own need --plugin)"};
+                                    .synonym = key_synonym, .advice = key_advice,
+                                    .alias = policy_alias, .remedy = has_plugins ? NULL : " (your own need --plugin)"};
 }

@@ -181,6 +181,18 @@ static const char *explain_unit(const struct quantity *quantity, enum unit_dim d
     return "has an unknown unit";
 }
 
+const char *unit_list(enum unit_dim dim, char *buffer, size_t buffer_bytes)
+{
+    size_t n = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < N_UNITS && n < buffer_bytes; i++) {
+        if (units[i].dim != dim || !units[i].written) continue;
+        n += (size_t)snprintf(buffer + n, buffer_bytes - n, "%s%s%s", n > 0 ? ", " : "", units[i].before,
+                              units[i].after);
+    }
+    return buffer;
+}
+
 static const struct unit *find_unit(const struct quantity *quantity, enum unit_dim dim)
 {
     for (size_t i = 0; i < N_UNITS; i++) {

@@ -51,6 +51,9 @@ enum unit_dim {
 const char *unit_si_name(enum unit_dim dim); /* "B/s" */
 const char *unit_example(enum unit_dim dim); /* "2.04TB/s" */
 
+/* Writes the units of a dimension, "s, ms, us, ns, min, h, d", to the buffer, cut to its size. Returns the buffer. */
+const char *unit_list(enum unit_dim dim, char *buffer, size_t buffer_bytes);
+
 /* Parses "<number><unit>" (blanks between are allowed) of the given dimension into SI units. UNIT_NONE takes a bare
  * number. Accepted: ns us ms s min h d; B kB MB GB TB PB KiB MiB GiB TiB PiB, each also "/s"; FLOP/s .. EFLOP/s (also
  * spelled FLOPS); W kW MW; J kJ MJ GJ Wh kWh; $N and $N/h; Hz kHz MHz GHz; N/s N/min N/h.

@@ -45,7 +45,7 @@ rejected "@:4:3: error: unknown key 'warmpu'; did you mean 'warmup'?"
 scenario '"warmup": 80'
 rejected "@:4:13: error: 'warmup' needs a unit, got 80; write \"80s\" or \"80ms\""
 scenario '"warmup": "80 parsecs"'
-rejected "@:4:13: error: 'warmup' has an unknown unit, got \"80 parsecs\"; write it like \"15ms\""
+rejected "@:4:13: error: 'warmup' has an unknown unit, got \"80 parsecs\"; write it like \"15ms\"; units: s, ms, us, ns, min, h, d"
 scenario '"seed": "many"'
 rejected "@:4:11: error: 'seed' must be a whole number, got \"many\""
 scenario '"seed": -1'

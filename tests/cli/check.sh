@@ -156,6 +156,15 @@ run 1 check --baseline "$base" --only serve --json
 json '$.scenarios[0].scenario_moved' 1
 json '$.scenarios[0].scenario_changes[0].key' services.chat.replicas
 json '$.scenarios[0].scenario_changes[1].key' ''
+# An edit without an effect passes, and is told of.
+sed 's/^{/{ "until": "30d",/' "$T/gate/serve.json.before" >"$T/gate/serve.json"
+run 0 check --baseline "$base" --only serve --junit "$T/idle.xml" --markdown "$T/idle.md"
+equal "$(sed -n '/^serve: same/{n;N;p}' "$T/out")" '  its scenario differs from the baseline, without an effect on its results:
+    until: "0s" in the baseline, "30d" now' 'an edit without an effect'
+well_formed "$T/idle.xml"
+holds "$T/idle.xml" 'until: '
+holds "$T/idle.md" 'until: "0s" in the baseline, "30d" now'
+sed 's/"replicas": 4/"replicas": 3/' "$T/gate/serve.json.before" >"$T/gate/serve.json"
 sed '/"resolved"/d' "$base" >"$T/gate/older.json"
 cp "${base%.json}.decisions.csv.gz" "$T/gate/older.decisions.csv.gz"
 run 1 check --baseline "$T/gate/older.json" --only serve

@@ -108,6 +108,8 @@ mean=$(sqlite3 "$T/study.db" "select avg(iif(p.value = 'least-outstanding', m.va
 run 0 compare "$T/study.db" --base routing=round-robin --new routing=least-outstanding -m ttft_s.mean --json
 equal "$(sqlite3 :memory: "select abs((value ->> 'delta') - ($mean)) < 1e-9 from json_each(readfile('$T/out'), '\$.metrics')
     where value ->> 'point' is null")" 1 'difference over all points'
+run 2 compare "$T/study.db" --base routin=random --new routing=least-outstanding
+err "did you mean 'routing'? a key is a parameter of the study (services.chat.replicas, services.chat.routing), seed, name"
 
 # One seed: what the points say is shown, and is no verdict.
 run 0 compare "$T/study.db" --base routing=round-robin,seed=1 --new routing=least-outstanding,seed=1 -m ttft_s.mean --json

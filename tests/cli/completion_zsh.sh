@@ -1,6 +1,7 @@
 #!/bin/sh
 # The completion for zsh offers verbs, options, choices, names of listings and files, as the one for bash does.
 . tests/cli/lib.sh
+. tests/cli/lib_completion.sh
 
 command -v zsh >/dev/null || skip 'no zsh'
 root=$PWD
@@ -41,18 +42,11 @@ repeat 50; do zpty -r shell line; [[ $line == ready* ]] && break; done
 zpty -w shell "$*"$'\t'
 while zpty -r shell line; do print -r -- "$line"; done
 END
-offers() { # WORDS, the expected words on standard input
+offers() { # WORDS; the expected words are in $T/wanted
     last="completion of: $1"
     timeout 30 zsh -f "$T/type.zsh" "$1" 2>&1 | tr -d '\r' | sed -n 's/.*offered://p' | LC_ALL=C sort -u >"$T/out"
-    out_is
+    out_is <"$T/wanted"
 }
-words() { tr ' ' '\n'; }
-echo 'compare conform' | words | offers 'orrery co'
-echo '--queue --quiet' | words | offers 'orrery run --qu'
-echo 'calendar heap' | words | offers 'orrery run quickstart --queue '
-echo quickstart | offers 'orrery run quick'
-echo 'parameters policies prices' | words | offers 'orrery list p'
-echo a40 | offers 'orrery calibrate --gpu a40'
-orrery list policies | awk '$1 == "routing" { print $2 }' | LC_ALL=C sort | offers 'orrery run -s services.chat.routing='
-echo 'rows.db rows.txt' | words | offers 'orrery compare row'
+assigned=
+completion_cases
 finish

@@ -117,4 +117,6 @@ printf 'CREATE TEMP VIEW broken AS SELECT nonsense FROM request;' >"$T/broken.sq
 mkdir -p "$T/data/analysis" && cp -r analysis/sql "$T/data/analysis/" && cp "$T/broken.sql" "$T/data/analysis/sql/"
 ORRERY_DATA=$T/data run 3 export "$db" job
 err 'no such column: nonsense'
+ORRERY_DATA=$T/nowhere run 2 export "$db" job_waits
+err "there are no views; set ORRERY_DATA to the directory that holds 'configs' and 'analysis'"
 finish

@@ -10,6 +10,11 @@ cat >"$T/s.json" <<'END'
 END
 printf 'time,prompt,output\n0,10,10\n' >"$T/t.csv"
 run 0 run "$T/s.json" -q -o "$T/r.db"
+cat >"$T/bench.json" <<'END'
+{"date": "20251101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 2, "request_rate": "inf", "duration": 1.5,
+ "total_input_tokens": 30, "total_output_tokens": 30, "request_throughput": 2.0, "input_lens": [10, 20]}
+END
+echo '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}' >"$T/config.json"
 
 n=0
 while IFS='	' read -r wanted call message; do
@@ -17,6 +22,7 @@ while IFS='	' read -r wanted call message; do
     call=$(echo "$call" | sed "s|\\bS\\b|$T/s.json|g; s|\\bR\\b|$T/r.db|g; s|\\bT\\b|$T|g")
     eval "run $wanted $call"
     err "$message"
+    case $message in *': error: this '*) equal "$(wc -l <"$T/err")" 1 'lines of the message' ;; esac
 done <<'END'
 2	rnu quickstart	unknown verb 'rnu'; did you mean 'run'?
 2	run	there is no scenario to run; usage: orrery run SCENARIO
@@ -54,6 +60,9 @@ done <<'END'
 2	run S --set services.chat.trace.arrival.rate=4	'rate' needs a unit, got 4; write "4/s" or "4/min"
 2	run S --set services.chat.slo.ttft=1	'ttft' needs a unit, got 1; write "1s" or "1ms"
 2	run S --set services.chat.slo.ttft=1sec	'ttft' has an unknown unit, got "1sec"; write it like "15ms"
+2	run S --set until=2hours	write it like "15ms"; units: s, ms, us, ns, min, h, d
+2	run S -set seed=2	unknown option '-set'; did you mean '--set'?
+2	run S --set services.chat.routing=p2c	unknown routing policy 'p2c'; did you mean 'power-of-two'?
 2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
 2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
 2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; known are a10, 
@@ -68,6 +77,13 @@ done <<'END'
 2	sweep R	this is a database of results, not a study
 2	figure run all	no figure 'all'; 'orrery figure all' runs all of them
 2	figure run fgd	no figure 'fgd'
+2	run T/bench.json	bench.json: error: this looks like a trace of format vllm-bench, not a scenario; a scenario names it
+2	sweep T/bench.json	bench.json: error: this looks like a trace of format vllm-bench, not a study; a scenario names it
+2	run T/config.json	this is a config.json of Hugging Face, not a scenario; a service names it as its "llm"
+2	run configs/hardware/a10.json	this is a GPU of the catalog, not a scenario
+2	run configs/figures/vllm/serving.json	this is a figure, not a scenario; 'orrery figure run' simulates it
+2	figure run configs/studies/routing.json	this is a study, not a figure; 'orrery sweep' runs it
+2	figure run routing	no figure 'routing'; it is a study: orrery sweep routing
 2	report	'orrery report' needs an argument; usage: orrery report RESULTS[:RUN]
 3	report S	file is not a database; name a file that a run with -o wrote
 3	report R:7	no run 7
@@ -96,8 +112,30 @@ done <<'END'
 2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object
 2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
 2	size llama-3.1-8b --rate 5 --slo ttft.p99=1s	--rate: error: must be a number of requests per time, got '5'; such as
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1000	a limit has a unit: ttft.p99=1000ms or ttft.p99=1000s
 3	size llama-3.1-8b -t S --slo ttft.p99=1s	name it with -f
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
+END
+
+# The advice of a message works: the key that it names takes the value. (The first one, where it names several.)
+while read -r key value; do
+    run 2 validate "$T/s.json" --set "$key=$value"
+    advised=$(sed "s/'[^']*'//; s/ in '[^']*'//; s/^[^']*'\([^']*\)'.*/\1/; s/NAME/chat/; 1q" "$T/err")
+    case $key in *.chat.*) case $advised in *.*) ;; *) advised=services.chat.$advised ;; esac ;; esac
+    run 0 validate "$T/s.json" --set "$advised=$value"
+done <<'END'
+gpus 4
+num_gpus 2
+cluster.gpus 2
+nodes 3
+gpu h100-sxm
+services.chat.gpu h100-sxm
+services.chat.gpus 2
+services.chat.tp 2
+llm llama-3-8b
+rate 4/s
+services.chat.qps 4/s
+engine vllm-0.12
 END
 [ $n -ge 40 ] || complain "only $n mistakes were made"
 finish

@@ -64,6 +64,10 @@ run 0 plot "$T/named.db" -x replicas -y ttft_s.p99 --csv
 head -1 "$T/out" | grep -q copies || complain 'no name in the points'
 run 0 report "$T/named.db" -o "$T/named.html"
 holds "$T/named.html" 'copies'
+run 0 compare "$T/named.db" -b services.chat.replicas=1 -n services.chat.replicas=2 --csv
+cp "$T/out" "$T/by_key"
+run 0 compare "$T/named.db" -b copies=1 -n copies=2 --csv
+cmp -s "$T/out" "$T/by_key" || complain 'compare by a name differs from compare by its key'
 # Two axes may swap their short names.
 sed 's/"names": {[^}]*}/"names": {"services.chat.batching": "replicas", "services.chat.replicas": "batching"}/' "$T/named.json" >"$T/swapped.json"
 run 0 sweep "$T/swapped.json" --dry-run

@@ -33,6 +33,10 @@ out 'host to GPU        55             64    85.94'
 out '"calibration": "'"$T"'/gpu.json"'
 out "orrery run quickstart --set cluster.gpu=h200-sxm --set services.chat.cost.calibration=$T/gpu.json"
 cp "$T/out" "$T/said"
+# The page explains every column.
+for column in $(grep -E '^(part|set|iterations|copy|rows_that_were) ' "$T/said" | tr -s ' ' '\n' | grep -v '^[0-9]'); do
+    holds analysis/calibrate/kit/README.md "\`$column\`"
+done
 
 optimised
 # The fits are those of orrery calibrate on the single files, to the byte.

@@ -53,11 +53,15 @@ fails(None, "there is no run 9", orrery.frames, "r.db:9")
 fails(None, "no table or view 'requests'; it has", frames.rows, "requests")
 fails(None, "needs pandas", frames.__getitem__, "request")
 fails(None, "page.md: ", orrery.frames, "page.md")
+orrery.__file__ = "/a/b/c/orrery.py"
+assert "slo_attainment" in orrery.frames("r.db")  # the views of $ORRERY_DATA
+os.environ["ORRERY_DATA"] = "/nowhere"
+fails(2, "set ORRERY_DATA to the directory that holds 'configs'", orrery.run, "quickstart")
+fails(None, "for views, set ORRERY_DATA to the directory", orrery.frames("r.db").rows, "slo_attainment")
 os.environ["ORRERY"] = "/nowhere/orrery"
 fails(None, "cannot start /nowhere/orrery", orrery.run, "serve.json")
 os.environ.pop("ORRERY")
 os.environ["PATH"] = "/nowhere"
-orrery.__file__ = "/a/b/c/orrery.py"
 fails(None, "no program 'orrery'", orrery.run, "serve.json")
 END
 last='test.py'

@@ -12,7 +12,7 @@ size() { # STATUS OPTIONS...: a small question
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms --study "$T/best.json"
 out 'llama-3.1-8b, 12/s: ttft p99 at most 500 ms, tpot p99 at most 50 ms'
 out '1 x h100-sxm: 1 replica of TP 1, '
-out '$4.69/h'
+out ', engine vllm-0.12, $4.69/h'
 out '  limit: one replica of this kind is enough'
 out "of the kernels' time is outside the measured range; h100-sxm: median error of held-out kernels "
 cp "$T/out" "$T/first"
@@ -24,6 +24,9 @@ json '$.best[0].gpus' 1
 json '$.best[0].usd_per_h' 4.69
 json '$.objectives[1].name' 'tpot p99'
 json '$.requests' 200
+json '$.engine' vllm-0.12
+size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline
+out ', cost model roofline, $4.69/h'
 size 0 --slo ttft.p99=0.5s --csv
 grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || complain 'the CSV has another header'
 
@@ -45,7 +48,10 @@ out 'a6000'
 out '$0.50/h'
 size 0 --slo ttft.p99=0.5s --disaggregated --gpu a100-80-sxm
 out '  with pools: '
-grep -qE '^  with pools ttft p99 [0-9.]+ ms [(]without [0-9.]+ ms[)]$' "$T/out" || complain 'no latencies of both'
+sed -n 's/, engine.*//; 2p' "$T/out" >"$T/fleet" # the latencies of pools are compared with the best fleet, by its name
+best=$(sed -n 's/^  ttft p99 \([0-9.]* ms\) of .*/\1/p' "$T/out")
+grep -E '^  with pools ttft p99 [0-9.]+ ms ' "$T/out" >"$T/pools"
+holds "$T/pools" " instead of $best; compared with the best, without pools: $(cat "$T/fleet")"
 size 0 --slo ttft.p99=0.5s --prices verda
 out '$2.29/h'
 
@@ -101,6 +107,7 @@ out 'no configuration of at most 8 GPUs meets this'
 holds "$T/none.html" '<p class="answer">no configuration of at most 8 GPUs meets this</p>'
 run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo ttft.p99=9s -q
 out 'cannot hold llama-3.1-70b'
+out '  l4: cannot run llama-3.1-70b: a replica needs more than 141.1 GB for its weights, and has 4'
 
 # Wrong questions.
 size 2

@@ -115,6 +115,25 @@ for listing in gpus llms policies formats metrics scenarios; do
     equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'))")" $rows 'rows of the JSON'
 done
 
+# Without the folder of its data, every verb that needs it says where to look for it.
+ORRERY_DATA=$T/nowhere
+export ORRERY_DATA
+while read -r status call; do
+    run "$status" $call
+    err "; set ORRERY_DATA to the directory that holds 'configs'"
+done <<'END'
+2 run quickstart
+2 sweep routing
+3 conform easy
+3 figure run vllm/serving
+3 list gpus
+3 list scenarios
+3 size llama-3.1-8b --rate 1/s --slo ttft.p99=1s
+END
+unset ORRERY_DATA
+run 2 sweep routin
+err "no study 'routin'; did you mean 'routing'?"
+
 # What cannot be written is an error.
 if [ -w /dev/full ]; then
     "$ORRERY" list metrics >/dev/full 2>"$T/err"

@@ -120,6 +120,10 @@ for id in $(row id 'job where run_id = 2 and preemptions > 0 limit 3'); do
     out 'preempt'
     sql :memory: "select abs($(sed -n 's/.*held *\([0-9]*\) GPUs\{0,1\} .* for \([0-9.]*\) s$/\1 * \2 +/p' "$T/out") 0
         - $(row gpu_s "job where run_id = 2 and id = $id")) < 1e-3" 1
+    held="select distinct start_s, end_s from placement where run_id = 2 and job = $id"
+    waited=$(sed -n 's/^waited \([0-9.e+-]*\) s in all, in .* stops\{0,1\}; longest .*/\1/p' "$T/out")
+    sql "$db" "select abs(jct_s - (select sum(end_s - start_s) from ($held)) - $waited) < 1e-3 from job
+        where run_id = 2 and id = $id" 1
 done
 [ -n "$id" ] || complain 'no job was preempted'
 
@@ -137,10 +141,12 @@ run 0 why "$T/waits.db" job 2
 out '10.000000 s  submit   asks for 4 GPUs: 4 GPUs free, at most 2 of them on one node; jobs waiting: 0, running: 2'
 out 'holders  GPUs were in use by job 0 (6 GPUs until 150 s), job 1 (6 GPUs until 75 s)'
 out '65 s for GPUs; of 2 decisions meanwhile, 2 found 4 GPUs free or more, 2 of them not on one node; at most 4 were free'
+! grep -q 'with room' "$T/out" || complain 'no node had room'
 out 'power    static-lock: lower clock for priority low in site, ordered at 0.000000 s: 705 MHz: as configured; in force'
 out 'runs at 66.7 % of its full speed'
 run 0 why "$T/waits.db" job 3
 out 'submit   asks for 2 GPUs: 4 GPUs free, at most 2 of them on one node; jobs waiting: 1, running: 2'
+out 'waited   55 s for GPUs; of 1 decision meanwhile, 1 found 2 GPUs free or more; at most 4 were free; with room for it, 1 started none'
 run 0 why "$T/waits.db" job 0
 ! grep -qE ' (waited|holders|passed|taken) ' "$T/out" || complain 'a job that started at once has waited for others'
 
@@ -155,7 +161,26 @@ run 0 run "$T/never.json" --quiet -o "$T/never.db"
 run 0 why "$T/never.db" job 1
 out 'holders  GPUs were in use by job 0 (4 GPUs)'
 out 'passed   submitted later, but started first: job 2 (4 GPUs)'
-out 's for GPUs so far; of '
+out '50.000000 s  waits    49 s for GPUs so far; of '
+out 'wait_s 49: 100.0 % of'
+out 'waited 49 s in all so far, in 1 part: 49 s before its first start; longest 49 s, from 1.000000 s on'
+
+# A job that shorter ones preempt, and which waits when the run ends: all its waits count, up to that end.
+cat >"$T/short.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1}, "until": "100s",
+  "jobs": {"scheduler": "srtf", "placement": "first-fit", "trace": {"format": "inline-jobs", "jobs": [
+      {"duration": "100s", "gpus": 8}, {"submit": "10s", "duration": "20s", "gpus": 8},
+      {"submit": "40s", "duration": "20s", "gpus": 8}, {"submit": "70s", "duration": "300s", "gpus": 8},
+      {"submit": "75s", "duration": "10s", "gpus": 8}, {"submit": "96s", "duration": "10s", "gpus": 8}]}} }
+END
+run 0 run "$T/short.json" --quiet -o "$T/short.db"
+out '3 unfinished (in none of these times)'
+run 0 why "$T/short.db" job 0
+out 'queue_s 0: '
+out 'wait_s 54: '
+out 'waited 54 s in all so far, in 4 parts: 0 s before its first start, 54 s after 4 stops; longest 20 s, from 10.000000 s on'
+run 0 why "$T/short.db" job 3
+out '1 found 8 GPUs free or more; at most 8 were free; with room for it, 1 started another job (last: job 0)'
 
 # Of every preempted job, others and their GPUs agree with the tables; a later one passes it only if it started first.
 run 0 run "$T/waits.json" --set jobs.scheduler=srtf --set jobs.trace.path="$T/jobs.csv" --quiet -o "$T/passed.db"

@@ -12,7 +12,8 @@
 
 void story_init(struct story *story, const struct story_subject *subject, struct arena *arena)
 {
-    *story = (struct story){.arena = arena, .subject = *subject, .replica = -1, .last_token_s = (double)NAN};
+    *story = (struct story){.arena = arena, .subject = *subject, .replica = -1, .last_token_s = (double)NAN,
+                            .end_s = (double)NAN};
 }
 
 void story_fini(struct story *story)
@@ -151,6 +152,7 @@ static int on_decision(void *context, const struct decision_row *row)
     static const char routed[] = "to replica ";
     struct story *story = context;
     int code = note_command(story, row);
+    if (code == 0 && story->subject.is_job) story_see_other(story, row);
     if (code != 0 || !is_own(story, row)) return code;
     if (!story->subject.is_job) {
         bool enters = story_is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
@@ -246,7 +248,14 @@ static int on_job(void *context, const struct job_row *row)
     if (!story->subject.is_job || row->id != story->subject.id) return 0;
     story->job = *row;
     story->job.status = arena_strdup(story->arena, row->status);
-    return story->job.status != NULL ? story_end_job(story) : SIM_E_NOMEM;
+    return story->job.status != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int on_metric(void *context, const struct metric_row *row)
+{
+    struct story *story = context;
+    if (strcmp(row->name, "sim.end_s") == 0) story->end_s = row->value;
+    return 0;
 }
 
 static int on_placement(void *context, const struct placement_row *row)
@@ -270,5 +279,6 @@ struct sink story_sink(struct story *story)
                          .queue = story_on_queue,
                          .job_clock = story_on_job_clock,
                          .decision = on_decision,
-                         .detail = on_decision};
+                         .detail = on_decision,
+                         .metric = on_metric};
 }

@@ -43,7 +43,16 @@ struct story_queue {
     int64_t gpus;                /* that it asks for */
     int64_t n_decisions;         /* that did not start it */
     int64_t n_enough, n_divided; /* before which enough GPUs were free; enough, but not on one node */
+    int64_t n_others, other;     /* that had room for it, but started others; one of these */
     struct queue_row latest;     /* before a decision whose outcome is not yet known */
+    int64_t started;             /* a job that this decision started; -1: none so far */
+};
+
+/* All waits of a job for GPUs. */
+struct story_waits {
+    int64_t n, n_stops;              /* waits of some length; preemptions and failures that took its GPUs */
+    double total_s, before_start_s;  /* of all waits, and of the one before its first start */
+    double longest_s, longest_from_s;
 };
 
 struct story {
@@ -62,6 +71,8 @@ struct story {
     int64_t decode_iterations;
     double decode_s, decode_slowed_s; /* time of these, and what lower clocks added to it */
     struct story_queue queue;
+    struct story_waits waits;
+    double end_s;             /* of the run; NAN until its metrics arrive */
     struct story_work meanwhile; /* work of the replica while the request waits */
 };
 
@@ -72,6 +83,9 @@ void story_fini(struct story *story);
 /* Adds an event of this moment. Returns 0 or SIM_E_NOMEM. */
 __attribute__((format(printf, 4, 5))) int story_tell(struct story *story, double t_s, const char *what,
                                                      const char *format, ...);
+
+/* Ends the story once the run has ended: what the job still waits for. Returns 0 or SIM_E_NOMEM. */
+int story_end(struct story *story);
 
 /* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */
 struct sink story_sink(struct story *story);

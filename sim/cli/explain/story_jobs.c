@@ -23,18 +23,29 @@ static void free_text(char *text, size_t bytes, const struct queue_row *row)
         snprintf(text + n, bytes - (size_t)n, ", at most %" PRId64 " of them on one node", row->most_on_node_gpus);
 }
 
-/* Counts a decision that left the job waiting: were GPUs free for it, in total and on one node? */
+/* Counts a decision that left the job waiting: were GPUs free for it, in total and on one node, and who got them? */
 static void count_decision(struct story_queue *queue)
 {
     const struct queue_row *row = &queue->latest;
     if (!queue->has_latest) return;
     const bool is_enough = row->free_gpus >= (double)queue->gpus;
+    const bool is_divided = is_enough && row->most_on_node_gpus >= 0 && queue->gpus <= row->gpus_per_node &&
+                            row->most_on_node_gpus < queue->gpus;
     queue->has_latest = false;
     queue->n_decisions++;
     queue->n_enough += is_enough;
-    queue->n_divided += is_enough && row->most_on_node_gpus >= 0 && queue->gpus <= row->gpus_per_node &&
-                        row->most_on_node_gpus < queue->gpus;
+    queue->n_divided += is_divided;
     queue->most_free_gpus = fmax(queue->most_free_gpus, row->free_gpus);
+    if (!is_enough || is_divided || queue->started < 0) return;
+    queue->n_others++;
+    queue->other = queue->started;
+}
+
+void story_see_other(struct story *story, const struct decision_row *row)
+{
+    const bool is_other = row->service[0] == '\0' && row->subject != story->subject.id;
+    if (is_other && story_is_any(row->action, (const char *const[]){"start", "resume", NULL}))
+        story->queue.started = row->subject;
 }
 
 int story_on_queue(void *context, const struct queue_row *row)
@@ -47,49 +58,85 @@ int story_on_queue(void *context, const struct queue_row *row)
         count_decision(queue);
         queue->latest = *row;
         queue->has_latest = true;
+        queue->started = -1;
     }
     if (row->job != story->subject.id) return 0;
-    *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus};
+    *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus, .started = -1};
     free_text(free, sizeof free, row);
     return story_tell(story, row->t_s, "submit",
                       "asks for %" PRId64 " GPU%s: %s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
                       plural((double)row->gpus), free, row->pending, row->running);
 }
 
+/* "; with room for it, 2 started another job (last: job 5), 1 none": what the scheduler did with the room. */
+static void room_text(char *text, size_t bytes, const struct story_queue *queue)
+{
+    const int64_t n_room = queue->n_enough - queue->n_divided, n_none = n_room - queue->n_others;
+    char none[32] = "";
+    text[0] = '\0';
+    if (queue->n_others > 0 && n_none > 0) snprintf(none, sizeof none, ", %" PRId64 " none", n_none);
+    if (queue->n_others > 0)
+        snprintf(text, bytes, "; with room for it, %" PRId64 " started another job (last: job %" PRId64 ")%s",
+                 queue->n_others, queue->other, none);
+    else if (n_room > 0)
+        snprintf(text, bytes, "; with room for it, %" PRId64 " started none", n_none);
+}
+
 /* "12 s; of 17 decisions of the scheduler, 3 found 8 GPUs or more free, 2 of them on no single node; ..." */
 static int tell_queue(struct story *story, double t_s, const char *what)
 {
     const struct story_queue *queue = &story->queue;
-    char divided[64] = "";
+    const bool is_over = strcmp(what, "waited") == 0;
+    char divided[64] = "", room[160];
     if (queue->n_decisions == 0)
-        return story_tell(story, t_s, what, "%.6g s for GPUs, until the next decision", t_s - queue->from_s);
+        return story_tell(story, t_s, what, "%.6g s for GPUs%s", t_s - queue->from_s,
+                          is_over ? ", until the next decision" : " so far, without a decision");
     if (queue->n_divided > 0)
         snprintf(divided, sizeof divided, ", %" PRId64 " of them not on one node", queue->n_divided);
+    room_text(room, sizeof room, queue);
     return story_tell(story, t_s, what,
                       "%.6g s for GPUs%s; of %" PRId64 " decision%s meanwhile, %" PRId64 " found %" PRId64
-                      " GPU%s free or more%s; at most %.10g were free",
-                      t_s - queue->from_s, strcmp(what, "waits") == 0 ? " so far" : "", queue->n_decisions,
+                      " GPU%s free or more%s; at most %.10g were free%s",
+                      t_s - queue->from_s, is_over ? "" : " so far", queue->n_decisions,
                       plural((double)queue->n_decisions), queue->n_enough, queue->gpus, plural((double)queue->gpus),
-                      divided, queue->most_free_gpus);
+                      divided, queue->most_free_gpus, room);
+}
+
+/* Ends the current wait, and counts and tells it if it has a length. */
+static int end_wait(struct story *story, double t_s, const char *what)
+{
+    const struct story_queue *queue = &story->queue;
+    struct story_waits *waits = &story->waits;
+    const double wait_s = t_s - queue->from_s;
+    if (!(wait_s > 0)) return 0;
+    waits->n++;
+    waits->total_s += wait_s;
+    if (waits->n_stops == 0) waits->before_start_s = wait_s;
+    if (wait_s > waits->longest_s) {
+        waits->longest_s = wait_s;
+        waits->longest_from_s = queue->from_s;
+    }
+    return tell_queue(story, t_s, what);
 }
 
 int story_follow_job(struct story *story, const struct decision_row *row)
 {
     struct story_queue *queue = &story->queue;
     const bool stops = story_is_any(row->action, (const char *const[]){"preempt", "interrupt", NULL});
-    if (stops) *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = queue->gpus};
+    if (stops) {
+        *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = queue->gpus, .started = -1};
+        story->waits.n_stops++;
+    }
     if (!queue->waits || stops) return 0;
     queue->waits = false;
     queue->has_latest = false; /* this decision ends the wait */
-    return row->t_s > queue->from_s ? tell_queue(story, row->t_s, "waited") : 0;
+    return end_wait(story, row->t_s, "waited");
 }
 
-int story_end_job(struct story *story)
+int story_end(struct story *story)
 {
-    const double t_s = story->queue.latest.t_s;
     count_decision(&story->queue);
-    if (!story->queue.waits || story->queue.n_decisions == 0) return 0;
-    return tell_queue(story, t_s, "waits");
+    return story->subject.is_job && story->queue.waits ? end_wait(story, story->end_s, "waits") : 0;
 }
 
 int story_on_job_clock(void *context, const struct job_clock_row *row)

@@ -21,7 +21,7 @@ int story_on_queue(void *context, const struct queue_row *row);
 int story_on_job_clock(void *context, const struct job_clock_row *row);
 int story_follow_job(struct story *story, const struct decision_row *row);
 
-/* When the run has ended: what the job still waits for. */
-int story_end_job(struct story *story);
+/* Notes that a decision on another job started it. */
+void story_see_other(struct story *story, const struct decision_row *row);
 
 #endif

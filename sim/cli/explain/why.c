@@ -132,7 +132,8 @@ static int simulate_story(struct asking *asking, const struct setup *setup, stru
     return code == 0 ? check_hash(asking, hash) : code;
 }
 
-/* The share of the run's jobs, or of the service's requests, with no larger value. */
+/* The share of the run's jobs, or of the service's requests, with no larger value. Waits of jobs that have not ended
+ * count up to the end of the run; rejected jobs wait for nothing. */
 static int read_ranks(struct asking *asking)
 {
     static const char of_requests[] =
@@ -146,11 +147,14 @@ static int read_ranks(struct asking *asking)
     static const char of_jobs[] =
         "WITH stay AS (SELECT DISTINCT job, start_s, end_s FROM placement WHERE run_id = ?1), "
         "ran AS (SELECT job, sum(end_s - start_s) AS ran_s FROM stay GROUP BY job), "
-        "peer AS (SELECT job.rowid AS at, job.*, coalesce(max(0.0, round(jct_s - ran_s, 6)), start_s - submit_s) AS wait_s "
-        "FROM job LEFT JOIN ran ON job.id = ran.job WHERE run_id = ?1), "
+        "lived AS (SELECT job.rowid AS at, job.*, coalesce(jct_s, (SELECT value FROM metric WHERE run_id = ?1 AND "
+        "name = 'sim.end_s') - submit_s) AS lived_s FROM job WHERE run_id = ?1 AND status <> 'rejected'), "
+        "peer AS (SELECT lived.*, coalesce(start_s - submit_s, lived_s) AS queue_s, "
+        "iif(ran_s IS NULL, coalesce(start_s - submit_s, lived_s), max(0.0, round(lived_s - ran_s, 6))) AS wait_s "
+        "FROM lived LEFT JOIN ran ON lived.id = ran.job), "
         "own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
         "SELECT 'wait_s', o.wait_s, j.wait_s FROM own o, peer j "
-        "UNION ALL SELECT 'queue_s', o.start_s - o.submit_s, j.start_s - j.submit_s FROM own o, peer j "
+        "UNION ALL SELECT 'queue_s', o.queue_s, j.queue_s FROM own o, peer j "
         "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, peer j) "
         "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
     return query(asking, asking->subject.is_job ? of_jobs : of_requests, asking->row, &asking->ranks);
@@ -180,6 +184,20 @@ static void say_head(const struct asking *asking, const struct story *story, str
                    request->prompt_tokens, request->output_tokens, request->arrival_s, request->status);
 }
 
+/* "waited 54 s in all so far, in 4 parts: 0 s before its first start, 54 s after 4 stops; longest 20 s, from ..." */
+static void say_waits(const struct story *story, struct answer *answer)
+{
+    const struct story_waits *waits = &story->waits;
+    if (!story->subject.is_job || waits->n == 0) return;
+    answer_say(answer, "waited %.6g s in all%s, in %" PRId64 " part%s: %.6g s before its first start", waits->total_s,
+               strcmp(story->job.status, "unfinished") == 0 ? " so far" : "", waits->n, waits->n == 1 ? "" : "s",
+               waits->before_start_s);
+    if (waits->n_stops > 0)
+        answer_say(answer, ", %.6g s after %" PRId64 " stop%s", waits->total_s - waits->before_start_s, waits->n_stops,
+                   waits->n_stops == 1 ? "" : "s");
+    answer_say(answer, "; longest %.6g s, from %.6f s on\n", waits->longest_s, waits->longest_from_s);
+}
+
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     say_head(asking, story, answer);
@@ -188,6 +206,7 @@ static void say_story(const struct asking *asking, const struct story *story, st
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
         answer_say(answer, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
                    asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
+    say_waits(story, answer);
     if (story->gap_s > 0)
         answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
 }
@@ -209,6 +228,7 @@ static void write_story(const struct asking *asking, const struct story *story, 
         table_text(&events, story->events[i].text);
     }
     answer_add(answer, "events", NULL, &events);
+    if (is_job) answer_number(answer, "waited_s", story->waits.total_s);
     answer_open(answer, "percentiles", '{');
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
         answer_number(answer, asking->ranks.columns[0].texts[i], asking->ranks.columns[2].numbers[i]);
@@ -234,6 +254,7 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     struct story story;
     story_init(&story, &asking->subject, asking->arena);
     int code = simulate_story(asking, setup, &story);
+    if (code == 0) code = story_end(&story);
     if (code == 0) code = read_ranks(asking);
     if (code == 0 && asking->subject.is_job)
         code = why_tell_others(asking->path, asking->record.id, asking->row, asking->arena, &story, &asking->cli->diag);

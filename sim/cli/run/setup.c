@@ -1,5 +1,6 @@
 #include "sim/cli/run/setup.h"
 
+#include "sim/cli/file_kind.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/path.h"
@@ -27,10 +28,13 @@ static int fail_unknown(struct setup *setup, const char *name, struct diag *diag
 {
     struct file_names names;
     const char *nearest = NULL, *study = paths_shipped(&setup->arena, "studies", name);
+    const char *no_data = paths_data_hint(&setup->arena);
     if (paths_list_scenarios(&setup->arena, setup->catalog.root, &names) == 0)
         nearest = text_nearest(name, names.names, names.n);
-    char hint[128];
-    if (study != NULL)
+    char hint[DIAG_TEXT_CHARS];
+    if (no_data != NULL)
+        snprintf(hint, sizeof hint, "%s", no_data);
+    else if (study != NULL)
         snprintf(hint, sizeof hint, "it is a study: orrery sweep %s", study);
     else if (nearest != NULL)
         snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
@@ -148,14 +152,6 @@ static int bind(struct setup *setup, const char *path, struct diag *diag)
     return code == 0 ? name_scenario(setup, path) : code;
 }
 
-/* Points to the right verb when the document is a study. */
-static int check_is_scenario(const struct config *config, const char *path, struct diag *diag)
-{
-    if (!config_is_given(config, "scenario") || config_is_given(config, "services") || config_is_given(config, "jobs"))
-        return 0;
-    return diag_error(diag, SIM_E_CONFIG, path, "'orrery sweep' runs it", "this is a study, not a scenario");
-}
-
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
 {
     const char *data = setup_start(setup, options->plugins);
@@ -165,7 +161,7 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
     const char *path;
     int code = find_scenario(setup, scenario, &path, diag);
     if (code == 0) code = config_load_within(path, roots, &setup->config, diag);
-    if (code == 0) code = check_is_scenario(setup->config, path, diag);
+    if (code == 0) code = file_kind_check(setup->config, path, FILE_SCENARIO, diag);
     if (code == 0) code = set_options(setup->config, options, diag);
     return code == 0 ? bind(setup, path, diag) : code;
 }

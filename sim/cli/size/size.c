@@ -60,9 +60,23 @@ static const struct option size_options_table[] = {
 
 /* --- Reading the question --- */
 
-static int fail_slo(struct cli *cli, const char *text)
+/* A limit without a unit: it might be in seconds, or in milliseconds as serving benchmarks have it. */
+static const char *unit_hint(struct cli *cli, const char *text, struct arena *arena)
 {
-    return diag_error(&cli->diag, SIM_E_USAGE, "--slo", "such as ttft.p99=1s, tpot.p95=50ms or chat:e2e.p50=20s",
+    const char *limit = strchr(text, '=');
+    double number;
+    if (limit == NULL || number_f64(limit + 1, strlen(limit + 1), &number) != NUMBER_OK || !(number > 0)) return NULL;
+    const char *hint = arena_printf(arena, "a limit has a unit: %s%s or %s%s", text, number < 10 ? "s" : "ms", text,
+                                    number < 10 ? "ms" : "s");
+    if (hint == NULL) diag_nomem(&cli->diag);
+    return hint;
+}
+
+static int fail_slo(struct cli *cli, const char *text, struct arena *arena)
+{
+    const char *hint = unit_hint(cli, text, arena);
+    return diag_error(&cli->diag, SIM_E_USAGE, "--slo",
+                      hint != NULL ? hint : "such as ttft.p99=1s, tpot.p95=50ms or chat:e2e.p50=20s",
                       "must be a time, a percentile and a limit, got '%s'", text);
 }
 
@@ -72,7 +86,7 @@ static int read_slo(struct cli *cli, const char *text, struct arena *arena, stru
     *objective = (struct size_objective){0};
     const char *colon = strchr(text, ':'), *name = colon != NULL ? colon + 1 : text;
     const char *dot = strchr(name, '.'), *equals = strchr(name, '=');
-    if (dot == NULL || equals == NULL || dot > equals || dot[1] != 'p') return fail_slo(cli, text);
+    if (dot == NULL || equals == NULL || dot > equals || dot[1] != 'p') return fail_slo(cli, text, arena);
     int time = 0;
     while (time < SIZE_TIMES &&
            (strlen(times[time]) != (size_t)(dot - name) || strncmp(times[time], name, (size_t)(dot - name)) != 0))
@@ -81,11 +95,11 @@ static int read_slo(struct cli *cli, const char *text, struct arena *arena, stru
     const char *why;
     if (time == SIZE_TIMES || number_f64(dot + 2, (size_t)(equals - dot - 2), &percent) != NUMBER_OK ||
         !(percent > 0 && percent <= 100))
-        return fail_slo(cli, text);
+        return fail_slo(cli, text, arena);
     objective->time = (enum size_time)time;
     objective->quantile = percent / 100;
     if (unit_parse(equals + 1, UNIT_TIME, &objective->limit_s, &why) != 0 || !(objective->limit_s > 0))
-        return fail_slo(cli, text);
+        return fail_slo(cli, text, arena);
     if (colon != NULL) objective->class_name = arena_printf(arena, "%.*s", (int)(colon - text), text);
     objective->name = arena_printf(arena, "%.*s%s%.*s p%.*s", colon != NULL ? (int)(colon - text) : 0, text,
                                    colon != NULL ? ": " : "", (int)(dot - name), name, (int)(equals - dot - 2),

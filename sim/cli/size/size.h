@@ -174,6 +174,7 @@ struct size_result {
     int64_t n_runs;   /* simulated */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
+    const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
     struct size_requests requests;
 };
 

@@ -78,10 +78,14 @@ static void add_excess(const struct size_state *state, const struct size_state *
     text_printf(text, "$%.2f/h (%+.0f %%)", size_usd_per_h(state), 100 * more);
 }
 
-/* The first of the best that has pools, or has none; NULL: there is none. */
+/* The first of the best that has pools, or has none; else the cheapest found; NULL: there is none. */
 static const struct size_state *find_kind(const struct size_result *result, bool has_pools)
 {
     const struct size_state *found = NULL;
+    for (size_t i = 0; i < result->n_best; i++) {
+        const struct size_state *state = &result->states[result->best[i]];
+        if ((state->option.prefill_replicas > 0) == has_pools) return state;
+    }
     for (size_t i = 0; i < result->n; i++) {
         const struct size_state *state = &result->states[i];
         if (state->replicas == 0 || (state->option.prefill_replicas > 0) != has_pools) continue;
@@ -99,6 +103,7 @@ static void add_question(const struct size_question *question, struct text *text
     }
 }
 
+/* The fleet of the other kind: "with pools: 2 x h100-sxm: ..., $9.38/h (+100 %)". */
 static void add_pools(const struct size_result *result, const struct size_state *best, struct text *text)
 {
     const bool has_pools = best->option.prefill_replicas > 0;
@@ -113,18 +118,21 @@ static void add_pools(const struct size_result *result, const struct size_state 
     add_excess(other, best, text);
 }
 
-/* The latencies of the best fleet with pools and of that without: "ttft p99 930 ms (without pools 799 ms), ...". */
-static void add_pool_values(const struct size_question *question, const struct size_result *result, struct text *text)
+/* The latencies of that fleet, then those of the best one, which the line names: "with pools ttft p99 137 ms instead
+ * of 140 ms; compared with the best, without pools: 1 x h100-sxm: ...". */
+static void add_pool_values(const struct size_question *question, const struct size_state *other,
+                            const struct size_state *best, struct text *text)
 {
-    const struct size_state *pools = find_kind(result, true), *none = find_kind(result, false);
-    text_add(text, "with pools ");
+    const bool has_pools = best->option.prefill_replicas > 0;
+    text_printf(text, "%s pools ", has_pools ? "without" : "with");
     for (size_t i = 0; i < question->n_objectives; i++) {
         text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
-        size_add_time(pools->good.values[i], text);
-        text_add(text, " (without ");
-        size_add_time(none->good.values[i], text);
-        text_add(text, ")");
+        size_add_time(other->good.values[i], text);
+        text_add(text, " instead of ");
+        size_add_time(best->good.values[i], text);
     }
+    text_printf(text, "; compared with the best, %s pools: ", has_pools ? "with" : "without");
+    size_describe(&best->option, best->replicas, text);
 }
 
 /* The first with other GPUs or another number of them, else the second; NULL: there is one only. */
@@ -174,7 +182,8 @@ int size_say(const struct size_question *question, const struct size_result *res
     }
     const struct size_state *best = &result->states[result->best[0]], *next = find_next(result);
     size_describe(&best->option, best->replicas, &text);
-    text_printf(&text, ", $%.2f/h", size_usd_per_h(best));
+    text_printf(&text, ", %s %s, $%.2f/h", result->engine != NULL ? "engine" : "cost model",
+                result->engine != NULL ? result->engine : result->cost_model, size_usd_per_h(best));
     end_line(&text, arena, lines);
     add_values(question, &best->good, &text);
     end_line(&text, arena, lines);
@@ -192,8 +201,9 @@ int size_say(const struct size_question *question, const struct size_result *res
     if (question->disaggregated) {
         add_pools(result, best, &text);
         end_line(&text, arena, lines);
-        if (find_kind(result, true) != NULL && find_kind(result, false) != NULL) {
-            add_pool_values(question, result, &text);
+        const struct size_state *other = find_kind(result, best->option.prefill_replicas == 0);
+        if (other != NULL) {
+            add_pool_values(question, other, best, &text);
             end_line(&text, arena, lines);
         }
     }
@@ -287,6 +297,8 @@ int size_answer(const struct size_question *question, const struct size_result *
     int code = say_best(question, result, catalog, arena, &answer);
     answer_text(&answer, "llm", question->llm);
     answer_text(&answer, "load", question->load_text);
+    answer_text(&answer, "cost_model", result->cost_model);
+    if (result->engine != NULL) answer_text(&answer, "engine", result->engine);
     answer_number(&answer, "requests", (double)result->requests.n);
     answer_open(&answer, "objectives", '[');
     for (size_t i = 0; i < question->n_objectives; i++) {

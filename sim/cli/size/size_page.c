@@ -234,38 +234,15 @@ static int add_gpus(const struct size_question *question, struct text *html)
     return code;
 }
 
-/* The engine whose overhead the scenario of the first configuration states; none with a cost model without one. */
-static int add_engine(const struct size_page *page, struct text *html)
-{
-    static const char key[] = "\"engine\": \"";
-    const struct size_result *result = page->result;
-    struct setup setup;
-    struct text json;
-    struct diag diag = {0};
-    if (result->n == 0) return 0;
-    text_init(&json);
-    const struct size_option *option = &result->states[result->n_best > 0 ? result->best[0] : 0].option;
-    const int loaded = size_load(page->question, option, size_first_replicas(option), &setup, &diag);
-    const int code = loaded == 0 ? setup_dump(&setup, &json) : 0;
-    const char *at = loaded == 0 && code == 0 && json.chars != NULL ? strstr(json.chars, key) : NULL;
-    if (at != NULL) {
-        at += sizeof key - 1;
-        const char *name = arena_printf(page->arena, "%.*s", (int)strcspn(at, "\""), at);
-        if (name != NULL) page_term(html, "engine", name);
-    }
-    setup_fini(&setup);
-    text_fini(&json);
-    return code;
-}
-
 static int add_search(const void *context, struct text *html)
 {
     const struct size_page *page = context;
     const struct size_result *result = page->result;
     text_add(html, "<dl>\n");
     page_term(html, "command", page->question->command);
-    int code = add_gpus(page->question, html);
-    if (code == 0) code = add_engine(page, html);
+    const int code = add_gpus(page->question, html);
+    page_term(html, "cost model", result->cost_model);
+    if (result->engine != NULL) page_term(html, "engine", result->engine);
     const char *version = arena_printf(page->arena, "%s (%s)", version_text(), version_commit());
     if (code != 0 || version == NULL) return SIM_E_NOMEM;
     page_term(html, "version", version);

@@ -1,4 +1,5 @@
 /* Bounds all options, then simulates them in rounds, the cheapest first (sim/study/sizing.h). */
+#include "sim/catalog/cost.h"
 #include "sim/cli/size/size.h"
 #include "sim/study/map.h"
 #include "sim/study/sizing.h"
@@ -153,14 +154,25 @@ static int list_options(const struct size_question *question, struct arena *aren
     return 0;
 }
 
-/* The trace is that of any option. */
-static int read_requests(const struct size_question *question, const volatile sig_atomic_t *interrupt,
-                         struct size_result *result, struct diag *diag)
+/* Names the cost model and the engine of a loaded fleet. Returns 0 or SIM_E_NOMEM. */
+static int name_engine(const struct setup *setup, struct arena *arena, struct size_result *result)
+{
+    const struct pool_config pool = service_pool(scenario_service(&setup->scenario, 0), 0);
+    const char *engine = cost_engine(&pool.cost);
+    result->cost_model = arena_strdup(arena, pool.cost.name);
+    result->engine = engine != NULL ? arena_strdup(arena, engine) : NULL;
+    return result->cost_model == NULL || (engine != NULL && result->engine == NULL) ? SIM_E_NOMEM : 0;
+}
+
+/* The trace and the engine are those of any option. */
+static int read_common(const struct size_question *question, const volatile sig_atomic_t *interrupt,
+                       struct arena *arena, struct size_result *result, struct diag *diag)
 {
     struct setup setup;
     const struct size_option *option = &result->states[0].option;
     int code = size_load(question, option, size_first_replicas(option), &setup, diag);
     if (code == 0) code = size_requests_read(question, &setup, interrupt, &result->requests, diag);
+    if (code == 0 && name_engine(&setup, arena, result) != 0) code = diag_nomem(diag);
     setup_fini(&setup);
     if (code != 0 || !result->requests.is_closed) return code;
     return diag_error(diag, SIM_E_USAGE, "--trace", "give a trace or a rate of arrivals",
@@ -195,7 +207,7 @@ int size_search(const struct size_question *question, int workers, const volatil
     *result = (struct size_result){0};
     if (list_options(question, arena, result) != 0) return diag_nomem(diag);
     if (result->n == 0) return diag_error(diag, SIM_E_USAGE, "--max-gpus", NULL, "no configuration has so few GPUs");
-    int code = read_requests(question, interrupt, result, diag);
+    int code = read_common(question, interrupt, arena, result, diag);
     if (code != 0) return code;
     struct size_bound *bounds = arena_alloc(arena, result->n * sizeof *bounds);
     struct sizing_option *options = arena_alloc(arena, result->n * sizeof *options);

@@ -294,7 +294,11 @@ static int start(struct conforming *all)
                                         .settings = all->options->settings.items};
     answer_init(&all->answer, (enum answer_form)all->options->form, NULL);
     answer_open(&all->answer, NULL, '[');
-    return all->catalog.root != NULL ? read_limit(all) : SIM_E_NOMEM;
+    if (all->catalog.root == NULL) return SIM_E_NOMEM;
+    const char *hint = paths_data_hint(&all->arena);
+    if (hint != NULL)
+        return diag_error(&all->cli->diag, SIM_E_IO, all->catalog.root, hint, "the suite needs the catalog of GPUs");
+    return read_limit(all);
 }
 
 static int end(struct conforming *all, int code)

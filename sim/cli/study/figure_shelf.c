@@ -1,5 +1,7 @@
 #include "sim/cli/study/figure_shelf.h"
 
+#include "sim/catalog/catalog.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 #include "sim/core/text.h"
@@ -76,7 +78,11 @@ int figure_shelf_list(struct arena *arena, struct figure_files *files, struct di
     const char *root = data != NULL ? path_join(arena, data, "configs/figures") : NULL;
     if (root == NULL) return diag_nomem(diag);
     int n = scandir(root, &entries, is_visible, alphasort);
-    if (n < 0) return diag_system_error(diag, root, "cannot list the figures", errno);
+    if (n < 0) {
+        const int first = diag->n_items, failed = diag_system_error(diag, root, "cannot list the figures", errno);
+        diag_add_hint(diag, first, "%s", CATALOG_ROOT_HINT);
+        return failed;
+    }
     int code = 0;
     for (int i = 0; code == 0 && i < n; i++) code = list_paper(arena, root, entries[i]->d_name, files, diag);
     free_entries(entries, n);
@@ -120,8 +126,10 @@ static int fail_unknown(struct arena *arena, const struct figure_files *files, c
         if (is_part(ids[i], name)) nearest = ids[i];
     char hint[128];
     snprintf(hint, sizeof hint, "did you mean '%s'?", nearest != NULL ? nearest : "");
+    const char *study = paths_shipped(arena, "studies", name);
+    if (study != NULL) snprintf(hint, sizeof hint, "it is a study: orrery sweep %s", study);
     if (strcmp(name, "all") == 0) snprintf(hint, sizeof hint, "'orrery figure all' runs all of them");
-    const bool has_hint = nearest != NULL || strcmp(name, "all") == 0;
+    const bool has_hint = nearest != NULL || study != NULL || strcmp(name, "all") == 0;
     return diag_error(diag, SIM_E_USAGE, NULL, has_hint ? hint : "see 'orrery figure list', or name a file",
                       "no figure '%s'", name);
 }
@@ -129,8 +137,9 @@ static int fail_unknown(struct arena *arena, const struct figure_files *files, c
 int figure_shelf_find(struct arena *arena, const char *name, struct figure_file *file, struct diag *diag)
 {
     struct figure_files files;
-    if (path_is_json(name)) return find_own(arena, name, file, diag);
-    int code = figure_shelf_list(arena, &files, diag);
+    int code = path_is_json(name) ? file_kind_check_path(name, FILE_FIGURE, diag) : 0;
+    if (path_is_json(name)) return code == 0 ? find_own(arena, name, file, diag) : code;
+    code = figure_shelf_list(arena, &files, diag);
     for (size_t i = 0; code == 0 && i < files.n; i++) {
         if (strcmp(files.items[i].id, name) != 0 && !is_twice(files.items[i].id, name)) continue;
         *file = files.items[i];

@@ -1,12 +1,14 @@
 /* orrery sweep: all runs of a study, on all cores, as a shard of several, or on the ranks of MPI. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/results_limit.h"
 #include "sim/cli/study/study_subject.h"
 #include "sim/cli/study/sweep_table.h"
 #include "sim/cli/study/sweeping.h"
+#include "sim/core/path.h"
 #include "sim/study/sweep.h"
 
 #ifdef ORRERY_MPI
@@ -289,7 +291,8 @@ static int run_study(struct cli *cli, const struct sweep_verb_options *options, 
     return 0;
 }
 
-/* A bare name that is no file is a study that comes with the program. NULL when out of memory. */
+/* A bare name that is no file is a study that comes with the program; if it is unknown, it stays as it is. NULL when
+ * out of memory. */
 static const char *find_study(const char *name, struct arena *arena)
 {
     if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return name;
@@ -298,10 +301,28 @@ static const char *find_study(const char *name, struct arena *arena)
     return path != NULL && !paths_is_file(path) ? name : path;
 }
 
+/* Of a bare name that is no file, nor a study that comes with the program. */
+static int fail_unknown(struct cli *cli, const char *name, struct arena *arena)
+{
+    static const char *const endings[] = {".json", NULL};
+    struct file_names files = {0};
+    const char *hint = paths_data_hint(arena), *data = paths_data(arena);
+    const char *folder = data != NULL ? path_join(arena, data, "configs/studies") : NULL;
+    if (folder != NULL && paths_list_files(arena, folder, endings, &files) == SIM_E_NOMEM)
+        return diag_nomem(&cli->diag);
+    for (size_t i = 0; i < files.n; i++) {
+        files.names[i] = arena_printf(arena, "%.*s", (int)strcspn(files.names[i], "."), files.names[i]);
+        if (files.names[i] == NULL) return diag_nomem(&cli->diag);
+    }
+    const char *nearest = text_nearest(name, files.names, files.n);
+    if (hint == NULL && nearest != NULL) hint = arena_printf(arena, "did you mean '%s'?", nearest);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint != NULL ? hint : "name a file, or one of configs/studies",
+                      "no study '%s'", name);
+}
+
 /* Points to the right verb when the call names a scenario. */
 static int check_is_study(struct cli *cli, const char *path, struct arena *arena)
 {
-    struct config *config;
     if (paths_is_database(path))
         return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery report' and 'orrery compare' read it",
                           "this is a database of results, not a study");
@@ -311,15 +332,12 @@ static int check_is_study(struct cli *cli, const char *path, struct arena *arena
                           "no such file");
     const char *data = paths_data(arena);
     const char *scenario = data != NULL ? arena_printf(arena, "%s/configs/scenarios/%s.json", data, path) : NULL;
-    bool is_scenario = strpbrk(path, "/.") == NULL && scenario != NULL && paths_is_file(scenario);
-    if (!is_scenario && !paths_is_stream(path) && config_load(path, &config, NULL) == 0) {
-        is_scenario = !config_is_given(config, "scenario") &&
-                      (config_is_given(config, "services") || config_is_given(config, "jobs"));
-        config_destroy(config);
-    }
-    if (!is_scenario) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, path, "'orrery run' simulates it; a study names it as its 'scenario'",
-                      "this is a scenario, not a study");
+    const bool is_bare = strpbrk(path, "/.") == NULL && !paths_is_file(path);
+    if (is_bare && scenario != NULL && paths_is_file(scenario))
+        return diag_error(&cli->diag, SIM_E_USAGE, path,
+                          "'orrery run' simulates it; a study names it as its 'scenario'",
+                          "this is a scenario, not a study");
+    return is_bare ? fail_unknown(cli, path, arena) : file_kind_check_path(path, FILE_STUDY, &cli->diag);
 }
 
 static int sweep_verb(struct cli *cli, const struct cli_call *call)

@@ -79,6 +79,11 @@ static bool find_belonging(const struct binding *binding, const struct config_fi
         snprintf(hint, hint_bytes, "here it is '%s'", name);
         return true;
     }
+    const char *advice = families != NULL && families->advice != NULL ? families->advice(section, key) : NULL;
+    if (advice != NULL) {
+        snprintf(hint, hint_bytes, "%s", advice);
+        return true;
+    }
     if (!config_find_elsewhere(fields, families, usual != NULL ? usual : key, path, sizeof path)) return false;
     snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
     return true;
@@ -319,7 +324,13 @@ static void report_unknown_alternative(struct binding *binding, const struct con
         families->alternative(families->context, field->family, i, &alternative);
         known[i] = alternative.name;
     }
-    char where[DIAG_WHERE_CHARS], what[PATH_CHARS];
+    char where[DIAG_WHERE_CHARS], what[PATH_CHARS], hint[DIAG_TEXT_CHARS];
+    const char *alias = families != NULL && families->alias != NULL ? families->alias(field->family, tag->text) : NULL;
+    if (alias != NULL) {
+        snprintf(hint, sizeof hint, "did you mean '%s'?", alias);
+        config_report(&binding->reading, tag, hint, "unknown %s %s '%s'", field->family, field->tag, tag->text);
+        return;
+    }
     const bool has_remedy = families != NULL && families->remedy != NULL && strcmp(field->tag, "policy") == 0 &&
                             text_nearest(tag->text, known, n) == NULL;
     const char *after = has_remedy ? families->remedy : "";

@@ -79,7 +79,7 @@ static void hint_units(enum unit_dim dim, const char *number, char *hint, size_t
 static bool read_quantity(struct config_reading *reading, const struct config_field *field, const char *name,
                           const struct json_node *node, enum unit_dim dim, double *value_si)
 {
-    char hint[DIAG_TEXT_CHARS], got[DIAG_TEXT_CHARS / 2];
+    char hint[DIAG_TEXT_CHARS], got[DIAG_TEXT_CHARS / 2], units[128];
     const char *why = "needs a unit";
     if (node->kind != JSON_NUMBER && node->kind != JSON_STRING) {
         config_report_type(reading, field, name, node);
@@ -90,6 +90,10 @@ static bool read_quantity(struct config_reading *reading, const struct config_fi
         hint_units(dim, node->text, hint, sizeof hint);
     else
         snprintf(hint, sizeof hint, "write it like \"%s\"", unit_example(dim));
+    if (strstr(why, " unit") != NULL && strcmp(why, "needs a unit") != 0 && dim != UNIT_NONE) {
+        const size_t n = strlen(hint);
+        snprintf(hint + n, sizeof hint - n, "; units: %s", unit_list(dim, units, sizeof units));
+    }
     config_report(reading, node, hint, "'%s' %s, got %s", name, why, json_show(node, got, sizeof got));
     return false;
 }

@@ -209,9 +209,11 @@ TEST(quantities_need_units)
                    "t.json:1:40: error: 'price' needs a unit, got 2.5; write \"$2.5/h\"\n"
                    "t.json:1:65: error: 'budget' needs a unit, got 700; write \"700W\" or \"700kW\"");
     check_messages("{'memory': '80GX'}",
-                   "t.json:1:12: error: 'memory' has an unknown unit, got \"80GX\"; write it like \"80GiB\"");
+                   "t.json:1:12: error: 'memory' has an unknown unit, got \"80GX\"; write it like \"80GiB\"; "
+                   "units: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB");
     check_messages("{'memory': '80s'}",
-                   "t.json:1:12: error: 'memory' has a unit of another kind, got \"80s\"; write it like \"80GiB\"");
+                   "t.json:1:12: error: 'memory' has a unit of another kind, got \"80s\"; write it like \"80GiB\"; "
+                   "units: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB");
     check_messages("{'memory': 'much'}",
                    "t.json:1:12: error: 'memory' is not a number, got \"much\"; write it like \"80GiB\"");
     check_messages("{'memory': '1GB', 'until': '4000000d'}", "t.json:1:28: error: 'until' is longer than 292 years");

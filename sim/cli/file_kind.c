@@ -1,0 +1,65 @@
+#include "sim/cli/file_kind.h"
+
+#include "sim/cli/paths.h"
+#include "traces/guess.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { MAX_KEYS = 3 };
+
+/* A document with all of `keys` is such a file. The first three rows are in the order of enum file_kind. */
+struct known_file {
+    const char *what, *hint;
+    const char *keys[MAX_KEYS];
+};
+
+static const struct known_file known[] = {
+    {"a scenario", "'orrery run' simulates it; a study names it as its 'scenario'", {"services"}},
+    {"a study", "'orrery sweep' runs it", {"scenario"}},
+    {"a figure", "'orrery figure run' simulates it", {"studies", "claims"}},
+    {"a scenario", "'orrery run' simulates it; a study names it as its 'scenario'", {"jobs"}},
+    {"a study", "'orrery sweep' runs it", {"axes"}},
+    {"a config.json of Hugging Face", "a service names it as its \"llm\"", {"model_type"}},
+    {"a config.json of Hugging Face", "a service names it as its \"llm\"", {"architectures", "hidden_size"}},
+    {"a GPU of the catalog", "a cluster has its name as \"gpu\"", {"peak", "memory_bandwidth"}},
+    {"an LLM of the catalog", "a service has its name as \"llm\"", {"layers", "hidden"}},
+};
+
+static bool has_keys(const struct config *config, const struct known_file *file)
+{
+    for (size_t i = 0; i < MAX_KEYS && file->keys[i] != NULL; i++)
+        if (!config_is_given(config, file->keys[i])) return false;
+    return true;
+}
+
+static bool is_expected(const struct config *config, enum file_kind expected)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].what, known[expected].what) == 0 && has_keys(config, &known[i])) return true;
+    return false;
+}
+
+int file_kind_check(const struct config *config, const char *path, enum file_kind expected, struct diag *diag)
+{
+    static const char hint[] = "a scenario names it as the \"path\" of a \"trace\"; 'orrery trace stat' describes it";
+    const struct trace_format *format;
+    const char *wanted = known[expected].what;
+    if (is_expected(config, expected)) return 0;
+    if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0)
+        return diag_error(diag, SIM_E_USAGE, path, hint, "this looks like a trace of format %s, not %s", format->name,
+                          wanted);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (has_keys(config, &known[i]))
+            return diag_error(diag, SIM_E_USAGE, path, known[i].hint, "this is %s, not %s", known[i].what, wanted);
+    return 0;
+}
+
+int file_kind_check_path(const char *path, enum file_kind expected, struct diag *diag)
+{
+    struct config *config;
+    if (paths_is_stream(path) || config_load(path, &config, NULL) != 0) return 0;
+    const int code = file_kind_check(config, path, expected, diag);
+    config_destroy(config);
+    return code;
+}

@@ -1,0 +1,17 @@
+/* What a JSON file evidently is, by its keys. A file for another verb gets one message, not one for each key. */
+#ifndef ORRERY_CLI_FILE_KIND_H
+#define ORRERY_CLI_FILE_KIND_H
+
+#include "sim/core/config/config.h"
+#include "sim/core/err.h"
+
+enum file_kind { FILE_SCENARIO, FILE_STUDY, FILE_FIGURE, FILE_KINDS };
+
+/* Checks that a loaded document is not evidently of another kind than the one expected, such as a trace. `path` is its
+ * file. Returns 0, also when its kind is not evident, or SIM_E_USAGE with a finding that names the verb for it. */
+int file_kind_check(const struct config *config, const char *path, enum file_kind expected, struct diag *diag);
+
+/* Loads the file and checks it; what is no document, or a stream, passes. Returns as file_kind_check. */
+int file_kind_check_path(const char *path, enum file_kind expected, struct diag *diag);
+
+#endif
