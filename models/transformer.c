@@ -311,9 +311,7 @@ static double activation_bytes(const struct llm_spec *llm, const struct llm_shar
     const double number_bytes = number_format_bytes(llm->compute);
     const double token_numbers = 2.0 * (double)llm->hidden + widest_numbers(llm, shard);
     const double logit_bytes = (double)llm->vocab * (number_bytes + 2.0 * number_format_bytes(FORMAT_FP32));
-    const double groups = params->data_parallel > 1 ? (double)params->data_parallel : 1.0;
-    return ceil((double)params->batch_tokens / groups) * token_numbers * number_bytes +
-           ceil((double)params->batch_sequences / groups) * logit_bytes;
+    return (double)params->batch_tokens * token_numbers * number_bytes + (double)params->batch_sequences * logit_bytes;
 }
 
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,

@@ -138,8 +138,8 @@ struct kv_capacity {
 
 /* The activations are those of the widest point of a layer, over batch_tokens: two hidden states, and gate, up and
  * their product in the feed-forward layer, or queries, keys, values and results of attention; then the logits of
- * batch_sequences, kept once in the model's format and twice in fp32 for sampling. A group of several has its part of
- * the batch, rounded up. */
+ * batch_sequences, kept once in the model's format and twice in fp32 for sampling. One of several groups
+ * may have all of the batch. */
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params);
 

@@ -418,6 +418,7 @@ static void add_dispatch(struct listing *list, enum number_format compute)
         const double all_bytes = list->all_tokens * (double)list->llm->hidden * list->number_bytes;
         add_collective_of(list, all, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_ALL_TOKENS, list->sparse, all_bytes);
         add_collective_of(list, all, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_ALL_TOKENS, list->sparse, all_bytes);
+        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, list->sparse, hidden_bytes(list));
     }
 }
 
@@ -470,12 +471,13 @@ static void add_residuals(struct listing *list)
 
 /* Whole hidden states are needed once after the embedding, and after attention and feed-forward layer of every layer,
  * if tokens do not travel: by all-reduces, or by both their halves, the last of which gathers for the head. A stage
- * that receives shares puts them together first. Groups sum up among themselves; what experts make of their tokens is
- * summed up on its way back. */
+ * that receives shares puts them together first. Groups sum up among themselves, also what a shared expert makes; what
+ * the others make is summed up on its way back. */
 static void add_sums(struct listing *list)
 {
     const double first = list->split->pipeline == 1 ? 1.0 : 0.0, bytes = hidden_bytes(list);
-    const double ffns = dispatches(list) || list->groups > 1.0 ? list->dense : list->layers;
+    const double shared = list->groups > 1.0 && list->llm->ffn > 0 ? list->sparse : 0.0;
+    const double ffns = dispatches(list) || list->groups > 1.0 ? list->dense + shared : list->layers;
     const double sums = list->llm->parallel_block ? list->layers : list->layers + ffns;
     if (list->split->sequence) {
         add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + sums, bytes);

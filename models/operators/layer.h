@@ -60,10 +60,10 @@ const char *llm_operator_name(enum llm_operator op);
  * becomes a reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their
  * experts and back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
  *
- * data > 1: that many groups of tensor/data GPUs attend to sequences of their own, each split like a replica without
- * experts. Only the experts are common: with expert > 1 tokens travel to them and back, to the experts in the format
- * that these compute in, and back in that of the hidden state (DeepEP, 2025); else all tokens are gathered on all GPUs,
- * and the results scattered. A group's part of a batch is that of the fullest: llm_group_work.
+ * data > 1: that many groups of tensor/data GPUs attend to sequences of their own. Each is split like a replica without
+ * experts, and only the experts are common. With expert > 1 tokens travel to them in the format that these compute in,
+ * and back in that of the hidden state (DeepEP, 2025). Else all GPUs gather all tokens, and the results are scattered.
+ * A group's part of a batch is that of the fullest: llm_group_work.
  *
  * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
  * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations

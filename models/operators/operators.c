@@ -468,6 +468,7 @@ void iteration_breakdown(const struct operators_parts *parts, const struct itera
 {
     struct kernel_use uses[LLM_MAX_USES];
     const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, work, uses);
+    const struct iteration_work own = llm_group_work(&parts->split, work);
     const double layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
     *breakdown = (struct iteration_breakdown){.n = 0};
     for (enum llm_operator op = 0; op < LLM_OPERATOR_COUNT; op++) {
@@ -480,5 +481,5 @@ void iteration_breakdown(const struct operators_parts *parts, const struct itera
         breakdown->outside_s += share.outside_s;
     }
     const struct piece gpu = piece_line(breakdown->gpu_s, 0.0);
-    breakdown->host_s = engine_iteration(&parts->engine, layers, work, gpu).now - breakdown->gpu_s;
+    breakdown->host_s = engine_iteration(&parts->engine, layers, &own, gpu).now - breakdown->gpu_s;
 }

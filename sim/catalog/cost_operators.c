@@ -134,9 +134,10 @@ static int build(const void *given, const struct cost_request *request, struct i
     engine_preset_split(&cost->engine, &parts.split);
     if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
-    engine_preset_params(&cost->engine, request->gpu->name, request->tensor_parallel, &parts.engine);
-    code = engine_preset_caveat(&cost->engine, request->gpu->name, request->tensor_parallel, request->arena,
-                                &model->caveat);
+    const int64_t groups = request->data_parallel > 1 ? request->data_parallel : 1;
+    const int64_t group_gpus = request->tensor_parallel / groups; /* each group has a process of the engine */
+    engine_preset_params(&cost->engine, request->gpu->name, group_gpus, &parts.engine);
+    code = engine_preset_caveat(&cost->engine, request->gpu->name, group_gpus, request->arena, &model->caveat);
     if (code != 0) return code;
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;
@@ -165,7 +166,7 @@ static int time_error(const void *given, const struct cost_request *request, str
     bool found = false;
     int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
     if (code != 0 || !is_shipped(params, &preset)) return code;
-    if (request->nodes.gpus_per_node > 0) return 0; /* no group over nodes was compared with measurements */
+    if (request->nodes.gpus_per_node > 0 || request->data_parallel > 1) return 0; /* the judged rows have neither */
     if (is_plain)
         code = time_error_of_preset(&preset, request->gpu->name, request->llm->name, request->arena, error, &found);
     if (code == 0 && !found)

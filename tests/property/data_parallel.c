@@ -1,6 +1,6 @@
 /* Attention in groups with sequences of their own beside common experts: what each GPU computes and sends, what the
  * memory holds, and that runs are those of single steps. */
-#include "models/operators/layer.h"
+#include "models/operators/operators.h"
 #include "sim/catalog/catalog.h"
 #include "sim/world/service/service.h"
 #include "tests/support/bed.h"
@@ -107,10 +107,65 @@ TEST(work_is_dealt_and_none_is_lost)
     CHECK_NEAR(narrow.combined_bytes / narrow.dispatched_bytes, 2.0, 1e-12);
 }
 
+/* Groups of two GPUs put together what they sum up: a shared expert, and tokens that come back in shares. */
+TEST(groups_of_several_gpus_gather_and_sum)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(catalog_gpu(&catalog, "h100-sxm", "t", &session.arena, &gpu, &session.diag) == 0);
+    MUST(catalog_llm(&catalog, "deepseek-v3", "t", &session.arena, &llm, &session.diag) == 0);
+    const struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 1000};
+    for (int64_t expert = 1; expert <= 8; expert *= 8)
+        for (int64_t data = 4; data <= 8; data *= 2) {
+            const struct llm_split split = {.tensor = 8, .pipeline = 1, .expert = expert, .data = data,
+                                            .gpus_per_node = 8};
+            struct kernel_use uses[LLM_MAX_USES];
+            double sums = 0, gathers = 0;
+            const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+            for (size_t i = 0; i < n; i++) {
+                if (uses[i].op == OP_ALL_REDUCE) sums += uses[i].count;
+                if (uses[i].op == OP_ALL_GATHER && uses[i].call.shape.collective.gpus == 2.0) gathers += uses[i].count;
+            }
+            /* Embedding, attention, dense layers, shared expert; layers with experts, head. */
+            CHECK_NEAR(sums, data == 8 ? 0 : 1 + 61 + 3 + 58, 0);
+            CHECK_NEAR(gathers, data == 8 ? 0 : 58 + 1, 0);
+        }
+}
+
+/* The tables give what the kernels one by one do, the CPU overhead of the engine included. */
+TEST(costs_are_those_of_the_kernels_one_by_one)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct kernel_set set;
+    struct operators *operators = arena_alloc(&session.arena, sizeof *operators);
+    kernel_set_init(&set);
+    MUST(operators != NULL);
+    MUST(catalog_gpu(&catalog, "h100-sxm", "t", &session.arena, &gpu, &session.diag) == 0);
+    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
+    struct operators_parts parts = {
+        .gpu = &gpu, .llm = &llm, .kernels = &set,
+        .split = {.tensor = 8, .pipeline = 1, .expert = 8, .data = 4, .gpus_per_node = 8},
+        .engine = {.iteration_s = 1e-4, .sequence_s = 1e-4, .prompt_s = 1e-3}};
+    operators_init(operators, &parts);
+    struct rng rng = test_rng(2, "breakdown", 0);
+    for (int i = 0; i < 50; i++) {
+        const struct iteration_work work = random_work(&rng);
+        struct iteration_breakdown breakdown;
+        struct iteration_cost cost;
+        if (work.prefill_sequences + work.decode_sequences == 0) continue;
+        iteration_breakdown(&parts, &work, &breakdown);
+        operators_cost(operators, &work, &cost);
+        CHECK_NEAR(cost.first_s / (breakdown.gpu_s + breakdown.host_s), 1.0, 0.03);
+    }
+}
+
 /* --- Memory --- */
 
-/* A GPU of n groups holds n times the weights beside the experts that one of a single group does, and a token's latent
- * vectors lie on the GPUs of one group, not on all. */
+/* A GPU holds its share of the experts as without groups, and of the rest what one of a replica of its group's size
+ * does. */
 TEST(memory_holds_the_experts_once_and_the_rest_by_group)
 {
     SCOPED(session) session = {0};
@@ -122,7 +177,6 @@ TEST(memory_holds_the_experts_once_and_the_rest_by_group)
         const struct llm_shard shard = llm_data_shard(&llm, 8, 1, data), rest = llm_shard(&bare, 8 / data, 1);
         const double experts = llm_shard(&llm, 8, 1).weight_bytes - llm_shard(&bare, 8, 1).weight_bytes;
         CHECK_NEAR((shard.weight_bytes - rest.weight_bytes) / experts, 1.0, 1e-12);
-        CHECK_NEAR(shard.kv_bytes_per_token, llm_shard(&llm, 8 / data, 1).kv_bytes_per_token, 0);
     }
 }
 

@@ -266,6 +266,17 @@ static int64_t requests_at_once(const struct closed_loop *loop, const struct ope
     return capacity.blocks == 0 || most > 0 ? most : 1;
 }
 
+static int64_t groups_of(const struct measured_row *row)
+{
+    return row->data_parallel > 1 ? row->data_parallel : 1;
+}
+
+/* GPUs that a process of the engine drives: those of a group with sequences of its own. */
+static int64_t group_gpus(const struct measured_row *row)
+{
+    return row->tensor_parallel / groups_of(row);
+}
+
 static int set_point(struct engine_point *point, const struct operators *operators)
 {
     const struct iteration_work *work = &point->row->work;
@@ -275,8 +286,11 @@ static int set_point(struct engine_point *point, const struct operators *operato
         loop.at_once = requests_at_once(&loop, &operators->parts);
         const int code = closed_loop_run(&loop, gpu_seconds, operators, &times);
         if (code != 0) return code;
-        point->times = times;
         point->gpu_s = times.tpot_s;
+        const double groups = (double)groups_of(point->row); /* each engine has its part of them */
+        times.sequences /= groups, times.prompts /= groups;
+        times.ttft_sequences /= groups, times.ttft_prompts /= groups;
+        point->times = times;
         point->iterations = times.iterations;
         point->sequences = times.sequences;
         point->prompts = times.prompts;
@@ -319,7 +333,7 @@ int engine_points(struct engine_replicas *replicas, const struct engine_preset *
 double engine_point_s(const struct engine_preset *preset, const struct engine_point *point)
 {
     struct engine_params params;
-    engine_preset_params(preset, point->row->gpu, point->row->tensor_parallel, &params);
+    engine_preset_params(preset, point->row->gpu, group_gpus(point->row), &params);
     const int64_t tokens = point->row->work.prefill_tokens + point->row->work.decode_sequences;
     const double launch_s = tokens > params.graph_tokens ? point->layers * params.layer_launch_s : 0.0;
     return (point->gpu_s > launch_s ? point->gpu_s : launch_s) + point->iterations * params.iteration_s +
@@ -330,7 +344,7 @@ double engine_point_ttft_s(const struct engine_preset *preset, const struct engi
 {
     struct engine_params params;
     const struct closed_loop_times *times = &point->times;
-    engine_preset_params(preset, point->row->gpu, point->row->tensor_parallel, &params);
+    engine_preset_params(preset, point->row->gpu, group_gpus(point->row), &params);
     return times->ttft_s + times->ttft_iterations * params.iteration_s + times->ttft_sequences * params.sequence_s +
            times->ttft_prompts * params.prompt_s;
 }

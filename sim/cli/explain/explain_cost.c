@@ -61,7 +61,10 @@ static int cost_pool(struct cli *cli, const struct setup *setup, const struct se
                                          .data_parallel = pool.data_parallel,
                                          .where = place_of(config, service, &pool, "cost"), .arena = arena,
                                          .diag = &cli->diag};
-    return cost_build(&pool.cost, &request, &modelled->model);
+    code = cost_build(&pool.cost, &request, &modelled->model);
+    return code != 0 ? code
+                     : pool_check_width(&pool, per_node, &setup->scenario.cluster.links.network, service->name,
+                                        place_of(config, service, &pool, "tensor_parallel"), &cli->diag);
 }
 
 /* A row of the table: `sequences` sequences, each with `tokens` tokens in its prompt or context. */

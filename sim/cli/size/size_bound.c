@@ -39,16 +39,21 @@ static int build(const struct size_question *question, const struct size_option 
     struct arena *arena = &replica->setup.arena;
     const struct service_config *service = scenario_service(&replica->setup.scenario, 0);
     const struct pool_config pool = service_pool(service, 0);
+    if (pool.data_parallel > 1)
+        return diag_error(diag, SIM_E_CONFIG, "--set data_parallel", "leave it out, or vary it in a study",
+                          "'size' has no bounds for groups of GPUs with sequences of their own");
     code = catalog_gpu(&replica->setup.catalog, option->gpu->name, "--gpu", arena, &replica->gpu, diag);
     if (code == 0) code = service_llm(service, &replica->setup.catalog, "LLM", arena, &replica->llm, diag);
     if (code != 0) return code;
+    const struct cluster_section *cluster = &replica->setup.scenario.cluster;
+    const int64_t per_node = cluster_config_gpus_per_node(&cluster->nodes, option->gpu->name);
     replica->kv_tokens = (double)(pool_kv_blocks(&pool, &replica->gpu, &replica->llm) * pool.kv.block_tokens);
     const struct cost_request request = {.catalog = &replica->setup.catalog,
                                          .gpu = &replica->gpu,
                                          .llm = &replica->llm,
                                          .tensor_parallel = pool.tensor_parallel,
                                          .pipeline_parallel = pool.pipeline_parallel,
-                                         .data_parallel = pool.data_parallel,
+                                         .nodes = pool_nodes(&pool, per_node, &cluster->links.network),
                                          .where = "cost",
                                          .arena = arena,
                                          .diag = diag};

@@ -401,6 +401,7 @@ static int own_overhead(struct replaying *replaying, const struct setup *setup, 
             service = scenario_service(&setup->scenario, i);
     const struct pool_config pool = service_pool(service, 0);
     const char *gpu_name = pool.gpu != NULL ? pool.gpu : setup->scenario.cluster.nodes.gpu;
+    const int64_t per_node = cluster_config_gpus_per_node(&setup->scenario.cluster.nodes, gpu_name);
     struct iteration_model model = {.cost = NULL};
     struct gpu_spec gpu;
     struct llm_spec llm;
@@ -408,7 +409,10 @@ static int own_overhead(struct replaying *replaying, const struct setup *setup, 
     if (code == 0) code = service_llm(service, &setup->catalog, NULL, arena, &llm, diag);
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &gpu, .llm = &llm,
                                          .tensor_parallel = pool.tensor_parallel,
-                                         .pipeline_parallel = pool.pipeline_parallel, .arena = arena, .diag = diag};
+                                         .pipeline_parallel = pool.pipeline_parallel,
+                                         .data_parallel = pool.data_parallel,
+                                         .nodes = pool_nodes(&pool, per_node, &setup->scenario.cluster.links.network),
+                                         .arena = arena, .diag = diag};
     if (code == 0) code = cost_build(&pool.cost, &request, &model);
     if (code != 0) return code;
     const struct cost_operators *cost = cost_operators_of(&model);

@@ -125,20 +125,9 @@ int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *poo
 int fleet_check_width(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
-    const int64_t wide = pool->config.tensor_parallel, per_node = fleet_gpus_per_node(fleet, &pool->config);
-    if (per_node == 0 || wide <= per_node) return 0;
-    const char *where = fleet_place_of(fleet, pool, "tensor_parallel");
-    if (wide % per_node != 0)
-        return diag_error(env->site->diag, SIM_E_UNFIT, where, "take a multiple of it, or a divisor",
-                          "service '%s' splits each layer over %lld GPUs, no multiple of the %lld of a node",
-                          fleet->config->name, (long long)wide, (long long)per_node);
-    if (topology_config(env->topology)->network.bytes_per_s > 0) return 0;
-    return diag_error(
-        env->site->diag, SIM_E_UNFIT, where,
-        "add cluster.network, such as {\"bandwidth\": \"50GB/s\"}; or lower tensor_parallel",
-        "service '%s' splits each layer over %lld GPUs, of which a node has %lld, and no network connects "
-        "nodes",
-        fleet->config->name, (long long)wide, (long long)per_node);
+    return pool_check_width(&pool->config, fleet_gpus_per_node(fleet, &pool->config),
+                            &topology_config(env->topology)->network, fleet->config->name,
+                            fleet_place_of(fleet, pool, "tensor_parallel"), env->site->diag);
 }
 
 /* An error at `key` of the service. */

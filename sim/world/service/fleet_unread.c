@@ -49,6 +49,7 @@ static void warn_overridden(const struct fleet *fleet)
         {"replicas", config->replicas > 1},
         {"tensor_parallel", config->tensor_parallel > 1},
         {"pipeline_parallel", config->pipeline_parallel > 1},
+        {"data_parallel", config->data_parallel > 1},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].is_set && every_pool_gives(fleet, keys[i].name))

@@ -103,6 +103,10 @@ int service_llm(const struct service_config *config, const struct catalog *catal
 struct gpu_nodes pool_nodes(const struct pool_config *pool, int64_t gpus_per_node,
                             const struct network_config *network);
 
+/* A stage wider than a node needs whole nodes, and a network. Returns 0, or SIM_E_UNFIT with a finding at `where`. */
+int pool_check_width(const struct pool_config *pool, int64_t gpus_per_node, const struct network_config *network,
+                     const char *service, const char *where, struct diag *diag);
+
 /* The number of replicas at the start; INT64_MAX: all of its pools'. */
 int64_t service_start_replicas(const struct service_config *config);
 

@@ -195,6 +195,23 @@ struct gpu_nodes pool_nodes(const struct pool_config *pool, int64_t gpus_per_nod
     return (struct gpu_nodes){gpus_per_node, fmin(adapter, fabric / (double)gpus)};
 }
 
+int pool_check_width(const struct pool_config *pool, int64_t gpus_per_node, const struct network_config *network,
+                     const char *service, const char *where, struct diag *diag)
+{
+    const long long wide = pool->tensor_parallel, per_node = gpus_per_node;
+    if (per_node == 0 || wide <= per_node) return 0;
+    if (wide % per_node != 0)
+        return diag_error(diag, SIM_E_UNFIT, where, "take a multiple of it, or a divisor",
+                          "service '%s' splits each layer over %lld GPUs, no multiple of the %lld of a node", service,
+                          wide, per_node);
+    if (network->bytes_per_s > 0) return 0;
+    return diag_error(
+        diag, SIM_E_UNFIT, where, "add cluster.network, such as {\"bandwidth\": \"50GB/s\"}; or lower tensor_parallel",
+        "service '%s' splits each layer over %lld GPUs, of which a node has %lld, and no network connects "
+        "nodes",
+        service, wide, per_node);
+}
+
 int64_t service_start_replicas(const struct service_config *config)
 {
     const struct scaling_config *scaling = &config->scaling;
