@@ -45,7 +45,7 @@ step() { # STATUS N INPUT=VALUE...: runs the N-th step as GitHub does
 
 # Dependencies and build are those of the clone. (That it builds is known; here it is only asked what it would do.)
 step 0 1
-step 0 2 MAKEFLAGS=n
+step 0 2 MAKEFLAGS=n MODE=release
 out 'sim/cli/study/check.c'
 step 0 1 INPUT_ORRERY="$program"
 step 0 2 INPUT_ORRERY="$program"
