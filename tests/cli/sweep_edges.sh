@@ -110,6 +110,6 @@ sql "$T/first.db" "select count(*), count(peak_rss_bytes) from run_cost where ru
 # A bare name is a study that comes with the program, but for a file of that name.
 run 0 sweep routing --dry-run
 out 'least-outstanding'
-run 3 sweep no-such-study --dry-run
-err 'no-such-study: error: cannot read the file'
+run 2 sweep no-such-study --dry-run
+err "error: no study 'no-such-study'; name a file, or one of"
 finish
