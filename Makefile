@@ -234,7 +234,8 @@ accept: build/orrery $(B)/tests/worlds
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
 bench: $(BENCHES)
 	@tests/bench/run.sh '$(filter-out 0,$(FULL))' $^
-$(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c tests/bench/shared/*.c) $(CLI_SRC)) $(START) $(LIB)
+$(B)/bench/%: $(B)/tests/bench/%.o \
+    $(call obj,$(wildcard tests/bench/peers/*.c tests/bench/shared/*.c) $(CLI_SRC)) $(START) $(LIB)
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LDLIBS)

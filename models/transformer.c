@@ -317,7 +317,7 @@ static double activation_bytes(const struct llm_spec *llm, const struct llm_shar
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params)
 {
-    const int64_t groups = params->data_parallel > 1 ? params->data_parallel : 1;
+    const int64_t groups = llm_groups(params->data_parallel);
     const struct llm_shard shard = llm_data_shard(llm, tensor_parallel, pipeline_parallel, groups);
     struct kv_capacity capacity = {
         .usable_bytes = gpu->memory_bytes * params->usable_frac,

@@ -109,6 +109,12 @@ struct llm_shard {
 
 struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
 
+/* Groups of data parallelism: 0 stands for the one group of a replica that has none. */
+static inline int64_t llm_groups(int64_t data_parallel)
+{
+    return data_parallel > 1 ? data_parallel : 1;
+}
+
 /* llm_shard with attention in data_parallel groups of the GPUs, each for sequences of its own: a group splits all but
  * the experts among its own GPUs, and all GPUs together hold the experts once (DeepSeek-V3, 2024). */
 struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,

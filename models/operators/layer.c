@@ -29,11 +29,6 @@ const char *llm_operator_name(enum llm_operator op)
     return names[op];
 }
 
-static int64_t groups_of(const struct llm_split *split)
-{
-    return split->data > 1 ? split->data : 1;
-}
-
 /* n parts of `of` things, dealt to the groups: the part of all those of the fullest. */
 static int64_t part_of(int64_t all, int64_t most, int64_t of)
 {
@@ -42,7 +37,7 @@ static int64_t part_of(int64_t all, int64_t most, int64_t of)
 
 struct iteration_work llm_group_work(const struct llm_split *split, const struct iteration_work *work)
 {
-    const int64_t groups = groups_of(split), prompts = work->prefill_sequences, decodes = work->decode_sequences;
+    const int64_t groups = llm_groups(split->data), prompts = work->prefill_sequences, decodes = work->decode_sequences;
     struct iteration_work own = *work;
     if (groups == 1) return own;
     own.prefill_sequences = (prompts + groups - 1) / groups;
@@ -56,12 +51,13 @@ struct iteration_work llm_group_work(const struct llm_split *split, const struct
 
 const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split)
 {
-    const char *problem = llm_data_problem(llm, split->tensor, split->pipeline, groups_of(split));
+    const char *problem = llm_data_problem(llm, split->tensor, split->pipeline, llm_groups(split->data));
     if (problem) return problem;
     if (split->expert < 1 || split->gpus_per_node < 1) return "parallelism and the GPUs of a node start at 1";
     if (split->tensor % split->expert != 0) return "tensor parallelism is not a multiple of expert parallelism";
     if (split->expert > 1 && llm->experts == 0) return "expert parallelism needs an LLM with experts";
-    if (groups_of(split) > 1 && split->sequence) return "sequence parallelism and data parallelism exclude each other";
+    if (llm_groups(split->data) > 1 && split->sequence)
+        return "sequence parallelism and data parallelism exclude each other";
     if (llm->expert_ffn % (split->tensor / split->expert) != 0)
         return "the width of an expert is not a multiple of the GPUs that share it";
     return llm->experts % split->expert != 0 ? "the number of experts is not a multiple of expert parallelism" : NULL;
@@ -197,7 +193,7 @@ static void add_collective_of(struct listing *list, int64_t gpus, enum llm_opera
 static void add_collective(struct listing *list, enum llm_operator op, enum kernel_class class,
                            enum kernel_driver driver, double count, double bytes)
 {
-    add_collective_of(list, list->split->tensor / groups_of(list->split), op, class, driver, count, bytes);
+    add_collective_of(list, list->split->tensor / llm_groups(list->split->data), op, class, driver, count, bytes);
 }
 
 /* Of the tokens of a group. */
@@ -444,7 +440,8 @@ static void add_experts(struct listing *list)
         .weights = llm->weights,
         .compute = kernels.compute,
     };
-    add(list, OP_EXPERTS, list->groups > 1.0 ? BY_ALL_TOKENS : BY_TOKENS, list->sparse, (struct kernel_call){.class = kernels.experts, .shape.moe = shape});
+    add(list, OP_EXPERTS, list->groups > 1.0 ? BY_ALL_TOKENS : BY_TOKENS, list->sparse,
+        (struct kernel_call){.class = kernels.experts, .shape.moe = shape});
 }
 
 /* The engine's own kernel takes messages of up to 8 MiB among GPUs that NVLink connects, or between two that reach each
@@ -453,7 +450,7 @@ static enum kernel_class all_reduce_class(const struct listing *list, double byt
 {
     const double direct_bytes = 8.0 * 1024.0 * 1024.0;
     const struct llm_split *split = list->split;
-    const int64_t gpus = split->tensor / groups_of(split);
+    const int64_t gpus = split->tensor / llm_groups(split->data);
     const bool over_pcie = gpus == 2 && list->gpu->peer_to_peer;
     const bool connected = gpus <= list->gpu->nvlink_gpus || over_pcie;
     const bool direct = split->direct_all_reduce && connected && gpus <= split->gpus_per_node;
@@ -502,7 +499,7 @@ static void add_head(struct listing *list)
 size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,
                              const struct iteration_work *work, struct kernel_use uses[LLM_MAX_USES])
 {
-    const int64_t groups = groups_of(split);
+    const int64_t groups = llm_groups(split->data);
     const struct iteration_work own = llm_group_work(split, work);
     const double tokens = (double)(own.prefill_tokens + own.decode_sequences);
     struct listing list = {

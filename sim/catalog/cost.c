@@ -144,7 +144,7 @@ bool cost_alternative(size_t index, struct config_alternative *alternative)
 static int check_split(const struct cost_request *request)
 {
     const struct llm_spec *llm = request->llm;
-    const int64_t groups = request->data_parallel > 1 ? request->data_parallel : 1;
+    const int64_t groups = llm_groups(request->data_parallel);
     const char *problem = llm_data_problem(llm, request->tensor_parallel, request->pipeline_parallel, groups);
     if (problem == NULL) return 0;
     const bool is_tensor = llm_data_problem(llm, request->tensor_parallel, 1, groups) != NULL;

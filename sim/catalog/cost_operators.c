@@ -134,7 +134,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     engine_preset_split(&cost->engine, &parts.split);
     if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
-    const int64_t groups = request->data_parallel > 1 ? request->data_parallel : 1;
+    const int64_t groups = llm_groups(request->data_parallel);
     const int64_t group_gpus = request->tensor_parallel / groups; /* each group has a process of the engine */
     engine_preset_params(&cost->engine, request->gpu->name, group_gpus, &parts.engine);
     code = engine_preset_caveat(&cost->engine, request->gpu->name, group_gpus, request->arena, &model->caveat);

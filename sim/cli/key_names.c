@@ -17,8 +17,10 @@ const char *key_synonym(const char *key, size_t index)
         {"tp", "tensor_parallel"},
         {"pp", "pipeline_parallel"},
         {"dp", "replicas"},
+        {"dp", "data_parallel"},
         {"pipeline_parallel_size", "pipeline_parallel"},
         {"data_parallel_size", "replicas"},
+        {"data_parallel_size", "data_parallel"},
         {"block_size", "block_tokens"},
         {"scheduling_policy", "batching"},
         {"model", "llm"},
@@ -33,6 +35,7 @@ const char *key_synonym(const char *key, size_t index)
         {"tp_size", "tensor_parallel"},
         {"pp_size", "pipeline_parallel"},
         {"dp_size", "replicas"},
+        {"dp_size", "data_parallel"},
         {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
         {"max_num_tokens", "max_batched_tokens"},
         {"max_num_tokens", "token_budget"},

@@ -11,6 +11,13 @@
 
 static const struct catalog catalog = {.root = "configs"};
 
+/* An H100 and an LLM. Returns whether both are in the catalog. */
+static bool find(struct session *session, const char *name, struct gpu_spec *gpu, struct llm_spec *llm)
+{
+    return catalog_gpu(&catalog, "h100-sxm", "t", &session->arena, gpu, &session->diag) == 0 &&
+           catalog_llm(&catalog, name, "t", &session->arena, llm, &session->diag) == 0;
+}
+
 /* --- Work of a group --- */
 
 static struct iteration_work random_work(struct rng *rng)
@@ -81,8 +88,7 @@ TEST(work_is_dealt_and_none_is_lost)
     SCOPED(session) session = {0};
     struct gpu_spec gpu;
     struct llm_spec llm;
-    MUST(catalog_gpu(&catalog, "h100-sxm", "t", &session.arena, &gpu, &session.diag) == 0);
-    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
+    MUST(find(&session, "mixtral-8x7b", &gpu, &llm));
     const struct iteration_work work = {.prefill_sequences = 8, .prefill_tokens = 8 * 300, .prefill_pairs = 8 * 9e4,
                                         .decode_sequences = 64, .decode_context_tokens = 64 * 1000};
     const double tokens = 8 * 300 + 64, token_bytes = (double)llm.hidden * 2.0, layers = (double)llm.layers;
@@ -113,8 +119,7 @@ TEST(groups_of_several_gpus_gather_and_sum)
     SCOPED(session) session = {0};
     struct gpu_spec gpu;
     struct llm_spec llm;
-    MUST(catalog_gpu(&catalog, "h100-sxm", "t", &session.arena, &gpu, &session.diag) == 0);
-    MUST(catalog_llm(&catalog, "deepseek-v3", "t", &session.arena, &llm, &session.diag) == 0);
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
     const struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 1000};
     for (int64_t expert = 1; expert <= 8; expert *= 8)
         for (int64_t data = 4; data <= 8; data *= 2) {
@@ -143,8 +148,7 @@ TEST(costs_are_those_of_the_kernels_one_by_one)
     struct operators *operators = arena_alloc(&session.arena, sizeof *operators);
     kernel_set_init(&set);
     MUST(operators != NULL);
-    MUST(catalog_gpu(&catalog, "h100-sxm", "t", &session.arena, &gpu, &session.diag) == 0);
-    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
+    MUST(find(&session, "mixtral-8x7b", &gpu, &llm));
     struct operators_parts parts = {
         .gpu = &gpu, .llm = &llm, .kernels = &set,
         .split = {.tensor = 8, .pipeline = 1, .expert = 8, .data = 4, .gpus_per_node = 8},

@@ -260,21 +260,16 @@ static int64_t requests_at_once(const struct closed_loop *loop, const struct ope
                                      .batch_tokens = loop->batch_tokens, .batch_sequences = 256, .block_tokens = 16,
                                      .data_parallel = parts->split.data};
     const struct kv_capacity capacity = kv_capacity(parts->gpu, parts->llm, parts->split.tensor, 1, &params);
-    const int64_t groups = parts->split.data > 1 ? parts->split.data : 1;
+    const int64_t groups = llm_groups(parts->split.data);
     const int64_t each = loop->prompt_tokens + loop->output_tokens;
     const int64_t most = groups * (capacity.blocks * params.block_tokens / each);
     return capacity.blocks == 0 || most > 0 ? most : 1;
 }
 
-static int64_t groups_of(const struct measured_row *row)
-{
-    return row->data_parallel > 1 ? row->data_parallel : 1;
-}
-
 /* GPUs that a process of the engine drives: those of a group with sequences of its own. */
 static int64_t group_gpus(const struct measured_row *row)
 {
-    return row->tensor_parallel / groups_of(row);
+    return row->tensor_parallel / llm_groups(row->data_parallel);
 }
 
 static int set_point(struct engine_point *point, const struct operators *operators)
@@ -287,7 +282,7 @@ static int set_point(struct engine_point *point, const struct operators *operato
         const int code = closed_loop_run(&loop, gpu_seconds, operators, &times);
         if (code != 0) return code;
         point->gpu_s = times.tpot_s;
-        const double groups = (double)groups_of(point->row); /* each engine has its part of them */
+        const double groups = (double)llm_groups(point->row->data_parallel); /* each engine has its part of them */
         times.sequences /= groups, times.prompts /= groups;
         times.ttft_sequences /= groups, times.ttft_prompts /= groups;
         point->times = times;

@@ -6,16 +6,23 @@
     "kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,"             \
     "distribution,latency\r\n"
 
+/* A table with these rows. */
+static const struct profile *read_rows(struct profile_fixture *fixture, const char *rows)
+{
+    const char *text = arena_printf(&fixture->arena, HEADER "%s", rows);
+    CHECK_EQ_INT(profile_fixture_text(fixture, "moe.csv", text), 0);
+    return &fixture->files[0];
+}
+
 TEST(splits_and_choices_follow_the_columns)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
-    const char *text = HEADER "vllm_fused_moe,bfloat16,64,7168,2048,8,256,32,1,power_law_1.2,0.237\r\n"
-                              "vllm_fused_moe,fp8_block,64,7168,2048,8,256,1,16,balanced,0.305\r\n"
-                              "vllm_fused_moe,fp8,64,7168,2048,8,256,1,16,power_law_1.01,0.385\r\n"
-                              "vllm_marlin_moe,int4_wo,64,7168,2048,8,256,1,1,balanced,1.963\r\n";
-    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
-    const struct profile *profile = &fixture.files[0];
+    const struct profile *profile = read_rows(&fixture,
+                                              "vllm_fused_moe,bfloat16,64,7168,2048,8,256,32,1,power_law_1.2,0.237\r\n"
+                                              "vllm_fused_moe,fp8_block,64,7168,2048,8,256,1,16,balanced,0.305\r\n"
+                                              "vllm_fused_moe,fp8,64,7168,2048,8,256,1,16,power_law_1.01,0.385\r\n"
+                                              "vllm_marlin_moe,int4_wo,64,7168,2048,8,256,1,1,balanced,1.963\r\n");
     CHECK_EQ_STR(profile->format, "aiconfigurator-moe");
     CHECK_EQ_STR(profile->set, "isolated");
     MUST(profile->n == 4);
@@ -39,12 +46,10 @@ TEST(the_fastest_kernel_counts)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
-    const char *text = HEADER "slow,nvfp4,64,7168,2048,8,256,1,8,balanced,0.3\r\n"
-                              "fast,nvfp4,64,7168,2048,8,256,1,8,balanced,0.2\r\n"
-                              "fast,nvfp4,64,7168,2048,8,256,1,8,balanced,0.25\r\n"
-                              "slow,w4a16_mxfp4,64,7168,2048,8,256,1,8,balanced,0.4\r\n";
-    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
-    const struct profile *profile = &fixture.files[0];
+    const struct profile *profile = read_rows(&fixture, "slow,nvfp4,64,7168,2048,8,256,1,8,balanced,0.3\r\n"
+                                                        "fast,nvfp4,64,7168,2048,8,256,1,8,balanced,0.2\r\n"
+                                                        "fast,nvfp4,64,7168,2048,8,256,1,8,balanced,0.25\r\n"
+                                                        "slow,w4a16_mxfp4,64,7168,2048,8,256,1,8,balanced,0.4\r\n");
     MUST(profile->n == 3 && profile->n_dropped == 1);
     CHECK(profile->rows[0].line == 3 && profile->rows[1].line == 4);
     CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_MOE_NVFP4);
@@ -58,13 +63,11 @@ TEST(kernels_are_compared_on_one_call)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
-    const char *text = HEADER "throughput,nvfp4,64,4096,2048,8,256,1,1,balanced,0.4\r\n"
-                              "latency,nvfp4,64,4096,2048,8,256,1,1,balanced,0.5\r\n"
-                              "throughput,nvfp4,64,4096,2048,8,256,1,8,balanced,0.2\r\n"
-                              "latency,nvfp4,64,4096,2048,8,256,1,8,balanced,0.1\r\n"
-                              "latency,nvfp4,64,4096,2048,8,256,1,8,power_law_1.2,0.3\r\n";
-    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
-    const struct profile *profile = &fixture.files[0];
+    const struct profile *profile = read_rows(&fixture, "throughput,nvfp4,64,4096,2048,8,256,1,1,balanced,0.4\r\n"
+                                                        "latency,nvfp4,64,4096,2048,8,256,1,1,balanced,0.5\r\n"
+                                                        "throughput,nvfp4,64,4096,2048,8,256,1,8,balanced,0.2\r\n"
+                                                        "latency,nvfp4,64,4096,2048,8,256,1,8,balanced,0.1\r\n"
+                                                        "latency,nvfp4,64,4096,2048,8,256,1,8,power_law_1.2,0.3\r\n");
     MUST(profile->n == 3 && profile->n_dropped == 1);
     CHECK(profile->rows[0].line == 2 && profile->rows[1].line == 5 && profile->rows[2].line == 6);
     CHECK(profile->rows[2].call.shape.moe.dealt && !profile->rows[1].call.shape.moe.dealt);
@@ -76,14 +79,13 @@ TEST(experts_are_not_read_faster_than_the_memory)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
-    const char *text = HEADER "monolithic,nvfp4,32,7168,2048,8,256,1,1,balanced,0.46\r\n"
-                              "monolithic,nvfp4,1,7168,2048,8,256,1,8,power_law_1.2,0.04\r\n"
-                              "moe_torch_flow_min_latency,nvfp4,32,4096,2048,8,256,1,1,balanced,0.9\r\n"
-                              "monolithic,nvfp4,32,7168,1024,8,256,1,1,balanced,0.5\r\n"
-                              "monolithic,nvfp4,1,2688,1856,6,128,1,1,balanced,0.1\r\n"
-                              "vllm_fused_moe,nvfp4,2,2688,1856,6,128,1,1,balanced,0.1\r\n";
-    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
-    const struct profile *profile = &fixture.files[0];
+    const struct profile *profile = read_rows(&fixture,
+                                              "monolithic,nvfp4,32,7168,2048,8,256,1,1,balanced,0.46\r\n"
+                                              "monolithic,nvfp4,1,7168,2048,8,256,1,8,power_law_1.2,0.04\r\n"
+                                              "moe_torch_flow_min_latency,nvfp4,32,4096,2048,8,256,1,1,balanced,0.9\r\n"
+                                              "monolithic,nvfp4,32,7168,1024,8,256,1,1,balanced,0.5\r\n"
+                                              "monolithic,nvfp4,1,2688,1856,6,128,1,1,balanced,0.1\r\n"
+                                              "vllm_fused_moe,nvfp4,2,2688,1856,6,128,1,1,balanced,0.1\r\n");
     MUST(profile->n == 3 && profile->n_dropped == 1);
     CHECK_EQ_STR(profile->dropped[0].reason, "routed to other experts than stated");
     CHECK_EQ_INT(profile->dropped[0].rows, 3);
@@ -97,11 +99,10 @@ TEST(kernels_that_no_engine_takes_are_left_out)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
-    const char *text = HEADER "deepgemm,fp8_block,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
-                              "moe_torch_flow_cutlass,nvfp4,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
-                              "moe_torch_flow_cutlass,fp8,64,4096,2048,8,256,1,8,balanced,0.3\r\n";
-    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
-    const struct profile *profile = &fixture.files[0];
+    const struct profile *profile = read_rows(&fixture,
+                                              "deepgemm,fp8_block,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
+                                              "moe_torch_flow_cutlass,nvfp4,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
+                                              "moe_torch_flow_cutlass,fp8,64,4096,2048,8,256,1,8,balanced,0.3\r\n");
     MUST(profile->n == 1 && profile->n_dropped == 1);
     CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_MOE_FP8_TENSOR);
     CHECK_EQ_INT(profile->dropped[0].rows, 2);
@@ -111,13 +112,11 @@ TEST(what_is_not_known_is_left_out)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
-    const char *text = HEADER "v,w4a8_mxfp4_mxfp8,64,7168,2048,8,256,1,1,balanced,0.3\r\n"
-                              "v,bfloat16,64,7168,2048,8,256,1,1,uniform,5.3\r\n"
-                              "v,bfloat16,64,7168,2048,8,256,1,1,power_law_x,5.3\r\n"
-                              "v,bfloat16,64,7168,2048,8,256,1,1,balanced,\r\n"
-                              "v,bfloat16,16384,7168,2048,8,256,1,1,balanced,0.5\r\n";
-    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
-    const struct profile *profile = &fixture.files[0];
+    const struct profile *profile = read_rows(&fixture, "v,w4a8_mxfp4_mxfp8,64,7168,2048,8,256,1,1,balanced,0.3\r\n"
+                                                        "v,bfloat16,64,7168,2048,8,256,1,1,uniform,5.3\r\n"
+                                                        "v,bfloat16,64,7168,2048,8,256,1,1,power_law_x,5.3\r\n"
+                                                        "v,bfloat16,64,7168,2048,8,256,1,1,balanced,\r\n"
+                                                        "v,bfloat16,16384,7168,2048,8,256,1,1,balanced,0.5\r\n");
     CHECK_EQ_INT(profile->n, 0);
     MUST(profile->n_dropped == 4);
     CHECK_EQ_STR(profile->dropped[0].reason, "type of numbers not read");
