@@ -127,6 +127,20 @@ equal "$(grep -c addplot "$T/zipped.tex")/$(grep -c 'only marks' "$T/zipped.tex"
 run 0 plot "$db" -x replicas -y ttft_s.p99 --csv
 equal "$(head -1 "$T/out" | tr -d "\r")" replicas,batching,runs,request.ttft_s.p99,low,high 'columns of crossed axes'
 
+# A paper takes the figures and the table.
+if command -v pdflatex >/dev/null && kpsewhich pgfplots.sty >/dev/null; then
+    run 0 plot "$db" -x replicas -y ttft_s.p99 --by batching --errors band -o "$T/band.tex"
+    run 0 plot "$db" -x replicas -y ttft_s.p99 --latex
+    cp "$T/out" "$T/table.tex"
+    for name in one bars zipped band table; do
+        printf '%s\n' '\documentclass{article}' '\usepackage{pgfplots,booktabs}' '\pgfplotsset{compat=1.18}' \
+            '\begin{document}' "\\input{$name.tex}" '\end{document}' >"$T/paper.tex"
+        (cd "$T" && pdflatex -interaction=batchmode -halt-on-error paper.tex >log.txt) ||
+            complain "LaTeX does not take $name.tex: $(grep -m 1 '^!' "$T/paper.log")"
+        ! grep -E 'Undefined|Missing character' "$T/paper.log" || complain "LaTeX warns of $name.tex"
+    done
+fi
+
 # What cannot be drawn is told, and no file appears.
 wrong() { # MESSAGE OPTION...
     text=$1
