@@ -7,6 +7,9 @@ cp "$T/serve.json" "$T/endless.json"
 
 # A background process ignores SIGINT until the program handles it, which it does before it writes.
 await() { while [ ! -e "$1" ] && kill -0 "$pid"; do sleep 0.1; done; }
+await_handler() { # the mask of signals that the process catches has the bit of SIGINT
+    while kill -0 "$pid" && ! grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status"; do sleep 0.1; done
+}
 
 for signal in INT TERM; do
     last="orrery run endless.json, then SIG$signal"
@@ -45,7 +48,8 @@ skips() { # ARGUMENTS...
     last="orrery $*, then SIGINT"
     (ulimit -t 5 && exec "$ORRERY" "$@") >"$T/out" 2>"$T/err" &
     pid=$!
-    sleep 2
+    await_handler
+    sleep 0.3
     kill -s INT $pid
     wait $pid
     equal $? 130 'exit status'

@@ -1,7 +1,7 @@
 /* The command line with one allocation after another failing: it says so and ends with 70, or manages without; it never
  * crashes, leaks (under ASan) or leaves half a file.
  *
- * Of commands that allocate much, some 100 of the allocations fail, at equal distances from a place that depends on
+ * Of commands that allocate much, some 60 of the allocations fail, at equal distances from a place that depends on
  * their number; FULL=1 in the environment lets each of them fail. */
 #include "sim/cli/cli.h"
 #include "tests/support/harness.h"
@@ -76,7 +76,7 @@ static bool fails_well(const char *const *words, const char *file, long n)
 /* Fails the first and the last allocations and those at equal distances between them; then it works. */
 static void torture(const char *const *words, const char *file)
 {
-    enum { POINTS = 80, EDGE = 10, ENOUGH = 1 << 20 };
+    enum { POINTS = 40, EDGE = 10, ENOUGH = 1 << 20 };
     long left;
     CHECK_EQ_INT(run(words, ENOUGH, &left), 0);
     if (file != NULL) remove_result(file);
