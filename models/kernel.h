@@ -24,6 +24,7 @@
     X(KERNEL_GEMM_INT4, "gemm_int4", GEMM)               /* weights of 4 bits, activations of 16 */                    \
     X(KERNEL_PREFILL_ATTENTION, "prefill_attention", PREFILL)                                                          \
     X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \
+    X(KERNEL_LATENT_DECODE, "latent_decode_attention", DECODE) /* over latent vectors */                               \
     X(KERNEL_NORM, "norm", ELEMENTWISE)                                                                                \
     X(KERNEL_ROTARY, "rotary", ELEMENTWISE)                                                                            \
     X(KERNEL_ACTIVATION, "activation", ELEMENTWISE)                                                                    \

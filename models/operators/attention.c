@@ -36,6 +36,13 @@ static double most_parts(const struct decode_params *params, const struct decode
     return is_grouped(shape) ? FLASH2_PARTS : 1.0;
 }
 
+/* Latent vectors of 8 bits are multiplied in 8 bits by GPUs with units of 4 bits; others widen them first. */
+static double peak_of(const struct gpu_spec *gpu, const struct decode_shape *shape)
+{
+    const bool narrow = shape->shared_kv && shape->kv == FORMAT_FP8 && gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0;
+    return gpu_peak_flop_per_s(gpu, narrow ? FORMAT_FP8 : shape->compute);
+}
+
 /* A thread block's time for DECODE_BLOCK tokens of one KV head. */
 static double block_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
                             const struct decode_shape *shape)
@@ -73,7 +80,7 @@ static void split_blocks(const struct decode_params *params, const struct gpu_sp
                          const struct decode_shape *shape, double blocks, struct kernel_time *time)
 {
     const double units = shape->sequences * shape->kv_heads, block_s = block_seconds(params, gpu, shape);
-    const double most = most_parts(params, shape), least_s = time->flop / gpu_peak_flop_per_s(gpu, shape->compute);
+    const double most = most_parts(params, shape), least_s = time->flop / peak_of(gpu, shape);
     const double start_s = time->overhead_s + drain_seconds(params, gpu, units, time->memory_s);
     time->seconds = (double)INFINITY;
     for (double split = 1.0; split <= most; split *= 2.0) {

@@ -100,7 +100,7 @@ static void rebatch_prefill(struct kernel_call *call, const struct iteration_wor
 static void rebatch_decode(struct kernel_call *call, const struct iteration_work *work)
 {
     const double sequences = (double)work->decode_sequences;
-    if (call->class != KERNEL_DECODE_ATTENTION) {
+    if (call->class != KERNEL_DECODE_ATTENTION && call->class != KERNEL_LATENT_DECODE) {
         call->shape.gemm.m = sequences;
         return;
     }
@@ -322,7 +322,8 @@ static void add_decode_attention(struct listing *list)
         .writes_kv = attention_writes_kv(list),
     };
     add_batched(list, OP_DECODE_ATTENTION, BY_DECODE,
-                (struct kernel_call){.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape});
+                (struct kernel_call){.class = latent ? KERNEL_LATENT_DECODE : KERNEL_DECODE_ATTENTION,
+                                     .shape.decode = shape});
 }
 
 static void add_attention(struct listing *list)

@@ -82,6 +82,7 @@ bool operators_read_longest(const struct operators_parts *parts)
 {
     const union kernel_params *params = parts->kernels->params;
     return params[KERNEL_DECODE_ATTENTION].decode.straggle_frac > 0.0 ||
+           params[KERNEL_LATENT_DECODE].decode.straggle_frac > 0.0 ||
            params[KERNEL_PREFILL_ATTENTION].prefill.decode_straggle_frac > 0.0;
 }
 
@@ -297,7 +298,8 @@ static void add_table_knots(struct knots *knots, size_t limit, const struct kern
 
 static bool is_attention(const struct kernel_use *use)
 {
-    return use->call.class == KERNEL_PREFILL_ATTENTION || use->call.class == KERNEL_DECODE_ATTENTION;
+    const enum kernel_class class = use->call.class;
+    return class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION || class == KERNEL_LATENT_DECODE;
 }
 
 /* The kernels of one driver when it stands at x, for each group, attention or all the others. */

@@ -26,17 +26,21 @@ static const struct calibration_set *find_set(const struct calibration_file *fil
     return NULL;
 }
 
-static bool is_experts(size_t class)
+/* The set that has an engine's own kernels of a class; NULL: none is named. */
+static const char *own_set(const struct calibration_request *request, size_t class)
 {
-    return class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
+    if (class == KERNEL_DIRECT_ALL_REDUCE) return request->own_all_reduce;
+    const bool is_experts = class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
+    return is_experts || class == KERNEL_LATENT_DECODE ? request->own_kernels : NULL;
 }
 
 /* The set of the file that a class comes from by a request; NULL: none has it. */
 static const struct calibration_set *asked_set(const struct calibration_file *file,
                                                const struct calibration_request *request, size_t class)
 {
-    if (request->experts && is_experts(class)) {
-        const struct calibration_set *set = calibration_file_set(file, request->experts);
+    const char *own = own_set(request, class);
+    if (own) {
+        const struct calibration_set *set = calibration_file_set(file, own);
         if (set && set->classes[class].rows > 0) return set;
     }
     return find_set(file, class < KERNEL_ALL_REDUCE ? request->kernels : request->collectives, class);
@@ -348,6 +352,7 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */
     borrow(calibration, KERNEL_GEMM_FP8_BLOCK, KERNEL_GEMM_FP8);
     borrow(calibration, KERNEL_GEMM_NVFP4, KERNEL_GEMM_FP8_BLOCK); /* at another peak */
+    borrow(calibration, KERNEL_LATENT_DECODE, KERNEL_DECODE_ATTENTION);
     borrow(calibration, KERNEL_MOE_NVFP4, KERNEL_MOE_FP8);
     borrow(calibration, KERNEL_MOE_MXFP4, KERNEL_MOE_INT4);
     borrow(calibration, KERNEL_KV_WRITE, KERNEL_RESIDUAL);

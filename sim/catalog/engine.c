@@ -36,8 +36,10 @@ static const struct config_field engine_preset_fields[] = {
              "calibration set of the kernels: timed inside a model, or each alone (isolated)"),
     ROW_TEXT("collectives", collectives, DEFAULT("in-model"), WITHIN(1, 64),
              "calibration set of the collective operations"),
-    ROW_TEXT("experts", experts, OPTIONAL, WITHIN(1, 64),
-             "calibration set of layers of experts, where the GPU has it; absent: as kernels"),
+    ROW_TEXT("own_kernels", own_kernels, OPTIONAL, WITHIN(1, 64),
+             "calibration set of experts and latent attention, where the GPU has it; absent: as kernels"),
+    ROW_TEXT("own_all_reduce", own_all_reduce, OPTIONAL, WITHIN(1, 64),
+             "calibration set of the engine's own all-reduce, where the GPU has it; absent: as collectives"),
     ROW_BOOL("direct_all_reduce", direct_all_reduce, DEFAULT("false"),
              "short messages are summed by a kernel of the engine instead of the library"),
     ROW_BOOL("fused_residual", fused_residual, DEFAULT("false"), "norms also add the residual"),
@@ -153,7 +155,8 @@ int engine_preset_kernels(const struct engine_preset *preset, const struct catal
                           struct arena *arena, struct calibration *calibration, struct diag *diag)
 {
     const struct calibration_request request = {.gpu = gpu, .kernels = preset->kernels,
-                                                .collectives = preset->collectives, .experts = preset->experts,
+                                                .collectives = preset->collectives, .own_kernels = preset->own_kernels,
+                                                .own_all_reduce = preset->own_all_reduce,
                                                 .sets_where = preset->path};
     const int code = calibration_read(catalog, &request, arena, calibration, diag);
     if (code == 0) engine_preset_adapt(preset, &calibration->kernels);

@@ -3,7 +3,7 @@
  * tested on the rest.
  *
  *     { "summary": "vLLM 0.2 (late 2023): no CUDA graphs, Ray workers", "source": "...",
- *       "kernels": "in-model", "collectives": "in-model", "experts": "vllm-0.24",
+ *       "kernels": "in-model", "collectives": "in-model", "own_kernels": "vllm-0.24",
  *       "direct_all_reduce": false, "fused_residual": false, "mixed_attention": false, "samples": false,
  *       "fused_narrowing": false, "graph_tokens": 0,
  *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
@@ -42,7 +42,8 @@ struct engine_preset {
     const char *name, *path; /* of the file; NULL: read from none */
     const char *summary, *source;
     const char *kernels, *collectives; /* names of calibration sets */
-    const char *experts;               /* that of layers of experts, on GPUs that have it; NULL: as `kernels` */
+    const char *own_kernels;           /* that of experts and latent attention, on GPUs that have it; NULL: `kernels` */
+    const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */
     bool direct_all_reduce, fused_residual, mixed_attention, samples; /* see llm_split */
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */
     int64_t graph_tokens;

@@ -27,18 +27,18 @@ static const struct engine_recipe recipes[] = {
      .source = "microsoft/vidur @ 7f14d6ab, data/profiling/{a100,a40}/cpu_overheads.csv", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
     {.name = "vllm-0.12", .summary = "vLLM 0.12 (2025): CUDA graphs, prompts in chunks beside decoding",
-     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .experts = "vllm-0.24",
+     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "vllm-0.24",
      .is_recent = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
     {.name = "vllm-0.19", .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: CPU overhead not measured",
      .source = "casys-kaist/LLMServingSim @ 5daddb21, profiler/perf" EAGER, .kernels = "in-model",
      .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
     {.name = "trtllm-1.0", .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
-     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .experts = "trtllm-1.3",
-     .is_recent = true, .attends_apart = true, .fused_narrowing = true, .launches_of = "vllm-0.2",
+     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "trtllm-1.3",
+     .own_all_reduce = "trtllm-1.3", .is_recent = true, .attends_apart = true, .fused_narrowing = true, .launches_of = "vllm-0.2",
      .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
     {.name = "sglang-0.5", .summary = "SGLang 0.5 (2025): CUDA graphs, prompts before decoding",
-     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .experts = "sglang-0.5",
-     .is_recent = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
+     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "sglang-0.5",
+     .own_all_reduce = "sglang-0.5", .is_recent = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
     {.name = "swifttransformer", .summary = "SwiftTransformer (DistServe, 2024): C++, kernels launched one by one",
      .source = "LLMServe/DistServe @ 82831f16, profiler-a100-80g.distserve.json", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_PROMPT},
@@ -53,7 +53,7 @@ struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
 {
     return (struct engine_preset){.name = recipe->name, .summary = recipe->summary, .source = recipe->source,
                                   .kernels = recipe->kernels, .collectives = recipe->collectives,
-                                  .experts = recipe->experts,
+                                  .own_kernels = recipe->own_kernels, .own_all_reduce = recipe->own_all_reduce,
                                   .direct_all_reduce = recipe->is_recent, .fused_residual = recipe->is_recent,
                                   .mixed_attention = recipe->is_recent && !recipe->attends_apart,
                                   .samples = recipe->samples,
@@ -304,7 +304,8 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     if (preset->source != NULL) json_write_string(&writer, "source", preset->source);
     json_write_string(&writer, "kernels", preset->kernels);
     json_write_string(&writer, "collectives", preset->collectives);
-    if (preset->experts != NULL) json_write_string(&writer, "experts", preset->experts);
+    if (preset->own_kernels != NULL) json_write_string(&writer, "own_kernels", preset->own_kernels);
+    if (preset->own_all_reduce != NULL) json_write_string(&writer, "own_all_reduce", preset->own_all_reduce);
     json_write_bool(&writer, "direct_all_reduce", preset->direct_all_reduce);
     json_write_bool(&writer, "fused_residual", preset->fused_residual);
     json_write_bool(&writer, "mixed_attention", preset->mixed_attention);

@@ -23,7 +23,8 @@ enum engine_term {
 struct engine_recipe {
     const char *name, *summary;
     const char *source; /* of the measurements */
-    const char *kernels, *collectives, *experts; /* experts NULL: as kernels */
+    const char *kernels, *collectives;
+    const char *own_kernels, *own_all_reduce; /* NULL: as kernels, as collectives */
     bool is_recent;       /* own all-reduce, fused residual sums, mixed attention */
     bool attends_apart;   /* no mixed attention: prompts and decoding sequences have a launch each */
     bool fused_narrowing, samples;

@@ -13,6 +13,7 @@
     X(vidur_attention)                                                                                                 \
     X(aiconfigurator_gemm)                                                                                             \
     X(aiconfigurator_attention)                                                                                        \
+    X(aiconfigurator_latent)                                                                                           \
     X(llmservingsim_layers)                                                                                            \
     X(llmservingsim_dense)                                                                                             \
     X(llmservingsim_skew)                                                                                              \

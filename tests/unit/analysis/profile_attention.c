@@ -33,6 +33,30 @@ static const struct profile *read_text(struct profile_fixture *fixture, const ch
     return &fixture->files[0];
 }
 
+/* Heads share one latent vector and one rotary key per token, which are read once. */
+TEST(latent_vectors_are_shared_by_all_heads)
+{
+    SCOPED(profile_fixture) fixture = {0};
+    const struct profile *profile = read_text(&fixture, "b200-sxm", "generation_mla.csv",
+                                              "kv_cache_dtype,num_heads,batch_size,tp_size,step,latency\n"
+                                              "fp8,16,32,8,1023,0.017\n"
+                                              "bfloat16,128,1,1,63,0.009\n"
+                                              "float32,128,1,1,63,0.009\n"
+                                              "bfloat16,128,1024,1,131071,0.009\n");
+    MUST(profile->n == 2);
+    CHECK_EQ_STR(profile->format, "aiconfigurator-latent");
+    const struct kernel_call *call = &profile->rows[0].call;
+    CHECK_EQ_INT(call->class, KERNEL_LATENT_DECODE);
+    CHECK(call->shape.decode.sequences == 32.0 && call->shape.decode.context == 1024.0);
+    CHECK(call->shape.decode.q_heads == 16.0 && call->shape.decode.kv_heads == 1.0 && call->shape.decode.shared_kv);
+    CHECK(call->shape.decode.key_dim == 576.0 && call->shape.decode.value_dim == 512.0);
+    CHECK_EQ_INT(call->shape.decode.kv, FORMAT_FP8);
+    CHECK_EQ_INT(profile->rows[1].call.shape.decode.kv, FORMAT_BF16);
+    CHECK_EQ_INT(dropped(profile, 0, "type of numbers not read"), 1);
+    CHECK_EQ_INT(dropped(profile, 1, "faster than the memory"), 1);
+    CHECK_EQ_INT(profile->n_groups, 2);
+}
+
 TEST(aiconfigurator_decodes_rows_of_one_token)
 {
     SCOPED(profile_fixture) fixture = {0};
