@@ -1,8 +1,8 @@
 /* aiconfigurator's tables of decoding over latent vectors (ai-dynamo/aiconfigurator, generation_mla_perf), in
- * milliseconds: sequences of `step` tokens each make one more, on a GPU with num_heads of the heads. tp_size is a label.
- * Collectors replay a CUDA graph of the engine's attention (collector/trtllm/collect_mla.py @ 070f5afd,
+ * milliseconds: sequences of `step` tokens each make one more, on a GPU with num_heads of the heads. tp_size is a
+ * label. Collectors replay a CUDA graph of the engine's attention (collector/trtllm/collect_mla.py @ 070f5afd,
  * collector/sglang/collect_mla.py @ 046f0d64) of the widths of DeepSeek-V3: 512 numbers of a latent vector and 64 of a
- * rotary key, which all heads share. Queries and results are bfloat16. The product with weights before and after are
+ * rotary key, which all heads share. Queries and results are bfloat16. The products with weights before and after are
  * not in it; the engine's attention writes the new vector into the cache, which is little.
  *
  * Tables of prompts (context_mla_perf) are not read: which widths and heads they have depends on the engine and GPU,
