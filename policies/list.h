@@ -9,6 +9,7 @@ POLICY(batcher, batching_orca)
 POLICY(batcher, batching_fastertransformer)
 POLICY(batcher, batching_splitwise)
 POLICY(batcher, batching_distserve)
+POLICY(batcher, batching_sglang)
 
 /* routing */
 POLICY(router, routing_round_robin)
