@@ -8,8 +8,8 @@
  * iteration later.
  *
  * Decoding (update_running_batch). If no prompt is processed, all sequences get a token. If their pages are short, the
- * sequences with the fewest output tokens are retracted, among these the longest prompts, among these the youngest, until
- * the others have room. Retracted requests go to the tail of the queue and are recomputed.
+ * sequences with the fewest output tokens are retracted, among these the longest prompts, among these the youngest.
+ * The others then have room. Retracted requests go to the tail of the queue and are recomputed.
  *
  * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd, scheduler.py @ 0003215
  * (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py of 0.5 (retract_decode),
@@ -320,8 +320,8 @@ struct progress {
     int64_t sequences, output_tokens, limit_tokens;
 };
 
-static void add_progress(struct progress *progress, const struct sglang_params *params,
-                         const struct replica_view *view, const struct request_view *request, int64_t sign)
+static void add_progress(struct progress *progress, const struct sglang_params *params, const struct replica_view *view,
+                         const struct request_view *request, int64_t sign)
 {
     progress->sequences += sign;
     progress->output_tokens += sign * replica_view_generated_tokens(view, request);
@@ -396,8 +396,10 @@ static void look_back(struct sglang *batcher, const struct replica_view *view)
     if (was_idle(view)) batcher->ratio.now = batcher->ratio.first;
     if (batcher->knows_late || view->n_decoding == 0) batcher->is_full = batcher->knows_late = false;
     if (!has_left || !batcher->is_full) return;
-    if (batcher->params.overlap && view->stages == 1) batcher->knows_late = true;
-    else batcher->is_full = false;
+    if (batcher->params.overlap && view->stages == 1)
+        batcher->knows_late = true;
+    else
+        batcher->is_full = false;
 }
 
 static void look_ahead(struct sglang *batcher, const struct replica_view *view, const struct batch_plan *plan)
@@ -420,8 +422,10 @@ static int sglang_compose(void *state, const struct replica_view *view, struct b
     look_back(batcher, view);
     batcher->decays = false;
     if (view->n_prefilling > 0 || (view->waiting != NULL && !batcher->is_full)) add_prompts(batcher, view, plan);
-    if (plan->n_prefills == 0) decode(batcher, view, plan);
-    else plan->decode = batcher->params.mixed && view->n_decoding > 0;
+    if (plan->n_prefills == 0)
+        decode(batcher, view, plan);
+    else
+        plan->decode = batcher->params.mixed && view->n_decoding > 0;
     look_ahead(batcher, view, plan);
     return 0;
 }

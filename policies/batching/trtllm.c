@@ -3,8 +3,8 @@
  *
  * Capacity.
  *   guaranteed-no-evict: a request joins, in order of arrival, if the blocks for its prompt and its limit of output
- *     tokens are free beyond those reserved for all others. The first that does not fit stops admission. Nothing is ever
- *     evicted.
+ *     tokens are free beyond those reserved for all others. The first that does not fit stops admission. Nobody is
+ *     ever evicted.
  *   static-batch: the same, but requests join only while no sequence decodes.
  *   max-utilization: a request joins if the blocks of its prompt are free, and takes the others one by one. A sequence
  *     that finds none pauses the latest arrival, finally itself. A paused request loses its blocks and is recomputed
@@ -233,7 +233,7 @@ static int trtllm_compose(void *state, const struct replica_view *view, struct b
 {
     const struct trtllm *params = state;
     const struct room_rules rules = {.max_batch = min_i64(params->max_sequences, params->token_budget)};
-    const struct room room = make_room(view, plan, &rules); /* evicts with max-utilization only: others hold all blocks */
+    const struct room room = make_room(view, plan, &rules); /* evicts with max-utilization only: others hold all */
     struct micro_batch batch = beside(params, view, plan, &room);
     if (params->capacity == STATIC_BATCH && view->n_decoding + view->n_in_flight > 0) return 0;
     if (plan->decode_sequences < INT64_MAX) batch.tokens = 0;
@@ -244,7 +244,7 @@ static int trtllm_compose(void *state, const struct replica_view *view, struct b
 const struct batcher batching_trtllm = {
     .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "trtllm",
-               .summary = "decoding first, prompts beside it in a token budget, KV reserved to the limit of each request",
+               .summary = "decoding first, prompts beside it in a token budget, KV reserved up to the limit of a request",
                .source = "TensorRT-LLM 1.0",
                .oracle = ORACLE_OUTPUT,
                .params = trtllm_fields,

@@ -70,8 +70,8 @@ struct budget {
 static bool take_chunk(const struct replica_view *view, struct batch_plan *plan, const struct request_view *request,
                        struct budget *budget)
 {
-    int32_t tokens = prompt_chunk(view, request, budget->tokens < budget->chunk_tokens ? budget->tokens
-                                                                                     : budget->chunk_tokens);
+    int32_t tokens = prompt_chunk(view, request,
+                                  budget->tokens < budget->chunk_tokens ? budget->tokens : budget->chunk_tokens);
     int64_t held_tokens = prompt_done(view, request) + tokens;
     int64_t needed = replica_view_needed_blocks(view, request, held_tokens);
     if (needed > budget->free_blocks) return false;
@@ -222,7 +222,8 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     walk.budget.tokens -= walk.room.decoding - decoding;
     walk.budget.free_blocks = walk.room.free_blocks;
     batcher->left_over = true;
-    if (is_late) plan->iterations = 1;
+    if (is_late)
+        plan->iterations = 1;
     else if (plan->n_evictions == 0)
         batcher->left_over = admit_from_head(params, view, plan, walk.room.running, &walk.budget);
     plan->recheck_on_arrival = !batcher->left_over;

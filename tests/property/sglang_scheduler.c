@@ -97,7 +97,8 @@ TEST(decoding_takes_from_the_chunk_of_mixed_prompts)
         SCOPED(text) requests = {0};
         for (int n = 0; n < cases[i].decoding; n++) text_printf(&requests, "0,1,50\n");
         text_printf(&requests, "0.055,%d,2\n", cases[i].prompt);
-        const struct bed_rows *rows = run(1000, "'mixed': true, 'max_tokens': 50, 'chunked_prefill_tokens': 64", requests.chars);
+        const struct bed_rows *rows = run(1000, "'mixed': true, 'max_tokens': 50, 'chunked_prefill_tokens': 64",
+                                          requests.chars);
         CHECK_EQ_INT(first_iteration(rows, cases[i].decoding), 6 + cases[i].iterations);
         CHECK_NEAR(bed_request(rows, 0)->e2e_s, 0.5, 1e-9); /* decoding never waits */
     }
@@ -258,7 +259,8 @@ static void compose_prompts(struct twin *twin)
     twin->total_offset += sum * twin->ratio;
     if (twin->cut != NOBODY && twin->rem_chunk > 0) {
         struct twin_request *r = &twin->requests[twin->cut];
-        const int left = r->prompt + r->generated - r->done, usable = free_pages(twin) - (twin->mixed ? growth(twin) : 0);
+        const int left = r->prompt + r->generated - r->done,
+                  usable = free_pages(twin) - (twin->mixed ? growth(twin) : 0);
         int most = twin->rem_chunk;
         if (rem_total(twin) >= 1 && rem_total(twin) < most) most = (int)rem_total(twin);
         const int tokens = least(least(left, most), (pages(twin, r->done) + usable) * twin->page - r->done);
@@ -286,7 +288,8 @@ static void retract(struct twin *twin)
         int at = i;
         for (; at > 0; at--) {
             const struct twin_request *before = &twin->requests[sorted[at - 1]];
-            if (before->generated > r->generated || (before->generated == r->generated && before->prompt <= r->prompt)) break;
+            if (before->generated > r->generated || (before->generated == r->generated && before->prompt <= r->prompt))
+                break;
             sorted[at] = sorted[at - 1];
         }
         sorted[at] = twin->batch[i];
@@ -330,8 +333,10 @@ static void decode_all(struct twin *twin, int64_t now)
     for (int i = 0; i < twin->n_batch;) {
         const bool ends = give_token(&twin->requests[twin->batch[i]], now);
         twin->has_ended |= ends;
-        if (ends) remove_at(twin->batch, &twin->n_batch, i);
-        else i++;
+        if (ends)
+            remove_at(twin->batch, &twin->n_batch, i);
+        else
+            i++;
     }
 }
 
@@ -342,9 +347,12 @@ static void process_prompts(struct twin *twin, int64_t now)
     for (int i = 0; i < twin->n_added; i++) {
         struct twin_request *r = &twin->requests[twin->added[i]];
         r->done += twin->added_tokens[i];
-        if (r->done < r->prompt + r->generated) twin->cut = twin->added[i];
-        else if (give_token(r, now)) twin->has_ended = true;
-        else twin->batch[twin->n_batch++] = twin->added[i];
+        if (r->done < r->prompt + r->generated)
+            twin->cut = twin->added[i];
+        else if (give_token(r, now))
+            twin->has_ended = true;
+        else
+            twin->batch[twin->n_batch++] = twin->added[i];
     }
 }
 
@@ -459,8 +467,10 @@ TEST(equals_the_naive_twin_in_every_mode)
         twin_run(&twin);
         struct bed_rows *rows = bed_ok(BED(.check = true), scenario, twin.blocks, twin.page, batching, path);
         const int n = compare(&twin, rows);
-        if (n < 0) printf(", seed %d, %d blocks of %d: %s\n", (int)seed, twin.blocks, twin.page, batching);
-        else retractions += n;
+        if (n < 0)
+            printf(", seed %d, %d blocks of %d: %s\n", (int)seed, twin.blocks, twin.page, batching);
+        else
+            retractions += n;
         if (seed % 5 == 0) {
             struct bed_rows *single = bed_ok(BED(.check = true, .single_step = true, .queue = QUEUE_HEAP), scenario,
                                              twin.blocks, twin.page, batching, path);

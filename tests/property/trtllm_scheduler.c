@@ -174,8 +174,10 @@ TEST(laws_on_random_loads)
                                          load.blocks, load.batching, load.path);
         if (!CHECK(bed_equal(macro, single))) printf("\n  seed %d: %s\n", (int)seed, load.batching);
         const double preemptions = bed_metric(macro, "request.preemptions.sum");
-        if (load.reserves) CHECK_EQ_INT(preemptions, 0);
-        else pauses += preemptions;
+        if (load.reserves)
+            CHECK_EQ_INT(preemptions, 0);
+        else
+            pauses += preemptions;
         for (size_t i = 0; i < macro->n_requests; i++) CHECK_EQ_STR(macro->requests[i].status, "finished");
         chunks += (double)bed_decisions(macro, "chunk", -1);
         check_budget(macro, load.token_budget);

@@ -218,8 +218,10 @@ static int recompute(struct replica *replica, struct request *request, bool to_t
     request->first_gap_ns = 0;
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
-    if (to_tail) request_list_push_back(&replica->waiting, request);
-    else request_list_push_front(&replica->waiting, request);
+    if (to_tail)
+        request_list_push_back(&replica->waiting, request);
+    else
+        request_list_push_front(&replica->waiting, request);
     replica_add_load(replica, 0, 1, request_unprocessed_tokens(request) - unprocessed_tokens);
     return 0;
 }
