@@ -18,7 +18,8 @@
  * A page is a KV block. The limit of a request is `max_tokens`; no trace states it, and the rule never sees the output.
  * Differences: where SGLang would wait forever for tokens that an idle replica has, the request joins; a last sequence
  * without room takes the blocks of a cut prompt instead of being aborted; sequences that have ended leave at once, also
- * with `overlap`; `lpm` does not hold back requests that share a prefix with each other. */
+ * with `overlap`; `lpm` does not hold back requests that share a prefix with each other; a retracted request finds its
+ * own blocks in the prefix cache while nobody has overwritten them, its output too. */
 #include "policies/batching/making_room.h"
 #include "policies/batching/new_token_ratio.h"
 #include "policies/declared.h"

@@ -30,9 +30,9 @@ const char *key_synonym(const char *key, size_t index)
         {"request_rate", "rate"},
         {"num_prompts", "count"},
         {"max_running_requests", "max_sequences"},   /* SGLang */
-        {"chunked_prefill_size", "chunked_prefill_tokens"},
         {"chunked_prefill_size", "max_batched_tokens"},
         {"chunked_prefill_size", "token_budget"},
+        {"chunked_prefill_size", "chunked_prefill_tokens"},
         {"max_new_tokens", "max_tokens"},
         {"schedule_conservativeness", "conservativeness"},
         {"enable_mixed_chunk", "mixed"},

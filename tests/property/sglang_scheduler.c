@@ -112,6 +112,39 @@ TEST(a_full_batch_learns_late)
     CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'max_tokens': 50", requests), 2), 7);
 }
 
+/* --- Order of the queue --- */
+
+/* Prompts of two prefix blocks and 76 tokens more. The first request leaves its prefix in the cache; behind it wait one
+ * with another prefix, `others` like that, and one with the same prefix. Returns whether the latter is served before
+ * the second. */
+static bool prefers_the_cached(const char *order, int others)
+{
+    SCOPED(text) trace = {0};
+    for (int i = 0; i < 3 + others; i++) {
+        const int first = i == 0 || i == 2 + others ? 0 : 2 * i;
+        text_printf(&trace, "{'timestamp': %d, 'input_length': 1100, 'output_length': 5, 'hash_ids': [%d, %d, %d]}\n",
+                    i > 0, first, first + 1, 1000 + i);
+    }
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 1}, 'services': {'s': {'llm': 'llama-3.1-8b', 'kv': {"
+        "'prefix_cache': 'lru'}, 'batching': {'policy': 'sglang', 'max_sequences': 1, 'order': '%s'}, 'cost': {"
+        "'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'mooncake',"
+        " 'path': '%s'}}}}",
+        order, test_file("requests.jsonl", "%s", trace.chars));
+    CHECK(bed_request(rows, 2 + others)->cached_tokens == 1024);
+    return bed_request(rows, 2 + others)->ttft_s < bed_request(rows, 1)->ttft_s;
+}
+
+/* SGLang sorts no longer queues (_determine_active_policy). */
+TEST(the_longest_cached_prefix_goes_first_in_queues_of_at_most_128)
+{
+    CHECK(!prefers_the_cached("fcfs", 0));
+    CHECK(prefers_the_cached("lpm", 0));
+    CHECK(prefers_the_cached("lpm", 126));
+    CHECK(!prefers_the_cached("lpm", 127));
+}
+
 /* --- Retraction --- */
 
 /* Three prompts of 30, 20 and 20 tokens fill 120 slots after 16 decode iterations. The longest prompt goes first; then,

@@ -104,6 +104,27 @@ TEST(a_static_batch_ends_before_the_next)
     CHECK_NEAR(bed_request(other, 2)->ttft_s, 0.02 - 0.001, 1e-9);
 }
 
+/* As ReusableTokensReduceComputeBudget: of two prompts of 1100 tokens, 1024 are cached and cost no budget. Otherwise the
+ * second prompt follows in the next iteration, or after the first request if the token of that one is in its way. */
+TEST(cached_tokens_cost_no_budget)
+{
+    const char *path = test_file(
+        "requests.jsonl", "{'timestamp': 0, 'input_length': 1100, 'output_length': 2, 'hash_ids': [1, 2, 3]}\n"
+                          "{'timestamp': 500, 'input_length': 1100, 'output_length': 2, 'hash_ids': [1, 2, 4]}\n"
+                          "{'timestamp': 500, 'input_length': 1100, 'output_length': 2, 'hash_ids': [1, 2, 5]}\n");
+    for (int budget = 1100; budget <= 1200; budget += 100)
+        for (int cached = 0; cached < 2; cached++) {
+            const struct bed_rows *rows = bed_ok(
+                BED(.check = true),
+                "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 1}, 'services': {'s': {'llm': 'llama-3.1-8b', 'kv': {"
+                "%s}, 'batching': {'policy': 'trtllm', 'max_tokens': 100, 'token_budget': %d}, 'cost': {'kind': 'affine',"
+                " 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'mooncake', 'path':"
+                " '%s'}}}}",
+                cached ? "'prefix_cache': 'lru'" : "", budget, path);
+            CHECK_NEAR(bed_request(rows, 2)->ttft_s, cached ? 0.01 : budget == 1100 ? 0.03 : 0.02, 1e-9);
+        }
+}
+
 /* --- Random loads --- */
 
 struct load {
