@@ -145,8 +145,10 @@ struct adder {
     const struct sglang *batcher;
     const struct replica_view *view;
     struct batch_plan *plan;
-    double total_offset;     /* tokens that the batch takes, with those still to come */
-    int64_t current_offset;  /* without these */
+    int64_t total_offset;    /* tokens that the prompts take, with their limits, and the decoding sequences now */
+    int64_t current_offset;  /* without limits */
+    int64_t to_come;         /* of the running sequences, by their limits; an upper bound until is_exact */
+    bool is_exact;
     int64_t available_tokens, free_blocks;
     int64_t input_tokens, chunk_tokens; /* chunk_tokens INT64_MAX: prompts are not cut */
 };
@@ -159,21 +161,33 @@ static struct adder adder_of(const struct sglang *batcher, const struct replica_
     const bool mixed = params->mixed && view->n_decoding > 0;
     const int64_t decoding = mixed ? view->n_decoding : 0, growth = mixed ? view->growing : 0;
     const int64_t chunk = params->chunked_prefill_tokens > 0 ? params->chunked_prefill_tokens - decoding : INT64_MAX;
-    int64_t to_come = 0;
-    for (const struct request_view *r = view->oldest_decoding; r != NULL; r = r->next)
-        to_come += tokens_to_come(params, view, r);
+    const int64_t most = params->max_tokens > 0 ? min_i64(params->max_tokens, LIMIT_TOKENS) : LIMIT_TOKENS;
     return (struct adder){.batcher = batcher, .view = view, .plan = plan,
-                          .total_offset = (double)decoding + (double)to_come * batcher->ratio.now,
+                          .total_offset = decoding,
                           .current_offset = decoding,
+                          .to_come = most * view->n_decoding,
                           .available_tokens = view->free_blocks * view->block_tokens,
                           .free_blocks = view->free_blocks - growth,
                           .input_tokens = params->max_prefill_tokens - decoding,
                           .chunk_tokens = chunk};
 }
 
-static double remaining_tokens(const struct adder *adder)
+/* Tokens that remain, at least. */
+static double least_remaining(const struct adder *adder)
 {
-    return (double)adder->available_tokens - adder->total_offset;
+    return (double)(adder->available_tokens - adder->total_offset) - (double)adder->to_come * adder->batcher->ratio.now;
+}
+
+/* Tokens that remain, where it matters whether they are more than `needed`. Only if the bound does not decide that, the
+ * running sequences are counted one by one. */
+static double remaining_beyond(struct adder *adder, double needed)
+{
+    if (least_remaining(adder) > needed || adder->is_exact) return least_remaining(adder);
+    adder->is_exact = true;
+    adder->to_come = 0;
+    for (const struct request_view *r = adder->view->oldest_decoding; r != NULL; r = r->next)
+        adder->to_come += tokens_to_come(&adder->batcher->params, adder->view, r);
+    return least_remaining(adder);
 }
 
 static void take(struct adder *adder, const struct request_view *request, int64_t tokens, int64_t to_come)
@@ -181,16 +195,16 @@ static void take(struct adder *adder, const struct request_view *request, int64_
     const struct replica_view *view = adder->view;
     const int64_t in_pages = paged(view, tokens), held_tokens = prompt_done(view, request) + tokens;
     adder->free_blocks -= replica_view_needed_blocks(view, request, held_tokens);
-    adder->total_offset += (double)(in_pages + to_come + view->block_tokens);
+    adder->total_offset += in_pages + to_come + view->block_tokens;
     adder->current_offset += in_pages + view->block_tokens;
     adder->input_tokens -= in_pages;
     if (adder->chunk_tokens < INT64_MAX) adder->chunk_tokens -= in_pages;
     batch_plan_prefill_holding(adder->plan, request, (int32_t)tokens, held_tokens);
 }
 
-static enum verdict verdict_of(const struct adder *adder)
+static enum verdict verdict_of(struct adder *adder)
 {
-    if (remaining_tokens(adder) <= 0 || adder->available_tokens - adder->current_offset <= 0) return NO_TOKENS;
+    if (remaining_beyond(adder, 0) <= 0 || adder->available_tokens - adder->current_offset <= 0) return NO_TOKENS;
     return adder->input_tokens <= 0 || adder->chunk_tokens <= 0 ? NO_BUDGET : GO_ON;
 }
 
@@ -205,7 +219,7 @@ static bool add_cut_prompt(struct adder *adder, const struct request_view *reque
 {
     const struct replica_view *view = adder->view;
     const int64_t done = prompt_done(view, request), left = request->prompt_tokens - done;
-    const double remaining = remaining_tokens(adder);
+    const double remaining = remaining_beyond(adder, (double)adder->chunk_tokens);
     int64_t most = adder->chunk_tokens;
     if (remaining < (double)most && remaining >= 1) most = (int64_t)remaining;
     const int64_t has_room = (replica_view_blocks(view, request) + adder->free_blocks) * view->block_tokens - done;
@@ -224,7 +238,7 @@ static enum verdict add_prompt(struct adder *adder, const struct request_view *r
     const int64_t locked = cached > 0 ? replica_view_needed_blocks(view, request, cached) * page : 0;
     const int64_t total = left + tokens_to_come(&adder->batcher->params, view, request) + page;
     int64_t tokens = left;
-    if (!alone && (double)total >= remaining_tokens(adder) - (double)locked) return NO_TOKENS;
+    if (!alone && remaining_beyond(adder, (double)(total + locked)) <= (double)(total + locked)) return NO_TOKENS;
     if (adder->chunk_tokens == INT64_MAX && adder->plan->n_prefills > 0 && in_pages >= adder->input_tokens)
         return NO_BUDGET;
     if (in_pages > adder->chunk_tokens) {
