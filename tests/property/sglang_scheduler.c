@@ -86,6 +86,23 @@ TEST(running_requests_count_with_the_decayed_ratio)
     CHECK_EQ_INT(first_iteration(run(299, batching, requests), 1), 41);
 }
 
+/* Without a limit of its own a request counts 4096 tokens to come. */
+TEST(limits_count_up_to_4096_tokens)
+{
+    static const char requests[] = "0,100,20\n0,100,20\n";
+    CHECK_EQ_INT(first_iteration(run(2 * (100 + 4096 + 1) + 1, "'max_tokens': 0", requests), 1), 1);
+    CHECK_EQ_INT(first_iteration(run(2 * (100 + 4096 + 1), "'max_tokens': 0", requests), 1), 2);
+}
+
+/* The first request lets the ratio fall to its least. The second one comes to an idle replica, so the third one counts
+ * the 499 tokens that may come of it by 0.7 again. */
+TEST(an_idle_replica_resets_the_ratio)
+{
+    static const char requests[] = "0,10,700\n10,400,20\n10.005,100,20\n";
+    CHECK_EQ_INT(first_iteration(run(1351, "'max_tokens': 500", requests), 2), 1002);
+    CHECK_EQ_INT(first_iteration(run(1350, "'max_tokens': 500", requests), 2), 1021);
+}
+
 /* test_prefill_adder.py @ 16e83e0, test_mixed_chunk_prefill_budgets: of 64 tokens, 8 decoding sequences leave 56, and 5
  * leave 59. */
 TEST(decoding_takes_from_the_chunk_of_mixed_prompts)
