@@ -4,7 +4,8 @@
  *
  * Source: sgl-project/sglang, python/sglang/srt/managers/scheduler_components/new_token_ratio_tracker.py @ 1a882c5 (the
  * decay), python/sglang/srt/environ.py (the constants, SGLANG_INIT_NEW_TOKEN_RATIO and others). The estimate after a
- * retraction: retract_decode in schedule_batch.py of 0.4.4 to 0.5.6. */
+ * retraction is estimate_new_token_ratio_after_retract of that file in later commits, with its unit test
+ * test_new_token_ratio_tracker.py; retract_decode in schedule_batch.py @ 000eaff has the same without the 1. */
 #ifndef ORRERY_POLICIES_BATCHING_NEW_TOKEN_RATIO_H
 #define ORRERY_POLICIES_BATCHING_NEW_TOKEN_RATIO_H
 

@@ -12,7 +12,7 @@
  * The others then have room. Retracted requests go to the tail of the queue and are recomputed.
  *
  * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd, scheduler.py @ 0003215
- * (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py of 0.5 (retract_decode),
+ * (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py @ 000eaff (retract_decode),
  * new_token_ratio_tracker.py @ 1a882c5.
  *
  * A page is a KV block. The limit of a request is `max_tokens`; no trace states it, and the rule never sees the output.
