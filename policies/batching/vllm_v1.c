@@ -36,8 +36,8 @@ static const struct config_field vllm_v1_fields[] = {
     ROW_BOOL("reserve_full_prompt", reserve_full_prompt, DEFAULT("false"),
              "admit a request only if its whole prompt fits (vLLM: scheduler_reserve_full_isl, on in releases since April "
              "2026)"),
-    ROW_REAL("watermark", watermark, DEFAULT("0"), WITHIN(0, 1),
-             "share of the KV blocks that an admission beside running requests leaves free"),
+    ROW_REAL("admission_watermark", watermark, DEFAULT("0"), WITHIN(0, 1),
+             "share of the KV blocks that an admission beside running requests leaves free (vLLM: watermark)"),
     ROW_BOOL("async", async, DEFAULT("false"),
              "requests that wait learn one iteration later that a sequence has ended (vLLM: async_scheduling)"),
     {0}};

@@ -104,8 +104,8 @@ TEST(a_static_batch_ends_before_the_next)
     CHECK_NEAR(bed_request(other, 2)->ttft_s, 0.02 - 0.001, 1e-9);
 }
 
-/* As ReusableTokensReduceComputeBudget: of two prompts of 1100 tokens, 1024 are cached and cost no budget. Otherwise the
- * second prompt follows in the next iteration, or after the first request if the token of that one is in its way. */
+/* As ReusableTokensReduceComputeBudget: of two prompts of 1100 tokens, 1024 are cached and cost no budget. Otherwise
+ * the second prompt follows in the next iteration, or after the first request if the token of that one is in its way. */
 TEST(cached_tokens_cost_no_budget)
 {
     const char *path = test_file(

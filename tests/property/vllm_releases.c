@@ -57,7 +57,7 @@ TEST(a_whole_prompt_may_have_to_fit)
 /* 10 of 100 blocks stay free beside running requests; a first request may take all. */
 TEST(an_admission_leaves_the_watermark_free)
 {
-    static const char both[] = "'watermark': 0.1";
+    static const char both[] = "'admission_watermark': 0.1";
     CHECK_EQ_INT(first_iteration(run(100, both, "0,450,5\n0,450,5\n"), 1), 1);
     CHECK_EQ_INT(first_iteration(run(100, both, "0,450,5\n0,451,5\n"), 1), 6);
     CHECK_EQ_INT(first_iteration(run(100, both, "0,960,5\n"), 0), 1);
@@ -83,7 +83,7 @@ TEST(every_mode_gives_the_same_bytes)
         }
         const int blocks = 22 + (int)rng_below(&rng, 40), most = 1 + (int)rng_below(&rng, 20);
         const char *batching = test_json("'max_sequences': %d, 'token_budget': %d, 'long_prefill_tokens': %d,"
-                                         " 'reserve_full_prompt': %s, 'watermark': %g, 'async': %s",
+                                         " 'reserve_full_prompt': %s, 'admission_watermark': %g, 'async': %s",
                                          most, most + (int)rng_below(&rng, 100), (int)rng_below(&rng, 3) * 20,
                                          rng_below(&rng, 2) > 0 ? "true" : "false", rng_uniform(&rng) * 0.2,
                                          rng_below(&rng, 2) > 0 ? "true" : "false");
