@@ -105,7 +105,7 @@ TEST(a_static_batch_ends_before_the_next)
 }
 
 /* As ReusableTokensReduceComputeBudget: of two prompts of 1100 tokens, 1024 are cached and cost no budget. Otherwise
- * the second prompt follows in the next iteration, or after the first request if the token of that one is in its way. */
+ * the second prompt follows in the next iteration, or after the first request if its token is in the way. */
 TEST(cached_tokens_cost_no_budget)
 {
     const char *path = test_file(
