@@ -24,7 +24,7 @@
  * are taken at admission, where the engine only counts them, so that they cannot hold cached prefixes meanwhile.
  * Differences: a request is not held back to reuse the prefix of one that is being processed; with pipeline stages
  * max-utilization looks one step ahead, not two; without `chunked`, a prompt longer than the token budget is cut
- * instead of refused. */
+ * instead of refused; a request takes no blocks from a shorter one that has overtaken it in the rest of a unit. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -252,5 +252,5 @@ const struct batcher batching_trtllm = {
                .state_bytes = sizeof(struct trtllm),
                .init = trtllm_init},
     .compose = trtllm_compose,
-    .order = BATCH_BY_ARRIVAL,
+    .order = BATCH_BY_ARRIVAL_AND_ADMISSION,
 };
