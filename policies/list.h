@@ -9,6 +9,8 @@ POLICY(batcher, batching_orca)
 POLICY(batcher, batching_fastertransformer)
 POLICY(batcher, batching_splitwise)
 POLICY(batcher, batching_distserve)
+POLICY(batcher, batching_sglang)
+POLICY(batcher, batching_trtllm)
 
 /* routing */
 POLICY(router, routing_round_robin)

@@ -8,44 +8,70 @@
  * that does not fit stops admission.
  *
  * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
- * preempts those too, and removes them when they return. */
+ * preempts those too, and removes them when they return.
+ *
+ * Rules of later releases are parameters, off by default: a limit for the chunks of long prompts, a check of the whole
+ * prompt at admission, a watermark, and ends that are known one iteration late. Read in vllm-project/vllm:
+ * vllm/v1/core/sched/scheduler.py @ 00024d3, vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots), pull requests
+ * 37307 (the check, later on by default) and 27614 (asynchronous scheduling by default). max_num_partial_prefills has
+ * no effect in the V1 scheduler (pull request 49244). */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
 
-struct vllm_v1 {
-    int64_t max_sequences, token_budget;
+struct vllm_v1_params {
+    int64_t max_sequences, token_budget, long_prefill_tokens;
+    double watermark;
+    bool reserve_full_prompt, async;
 };
 
-#define ROW_OF struct vllm_v1
+#define ROW_OF struct vllm_v1_params
 static const struct config_field vllm_v1_fields[] = {
     ROW_INT("max_sequences", max_sequences, DEFAULT("256"), WITHIN(1, 65536),
             "most running sequences (vLLM: max_num_seqs)"),
     ROW_INT("token_budget", token_budget, DEFAULT("2048"), WITHIN(1, 1e9),
             "most tokens in an iteration, at least max_sequences (vLLM: max_num_batched_tokens)"),
+    ROW_INT("long_prefill_tokens", long_prefill_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "most tokens of one prompt in an iteration (vLLM: long_prefill_token_threshold); 0: no limit"),
+    ROW_BOOL("reserve_full_prompt", reserve_full_prompt, DEFAULT("false"),
+             "admit a request only if its whole prompt fits (vLLM: scheduler_reserve_full_isl, on in releases since April "
+             "2026)"),
+    ROW_REAL("admission_watermark", watermark, DEFAULT("0"), WITHIN(0, 1),
+             "share of the KV blocks that an admission beside running requests leaves free (vLLM: watermark)"),
+    ROW_BOOL("async", async, DEFAULT("false"),
+             "requests that wait learn one iteration later that a sequence has ended (vLLM: async_scheduling)"),
     {0}};
 #undef ROW_OF
+
+struct vllm_v1 {
+    struct vllm_v1_params params;
+    int64_t expected; /* sequences that decode after the last plan if none ends */
+    bool left_over;   /* requests wait that the last plan could not admit */
+};
 
 static int vllm_v1_init(void *state, const void *params, struct diag *diag)
 {
     struct vllm_v1 *batcher = state;
-    *batcher = *(const struct vllm_v1 *)params;
-    if (batcher->token_budget >= batcher->max_sequences) return 0;
+    const struct vllm_v1_params *own = params;
+    *batcher = (struct vllm_v1){.params = *own};
+    if (own->token_budget >= own->max_sequences) return 0;
     return diag_error(diag, SIM_E_CONFIG, NULL, "raise token_budget or lower max_sequences",
-                      "vllm-v1: token_budget (%lld) is less than max_sequences (%lld)",
-                      (long long)batcher->token_budget, (long long)batcher->max_sequences);
+                      "vllm-v1: token_budget (%lld) is less than max_sequences (%lld)", (long long)own->token_budget,
+                      (long long)own->max_sequences);
 }
 
 /* Budget left in this iteration. */
 struct budget {
     int64_t tokens, free_blocks;
+    int64_t chunk_tokens; /* most of one prompt */
 };
 
 /* Plans the request's next chunk; false when there are no blocks for it. */
 static bool take_chunk(const struct replica_view *view, struct batch_plan *plan, const struct request_view *request,
                        struct budget *budget)
 {
-    int32_t tokens = prompt_chunk(view, request, budget->tokens);
+    int32_t tokens = prompt_chunk(view, request,
+                                  budget->tokens < budget->chunk_tokens ? budget->tokens : budget->chunk_tokens);
     int64_t held_tokens = prompt_done(view, request) + tokens;
     int64_t needed = replica_view_needed_blocks(view, request, held_tokens);
     if (needed > budget->free_blocks) return false;
@@ -117,12 +143,13 @@ static void run_in_order(struct walk *walk)
 }
 
 /* Plans the running sequences. */
-static struct walk go_on(const struct vllm_v1 *params, const struct replica_view *view, struct batch_plan *plan)
+static struct walk go_on(const struct vllm_v1_params *params, const struct replica_view *view, struct batch_plan *plan)
 {
     struct walk walk = {.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
                         .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
                         .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
-                        .budget = {params->token_budget, view->free_blocks},
+                        .budget = {params->token_budget, view->free_blocks,
+                                   params->long_prefill_tokens > 0 ? params->long_prefill_tokens : INT64_MAX},
                         .room = {.running = replica_view_running(view)}};
     bool in_order = view->n_prefilling == 0 || view->n_decoding == 0 ||
                     came_before(view->youngest_decoding, view->prefilling);
@@ -140,20 +167,53 @@ static struct walk go_on(const struct vllm_v1 *params, const struct replica_view
     return walk;
 }
 
-/* Returns whether requests are left that only a change at this replica can admit. */
-static bool admit_from_head(const struct vllm_v1 *params, const struct replica_view *view, struct batch_plan *plan,
-                            int64_t running, struct budget *budget)
+/* Whether the whole prompt, if that counts, leaves the watermark free. */
+static bool leaves_room(const struct vllm_v1_params *params, const struct replica_view *view,
+                        const struct request_view *request, int64_t watermark, const struct budget *budget)
 {
-    for (const struct request_view *r = view->waiting; r != NULL; r = r->next)
+    if (!params->reserve_full_prompt) return true;
+    return replica_view_needed_blocks(view, request, request->prompt_tokens) + watermark <= budget->free_blocks;
+}
+
+/* Returns whether requests are left that only a change at this replica can admit. */
+static bool admit_from_head(const struct vllm_v1_params *params, const struct replica_view *view,
+                            struct batch_plan *plan, int64_t running, struct budget *budget)
+{
+    for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
+        const int64_t watermark = running > 0 ? (int64_t)(params->watermark * (double)view->total_blocks) : 0;
         if (running++ >= params->max_sequences || budget->tokens == 0 || batch_plan_full(plan) ||
-            !take_chunk(view, plan, r, budget))
+            !leaves_room(params, view, r, watermark, budget))
             return true;
+        budget->free_blocks -= watermark;
+        const bool is_taken = take_chunk(view, plan, r, budget);
+        budget->free_blocks += watermark;
+        if (!is_taken) return true;
+    }
     return false;
+}
+
+/* With `async`: a sequence has ended since the last plan, and the engine will know that in the next iteration. */
+static bool knows_late(const struct vllm_v1 *batcher, const struct replica_view *view)
+{
+    return batcher->params.async && batcher->left_over && view->stages == 1 && view->n_decoding < batcher->expected &&
+           view->n_decoding + view->n_prefilling > 0;
+}
+
+static void look_ahead(struct vllm_v1 *batcher, const struct replica_view *view, const struct batch_plan *plan)
+{
+    batcher->expected = view->n_decoding;
+    for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
+        batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
+    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++)
+        batcher->expected += prompt_done(view, plan->prefills[i].request) + plan->prefills[i].tokens ==
+                             plan->prefills[i].request->prompt_tokens;
 }
 
 static int vllm_v1_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
-    const struct vllm_v1 *params = state;
+    struct vllm_v1 *batcher = state;
+    const struct vllm_v1_params *params = &batcher->params;
+    const bool is_late = knows_late(batcher, view);
     struct walk walk = go_on(params, view, plan);
     int64_t decoding = walk.room.decoding;
     const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens};
@@ -161,8 +221,13 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     if (view->n_nonresident > 0) resume_requests(view, plan, &rules, params->max_sequences, 0, &walk.room);
     walk.budget.tokens -= walk.room.decoding - decoding;
     walk.budget.free_blocks = walk.room.free_blocks;
-    if (plan->n_evictions == 0)
-        plan->recheck_on_arrival = !admit_from_head(params, view, plan, walk.room.running, &walk.budget);
+    batcher->left_over = true;
+    if (is_late)
+        plan->iterations = 1;
+    else if (plan->n_evictions == 0)
+        batcher->left_over = admit_from_head(params, view, plan, walk.room.running, &walk.budget);
+    plan->recheck_on_arrival = !batcher->left_over;
+    if (params->async) look_ahead(batcher, view, plan);
     return 0;
 }
 
@@ -172,7 +237,7 @@ const struct batcher batching_vllm_v1 = {
                .summary = "prompts in chunks beside decoding in one token budget, paged KV, preemption by recomputation",
                .source = "vLLM 0.8, V1 scheduler",
                .params = vllm_v1_fields,
-               .params_bytes = sizeof(struct vllm_v1),
+               .params_bytes = sizeof(struct vllm_v1_params),
                .state_bytes = sizeof(struct vllm_v1),
                .init = vllm_v1_init},
     .compose = vllm_v1_compose,

@@ -12,6 +12,9 @@ const char *key_synonym(const char *key, size_t index)
         {"max_batched_tokens", "token_budget"},
         {"token_budget", "token_budget"},
         {"token_budget", "max_batched_tokens"},
+        {"long_prefill_token_threshold", "long_prefill_tokens"},
+        {"scheduler_reserve_full_isl", "reserve_full_prompt"},
+        {"async_scheduling", "async"},
         {"gpu_memory_utilization", "usable_frac"},
         {"tensor_parallel_size", "tensor_parallel"},
         {"tp", "tensor_parallel"},
@@ -29,6 +32,11 @@ const char *key_synonym(const char *key, size_t index)
         {"max_running_requests", "max_sequences"},   /* SGLang */
         {"chunked_prefill_size", "max_batched_tokens"},
         {"chunked_prefill_size", "token_budget"},
+        {"chunked_prefill_size", "chunked_prefill_tokens"},
+        {"max_new_tokens", "max_tokens"},
+        {"schedule_conservativeness", "conservativeness"},
+        {"enable_mixed_chunk", "mixed"},
+        {"schedule_policy", "order"},
         {"mem_fraction_static", "usable_frac"},
         {"page_size", "block_tokens"},
         {"model_path", "llm"},
@@ -39,6 +47,9 @@ const char *key_synonym(const char *key, size_t index)
         {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
         {"max_num_tokens", "max_batched_tokens"},
         {"max_num_tokens", "token_budget"},
+        {"capacity_scheduler_policy", "capacity"},
+        {"context_chunking_policy", "chunking"},
+        {"enable_chunked_prefill", "chunked"},
         {"free_gpu_memory_fraction", "usable_frac"},
         {"num_replicas", "replicas"},                /* Vidur */
         {"batch_size_cap", "max_sequences"},
@@ -95,6 +106,9 @@ const char *policy_alias(const char *family, const char *word)
         {"scheduler", "backfill", "easy"},
         {"batching", "continuous", "vllm-v0"},
         {"batching", "chunked-prefill", "vllm-v1"},
+        {"batching", "radix", "sglang"},
+        {"batching", "in-flight", "trtllm"},
+        {"batching", "tensorrt-llm", "trtllm"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i][0], family) == 0 && strcmp(names[i][1], word) == 0) return names[i][2];

@@ -54,6 +54,8 @@ done <<'END'
 2	run S --set services.chat.chunked_prefill_size=512	it is 'services.chat.batching.max_batched_tokens'
 2	run S --set 'services.chat.batching={"policy":"vllm-v1","max_batched_tokens":512}'	here it is 'token_budget'
 2	run S --set 'services.chat.batching={"policy":"vllm-v1","max_num_batched_tokens":512}'	here it is 'token_budget'
+2	run S --set 'services.chat.batching={"policy":"sglang","chunked_prefill_size":512}'	here it is 'chunked_prefill_tokens'
+2	run S --set 'services.chat.batching={"policy":"trtllm","max_num_tokens":512}'	here it is 'token_budget'
 2	run S --set services.chat.batching.token_budget=512	here it is 'max_batched_tokens'
 2	run S --set services.chat.qps=5	unknown key 'qps' in 'services.chat'; it is 'services.chat.trace.
 2	run S --set services.chat.tensor_parallel=3	the number of attention heads is not a multiple of the tensor parallelism

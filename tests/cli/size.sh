@@ -27,6 +27,11 @@ json '$.requests' 200
 json '$.engine' vllm-0.12
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline
 out ', cost model roofline, $4.69/h'
+size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=sglang-0.5
+out ', sglang with '
+size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=trtllm-1.0 --study "$T/trtllm.json"
+out ', trtllm with '
+holds "$T/trtllm.json" '"max_sequences": 256, "capacity": "max-utilization", "chunked": true'
 size 0 --slo ttft.p99=0.5s --csv
 grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || complain 'the CSV has another header'
 

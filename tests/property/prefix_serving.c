@@ -33,8 +33,14 @@ static struct bed_rows *run(const struct setup *setup, const struct bed_options 
 static const struct bed_options checked = {.check = true}, plain = {.no_detail = true};
 static const struct bed_options stepped = {.single_step = true, .queue = QUEUE_HEAP};
 
-static const char *const batchers[] = {"'vllm-v0'", "'vllm-v1'", "'sarathi'", "'orca'", "'splitwise'",
-                                       "{'policy': 'vllm-v0', 'preemption': 'swap'}"};
+static const char *const batchers[] = {"'vllm-v0'",
+                                       "'vllm-v1'",
+                                       "'sarathi'",
+                                       "'orca'",
+                                       "'splitwise'",
+                                       "{'policy': 'vllm-v0', 'preemption': 'swap'}",
+                                       "{'policy': 'sglang', 'order': 'lpm', 'max_tokens': 10}",
+                                       "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}"};
 enum { N_BATCHERS = sizeof batchers / sizeof *batchers };
 
 static int64_t cached_tokens(const struct bed_rows *rows)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 enum { SIZE_MAX_OBJECTIVES = 16, SIZE_MAX_GPUS = 64 };
+enum { SIZE_MOST_SEQUENCES = 256 }; /* of a replica: the default of most batchers */
 
 enum size_time { SIZE_TTFT, SIZE_TPOT, SIZE_E2E, SIZE_TIMES };
 
@@ -51,6 +52,11 @@ struct size_question {
 struct size_batching {
     const char *policy;
     int64_t token_budget;
+    const char *budget_key;  /* the parameter with the budget */
+    bool shares_iterations;  /* prompts and decoding share iterations */
+    bool resumes_remote;     /* may serve the decode pool */
+    int64_t max_sequences;   /* 0: the default of the policy */
+    const char *capacity;    /* of `trtllm`, with prompts in chunks; else NULL */
 };
 
 /* A configuration but for the number of its replicas. */
@@ -74,8 +80,10 @@ static inline int64_t size_first_replicas(const struct size_option *option)
 
 /* --- size_space.c --- */
 
-/* Writes all options of the question, in an order of their own. Returns 0 or SIM_E_NOMEM. */
-int size_options(const struct size_question *question, struct arena *arena, struct size_option **options, size_t *n);
+/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `engine`: its
+ * name; NULL: not known. Returns 0 or SIM_E_NOMEM. */
+int size_options(const struct size_question *question, const char *engine, struct arena *arena,
+                 struct size_option **options, size_t *n);
 
 /* Writes the section "services.llm" of a scenario, or its members that the option decides. */
 void size_write_service(const struct size_option *option, int64_t replicas, struct json_writer *json);

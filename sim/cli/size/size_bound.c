@@ -18,7 +18,6 @@
 #include <string.h>
 
 static const double SLACK = 0.9;
-enum { MOST_SEQUENCES = 256 }; /* the default of the batchers */
 
 /* A replica of the option, its model, and what fits into it. */
 struct replica_model {
@@ -162,7 +161,7 @@ static double best_prefill_s(const struct iteration_model *model)
 static double best_decode_s(const struct replica_model *replica, double context_tokens, double limit_s)
 {
     double best = (double)INFINITY;
-    for (int64_t n = 1; n <= MOST_SEQUENCES; n *= 2) {
+    for (int64_t n = 1; n <= SIZE_MOST_SEQUENCES; n *= 2) {
         const double step_s = decode_s(&replica->model, n, context_tokens);
         if (n > 1 && ((double)n * context_tokens > 2 * replica->kv_tokens || SLACK * step_s > limit_s)) break;
         best = fmin(best, step_s / (double)n);
@@ -217,7 +216,7 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
         return (double)option->prefill_replicas < bound->n_prefill ? INT64_MAX
                                                                    : option->prefill_replicas + (int64_t)decode;
     }
-    const bool shares_iterations = option->batching->token_budget > 0;
+    const bool shares_iterations = option->batching->shares_iterations;
     const double busy = shares_iterations ? fmax(bound->n_prefill, bound->n_decode)
                                           : bound->n_prefill + bound->n_decode;
     return busy > 1 ? (int64_t)ceil(busy) : 1;

@@ -142,10 +142,11 @@ static int take_best(const struct size_question *question, const struct sizing *
     return 0;
 }
 
+/* Those of result->engine. */
 static int list_options(const struct size_question *question, struct arena *arena, struct size_result *result)
 {
     struct size_option *options;
-    int code = size_options(question, arena, &options, &result->n);
+    int code = size_options(question, result->engine, arena, &options, &result->n);
     if (code != 0) return code;
     result->states = arena_alloc(arena, (result->n + 1) * sizeof *result->states);
     if (result->states == NULL) return SIM_E_NOMEM;
@@ -209,6 +210,7 @@ int size_search(const struct size_question *question, int workers, const volatil
     if (result->n == 0) return diag_error(diag, SIM_E_USAGE, "--max-gpus", NULL, "no configuration has so few GPUs");
     int code = read_common(question, interrupt, arena, result, diag);
     if (code != 0) return code;
+    if (list_options(question, arena, result) != 0) return diag_nomem(diag); /* now that the engine is known */
     struct size_bound *bounds = arena_alloc(arena, result->n * sizeof *bounds);
     struct sizing_option *options = arena_alloc(arena, result->n * sizeof *options);
     size_t *shapes = arena_alloc(arena, result->n * sizeof *shapes), n_shapes = 0;

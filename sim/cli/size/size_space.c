@@ -3,25 +3,50 @@
 #include "sim/core/json_write.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { NODE_GPUS = 8 };
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 /* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts. */
-static const struct size_batching batchings[] = {{"vllm-v1", 512}, {"vllm-v1", 2048}, {"vllm-v1", 8192}, {"vllm-v0", 0}};
+#define VLLM_V1(budget) {"vllm-v1", budget, "token_budget", true, true, 0, NULL}
+#define SGLANG(budget) {"sglang", budget, "chunked_prefill_tokens", false, true, SIZE_MOST_SEQUENCES, NULL}
+#define TRTLLM(budget) {"trtllm", budget, "token_budget", true, false, SIZE_MOST_SEQUENCES, "max-utilization"}
+static const struct size_batching vllm[] = {VLLM_V1(512), VLLM_V1(2048), VLLM_V1(8192),
+                                            {"vllm-v0", 0, NULL, false, true, 0, NULL}};
+static const struct size_batching sglang[] = {SGLANG(2048), SGLANG(8192), SGLANG(16384)};
+static const struct size_batching trtllm[] = {TRTLLM(512), TRTLLM(2048), TRTLLM(8192)};
+
+/* The batching policies of an engine, by the first word of its name. Others have those of vLLM. */
+static const struct engine_batchings {
+    const char *engine;
+    const struct size_batching *batchings;
+    size_t n;
+} engines[] = {{"sglang-", sglang, COUNT(sglang)}, {"trtllm-", trtllm, COUNT(trtllm)}, {"", vllm, COUNT(vllm)}};
+
+static const struct engine_batchings *batchings_of(const char *engine)
+{
+    const struct engine_batchings *found = engines;
+    while (strncmp(engine != NULL ? engine : "", found->engine, strlen(found->engine)) != 0) found++;
+    return found;
+}
+
 static const int64_t widths[] = {1, 2, 4, 8};
 static const int64_t prefill_pools[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* A small budget only divides prompts, which share no iteration with decoding here. */
 static bool pools_are_tried(const struct size_question *question, const struct size_option *option)
 {
-    return question->disaggregated && option->batching->token_budget != batchings[0].token_budget;
+    return question->disaggregated && option->batching->resumes_remote &&
+           option->batching->token_budget != vllm[0].token_budget;
 }
 
-int size_options(const struct size_question *question, struct arena *arena, struct size_option **options, size_t *n)
+int size_options(const struct size_question *question, const char *engine, struct arena *arena,
+                 struct size_option **options, size_t *n)
 {
-    const size_t n_shapes = COUNT(widths) * COUNT(widths), n_ways = COUNT(batchings) * COUNT(prefill_pools);
+    const struct engine_batchings *of = batchings_of(engine);
+    const size_t n_shapes = COUNT(widths) * COUNT(widths), n_ways = of->n * COUNT(prefill_pools);
     *n = 0;
     *options = arena_alloc(arena, question->n_gpus * n_shapes * n_ways * sizeof **options);
     if (*options == NULL) return SIM_E_NOMEM;
@@ -31,8 +56,8 @@ int size_options(const struct size_question *question, struct arena *arena, stru
                 const struct size_option option = {.gpu = &question->gpus[gpu],
                                                    .tensor_parallel = widths[shape % COUNT(widths)],
                                                    .pipeline_parallel = widths[shape / COUNT(widths)],
-                                                   .batching = &batchings[way % COUNT(batchings)],
-                                                   .prefill_replicas = prefill_pools[way / COUNT(batchings)]};
+                                                   .batching = &of->batchings[way % of->n],
+                                                   .prefill_replicas = prefill_pools[way / of->n]};
                 const int64_t gpus = size_replica_gpus(&option);
                 if (gpus > NODE_GPUS || gpus * size_first_replicas(&option) > question->most_gpus) continue;
                 if (option.prefill_replicas > 0 && !pools_are_tried(question, &option)) continue;
@@ -45,7 +70,12 @@ static void write_batching(const struct size_batching *batching, struct json_wri
 {
     json_write_open_row(json, "batching", '{');
     json_write_string(json, "policy", batching->policy);
-    if (batching->token_budget > 0) json_write_number(json, "token_budget", (double)batching->token_budget);
+    if (batching->token_budget > 0) json_write_number(json, batching->budget_key, (double)batching->token_budget);
+    if (batching->max_sequences > 0) json_write_number(json, "max_sequences", (double)batching->max_sequences);
+    if (batching->capacity != NULL) {
+        json_write_string(json, "capacity", batching->capacity);
+        json_write_bool(json, "chunked", true);
+    }
     json_write_close(json, '}');
 }
 

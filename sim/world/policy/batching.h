@@ -18,7 +18,8 @@ struct replica_view {
     int64_t n_waiting, n_prefilling, n_decoding;
     int64_t decode_context_tokens;  /* over the decoding sequences */
     int64_t growing;                /* decoding sequences that take a new block in the next iteration */
-    const struct request_view *waiting;       /* head: next to be served; preempted requests return to the head */
+    const struct request_view *waiting;       /* head: next to be served; preempted requests return to the head (but see
+                                                 EVICT_REQUEUE) */
     const struct request_view *prefilling, *last_prefilling; /* prompts processed in part, oldest first */
     const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */
     int64_t decode_step;            /* decode iterations so far */
@@ -48,6 +49,9 @@ bool replica_view_decodes_here(const struct replica_view *view, const struct req
 
 /* Processed tokens of the request, including the newest: what its next decode iteration reads. 0 while it waits. */
 int64_t replica_view_context_tokens(const struct replica_view *view, const struct request_view *request);
+
+/* Output tokens of the request so far, including those that a preemption has made part of its prompt. */
+int64_t replica_view_generated_tokens(const struct replica_view *view, const struct request_view *request);
 
 static inline int64_t blocks_for_tokens(const struct replica_view *view, int64_t tokens)
 {
@@ -91,6 +95,7 @@ struct batch_prefill {
 enum batch_eviction_kind {
     EVICT_RECOMPUTE, /* dropped: the request returns to the head of the queue and recomputes all its tokens */
     EVICT_SWAP,      /* to the host: the request is swapped out (REQUEST_NONRESIDENT); decoding sequences only */
+    EVICT_REQUEUE,   /* as EVICT_RECOMPUTE, but the request returns to the tail of the queue */
 };
 
 struct batch_eviction {
@@ -163,6 +168,12 @@ static inline void batch_plan_evict(struct batch_plan *plan, const struct reques
 {
     int32_t i = plan->n_evictions++;
     if (i < plan->capacity) plan->evictions[i] = (struct batch_eviction){request, reason, EVICT_RECOMPUTE};
+}
+
+static inline void batch_plan_requeue(struct batch_plan *plan, const struct request_view *request, const char *reason)
+{
+    int32_t i = plan->n_evictions++;
+    if (i < plan->capacity) plan->evictions[i] = (struct batch_eviction){request, reason, EVICT_REQUEUE};
 }
 
 static inline void batch_plan_swap(struct batch_plan *plan, const struct request_view *request, const char *reason)

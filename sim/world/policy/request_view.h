@@ -45,6 +45,7 @@ enum batch_order {
     BATCH_BY_ADMISSION,
     BATCH_SKIPPED_BY_ARRIVAL,  /* those left out of a batch by arrival, then the others as they return */
     BATCH_BY_LATEST_TOKEN,     /* longest time since the latest token first; ties as they return */
+    BATCH_BY_ARRIVAL_AND_ADMISSION, /* by arrival; ties by admission */
 };
 
 #endif

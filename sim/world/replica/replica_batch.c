@@ -202,9 +202,9 @@ static void stop(struct replica *replica, struct request *request)
         request_list_remove(&replica->prefilling, request);
 }
 
-/* The request loses its blocks and returns to the head of the queue, to process again all that it had processed; its
- * generated tokens become part of its prompt. */
-static int recompute(struct replica *replica, struct request *request)
+/* The request loses its blocks and returns to the head of the queue, or to its tail, to process again all that it had
+ * processed. Its generated tokens become part of its prompt. */
+static int recompute(struct replica *replica, struct request *request, bool to_tail)
 {
     int32_t unprocessed_tokens = request_unprocessed_tokens(request);
     bool was_prompt = request->view.state == REQUEST_PREFILLING;
@@ -218,7 +218,10 @@ static int recompute(struct replica *replica, struct request *request)
     request->first_gap_ns = 0;
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
-    request_list_push_front(&replica->waiting, request);
+    if (to_tail)
+        request_list_push_back(&replica->waiting, request);
+    else
+        request_list_push_front(&replica->waiting, request);
     replica_add_load(replica, 0, 1, request_unprocessed_tokens(request) - unprocessed_tokens);
     return 0;
 }
@@ -268,7 +271,7 @@ static int evict(struct replica *replica, const struct batch_eviction *eviction,
     if (room > 0)
         code = swap(replica, request, now);
     else
-        code = recompute(replica, request);
+        code = recompute(replica, request, eviction->kind == EVICT_REQUEUE);
     if (code == 0)
         code = env->on_preempt(replica, request, now,
                                is_swap && room == 0 ? "no room on the host for what is to be swapped"

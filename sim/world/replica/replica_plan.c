@@ -25,6 +25,12 @@ int64_t replica_view_context_tokens(const struct replica_view *view, const struc
     }
 }
 
+int64_t replica_view_generated_tokens(const struct replica_view *view, const struct request_view *request)
+{
+    (void)view;
+    return replica_generated_tokens(request_of(request));
+}
+
 bool replica_view_is_remote(const struct replica_view *view, const struct request_view *request)
 {
     (void)view;

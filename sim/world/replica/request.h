@@ -89,6 +89,11 @@ static inline void request_list_insert(struct request_list *list, struct request
     if (order == BATCH_BY_ARRIVAL)
         while (before != NULL && before->view.arrival_ns > request->view.arrival_ns)
             before = request_of(before->view.prev);
+    if (order == BATCH_BY_ARRIVAL_AND_ADMISSION)
+        while (before != NULL && (before->view.arrival_ns > request->view.arrival_ns ||
+                                  (before->view.arrival_ns == request->view.arrival_ns &&
+                                   before->view.admission > request->view.admission)))
+            before = request_of(before->view.prev);
     if (order == BATCH_BY_ADMISSION)
         while (before != NULL && before->view.admission > request->view.admission)
             before = request_of(before->view.prev);

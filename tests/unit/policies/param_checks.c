@@ -20,6 +20,8 @@ static const struct edge edges[] = {
     {POLICY_BATCHING, "vllm-v1", "{'max_sequences': 300, 'token_budget': 300}",
      "{'max_sequences': 300, 'token_budget': 299}"},
     {POLICY_BATCHING, "vllm-v1", "{'max_sequences': 2048}", "{'max_sequences': 2049}"},
+    {POLICY_BATCHING, "trtllm", "{'token_budget': 64, 'chunk_unit_tokens': 64}",
+     "{'token_budget': 64, 'chunk_unit_tokens': 65}"},
     {POLICY_POWER_CAP, "polca", "{'t1': 0.7, 't2': 0.701}", "{'t1': 0.7, 't2': 0.7}"},
     {POLICY_AUTOSCALING, "schedule", "{'steps': [{'at': '1s', 'replicas': 1}, {'at': '1.001s', 'replicas': 1}]}",
      "{'steps': [{'at': '1s', 'replicas': 1}, {'at': '1s', 'replicas': 1}]}"},

@@ -1,0 +1,459 @@
+/* The scheduler of SGLang 0.5: prefill before decoding, admission by estimated output, retraction when KV runs out.
+ *
+ * Admission (PrefillAdder). A request joins if its prompt, its limit of new tokens and one page are fewer tokens than
+ * remain. What remains are the free tokens, less the limits of all running requests times new_token_ratio. Limits count
+ * up to 4096 tokens. Prompts of one iteration have at most chunked_prefill_tokens tokens, each rounded up to pages; the
+ * last one is cut to fit and goes on in the next iteration. If tokens or slots are short, the batch counts as full: no
+ * request is tried again before a sequence has ended (batch_is_full). With the overlap scheduler that end is known one
+ * iteration later.
+ *
+ * Decoding (update_running_batch). If no prompt is processed, all sequences get a token. If their pages are short, the
+ * sequences with the fewest output tokens are retracted, among these the longest prompts, among these the youngest.
+ * The others then have room. Retracted requests go to the tail of the queue and are recomputed.
+ *
+ * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd, scheduler.py @ 0003215
+ * (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py @ 000eaff (retract_decode),
+ * new_token_ratio_tracker.py @ 1a882c5.
+ *
+ * A page is a KV block. The limit of a request is `max_tokens`; no trace states it, and the rule never sees the output.
+ * Differences: where SGLang would wait forever for tokens that an idle replica has, the request joins; a last sequence
+ * without room takes the blocks of a cut prompt instead of being aborted; sequences that have ended leave at once, also
+ * with `overlap`; `lpm` does not hold back requests that share a prefix with each other; a retracted request finds its
+ * own blocks in the prefix cache while nobody has overwritten them, its output too. */
+#include "policies/batching/making_room.h"
+#include "policies/batching/new_token_ratio.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
+
+#include <limits.h>
+
+enum { LIMIT_TOKENS = 4096, LPM_QUEUE = 128 };
+
+struct sglang_params {
+    int64_t max_sequences, chunked_prefill_tokens, max_prefill_tokens, max_tokens;
+    double conservativeness;
+    bool mixed, overlap;
+    int order; /* index of orders */
+};
+
+static const char *const orders[] = {"fcfs", "lpm", NULL};
+enum { ORDER_FCFS, ORDER_LPM };
+
+#define ROW_OF struct sglang_params
+static const struct config_field sglang_fields[] = {
+    ROW_INT("max_sequences", max_sequences, DEFAULT("0"), WITHIN(0, 65536),
+            "most running sequences (SGLang: max_running_requests); 0: 512 per context that the KV cache holds, 2048 to "
+            "4096; with pipeline stages each batch holds its share"),
+    ROW_INT("chunked_prefill_tokens", chunked_prefill_tokens, DEFAULT("8192"), WITHIN(0, 1e9),
+            "most prompt tokens in an iteration; the last prompt is cut to fit (SGLang: chunked_prefill_size); 0: whole "
+            "prompts"),
+    ROW_INT("max_prefill_tokens", max_prefill_tokens, DEFAULT("16384"), WITHIN(1, 1e9),
+            "prompt tokens after which an iteration takes no further prompt; a first one may be longer"),
+    ROW_INT("max_tokens", max_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "output tokens that each request states as its limit; 0: up to the LLM's context"),
+    ROW_REAL("conservativeness", conservativeness, DEFAULT("1"), WITHIN(0, 100),
+             "factor of the first new_token_ratio (SGLang: schedule_conservativeness)"),
+    ROW_BOOL("mixed", mixed, DEFAULT("false"), "decode beside the prompts (SGLang: enable_mixed_chunk)"),
+    ROW_BOOL("overlap", overlap, DEFAULT("true"),
+             "a full batch learns one iteration later that a sequence has ended (SGLang: the overlap scheduler)"),
+    ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
+               "queue: first come first served, or longest cached prefix first while at most 128 wait (SGLang: "
+               "schedule_policy)"),
+    {0}};
+#undef ROW_OF
+
+struct sglang {
+    struct sglang_params params;
+    struct new_token_ratio ratio;
+    bool is_full;     /* no request is tried */
+    bool knows_late;  /* a sequence has ended; it counts from the next iteration on */
+    bool decays;      /* the last plan decoded, without a prompt and without a retraction */
+    bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
+    int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none ends */
+};
+
+static int sglang_init(void *state, const void *params, struct diag *diag)
+{
+    struct sglang *batcher = state;
+    (void)diag;
+    *batcher = (struct sglang){.params = *(const struct sglang_params *)params};
+    batcher->ratio = new_token_ratio_of(batcher->params.conservativeness);
+    return 0;
+}
+
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t kv_tokens(const struct replica_view *view)
+{
+    return view->total_blocks * view->block_tokens;
+}
+
+static int64_t paged(const struct replica_view *view, int64_t tokens)
+{
+    return blocks_for_tokens(view, tokens) * view->block_tokens;
+}
+
+/* Sequences of a batch. */
+static int64_t most_sequences(const struct sglang_params *params, const struct replica_view *view)
+{
+    int64_t most = params->max_sequences;
+    if (most == 0) {
+        most = (int64_t)((double)kv_tokens(view) / (double)view->max_context_tokens * 512);
+        most = most < 2048 ? 2048 : min_i64(most, 4096);
+    }
+    return sequences_per_batch(view, most);
+}
+
+/* --- Limits of new tokens --- */
+
+/* Prompt tokens of the request as it arrived. */
+static int64_t first_prompt(const struct replica_view *view, const struct request_view *request)
+{
+    const bool runs = request->state == REQUEST_DECODING;
+    const int64_t tokens = runs ? replica_view_context_tokens(view, request) : request->prompt_tokens;
+    return tokens - replica_view_generated_tokens(view, request);
+}
+
+/* The request's limit of output tokens, cut so that it fits into the context and the KV cache. In a prefill pool it is
+ * the first token. */
+static int64_t limit_tokens(const struct sglang_params *params, const struct replica_view *view,
+                            const struct request_view *request)
+{
+    const int64_t prompt = first_prompt(view, request);
+    int64_t limit = params->max_tokens > 0 ? params->max_tokens : INT64_MAX;
+    if (!replica_view_decodes_here(view, request)) return 1;
+    limit = min_i64(limit, view->max_context_tokens - prompt - 1);
+    limit = min_i64(limit, kv_tokens(view) - paged(view, prompt) - view->block_tokens - 1);
+    return limit > 0 ? limit : 0;
+}
+
+/* Tokens still to come, by the limit; at most LIMIT_TOKENS. */
+static int64_t tokens_to_come(const struct sglang_params *params, const struct replica_view *view,
+                              const struct request_view *request)
+{
+    const int64_t left = limit_tokens(params, view, request) - replica_view_generated_tokens(view, request);
+    return left > 0 ? min_i64(left, LIMIT_TOKENS) : 0;
+}
+
+/* --- Admission --- */
+
+/* Room for the prompts of one iteration. */
+struct adder {
+    const struct sglang *batcher;
+    const struct replica_view *view;
+    struct batch_plan *plan;
+    int64_t total_offset;    /* tokens that the prompts take, with their limits, and the decoding sequences now */
+    int64_t current_offset;  /* without limits */
+    int64_t to_come;         /* of the running sequences, by their limits; an upper bound until is_exact */
+    bool is_exact;
+    int64_t available_tokens, free_blocks;
+    int64_t input_tokens, chunk_tokens; /* chunk_tokens INT64_MAX: prompts are not cut */
+};
+
+enum verdict { GO_ON, NO_TOKENS, NO_BUDGET };
+
+static struct adder adder_of(const struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct sglang_params *params = &batcher->params;
+    const bool mixed = params->mixed && view->n_decoding > 0;
+    const int64_t decoding = mixed ? view->n_decoding : 0, growth = mixed ? view->growing : 0;
+    const int64_t chunk = params->chunked_prefill_tokens > 0 ? params->chunked_prefill_tokens - decoding : INT64_MAX;
+    const int64_t most = params->max_tokens > 0 ? min_i64(params->max_tokens, LIMIT_TOKENS) : LIMIT_TOKENS;
+    return (struct adder){.batcher = batcher, .view = view, .plan = plan,
+                          .total_offset = decoding,
+                          .current_offset = decoding,
+                          .to_come = most * view->n_decoding,
+                          .available_tokens = view->free_blocks * view->block_tokens,
+                          .free_blocks = view->free_blocks - growth,
+                          .input_tokens = params->max_prefill_tokens - decoding,
+                          .chunk_tokens = chunk};
+}
+
+/* Tokens that remain, at least. */
+static double least_remaining(const struct adder *adder)
+{
+    return (double)(adder->available_tokens - adder->total_offset) - (double)adder->to_come * adder->batcher->ratio.now;
+}
+
+/* Tokens that remain, where it matters whether they are more than `needed`. Only if the bound does not decide that, the
+ * running sequences are counted one by one. */
+static double remaining_beyond(struct adder *adder, double needed)
+{
+    if (least_remaining(adder) > needed || adder->is_exact) return least_remaining(adder);
+    adder->is_exact = true;
+    adder->to_come = 0;
+    for (const struct request_view *r = adder->view->oldest_decoding; r != NULL; r = r->next)
+        adder->to_come += tokens_to_come(&adder->batcher->params, adder->view, r);
+    return least_remaining(adder);
+}
+
+static void take(struct adder *adder, const struct request_view *request, int64_t tokens, int64_t to_come)
+{
+    const struct replica_view *view = adder->view;
+    const int64_t in_pages = paged(view, tokens), held_tokens = prompt_done(view, request) + tokens;
+    adder->free_blocks -= replica_view_needed_blocks(view, request, held_tokens);
+    adder->total_offset += in_pages + to_come + view->block_tokens;
+    adder->current_offset += in_pages + view->block_tokens;
+    adder->input_tokens -= in_pages;
+    if (adder->chunk_tokens < INT64_MAX) adder->chunk_tokens -= in_pages;
+    batch_plan_prefill_holding(adder->plan, request, (int32_t)tokens, held_tokens);
+}
+
+static enum verdict verdict_of(struct adder *adder)
+{
+    if (remaining_beyond(adder, 0) <= 0 || adder->available_tokens - adder->current_offset <= 0) return NO_TOKENS;
+    return adder->input_tokens <= 0 || adder->chunk_tokens <= 0 ? NO_BUDGET : GO_ON;
+}
+
+/* Limit counted for a prompt that ends in this iteration. */
+static int64_t whole_limit(const struct adder *adder, const struct request_view *request)
+{
+    return min_i64(limit_tokens(&adder->batcher->params, adder->view, request), LIMIT_TOKENS);
+}
+
+/* The next piece of a prompt that was cut; as much as has blocks. Returns whether it ends. */
+static bool add_cut_prompt(struct adder *adder, const struct request_view *request)
+{
+    const struct replica_view *view = adder->view;
+    const int64_t done = prompt_done(view, request), left = request->prompt_tokens - done;
+    const double remaining = remaining_beyond(adder, (double)adder->chunk_tokens);
+    int64_t most = adder->chunk_tokens;
+    if (remaining < (double)most && remaining >= 1) most = (int64_t)remaining;
+    const int64_t has_room = (replica_view_blocks(view, request) + adder->free_blocks) * view->block_tokens - done;
+    const int64_t tokens = min_i64(min_i64(left, most), has_room);
+    if (tokens > 0) take(adder, request, tokens, tokens == left ? whole_limit(adder, request) : 0);
+    return tokens == left;
+}
+
+/* alone: nothing else runs, so that the request joins if its blocks suffice. */
+static enum verdict add_prompt(struct adder *adder, const struct request_view *request, bool alone)
+{
+    const struct replica_view *view = adder->view;
+    const int64_t page = view->block_tokens, cached = replica_view_cached_tokens(view, request);
+    const int64_t left = request->prompt_tokens - cached, in_pages = paged(view, left);
+    /* cached blocks without a user stop being free */
+    const int64_t locked = cached > 0 ? replica_view_needed_blocks(view, request, cached) * page : 0;
+    const int64_t total = left + tokens_to_come(&adder->batcher->params, view, request) + page;
+    int64_t tokens = left;
+    if (!alone && remaining_beyond(adder, (double)(total + locked)) <= (double)(total + locked)) return NO_TOKENS;
+    if (adder->chunk_tokens == INT64_MAX && adder->plan->n_prefills > 0 && in_pages >= adder->input_tokens)
+        return NO_BUDGET;
+    if (in_pages > adder->chunk_tokens) {
+        tokens = adder->chunk_tokens / page * page;
+        if (alone && tokens == 0) tokens = min_i64(left, adder->chunk_tokens);
+        if (tokens <= 0) return NO_BUDGET;
+    }
+    if (replica_view_needed_blocks(view, request, cached + tokens) > adder->free_blocks) return NO_TOKENS;
+    adder->available_tokens -= locked;
+    take(adder, request, tokens, tokens == left ? whole_limit(adder, request) : 0);
+    return verdict_of(adder);
+}
+
+/* The waiting requests by the length of their cached prefix, longest first; equal ones in the order of the queue. */
+static int32_t sort_by_prefix(const struct replica_view *view, const struct request_view *sorted[LPM_QUEUE])
+{
+    int64_t cached[LPM_QUEUE];
+    int32_t n = 0;
+    for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
+        const int64_t tokens = replica_view_cached_tokens(view, r);
+        int32_t at = n++;
+        for (; at > 0 && cached[at - 1] < tokens; at--) {
+            cached[at] = cached[at - 1];
+            sorted[at] = sorted[at - 1];
+        }
+        cached[at] = tokens;
+        sorted[at] = r;
+    }
+    return n;
+}
+
+/* Adds waiting requests in their order. Sets is_full when tokens or slots are short. */
+static void add_waiting(struct sglang *batcher, struct adder *adder)
+{
+    const struct replica_view *view = adder->view;
+    const struct request_view *sorted[LPM_QUEUE], *next = view->waiting;
+    const bool by_prefix = batcher->params.order == ORDER_LPM && view->n_waiting <= LPM_QUEUE;
+    const int32_t n_sorted = by_prefix ? sort_by_prefix(view, sorted) : 0;
+    const int64_t slots = most_sequences(&batcher->params, view) - view->n_decoding - view->n_moving - view->n_paused;
+    const bool is_idle = replica_view_running(view) == 0;
+    enum verdict verdict = GO_ON;
+    for (int32_t i = 0; verdict == GO_ON && (by_prefix ? i < n_sorted : next != NULL); i++) {
+        const struct request_view *request = by_prefix ? sorted[i] : next;
+        if (!by_prefix) next = next->next;
+        batcher->is_full = adder->plan->n_prefills >= slots;
+        if (batcher->is_full || batch_plan_full(adder->plan)) return;
+        verdict = add_prompt(adder, request, is_idle && adder->plan->n_prefills == 0);
+    }
+    batcher->is_full = verdict == NO_TOKENS;
+}
+
+static void add_prompts(struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
+{
+    struct adder adder = adder_of(batcher, view, plan);
+    bool all_end = true;
+    if (adder.free_blocks < 0) return; /* decoding beside the prompts needs a retraction first */
+    for (const struct request_view *r = view->prefilling; r != NULL && adder.chunk_tokens > 0; r = r->next)
+        all_end = add_cut_prompt(&adder, r) && all_end;
+    if (all_end && !batcher->is_full && view->waiting != NULL) add_waiting(batcher, &adder);
+}
+
+/* --- Retraction --- */
+
+/* Its place in the order of retraction. `index`: of the sequence in the batch. */
+struct place {
+    int64_t output_tokens, prompt_tokens, index;
+};
+
+static bool goes_before(const struct place *a, const struct place *b)
+{
+    if (a->output_tokens != b->output_tokens) return a->output_tokens < b->output_tokens;
+    if (a->prompt_tokens != b->prompt_tokens) return a->prompt_tokens > b->prompt_tokens;
+    return a->index > b->index;
+}
+
+/* The first sequence behind *last in the order of retraction, whose place becomes *last. */
+static const struct request_view *next_retracted(const struct replica_view *view, struct place *last)
+{
+    const struct request_view *found = NULL;
+    struct place place = {.index = 0}, best = {.index = -1};
+    for (const struct request_view *r = view->oldest_decoding; r != NULL; r = r->next, place.index++) {
+        place.output_tokens = replica_view_generated_tokens(view, r);
+        place.prompt_tokens = first_prompt(view, r);
+        if (!goes_before(last, &place) || (found != NULL && !goes_before(&place, &best))) continue;
+        best = place;
+        found = r;
+    }
+    *last = best;
+    return found;
+}
+
+/* What the running sequences have made and may make. */
+struct progress {
+    int64_t sequences, output_tokens, limit_tokens;
+};
+
+static void add_progress(struct progress *progress, const struct sglang_params *params, const struct replica_view *view,
+                         const struct request_view *request, int64_t sign)
+{
+    progress->sequences += sign;
+    progress->output_tokens += sign * replica_view_generated_tokens(view, request);
+    progress->limit_tokens += sign * limit_tokens(params, view, request);
+}
+
+/* Retracts until the others can decode; one stays. Sets the ratio from those that stay. */
+static void retract(struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
+{
+    static const char reason[] = "no free KV block";
+    int64_t free_blocks = view->free_blocks, growing = view->growing;
+    struct place last = {.output_tokens = -1};
+    struct progress progress = {0};
+    for (const struct request_view *r = view->oldest_decoding; r != NULL; r = r->next)
+        add_progress(&progress, &batcher->params, view, r, 1);
+    while (growing > free_blocks && progress.sequences > 1 && !batch_plan_full(plan)) {
+        const struct request_view *victim = next_retracted(view, &last);
+        batch_plan_requeue(plan, victim, reason);
+        free_blocks += replica_view_freed_blocks(view, victim);
+        growing -= replica_view_grows(view, victim);
+        add_progress(&progress, &batcher->params, view, victim, -1);
+    }
+    for (const struct request_view *r = view->last_prefilling; r != NULL && growing > free_blocks; r = r->prev) {
+        if (batch_plan_full(plan)) break;
+        batch_plan_requeue(plan, r, reason);
+        free_blocks += replica_view_freed_blocks(view, r);
+    }
+    batcher->ratio.now = new_token_ratio_after(progress.sequences, progress.output_tokens, progress.limit_tokens);
+    batcher->is_full = batcher->knows_late = false;
+    plan->decode = growing <= free_blocks;
+    plan->iterations = 1;
+}
+
+static void decode(struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
+{
+    const int64_t most = most_sequences(&batcher->params, view);
+    const struct room_rules rules = {.max_batch = most};
+    struct room room = {.free_blocks = view->free_blocks - view->growing, .decoding = view->n_decoding,
+                        .running = replica_view_running(view)};
+    if (room.free_blocks < 0) {
+        retract(batcher, view, plan);
+        return;
+    }
+    plan->decode = view->n_decoding > 0;
+    plan->recheck_on_arrival = !batcher->is_full;
+    if (batcher->knows_late) plan->iterations = 1;
+    if (view->n_nonresident > 0) resume_requests(view, plan, &rules, most, 0, &room);
+    batcher->decays = plan->decode;
+}
+
+/* --- Between two plans --- */
+
+/* Decode iterations since the last plan that lower the ratio. */
+static int64_t decayed_steps(const struct sglang *batcher, const struct replica_view *view)
+{
+    if (!batcher->decays) return 0;
+    return batcher->is_one_step ? 1 : view->decode_step - batcher->decode_step;
+}
+
+/* No sequence runs, and all requests have arrived at this moment: the replica was idle. */
+static bool was_idle(const struct replica_view *view)
+{
+    return replica_view_running(view) + view->n_nonresident == 0 &&
+           (view->waiting == NULL || view->waiting->arrival_ns >= view->now_ns);
+}
+
+static void look_back(struct sglang *batcher, const struct replica_view *view)
+{
+    const bool has_left = view->n_decoding < batcher->expected || view->stages > 1 ||
+                          view->n_nonresident + view->n_moving > 0;
+    new_token_ratio_decay(&batcher->ratio, decayed_steps(batcher, view));
+    if (was_idle(view)) batcher->ratio.now = batcher->ratio.first;
+    if (batcher->knows_late || view->n_decoding == 0) batcher->is_full = batcher->knows_late = false;
+    if (!has_left || !batcher->is_full) return;
+    if (batcher->params.overlap && view->stages == 1)
+        batcher->knows_late = true;
+    else
+        batcher->is_full = false;
+}
+
+static void look_ahead(struct sglang *batcher, const struct replica_view *view, const struct batch_plan *plan)
+{
+    batcher->decode_step = view->decode_step;
+    batcher->is_one_step = view->stages > 1 || plan->n_resumptions > 0;
+    batcher->expected = view->n_decoding;
+    for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
+        batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
+    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++)
+        batcher->expected += prompt_done(view, plan->prefills[i].request) + plan->prefills[i].tokens ==
+                             plan->prefills[i].request->prompt_tokens;
+    if (view->n_nonresident + view->n_moving > 0) batcher->expected = INT64_MAX;
+    if (view->n_decoding == 0) batcher->is_full = false; /* a new batch, which has not been tried */
+}
+
+static int sglang_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    struct sglang *batcher = state;
+    look_back(batcher, view);
+    batcher->decays = false;
+    if (view->n_prefilling > 0 || (view->waiting != NULL && !batcher->is_full)) add_prompts(batcher, view, plan);
+    if (plan->n_prefills == 0)
+        decode(batcher, view, plan);
+    else
+        plan->decode = batcher->params.mixed && view->n_decoding > 0;
+    look_ahead(batcher, view, plan);
+    return 0;
+}
+
+const struct batcher batching_sglang = {
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
+               .name = "sglang",
+               .summary = "prompts first, admission by an estimate of the output that adapts, retraction to the tail",
+               .source = "SGLang 0.5",
+               .params = sglang_fields,
+               .params_bytes = sizeof(struct sglang_params),
+               .state_bytes = sizeof(struct sglang),
+               .init = sglang_init},
+    .compose = sglang_compose,
+    .accepts_remote = true,
+};

@@ -1,0 +1,256 @@
+/* In-flight batching of TensorRT-LLM 1.0: a capacity scheduler chooses the requests that KV blocks suffice for, a
+ * micro-batch scheduler what of them an iteration processes.
+ *
+ * Capacity.
+ *   guaranteed-no-evict: a request joins, in order of arrival, if the blocks for its prompt and its limit of output
+ *     tokens are free beyond those reserved for all others. The first that does not fit stops admission. Nobody is
+ *     ever evicted.
+ *   static-batch: the same, but requests join only while no sequence decodes.
+ *   max-utilization: a request joins if the blocks of its prompt are free, and takes the others one by one. A sequence
+ *     that finds none pauses the latest arrival, finally itself. A paused request loses its blocks and is recomputed
+ *     from the head of the queue. No request joins in that iteration.
+ *
+ * Micro-batch. Decoding sequences come first, one token each, then prompts, up to token_budget tokens and max_sequences
+ * requests. Prompts are whole; the first that does not fit ends the batch. With `chunked` they are cut, in chunks of
+ * whole units unless the chunk ends the prompt: first come first served, or a unit for each in turn. A prompt holds all
+ * its blocks from its first chunk on.
+ *
+ * Read in NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/batch_manager: capacityScheduler.cpp @ 02a10fe, microBatchScheduler.cpp
+ * @ 0a949d3, scheduledBlocksManager.h @ 1ce9149, kvCacheManager.cpp (getRemainingBlocksToCompletion). Defaults:
+ * tensorrt_llm/llmapi/llm_args.py of 1.0.
+ *
+ * The limit of a request is `max_tokens`, for all alike, or exactly its output (`limits`). ORACLE_OUTPUT serves the
+ * second, and the rejection of requests whose output exceeds the limit: the engine would have cut them. Reserved blocks
+ * are taken at admission, where the engine only counts them, so that they cannot hold cached prefixes meanwhile.
+ * Differences: a request is not held back to reuse the prefix of one that is being processed; with pipeline stages
+ * max-utilization looks one step ahead, not two; without `chunked`, a prompt longer than the token budget is cut
+ * instead of refused; a request takes no blocks from a shorter one that has overtaken it in the rest of a unit. */
+#include "policies/batching/making_room.h"
+#include "policies/declared.h"
+#include "sim/world/policy/batching.h"
+
+struct trtllm {
+    int64_t max_sequences, token_budget, chunk_unit_tokens, max_tokens;
+    int capacity, chunking, limits; /* indices of the names below */
+    bool chunked;
+};
+
+static const char *const capacities[] = {"guaranteed-no-evict", "max-utilization", "static-batch", NULL};
+static const char *const chunkings[] = {"first-come-first-served", "equal-progress", NULL};
+static const char *const limit_kinds[] = {"max", "exact", NULL};
+enum { NO_EVICT, MAX_UTILIZATION, STATIC_BATCH };
+enum { FIRST_COME_FIRST_SERVED, EQUAL_PROGRESS };
+enum { LIMIT_MAX, LIMIT_EXACT };
+
+#define ROW_OF struct trtllm
+static const struct config_field trtllm_fields[] = {
+    ROW_INT("max_sequences", max_sequences, DEFAULT("2048"), WITHIN(1, 65536),
+            "most requests in a batch (TensorRT-LLM: max_batch_size); with pipeline stages there are as many batches"),
+    ROW_INT("token_budget", token_budget, DEFAULT("8192"), WITHIN(1, 1e9),
+            "most tokens in an iteration (TensorRT-LLM: max_num_tokens)"),
+    ROW_CHOICE("capacity", capacity, DEFAULT("guaranteed-no-evict"), capacities,
+               "KV blocks: reserved for prompt and limit, taken one by one with pauses, or reserved for one batch at a "
+               "time"),
+    ROW_INT("max_tokens", max_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "output tokens that each request states as its limit, others are rejected; 0: up to the LLM's context"),
+    ROW_CHOICE("limits", limits, DEFAULT("max"), limit_kinds,
+               "limit of a request: max_tokens, or exactly its output, as benchmarks state it"),
+    ROW_BOOL("chunked", chunked, DEFAULT("false"),
+             "cut prompts to fill the budget (TensorRT-LLM: enable_chunked_prefill)"),
+    ROW_CHOICE("chunking", chunking, DEFAULT("first-come-first-served"), chunkings,
+               "budget of cut prompts: in order of arrival, or a unit for each in turn"),
+    ROW_INT("chunk_unit_tokens", chunk_unit_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "tokens of which chunks are multiples, at most token_budget; 0: those of a KV block"),
+    {0}};
+#undef ROW_OF
+
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int trtllm_init(void *state, const void *params, struct diag *diag)
+{
+    struct trtllm *batcher = state;
+    *batcher = *(const struct trtllm *)params;
+    if (batcher->chunk_unit_tokens <= batcher->token_budget) return 0;
+    return diag_error(diag, SIM_E_CONFIG, NULL, "no chunk would fit; raise token_budget or lower chunk_unit_tokens",
+                      "trtllm: chunk_unit_tokens (%lld) is more than token_budget (%lld)",
+                      (long long)batcher->chunk_unit_tokens, (long long)batcher->token_budget);
+}
+
+static int64_t unit_tokens(const struct trtllm *params, const struct replica_view *view)
+{
+    return params->chunk_unit_tokens > 0 ? params->chunk_unit_tokens
+                                         : min_i64(view->block_tokens, params->token_budget);
+}
+
+/* --- Blocks --- */
+
+/* Output tokens that a waiting request may still make, by its limit. */
+static int64_t limit_left(const struct trtllm *params, const struct replica_view *view,
+                          const struct request_view *request)
+{
+    if (params->limits == LIMIT_EXACT) return replica_view_output_tokens(view, request);
+    if (params->max_tokens == 0) return INT32_MAX;
+    return params->max_tokens - replica_view_generated_tokens(view, request);
+}
+
+/* Tokens that the request's blocks have room for from its admission on. */
+static int64_t held_tokens(const struct trtllm *params, const struct replica_view *view,
+                           const struct request_view *request)
+{
+    const int64_t prompt = request->prompt_tokens, whole = view->total_blocks * view->block_tokens;
+    if (params->capacity == MAX_UTILIZATION || !replica_view_decodes_here(view, request)) return prompt;
+    return min_i64(min_i64(prompt + limit_left(params, view, request), view->max_context_tokens), whole);
+}
+
+/* Why the request is never served; NULL: it is. */
+static const char *refusal(const struct trtllm *params, const struct replica_view *view,
+                           const struct request_view *request)
+{
+    if (params->max_tokens > 0 && params->limits == LIMIT_MAX && replica_view_decodes_here(view, request) &&
+        replica_view_output_tokens(view, request) > limit_left(params, view, request))
+        return "output exceeds max_tokens";
+    return NULL;
+}
+
+/* --- Prompts of a micro-batch --- */
+
+/* Room for prompts. */
+struct micro_batch {
+    const struct trtllm *params;
+    const struct replica_view *view;
+    struct batch_plan *plan;
+    int64_t tokens, sequences; /* left in this batch */
+    int64_t running;           /* left at the replica */
+    int64_t free_blocks;
+};
+
+static bool shares_equally(const struct trtllm *params)
+{
+    return params->chunked && params->chunking == EQUAL_PROGRESS;
+}
+
+/* Plans the first come first served chunk of the prompt, or (equal progress) an empty one that is filled later. Returns
+ * whether further prompts may follow. */
+static bool add_prompt(struct micro_batch *batch, const struct request_view *request, int64_t hold_tokens)
+{
+    const struct trtllm *params = batch->params;
+    const int64_t left = request->prompt_tokens - prompt_done(batch->view, request);
+    int64_t tokens = min_i64(left, batch->tokens);
+    if (batch->sequences <= 0) return false;
+    if (tokens < left && !params->chunked && request->prompt_tokens <= params->token_budget) return false;
+    if (tokens < left) tokens = tokens / unit_tokens(params, batch->view) * unit_tokens(params, batch->view);
+    batch->sequences--;
+    if (shares_equally(params)) tokens = 0;
+    if (tokens > 0 || shares_equally(params))
+        batch_plan_prefill_holding(batch->plan, request, (int32_t)tokens, hold_tokens);
+    batch->tokens -= tokens;
+    return batch->tokens > 0;
+}
+
+/* Adds waiting requests in order of arrival. Returns whether one is left over that only a change at this replica can
+ * admit. */
+static bool add_waiting(struct micro_batch *batch)
+{
+    for (const struct request_view *r = batch->view->waiting; r != NULL; r = r->next) {
+        if (batch_plan_full(batch->plan)) {
+            batch->plan->iterations = 1; /* the rest of the queue waits for the next plan */
+            return true;
+        }
+        const char *reason = refusal(batch->params, batch->view, r);
+        if (reason != NULL) {
+            batch_plan_reject(batch->plan, r, reason);
+            continue;
+        }
+        const int64_t hold_tokens = held_tokens(batch->params, batch->view, r);
+        const int64_t needed = replica_view_needed_blocks(batch->view, r, hold_tokens);
+        if (batch->running <= 0 || needed > batch->free_blocks) return true;
+        batch->running--;
+        batch->free_blocks -= needed;
+        if (!add_prompt(batch, r, hold_tokens)) return true;
+    }
+    return false;
+}
+
+/* A unit for each prompt in turn, until the budget is used up or all prompts end. */
+static void share_budget(const struct micro_batch *batch)
+{
+    const int64_t unit = unit_tokens(batch->params, batch->view);
+    const struct batch_plan *plan = batch->plan;
+    int64_t left_tokens = batch->tokens;
+    for (bool grows = true; grows && left_tokens > 0;) {
+        grows = false;
+        for (int32_t i = 0; i < plan->n_prefills; i++) {
+            struct batch_prefill *prefill = &plan->prefills[i];
+            const int64_t done = prompt_done(batch->view, prefill->request) + prefill->tokens;
+            const int64_t more = min_i64(unit, prefill->request->prompt_tokens - done);
+            if (more == 0 || more > left_tokens) continue;
+            prefill->tokens += (int32_t)more;
+            left_tokens -= more;
+            grows = true;
+        }
+    }
+}
+
+static void drop_empty_prefills(struct batch_plan *plan)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < plan->n_prefills; i++)
+        if (plan->prefills[i].tokens > 0) plan->prefills[n++] = plan->prefills[i];
+    plan->n_prefills = n;
+}
+
+/* Prompts up to last_prompt go on, then waiting requests join. Returns as add_waiting. */
+static bool add_prompts(struct micro_batch *batch, const struct request_view *last_prompt, bool admits)
+{
+    const struct request_view *end = last_prompt != NULL ? last_prompt->next : batch->view->prefilling;
+    bool goes_on = batch->tokens > 0, left_over = true;
+    for (const struct request_view *r = batch->view->prefilling; r != end && goes_on; r = r->next)
+        goes_on = add_prompt(batch, r, r->prompt_tokens);
+    if (goes_on && admits) left_over = add_waiting(batch);
+    if (shares_equally(batch->params)) {
+        share_budget(batch);
+        drop_empty_prefills(batch->plan);
+    }
+    return left_over;
+}
+
+/* --- The iteration --- */
+
+static struct micro_batch beside(const struct trtllm *params, const struct replica_view *view, struct batch_plan *plan,
+                                 const struct room *room)
+{
+    return (struct micro_batch){.params = params, .view = view, .plan = plan,
+                                .tokens = params->token_budget - room->decoding,
+                                .sequences = params->max_sequences - room->decoding,
+                                .running = params->max_sequences * view->stages - room->running,
+                                .free_blocks = room->free_blocks};
+}
+
+static int trtllm_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct trtllm *params = state;
+    const struct room_rules rules = {.max_batch = min_i64(params->max_sequences, params->token_budget)};
+    const struct room room = make_room(view, plan, &rules); /* evicts with max-utilization only: others hold all */
+    struct micro_batch batch = beside(params, view, plan, &room);
+    if (params->capacity == STATIC_BATCH && view->n_decoding + view->n_in_flight > 0) return 0;
+    if (plan->decode_sequences < INT64_MAX) batch.tokens = 0;
+    plan->recheck_on_arrival = !add_prompts(&batch, room.last_prompt, plan->n_evictions == 0);
+    return 0;
+}
+
+const struct batcher batching_trtllm = {
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
+               .name = "trtllm",
+               .summary = "decoding first, prompts beside it in a token budget, KV reserved up to the limit of a request",
+               .source = "TensorRT-LLM 1.0",
+               .oracle = ORACLE_OUTPUT,
+               .params = trtllm_fields,
+               .params_bytes = sizeof(struct trtllm),
+               .state_bytes = sizeof(struct trtllm),
+               .init = trtllm_init},
+    .compose = trtllm_compose,
+    .order = BATCH_BY_ARRIVAL_AND_ADMISSION,
+};

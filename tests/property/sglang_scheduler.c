@@ -1,0 +1,534 @@
+/* The batcher `sglang`: against a naive twin that follows SGLang's rules iteration by iteration with lists and sorting
+ * (sgl-project/sglang, python/sglang/srt/managers, files and commits as in policies/batching/sglang.c); at the exact
+ * bounds of its admission; and the estimate new_token_ratio against the engine's own unit tests. */
+#include "policies/batching/new_token_ratio.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+
+/* Every iteration takes 10 ms. */
+static const char scenario[] =
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {"
+    "'llm': 'llama-3.1-8b', 'kv': {'blocks': %d, 'block_tokens': %d}, 'batching': {'policy': 'sglang', %s},"
+    " 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'csv',"
+    " 'path': '%s', 'columns': {'arrival': 'arrival', 'prompt': 'prompt', 'output': 'output'}}}}}";
+
+/* --- The estimate --- */
+
+/* test_new_token_ratio_tracker.py: from_server_args, decay_step, estimate_new_token_ratio_after_retract. */
+TEST(ratio_of_the_engines_tests)
+{
+    const struct new_token_ratio nominal = new_token_ratio_of(1.0), half = new_token_ratio_of(0.5);
+    const struct new_token_ratio most = new_token_ratio_of(2.0);
+    CHECK_NEAR(nominal.now, 0.7, 1e-15);
+    CHECK_NEAR(nominal.least, 0.098, 1e-15);
+    CHECK_NEAR(nominal.decay, (0.7 - 0.098) / 600, 1e-15);
+    CHECK_NEAR(half.first, 0.35, 1e-15);
+    CHECK_NEAR(half.least, 0.35 * 0.14, 1e-15);
+    CHECK_NEAR(most.first, 1.0, 1e-15);
+    CHECK_NEAR(most.least, 0.14, 1e-15);
+    struct new_token_ratio falls = {.now = 0.7, .first = 0.7, .least = 0.1, .decay = 0.2};
+    for (int step = 1; step <= 4; step++) {
+        new_token_ratio_decay(&falls, 1);
+        CHECK_NEAR(falls.now, step < 4 ? 0.7 - 0.2 * step : 0.1, 1e-12);
+    }
+    struct new_token_ratio below = {.now = 0.4, .first = 0.7, .least = 0.5, .decay = 0.2};
+    new_token_ratio_decay(&below, 1);
+    CHECK_NEAR(below.now, 0.5, 1e-15);
+    CHECK_NEAR(new_token_ratio_after(2, 8, 150), 48.0 / 151, 1e-15);
+    CHECK_NEAR(new_token_ratio_after(1, 200, 10), 1.0, 1e-15);
+    CHECK_NEAR(new_token_ratio_after(2, 0, 2000), 40.0 / 2001, 1e-15);
+    CHECK_NEAR(new_token_ratio_after(0, 0, 0), 0.0, 1e-15);
+}
+
+TEST(decay_has_a_closed_form)
+{
+    struct new_token_ratio by_step = new_token_ratio_of(1.0);
+    for (int64_t step = 0; step <= 1000; step++) {
+        struct new_token_ratio at_once = new_token_ratio_of(1.0);
+        new_token_ratio_decay(&at_once, step);
+        CHECK_NEAR(at_once.now, by_step.now, 1e-12);
+        new_token_ratio_decay(&by_step, 1);
+    }
+    CHECK_NEAR(by_step.now, by_step.least, 0);
+}
+
+/* --- Admission at its bounds --- */
+
+static struct bed_rows *run(int blocks, const char *batching, const char *requests)
+{
+    const char *path = test_file("requests.csv", "arrival,prompt,output\n%s", requests);
+    return bed_ok(BED(.check = true), scenario, blocks, 1, batching, path);
+}
+
+/* The iteration, counted from 1, in which the request gets its first token. */
+static int first_iteration(const struct bed_rows *rows, int id)
+{
+    const struct request_row *row = bed_request(rows, id);
+    return (int)lround((row->arrival_s + row->ttft_s) * 100);
+}
+
+/* Two prompts of 100 tokens with limits of 50: each counts with one page more, and less than what remains. */
+TEST(prompt_limit_and_page_must_be_less_than_what_remains)
+{
+    static const char requests[] = "0,100,20\n0,100,20\n", batching[] = "'max_tokens': 50";
+    CHECK_EQ_INT(first_iteration(run(303, batching, requests), 1), 1);
+    CHECK_EQ_INT(first_iteration(run(302, batching, requests), 1), 2); /* counts with the ratio from now on */
+}
+
+/* The second prompt comes when the first request has decoded 10 times and made 11 of at most 50 tokens. Of the other 39
+ * it counts 1 - 10 x 0.86 / 600, which is 38.44 tokens: 300 tokens suffice. Without the decay it would need 301. */
+TEST(running_requests_count_with_the_decayed_ratio)
+{
+    static const char requests[] = "0,100,40\n0.105,100,20\n", batching[] = "'max_tokens': 50, 'conservativeness': 2";
+    CHECK_EQ_INT(first_iteration(run(300, batching, requests), 1), 12);
+    CHECK_EQ_INT(first_iteration(run(299, batching, requests), 1), 41);
+}
+
+/* Without a limit of its own a request counts 4096 tokens to come. */
+TEST(limits_count_up_to_4096_tokens)
+{
+    static const char requests[] = "0,100,20\n0,100,20\n";
+    CHECK_EQ_INT(first_iteration(run(2 * (100 + 4096 + 1) + 1, "'max_tokens': 0", requests), 1), 1);
+    CHECK_EQ_INT(first_iteration(run(2 * (100 + 4096 + 1), "'max_tokens': 0", requests), 1), 2);
+}
+
+/* The first request lets the ratio fall to its least. The second one comes to an idle replica, so the third one counts
+ * the 499 tokens that may come of it by 0.7 again. */
+TEST(an_idle_replica_resets_the_ratio)
+{
+    static const char requests[] = "0,10,700\n10,400,20\n10.005,100,20\n";
+    CHECK_EQ_INT(first_iteration(run(1351, "'max_tokens': 500", requests), 2), 1002);
+    CHECK_EQ_INT(first_iteration(run(1350, "'max_tokens': 500", requests), 2), 1021);
+}
+
+/* test_prefill_adder.py @ 16e83e0, test_mixed_chunk_prefill_budgets: of 64 tokens, 8 decoding sequences leave 56, and 5
+ * leave 59. */
+TEST(decoding_takes_from_the_chunk_of_mixed_prompts)
+{
+    static const struct {
+        int decoding, prompt, iterations;
+    } cases[] = {{8, 56, 1}, {8, 57, 2}, {5, 59, 1}, {5, 60, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(text) requests = {0};
+        for (int n = 0; n < cases[i].decoding; n++) text_printf(&requests, "0,1,50\n");
+        text_printf(&requests, "0.055,%d,2\n", cases[i].prompt);
+        const struct bed_rows *rows = run(1000, "'mixed': true, 'max_tokens': 50, 'chunked_prefill_tokens': 64",
+                                          requests.chars);
+        CHECK_EQ_INT(first_iteration(rows, cases[i].decoding), 6 + cases[i].iterations);
+        CHECK_NEAR(bed_request(rows, 0)->e2e_s, 0.5, 1e-9); /* decoding never waits */
+    }
+}
+
+/* A full batch learns one iteration later that the first sequence has ended, after 5 iterations. */
+TEST(a_full_batch_learns_late)
+{
+    static const char requests[] = "0,10,5\n0,10,50\n0.015,10,5\n";
+    CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'max_tokens': 50, 'overlap': false", requests), 2), 6);
+    CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'max_tokens': 50", requests), 2), 7);
+}
+
+/* --- Order of the queue --- */
+
+/* Prompts of two prefix blocks and 76 tokens more. The first request leaves its prefix in the cache; behind it wait one
+ * with another prefix, `others` like that, and one with the same prefix. Returns whether the latter is served before
+ * the second. */
+static bool prefers_the_cached(const char *order, int others)
+{
+    SCOPED(text) trace = {0};
+    for (int i = 0; i < 3 + others; i++) {
+        const int first = i == 0 || i == 2 + others ? 0 : 2 * i;
+        text_printf(&trace, "{'timestamp': %d, 'input_length': 1100, 'output_length': 5, 'hash_ids': [%d, %d, %d]}\n",
+                    i > 0, first, first + 1, 1000 + i);
+    }
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 1}, 'services': {'s': {'llm': 'llama-3.1-8b', 'kv': {"
+        "'prefix_cache': 'lru'}, 'batching': {'policy': 'sglang', 'max_sequences': 1, 'order': '%s'}, 'cost': {"
+        "'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'mooncake',"
+        " 'path': '%s'}}}}",
+        order, test_file("requests.jsonl", "%s", trace.chars));
+    CHECK(bed_request(rows, 2 + others)->cached_tokens == 1024);
+    return bed_request(rows, 2 + others)->ttft_s < bed_request(rows, 1)->ttft_s;
+}
+
+/* SGLang sorts no longer queues (_determine_active_policy). */
+TEST(the_longest_cached_prefix_goes_first_in_queues_of_at_most_128)
+{
+    CHECK(!prefers_the_cached("fcfs", 0));
+    CHECK(prefers_the_cached("lpm", 0));
+    CHECK(prefers_the_cached("lpm", 126));
+    CHECK(!prefers_the_cached("lpm", 127));
+}
+
+/* --- Retraction --- */
+
+/* Three prompts of 30, 20 and 20 tokens fill 120 slots after 16 decode iterations. The longest prompt goes first; then,
+ * of two equal sequences, the younger. */
+TEST(the_longest_prompt_then_the_youngest_are_retracted)
+{
+    const struct bed_rows *rows = run(120, "'max_tokens': 10, 'conservativeness': 0",
+                                      "0,30,60\n0,20,60\n0,20,60\n0.005,1,1\n");
+    CHECK_EQ_INT(bed_request(rows, 1)->preemptions, 0);
+    CHECK_EQ_INT(rows->n_decisions >= 2, 1);
+    int64_t order[2] = {-1, -1};
+    for (size_t i = 0, n = 0; i < rows->n_decisions && n < 2; i++)
+        if (strcmp(rows->decisions[i].action, "preempt") == 0) order[n++] = rows->decisions[i].subject;
+    CHECK_EQ_INT(order[0], 0);
+    CHECK_EQ_INT(order[1], 2);
+}
+
+/* A request that came later has fewer output tokens: it goes, though its prompt is shorter. */
+TEST(the_fewest_output_tokens_are_retracted)
+{
+    const struct bed_rows *rows = run(120, "'max_tokens': 10, 'conservativeness': 0", "0,40,60\n0.055,10,60\n");
+    CHECK_EQ_INT(bed_request(rows, 0)->preemptions, 0);
+    CHECK(bed_request(rows, 1)->preemptions > 0);
+}
+
+/* --- The naive twin --- */
+
+enum { MOST = 200, STEP_NS = 10 * 1000 * 1000, CONTEXT = 131072, NOBODY = -1 };
+
+struct twin_request {
+    int64_t arrival_ns, first_ns, end_ns;
+    int prompt, output, generated, done, preemptions;
+};
+
+struct twin {
+    struct twin_request requests[MOST];
+    int n, blocks, page, max_sequences, chunk, max_prefill, max_tokens;
+    bool mixed, overlap;
+    double conservativeness;
+    int queue[MOST], n_queue, batch[MOST], n_batch, cut; /* cut: the prompt that goes on, or NOBODY */
+    int added[MOST], added_tokens[MOST], n_added;
+    bool is_full, is_late, has_ended;
+    double ratio, total_offset;
+    int current_offset, rem_input, rem_chunk;
+};
+
+static int pages(const struct twin *twin, int tokens)
+{
+    return (tokens + twin->page - 1) / twin->page;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int held(const struct twin *twin, int id)
+{
+    const struct twin_request *r = &twin->requests[id];
+    return pages(twin, r->prompt + r->generated - 1);
+}
+
+static int free_pages(const struct twin *twin)
+{
+    int left = twin->blocks;
+    for (int i = 0; i < twin->n_batch; i++) left -= held(twin, twin->batch[i]);
+    return twin->cut != NOBODY ? left - pages(twin, twin->requests[twin->cut].done) : left;
+}
+
+static int limit(const struct twin *twin, const struct twin_request *r)
+{
+    int tokens = twin->max_tokens > 0 ? twin->max_tokens : 1 << 30;
+    tokens = least(tokens, CONTEXT - r->prompt - 1);
+    tokens = least(tokens, (twin->blocks - pages(twin, r->prompt) - 1) * twin->page - 1);
+    return tokens > 0 ? tokens : 0;
+}
+
+static int to_come(const struct twin *twin, const struct twin_request *r)
+{
+    const int left = limit(twin, r) - r->generated;
+    return left > 0 ? least(left, 4096) : 0;
+}
+
+static double rem_total(const struct twin *twin)
+{
+    return (double)(free_pages(twin) * twin->page) - twin->total_offset;
+}
+
+static void add(struct twin *twin, int id, int tokens, int new_tokens)
+{
+    const int paged = pages(twin, tokens) * twin->page;
+    twin->added[twin->n_added] = id;
+    twin->added_tokens[twin->n_added++] = tokens;
+    twin->total_offset += paged + new_tokens + twin->page;
+    twin->current_offset += paged + twin->page;
+    twin->rem_input -= paged;
+    twin->rem_chunk -= paged;
+}
+
+/* 0: the next one may follow; 1: no tokens; 2: another reason. */
+static int add_one(struct twin *twin, int id, bool alone)
+{
+    struct twin_request *r = &twin->requests[id];
+    const int left = r->prompt + r->generated, paged = pages(twin, left) * twin->page;
+    const bool chunks = twin->chunk > 0;
+    if (!alone && left + to_come(twin, r) + twin->page >= rem_total(twin)) return 1;
+    if (!chunks && twin->n_added > 0 && paged >= twin->rem_input) return 2;
+    if (!chunks || paged <= twin->rem_chunk) {
+        add(twin, id, left, least(limit(twin, r), 4096));
+    } else {
+        const int cut = twin->rem_chunk / twin->page * twin->page;
+        if (cut <= 0) return 2;
+        add(twin, id, cut, 0);
+    }
+    if (rem_total(twin) <= 0 || free_pages(twin) * twin->page - twin->current_offset <= 0) return 1;
+    return twin->rem_input <= 0 || (chunks && twin->rem_chunk <= 0) ? 2 : 0;
+}
+
+/* Growth into new pages of the sequences of the batch. */
+static int growth(const struct twin *twin)
+{
+    int n = 0;
+    for (int i = 0; i < twin->n_batch; i++) {
+        const struct twin_request *r = &twin->requests[twin->batch[i]];
+        n += pages(twin, r->prompt + r->generated) - held(twin, twin->batch[i]);
+    }
+    return n;
+}
+
+static void remove_at(int *list, int *n, int at)
+{
+    for (--*n; at < *n; at++) list[at] = list[at + 1];
+}
+
+static void compose_prompts(struct twin *twin)
+{
+    const int decoding = twin->mixed ? twin->n_batch : 0;
+    twin->total_offset = twin->current_offset = decoding;
+    twin->rem_input = twin->max_prefill - decoding;
+    twin->rem_chunk = twin->chunk - decoding;
+    twin->n_added = 0;
+    if (twin->mixed && growth(twin) > free_pages(twin)) return;
+    int sum = 0;
+    for (int i = 0; i < twin->n_batch; i++) sum += to_come(twin, &twin->requests[twin->batch[i]]);
+    twin->total_offset += sum * twin->ratio;
+    if (twin->cut != NOBODY && twin->rem_chunk > 0) {
+        struct twin_request *r = &twin->requests[twin->cut];
+        const int left = r->prompt + r->generated - r->done,
+                  usable = free_pages(twin) - (twin->mixed ? growth(twin) : 0);
+        int most = twin->rem_chunk;
+        if (rem_total(twin) >= 1 && rem_total(twin) < most) most = (int)rem_total(twin);
+        const int tokens = least(least(left, most), (pages(twin, r->done) + usable) * twin->page - r->done);
+        if (tokens > 0) add(twin, twin->cut, tokens, tokens == left ? least(limit(twin, r), 4096) : 0);
+        if (tokens < left) return;
+    }
+    const bool idle = twin->n_batch == 0 && twin->cut == NOBODY;
+    int verdict = 0;
+    while (!twin->is_full && verdict == 0 && twin->n_queue > 0) {
+        const int before = twin->n_added;
+        twin->is_full = twin->n_added >= twin->max_sequences - twin->n_batch;
+        if (twin->is_full) return;
+        verdict = add_one(twin, twin->queue[0], idle && twin->n_added == 0);
+        if (twin->n_added > before) remove_at(twin->queue, &twin->n_queue, 0);
+    }
+    if (verdict == 1) twin->is_full = true;
+}
+
+/* Sorts stably as Python does, most output tokens first, then shorter prompts, and pops from the end. */
+static void retract(struct twin *twin)
+{
+    int sorted[MOST], n = twin->n_batch;
+    for (int i = 0; i < n; i++) {
+        const struct twin_request *r = &twin->requests[twin->batch[i]];
+        int at = i;
+        for (; at > 0; at--) {
+            const struct twin_request *before = &twin->requests[sorted[at - 1]];
+            if (before->generated > r->generated || (before->generated == r->generated && before->prompt <= r->prompt))
+                break;
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = twin->batch[i];
+    }
+    while (growth(twin) > free_pages(twin) && n > 1) {
+        const int id = sorted[--n];
+        int at = 0;
+        while (twin->batch[at] != id) at++;
+        remove_at(twin->batch, &twin->n_batch, at);
+        twin->requests[id].preemptions++;
+        twin->requests[id].done = 0;
+        twin->queue[twin->n_queue++] = id;
+    }
+    if (growth(twin) > free_pages(twin) && twin->cut != NOBODY) {
+        twin->requests[twin->cut].preemptions++;
+        twin->requests[twin->cut].done = 0;
+        twin->queue[twin->n_queue++] = twin->cut;
+        twin->cut = NOBODY;
+    }
+    int made = 0, limits = 1;
+    for (int i = 0; i < twin->n_batch; i++) {
+        made += twin->requests[twin->batch[i]].generated;
+        limits += limit(twin, &twin->requests[twin->batch[i]]);
+    }
+    const double ratio = (double)(made + 20 * twin->n_batch) / limits;
+    twin->ratio = ratio < 1 ? ratio : 1;
+    twin->is_full = twin->is_late = false;
+}
+
+/* The request has one token more at `now`. Returns whether it was the last. */
+static bool give_token(struct twin_request *r, int64_t now)
+{
+    r->generated++;
+    if (r->first_ns < 0) r->first_ns = now;
+    if (r->generated == r->output) r->end_ns = now;
+    return r->generated == r->output;
+}
+
+static void decode_all(struct twin *twin, int64_t now)
+{
+    for (int i = 0; i < twin->n_batch;) {
+        const bool ends = give_token(&twin->requests[twin->batch[i]], now);
+        twin->has_ended |= ends;
+        if (ends)
+            remove_at(twin->batch, &twin->n_batch, i);
+        else
+            i++;
+    }
+}
+
+static void process_prompts(struct twin *twin, int64_t now)
+{
+    if (twin->mixed) decode_all(twin, now);
+    twin->cut = NOBODY;
+    for (int i = 0; i < twin->n_added; i++) {
+        struct twin_request *r = &twin->requests[twin->added[i]];
+        r->done += twin->added_tokens[i];
+        if (r->done < r->prompt + r->generated)
+            twin->cut = twin->added[i];
+        else if (give_token(r, now))
+            twin->has_ended = true;
+        else
+            twin->batch[twin->n_batch++] = twin->added[i];
+    }
+}
+
+static double first_ratio(const struct twin *twin)
+{
+    return 0.7 * twin->conservativeness < 1 ? 0.7 * twin->conservativeness : 1;
+}
+
+/* One iteration. */
+static void twin_step(struct twin *twin, int64_t end_ns)
+{
+    const double first = first_ratio(twin);
+    const bool was_empty = twin->n_batch == 0;
+    if (twin->is_late || was_empty) twin->is_full = twin->is_late = false;
+    if (twin->has_ended && twin->is_full) {
+        twin->is_late = twin->overlap;
+        twin->is_full = twin->overlap;
+    }
+    twin->has_ended = false;
+    twin->n_added = 0;
+    if (twin->cut != NOBODY || (!twin->is_full && twin->n_queue > 0)) compose_prompts(twin);
+    if (was_empty) twin->is_full = false;
+    if (twin->n_added > 0) {
+        process_prompts(twin, end_ns);
+        return;
+    }
+    if (growth(twin) > free_pages(twin)) {
+        retract(twin);
+    } else {
+        twin->ratio -= first * 0.86 / 600;
+        if (twin->ratio < first * 0.14) twin->ratio = first * 0.14;
+    }
+    decode_all(twin, end_ns);
+}
+
+static void twin_run(struct twin *twin)
+{
+    int64_t now = 0;
+    int next = 0, left = twin->n;
+    twin->cut = NOBODY;
+    twin->ratio = first_ratio(twin);
+    while (left > 0) {
+        while (next < twin->n && twin->requests[next].arrival_ns <= now) twin->queue[twin->n_queue++] = next++;
+        if (twin->n_queue + twin->n_batch == 0 && twin->cut == NOBODY) {
+            twin->ratio = first_ratio(twin);
+            now = twin->requests[next].arrival_ns;
+            continue;
+        }
+        now += STEP_NS;
+        twin_step(twin, now);
+        left = 0;
+        for (int i = 0; i < twin->n; i++) left += twin->requests[i].end_ns < 0;
+    }
+}
+
+static const char *write_requests(struct twin *twin, struct rng *rng)
+{
+    SCOPED(text) trace = {0};
+    const int whole = twin->blocks * twin->page;
+    int64_t now_ns = 0;
+    twin->n = 5 + (int)rng_below(rng, 80);
+    text_printf(&trace, "arrival,prompt,output\n");
+    for (int i = 0; i < twin->n; i++) {
+        struct twin_request *r = &twin->requests[i];
+        if (rng_below(rng, 4) > 0) now_ns += 1 + (int64_t)rng_below(rng, 150 * 1000 * 1000);
+        *r = (struct twin_request){.arrival_ns = now_ns, .first_ns = -1, .end_ns = -1};
+        r->prompt = 1 + (int)rng_below(rng, (uint64_t)(whole / 2));
+        r->output = 1 + (int)rng_below(rng, (uint64_t)(whole / 3));
+        text_printf(&trace, "%.9f,%d,%d\n", (double)now_ns * 1e-9, r->prompt, r->output);
+    }
+    return test_file("requests.csv", "%s", trace.chars);
+}
+
+static const char *random_twin(struct twin *twin, struct rng *rng)
+{
+    *twin = (struct twin){.page = 1 + (int)rng_below(rng, 16), .max_sequences = 1 + (int)rng_below(rng, 20),
+                          .max_prefill = 20 + (int)rng_below(rng, 300), .mixed = rng_below(rng, 3) == 0,
+                          .overlap = rng_below(rng, 2) > 0, .conservativeness = (double)rng_below(rng, 5) * 0.375};
+    twin->blocks = 12 + (int)rng_below(rng, (uint64_t)(600 / twin->page));
+    twin->chunk = rng_below(rng, 3) > 0 ? twin->page + (int)rng_below(rng, 200) : 0;
+    twin->max_tokens = rng_below(rng, 2) > 0 ? 5 + (int)rng_below(rng, 100) : 0;
+    return test_json("'max_sequences': %d, 'chunked_prefill_tokens': %d, 'max_prefill_tokens': %d, 'max_tokens': %d,"
+                     " 'conservativeness': %g, 'mixed': %s, 'overlap': %s",
+                     twin->max_sequences, twin->chunk, twin->max_prefill, twin->max_tokens, twin->conservativeness,
+                     twin->mixed ? "true" : "false", twin->overlap ? "true" : "false");
+}
+
+/* Returns the retractions, or -1 when a request differs. */
+static int compare(const struct twin *twin, const struct bed_rows *rows)
+{
+    int retractions = 0;
+    bool equal = true;
+    for (int i = 0; i < twin->n && equal; i++) {
+        const struct twin_request *r = &twin->requests[i];
+        const struct request_row *row = bed_request(rows, i);
+        equal = CHECK_NEAR(row->ttft_s, (double)(r->first_ns - r->arrival_ns) * 1e-9, 1e-9) &&
+                CHECK_NEAR(row->e2e_s, (double)(r->end_ns - r->arrival_ns) * 1e-9, 1e-9) &&
+                CHECK_EQ_INT(row->preemptions, r->preemptions);
+        if (!equal) printf("\n  request %d", i);
+        retractions += r->preemptions;
+    }
+    return equal ? retractions : -1;
+}
+
+TEST(equals_the_naive_twin_in_every_mode)
+{
+    static struct twin twin;
+    int retractions = 0;
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        struct rng rng = test_rng(seed, "sglang", 0);
+        const char *batching = random_twin(&twin, &rng), *path = write_requests(&twin, &rng);
+        twin_run(&twin);
+        struct bed_rows *rows = bed_ok(BED(.check = true), scenario, twin.blocks, twin.page, batching, path);
+        const int n = compare(&twin, rows);
+        if (n < 0)
+            printf(", seed %d, %d blocks of %d: %s\n", (int)seed, twin.blocks, twin.page, batching);
+        else
+            retractions += n;
+        if (seed % 5 == 0) {
+            struct bed_rows *single = bed_ok(BED(.check = true, .single_step = true, .queue = QUEUE_HEAP), scenario,
+                                             twin.blocks, twin.page, batching, path);
+            CHECK(bed_equal(rows, single));
+            bed_free(single);
+        }
+        bed_free(rows);
+        if (n < 0) return;
+    }
+    CHECK(retractions > 150); /* the loads do run out of blocks */
+}
