@@ -133,6 +133,12 @@ run 0 check --baseline "$base" --update --only mixed
 out 'mixed: moved beyond tolerance'
 out 'first diverging decision: number '
 run 0 check --baseline "$base"
+cost 16ms
+run 0 check --baseline "$base" --update # does not read the log, so it names no decision
+out ': moved beyond tolerance'
+! grep -q 'first diverging decision' "$T/out" || complain 'decisions are compared with none'
+cost 15ms
+run 0 check --baseline "$base" --update
 made_by() { # the makers of the baseline, and of each of its scenarios that has one of its own
     sqlite3 :memory: "select json_extract(readfile('$base'), '\$.made_by.commit') || ':' ||
                              group_concat(coalesce(json_extract(value, '\$.made_by.commit'), '-'), '|')
