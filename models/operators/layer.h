@@ -42,6 +42,8 @@
     X(OP_ALL_GATHER, "all_gather")                                                                                     \
     X(OP_REDUCE_SCATTER, "reduce_scatter")                                                                             \
     X(OP_ALL_TO_ALL, "all_to_all")                                                                                     \
+    X(OP_DISPATCH, "dispatch")                                                                                         \
+    X(OP_COMBINE, "combine")                                                                                           \
     X(OP_SEND, "send")                                                                                                 \
     X(OP_HEAD, "head")                                                                                                 \
     X(OP_SAMPLING, "sampling")

@@ -420,6 +420,15 @@ void operators_init(struct operators *operators, const struct operators_parts *p
 
 /* --- Breakdown of one iteration --- */
 
+/* Time of what one GPU sends at full speed, over the slower of link and network. */
+static double ideal_exchange_s(const struct exchange_shape *shape)
+{
+    const struct exchange_traffic traffic = exchange_traffic_of(shape);
+    const double network_s = shape->nodes > 1.0 ? traffic.network_bytes / shape->network_bytes_per_s : 0.0;
+    const double link_s = traffic.link_bytes > 0.0 ? traffic.link_bytes / shape->link_bytes_per_s : 0.0;
+    return larger_of(link_s, network_s);
+}
+
 /* Time of one GPU's traffic at full speed: over its link inside a node, and over its share of the network. */
 static double ideal_network_s(const struct collective_shape *shape, double link_bytes)
 {
@@ -435,6 +444,7 @@ static double ideal_s(const struct gpu_spec *gpu, const struct kernel_call *call
     const double compute_s = time->flop / gpu_peak_flop_per_s(gpu, kernel_call_compute(call));
     const double busy_s = larger_of(compute_s, time->bytes / gpu->memory_bytes_per_s);
     if (time->link_bytes <= 0.0) return busy_s;
+    if (call->class >= KERNEL_DISPATCH) return larger_of(busy_s, ideal_exchange_s(&call->shape.exchange));
     return larger_of(busy_s, ideal_network_s(&call->shape.collective, time->link_bytes));
 }
 
