@@ -72,7 +72,8 @@ struct kernel_time exchange_time(const struct exchange_params *params, const str
                               : 0.0;
     const double network_s = is_wide ? traffic.network_bytes / (params->network_frac * shape->network_bytes_per_s)
                                      : 0.0;
-    const double overhead_s = params->start_s + shape->experts * params->expert_s + (is_wide ? params->network_hop_s : 0.0);
+    const double hop_s = is_wide ? params->network_hop_s : 0.0;
+    const double overhead_s = params->start_s + shape->experts * params->expert_s + hop_s;
     const double wire_s = larger_of(link_s, network_s);
     return (struct kernel_time){
         .seconds = overhead_s + soft_max(sms_s, wire_s, params->softness),

