@@ -116,7 +116,7 @@ static struct operators_time prefill_attention(const struct operators *operators
     return time;
 }
 
-/* The part that is constant along a run. */
+/* The part that is constant along a run, but for sending by DeepEP's kernels. */
 static struct operators_time steady_time(const struct operators *operators, const struct iteration_work *work)
 {
     const int64_t tokens = work->prefill_tokens + work->decode_sequences;
@@ -136,6 +136,81 @@ static double share(double outside_s, double all_s)
     return frac < 1.0 ? frac : 1.0;
 }
 
+/* The kernels of a group along a run, but for those that send. */
+struct computing {
+    struct piece gpu;
+    double outside_s; /* at the beginning of the run */
+};
+
+static struct computing computing(const struct operators *operators, const struct iteration_work *own,
+                                  int64_t all_tokens)
+{
+    struct operators_time steady = steady_time(operators, own);
+    double decode_outside_s = 0.0;
+    const bool is_alone = own->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
+    const struct piece decode = is_alone ? decode_attention(&operators->decode, own, &decode_outside_s)
+                                         : piece_line(0.0, 0.0);
+    if (is_alone) steady = add(steady, straggle_time(operators, own));
+    if (operators->parts.split.data > 1) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
+    return (struct computing){piece_add(decode, piece_line(steady.seconds, 0.0)), steady.outside_s + decode_outside_s};
+}
+
+/* The larger half of a batch: a prompt can be cut anywhere, a decoding sequence nowhere. */
+static struct iteration_work half_of(const struct iteration_work *work)
+{
+    const int64_t decodes = work->decode_sequences, most = (decodes + 1) / 2;
+    struct iteration_work half = *work;
+    half.prefill_sequences = (work->prefill_sequences + 1) / 2;
+    half.prefill_tokens = (work->prefill_tokens + 1) / 2;
+    half.prefill_context_tokens = (work->prefill_context_tokens + 1) / 2;
+    half.prefill_pairs = 0.5 * work->prefill_pairs;
+    half.decode_sequences = most;
+    if (decodes > 0)
+        half.decode_context_tokens = work->decode_context_tokens / decodes * most +
+                                     work->decode_context_tokens % decodes * most / decodes;
+    return half;
+}
+
+struct piece operators_overlap(struct piece computing, double sending_s, double layers)
+{
+    const struct piece sending = piece_line(sending_s, 0.0);
+    const struct piece longer = piece_scale(piece_max(computing, sending), 2.0);
+    return piece_add(longer, piece_scale(piece_min(computing, sending), 1.0 / layers));
+}
+
+/* Computing beside normal kernels that send: it lacks their SMs. */
+static double slower_by_sms(const struct operators_parts *parts)
+{
+    const double all = (double)parts->gpu->sm_count, taken = (double)parts->split.dispatch_sms;
+    return parts->split.dispatch == DISPATCH_NORMAL && taken < all ? all / (all - taken) : 1.0;
+}
+
+/* A batch whose tokens travel by DeepEP's kernels. */
+static void cost_of_sending(const struct operators *operators, const struct iteration_work *own, int64_t all_tokens,
+                            struct iteration_cost *cost)
+{
+    const struct operators_time sending = curve_time(&operators->by_sent_tokens,
+                                                     own->prefill_tokens + own->decode_sequences);
+    const struct computing whole = computing(operators, own, all_tokens);
+    struct piece gpu = piece_add(whole.gpu, piece_line(sending.seconds, 0.0));
+    const double outside_frac = share(whole.outside_s + sending.outside_s, gpu.now);
+    if (operators->parts.two_batches) {
+        const struct iteration_work half = half_of(own);
+        const struct piece part = computing(operators, &half, (all_tokens + 1) / 2).gpu;
+        const double sending_s = curve_time(&operators->by_sent_tokens, half.prefill_tokens + half.decode_sequences)
+                                     .seconds;
+        const struct piece slowed = piece_scale(part, slower_by_sms(&operators->parts));
+        gpu = piece_min(gpu, operators_overlap(slowed, sending_s, operators->layers));
+    }
+    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, own, gpu);
+    *cost = (struct iteration_cost){
+        .first_s = all.now,
+        .slope_s = all.slope,
+        .until = own->prefill_tokens > 0 ? 1 : all.until,
+        .extrapolated_frac = outside_frac,
+    };
+}
+
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
@@ -145,6 +220,10 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
     if (is_parted) {
         own = llm_group_work(&operators->parts.split, work);
         work = &own;
+    }
+    if (operators->by_sent_tokens.knots.n > 0) {
+        cost_of_sending(operators, work, all_tokens, cost);
+        return;
     }
     const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_STEADY;
     struct operators_time steady = is_listed ? operators->steady[work->decode_sequences] : steady_time(operators, work);
@@ -408,6 +487,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     operators->layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
     init_curve(&operators->by_all_tokens, parts, BY_ALL_TOKENS);
     init_curve(&operators->by_tokens, parts, BY_TOKENS);
+    init_curve(&operators->by_sent_tokens, parts, BY_SENT_TOKENS);
     init_curve(&operators->by_sequences, parts, BY_SEQUENCES);
     init_curve(&operators->by_keys, parts, BY_PREFILL);
     init_curve(&operators->by_decoding, parts, BY_DECODE);
