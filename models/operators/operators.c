@@ -221,7 +221,7 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
         own = llm_group_work(&operators->parts.split, work);
         work = &own;
     }
-    if (operators->by_sent_tokens.knots.n > 0) {
+    if (operators->parts.split.dispatch != DISPATCH_ALL_TO_ALL) {
         cost_of_sending(operators, work, all_tokens, cost);
         return;
     }
