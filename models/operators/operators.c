@@ -58,7 +58,7 @@ static struct operators_time curve_time(const struct operators_curve *curve, int
 }
 
 /* Attention of the decoding sequences along the run, at whose beginning *outside_s of it are outside. */
-static struct piece decode_attention(const struct operators_grid *grid, const struct iteration_work *work,
+static inline __attribute__((always_inline)) struct piece decode_attention(const struct operators_grid *grid, const struct iteration_work *work,
                                      double *outside_s)
 {
     *outside_s = 0.0;
@@ -86,7 +86,7 @@ bool operators_read_longest(const struct operators_parts *parts)
 }
 
 /* Delay by the longest sequence. Its lead over the mean is counted in whole tokens, times n: constant along a run. */
-static struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)
+static inline __attribute__((always_inline)) struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)
 {
     const struct operators_parts *parts = &operators->parts;
     const int64_t n = work->decode_sequences, ahead = n * work->decode_longest_tokens - work->decode_context_tokens;
@@ -142,7 +142,7 @@ struct computing {
     double outside_s; /* at the beginning of the run */
 };
 
-static struct computing computing(const struct operators *operators, const struct iteration_work *own,
+static __attribute__((noinline)) struct computing computing(const struct operators *operators, const struct iteration_work *own,
                                   int64_t all_tokens)
 {
     struct operators_time steady = steady_time(operators, own);
@@ -186,9 +186,11 @@ static double slower_by_sms(const struct operators_parts *parts)
 }
 
 /* A batch whose tokens travel by DeepEP's kernels. */
-static void cost_of_sending(const struct operators *operators, const struct iteration_work *own, int64_t all_tokens,
+static __attribute__((noinline)) void cost_of_sending(const struct operators *operators, const struct iteration_work *work,
                             struct iteration_cost *cost)
 {
+    const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
+    const struct iteration_work group = llm_group_work(&operators->parts.split, work), *own = &group;
     const struct operators_time sending = curve_time(&operators->by_sent_tokens,
                                                      own->prefill_tokens + own->decode_sequences);
     const struct computing whole = computing(operators, own, all_tokens);
@@ -214,16 +216,16 @@ static void cost_of_sending(const struct operators *operators, const struct iter
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
+    if (operators->parts.split.dispatch != DISPATCH_ALL_TO_ALL) {
+        cost_of_sending(operators, work, cost);
+        return;
+    }
     const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
     const bool is_parted = operators->parts.split.data > 1;
     struct iteration_work own;
     if (is_parted) {
         own = llm_group_work(&operators->parts.split, work);
         work = &own;
-    }
-    if (operators->parts.split.dispatch != DISPATCH_ALL_TO_ALL) {
-        cost_of_sending(operators, work, all_tokens, cost);
-        return;
     }
     const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_STEADY;
     struct operators_time steady = is_listed ? operators->steady[work->decode_sequences] : steady_time(operators, work);
