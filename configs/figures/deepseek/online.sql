@@ -1,11 +1,13 @@
--- One row per run of the decoding unit of 18 nodes: users on a GPU, tokens per second of a user and of a node.
+-- One row per run of the decoding unit of 18 nodes: users on a GPU, tokens per second of a user and of a node. Each user
+-- always has one request, so that the node's rate follows from how long it takes (Little's law): users begin together, and
+-- counting what ends in a window would count one wave too many or too few.
 create temp view decode as
 select (run.scenario ->> '$.services.chat.trace.arrival.users') / 144 as users,
        1 / tpot.value as user_speed,
-       output.value / 18 as node_tokens_per_s
+       (run.scenario ->> '$.services.chat.trace.arrival.users') * 1211 / e2e.value / 18 as node_tokens_per_s
 from run
 join metric as tpot on tpot.run_id = run.id and tpot.name = 'request.tpot_s.mean'
-join metric as output on output.run_id = run.id and output.name = 'service.output_tokens_per_s'
+join metric as e2e on e2e.run_id = run.id and e2e.name = 'request.e2e_s.mean'
 where run.status = 'done';
 
 -- Tokens per second of a node where a user gets 21 of them, linear between two numbers of users.
