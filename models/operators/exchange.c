@@ -67,9 +67,8 @@ struct kernel_time exchange_time(const struct exchange_params *params, const str
     const struct exchange_traffic traffic = exchange_traffic_of(shape);
     const double sms_s = sms_time(params, gpu, shape, &traffic);
     const bool is_wide = shape->nodes > 1.0;
-    const double link_s = traffic.link_bytes > 0.0
-                              ? traffic.link_bytes / (params->link_frac * shape->link_bytes_per_s)
-                              : 0.0;
+    const double link_s = traffic.link_bytes > 0.0 ? traffic.link_bytes / (params->link_frac * shape->link_bytes_per_s)
+                                                   : 0.0;
     const double network_s = is_wide ? traffic.network_bytes / (params->network_frac * shape->network_bytes_per_s)
                                      : 0.0;
     const double hop_s = is_wide ? params->network_hop_s : 0.0;

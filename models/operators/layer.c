@@ -60,8 +60,8 @@ const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split
         return "sequence parallelism and data parallelism exclude each other";
     if (llm->expert_ffn % (split->tensor / split->expert) != 0)
         return "the width of an expert is not a multiple of the GPUs that share it";
-    if (split->dispatch != DISPATCH_ALL_TO_ALL && !(split->expert == split->tensor && split->expert > 1 &&
-                                                    (split->sequence || llm_groups(split->data) > 1)))
+    if (split->dispatch != DISPATCH_ALL_TO_ALL &&
+        !(split->expert == split->tensor && split->expert > 1 && (split->sequence || llm_groups(split->data) > 1)))
         return "DeepEP's kernels need data or sequence parallelism, and as much expert as tensor parallelism";
     if ((llm->experts + split->redundant_experts) % split->expert != 0)
         return "the number of experts, copies included, is not a multiple of expert parallelism";

@@ -58,8 +58,8 @@ static struct operators_time curve_time(const struct operators_curve *curve, int
 }
 
 /* Attention of the decoding sequences along the run, at whose beginning *outside_s of it are outside. */
-static inline __attribute__((always_inline)) struct piece decode_attention(const struct operators_grid *grid, const struct iteration_work *work,
-                                     double *outside_s)
+static inline __attribute__((always_inline)) struct piece
+decode_attention(const struct operators_grid *grid, const struct iteration_work *work, double *outside_s)
 {
     *outside_s = 0.0;
     if (work->decode_sequences == 0) return piece_line(0.0, 0.0);
@@ -86,7 +86,8 @@ bool operators_read_longest(const struct operators_parts *parts)
 }
 
 /* Delay by the longest sequence. Its lead over the mean is counted in whole tokens, times n: constant along a run. */
-static inline __attribute__((always_inline)) struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)
+static inline __attribute__((always_inline)) struct operators_time straggle_time(const struct operators *operators,
+                                                                                 const struct iteration_work *work)
 {
     const struct operators_parts *parts = &operators->parts;
     const int64_t n = work->decode_sequences, ahead = n * work->decode_longest_tokens - work->decode_context_tokens;
@@ -142,8 +143,8 @@ struct computing {
     double outside_s; /* at the beginning of the run */
 };
 
-static __attribute__((noinline)) struct computing computing(const struct operators *operators, const struct iteration_work *own,
-                                  int64_t all_tokens)
+static __attribute__((noinline)) struct computing computing(const struct operators *operators,
+                                                            const struct iteration_work *own, int64_t all_tokens)
 {
     struct operators_time steady = steady_time(operators, own);
     double decode_outside_s = 0.0;
@@ -186,8 +187,8 @@ static double slower_by_sms(const struct operators_parts *parts)
 }
 
 /* A batch whose tokens travel by DeepEP's kernels. */
-static __attribute__((noinline)) void cost_of_sending(const struct operators *operators, const struct iteration_work *work,
-                            struct iteration_cost *cost)
+static __attribute__((noinline)) void cost_of_sending(const struct operators *operators,
+                                                      const struct iteration_work *work, struct iteration_cost *cost)
 {
     const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
     const struct iteration_work group = llm_group_work(&operators->parts.split, work), *own = &group;
@@ -199,8 +200,8 @@ static __attribute__((noinline)) void cost_of_sending(const struct operators *op
     if (operators->parts.two_batches) {
         const struct iteration_work half = half_of(own);
         const struct piece part = computing(operators, &half, (all_tokens + 1) / 2).gpu;
-        const double sending_s = curve_time(&operators->by_sent_tokens, half.prefill_tokens + half.decode_sequences)
-                                     .seconds;
+        const double sending_s =
+            curve_time(&operators->by_sent_tokens, half.prefill_tokens + half.decode_sequences).seconds;
         const struct piece slowed = piece_scale(part, slower_by_sms(&operators->parts));
         gpu = piece_min(gpu, operators_overlap(slowed, sending_s, operators->layers));
     }

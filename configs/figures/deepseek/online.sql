@@ -1,6 +1,6 @@
--- One row per run of the decoding unit of 18 nodes: users on a GPU, tokens per second of a user and of a node. Each user
--- always has one request, so that the node's rate follows from how long it takes (Little's law): users begin together, and
--- counting what ends in a window would count one wave too many or too few.
+-- One row per run of the decoding unit of 18 nodes: users on a GPU, tokens per second of a user and of a node. Each
+-- user always has one request, so that the node's rate follows from how long it takes (Little's law): users begin
+-- together, and counting what ends in a window would count one wave too many or too few.
 create temp view decode as
 select (run.scenario ->> '$.services.chat.trace.arrival.users') / 144 as users,
        1 / tpot.value as user_speed,
