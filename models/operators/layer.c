@@ -405,6 +405,12 @@ static double expert_slots(const struct listing *list)
     return (double)(list->llm->experts + list->split->redundant_experts);
 }
 
+/* Tokens that make a GPU of mean load as busy as the busiest is. */
+static double busiest_tokens(const struct listing *list, double tokens)
+{
+    return list->split->imbalance > 0.0 && dispatches(list) ? tokens * list->split->imbalance : tokens;
+}
+
 /* The same by DeepEP's kernels: tokens in the format that experts compute in, results in that of the hidden state. */
 static void add_exchange(struct listing *list, bool combines, enum number_format sent)
 {
@@ -414,7 +420,7 @@ static void add_exchange(struct listing *list, bool combines, enum number_format
     const bool is_low = split->dispatch == DISPATCH_LOW_LATENCY;
     const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
     const struct exchange_shape shape = {
-        .tokens = list->tokens / (split->sequence ? (double)split->tensor : list->group_gpus),
+        .tokens = busiest_tokens(list, list->tokens / (split->sequence ? (double)split->tensor : list->group_gpus)),
         .hidden = (double)list->llm->hidden,
         .chosen = (double)list->llm->experts_per_token,
         .experts = expert_slots(list),
@@ -474,7 +480,7 @@ static void add_experts(struct listing *list)
     const struct weight_kernels kernels = weight_kernels_of(list);
     add_dispatch(list, kernels.compute);
     const struct moe_shape shape = {
-        .tokens = list->all_tokens,
+        .tokens = busiest_tokens(list, list->all_tokens),
         .hidden = (double)llm->hidden,
         .inner = list->shard.expert_ffn * groups,
         .chosen = (double)llm->experts_per_token,

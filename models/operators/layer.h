@@ -68,7 +68,8 @@ const char *llm_operator_name(enum llm_operator op);
  * A group's part of a batch is that of the fullest: llm_group_work.
  *
  * dispatch: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h), for whole experts on each GPU.
- * redundant_experts are copies, between which the tokens of an expert are dealt: each copy is as likely as any other.
+ * redundant_experts are copies, between which the tokens of an expert are dealt. Of DeepEP's kernels and of experts on
+ * GPUs of their own, the times are those of the busiest GPU: with `imbalance` times the tokens.
  *
  * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
  * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations
@@ -85,6 +86,7 @@ enum llm_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_NORMAL, DISPATCH_LOW_LATENCY }
 struct llm_split {
     int64_t tensor, pipeline, expert;
     int64_t redundant_experts; /* copies of experts beside the LLM's own, so that all GPUs hold equally many */
+    double imbalance; /* load of the busiest GPU's experts over the mean, >= 1; 0: as 1 */
     enum llm_dispatch dispatch; /* kernels that tokens travel by to experts and back */
     int64_t dispatch_sms, dispatch_nodes; /* of normal kernels: SMs; most nodes with experts of one token, 0: all */
     int64_t data; /* groups with sequences of their own; 0 and 1: all GPUs are one */

@@ -87,6 +87,30 @@ TEST(copies_of_experts_share_their_tokens)
     }
 }
 
+/* The busiest GPU decides: its experts get that many times the tokens of a mean one, and so do its kernels that send. */
+TEST(an_imbalance_is_that_of_the_busiest_gpu)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
+    const struct llm_split even = split_of(DISPATCH_NORMAL);
+    struct llm_split uneven = even;
+    uneven.imbalance = 1.25;
+    const struct iteration_work work = {.decode_sequences = 160, .decode_context_tokens = 160 * 1000};
+    struct kernel_use a[LLM_MAX_USES], b[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(&llm, &even, &gpu, &work, a);
+    MUST(llm_iteration_kernels(&llm, &uneven, &gpu, &work, b) == n);
+    for (size_t i = 0; i < n; i++) {
+        if (a[i].driver == BY_SENT_TOKENS)
+            CHECK_NEAR(b[i].call.shape.exchange.tokens, 1.25 * a[i].call.shape.exchange.tokens, 1e-12);
+        else if (a[i].op == OP_EXPERTS)
+            CHECK_NEAR(b[i].call.shape.moe.tokens, 1.25 * a[i].call.shape.moe.tokens, 1e-9);
+        else
+            CHECK(memcmp(&a[i].call, &b[i].call, sizeof a[i].call) == 0);
+    }
+}
+
 /* --- Costs --- */
 
 static double cost_s(const struct operators *operators, const struct iteration_work *work)
@@ -181,7 +205,7 @@ static struct bed_rows *run(const struct bed_options *options, const char *cost)
 TEST(runs_with_halves_are_those_of_single_steps)
 {
     static const char *const costs[] = {
-        "'expert_parallel': 16, 'dispatch': 'deepep-normal'",
+        "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_skew': 0.6",
         "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'overlap': 'two-batches', 'dispatch_sms': 24",
         "'expert_parallel': 16, 'dispatch': 'deepep-low-latency', 'overlap': 'two-batches', 'redundant_experts': 32"};
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
@@ -206,5 +230,6 @@ TEST(what_cannot_be_dispatched_is_named)
     check_refused("'expert_parallel': 8, 'dispatch': 'deepep-normal'", "as much expert as tensor parallelism");
     check_refused("'expert_parallel': 16, 'overlap': 'two-batches'", "two-batches need DeepEP's kernels");
     check_refused("'expert_parallel': 16, 'redundant_experts': 8", "copies included");
+    check_refused("'expert_parallel': 16, 'expert_skew': 0.5", "'expert_skew' needs DeepEP's kernels");
     check_refused("'expert_parallel': 16, 'dispatch': 'pplx'", "dispatch");
 }

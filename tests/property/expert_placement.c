@@ -1,0 +1,108 @@
+/* Copies of experts and the GPUs that hold them (models/operators/expert_placement.h). */
+#include "models/operators/expert_placement.h"
+
+#include "tests/support/harness.h"
+
+enum { MOST = 1024 };
+
+struct placement {
+    double loads[MOST];
+    size_t experts, gpus, slots;
+    struct expert_copy copies[MOST];
+};
+
+static void make_random(struct rng *rng, struct placement *placement)
+{
+    placement->gpus = 1 + (size_t)rng_below(rng, 16);
+    const size_t each = 1 + (size_t)rng_below(rng, 6);
+    placement->slots = placement->gpus * each;
+    placement->experts = 1 + (size_t)rng_below(rng, placement->slots);
+    for (size_t i = 0; i < placement->experts; i++) placement->loads[i] = (double)rng_below(rng, 1000);
+    placement->loads[0] += 1.0;
+    expert_place(placement->loads, placement->experts, placement->gpus, placement->copies, placement->slots);
+}
+
+/* Each expert has a copy, its copies share its load, and each GPU has equally many. */
+TEST(no_load_is_lost_and_gpus_have_equally_many)
+{
+    struct rng rng = test_rng(1, "placement", 0);
+    for (int run = 0; run < 300; run++) {
+        struct placement placement;
+        make_random(&rng, &placement);
+        double held[MOST] = {0.0};
+        size_t on_gpu[MOST] = {0};
+        for (size_t i = 0; i < placement.slots; i++) {
+            const struct expert_copy *copy = &placement.copies[i];
+            MUST(copy->expert < placement.experts && copy->gpu < placement.gpus);
+            held[copy->expert] += copy->load;
+            on_gpu[copy->gpu]++;
+        }
+        for (size_t i = 0; i < placement.experts; i++) CHECK_NEAR(held[i], placement.loads[i], 1e-9);
+        for (size_t i = 0; i < placement.gpus; i++) CHECK_EQ_INT(on_gpu[i], placement.slots / placement.gpus);
+        CHECK(expert_imbalance(placement.copies, placement.slots, placement.gpus) >= 1.0);
+    }
+}
+
+/* No further copy of another expert would have lowered the largest load of a copy. */
+TEST(copies_go_to_the_busiest)
+{
+    struct rng rng = test_rng(1, "placement", 1);
+    for (int run = 0; run < 300; run++) {
+        struct placement placement;
+        make_random(&rng, &placement);
+        double largest = 0.0;
+        size_t copies[MOST] = {0};
+        for (size_t i = 0; i < placement.slots; i++) {
+            largest = fmax(largest, placement.copies[i].load);
+            copies[placement.copies[i].expert]++;
+        }
+        for (size_t i = 0; i < placement.experts; i++)
+            if (copies[i] > 1) CHECK(placement.loads[i] / (double)(copies[i] - 1) >= largest * (1.0 - 1e-12));
+    }
+}
+
+/* The least load of the busiest of two GPUs, over all halves of the copies. */
+static double best_of_two(const struct placement *placement)
+{
+    double best = (double)INFINITY, sum = 0.0;
+    for (size_t i = 0; i < placement->slots; i++) sum += placement->copies[i].load;
+    for (uint32_t half = 0; half < (uint32_t)1 << placement->slots; half++) {
+        if ((size_t)__builtin_popcount(half) != placement->slots / 2) continue;
+        double load = 0.0;
+        for (size_t i = 0; i < placement->slots; i++) load += half >> i & 1 ? placement->copies[i].load : 0.0;
+        best = fmin(best, fmax(load, sum - load));
+    }
+    return best / (0.5 * sum);
+}
+
+TEST(two_gpus_are_near_the_best_halves)
+{
+    struct rng rng = test_rng(1, "placement", 2);
+    for (int run = 0; run < 100; run++) {
+        struct placement placement = {.gpus = 2, .slots = 10, .experts = 6 + (size_t)rng_below(&rng, 5)};
+        for (size_t i = 0; i < placement.experts; i++) placement.loads[i] = 1.0 + (double)rng_below(&rng, 100);
+        expert_place(placement.loads, placement.experts, 2, placement.copies, placement.slots);
+        const double found = expert_imbalance(placement.copies, placement.slots, 2), best = best_of_two(&placement);
+        CHECK(found >= best * (1.0 - 1e-12));
+        CHECK(found <= best * 7.0 / 6.0); /* Graham's bound of the greedy rule for two machines */
+    }
+}
+
+/* DeepSeek's decoding unit: 32 copies of 256 experts on 144 GPUs. */
+TEST(copies_even_out_what_a_few_experts_would_decide)
+{
+    struct placement bare = {.experts = 256, .gpus = 128, .slots = 256};
+    struct placement copied = {.experts = 256, .gpus = 144, .slots = 288};
+    for (int tenths = 0; tenths <= 10; tenths += 5) {
+        expert_zipf_loads(bare.loads, bare.experts, 0.1 * tenths);
+        expert_zipf_loads(copied.loads, copied.experts, 0.1 * tenths);
+        expert_place(bare.loads, bare.experts, bare.gpus, bare.copies, bare.slots);
+        expert_place(copied.loads, copied.experts, copied.gpus, copied.copies, copied.slots);
+        const double without = expert_imbalance(bare.copies, bare.slots, bare.gpus);
+        const double with = expert_imbalance(copied.copies, copied.slots, copied.gpus);
+        if (tenths == 0)
+            CHECK_NEAR(without, 1.0, 1e-12);
+        else
+            CHECK(with < 0.7 * without);
+    }
+}
