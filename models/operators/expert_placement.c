@@ -39,47 +39,29 @@ static int compare_loads(const void *left, const void *right)
     return a->expert < b->expert ? -1 : a->expert > b->expert;
 }
 
-/* What the first n copies have put on a GPU. */
-struct gpu_load {
-    double load;
-    size_t copies;
-};
-
-static struct gpu_load load_of(const struct expert_copy *copies, size_t n, size_t gpu)
-{
-    struct gpu_load sum = {0.0, 0};
-    for (size_t i = 0; i < n; i++) {
-        if (copies[i].gpu != gpu) continue;
-        sum.load += copies[i].load;
-        sum.copies++;
-    }
-    return sum;
-}
-
-void expert_place(const double *loads, size_t experts, size_t gpus, struct expert_copy *copies, size_t slots)
+void expert_place(const double *loads, size_t experts, struct expert_copy *copies, size_t slots,
+                  struct expert_gpu *gpus, size_t n_gpus)
 {
     replicate(loads, experts, copies, slots);
     qsort(copies, slots, sizeof *copies, compare_loads);
+    for (size_t gpu = 0; gpu < n_gpus; gpu++) gpus[gpu] = (struct expert_gpu){0.0, 0};
     for (size_t i = 0; i < slots; i++) {
-        size_t idlest = gpus;
-        double least = 0.0;
-        for (size_t gpu = 0; gpu < gpus; gpu++) {
-            const struct gpu_load held = load_of(copies, i, gpu);
-            if (held.copies == slots / gpus || (idlest < gpus && held.load >= least)) continue;
-            idlest = gpu;
-            least = held.load;
-        }
+        size_t idlest = n_gpus;
+        for (size_t gpu = 0; gpu < n_gpus; gpu++)
+            if (gpus[gpu].copies < slots / n_gpus && (idlest == n_gpus || gpus[gpu].load < gpus[idlest].load))
+                idlest = gpu;
         copies[i].gpu = idlest;
+        gpus[idlest].load += copies[i].load;
+        gpus[idlest].copies++;
     }
 }
 
-double expert_imbalance(const struct expert_copy *copies, size_t slots, size_t gpus)
+double expert_imbalance(const struct expert_gpu *gpus, size_t n_gpus)
 {
     double sum = 0.0, most = 0.0;
-    for (size_t gpu = 0; gpu < gpus; gpu++) {
-        const double load = load_of(copies, slots, gpu).load;
-        sum += load;
-        most = fmax(most, load);
+    for (size_t gpu = 0; gpu < n_gpus; gpu++) {
+        sum += gpus[gpu].load;
+        most = fmax(most, gpus[gpu].load);
     }
-    return fmax(most * (double)gpus / sum, 1.0);
+    return sum > 0.0 ? fmax(most * (double)n_gpus / sum, 1.0) : 1.0;
 }

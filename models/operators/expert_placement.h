@@ -1,8 +1,8 @@
 /* Which GPU holds which expert, with copies of the busiest ones (deepseek-ai/EPLB @ main, eplb.py: its global policy).
  *
  * Each copy beyond the first goes to the expert with the most load per copy so far. Copies of an expert share its load
- * evenly. Then all copies, from the busiest to the idlest, go to the GPU with the least load that has a place left; each
- * GPU has equally many. All others wait for the most loaded GPU. Left out: EPLB's hierarchical policy, which keeps
+ * evenly. Then all copies, from the busiest to the idlest, go to the GPU with the least load that has a place left.
+ * Each GPU has equally many. All others wait for the most loaded GPU. Left out: EPLB's hierarchical policy, which keeps
  * groups of experts on one node; loads that change. */
 #ifndef ORRERY_MODELS_OPERATORS_EXPERT_PLACEMENT_H
 #define ORRERY_MODELS_OPERATORS_EXPERT_PLACEMENT_H
@@ -15,14 +15,21 @@ struct expert_copy {
     double load; /* its share of the expert's load */
 };
 
+/* What a GPU holds. */
+struct expert_gpu {
+    double load;
+    size_t copies;
+};
+
 /* Zipf's law: the load of expert i is (i + 1)^-exponent. 0: all are alike. */
 void expert_zipf_loads(double *loads, size_t experts, double exponent);
 
-/* Places `slots` copies of the experts with these loads, slots / gpus on each GPU. slots is at least the number of
- * experts and a multiple of gpus; loads are not negative, and one is above 0. */
-void expert_place(const double *loads, size_t experts, size_t gpus, struct expert_copy *copies, size_t slots);
+/* Places `slots` copies of the experts with these loads on the GPUs, slots / n_gpus on each. slots is at least the
+ * number of experts and a multiple of n_gpus; loads are not negative. Fills copies[slots] and gpus[n_gpus]. */
+void expert_place(const double *loads, size_t experts, struct expert_copy *copies, size_t slots,
+                  struct expert_gpu *gpus, size_t n_gpus);
 
-/* Load of the most loaded GPU over the mean, at least 1. */
-double expert_imbalance(const struct expert_copy *copies, size_t slots, size_t gpus);
+/* Load of the most loaded GPU over the mean, at least 1; 1 without any load. */
+double expert_imbalance(const struct expert_gpu *gpus, size_t n_gpus);
 
 #endif

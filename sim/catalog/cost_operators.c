@@ -1,7 +1,7 @@
 #include "sim/catalog/cost_operators.h"
 
-#include "models/operators/expert_placement.h"
 #include "sim/catalog/cost_kind.h"
+#include "sim/catalog/expert_loads.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,6 +10,7 @@ struct operators_params {
     const char *calibration, *kernels, *engine;
     int64_t expert_parallel, redundant_experts, dispatch_sms, dispatch_nodes;
     double expert_skew;
+    const char *expert_loads;
     int dispatch, overlap;
     bool sequence_parallel, cuda_graphs;
     struct engine_overhead overhead; /* NAN: the engine's own */
@@ -48,6 +49,8 @@ static const struct config_field fields[] = {
             "copies of experts beside the LLM's own, which share their tokens; the sum divides by expert_parallel"),
     ROW_REAL("expert_skew", expert_skew, DEFAULT("0"), WITHIN(0.0, 4.0),
              "loads of experts by Zipf's law with this exponent, copies placed like EPLB's; 0: all copies are alike"),
+    ROW_PATH("expert_loads", expert_loads, OPTIONAL,
+             "loads of experts, in place of 'expert_skew': a CSV file without header, a row of counts for each layer"),
     ROW_CHOICE("dispatch", dispatch, DEFAULT("all-to-all"), dispatches,
                "kernels that bring tokens to experts and back: NCCL's, or DeepEP's normal or low-latency ones"),
     ROW_INT("dispatch_sms", dispatch_sms, DEFAULT("20"), WITHIN(1, 1024), "SMs that DeepEP's normal kernels take"),
@@ -76,16 +79,12 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* Load of the busiest GPU over the mean, with experts and their copies on whole GPUs. */
-static double imbalance_of(const struct operators_params *params, const struct llm_spec *llm)
+static int find_imbalance(const struct operators_params *params, const struct cost_request *request, double *imbalance)
 {
-    enum { MOST_SLOTS = 2048 };
-    double loads[MOST_SLOTS];
-    struct expert_copy copies[MOST_SLOTS];
-    const size_t experts = (size_t)llm->experts, slots = experts + (size_t)params->redundant_experts;
-    if (slots > MOST_SLOTS || experts == 0) return 1.0;
-    expert_zipf_loads(loads, experts, params->expert_skew);
-    expert_place(loads, experts, (size_t)params->expert_parallel, copies, slots);
-    return expert_imbalance(copies, slots, (size_t)params->expert_parallel);
+    const struct expert_loads loads = {.path = params->expert_loads, .skew = params->expert_skew,
+                                       .experts = request->llm->experts, .copies = params->redundant_experts,
+                                       .gpus = params->expert_parallel};
+    return expert_loads_imbalance(&loads, imbalance, request->diag);
 }
 
 static int make_split(const struct operators_params *params, const struct cost_request *request,
@@ -109,10 +108,10 @@ static int make_split(const struct operators_params *params, const struct cost_r
     const char *problem = llm_split_problem(request->llm, split);
     if (!problem && params->overlap == OVERLAP_TWO_BATCHES && split->dispatch == DISPATCH_ALL_TO_ALL)
         problem = "two-batches need DeepEP's kernels: set 'dispatch'";
-    if (!problem && params->expert_skew > 0.0 && split->dispatch == DISPATCH_ALL_TO_ALL)
-        problem = "'expert_skew' needs DeepEP's kernels: set 'dispatch'";
-    if (!problem && params->expert_skew > 0.0) split->imbalance = imbalance_of(params, request->llm);
-    if (!problem) return 0;
+    const bool is_uneven = params->expert_skew > 0.0 || params->expert_loads;
+    if (!problem && is_uneven && split->dispatch == DISPATCH_ALL_TO_ALL)
+        problem = "loads of experts need DeepEP's kernels: set 'dispatch'";
+    if (!problem) return is_uneven ? find_imbalance(params, request, &split->imbalance) : 0;
     return diag_error(request->diag, SIM_E_UNFIT, request->where, NULL, "cannot split %s over %lld GPUs: %s",
                       request->llm->name, (long long)gpus, problem);
 }

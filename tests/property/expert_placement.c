@@ -9,7 +9,15 @@ struct placement {
     double loads[MOST];
     size_t experts, gpus, slots;
     struct expert_copy copies[MOST];
+    struct expert_gpu held[MOST];
 };
+
+static double place(struct placement *placement)
+{
+    expert_place(placement->loads, placement->experts, placement->copies, placement->slots, placement->held,
+                 placement->gpus);
+    return expert_imbalance(placement->held, placement->gpus);
+}
 
 static void make_random(struct rng *rng, struct placement *placement)
 {
@@ -19,7 +27,7 @@ static void make_random(struct rng *rng, struct placement *placement)
     placement->experts = 1 + (size_t)rng_below(rng, placement->slots);
     for (size_t i = 0; i < placement->experts; i++) placement->loads[i] = (double)rng_below(rng, 1000);
     placement->loads[0] += 1.0;
-    expert_place(placement->loads, placement->experts, placement->gpus, placement->copies, placement->slots);
+    place(placement);
 }
 
 /* Each expert has a copy, its copies share its load, and each GPU has equally many. */
@@ -39,7 +47,11 @@ TEST(no_load_is_lost_and_gpus_have_equally_many)
         }
         for (size_t i = 0; i < placement.experts; i++) CHECK_NEAR(held[i], placement.loads[i], 1e-9);
         for (size_t i = 0; i < placement.gpus; i++) CHECK_EQ_INT(on_gpu[i], placement.slots / placement.gpus);
-        CHECK(expert_imbalance(placement.copies, placement.slots, placement.gpus) >= 1.0);
+        CHECK(expert_imbalance(placement.held, placement.gpus) >= 1.0);
+        double sum = 0.0;
+        for (size_t i = 0; i < placement.gpus; i++) sum += placement.held[i].load;
+        for (size_t i = 0; i < placement.experts; i++) sum -= placement.loads[i];
+        CHECK_NEAR(sum, 0.0, 1e-8);
     }
 }
 
@@ -81,8 +93,7 @@ TEST(two_gpus_are_near_the_best_halves)
     for (int run = 0; run < 100; run++) {
         struct placement placement = {.gpus = 2, .slots = 10, .experts = 6 + (size_t)rng_below(&rng, 5)};
         for (size_t i = 0; i < placement.experts; i++) placement.loads[i] = 1.0 + (double)rng_below(&rng, 100);
-        expert_place(placement.loads, placement.experts, 2, placement.copies, placement.slots);
-        const double found = expert_imbalance(placement.copies, placement.slots, 2), best = best_of_two(&placement);
+        const double found = place(&placement), best = best_of_two(&placement);
         CHECK(found >= best * (1.0 - 1e-12));
         CHECK(found <= best * 7.0 / 6.0); /* Graham's bound of the greedy rule for two machines */
     }
@@ -96,10 +107,7 @@ TEST(copies_even_out_what_a_few_experts_would_decide)
     for (int tenths = 0; tenths <= 10; tenths += 5) {
         expert_zipf_loads(bare.loads, bare.experts, 0.1 * tenths);
         expert_zipf_loads(copied.loads, copied.experts, 0.1 * tenths);
-        expert_place(bare.loads, bare.experts, bare.gpus, bare.copies, bare.slots);
-        expert_place(copied.loads, copied.experts, copied.gpus, copied.copies, copied.slots);
-        const double without = expert_imbalance(bare.copies, bare.slots, bare.gpus);
-        const double with = expert_imbalance(copied.copies, copied.slots, copied.gpus);
+        const double without = place(&bare), with = place(&copied);
         if (tenths == 0)
             CHECK_NEAR(without, 1.0, 1e-12);
         else
