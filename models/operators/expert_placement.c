@@ -56,6 +56,32 @@ void expert_place(const double *loads, size_t experts, struct expert_copy *copie
     }
 }
 
+void expert_place_in_groups(const double *loads, size_t experts, struct expert_groups split, struct expert_copy *copies,
+                            size_t slots, struct expert_gpu *gpus, size_t n_gpus)
+{
+    const size_t each = experts / split.groups, node_slots = slots / split.nodes, node_gpus = n_gpus / split.nodes;
+    double of_group[EXPERT_GROUPS_MOST] = {0.0}, of_node[EXPERT_GROUPS_MOST];
+    struct expert_copy on_node[EXPERT_GROUPS_MOST];
+    struct expert_gpu nodes[EXPERT_GROUPS_MOST];
+    for (size_t i = 0; i < experts; i++) of_group[i / each] += loads[i];
+    expert_place(of_group, split.groups, on_node, split.groups, nodes, split.nodes);
+    for (size_t node = 0; node < split.nodes; node++) {
+        size_t named[EXPERT_GROUPS_MOST], n = 0;
+        for (size_t i = 0; i < experts; i++)
+            for (size_t j = 0; j < split.groups; j++)
+                if (on_node[j].expert == i / each && on_node[j].gpu == node) {
+                    of_node[n] = loads[i];
+                    named[n++] = i;
+                }
+        struct expert_copy *own = copies + node * node_slots;
+        expert_place(of_node, n, own, node_slots, gpus + node * node_gpus, node_gpus);
+        for (size_t i = 0; i < node_slots; i++) {
+            own[i].expert = named[own[i].expert];
+            own[i].gpu += node * node_gpus;
+        }
+    }
+}
+
 double expert_imbalance(const struct expert_gpu *gpus, size_t n_gpus)
 {
     double sum = 0.0, most = 0.0;

@@ -8,7 +8,7 @@
 
 struct operators_params {
     const char *calibration, *kernels, *engine;
-    int64_t expert_parallel, redundant_experts, dispatch_sms, dispatch_nodes;
+    int64_t expert_parallel, redundant_experts, expert_groups, dispatch_sms, dispatch_nodes;
     double expert_skew;
     const char *expert_loads;
     int dispatch, overlap;
@@ -51,6 +51,8 @@ static const struct config_field fields[] = {
              "loads of experts by Zipf's law with this exponent, copies placed like EPLB's; 0: all copies are alike"),
     ROW_PATH("expert_loads", expert_loads, OPTIONAL,
              "loads of experts, in place of 'expert_skew': a CSV file without header, a row of counts for each layer"),
+    ROW_INT("expert_groups", expert_groups, DEFAULT("0"), WITHIN(0, 1024),
+            "groups of experts that stay on one node, as by EPLB's hierarchical policy; 0: its global policy"),
     ROW_CHOICE("dispatch", dispatch, DEFAULT("all-to-all"), dispatches,
                "kernels that bring tokens to experts and back: NCCL's, or DeepEP's normal or low-latency ones"),
     ROW_INT("dispatch_sms", dispatch_sms, DEFAULT("20"), WITHIN(1, 1024), "SMs that DeepEP's normal kernels take"),
@@ -78,13 +80,13 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Load of the busiest GPU over the mean, with experts and their copies on whole GPUs. */
-static int find_imbalance(const struct operators_params *params, const struct cost_request *request, double *imbalance)
+static struct expert_loads loads_of(const struct operators_params *params, const struct cost_request *request,
+                                    const struct llm_split *split)
 {
-    const struct expert_loads loads = {.path = params->expert_loads, .skew = params->expert_skew,
-                                       .experts = request->llm->experts, .copies = params->redundant_experts,
-                                       .gpus = params->expert_parallel};
-    return expert_loads_imbalance(&loads, imbalance, request->diag);
+    return (struct expert_loads){.path = params->expert_loads, .skew = params->expert_skew,
+                                 .experts = request->llm->experts, .copies = params->redundant_experts,
+                                 .gpus = params->expert_parallel, .groups = params->expert_groups,
+                                 .nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node};
 }
 
 static int make_split(const struct operators_params *params, const struct cost_request *request,
@@ -111,7 +113,9 @@ static int make_split(const struct operators_params *params, const struct cost_r
     const bool is_uneven = params->expert_skew > 0.0 || params->expert_loads;
     if (!problem && is_uneven && split->dispatch == DISPATCH_ALL_TO_ALL)
         problem = "loads of experts need DeepEP's kernels: set 'dispatch'";
-    if (!problem) return is_uneven ? find_imbalance(params, request, &split->imbalance) : 0;
+    const struct expert_loads loads = loads_of(params, request, split);
+    if (!problem && is_uneven) problem = expert_loads_problem(&loads);
+    if (!problem) return is_uneven ? expert_loads_imbalance(&loads, &split->imbalance, request->diag) : 0;
     return diag_error(request->diag, SIM_E_UNFIT, request->where, NULL, "cannot split %s over %lld GPUs: %s",
                       request->llm->name, (long long)gpus, problem);
 }

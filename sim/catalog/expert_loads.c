@@ -11,10 +11,25 @@ struct placement {
     struct expert_gpu gpus[EXPERT_LOADS_MOST];
 };
 
+const char *expert_loads_problem(const struct expert_loads *loads)
+{
+    const int64_t groups = loads->groups, nodes = loads->nodes;
+    if (groups == 0) return NULL;
+    if (loads->experts % groups != 0) return "the number of experts is not a multiple of 'expert_groups'";
+    if (groups % nodes != 0) return "'expert_groups' is not a multiple of the nodes; 0 places experts on any node";
+    if (loads->copies % nodes != 0) return "'redundant_experts' is not a multiple of the nodes that groups lie on";
+    return loads->gpus % nodes != 0 ? "the GPUs that hold experts are not a multiple of the nodes" : NULL;
+}
+
 static double place(const struct expert_loads *loads, struct placement *placement)
 {
     const size_t slots = (size_t)(loads->experts + loads->copies), gpus = (size_t)loads->gpus;
-    expert_place(placement->loads, (size_t)loads->experts, placement->copies, slots, placement->gpus, gpus);
+    const struct expert_groups split = {(size_t)loads->groups, (size_t)loads->nodes};
+    if (loads->groups == 0)
+        expert_place(placement->loads, (size_t)loads->experts, placement->copies, slots, placement->gpus, gpus);
+    else
+        expert_place_in_groups(placement->loads, (size_t)loads->experts, split, placement->copies, slots,
+                               placement->gpus, gpus);
     return expert_imbalance(placement->gpus, gpus);
 }
 

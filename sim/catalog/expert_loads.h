@@ -17,7 +17,11 @@ struct expert_loads {
     double skew;      /* its exponent */
     int64_t experts, copies; /* of a layer; beside them */
     int64_t gpus;
+    int64_t groups, nodes; /* of EPLB's hierarchical policy; 0 groups: its global policy */
 };
+
+/* Why the experts cannot be placed so, as a static text, or NULL if they can. */
+const char *expert_loads_problem(const struct expert_loads *loads);
 
 /* Sets *imbalance >= 1. The copies are placed by models/operators/expert_placement.h. Returns 0, SIM_E_IO, SIM_E_DATA
  * (a field is no number, or a row has another number of experts; with its place), or SIM_E_NOMEM. */

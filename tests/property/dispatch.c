@@ -205,7 +205,7 @@ static struct bed_rows *run(const struct bed_options *options, const char *cost)
 TEST(runs_with_halves_are_those_of_single_steps)
 {
     static const char *const costs[] = {
-        "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_skew': 0.6",
+        "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_skew': 0.6, 'expert_groups': 8",
         "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'overlap': 'two-batches', 'dispatch_sms': 24",
         "'expert_parallel': 16, 'dispatch': 'deepep-low-latency', 'overlap': 'two-batches', 'redundant_experts': 32"};
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
@@ -232,4 +232,8 @@ TEST(what_cannot_be_dispatched_is_named)
     check_refused("'expert_parallel': 16, 'redundant_experts': 8", "copies included");
     check_refused("'expert_parallel': 16, 'expert_skew': 0.5", "loads of experts need DeepEP's kernels");
     check_refused("'expert_parallel': 16, 'dispatch': 'pplx'", "dispatch");
+#define SKEWED "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_skew': 0.5, "
+    check_refused(SKEWED "'expert_groups': 24", "not a multiple of 'expert_groups'");
+    check_refused(SKEWED "'expert_groups': 1", "'expert_groups' is not a multiple of the nodes");
+#undef SKEWED
 }

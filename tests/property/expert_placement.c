@@ -73,6 +73,38 @@ TEST(copies_go_to_the_busiest)
     }
 }
 
+/* Each group of experts lies on one node, each node has equally many, and within a node the global rule holds: with one
+ * node both policies are the same. */
+TEST(groups_stay_on_one_node)
+{
+    struct rng rng = test_rng(1, "placement", 3);
+    for (int run = 0; run < 100; run++) {
+        const size_t nodes = 1 + (size_t)rng_below(&rng, 4), each = 1 + (size_t)rng_below(&rng, 4);
+        const struct expert_groups split = {.groups = nodes * (1 + (size_t)rng_below(&rng, 3)), .nodes = nodes};
+        struct placement placement = {.experts = split.groups * each, .gpus = nodes * 4};
+        placement.slots = placement.gpus * (1 + (placement.experts + placement.gpus - 1) / placement.gpus);
+        for (size_t i = 0; i < placement.experts; i++) placement.loads[i] = 1.0 + (double)rng_below(&rng, 1000);
+        expert_place_in_groups(placement.loads, placement.experts, split, placement.copies, placement.slots,
+                               placement.held, placement.gpus);
+        size_t node_of[MOST], groups_on[MOST] = {0};
+        double held[MOST] = {0.0};
+        for (size_t i = 0; i < split.groups; i++) node_of[i] = MOST;
+        for (size_t i = 0; i < placement.slots; i++) {
+            const struct expert_copy *copy = &placement.copies[i];
+            MUST(copy->expert < placement.experts && copy->gpu < placement.gpus);
+            const size_t group = copy->expert / each, node = copy->gpu / 4;
+            CHECK(node_of[group] == MOST || node_of[group] == node);
+            if (node_of[group] == MOST) groups_on[node]++;
+            node_of[group] = node;
+            held[copy->expert] += copy->load;
+        }
+        for (size_t i = 0; i < placement.experts; i++) CHECK_NEAR(held[i], placement.loads[i], 1e-9);
+        for (size_t i = 0; i < nodes; i++) CHECK_EQ_INT(groups_on[i], split.groups / nodes);
+        const double grouped = expert_imbalance(placement.held, placement.gpus), global = place(&placement);
+        if (nodes == 1) CHECK_NEAR(grouped, global, 1e-12);
+    }
+}
+
 /* The least load of the busiest of two GPUs, over all halves of the copies. */
 static double best_of_two(const struct placement *placement)
 {
