@@ -105,7 +105,37 @@ static const struct kernel_param collective_table[] = {
 };
 static const char *const collective_axes[] = {"bytes", "gpus", "nodes"};
 
-enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE };
+/* Equal bounds: not fitted. Where softness is 1, times inside a node do not tell copying and links apart: what links
+ * reach is DeepSeek's statement, 160 of 200 GB/s over NVLink and 40 of 50 GB/s over InfiniBand (arXiv 2505.09343, 4.3).
+ * Normal kernels reach no more. A message between nodes under two switches takes 3.7 us (there, table 5). */
+static const struct kernel_param exchange_table[] = {
+    {"start", "launch, barriers, sorting", SECONDS, 3e-5, 1e-7, 1e-3},
+    {"expert_time", "counters and flags of each expert of the layer", OPTIONAL_SECONDS, 1e-8, 1e-10, 1e-6},
+    {"token_time", "of an SM, for each token of its GPU", OPTIONAL_SECONDS, 4e-7, 1e-9, 1e-5},
+    {"copy_time", "of an SM, for each copy of a token", OPTIONAL_SECONDS, 5e-8, 1e-10, 1e-6},
+    {"own_copies", "passes of a GPU's own tokens, in copies", OPTIONAL_PLAIN, 1.0, 1e-2, 20.0},
+    {"sm_share", "what an SM moves, of its part of the memory bandwidth", PLAIN, 0.5, 0.02, 5.0},
+    {"softness", "exponent of the soft maximum of SMs and links", PLAIN, 4.0, 1.0, 20.0},
+    {"link_efficiency", "share of the link inside a node", PLAIN, 0.7, 0.02, 0.8},
+    {"network_hop_time", "a message between nodes", SECONDS, 3.7e-6, 3.7e-6, 3.7e-6},
+    {"network_efficiency", "share of the network link", PLAIN, 0.8, 0.8, 0.8},
+};
+static const struct kernel_param low_exchange_table[] = {
+    {"start", "launch, barriers, sorting", SECONDS, 1e-5, 1e-7, 1e-3},
+    {"expert_time", "counters and flags of each expert of the layer", OPTIONAL_SECONDS, 1e-8, 1e-10, 1e-6},
+    {"token_time", "of an SM, for each token of its GPU", OPTIONAL_SECONDS, 4e-7, 1e-9, 1e-5},
+    {"copy_time", "of an SM, for each copy of a token", OPTIONAL_SECONDS, 5e-8, 1e-10, 1e-6},
+    {"own_copies", "passes of a GPU's own tokens, in copies", OPTIONAL_PLAIN, 1.0, 1e-2, 20.0},
+    {"sm_share", "what an SM moves, of its part of the memory bandwidth", PLAIN, 0.2, 0.02, 5.0},
+    {"softness", "exponent of the soft maximum of SMs and links", PLAIN, 1.0, 1.0, 1.0},
+    {"link_efficiency", "share of the link inside a node", PLAIN, 0.8, 0.8, 0.8},
+    {"network_hop_time", "a message between nodes", SECONDS, 3.7e-6, 3.7e-6, 3.7e-6},
+    {"network_efficiency", "share of the network link", PLAIN, 0.8, 0.8, 0.8},
+};
+static const char *const exchange_axes[] = {"tokens", "hidden", "chosen", "experts", "gpus", "nodes"};
+#define low_exchange_axes exchange_axes
+
+enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define INFO(text, kind, stored) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes, stored}
@@ -117,6 +147,8 @@ enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE
 #define ELEMENTWISE_INFO(text) INFO(text, elementwise, NULL)
 #define MOE_INFO(text) INFO(text, moe, "weights")
 #define COLLECTIVE_INFO(text) INFO(text, collective, NULL)
+#define EXCHANGE_INFO(text) INFO(text, exchange, NULL)
+#define LOW_EXCHANGE_INFO(text) INFO(text, low_exchange, NULL)
 
 static const struct kernel_class_info infos[] = {
 #define CLASS_INFO(id, name, kind) kind##_INFO(name),
@@ -164,6 +196,7 @@ PLACE(decode, shape->sequences, shape->context, shape->q_heads, shape->kv_heads,
 PLACE(elementwise, shape->tokens, shape->width)
 PLACE(moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->experts)
 PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
+PLACE(exchange, shape->tokens, shape->hidden, shape->chosen, shape->experts, shape->gpus, shape->nodes)
 
 enum number_format kernel_call_compute(const struct kernel_call *call)
 {
@@ -174,7 +207,9 @@ enum number_format kernel_call_compute(const struct kernel_call *call)
     case DECODE: return call->shape.decode.compute;
     case MOE: return call->shape.moe.compute;
     case ELEMENTWISE:
-    case COLLECTIVE: break;
+    case COLLECTIVE:
+    case EXCHANGE:
+    case LOW_EXCHANGE: break;
     }
     return FORMAT_FP16;
 }
@@ -189,6 +224,8 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
     case ELEMENTWISE: elementwise_place(&call->shape.elementwise, axes); return;
     case MOE: moe_place(&call->shape.moe, axes); return;
     case COLLECTIVE: collective_place(&call->shape.collective, axes); return;
+    case EXCHANGE:
+    case LOW_EXCHANGE: exchange_place(&call->shape.exchange, axes); return;
     }
 }
 
@@ -209,7 +246,9 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     case DECODE: formats = (struct kernel_formats){call->shape.decode.kv, call->shape.decode.compute}; break;
     case MOE: formats = (struct kernel_formats){call->shape.moe.weights, call->shape.moe.compute}; break;
     case ELEMENTWISE:
-    case COLLECTIVE: break;
+    case COLLECTIVE:
+    case EXCHANGE:
+    case LOW_EXCHANGE: break;
     }
     return (struct kernel_formats){as_measured(formats.stored), as_measured(formats.compute)};
 }
@@ -254,6 +293,8 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
     case DECODE: return decode_attention_time(&params->decode, gpu, &call->shape.decode);
     case ELEMENTWISE: return elementwise_time(&params->elementwise, gpu, &call->shape.elementwise);
     case MOE: return moe_time(&params->moe, gpu, &call->shape.moe);
+    case EXCHANGE:
+    case LOW_EXCHANGE: return exchange_time(&params->exchange, gpu, &call->shape.exchange);
     case COLLECTIVE: break;
     }
     const int op = COLLECTIVE_ALL_REDUCE + ((int)call->class - KERNEL_ALL_REDUCE);
@@ -350,6 +391,22 @@ static const struct kernel_member collective_members[] = {
     FLAG_OF(collective, host_staged),
     END};
 
+static const struct kernel_member exchange_members[] = {
+    RUNNING(exchange, tokens),
+    NEEDED(exchange, hidden),
+    NEEDED(exchange, chosen),
+    NEEDED(exchange, experts),
+    MAYBE(exchange, groups, 0.0),
+    NEEDED(exchange, gpus),
+    MAYBE(exchange, nodes, 1.0),
+    MAYBE(exchange, sms, 1.0),
+    FLAG_OF(exchange, low_latency),
+    FLAG_OF(exchange, combines),
+    FORMAT_OF(exchange, sent),
+    FOLLOWS(exchange, link_bytes_per_s),
+    FOLLOWS(exchange, network_bytes_per_s),
+    END};
+
 #define GEMM_MEMBERS gemm_members
 #define GEMM_FP8_MEMBERS gemm_members
 #define PREFILL_MEMBERS prefill_members
@@ -357,6 +414,8 @@ static const struct kernel_member collective_members[] = {
 #define ELEMENTWISE_MEMBERS elementwise_members
 #define MOE_MEMBERS moe_members
 #define COLLECTIVE_MEMBERS collective_members
+#define EXCHANGE_MEMBERS exchange_members
+#define LOW_EXCHANGE_MEMBERS exchange_members
 
 static const struct kernel_member *const members_of[] = {
 #define CLASS_MEMBERS(id, name, kind) kind##_MEMBERS,

@@ -9,6 +9,7 @@
 #include "models/operators/attention.h"
 #include "models/operators/collective.h"
 #include "models/operators/dense.h"
+#include "models/operators/exchange.h"
 #include "models/operators/kernel_time.h"
 #include "models/operators/moe.h"
 
@@ -43,7 +44,11 @@
     X(KERNEL_REDUCE_SCATTER, "reduce_scatter", COLLECTIVE)                                                             \
     X(KERNEL_ALL_TO_ALL, "all_to_all", COLLECTIVE)                                                                     \
     X(KERNEL_DIRECT_ALL_REDUCE, "direct_all_reduce", COLLECTIVE)                                                       \
-    X(KERNEL_SEND, "send", COLLECTIVE)
+    X(KERNEL_SEND, "send", COLLECTIVE)                                                                                 \
+    X(KERNEL_DISPATCH, "dispatch", EXCHANGE) /* DeepEP's normal kernels */                                             \
+    X(KERNEL_COMBINE, "combine", EXCHANGE)                                                                             \
+    X(KERNEL_LOW_DISPATCH, "low_latency_dispatch", LOW_EXCHANGE)                                                       \
+    X(KERNEL_LOW_COMBINE, "low_latency_combine", LOW_EXCHANGE)
 
 enum kernel_class {
 #define KERNEL_CLASS_ENUM(id, name, kind) id,
@@ -64,6 +69,7 @@ struct kernel_call {
         struct elementwise_shape elementwise;
         struct moe_shape moe;
         struct collective_shape collective;
+        struct exchange_shape exchange;
     } shape;
 };
 
@@ -75,6 +81,7 @@ union kernel_params {
     struct elementwise_params elementwise;
     struct moe_params moe;
     struct collective_params collective;
+    struct exchange_params exchange;
 };
 
 /* A switch is 0 or 1, a power one of 2 between its bounds: tried, not fitted. */

@@ -60,7 +60,12 @@ const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split
         return "sequence parallelism and data parallelism exclude each other";
     if (llm->expert_ffn % (split->tensor / split->expert) != 0)
         return "the width of an expert is not a multiple of the GPUs that share it";
-    return llm->experts % split->expert != 0 ? "the number of experts is not a multiple of expert parallelism" : NULL;
+    if (split->dispatch != DISPATCH_ALL_TO_ALL &&
+        !(split->expert == split->tensor && split->expert > 1 && (split->sequence || llm_groups(split->data) > 1)))
+        return "DeepEP's kernels need data or sequence parallelism, and as much expert as tensor parallelism";
+    if ((llm->experts + split->redundant_experts) % split->expert != 0)
+        return "the number of experts, copies included, is not a multiple of expert parallelism";
+    return NULL;
 }
 
 static void add(struct listing *list, enum llm_operator op, enum kernel_driver driver, double count,
@@ -395,11 +400,57 @@ static void add_ffns(struct listing *list)
         add_ffn(list, list->sparse, list->tokens, list->shard.ffn);
 }
 
+/* Experts of a layer, copies included. */
+static double expert_slots(const struct listing *list)
+{
+    return (double)(list->llm->experts + list->split->redundant_experts);
+}
+
+/* Tokens that make a GPU of mean load as busy as the busiest is. */
+static double busiest_tokens(const struct listing *list, double tokens)
+{
+    return list->split->imbalance > 0.0 && dispatches(list) ? tokens * list->split->imbalance : tokens;
+}
+
+/* The same by DeepEP's kernels: tokens in the format that experts compute in, results in that of the hidden state. */
+static void add_exchange(struct listing *list, bool combines, enum number_format sent)
+{
+    static const enum kernel_class classes[][2] = {{KERNEL_DISPATCH, KERNEL_COMBINE},
+                                                   {KERNEL_LOW_DISPATCH, KERNEL_LOW_COMBINE}};
+    const struct llm_split *split = list->split;
+    const bool is_low = split->dispatch == DISPATCH_LOW_LATENCY;
+    const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
+    const struct exchange_shape shape = {
+        .tokens = busiest_tokens(list, list->tokens / (split->sequence ? (double)split->tensor : list->group_gpus)),
+        .hidden = (double)list->llm->hidden,
+        .chosen = (double)list->llm->experts_per_token,
+        .experts = expert_slots(list),
+        .groups = (double)split->dispatch_nodes,
+        .gpus = (double)split->tensor,
+        .nodes = (double)nodes,
+        .sms = (double)split->dispatch_sms,
+        .low_latency = is_low,
+        .combines = combines,
+        .sent = sent,
+        .link_bytes_per_s = gpu_link_bytes_per_s(list->gpu, nodes > 1 ? split->gpus_per_node : split->tensor),
+        .network_bytes_per_s = split->network_bytes_per_s,
+    };
+    add(list, combines ? OP_COMBINE : OP_DISPATCH, BY_SENT_TOKENS, list->sparse,
+        (struct kernel_call){.class = classes[is_low][combines], .shape.exchange = shape});
+}
+
 /* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its experts,
  * and there to each GPU that has a part of it. The GPUs of a group of sequences send its tokens in equal shares, and
  * gather what comes back. */
 static void add_dispatch(struct listing *list, enum number_format compute)
 {
+    if (dispatches(list) && list->split->dispatch != DISPATCH_ALL_TO_ALL) {
+        add_exchange(list, false, compute);
+        add_exchange(list, true, list->llm->compute);
+        if (list->groups > 1.0)
+            add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, list->sparse, hidden_bytes(list));
+        return;
+    }
     const double holders = (double)list->split->expert, parts = (double)list->split->tensor / holders;
     const double met = holders * (1.0 - pow(1.0 - 1.0 / holders, (double)list->llm->experts_per_token));
     const double bytes = hidden_bytes(list) / list->group_gpus * met * parts;
@@ -430,12 +481,12 @@ static void add_experts(struct listing *list)
     const struct weight_kernels kernels = weight_kernels_of(list);
     add_dispatch(list, kernels.compute);
     const struct moe_shape shape = {
-        .tokens = list->all_tokens,
+        .tokens = busiest_tokens(list, list->all_tokens),
         .hidden = (double)llm->hidden,
         .inner = list->shard.expert_ffn * groups,
         .chosen = (double)llm->experts_per_token,
-        .experts = (double)llm->experts,
-        .held = (double)llm->experts / groups,
+        .experts = expert_slots(list),
+        .held = expert_slots(list) / groups,
         .matrices = llm->gated_ffn ? 3.0 : 2.0,
         .dispatched = dispatches(list),
         .weights = llm->weights,

@@ -42,6 +42,8 @@
     X(OP_ALL_GATHER, "all_gather")                                                                                     \
     X(OP_REDUCE_SCATTER, "reduce_scatter")                                                                             \
     X(OP_ALL_TO_ALL, "all_to_all")                                                                                     \
+    X(OP_DISPATCH, "dispatch")                                                                                         \
+    X(OP_COMBINE, "combine")                                                                                           \
     X(OP_SEND, "send")                                                                                                 \
     X(OP_HEAD, "head")                                                                                                 \
     X(OP_SAMPLING, "sampling")
@@ -65,6 +67,10 @@ const char *llm_operator_name(enum llm_operator op);
  * and back in that of the hidden state (DeepEP, 2025). Else all GPUs gather all tokens, and the results are scattered.
  * A group's part of a batch is that of the fullest: llm_group_work.
  *
+ * dispatch: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h), for whole experts on each GPU.
+ * redundant_experts are copies, between which the tokens of an expert are dealt. Of DeepEP's kernels and of experts on
+ * GPUs of their own, the times are those of the busiest GPU: with `imbalance` times the tokens.
+ *
  * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
  * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations
  * differ in: attention that was measured together with writing the cache, so that nothing else writes keys and values
@@ -75,8 +81,14 @@ const char *llm_operator_name(enum llm_operator op);
  * its own. Over latent vectors each always has. It is the operator mixed_attention, of the kernel class of prompts.
  *
  * samples: choosing the next tokens is a kernel over the vocabulary, not part of the engine's CPU overhead. */
+enum llm_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_NORMAL, DISPATCH_LOW_LATENCY };
+
 struct llm_split {
     int64_t tensor, pipeline, expert;
+    int64_t redundant_experts; /* copies of experts beside the LLM's own, so that all GPUs hold equally many */
+    double imbalance; /* load of the busiest GPU's experts over the mean, >= 1; 0: as 1 */
+    enum llm_dispatch dispatch; /* kernels that tokens travel by to experts and back */
+    int64_t dispatch_sms, dispatch_nodes; /* of normal kernels: SMs; most nodes with experts of one token, 0: all */
     int64_t data; /* groups with sequences of their own; 0 and 1: all GPUs are one */
     bool sequence;
     bool direct_all_reduce, fused_residual, mixed_attention, samples;
@@ -86,10 +98,10 @@ struct llm_split {
 };
 
 /* The part of the work that a call depends on, so that a caller knows when to recompute it: prefill_tokens +
- * decode_sequences, of all groups, or of one; prefill_sequences + decode_sequences; all that describes its prompts, or
- * where `mixes` the whole batch; all that describes its decoding sequences, whose attention is left out where that of
- * prompts mixes. Nothing else of the work matters. */
-enum kernel_driver { BY_ALL_TOKENS, BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
+ * decode_sequences, of all groups, or of one (apart those that only send); prefill_sequences + decode_sequences; all
+ * that describes its prompts, or where `mixes` the whole batch; all that describes its decoding sequences, whose
+ * attention is left out where that of prompts mixes. Nothing else of the work matters. */
+enum kernel_driver { BY_ALL_TOKENS, BY_TOKENS, BY_SENT_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
 
 struct kernel_use {
     enum llm_operator op;

@@ -58,8 +58,8 @@ static struct operators_time curve_time(const struct operators_curve *curve, int
 }
 
 /* Attention of the decoding sequences along the run, at whose beginning *outside_s of it are outside. */
-static struct piece decode_attention(const struct operators_grid *grid, const struct iteration_work *work,
-                                     double *outside_s)
+static inline __attribute__((always_inline)) struct piece
+decode_attention(const struct operators_grid *grid, const struct iteration_work *work, double *outside_s)
 {
     *outside_s = 0.0;
     if (work->decode_sequences == 0) return piece_line(0.0, 0.0);
@@ -87,7 +87,8 @@ bool operators_read_longest(const struct operators_parts *parts)
 }
 
 /* Delay by the longest sequence. Its lead over the mean is counted in whole tokens, times n: constant along a run. */
-static struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)
+static inline __attribute__((always_inline)) struct operators_time straggle_time(const struct operators *operators,
+                                                                                 const struct iteration_work *work)
 {
     const struct operators_parts *parts = &operators->parts;
     const int64_t n = work->decode_sequences, ahead = n * work->decode_longest_tokens - work->decode_context_tokens;
@@ -117,7 +118,7 @@ static struct operators_time prefill_attention(const struct operators *operators
     return time;
 }
 
-/* The part that is constant along a run. */
+/* The part that is constant along a run, but for sending by DeepEP's kernels. */
 static struct operators_time steady_time(const struct operators *operators, const struct iteration_work *work)
 {
     const int64_t tokens = work->prefill_tokens + work->decode_sequences;
@@ -137,9 +138,90 @@ static double share(double outside_s, double all_s)
     return frac < 1.0 ? frac : 1.0;
 }
 
+/* The kernels of a group along a run, but for those that send. */
+struct computing {
+    struct piece gpu;
+    double outside_s; /* at the beginning of the run */
+};
+
+static __attribute__((noinline)) struct computing computing(const struct operators *operators,
+                                                            const struct iteration_work *own, int64_t all_tokens)
+{
+    struct operators_time steady = steady_time(operators, own);
+    double decode_outside_s = 0.0;
+    const bool is_alone = own->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
+    const struct piece decode = is_alone ? decode_attention(&operators->decode, own, &decode_outside_s)
+                                         : piece_line(0.0, 0.0);
+    if (is_alone) steady = add(steady, straggle_time(operators, own));
+    if (operators->parts.split.data > 1) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
+    return (struct computing){piece_add(decode, piece_line(steady.seconds, 0.0)), steady.outside_s + decode_outside_s};
+}
+
+/* The larger half of a batch: a prompt can be cut anywhere, a decoding sequence nowhere. */
+static struct iteration_work half_of(const struct iteration_work *work)
+{
+    const int64_t decodes = work->decode_sequences, most = (decodes + 1) / 2;
+    struct iteration_work half = *work;
+    half.prefill_sequences = (work->prefill_sequences + 1) / 2;
+    half.prefill_tokens = (work->prefill_tokens + 1) / 2;
+    half.prefill_context_tokens = (work->prefill_context_tokens + 1) / 2;
+    half.prefill_pairs = 0.5 * work->prefill_pairs;
+    half.decode_sequences = most;
+    if (decodes > 0)
+        half.decode_context_tokens = work->decode_context_tokens / decodes * most +
+                                     work->decode_context_tokens % decodes * most / decodes;
+    return half;
+}
+
+struct piece operators_overlap(struct piece computing, double sending_s, double layers)
+{
+    const struct piece sending = piece_line(sending_s, 0.0);
+    const struct piece longer = piece_scale(piece_max(computing, sending), 2.0);
+    return piece_add(longer, piece_scale(piece_min(computing, sending), 1.0 / layers));
+}
+
+/* Computing beside normal kernels that send: it lacks their SMs. */
+static double slower_by_sms(const struct operators_parts *parts)
+{
+    const double all = (double)parts->gpu->sm_count, taken = (double)parts->split.dispatch_sms;
+    return parts->split.dispatch == DISPATCH_NORMAL && taken < all ? all / (all - taken) : 1.0;
+}
+
+/* A batch whose tokens travel by DeepEP's kernels. */
+static __attribute__((noinline)) void cost_of_sending(const struct operators *operators,
+                                                      const struct iteration_work *work, struct iteration_cost *cost)
+{
+    const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
+    const struct iteration_work group = llm_group_work(&operators->parts.split, work), *own = &group;
+    const struct operators_time sending = curve_time(&operators->by_sent_tokens,
+                                                     own->prefill_tokens + own->decode_sequences);
+    const struct computing whole = computing(operators, own, all_tokens);
+    struct piece gpu = piece_add(whole.gpu, piece_line(sending.seconds, 0.0));
+    const double outside_frac = share(whole.outside_s + sending.outside_s, gpu.now);
+    if (operators->parts.two_batches) {
+        const struct iteration_work half = half_of(own);
+        const struct piece part = computing(operators, &half, (all_tokens + 1) / 2).gpu;
+        const double sending_s =
+            curve_time(&operators->by_sent_tokens, half.prefill_tokens + half.decode_sequences).seconds;
+        const struct piece slowed = piece_scale(part, slower_by_sms(&operators->parts));
+        gpu = piece_min(gpu, operators_overlap(slowed, sending_s, operators->layers));
+    }
+    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, own, gpu);
+    *cost = (struct iteration_cost){
+        .first_s = all.now,
+        .slope_s = all.slope,
+        .until = own->prefill_tokens > 0 ? 1 : all.until,
+        .extrapolated_frac = outside_frac,
+    };
+}
+
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
+    if (operators->parts.split.dispatch != DISPATCH_ALL_TO_ALL) {
+        cost_of_sending(operators, work, cost);
+        return;
+    }
     const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
     const bool is_parted = operators->parts.split.data > 1;
     struct iteration_work own;
@@ -410,6 +492,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     operators->layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
     init_curve(&operators->by_all_tokens, parts, BY_ALL_TOKENS);
     init_curve(&operators->by_tokens, parts, BY_TOKENS);
+    init_curve(&operators->by_sent_tokens, parts, BY_SENT_TOKENS);
     init_curve(&operators->by_sequences, parts, BY_SEQUENCES);
     init_curve(&operators->by_keys, parts, BY_PREFILL);
     init_curve(&operators->by_decoding, parts, BY_DECODE);
@@ -421,6 +504,15 @@ void operators_init(struct operators *operators, const struct operators_parts *p
 }
 
 /* --- Breakdown of one iteration --- */
+
+/* Time of what one GPU sends at full speed, over the slower of link and network. */
+static double ideal_exchange_s(const struct exchange_shape *shape)
+{
+    const struct exchange_traffic traffic = exchange_traffic_of(shape);
+    const double network_s = shape->nodes > 1.0 ? traffic.network_bytes / shape->network_bytes_per_s : 0.0;
+    const double link_s = traffic.link_bytes > 0.0 ? traffic.link_bytes / shape->link_bytes_per_s : 0.0;
+    return larger_of(link_s, network_s);
+}
 
 /* Time of one GPU's traffic at full speed: over its link inside a node, and over its share of the network. */
 static double ideal_network_s(const struct collective_shape *shape, double link_bytes)
@@ -437,6 +529,7 @@ static double ideal_s(const struct gpu_spec *gpu, const struct kernel_call *call
     const double compute_s = time->flop / gpu_peak_flop_per_s(gpu, kernel_call_compute(call));
     const double busy_s = larger_of(compute_s, time->bytes / gpu->memory_bytes_per_s);
     if (time->link_bytes <= 0.0) return busy_s;
+    if (call->class >= KERNEL_DISPATCH) return larger_of(busy_s, ideal_exchange_s(&call->shape.exchange));
     return larger_of(busy_s, ideal_network_s(&call->shape.collective, time->link_bytes));
 }
 

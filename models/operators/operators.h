@@ -13,6 +13,14 @@
  * their last block. Along a run of decode iterations the cost is exactly affine, until the mean context crosses a knot:
  * the lead of the longest sequence over the mean, which delays the others, stays constant.
  *
+ * With two batches the work of each group is halved, and one half sends while the other computes (DeepSeek-V3, 2024,
+ * 3.2.1 and 3.4; two-batch overlap of SGLang). c computes and x sends a half, in all L layers together:
+ *
+ *     gpu = min(2 max(c, x) + min(c, x) / L, time without halving)
+ *
+ * This is the end of two jobs that alternate between two machines in L rounds, each of which one job has at a time. SMs
+ * that normal kernels take are missed by computing, whose time grows by S / (S - sms).
+ *
  * The time of kernels outside the range that their class was fitted on is tabulated too; every cost states its
  * share. */
 #ifndef ORRERY_MODELS_OPERATORS_OPERATORS_H
@@ -88,12 +96,14 @@ struct operators_parts {
     const struct kernel_set *kernels;
     struct llm_split split;
     struct engine_params engine;
+    bool two_batches; /* whether each half of a batch computes while the other sends; without sending nothing differs */
 };
 
 struct operators {
     struct operators_parts parts;
     double layers; /* of the stage */
     struct operators_curve by_all_tokens, by_tokens, by_sequences;
+    struct operators_curve by_sent_tokens; /* DeepEP's kernels */
     struct operators_curve by_keys, by_decoding; /* products from and to latent vectors */
     struct operators_grid decode;                /* of sequences that are alike */
     struct operators_uses decode_attention;      /* its kernels, for the delay by the longest sequence */
@@ -106,6 +116,10 @@ bool operators_read_longest(const struct operators_parts *parts);
 
 /* The split is possible (llm_split_problem). */
 void operators_init(struct operators *operators, const struct operators_parts *parts);
+
+/* Two halves of a batch that take turns, as at the head of this file: `computing` and sending_s are those of a half, in
+ * all `layers` together. */
+struct piece operators_overlap(struct piece computing, double sending_s, double layers);
 
 /* Lists the kernels of one driver in a batch. */
 void operators_list(const struct operators_parts *parts, enum kernel_driver driver, const struct iteration_work *work,

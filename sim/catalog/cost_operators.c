@@ -1,13 +1,17 @@
 #include "sim/catalog/cost_operators.h"
 
 #include "sim/catalog/cost_kind.h"
+#include "sim/catalog/expert_loads.h"
 
 #include <math.h>
 #include <string.h>
 
 struct operators_params {
     const char *calibration, *kernels, *engine;
-    int64_t expert_parallel;
+    int64_t expert_parallel, redundant_experts, expert_groups, dispatch_sms, dispatch_nodes;
+    double expert_skew;
+    const char *expert_loads;
+    int dispatch, overlap;
     bool sequence_parallel, cuda_graphs;
     struct engine_overhead overhead; /* NAN: the engine's own */
 };
@@ -25,6 +29,12 @@ static const struct config_field overhead_fields[] = {
 
 static const char by_itself[] = "auto";
 
+/* In the order of enum llm_dispatch. */
+static const char *const dispatches[] = {"all-to-all", "deepep-normal", "deepep-low-latency", NULL};
+
+enum { OVERLAP_NONE, OVERLAP_TWO_BATCHES };
+static const char *const overlaps[] = {"none", "two-batches", NULL};
+
 #define ROW_OF struct operators_params
 static const struct config_field fields[] = {
     ROW_NAME_OR_PATH("engine", engine, DEFAULT("vllm-0.12"), WITHIN(1, 4096),
@@ -35,6 +45,21 @@ static const struct config_field fields[] = {
              "set of the calibration: in-model, isolated ...; auto: that of the engine"),
     ROW_INT("expert_parallel", expert_parallel, DEFAULT("1"), WITHIN(1, 1024),
             "groups of GPUs that the experts are dealt to; divides tensor_parallel"),
+    ROW_INT("redundant_experts", redundant_experts, DEFAULT("0"), WITHIN(0, 1024),
+            "copies of experts beside the LLM's own, which share their tokens; the sum divides by expert_parallel"),
+    ROW_REAL("expert_skew", expert_skew, DEFAULT("0"), WITHIN(0.0, 4.0),
+             "loads of experts by Zipf's law with this exponent, copies placed like EPLB's; 0: all copies are alike"),
+    ROW_PATH("expert_loads", expert_loads, OPTIONAL,
+             "loads of experts, in place of 'expert_skew': a CSV file without header, a row of counts for each layer"),
+    ROW_INT("expert_groups", expert_groups, DEFAULT("0"), WITHIN(0, 1024),
+            "groups of experts that stay on one node, as by EPLB's hierarchical policy; 0: its global policy"),
+    ROW_CHOICE("dispatch", dispatch, DEFAULT("all-to-all"), dispatches,
+               "kernels that bring tokens to experts and back: NCCL's, or DeepEP's normal or low-latency ones"),
+    ROW_INT("dispatch_sms", dispatch_sms, DEFAULT("20"), WITHIN(1, 1024), "SMs that DeepEP's normal kernels take"),
+    ROW_INT("dispatch_nodes", dispatch_nodes, DEFAULT("0"), WITHIN(0, 1024),
+            "most nodes that the experts of a token lie on, in normal kernels; 0: all"),
+    ROW_CHOICE("overlap", overlap, DEFAULT("none"), overlaps,
+               "two-batches: one half of a batch computes while DeepEP's kernels send the other"),
     ROW_BOOL("sequence_parallel", sequence_parallel, DEFAULT("false"),
              "whether norms and residuals are split by tokens, instead of repeated on every GPU"),
     ROW_BOOL("cuda_graphs", cuda_graphs, DEFAULT("true"),
@@ -55,6 +80,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static struct expert_loads loads_of(const struct operators_params *params, const struct cost_request *request,
+                                    const struct llm_split *split)
+{
+    return (struct expert_loads){.path = params->expert_loads, .skew = params->expert_skew,
+                                 .experts = request->llm->experts, .copies = params->redundant_experts,
+                                 .gpus = params->expert_parallel, .groups = params->expert_groups,
+                                 .nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node};
+}
+
 static int make_split(const struct operators_params *params, const struct cost_request *request,
                       struct llm_split *split)
 {
@@ -62,6 +96,10 @@ static int make_split(const struct operators_params *params, const struct cost_r
         .tensor = request->tensor_parallel,
         .pipeline = request->pipeline_parallel,
         .expert = params->expert_parallel,
+        .redundant_experts = params->redundant_experts,
+        .dispatch = (enum llm_dispatch)params->dispatch,
+        .dispatch_sms = params->dispatch_sms,
+        .dispatch_nodes = params->dispatch_nodes,
         .sequence = params->sequence_parallel,
         .data = request->data_parallel,
         .gpus_per_node = request->nodes.gpus_per_node,
@@ -70,7 +108,14 @@ static int make_split(const struct operators_params *params, const struct cost_r
     const int64_t gpus = request->tensor_parallel * request->pipeline_parallel;
     if (split->gpus_per_node == 0) split->gpus_per_node = gpus;
     const char *problem = llm_split_problem(request->llm, split);
-    if (!problem) return 0;
+    if (!problem && params->overlap == OVERLAP_TWO_BATCHES && split->dispatch == DISPATCH_ALL_TO_ALL)
+        problem = "two-batches need DeepEP's kernels: set 'dispatch'";
+    const bool is_uneven = params->expert_skew > 0.0 || params->expert_loads;
+    if (!problem && is_uneven && split->dispatch == DISPATCH_ALL_TO_ALL)
+        problem = "loads of experts need DeepEP's kernels: set 'dispatch'";
+    const struct expert_loads loads = loads_of(params, request, split);
+    if (!problem && is_uneven) problem = expert_loads_problem(&loads);
+    if (!problem) return is_uneven ? expert_loads_imbalance(&loads, &split->imbalance, request->diag) : 0;
     return diag_error(request->diag, SIM_E_UNFIT, request->where, NULL, "cannot split %s over %lld GPUs: %s",
                       request->llm->name, (long long)gpus, problem);
 }
@@ -127,7 +172,8 @@ static int build(const void *given, const struct cost_request *request, struct i
     const struct operators_params *params = given;
     struct cost_operators *cost = arena_alloc(request->arena, sizeof *cost);
     if (!cost) return SIM_E_NOMEM;
-    struct operators_parts parts = {.gpu = request->gpu, .llm = request->llm, .kernels = &cost->calibration.kernels};
+    struct operators_parts parts = {.gpu = request->gpu, .llm = request->llm, .kernels = &cost->calibration.kernels,
+                                    .two_batches = params->overlap == OVERLAP_TWO_BATCHES};
     int code = make_split(params, request, &parts.split);
     if (code == 0)
         code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &cost->engine,

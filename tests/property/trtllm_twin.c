@@ -165,8 +165,10 @@ static void twin_step(struct twin *twin, int64_t end_ns)
 {
     int n = 0;
     twin->n_fitting = 0;
-    if (twin->capacity == MAX_UTILIZATION) utilize(twin);
-    else reserve(twin);
+    if (twin->capacity == MAX_UTILIZATION)
+        utilize(twin);
+    else
+        reserve(twin);
     fill_micro_batch(twin);
     for (int i = 0; i < twin->n_active; i++) {
         struct twin_request *r = &twin->requests[twin->active[i]];

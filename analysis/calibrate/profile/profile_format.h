@@ -20,7 +20,8 @@
     X(llmservingsim_attention)                                                                                         \
     X(llmservingsim_attention_v0)                                                                                      \
     X(aiconfigurator_moe)                                                                                              \
-    X(nccl)                  \
+    X(nccl)                                                                                                            \
+    X(exchange)                                                                                                        \
     X(vidur_network)
 
 struct profile_reader {

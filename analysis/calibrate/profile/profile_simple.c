@@ -241,6 +241,19 @@ static void complete_collective(struct kernel_call *call, const struct gpu_spec 
     set_if_absent(&shape->network_bytes_per_s, gpu->pcie_bytes_per_s);
 }
 
+static void complete_exchange(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    const double usual_sms = 20.0; /* DeepEP's own default */
+    struct exchange_shape *shape = &call->shape.exchange;
+    set_if_absent(&shape->groups, 0.0);
+    set_if_absent(&shape->nodes, 1.0);
+    set_if_absent(&shape->sms, usual_sms);
+    set_if_absent(&shape->link_bytes_per_s, gpu_link_bytes_per_s(gpu, (int64_t)(shape->gpus / shape->nodes)));
+    set_if_absent(&shape->network_bytes_per_s, gpu->pcie_bytes_per_s);
+    shape->combines = call->class == KERNEL_COMBINE || call->class == KERNEL_LOW_COMBINE;
+    shape->low_latency = call->class == KERNEL_LOW_DISPATCH || call->class == KERNEL_LOW_COMBINE;
+}
+
 /* --- Classes --- */
 
 /* Sets the missing members of a call to their defaults. */
@@ -254,6 +267,8 @@ static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
 #define ELEMENTWISE_COMPLETE complete_elementwise
 #define MOE_COMPLETE complete_moe
 #define COLLECTIVE_COMPLETE complete_collective
+#define EXCHANGE_COMPLETE complete_exchange
+#define LOW_EXCHANGE_COMPLETE complete_exchange
 #define CLASS_COMPLETE(id, name, kind) kind##_COMPLETE,
     static complete_shape *const completes[] = {KERNEL_CLASSES(CLASS_COMPLETE)};
 #undef CLASS_COMPLETE
@@ -291,7 +306,9 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
         [KERNEL_SAMPLING] = OP_SAMPLING, [KERNEL_MOE] = OP_EXPERTS, [KERNEL_MOE_FP8] = OP_EXPERTS,
         [KERNEL_MOE_FP8_TENSOR] = OP_EXPERTS, [KERNEL_MOE_INT4] = OP_EXPERTS, [KERNEL_ALL_REDUCE] = OP_ALL_REDUCE,
         [KERNEL_DIRECT_ALL_REDUCE] = OP_ALL_REDUCE, [KERNEL_ALL_GATHER] = OP_ALL_GATHER,
-        [KERNEL_REDUCE_SCATTER] = OP_REDUCE_SCATTER, [KERNEL_ALL_TO_ALL] = OP_ALL_TO_ALL, [KERNEL_SEND] = OP_SEND};
+        [KERNEL_REDUCE_SCATTER] = OP_REDUCE_SCATTER, [KERNEL_ALL_TO_ALL] = OP_ALL_TO_ALL, [KERNEL_SEND] = OP_SEND,
+        [KERNEL_DISPATCH] = OP_DISPATCH, [KERNEL_COMBINE] = OP_COMBINE, [KERNEL_LOW_DISPATCH] = OP_DISPATCH,
+        [KERNEL_LOW_COMBINE] = OP_COMBINE};
     *op = of_class[class];
     if (sheet_text(&reader->sheet, column).n_chars == 0) return 0;
     for (int i = 0; i < LLM_OPERATOR_COUNT; i++) {

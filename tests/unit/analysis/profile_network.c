@@ -156,3 +156,38 @@ TEST(a_folder_names_no_topology)
     CHECK_EQ_INT(fixture.files[0].n, 1);
     CHECK_EQ_INT(dropped(&fixture.files[0], between_nodes), 1);
 }
+
+/* --- DeepEP's kernels --- */
+
+TEST(deepep_rows_are_a_dispatch_and_a_combine)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+    const char *normal = "hidden_size,num_token,num_topk,num_experts,dispatch_sms,combine_sms,dispatch_transmit_us,"
+                         "combine_transmit_us\r\n"
+                         "7168,4096,8,256,20,24,492.2,982.7\r\n";
+    const char *low = "hidden_size,num_token,num_topk,num_experts,combine_avg_t_us,combine_bandwidth_gbps,"
+                      "dispatch_avg_t_us,dispatch_bandwidth_gbps\r\n"
+                      "7168,128,8,256,66.98,219.2,36.72,206.6\r\n";
+    MUST(profile_fixture_text(&fixture, "normal.csv", normal) == 0);
+    MUST(profile_fixture_text(&fixture, "low.csv", low) == 0);
+    static const enum kernel_class classes[] = {KERNEL_DISPATCH, KERNEL_COMBINE, KERNEL_LOW_DISPATCH,
+                                                KERNEL_LOW_COMBINE};
+    static const double seconds[] = {492.2e-6, 982.7e-6, 36.72e-6, 66.98e-6}, sms[] = {20, 24, 0, 0};
+    for (size_t i = 0; i < 4; i++) {
+        const struct profile *profile = &fixture.files[i / 2];
+        MUST(profile->n == 2);
+        const struct profile_row *row = &profile->rows[i % 2];
+        const struct exchange_shape *shape = &row->call.shape.exchange;
+        CHECK_EQ_INT(row->call.class, classes[i]);
+        CHECK_NEAR(row->measured_s, seconds[i], 1e-12);
+        CHECK(shape->gpus == 8.0 && shape->nodes == 1.0 && shape->link_bytes_per_s == 450e9);
+        CHECK(shape->hidden == 7168.0 && shape->chosen == 8.0 && shape->experts == 256.0 && shape->sms == sms[i]);
+        CHECK_EQ_INT(shape->sent, i % 2 == 0 ? FORMAT_FP8 : FORMAT_BF16);
+        CHECK_EQ_INT(shape->low_latency, i >= 2);
+        /* The bandwidth beside a time says which bytes were counted: GB/s times seconds. */
+        const double gb_per_s[] = {0, 0, 206.6, 219.2};
+        const double bytes = shape->tokens * shape->chosen * exchange_token_bytes(shape);
+        if (i >= 2) CHECK_NEAR(bytes / (1e9 * gb_per_s[i] * seconds[i]), 1.0, 0.002);
+    }
+}

@@ -1,0 +1,91 @@
+#include "sim/catalog/expert_loads.h"
+
+#include "models/operators/expert_placement.h"
+#include "sim/core/csv.h"
+#include "sim/core/mem.h"
+#include "sim/core/number.h"
+
+struct placement {
+    double loads[EXPERT_LOADS_MOST];
+    struct expert_copy copies[EXPERT_LOADS_MOST];
+    struct expert_gpu gpus[EXPERT_LOADS_MOST];
+};
+
+const char *expert_loads_problem(const struct expert_loads *loads)
+{
+    const int64_t groups = loads->groups, nodes = loads->nodes;
+    if (groups == 0) return NULL;
+    if (loads->experts % groups != 0) return "the number of experts is not a multiple of 'expert_groups'";
+    if (groups % nodes != 0) return "'expert_groups' is not a multiple of the nodes; 0 places experts on any node";
+    if (loads->copies % nodes != 0) return "'redundant_experts' is not a multiple of the nodes that groups lie on";
+    return loads->gpus % nodes != 0 ? "the GPUs that hold experts are not a multiple of the nodes" : NULL;
+}
+
+static double place(const struct expert_loads *loads, struct placement *placement)
+{
+    const size_t slots = (size_t)(loads->experts + loads->copies), gpus = (size_t)loads->gpus;
+    const struct expert_groups split = {(size_t)loads->groups, (size_t)loads->nodes};
+    if (loads->groups == 0)
+        expert_place(placement->loads, (size_t)loads->experts, placement->copies, slots, placement->gpus, gpus);
+    else
+        expert_place_in_groups(placement->loads, (size_t)loads->experts, split, placement->copies, slots,
+                               placement->gpus, gpus);
+    return expert_imbalance(placement->gpus, gpus);
+}
+
+static int read_row(const struct csv *csv, size_t experts, double *loads, struct diag *diag)
+{
+    char where[DIAG_WHERE_CHARS];
+    const struct csv_field *fields = csv_fields(csv);
+    const size_t n = csv_n_fields(csv);
+    for (size_t i = 0; i < experts && i < n; i++) {
+        if (number_f64(fields[i].chars, fields[i].n_chars, &loads[i]) == NUMBER_OK && loads[i] >= 0.0) continue;
+        csv_where(csv, i, 0, where);
+        return diag_error(diag, SIM_E_DATA, where, "a row has the tokens of each expert of a layer; there is no header",
+                          "a load must be a number of at least 0, got '%.*s'",
+                          (int)(fields[i].n_chars < 40 ? fields[i].n_chars : 40), fields[i].chars);
+    }
+    if (n == experts) return 0;
+    csv_where(csv, n < experts ? n : experts, 0, where);
+    return diag_error(diag, SIM_E_DATA, where, "a row has the tokens of each expert of a layer",
+                      "%zu loads in this row, but the LLM has %zu experts", n, experts);
+}
+
+static int read_layers(const struct expert_loads *loads, struct csv *csv, struct placement *placement,
+                       double *imbalance, struct diag *diag)
+{
+    double sum = 0.0, layers = 0.0;
+    for (;;) {
+        const int got = csv_next(csv, diag);
+        if (got < 0) return got;
+        if (got == 0) break;
+        const int code = read_row(csv, (size_t)loads->experts, placement->loads, diag);
+        if (code != 0) return code;
+        sum += place(loads, placement);
+        layers += 1.0;
+    }
+    if (layers == 0.0)
+        return diag_error(diag, SIM_E_DATA, loads->path, "write a row of loads for each layer", "the file has no rows");
+    *imbalance = sum / layers;
+    return 0;
+}
+
+int expert_loads_imbalance(const struct expert_loads *loads, double *imbalance, struct diag *diag)
+{
+    struct placement *placement = mem_alloc(sizeof *placement);
+    if (!placement) return diag_nomem(diag);
+    int code = 0;
+    if (!loads->path) {
+        expert_zipf_loads(placement->loads, (size_t)loads->experts, loads->skew);
+        *imbalance = place(loads, placement);
+    } else {
+        struct input *input;
+        struct csv *csv = NULL;
+        code = input_open(loads->path, &input, diag);
+        if (code == 0) code = csv_create(input, &(struct csv_options){0}, &csv, diag);
+        if (code == 0) code = read_layers(loads, csv, placement, imbalance, diag);
+        csv_destroy(csv);
+    }
+    mem_free(placement);
+    return code;
+}

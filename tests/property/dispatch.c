@@ -1,0 +1,239 @@
+/* Tokens that travel by DeepEP's kernels: an iteration's calls and cost, copies of experts, and two halves of a batch
+ * that take turns. */
+#include "models/operators/operators.h"
+#include "sim/catalog/catalog.h"
+#include "tests/support/bed.h"
+#include "tests/support/catalog_session.h"
+#include "tests/support/harness.h"
+
+static const struct catalog catalog = {.root = "configs"};
+
+static bool find(struct session *session, const char *name, struct gpu_spec *gpu, struct llm_spec *llm)
+{
+    return catalog_gpu(&catalog, "h100-sxm", "t", &session->arena, gpu, &session->diag) == 0 &&
+           catalog_llm(&catalog, name, "t", &session->arena, llm, &session->diag) == 0;
+}
+
+static struct iteration_work random_work(struct rng *rng)
+{
+    const int64_t prompts = (int64_t)rng_below(rng, 20), decodes = 1 + (int64_t)rng_below(rng, 400);
+    const int64_t tokens = prompts * (1 + (int64_t)rng_below(rng, 3000));
+    return (struct iteration_work){.prefill_sequences = prompts,
+                                   .prefill_tokens = tokens,
+                                   .prefill_pairs = (double)tokens * (double)tokens,
+                                   .decode_sequences = decodes,
+                                   .decode_context_tokens = decodes * (1 + (int64_t)rng_below(rng, 9000))};
+}
+
+static struct llm_split split_of(enum llm_dispatch dispatch)
+{
+    return (struct llm_split){.tensor = 16, .pipeline = 1, .expert = 16, .data = 16, .dispatch = dispatch,
+                              .dispatch_sms = 20, .gpus_per_node = 8, .network_bytes_per_s = 50e9};
+}
+
+/* --- Calls --- */
+
+/* A dispatch and a combine in every layer with experts, of the tokens of a GPU: in 8 bits there, in 16 back. */
+TEST(tokens_go_and_come_back_once_a_layer)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
+    const struct iteration_work work = {.decode_sequences = 160, .decode_context_tokens = 160 * 1000};
+    for (enum llm_dispatch dispatch = DISPATCH_NORMAL; dispatch <= DISPATCH_LOW_LATENCY; dispatch++) {
+        const struct llm_split split = split_of(dispatch);
+        struct kernel_use uses[LLM_MAX_USES];
+        int sent = 0;
+        const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+        for (size_t i = 0; i < n; i++) {
+            CHECK(uses[i].op != OP_ALL_TO_ALL);
+            if (uses[i].driver != BY_SENT_TOKENS) continue;
+            const struct exchange_shape *shape = &uses[i].call.shape.exchange;
+            CHECK_NEAR(uses[i].count, 58, 0);
+            CHECK_NEAR(shape->tokens, 10, 0);
+            CHECK_NEAR(shape->nodes, 2, 0);
+            CHECK_EQ_INT(shape->low_latency, dispatch == DISPATCH_LOW_LATENCY);
+            CHECK_EQ_INT(shape->sent, uses[i].op == OP_DISPATCH ? FORMAT_FP8 : FORMAT_BF16);
+            sent++;
+        }
+        CHECK_EQ_INT(sent, 2);
+    }
+}
+
+/* Rows of experts of a GPU: its share of all choices, however many copies there are. */
+TEST(copies_of_experts_share_their_tokens)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
+    struct llm_split split = {.tensor = 144, .pipeline = 1, .expert = 144, .data = 144,
+                              .dispatch = DISPATCH_LOW_LATENCY, .gpus_per_node = 8, .network_bytes_per_s = 50e9};
+    const struct iteration_work work = {.decode_sequences = 144 * 64, .decode_context_tokens = 144 * 64};
+    CHECK_EQ_STR(llm_split_problem(&llm, &split),
+                 "the number of experts, copies included, is not a multiple of expert parallelism");
+    split.redundant_experts = 32;
+    CHECK(llm_split_problem(&llm, &split) == NULL);
+    struct kernel_use uses[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+    for (size_t i = 0; i < n; i++) {
+        if (uses[i].op != OP_EXPERTS) continue;
+        const struct moe_shape *moe = &uses[i].call.shape.moe;
+        CHECK_NEAR(moe->held, 2, 0);
+        const struct expert_load_shape shape = {.tokens = moe->tokens, .chosen = moe->chosen, .experts = moe->experts,
+                                                .held = moe->held};
+        CHECK_NEAR(expert_load_of(&shape, 64.0).rows * 144.0, 144.0 * 64.0 * 8.0, 1e-6);
+    }
+}
+
+/* The busiest GPU decides: its experts get so many times the tokens of a mean one, and so do its kernels that send. */
+TEST(an_imbalance_is_that_of_the_busiest_gpu)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
+    const struct llm_split even = split_of(DISPATCH_NORMAL);
+    struct llm_split uneven = even;
+    uneven.imbalance = 1.25;
+    const struct iteration_work work = {.decode_sequences = 160, .decode_context_tokens = 160 * 1000};
+    struct kernel_use a[LLM_MAX_USES], b[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(&llm, &even, &gpu, &work, a);
+    MUST(llm_iteration_kernels(&llm, &uneven, &gpu, &work, b) == n);
+    for (size_t i = 0; i < n; i++) {
+        if (a[i].driver == BY_SENT_TOKENS)
+            CHECK_NEAR(b[i].call.shape.exchange.tokens, 1.25 * a[i].call.shape.exchange.tokens, 1e-12);
+        else if (a[i].op == OP_EXPERTS)
+            CHECK_NEAR(b[i].call.shape.moe.tokens, 1.25 * a[i].call.shape.moe.tokens, 1e-9);
+        else
+            CHECK(memcmp(&a[i].call, &b[i].call, sizeof a[i].call) == 0);
+    }
+}
+
+/* --- Costs --- */
+
+static double cost_s(const struct operators *operators, const struct iteration_work *work)
+{
+    struct iteration_cost cost;
+    operators_cost(operators, work, &cost);
+    return cost.first_s;
+}
+
+/* The tables give what the kernels one by one do. Two halves are never slower, and no faster than the GPU's computing
+ * or its sending alone. */
+TEST(costs_are_those_of_the_kernels_and_halves_hide_some)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct kernel_set set;
+    struct operators *plain = arena_alloc(&session.arena, sizeof *plain);
+    struct operators *halved = arena_alloc(&session.arena, sizeof *halved);
+    kernel_set_init(&set);
+    MUST(plain != NULL && halved != NULL && find(&session, "deepseek-v3", &gpu, &llm));
+    int hidden = 0;
+    for (enum llm_dispatch dispatch = DISPATCH_NORMAL; dispatch <= DISPATCH_LOW_LATENCY; dispatch++) {
+        struct operators_parts parts = {.gpu = &gpu, .llm = &llm, .kernels = &set, .split = split_of(dispatch)};
+        operators_init(plain, &parts);
+        parts.two_batches = true;
+        operators_init(halved, &parts);
+        struct rng rng = test_rng(3, "dispatch", dispatch);
+        for (int i = 0; i < 60; i++) {
+            const struct iteration_work work = random_work(&rng);
+            struct iteration_breakdown breakdown;
+            iteration_breakdown(&parts, &work, &breakdown);
+            const double plain_s = cost_s(plain, &work), halved_s = cost_s(halved, &work);
+            double sent_s = 0.0;
+            for (size_t j = 0; j < breakdown.n; j++) {
+                const enum llm_operator op = breakdown.operators[j].op;
+                if (op == OP_DISPATCH || op == OP_COMBINE) sent_s += breakdown.operators[j].time.seconds;
+            }
+            CHECK_NEAR(plain_s / breakdown.gpu_s, 1.0, 0.03);
+            CHECK(halved_s <= plain_s * (1.0 + 1e-12));
+            CHECK(halved_s >= 0.97 * fmin(fmax(sent_s, breakdown.gpu_s - sent_s), plain_s));
+            hidden += halved_s < 0.99 * plain_s;
+        }
+    }
+    CHECK(hidden > 20);
+}
+
+/* Two jobs that alternate between two machines, `rounds` times: when both have ended. Each takes the machine that it
+ * needs as soon as it is free; the first one goes first. */
+static double alternate(double computing_s, double sending_s, int rounds)
+{
+    double compute_free = 0.0, send_free = 0.0, ready[2] = {0.0, 0.0};
+    for (int round = 0; round < rounds; round++)
+        for (int machine = 0; machine < 2; machine++)
+            for (int job = 0; job < 2; job++) {
+                double *unused = machine == 0 ? &compute_free : &send_free;
+                const double begin = fmax(ready[job], *unused);
+                *unused = ready[job] = begin + (machine == 0 ? computing_s : sending_s);
+            }
+    return fmax(ready[0], ready[1]);
+}
+
+TEST(halves_take_turns_like_two_jobs_on_two_machines)
+{
+    struct rng rng = test_rng(3, "overlap", 0);
+    for (int i = 0; i < 300; i++) {
+        const int layers = 1 + (int)rng_below(&rng, 60);
+        const double computing_s = 1e-6 * (double)rng_below(&rng, 1000);
+        const double sending_s = 1e-6 * (double)rng_below(&rng, 1000);
+        const struct piece whole = operators_overlap(piece_line(layers * computing_s, 0.0), layers * sending_s, layers);
+        CHECK_NEAR(whole.now, alternate(computing_s, sending_s, layers), 1e-12);
+    }
+}
+
+/* --- Runs --- */
+
+#define SERVICE                                                                                                        \
+    "'trace': {'format': 'generate', 'count': 60, 'arrival': {'process': 'poisson', 'rate': '6/s'},"                   \
+    " 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 900},"                                                   \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 150}}"
+
+static struct bed_rows *run(const struct bed_options *options, const char *cost)
+{
+    return bed_run(
+        options,
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'h100-sxm', 'network': {'bandwidth': '50GB/s'}},"
+        " 'seed': 5, 'services': {'chat': {'llm': 'deepseek-v3', 'tensor_parallel': 16, 'data_parallel': 16,"
+        " 'cost': {'kind': 'operators', %s}, " SERVICE "}}}",
+        cost);
+}
+
+TEST(runs_with_halves_are_those_of_single_steps)
+{
+    static const char *const costs[] = {
+        "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_skew': 0.6, 'expert_groups': 8",
+        "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'overlap': 'two-batches', 'dispatch_sms': 24",
+        "'expert_parallel': 16, 'dispatch': 'deepep-low-latency', 'overlap': 'two-batches', 'redundant_experts': 32"};
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        struct bed_rows *rows = run(BED(.check = true), costs[i]);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(rows->n_requests, 60);
+        CHECK(bed_equal(rows, run(BED(.single_step = true), costs[i])));
+    }
+}
+
+static void check_refused(const char *cost, const char *text)
+{
+    struct bed_rows *rows = run(BED(.quiet = true), cost);
+    CHECK(rows->code < 0);
+    if (!CHECK(rows->diag.n_items == 1 && strstr(rows->diag.items[0].text, text) != NULL) && rows->diag.n_items > 0)
+        printf("\n  %s", rows->diag.items[0].text);
+}
+
+TEST(what_cannot_be_dispatched_is_named)
+{
+    check_refused("'dispatch': 'deepep-normal'", "DeepEP's kernels need data or sequence parallelism");
+    check_refused("'expert_parallel': 8, 'dispatch': 'deepep-normal'", "as much expert as tensor parallelism");
+    check_refused("'expert_parallel': 16, 'overlap': 'two-batches'", "two-batches need DeepEP's kernels");
+    check_refused("'expert_parallel': 16, 'redundant_experts': 8", "copies included");
+    check_refused("'expert_parallel': 16, 'expert_skew': 0.5", "loads of experts need DeepEP's kernels");
+    check_refused("'expert_parallel': 16, 'dispatch': 'pplx'", "dispatch");
+#define SKEWED "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_skew': 0.5, "
+    check_refused(SKEWED "'expert_groups': 24", "not a multiple of 'expert_groups'");
+    check_refused(SKEWED "'expert_groups': 1", "'expert_groups' is not a multiple of the nodes");
+#undef SKEWED
+}
