@@ -117,7 +117,7 @@ int gate_judge(const struct baseline *baseline, const struct baseline_entry *ent
     if (code != 0) return diag_nomem(diag);
     if (is_same) return 0;
     result->verdict = result->n_beyond == 0 && tolerates(baseline, entry) ? GATE_TOLERATED : GATE_MOVED;
-    const bool is_log_read = entry->decisions.n == 0 || entry->decisions.chars != NULL;
+    const bool is_log_read = entry->decisions.n == 0 || entry->decisions.n_chars > 0;
     if (!is_log_read) return 0; /* by an update of all entries, which writes it anew */
     return decision_log_compare(&entry->decisions, &outcome->decisions, arena, &result->divergence, diag);
 }
