@@ -428,7 +428,7 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
 bool fit_is_at_bound(const struct kernel_param *param, double value)
 {
     const double margin = 2e-3; /* of the logarithmic distance between the bounds */
-    if (search_tries(param)) return false;
+    if (search_tries(param) || !(param->low < param->high)) return false;
     const double place = log(value / param->low) / log(param->high / param->low);
     return place <= margin || place >= 1.0 - margin;
 }

@@ -39,7 +39,8 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
                  union kernel_params *params, struct diag *diag);
 
 /* Whether a fitted value lies at a bound of its parameter, within a five-hundredth of the logarithmic distance between
- * the bounds: then the bound, not the rows, determines it. False for switches and powers, which are not fitted. */
+ * the bounds: then the bound, not the rows, determines it. False for switches, powers and parameters with equal bounds,
+ * which are not fitted. */
 bool fit_is_at_bound(const struct kernel_param *param, double value);
 
 /* The bounding box of the shapes of a class's rows, and their formats; `fitted` is false without rows. */

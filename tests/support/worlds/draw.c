@@ -381,6 +381,24 @@ static void order_limits(cJSON *object)
     if (cJSON_IsNumber(min) && cJSON_IsNumber(max) && min->valuedouble > max->valuedouble) exchange(min, max);
 }
 
+/* Whether a key means nothing here: some do beside certain values of an earlier key only. */
+static bool is_idle(const struct config_field *field, const cJSON *object)
+{
+    static const struct {
+        const char *key, *beside, *values[2];
+    } rules[] = {{"median", "law", {"lognormal"}}, {"shape", "law", {"weibull", "lognormal"}},
+                 {"overlap", "dispatch", {"deepep-normal", "deepep-low-latency"}},
+                 {"expert_skew", "dispatch", {"deepep-normal", "deepep-low-latency"}}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (strcmp(field->name, rules[i].key) != 0) continue;
+        const cJSON *beside = cJSON_GetObjectItemCaseSensitive(object, rules[i].beside);
+        for (size_t k = 0; k < 2 && beside != NULL && rules[i].values[k] != NULL; k++)
+            if (strcmp(beside->valuestring, rules[i].values[k]) == 0) return false;
+        return true;
+    }
+    return false;
+}
+
 static void complete_member(struct drawing *drawing, const struct config_field *field, cJSON *object)
 {
     cJSON *member = cJSON_GetObjectItemCaseSensitive(object, field->name);
@@ -390,7 +408,7 @@ static void complete_member(struct drawing *drawing, const struct config_field *
         reach_note(drawing->reached, field);
         return;
     }
-    if (member == NULL && !is_required(field) && !is_wanted(drawing, field)) return;
+    if (member == NULL && !is_required(field) && (is_idle(field, object) || !is_wanted(drawing, field))) return;
     const int n_items = is_asked ? atoi(member->valuestring + 1) : 0;
     if (is_asked) cJSON_DeleteItemFromObjectCaseSensitive(object, field->name);
     const unsigned kept_percent = drawing->scalar_percent;
