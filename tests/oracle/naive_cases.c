@@ -51,7 +51,9 @@ void naive_random_scenario(struct naive_scenario *s, enum naive_kind kind, uint6
     s->replicas = naive_one_in(&rng, 2) ? 1 : naive_between(&rng, 1, 4);
     s->stages = naive_one_in(&rng, 2) ? 1 : naive_between(&rng, 2, NAIVE_STAGES);
     s->block_tokens = naive_one_in(&rng, 3) ? 1 : naive_one_in(&rng, 3) ? naive_between(&rng, 2, 32) : 16;
-    s->blocks = (naive_one_in(&rng, 2) ? naive_between(&rng, 100, 260) : naive_between(&rng, 200, 2000)) / s->block_tokens + 2;
+    s->blocks = (naive_one_in(&rng, 2) ? naive_between(&rng, 100, 260) : naive_between(&rng, 200, 2000)) /
+                    s->block_tokens +
+                2;
     s->max_sequences = naive_between(&rng, 1, 40);
     s->max_tokens = naive_between(&rng, kind == NAIVE_VLLM_V0 ? 8 : s->max_sequences, 400);
     s->reservation = (enum naive_reservation)naive_between(&rng, NAIVE_MAX, NAIVE_ORACLE);
@@ -150,7 +152,8 @@ static void add_cluster(struct text *text, const struct naive_scenario *s)
         text_printf(text, ", 'pcie': '%.17gB/s'",
                     NAIVE_TOKEN_BYTES * 1e9 * s->block_tokens / (double)(s->copy_block_ns * s->stages));
     if (site != NULL) {
-        text_printf(text, ", 'pcie': '%.17gGB/s', 'network': {'bandwidth': '%.17gGB/s', 'per': '%s', 'latency': '%lldns'",
+        text_printf(text,
+                    ", 'pcie': '%.17gGB/s', 'network': {'bandwidth': '%.17gGB/s', 'per': '%s', 'latency': '%lldns'",
                     site->port, site->adapter, site->adapter_per_node ? "node" : "gpu", (long long)site->latency_ns);
         if (site->fabric > 0) text_printf(text, ", 'fabric': '%.17gGB/s'", site->fabric);
         text_printf(text, "}");
@@ -164,7 +167,8 @@ static void add_failures(struct text *text, const struct naive_site *site)
     text_printf(text, "'seed': %llu, 'failures': {'nodes_per_switch': %d, 'causes': {", (unsigned long long)site->seed,
                 site->causes[0].nodes_each);
     for (int i = 0; i < site->n_causes; i++)
-        text_printf(text, "%s'%c': {'scope': '%s', 'lifetime': {'mean': '%lldns'}, 'repair': {'law': 'constant',"
+        text_printf(text,
+                    "%s'%c': {'scope': '%s', 'lifetime': {'mean': '%lldns'}, 'repair': {'law': 'constant',"
                     " 'mean': '%lldns'}}",
                     i > 0 ? ", " : "", 'a' + i, site->causes[i].of_gpus ? "gpu" : "switch",
                     (long long)site->causes[i].mean_ns, (long long)site->causes[i].repair_ns);
@@ -281,4 +285,3 @@ void naive_check_scenario(struct naive_scenario *s, uint64_t seed, struct naive_
     bed_free(macro);
     bed_free(single);
 }
-

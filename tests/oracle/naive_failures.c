@@ -14,8 +14,8 @@ static void begin_life(struct naive *naive, int cause, int component, int64_t fr
 {
     const struct naive_site *site = naive->s->site;
     struct network *network = &naive->network;
-    network->next_ns[cause][component] =
-        from_ns + site->life_ns(site, cause, component, network->n_lives[cause][component]++);
+    network->next_ns[cause][component] = from_ns +
+                                         site->life_ns(site, cause, component, network->n_lives[cause][component]++);
 }
 
 void failures_begin(struct naive *naive)

@@ -19,7 +19,8 @@ static int find_node(const struct naive *naive, int gpus)
 {
     int best = -1;
     for (int node = 0; node < naive->s->site->nodes; node++)
-        if (free_gpus(naive, node) >= gpus && (best < 0 || free_gpus(naive, node) < free_gpus(naive, best))) best = node;
+        if (free_gpus(naive, node) >= gpus && (best < 0 || free_gpus(naive, node) < free_gpus(naive, best)))
+            best = node;
     return best;
 }
 
@@ -70,8 +71,8 @@ static int link_of(enum link_kind kind, bool inwards, int place)
 
 static double capacity(const struct naive_site *site, int link)
 {
-    const double rates[] = {[PORT] = site->port, [ADAPTER] = site->adapter, [NVLINK] = site->nvlink,
-                            [FABRIC] = site->fabric};
+    const double rates[] = {
+        [PORT] = site->port, [ADAPTER] = site->adapter, [NVLINK] = site->nvlink, [FABRIC] = site->fabric};
     return rates[link / (2 * NAIVE_GPUS)];
 }
 
@@ -133,7 +134,7 @@ static long double find_lowest(const struct naive *naive, int *lowest_link)
     count_links(naive, left, users);
     *lowest_link = -1;
     for (int link = 0; link < LINKS; link++)
-        if (users[link] > 0 && left[link] / users[link] < lowest) lowest = left[link] / users[*lowest_link = link];
+        if (users[link] > 0 && left[link] / users[link] < lowest) lowest = left[link] / users[link], *lowest_link = link;
     for (int i = 0; i < naive->network.n; i++) {
         const struct flow *flow = &naive->network.flows[i];
         if (moves_now(naive, flow) && flow->rate < 0 && flow->cap < lowest) lowest = flow->cap, *lowest_link = -1;
@@ -205,8 +206,7 @@ void site_follow_moves(struct naive *naive, bool *ended)
     for (int i = 0; i < network->n; i++) {
         struct flow *flow = &network->flows[i];
         flow->left -= flow->rate * (long double)(naive->now_ns - naive->moved_ns);
-        if (flow->end_ns <= naive->now_ns)
-            *flow = network->flows[--network->n], i--, network->changed = true;
+        if (flow->end_ns <= naive->now_ns) *flow = network->flows[--network->n], i--, network->changed = true;
     }
     for (int i = 0; i < network->n; i++) ended[network->flows[i].id] = false;
 }
