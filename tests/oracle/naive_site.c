@@ -134,7 +134,8 @@ static long double find_lowest(const struct naive *naive, int *lowest_link)
     count_links(naive, left, users);
     *lowest_link = -1;
     for (int link = 0; link < LINKS; link++)
-        if (users[link] > 0 && left[link] / users[link] < lowest) lowest = left[link] / users[link], *lowest_link = link;
+        if (users[link] > 0 && left[link] / users[link] < lowest)
+            lowest = left[link] / users[link], *lowest_link = link;
     for (int i = 0; i < naive->network.n; i++) {
         const struct flow *flow = &naive->network.flows[i];
         if (moves_now(naive, flow) && flow->rate < 0 && flow->cap < lowest) lowest = flow->cap, *lowest_link = -1;
