@@ -97,6 +97,10 @@ struct fleet_parts fleet_parts_of(const struct fleet *fleet, const struct pool_c
 /* Most GPUs of a node with the pool's GPU; 0: the cluster is unlimited. */
 int32_t fleet_gpus_per_node(const struct fleet *fleet, const struct pool_config *pool);
 
+/* Marks the placements of all replicas as bundled, once they are taken, if their links carry nothing but KV in equal
+ * parts (sim/world/links/bundle.c). In fleet_gpus.c. */
+void fleet_bundle(struct fleet *fleet);
+
 /* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM.
  * fleet_release_gpus gives them back; no transfer to it may be under way. Both in fleet_gpus.c. */
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);

@@ -568,6 +568,7 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     if (code == 0) code = build_routers(fleet);
     if (code != 0) return code;
     fleet_warn_unread(fleet);
+    fleet_bundle(fleet);
     return fleet->first_decode > 0 ? check_ways(fleet) : 0;
 }
 

@@ -1,5 +1,5 @@
 /* Placement of replicas on GPUs: taken stage by stage, each stage on one node or on several whole ones, and released;
- * and the reset of a replica that restarts. */
+ * whether transfers between them are bundled; and the reset of a replica that restarts. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/service/fleet.h"
@@ -102,6 +102,32 @@ void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_
     holder->held = NULL;
     holder->ugpus = 0;
     topology_placement_release(&replica->placement);
+}
+
+/* Whether the links of all replicas carry KV between them and nothing else, in equal parts over all of their GPUs. */
+static bool has_bundles(const struct fleet *fleet)
+{
+    const struct kv_transfer_config *transfer = &fleet->config->kv_transfer;
+    const double token_bytes = llm_kv_bytes_per_token(fleet->llm);
+    bool found = fleet->config->pools.n > 0 && transfer->bytes_per_s == 0 && transfer->mode == KV_TRANSFER_SERIAL;
+    for (size_t i = 0; i < fleet->n_pools && found; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        const int64_t gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel;
+        found = !offload_in_use(&pool->offload) && !pool->env.batcher->resumes_swapped;
+        for (size_t k = 0; k < fleet->n_pools && found; k++) {
+            const struct pool_config *other = &fleet->pools[k].config;
+            found = topology_bundles(fleet->env->topology, (int32_t)gpus,
+                                     (int32_t)(other->tensor_parallel * other->pipeline_parallel), token_bytes);
+        }
+    }
+    for (int32_t i = 0; i < fleet->n_replicas && found; i++) found = topology_owns_nodes(&fleet->replicas[i].placement);
+    return found;
+}
+
+void fleet_bundle(struct fleet *fleet)
+{
+    if (fleet->first_decode == 0 || !has_bundles(fleet)) return;
+    for (int32_t i = 0; i < fleet->n_replicas; i++) fleet->replicas[i].placement.bundled = true;
 }
 
 int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
