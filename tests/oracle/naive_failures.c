@@ -145,7 +145,7 @@ static int64_t every_10_ns(const struct naive_site *site, int cause, int compone
  * next failures are at 22 and 34, so the fifth comes at 29 + 3 and the sixth at 41 + 3. */
 TEST(a_failure_by_hand)
 {
-    static struct naive_site site = {.nodes = 1, .node_gpus = 1, .gpus = 1, .restart_ns = 4, .n_causes = 1,
+    static struct naive_site site = {.nodes = 1, .node_gpus = 1, .gpus = 1, .groups = 1, .restart_ns = 4, .n_causes = 1,
                                      .causes = {{.nodes_each = 1, .repair_ns = 2}}, .life_ns = every_10_ns};
     static struct naive_scenario s = {.site = &site, .replicas = 1, .stages = 1, .block_tokens = 4, .max_sequences = 8,
                                       .max_tokens = 100, .max_context = 100, .blocks = 30, .prefill = {.fixed = 3},

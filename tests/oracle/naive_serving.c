@@ -82,6 +82,11 @@ static void schedule(struct naive *naive, struct replica *replica)
     }
 }
 
+static int take_group(const struct naive *naive, struct replica *replica)
+{
+    return replica->next_group++ % groups_of(naive, replica);
+}
+
 /* To the decoding replica with the fewest requests. The KV blocks stay here until they have moved. */
 static void hand_over(struct naive *naive, int id)
 {
@@ -95,6 +100,8 @@ static void hand_over(struct naive *naive, int id)
     sequence->left_ns = sequence->todo * naive->s->kv_token_ns;
     sequence->moves = naive->s->push;
     sequence->to = best;
+    sequence->from_group = take_group(naive, &naive->replicas[naive->outcomes[id].replica]);
+    sequence->to_group = take_group(naive, &naive->replicas[best]);
     list_insert(remote, remote->n, id);
 }
 
@@ -149,7 +156,7 @@ static int64_t load_of(const struct naive *naive, int which)
 static int route(struct naive *naive, int id)
 {
     const int n = naive->s->prefill_replicas > 0 ? naive->s->prefill_replicas : naive->s->replicas;
-    int up[NAIVE_REPLICAS], n_up = 0, best = 0;
+    int up[NAIVE_REPLICAS] = {0}, n_up = 0, best = 0;
     if (naive->s->routing == NAIVE_GIVEN) return naive->s->requests[id].replica;
     for (int i = 0; i < n; i++)
         if (is_up(naive, &naive->replicas[i])) up[n_up++] = i;
@@ -178,6 +185,17 @@ static void enqueue(struct naive *naive, int id)
     list_insert(waiting, waiting->n, id);
 }
 
+/* Into the part of an attention group of each replica. Where prompts are processed only, into which the prompt goes. */
+static bool fits_everywhere(const struct naive *naive, const struct naive_request *request)
+{
+    for (int i = 0; i < naive->s->replicas; i++) {
+        const bool only_prompts = i < naive->s->prefill_replicas;
+        const int64_t tokens = only_prompts ? request->prompt : request->prompt + request->output - 1;
+        if (blocks_of(naive, tokens) > naive->s->blocks / groups_of(naive, &naive->replicas[i])) return false;
+    }
+    return true;
+}
+
 static void arrive(struct naive *naive)
 {
     int id = naive->arrived++;
@@ -185,7 +203,7 @@ static void arrive(struct naive *naive)
     int64_t tokens = request->prompt + request->output;
     naive->outcomes[id] = (struct naive_outcome){.first_ns = -1, .end_ns = -1, .replica = -1};
     naive->sequences[id] = (struct sequence){.todo = request->prompt, .output = request->output};
-    if (tokens > naive->s->max_context || blocks_of(naive, tokens - 1) > naive->s->blocks) {
+    if (tokens > naive->s->max_context || !fits_everywhere(naive, request)) {
         naive->outcomes[id].rejected = true;
         return;
     }

@@ -173,17 +173,30 @@ static void fill(struct naive *naive)
 
 /* --- Moves --- */
 
+/* The GPUs of an attention group, which has equally many of every stage. Returns their number. */
+static int list_group(const struct naive *naive, const struct replica *replica, int group, int *gpus)
+{
+    const int stages = stages_of(naive, replica), wide = replica->n_gpus / stages;
+    const int each = wide / groups_of(naive, replica);
+    int n = 0;
+    for (int stage = 0; stage < stages; stage++)
+        for (int i = 0; i < each; i++) gpus[n++] = replica->gpus[stage * wide + group * each + i];
+    return n;
+}
+
 static void begin_move(struct naive *naive, int id)
 {
-    const struct replica *from = &naive->replicas[naive->outcomes[id].replica];
-    const struct replica *to = &naive->replicas[naive->sequences[id].to];
-    const int n = from->n_gpus > to->n_gpus ? from->n_gpus : to->n_gpus;
+    const struct sequence *sequence = &naive->sequences[id];
+    int from[NAIVE_GPUS], to[NAIVE_GPUS];
+    const int n_from = list_group(naive, &naive->replicas[naive->outcomes[id].replica], sequence->from_group, from);
+    const int n_to = list_group(naive, &naive->replicas[sequence->to], sequence->to_group, to);
+    const int n = n_from > n_to ? n_from : n_to;
     const int64_t bytes = naive->sequences[id].todo * naive->s->site->token_bytes;
     for (int i = 0; i < n; i++) {
         struct flow *flow = &naive->network.flows[naive->network.n++];
         if (naive->network.n == NAIVE_FLOWS) abort();
         *flow = (struct flow){.id = id, .left = bytes / n + (i < bytes % n), .end_ns = INT64_MAX};
-        find_way(naive->s->site, flow, from->gpus[i * from->n_gpus / n], to->gpus[i * to->n_gpus / n]);
+        find_way(naive->s->site, flow, from[i * n_from / n], to[i * n_to / n]);
         const bool crosses = flow->links[0] < link_of(NVLINK, false, 0);
         flow->starts_ns = naive->now_ns + (crosses ? naive->s->site->latency_ns : 0);
     }

@@ -17,6 +17,7 @@ struct sequence {
     double left_ns;        /* of its move, were it alone on the link */
     bool moves, is_here;
     int to;     /* replica that it moves to, over the network of a site */
+    int from_group, to_group; /* attention groups there and here, in turn */
     bool flies; /* its flows have begun */
 };
 
@@ -39,6 +40,7 @@ struct replica {
     int64_t free_blocks, copied_blocks;
     bool preempted; /* in this decision */
     int gpus[NAIVE_GPUS], n_gpus; /* of a site: number of the node times GPUs of a node, plus its place there */
+    int next_group;               /* of the next sequence that is handed over */
     bool starts;                  /* has GPUs, and is up at up_ns */
     int64_t up_ns;
 };
@@ -128,6 +130,13 @@ static inline int stages_of(const struct naive *naive, const struct replica *rep
 {
     const bool other = naive->s->decode_stages > 0 && only_decodes(naive, index_of(naive, replica));
     return other ? naive->s->decode_stages : naive->s->stages;
+}
+
+/* Attention groups, each with its part of the blocks. */
+static inline int groups_of(const struct naive *naive, const struct replica *replica)
+{
+    if (naive->s->site == NULL) return 1;
+    return only_decodes(naive, index_of(naive, replica)) ? naive->s->site->decode_groups : naive->s->site->groups;
 }
 
 static inline bool is_up(const struct naive *naive, const struct replica *replica)

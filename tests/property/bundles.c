@@ -21,19 +21,20 @@ struct site {
 static struct bed_rows *run(const struct site *site, const struct bed_options *options, const char *batching)
 {
     const int nodes = (site->prompts_gpus * site->prompts + site->tokens_gpus * site->tokens) / site->node_gpus;
-    return bed_run(options,
-                   "{'cluster': {'nodes': %d, 'gpus_per_node': %d, 'gpu': 'a100-80-sxm', 'pcie': '1.3GB/s', 'network':"
-                   " {'bandwidth': '0.7GB/s', 'per': 'gpu', 'latency': '11us'}}, 'seed': 5, 'sample': {'period': '250ms'},"
-                   " 'services': {'chat': {'llm': 'mixtral-8x7b', 'routing': 'least-outstanding', 'batching': '%s',"
-                   " 'kv': {'blocks': 40000}, %s 'pools':"
-                   " {'p': {'role': 'prefill', 'tensor_parallel': %d, 'replicas': %d},"
-                   " 'd': {'role': 'decode', 'tensor_parallel': %d, 'replicas': %d}}, 'cost': {'kind': 'affine',"
-                   " 'prefill': {'fixed': '3ms', 'per_token': '7us'}, 'decode': {'fixed': '11ms', 'per_sequence':"
-                   " '20us'}}, 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate':"
-                   " '40/s'}, 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 3000}, 'output':"
-                   " {'distribution': 'uniform', 'min': 1, 'max': 90}}}}}",
-                   nodes, site->node_gpus, batching, site->transfer, site->prompts_gpus, site->prompts,
-                   site->tokens_gpus, site->tokens);
+    return bed_run(
+        options,
+        "{'cluster': {'nodes': %d, 'gpus_per_node': %d, 'gpu': 'a100-80-sxm', 'pcie': '1.3GB/s', 'network':"
+        " {'bandwidth': '0.7GB/s', 'per': 'gpu', 'latency': '11us'}}, 'seed': 5, 'sample': {'period': '250ms'},"
+        " 'services': {'chat': {'llm': 'mixtral-8x7b', 'routing': 'least-outstanding', 'batching': '%s',"
+        " 'kv': {'blocks': 40000}, %s 'pools':"
+        " {'p': {'role': 'prefill', 'tensor_parallel': %d, 'replicas': %d},"
+        " 'd': {'role': 'decode', 'tensor_parallel': %d, 'replicas': %d}}, 'cost': {'kind': 'affine',"
+        " 'prefill': {'fixed': '3ms', 'per_token': '7us'}, 'decode': {'fixed': '11ms', 'per_sequence':"
+        " '20us'}}, 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate':"
+        " '40/s'}, 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 3000}, 'output':"
+        " {'distribution': 'uniform', 'min': 1, 'max': 90}}}}}",
+        nodes, site->node_gpus, batching, site->transfer, site->prompts_gpus, site->prompts, site->tokens_gpus,
+        site->tokens);
 }
 
 /* A batcher that may swap uses the links of single GPUs, so transfers of its service are not bundled. */
