@@ -254,6 +254,12 @@ TEST(what_cannot_be_dealt_is_named)
                                      " 'llama-2-7b', 'tensor_parallel': 4, 'data_parallel': 2, " SERVICE "}}}");
     CHECK(dense->code < 0);
     CHECK(strstr(dense->diag.items[0].text, "it has no experts") != NULL);
+    struct bed_rows *odd = bed_run(BED(.quiet = true),
+                                   "{'cluster': {'nodes': 2, 'gpus_per_node': 7, 'gpu': 'h100-sxm', 'network':"
+                                   " {'bandwidth': '50GB/s'}}, 'services': {'chat': {'llm': 'mixtral-8x7b',"
+                                   " 'tensor_parallel': 14, 'data_parallel': 7, " SERVICE "}}}");
+    CHECK_EQ_INT(odd->code, SIM_E_UNFIT);
+    CHECK(strstr(odd->diag.items[0].text, "attention groups of 2 GPUs, some of which straddle nodes of 7") != NULL);
 }
 
 /* 160 blocks of 16 tokens, a quarter of them for each of four groups: 640 tokens of a sequence, but for its last. */
