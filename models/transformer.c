@@ -137,21 +137,23 @@ struct llm_reads llm_reads(const struct llm_spec *llm)
         .expert_weights = (double)expert_weights(llm),
         .weight_bytes = number_format_bytes(llm->weights),
         .plain_bytes = (routers + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute),
+        .groups = 1.0,
     };
 }
 
-double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens)
+double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
 {
     const double experts = reads->experts;
+    const double copies = reads->groups > 1.0 ? fmin(reads->groups, (double)sequences) : 1.0;
     const double touched = experts > 0.0 ? experts * (1.0 - pow(reads->missed_frac, (double)tokens)) : 0.0;
-    const double weights = reads->layer_weights + reads->sparse_layers * touched * reads->expert_weights;
-    return weights * reads->weight_bytes + reads->plain_bytes;
+    const double weights = copies * reads->layer_weights + reads->sparse_layers * touched * reads->expert_weights;
+    return weights * reads->weight_bytes + copies * reads->plain_bytes;
 }
 
 double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)
 {
     const struct llm_reads reads = llm_reads(llm);
-    return llm_reads_bytes(&reads, tokens);
+    return llm_reads_bytes(&reads, tokens, 1);
 }
 
 double llm_window_pairs(double tokens, double context_tokens, double window_tokens)

@@ -55,10 +55,11 @@ static void admit_head(struct naive *naive, struct replica *replica, struct batc
 }
 
 /* A batch may hold its share of the sequences, as in Vidur; vLLM v1 has no such rule. */
-static int batch_room(const struct naive *naive, const struct batch *batch)
+static int batch_room(const struct naive *naive, const struct replica *replica, const struct batch *batch)
 {
+    const int stages = stages_of(naive, replica);
     if (naive->s->kind == NAIVE_VLLM_V1) return INT32_MAX;
-    return (naive->s->max_sequences > naive->s->stages ? naive->s->max_sequences / naive->s->stages : 1) - batch->n;
+    return (naive->s->max_sequences > stages ? naive->s->max_sequences / stages : 1) - batch->n;
 }
 
 /* --- vLLM v0 and Sarathi: a block must be free for each decode, needed or not --- */
@@ -77,7 +78,7 @@ static void v0_admit(struct naive *naive, struct replica *replica, struct batch 
         total += todo;
         if ((s->padded ? (batch->n + 1) * longest : total) > s->max_tokens) return;
         if (replica->free_blocks - need < s->watermark_blocks) return;
-        if (admitted(replica) + batch->n == s->max_sequences || batch_room(naive, batch) == 0) return;
+        if (admitted(replica) + batch->n == s->max_sequences || batch_room(naive, replica, batch) == 0) return;
         admit_head(naive, replica, batch, need, (int)todo);
     }
 }
@@ -111,7 +112,7 @@ static bool has_room(const struct naive *naive, const struct replica *replica, c
 static void swap_in(struct naive *naive, struct replica *replica, struct batch *batch)
 {
     sort_by_arrival(naive, &replica->swapped);
-    while (replica->swapped.n > 0 && batch_room(naive, batch) > 0) {
+    while (replica->swapped.n > 0 && batch_room(naive, replica, batch) > 0) {
         int id = replica->swapped.id[0], processed = naive->sequences[id].processed;
         bool alone = admitted(replica) + batch->n == 0;
         if (!has_room(naive, replica, batch, alone ? blocks_of(naive, processed) : blocks_of(naive, processed - 1) + 1))
@@ -130,13 +131,13 @@ static void take_remote(struct naive *naive, struct replica *replica, struct bat
         int id = replica->remote.id[0];
         struct sequence *sequence = &naive->sequences[id];
         if (!has_room(naive, replica, batch, blocks_of(naive, sequence->processed))) return;
-        if (sequence->is_here && (batch_room(naive, batch) == 0 || budget-- == 0)) return;
+        if (sequence->is_here && (batch_room(naive, replica, batch) == 0 || budget-- == 0)) return;
         list_take(&replica->remote, 0);
         sequence->number = naive->admissions++;
         take_blocks(naive, replica, id, blocks_of(naive, sequence->processed));
         if (sequence->is_here) {
             release(naive, id);
-            naive->outcomes[id].replica = (int)(replica - naive->replicas);
+            naive->outcomes[id].replica = index_of(naive, replica);
             batch_add(batch, id, 1);
         } else {
             sequence->moves = true;
@@ -150,7 +151,7 @@ static void v0_compose(struct naive *naive, struct replica *replica, struct batc
     if (replica->swapped.n == 0) v0_admit(naive, replica, batch);
     if (batch->n > 0) return;
     sort_by_arrival(naive, &replica->idle);
-    while (replica->idle.n > 0 && batch_room(naive, batch) > 0)
+    while (replica->idle.n > 0 && batch_room(naive, replica, batch) > 0)
         decode_or_preempt(naive, replica, batch, list_take(&replica->idle, 0));
     if (replica->preempted) return;
     swap_in(naive, replica, batch);
@@ -174,7 +175,7 @@ static void sarathi_admit(struct naive *naive, struct replica *replica, struct b
             naive->outcomes[list_take(&replica->waiting, 0)].rejected = true;
             continue;
         }
-        if (admitted(replica) + batch->n == s->max_sequences || batch_room(naive, batch) == 0) return;
+        if (admitted(replica) + batch->n == s->max_sequences || batch_room(naive, replica, batch) == 0) return;
         if (replica->free_blocks - need < s->watermark_blocks || tokens == 0) return;
         admit_head(naive, replica, batch, need, tokens);
         used += tokens;
@@ -210,7 +211,7 @@ static void sarathi_compose(struct naive *naive, struct replica *replica, struct
     struct list prompts = {0}, skipped = {0};
     int used = 0;
     if (naive->s->prefill_replicas > 0) merge_prompts(naive, &replica->idle);
-    while (replica->idle.n > 0 && batch_room(naive, batch) > 0) {
+    while (replica->idle.n > 0 && batch_room(naive, replica, batch) > 0) {
         int id = list_take(&replica->idle, 0);
         if (is_prompt(&naive->sequences[id]))
             list_insert(&prompts, prompts.n, id);

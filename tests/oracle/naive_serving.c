@@ -9,7 +9,8 @@ static int requests_at(const struct replica *replica)
     return replica->waiting.n + replica->swapped.n + replica->remote.n + admitted(replica);
 }
 
-static int64_t batch_ns(const struct naive *naive, const struct batch *batch)
+/* A stage's part of the batch. */
+static int64_t stage_ns_of(const struct naive *naive, const struct replica *replica, const struct batch *batch)
 {
     const struct naive_terms *prefill = &naive->s->prefill, *decode = &naive->s->decode;
     double fixed = 0, ns = 0;
@@ -25,14 +26,17 @@ static int64_t batch_ns(const struct naive *naive, const struct batch *batch)
         ns += terms->sequence + terms->token * n + terms->context * p;
         if (prompt) ns += terms->pair * (n * n + 2 * n * p);
     }
+    if (naive->s->decode_stages > 0)
+        return llrint(fixed + ns) * naive->s->stages * naive->s->decode_stages / stages_of(naive, replica);
     return llrint(fixed + ns);
 }
 
 /* Passes the stages in turn, each after the batches before it. */
 static void start(struct naive *naive, struct replica *replica, struct batch *batch)
 {
-    int64_t stage_ns = batch_ns(naive, batch), at_ns = naive->now_ns + replica->copied_blocks * naive->s->copy_block_ns;
-    for (int stage = 0; stage < naive->s->stages; stage++) {
+    int64_t stage_ns = stage_ns_of(naive, replica, batch),
+            at_ns = naive->now_ns + replica->copied_blocks * naive->s->copy_block_ns;
+    for (int stage = 0; stage < stages_of(naive, replica); stage++) {
         if (at_ns < replica->stage_free_ns[stage]) at_ns = replica->stage_free_ns[stage];
         at_ns += stage_ns;
         replica->stage_free_ns[stage] = at_ns;
@@ -66,7 +70,7 @@ static void join_moved(struct naive *naive, struct replica *replica, int id)
 static void schedule(struct naive *naive, struct replica *replica)
 {
     static const struct batch empty;
-    while (replica->n_flying < naive->s->stages) {
+    while (replica->n_flying < stages_of(naive, replica)) {
         struct batch batch = empty;
         replica->preempted = false;
         while (replica->moved.n > 0) join_moved(naive, replica, list_take(&replica->moved, 0));
@@ -76,6 +80,11 @@ static void schedule(struct naive *naive, struct replica *replica)
         else if (!replica->preempted)
             return;
     }
+}
+
+static int take_group(const struct naive *naive, struct replica *replica)
+{
+    return replica->next_group++ % groups_of(naive, replica);
 }
 
 /* To the decoding replica with the fewest requests. The KV blocks stay here until they have moved. */
@@ -90,6 +99,9 @@ static void hand_over(struct naive *naive, int id)
     sequence->blocks = 0;
     sequence->left_ns = sequence->todo * naive->s->kv_token_ns;
     sequence->moves = naive->s->push;
+    sequence->to = best;
+    sequence->from_group = take_group(naive, &naive->replicas[naive->outcomes[id].replica]);
+    sequence->to_group = take_group(naive, &naive->replicas[best]);
     list_insert(remote, remote->n, id);
 }
 
@@ -140,14 +152,48 @@ static int64_t load_of(const struct naive *naive, int which)
     return tokens;
 }
 
+/* Of those that are up. */
 static int route(struct naive *naive, int id)
 {
-    int best = 0, n = naive->s->prefill_replicas > 0 ? naive->s->prefill_replicas : naive->s->replicas;
+    const int n = naive->s->prefill_replicas > 0 ? naive->s->prefill_replicas : naive->s->replicas;
+    int up[NAIVE_REPLICAS] = {0}, n_up = 0, best = 0;
     if (naive->s->routing == NAIVE_GIVEN) return naive->s->requests[id].replica;
-    if (naive->s->routing == NAIVE_ROUND_ROBIN) return naive->next_replica++ % n;
-    for (int i = 1; i < n; i++)
-        if (load_of(naive, i) < load_of(naive, best)) best = i;
-    return best;
+    for (int i = 0; i < n; i++)
+        if (is_up(naive, &naive->replicas[i])) up[n_up++] = i;
+    if (naive->s->routing == NAIVE_ROUND_ROBIN) {
+        const int turn = naive->next_replica < n_up ? naive->next_replica : 0;
+        naive->next_replica = (turn + 1) % n_up;
+        return up[turn];
+    }
+    for (int i = 1; i < n_up; i++)
+        if (load_of(naive, up[i]) < load_of(naive, up[best])) best = i;
+    return up[best];
+}
+
+static bool some_are_up(const struct naive *naive)
+{
+    for (int i = 0; i < naive->s->replicas; i++)
+        if (is_up(naive, &naive->replicas[i])) return true;
+    return false;
+}
+
+static void enqueue(struct naive *naive, int id)
+{
+    int chosen = route(naive, id);
+    struct list *waiting = &naive->replicas[chosen].waiting;
+    naive->outcomes[id].replica = chosen;
+    list_insert(waiting, waiting->n, id);
+}
+
+/* Into the part of an attention group of each replica. Where prompts are processed only, into which the prompt goes. */
+static bool fits_everywhere(const struct naive *naive, const struct naive_request *request)
+{
+    for (int i = 0; i < naive->s->replicas; i++) {
+        const bool only_prompts = i < naive->s->prefill_replicas;
+        const int64_t tokens = only_prompts ? request->prompt : request->prompt + request->output - 1;
+        if (blocks_of(naive, tokens) > naive->s->blocks / groups_of(naive, &naive->replicas[i])) return false;
+    }
+    return true;
 }
 
 static void arrive(struct naive *naive)
@@ -157,14 +203,21 @@ static void arrive(struct naive *naive)
     int64_t tokens = request->prompt + request->output;
     naive->outcomes[id] = (struct naive_outcome){.first_ns = -1, .end_ns = -1, .replica = -1};
     naive->sequences[id] = (struct sequence){.todo = request->prompt, .output = request->output};
-    if (tokens > naive->s->max_context || blocks_of(naive, tokens - 1) > naive->s->blocks) {
+    if (tokens > naive->s->max_context || !fits_everywhere(naive, request)) {
         naive->outcomes[id].rejected = true;
         return;
     }
-    int chosen = route(naive, id);
-    struct list *waiting = &naive->replicas[chosen].waiting;
-    naive->outcomes[id].replica = chosen;
-    list_insert(waiting, waiting->n, id);
+    if (naive->held.n > 0 || !some_are_up(naive))
+        list_insert(&naive->held, naive->held.n, id);
+    else
+        enqueue(naive, id);
+}
+
+/* Requests that have lost their replica, or found none. */
+static void release_held(struct naive *naive)
+{
+    naive->release_ns = INT64_MAX;
+    while (naive->held.n > 0 && some_are_up(naive)) enqueue(naive, list_take(&naive->held, 0));
 }
 
 static int sharers(const struct naive *naive)
@@ -186,6 +239,7 @@ static void follow_moves(struct naive *naive)
     bool ended[NAIVE_REQUESTS];
     for (int id = 0; id < naive->arrived; id++)
         ended[id] = naive->sequences[id].moves && move_end_ns(naive, id) <= naive->now_ns;
+    if (naive->s->site != NULL) site_follow_moves(naive, ended);
     for (int id = 0; id < naive->arrived; id++) {
         if (naive->sequences[id].moves) naive->sequences[id].left_ns -= alone_ns;
         if (ended[id]) naive->sequences[id].moves = false, naive->sequences[id].is_here = true;
@@ -203,6 +257,13 @@ static void follow_moves(struct naive *naive)
     naive->moved_ns = naive->now_ns;
 }
 
+static bool is_over(const struct naive *naive)
+{
+    for (int id = 0; id < naive->arrived; id++)
+        if (naive->outcomes[id].end_ns < 0 && !naive->outcomes[id].rejected) return false;
+    return naive->arrived == naive->s->n;
+}
+
 static int64_t next_ns(const struct naive *naive)
 {
     int64_t next = naive->arrived < naive->s->n ? naive->s->requests[naive->arrived].arrival_ns : INT64_MAX;
@@ -210,9 +271,12 @@ static int64_t next_ns(const struct naive *naive)
         const struct replica *replica = &naive->replicas[r];
         if (replica->n_flying > 0 && replica->flying[0].end_ns < next) next = replica->flying[0].end_ns;
     }
-    for (int id = 0; id < naive->arrived; id++)
+    for (int id = 0; id < naive->arrived && naive->s->site == NULL; id++)
         if (naive->sequences[id].moves && move_end_ns(naive, id) < next) next = move_end_ns(naive, id);
-    return next < INT64_MAX ? next : -1;
+    if (naive->s->site != NULL && site_next_ns(naive) < next) next = site_next_ns(naive);
+    if (naive->s->site != NULL && failures_next_ns(naive) < next) next = failures_next_ns(naive);
+    if (naive->release_ns < next) next = naive->release_ns;
+    return next < INT64_MAX && !is_over(naive) ? next : -1;
 }
 
 int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome *outcomes)
@@ -221,9 +285,13 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
     if (naive == NULL) abort();
     naive->s = scenario;
     naive->outcomes = outcomes;
+    naive->release_ns = INT64_MAX;
     for (int r = 0; r < scenario->replicas; r++) naive->replicas[r].free_blocks = scenario->blocks;
+    if (scenario->site != NULL) failures_begin(naive);
     while ((naive->now_ns = next_ns(naive)) >= 0) {
         follow_moves(naive);
+        if (scenario->site != NULL) failures_strike(naive);
+        if (naive->release_ns <= naive->now_ns) release_held(naive);
         while (naive->arrived < scenario->n && scenario->requests[naive->arrived].arrival_ns == naive->now_ns)
             arrive(naive);
         for (int r = 0; r < scenario->replicas; r++) {
@@ -234,6 +302,8 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
             naive->released = false;
             for (int r = 0; r < scenario->replicas; r++) schedule(naive, &naive->replicas[r]);
         } while (naive->released);
+        if (scenario->site != NULL) site_begin_moves(naive);
+        if (scenario->site != NULL) failures_restart(naive);
     }
     int64_t batches = naive->batches;
     for (int id = 0; id < scenario->n; id++)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum { NAIVE_REQUESTS = 256, NAIVE_REPLICAS = 8, NAIVE_STAGES = 4 };
+enum { NAIVE_NODES = 32, NAIVE_NODE_GPUS = 8, NAIVE_CAUSES = 2, NAIVE_GPUS = NAIVE_NODES * NAIVE_NODE_GPUS };
 
 enum naive_kind { NAIVE_VLLM_V0, NAIVE_VLLM_V1, NAIVE_SARATHI, NAIVE_ORCA, NAIVE_FASTER_TRANSFORMER };
 enum naive_reservation { NAIVE_MAX, NAIVE_POW2, NAIVE_ORACLE };
@@ -15,6 +16,28 @@ enum naive_routing { NAIVE_ROUND_ROBIN, NAIVE_LEAST_OUTSTANDING, NAIVE_LEAST_WAI
 /* Nanoseconds per iteration, token, sequence, token of context, and n^2 + 2 n p of n prompt tokens on top of p. */
 struct naive_terms {
     double fixed, token, sequence, context, pair;
+};
+
+/* Nodes that fail. A component fails with nodes_each nodes, or with its GPU's node, and works again when repaired. */
+struct naive_cause {
+    bool of_gpus;
+    int nodes_each;
+    int64_t repair_ns, mean_ns; /* mean: of lives, for life_ns */
+};
+
+/* Where replicas stand: nodes of GPUs, a network adapter per GPU or node, and what fails. Rates are bytes per
+ * nanosecond and direction. */
+struct naive_site {
+    int nodes, node_gpus;
+    int gpus, decode_gpus;     /* of a stage; the second: where replicas only decode */
+    int groups, decode_groups; /* of data parallelism, of which given costs know nothing */
+    double port, adapter, fabric, nvlink; /* PCIe of a GPU; fabric 0: does not limit */
+    bool adapter_per_node;
+    int64_t latency_ns, token_bytes, restart_ns;
+    int n_causes;
+    struct naive_cause causes[NAIVE_CAUSES];
+    uint64_t seed;
+    int64_t (*life_ns)(const struct naive_site *site, int cause, int component, int n); /* the n-th life, by chance */
 };
 
 struct naive_request {
@@ -36,6 +59,9 @@ struct naive_scenario {
     int prefill_replicas;  /* the first replicas; the others decode; 0: all do both */
     double kv_token_ns;    /* to move the KV of a token from one to the other */
     bool shared_link;      /* by all moves; otherwise each is alone */
+    int decode_stages;     /* of replicas that only decode; 0: as the others. A stage then takes stages times as long,
+                            * that of the others decode_stages times, so that all stages together are equally fast */
+    const struct naive_site *site; /* NULL: moves are as above, and nothing fails */
     bool push;             /* KV sets out when the prompt is processed; else when the other takes the request */
     struct naive_terms prefill, decode, decode_large; /* the last from large_from sequences on; 0: never */
     int large_from;
@@ -45,7 +71,7 @@ struct naive_scenario {
 
 struct naive_outcome {
     int64_t first_ns, end_ns; /* -1: never */
-    int replica, preemptions;
+    int replica, preemptions, restarts;
     bool rejected;
 };
 

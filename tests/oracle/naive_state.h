@@ -16,6 +16,9 @@ struct sequence {
     int64_t handed_blocks; /* where its prompt was processed, until its KV has moved and is taken */
     double left_ns;        /* of its move, were it alone on the link */
     bool moves, is_here;
+    int to;     /* replica that it moves to, over the network of a site */
+    int from_group, to_group; /* attention groups there and here, in turn */
+    bool flies; /* its flows have begun */
 };
 
 struct batch {
@@ -36,6 +39,31 @@ struct replica {
     int64_t stage_free_ns[NAIVE_STAGES];
     int64_t free_blocks, copied_blocks;
     bool preempted; /* in this decision */
+    int gpus[NAIVE_GPUS], n_gpus; /* of a site: number of the node times GPUs of a node, plus its place there */
+    int next_group;               /* of the next sequence that is handed over */
+    bool starts;                  /* has GPUs, and is up at up_ns */
+    int64_t up_ns;
+};
+
+/* One of the bytes' ways through the network: a GPU's share of the KV of a request. */
+struct flow {
+    int id, n_links, links[8];
+    int64_t starts_ns, end_ns;
+    double cap;             /* bytes per ns */
+    long double left, rate; /* bytes; bytes per ns */
+};
+
+enum { NAIVE_FLOWS = NAIVE_REQUESTS * 32 };
+
+struct network {
+    struct flow flows[NAIVE_FLOWS];
+    int n;
+    bool changed; /* since the rates were computed */
+    bool is_taken[NAIVE_GPUS];
+    bool is_down[NAIVE_NODES];
+    int64_t back_ns[NAIVE_NODES];                  /* of a node that is down */
+    int64_t next_ns[NAIVE_CAUSES][NAIVE_GPUS];     /* failure of each component */
+    int n_lives[NAIVE_CAUSES][NAIVE_GPUS];
 };
 
 struct naive {
@@ -46,7 +74,29 @@ struct naive {
     int64_t now_ns, moved_ns, admissions, batches; /* moved_ns: up to which moves have been followed */
     int arrived, next_replica;
     bool released; /* blocks of another replica, in these decisions */
+    struct network network;
+    struct list held;    /* requests without a replica that is up */
+    int64_t release_ns;  /* when they are routed; INT64_MAX: later */
 };
+
+/* --- Sites (naive_site.c) and their failures (naive_failures.c) --- */
+
+/* Takes GPUs for a replica, a stage on one node or on whole ones. False, changing nothing, if there are not enough. */
+bool site_take_gpus(struct naive *naive, int replica);
+void site_release_gpus(struct naive *naive, int replica);
+/* Starts flows for sequences that have begun to move, and divides the links anew. */
+void site_begin_moves(struct naive *naive);
+/* Moves bytes up to now. ended: [NAIVE_REQUESTS], whether the last flow of a sequence has ended. */
+void site_follow_moves(struct naive *naive, bool *ended);
+int64_t site_next_ns(const struct naive *naive);
+
+/* Up at the start: all. */
+void failures_begin(struct naive *naive);
+/* Nodes that return, then nodes that fail, with all replicas on them. */
+void failures_strike(struct naive *naive);
+/* Replicas that are missing start where there is room; those that have loaded are up. */
+void failures_restart(struct naive *naive);
+int64_t failures_next_ns(const struct naive *naive);
 
 /* Composes the replica's next batch, or none. */
 void naive_compose(struct naive *naive, struct replica *replica, struct batch *batch);
@@ -64,6 +114,34 @@ static inline int list_take(struct list *list, int at)
     list->n--;
     memmove(list->id + at, list->id + at + 1, (size_t)(list->n - at) * sizeof *list->id);
     return id;
+}
+
+static inline int index_of(const struct naive *naive, const struct replica *replica)
+{
+    return (int)(replica - naive->replicas);
+}
+
+static inline bool only_decodes(const struct naive *naive, int replica)
+{
+    return naive->s->prefill_replicas > 0 && replica >= naive->s->prefill_replicas;
+}
+
+static inline int stages_of(const struct naive *naive, const struct replica *replica)
+{
+    const bool other = naive->s->decode_stages > 0 && only_decodes(naive, index_of(naive, replica));
+    return other ? naive->s->decode_stages : naive->s->stages;
+}
+
+/* Attention groups, each with its part of the blocks. */
+static inline int groups_of(const struct naive *naive, const struct replica *replica)
+{
+    if (naive->s->site == NULL) return 1;
+    return only_decodes(naive, index_of(naive, replica)) ? naive->s->site->decode_groups : naive->s->site->groups;
+}
+
+static inline bool is_up(const struct naive *naive, const struct replica *replica)
+{
+    return naive->s->site == NULL || (replica->n_gpus > 0 && !replica->starts);
 }
 
 static inline int64_t blocks_of(const struct naive *naive, int64_t tokens)

@@ -184,6 +184,24 @@ TEST(memory_holds_the_experts_once_and_the_rest_by_group)
     }
 }
 
+/* Each group reads all but the experts, once it has a sequence. */
+TEST(groups_read_weights_of_their_own)
+{
+    SCOPED(session) session = {0};
+    struct llm_spec llm;
+    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
+    struct llm_spec bare = llm;
+    bare.expert_ffn = 0;
+    for (int64_t groups = 1; groups <= 64; groups *= 2)
+        for (int64_t sequences = 1; sequences <= 64; sequences *= 2) {
+            struct llm_reads reads = llm_reads(&llm);
+            reads.groups = (double)groups;
+            const double shared = llm_read_bytes(&bare, 512), experts = llm_read_bytes(&llm, 512) - shared;
+            const double copies = (double)(sequences < groups ? sequences : groups);
+            CHECK_NEAR(llm_reads_bytes(&reads, 512, sequences) / (copies * shared + experts), 1.0, 1e-12);
+        }
+}
+
 /* --- Runs --- */
 
 #define SERVICE                                                                                                        \
@@ -236,4 +254,48 @@ TEST(what_cannot_be_dealt_is_named)
                                      " 'llama-2-7b', 'tensor_parallel': 4, 'data_parallel': 2, " SERVICE "}}}");
     CHECK(dense->code < 0);
     CHECK(strstr(dense->diag.items[0].text, "it has no experts") != NULL);
+    struct bed_rows *odd = bed_run(BED(.quiet = true),
+                                   "{'cluster': {'nodes': 2, 'gpus_per_node': 7, 'gpu': 'h100-sxm', 'network':"
+                                   " {'bandwidth': '50GB/s'}}, 'services': {'chat': {'llm': 'mixtral-8x7b',"
+                                   " 'tensor_parallel': 14, 'data_parallel': 7, " SERVICE "}}}");
+    CHECK_EQ_INT(odd->code, SIM_E_UNFIT);
+    CHECK(strstr(odd->diag.items[0].text, "attention groups of 2 GPUs, some of which straddle nodes of 7") != NULL);
+}
+
+/* 160 blocks of 16 tokens, a quarter of them for each of four groups: 640 tokens of a sequence, but for its last. */
+TEST(a_sequence_has_the_memory_of_its_group)
+{
+    static const int groups[] = {1, 4}, prompts[] = {600, 631, 632, 2000};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 4; k++) {
+            struct bed_rows *rows = bed_run(
+                BED(.check = true, .quiet = true),
+                "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'h100-sxm'}, 'services': {'chat': {'llm':"
+                " 'mixtral-8x7b', 'tensor_parallel': 4, 'data_parallel': %d, 'kv': {'blocks': 160}, 'trace': {'format':"
+                " 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution':"
+                " 'fixed', 'tokens': %d}, 'output': {'distribution': 'fixed', 'tokens': 10}}}}}",
+                groups[i], prompts[k]);
+            CHECK_EQ_INT(rows->code, 0);
+            const bool fits = groups[i] == 1 || prompts[k] + 10 - 1 <= 640;
+            CHECK_EQ_STR(rows->requests[0].status, fits ? "finished" : "rejected");
+        }
+}
+
+/* The KV of 1,000 tokens leaves over the adapters of the GPUs that have it, at 50 bytes per nanosecond each. */
+TEST(kv_uses_the_adapters_of_its_group)
+{
+    for (int prompts = 1; prompts <= 8; prompts *= 2)
+        for (int tokens = 1; tokens <= 8; tokens *= 2) {
+            struct bed_rows *rows = bed_run(
+                BED(.check = true),
+                "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'h100-sxm', 'pcie': '100GB/s', 'network':"
+                " {'bandwidth': '50GB/s', 'per': 'gpu', 'latency': '0s'}}, 'services': {'chat': {'llm': 'mixtral-8x7b',"
+                " 'tensor_parallel': 8, 'pools': {'p': {'role': 'prefill', 'data_parallel': %d}, 'd': {'role':"
+                " 'decode', 'data_parallel': %d}}, 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process':"
+                " 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 1000}, 'output':"
+                " {'distribution': 'fixed', 'tokens': 10}}}}}",
+                prompts, tokens);
+            const double gpus = 8.0 / (prompts > tokens ? prompts : tokens); /* of the side with fewer */
+            CHECK_NEAR(bed_metric(rows, "request.kv_transfer_s.mean"), 1000 * 131072.0 / (gpus * 50e9), 1e-9);
+        }
 }

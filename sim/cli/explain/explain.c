@@ -159,10 +159,10 @@ static int sit(struct ways *ways, struct node_type *type)
     if (turned == NULL) code = SIM_E_NOMEM;
     if (code != 0) return code;
     for (int32_t i = 0; i < n; i++) turned[i] = type->all.gpus[(i + 1) % n];
-    type->next_all = (struct topology_placement){ways->topology, n, turned};
-    type->next = (struct topology_placement){ways->topology, 1, turned};
-    type->one = (struct topology_placement){ways->topology, 1, type->all.gpus};
-    type->far = (struct topology_placement){ways->topology, 1, type->far_all.gpus};
+    type->next_all = (struct topology_placement){.topology = ways->topology, .n_gpus = n, .gpus = turned};
+    type->next = (struct topology_placement){.topology = ways->topology, .n_gpus = 1, .gpus = turned};
+    type->one = (struct topology_placement){.topology = ways->topology, .n_gpus = 1, .gpus = type->all.gpus};
+    type->far = (struct topology_placement){.topology = ways->topology, .n_gpus = 1, .gpus = type->far_all.gpus};
     return 0;
 }
 

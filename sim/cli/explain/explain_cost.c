@@ -108,10 +108,14 @@ static double sample_flop(const struct llm_spec *llm, const struct sample *sampl
     return (double)sample_tokens(sample) * (token - head) + (double)sample->sequences * head + pair * sample->pairs;
 }
 
-/* Bytes of weights, keys and values, each read once. */
-static double sample_bytes(const struct llm_spec *llm, const struct sample *sample)
+/* Bytes of weights, keys and values, each read once; by each attention group, where there are some. */
+static double sample_bytes(const struct modelled_pool *modelled, const struct sample *sample)
 {
-    return llm_read_bytes(llm, sample_tokens(sample)) + llm_kv_bytes_per_token(llm) * sample->kv_tokens;
+    const struct llm_spec *llm = &modelled->llm;
+    struct llm_reads reads = llm_reads(llm);
+    reads.groups = (double)modelled->pool.data_parallel;
+    return llm_reads_bytes(&reads, sample_tokens(sample), sample->sequences) +
+           llm_kv_bytes_per_token(llm) * sample->kv_tokens;
 }
 
 /* An amount per second; undefined if no time passes. */
@@ -127,7 +131,7 @@ static void add_row(struct answer_table *table, const struct modelled_pool *mode
 {
     struct iteration_cost cost;
     modelled->model.cost(modelled->model.model, &sample->work, &cost);
-    double flop = sample_flop(&modelled->llm, sample), bytes = sample_bytes(&modelled->llm, sample);
+    double flop = sample_flop(&modelled->llm, sample), bytes = sample_bytes(modelled, sample);
     double peak_flop_per_s = modelled->gpus * gpu_peak_flop_per_s(&modelled->gpu, modelled->llm.compute);
     double peak_bytes_per_s = modelled->gpus * modelled->gpu.memory_bytes_per_s;
     table_text(table, modelled->name);

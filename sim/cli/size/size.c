@@ -391,6 +391,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     int code = catalog.root != NULL ? 0 : diag_nomem(&cli->diag);
     if (code == 0) code = check_outputs(cli, options, &arena);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
+    question.has_experts = code == 0 && llm.experts > 0;
     if (code == 0) code = read_slos(cli, &options->slos, &arena, &question);
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
     if (code == 0) code = read_gpus(cli, options, &catalog, &arena, &question);
@@ -408,7 +409,8 @@ const struct verb verb_size = {
     .summary = "find the cheapest GPUs, replicas and batching that serve a load within latency limits",
     .usage = "LLM --trace FILE|--rate N/s --slo LIMIT [options]",
     .notes = "Searches GPUs, tensor and pipeline parallelism, batching policies with their token budgets, and numbers of\n"
-             "replicas. What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
+             "replicas. An LLM with experts is also tried with an attention group per GPU, on up to 32 GPUs of 4 nodes.\n"
+             "What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
     .options = size_options_table,
     .options_bytes = sizeof(struct size_verb_options),
     .min_arguments = 1,

@@ -44,6 +44,7 @@ struct size_question {
     struct size_gpu gpus[SIZE_MAX_GPUS];
     int64_t most_gpus;
     bool disaggregated; /* pools are tried, too */
+    bool has_experts;   /* the LLM: attention in groups of its own is tried, too */
     struct catalog_memory *memory;
     const struct plugins *plugins;
 };
@@ -63,13 +64,20 @@ struct size_batching {
 struct size_option {
     const struct size_gpu *gpu;
     int64_t tensor_parallel, pipeline_parallel;
-    const struct size_batching *batching;
+    int64_t groups; /* of data parallelism: 1, or one per GPU, which then hold the experts together */
+    const struct size_batching *batching; /* of each group */
     int64_t prefill_replicas; /* a pool of its own for prompts; 0: no pools */
 };
 
 static inline int64_t size_replica_gpus(const struct size_option *option)
 {
     return option->tensor_parallel * option->pipeline_parallel;
+}
+
+/* Tokens of an iteration over all groups; 0: the policy has no budget. */
+static inline int64_t size_token_budget(const struct size_option *option)
+{
+    return option->groups * option->batching->token_budget;
 }
 
 /* The fewest replicas: with pools, one that decodes. */
@@ -92,6 +100,9 @@ void size_write_cluster(const struct size_option *option, int64_t replicas, stru
 /* Loads the scenario with `replicas` replicas. Returns like setup_load; setup_fini may follow. */
 int size_load(const struct size_question *question, const struct size_option *option, int64_t replicas,
               struct setup *setup, struct diag *diag);
+
+/* Its parallelism in words: "TP 8 DP 8". */
+void size_describe_shape(const struct size_option *option, struct text *text);
 
 /* The option in words: "4 x h100-sxm: 2 replicas, TP 2, vllm-v1 2048". */
 void size_describe(const struct size_option *option, int64_t replicas, struct text *text);
@@ -121,7 +132,7 @@ void size_requests_fini(struct size_requests *requests);
 
 /* --- size_bound.c --- */
 
-/* What a closed form says of a GPU, tensor and pipeline parallelism. */
+/* What a closed form says of a GPU, tensor, pipeline and data parallelism. */
 struct size_bound {
     double n_prefill, n_decode; /* replicas that prompts and decoding keep busy at least, each alone */
     int limit;                  /* an objective that no number of replicas meets; -1: none */

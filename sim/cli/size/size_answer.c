@@ -247,10 +247,13 @@ static int add_others(const struct size_question *question, const struct size_re
     return failed ? SIM_E_NOMEM : 0;
 }
 
-static const struct table_column columns[] = {
-    RIGHT("usd_per_h"),     RIGHT("gpus"),        LEFT("gpu"),      RIGHT("tp"),           RIGHT("pp"),
-    RIGHT("replicas"),      RIGHT("prefill"),     LEFT("batching"), RIGHT("token_budget"), LEFT("tightest"),
-    RIGHT("of_limit_frac"), RIGHT("outside_frac")};
+#define FIRST_COLUMNS RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"), RIGHT("pp")
+#define LAST_COLUMNS                                                                                                   \
+    RIGHT("replicas"), RIGHT("prefill"), LEFT("batching"), RIGHT("token_budget"), LEFT("tightest"),                    \
+        RIGHT("of_limit_frac"), RIGHT("outside_frac")
+
+static const struct table_column columns[] = {FIRST_COLUMNS, LAST_COLUMNS};
+static const struct table_column columns_of_groups[] = {FIRST_COLUMNS, RIGHT("dp"), LAST_COLUMNS};
 
 static void add_row(const struct size_question *question, const struct size_state *state, struct answer_table *table)
 {
@@ -262,6 +265,7 @@ static void add_row(const struct size_question *question, const struct size_stat
     table_text(table, option->gpu->name);
     table_number(table, (double)option->tensor_parallel);
     table_number(table, (double)option->pipeline_parallel);
+    if (question->has_experts) table_number(table, (double)option->groups);
     table_number(table, (double)state->replicas);
     if (option->prefill_replicas > 0)
         table_number(table, (double)option->prefill_replicas);
@@ -269,7 +273,7 @@ static void add_row(const struct size_question *question, const struct size_stat
         table_undefined(table);
     table_text(table, option->batching->policy);
     if (option->batching->token_budget > 0)
-        table_number(table, (double)option->batching->token_budget);
+        table_number(table, (double)size_token_budget(option));
     else
         table_undefined(table);
     table_text(table, question->objectives[tightest].name);
@@ -313,7 +317,10 @@ int size_answer(const struct size_question *question, const struct size_result *
     }
     answer_close(&answer, ']');
     if (code == 0) code = add_others(question, result, &answer);
-    TABLE_INIT(&table, columns);
+    if (question->has_experts)
+        TABLE_INIT(&table, columns_of_groups);
+    else
+        TABLE_INIT(&table, columns);
     for (size_t i = 0; i < result->n_best; i++) add_row(question, &result->states[result->best[i]], &table);
     answer_add(&answer, "best", NULL, &table);
     answer_say(&answer,

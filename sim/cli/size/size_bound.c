@@ -26,6 +26,7 @@ struct replica_model {
     struct llm_spec llm;
     struct iteration_model model;
     double kv_tokens;
+    int64_t groups; /* of data parallelism, each with sequences of its own */
 };
 
 static int build(const struct size_question *question, const struct size_option *option, struct replica_model *replica,
@@ -38,9 +39,7 @@ static int build(const struct size_question *question, const struct size_option 
     struct arena *arena = &replica->setup.arena;
     const struct service_config *service = scenario_service(&replica->setup.scenario, 0);
     const struct pool_config pool = service_pool(service, 0);
-    if (pool.data_parallel > 1)
-        return diag_error(diag, SIM_E_CONFIG, "--set data_parallel", "leave it out, or vary it in a study",
-                          "'size' has no bounds for groups of GPUs with sequences of their own");
+    replica->groups = llm_groups(pool.data_parallel);
     code = catalog_gpu(&replica->setup.catalog, option->gpu->name, "--gpu", arena, &replica->gpu, diag);
     if (code == 0) code = service_llm(service, &replica->setup.catalog, "LLM", arena, &replica->llm, diag);
     if (code != 0) return code;
@@ -52,6 +51,7 @@ static int build(const struct size_question *question, const struct size_option 
                                          .llm = &replica->llm,
                                          .tensor_parallel = pool.tensor_parallel,
                                          .pipeline_parallel = pool.pipeline_parallel,
+                                         .data_parallel = pool.data_parallel,
                                          .nodes = pool_nodes(&pool, per_node, &cluster->links.network),
                                          .where = "cost",
                                          .arena = arena,
@@ -64,10 +64,12 @@ static int build(const struct size_question *question, const struct size_option 
                       (double)size_replica_gpus(option) * replica->gpu.memory_bytes * pool.kv.usable_frac / 1e9);
 }
 
-static double prefill_s(const struct iteration_model *model, double tokens)
+/* `prompts` equal prompts in one iteration. */
+static double prefill_s(const struct iteration_model *model, int64_t prompts, double tokens)
 {
-    const struct iteration_work work = {
-        .prefill_sequences = 1, .prefill_tokens = (int64_t)tokens, .prefill_pairs = tokens * tokens};
+    const struct iteration_work work = {.prefill_sequences = prompts,
+                                        .prefill_tokens = prompts * (int64_t)tokens,
+                                        .prefill_pairs = (double)prompts * tokens * tokens};
     struct iteration_cost cost;
     model->cost(model->model, &work, &cost);
     return cost.first_s;
@@ -85,7 +87,7 @@ static double decode_s(const struct iteration_model *model, int64_t sequences, d
 /* The least time of a request that is alone. */
 static double alone_s(const struct iteration_model *model, const struct size_request *request, enum size_time time)
 {
-    const double prompt_s = prefill_s(model, request->is_shared ? 1 : request->prompt_tokens);
+    const double prompt_s = prefill_s(model, 1, request->is_shared ? 1 : request->prompt_tokens);
     const double token_s = decode_s(model, 1, request->prompt_tokens);
     if (time == SIZE_TTFT) return prompt_s;
     if (time == SIZE_TPOT) return token_s;
@@ -150,10 +152,13 @@ static double least_tokens(const struct size_requests *requests, bool is_prompt,
     return sum;
 }
 
-static double best_prefill_s(const struct iteration_model *model)
+/* The best time per token of a prompt: each group has one at a time. */
+static double best_prefill_s(const struct replica_model *replica)
 {
     double best = (double)INFINITY;
-    for (double tokens = 128; tokens <= 16384; tokens *= 2) best = fmin(best, prefill_s(model, tokens) / tokens);
+    const double groups = (double)replica->groups;
+    for (double tokens = 128; tokens <= 16384; tokens *= 2)
+        best = fmin(best, prefill_s(&replica->model, replica->groups, tokens) / (groups * tokens));
     return best;
 }
 
@@ -161,7 +166,7 @@ static double best_prefill_s(const struct iteration_model *model)
 static double best_decode_s(const struct replica_model *replica, double context_tokens, double limit_s)
 {
     double best = (double)INFINITY;
-    for (int64_t n = 1; n <= SIZE_MOST_SEQUENCES; n *= 2) {
+    for (int64_t n = 1; n <= SIZE_MOST_SEQUENCES * replica->groups; n *= 2) {
         const double step_s = decode_s(&replica->model, n, context_tokens);
         if (n > 1 && ((double)n * context_tokens > 2 * replica->kv_tokens || SLACK * step_s > limit_s)) break;
         best = fmin(best, step_s / (double)n);
@@ -193,7 +198,7 @@ static int find_work(const struct size_question *question, const struct size_req
     double share = ttft != NULL ? ttft->quantile : e2e != NULL ? e2e->quantile : 0;
     const double wait_s = ttft != NULL ? ttft->limit_s : e2e != NULL ? e2e->limit_s : (double)INFINITY;
     const double prompts = least_tokens(requests, true, share, sorted);
-    if (share > 0) *n_prefill = SLACK * prompts * best_prefill_s(&replica->model) / (requests->span_s + wait_s);
+    if (share > 0) *n_prefill = SLACK * prompts * best_prefill_s(replica) / (requests->span_s + wait_s);
     share = fmax(0, share + (tpot != NULL ? tpot->quantile : 1) - 1); /* in time in both */
     const double tokens = least_tokens(requests, false, share, sorted);
     const double longest = requests->n > 0 ? sorted[requests->n - 1] : 0;

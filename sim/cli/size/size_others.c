@@ -102,8 +102,8 @@ static void add_reason(const struct size_question *question, const struct size_r
         add_stop(result, &state->bad, text);
     } else if (other->ruled != NULL) {
         const struct size_option *option = &other->ruled->option;
-        text_printf(text, "misses the limits; nearest: TP %" PRId64, option->tensor_parallel);
-        if (option->pipeline_parallel > 1) text_printf(text, " PP %" PRId64, option->pipeline_parallel);
+        text_add(text, "misses the limits; nearest: ");
+        size_describe_shape(option, text);
         text_add(text, ", where requests alone have ");
         add_ratio(other->ruled->bound.alone_s, &question->objectives[other->ruled->bound.limit], text);
         text_add(text, " (closed form)");

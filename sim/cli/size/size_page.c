@@ -53,12 +53,12 @@ static void add_configuration(const struct size_state *state, struct text *html)
     text_printf(html, "<tr><td class=\"n\">%.2f</td><td class=\"n\">%" PRId64 "</td>%s", size_usd_per_h(state),
                 state->replicas * size_replica_gpus(option), unbroken);
     page_escape(html, option->gpu->name);
-    text_printf(html, "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">",
-                option->tensor_parallel, option->pipeline_parallel);
+    text_printf(html, "</td><td class=\"n\">%" PRId64 "%s</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">",
+                option->tensor_parallel, option->groups > 1 ? " DP" : "", option->pipeline_parallel);
     add_replicas(state, html);
     text_printf(html, "</td>%s", unbroken);
     page_escape(html, option->batching->policy);
-    if (option->batching->token_budget > 0) text_printf(html, " %" PRId64, option->batching->token_budget);
+    if (option->batching->token_budget > 0) text_printf(html, " %" PRId64, size_token_budget(option));
     text_add(html, "</td>");
 }
 
@@ -154,9 +154,9 @@ static int add_point(const struct size_page *page, const struct size_state *stat
     const struct size_option *option = &state->option;
     cloud->usd_per_h[i] = size_usd_per_h(state);
     cloud->part[i] = size_tightest(page->question, state, &tightest);
-    cloud->labels[i] = arena_printf(page->arena, "%" PRId64 " x %s, TP %" PRId64,
+    cloud->labels[i] = arena_printf(page->arena, "%" PRId64 " x %s, TP %" PRId64 "%s",
                                     state->replicas * size_replica_gpus(option), option->gpu->name,
-                                    option->tensor_parallel);
+                                    option->tensor_parallel, option->groups > 1 ? ", DP" : "");
     return cloud->labels[i] != NULL ? 0 : SIM_E_NOMEM;
 }
 

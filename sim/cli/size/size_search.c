@@ -38,7 +38,8 @@ static void try_one(void *context, size_t item, void *result)
 
 static bool is_same_shape(const struct size_option *a, const struct size_option *b)
 {
-    return a->gpu == b->gpu && a->tensor_parallel == b->tensor_parallel && a->pipeline_parallel == b->pipeline_parallel;
+    return a->gpu == b->gpu && a->tensor_parallel == b->tensor_parallel &&
+           a->pipeline_parallel == b->pipeline_parallel && a->groups == b->groups;
 }
 
 /* The first of the options before this one that differ from it in their batching alone. */

@@ -33,6 +33,7 @@ static const struct engine_batchings *batchings_of(const char *engine)
 }
 
 static const int64_t widths[] = {1, 2, 4, 8};
+static const int64_t group_widths[] = {2, 4, 8, 16, 32}; /* an attention group per GPU; beyond 8, over several nodes */
 static const int64_t prefill_pools[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
 
 /* A small budget only divides prompts, which share no iteration with decoding here. */
@@ -42,40 +43,66 @@ static bool pools_are_tried(const struct size_question *question, const struct s
            option->batching->token_budget != vllm[0].token_budget;
 }
 
+enum { N_SHAPES = COUNT(widths) * COUNT(widths) };
+
+/* Without groups, tensor and pipeline parallelism within a node; then groups of any width. */
+static void set_shape(struct size_option *option, size_t shape)
+{
+    const bool has_groups = shape >= N_SHAPES;
+    option->tensor_parallel = has_groups ? group_widths[shape - N_SHAPES] : widths[shape % COUNT(widths)];
+    option->pipeline_parallel = has_groups ? 1 : widths[shape / COUNT(widths)];
+    option->groups = has_groups ? option->tensor_parallel : 1;
+}
+
 int size_options(const struct size_question *question, const char *engine, struct arena *arena,
                  struct size_option **options, size_t *n)
 {
     const struct engine_batchings *of = batchings_of(engine);
-    const size_t n_shapes = COUNT(widths) * COUNT(widths), n_ways = of->n * COUNT(prefill_pools);
+    const size_t n_shapes = N_SHAPES + (question->has_experts ? COUNT(group_widths) : 0);
+    const size_t n_ways = of->n * COUNT(prefill_pools);
     *n = 0;
     *options = arena_alloc(arena, question->n_gpus * n_shapes * n_ways * sizeof **options);
     if (*options == NULL) return SIM_E_NOMEM;
     for (size_t gpu = 0; gpu < question->n_gpus; gpu++)
         for (size_t shape = 0; shape < n_shapes; shape++)
             for (size_t way = 0; way < n_ways; way++) {
-                const struct size_option option = {.gpu = &question->gpus[gpu],
-                                                   .tensor_parallel = widths[shape % COUNT(widths)],
-                                                   .pipeline_parallel = widths[shape / COUNT(widths)],
-                                                   .batching = &of->batchings[way % of->n],
-                                                   .prefill_replicas = prefill_pools[way / of->n]};
+                struct size_option option = {.gpu = &question->gpus[gpu],
+                                             .batching = &of->batchings[way % of->n],
+                                             .prefill_replicas = prefill_pools[way / of->n]};
+                set_shape(&option, shape);
                 const int64_t gpus = size_replica_gpus(&option);
-                if (gpus > NODE_GPUS || gpus * size_first_replicas(&option) > question->most_gpus) continue;
+                if (gpus > NODE_GPUS && option.groups == 1) continue;
+                if (gpus * size_first_replicas(&option) > question->most_gpus) continue;
                 if (option.prefill_replicas > 0 && !pools_are_tried(question, &option)) continue;
                 (*options)[(*n)++] = option;
             }
     return 0;
 }
 
-static void write_batching(const struct size_batching *batching, struct json_writer *json)
+/* Engines give each group a batch of its own. */
+static void write_batching(const struct size_option *option, struct json_writer *json)
 {
+    const struct size_batching *batching = option->batching;
     json_write_open_row(json, "batching", '{');
     json_write_string(json, "policy", batching->policy);
-    if (batching->token_budget > 0) json_write_number(json, batching->budget_key, (double)batching->token_budget);
-    if (batching->max_sequences > 0) json_write_number(json, "max_sequences", (double)batching->max_sequences);
+    if (batching->token_budget > 0)
+        json_write_number(json, batching->budget_key, (double)size_token_budget(option));
+    if (batching->max_sequences > 0 || option->groups > 1)
+        json_write_number(json, "max_sequences", (double)(option->groups * SIZE_MOST_SEQUENCES));
     if (batching->capacity != NULL) {
         json_write_string(json, "capacity", batching->capacity);
         json_write_bool(json, "chunked", true);
     }
+    json_write_close(json, '}');
+}
+
+static void write_groups(const struct size_option *option, struct json_writer *json)
+{
+    if (option->groups == 1) return;
+    json_write_number(json, "data_parallel", (double)option->groups);
+    json_write_open_row(json, "cost", '{');
+    json_write_string(json, "kind", "operators");
+    json_write_number(json, "expert_parallel", (double)option->tensor_parallel);
     json_write_close(json, '}');
 }
 
@@ -91,7 +118,8 @@ void size_write_service(const struct size_option *option, int64_t replicas, stru
 {
     json_write_number(json, "tensor_parallel", (double)option->tensor_parallel);
     json_write_number(json, "pipeline_parallel", (double)option->pipeline_parallel);
-    write_batching(option->batching, json);
+    write_groups(option, json);
+    write_batching(option, json);
     if (option->prefill_replicas > 0) {
         json_write_open(json, "pools", '{');
         write_pool("prefill", option->prefill_replicas, json);
@@ -111,11 +139,19 @@ void size_write_cluster(const struct size_option *option, int64_t replicas, stru
     json_write_string(json, "gpu", option->gpu->name);
     json_write_number(json, "gpus_per_node", NODE_GPUS);
     json_write_number(json, "nodes", (double)((replicas * size_replica_gpus(option) + NODE_GPUS - 1) / NODE_GPUS));
-    if (option->prefill_replicas > 0) {
+    if (option->prefill_replicas > 0 || size_replica_gpus(option) > NODE_GPUS) {
         json_write_open_row(json, "network", '{');
         json_write_string(json, "bandwidth", "50GB/s");
+        if (option->groups > 1) json_write_string(json, "per", "gpu"); /* as sites that serve experts over nodes have */
         json_write_close(json, '}');
     }
+}
+
+void size_describe_shape(const struct size_option *option, struct text *text)
+{
+    text_printf(text, "TP %" PRId64, option->tensor_parallel);
+    if (option->pipeline_parallel > 1) text_printf(text, " PP %" PRId64, option->pipeline_parallel);
+    if (option->groups > 1) text_printf(text, " DP %" PRId64, option->groups);
 }
 
 int size_load(const struct size_question *question, const struct size_option *option, int64_t replicas,
@@ -155,9 +191,8 @@ void size_describe(const struct size_option *option, int64_t replicas, struct te
     } else {
         text_printf(text, "%" PRId64 " replica%s", replicas, replicas == 1 ? "" : "s");
     }
-    text_printf(text, " of TP %" PRId64, option->tensor_parallel);
-    if (option->pipeline_parallel > 1) text_printf(text, " PP %" PRId64, option->pipeline_parallel);
+    text_add(text, " of ");
+    size_describe_shape(option, text);
     text_printf(text, ", %s", option->batching->policy);
-    if (option->batching->token_budget > 0)
-        text_printf(text, " with %" PRId64 " tokens", option->batching->token_budget);
+    if (option->batching->token_budget > 0) text_printf(text, " with %" PRId64 " tokens", size_token_budget(option));
 }

@@ -103,6 +103,11 @@ void link_net_destroy(struct link_net *net);
 /* Adds a link; bytes_per_s > 0. `name` must outlive the network. Returns NULL when out of memory. */
 struct link *link_net_add(struct link_net *net, const char *name, double bytes_per_s, sim_ns latency_ns);
 
+/* From now on the link carries what `of` carries: its statistics are those of `of`, and no flow may use it. Both have
+ * been created at one moment, and `of` has no twin. */
+void link_make_twin(struct link *link, struct link *of);
+bool link_is_twin(const struct link *link);
+
 static inline void link_path_add(struct link_path *path, struct link *link)
 {
     path->links[path->n++] = link;

@@ -89,6 +89,24 @@ struct link *link_net_add(struct link_net *net, const char *name, double bytes_p
     return link;
 }
 
+/* --- Twins --- */
+
+void link_make_twin(struct link *link, struct link *of)
+{
+    SIM_REQUIRE(link != of && link->first == NULL && of->twin_of == NULL && link->capacity == of->capacity);
+    link->twin_of = of;
+}
+
+bool link_is_twin(const struct link *link)
+{
+    return link->twin_of != NULL;
+}
+
+static const struct link *carrier_of(const struct link *link)
+{
+    return link->twin_of != NULL ? link->twin_of : link;
+}
+
 /* --- Statistics --- */
 
 const char *link_name(const struct link *link)
@@ -101,24 +119,27 @@ int32_t link_index(const struct link *link)
     return link->index;
 }
 
-double link_used_bytes_per_s(const struct link *link)
+double link_used_bytes_per_s(const struct link *twin)
 {
+    const struct link *link = carrier_of(twin);
     tally_int128 rate = 0;
     for (const struct link_hop *hop = link->first; hop != NULL; hop = hop->after)
         rate += (tally_int128)hop->class->rate * hop->class->n_moving;
     return (double)rate / LINK_RATE_OF_1_PER_S;
 }
 
-int64_t link_bytes(const struct link *link, sim_ns at)
+int64_t link_bytes(const struct link *twin, sim_ns at)
 {
+    const struct link *link = carrier_of(twin);
     int64_t bytes = link->ended_bytes;
     for (const struct link_hop *hop = link->first; hop != NULL; hop = hop->after)
         bytes += link_class_bytes(hop->class, at);
     return bytes;
 }
 
-struct link_stats link_stats(const struct link *link, sim_ns at)
+struct link_stats link_stats(const struct link *twin, sim_ns at)
 {
+    const struct link *link = carrier_of(twin);
     struct link_stats stats = {.bytes = link_bytes(link, at), .mean_flows = level_mean(&link->hops, at)};
     double lasted_s = sim_s_from_ns(at - link->hops.start_ns);
     if (lasted_s <= 0) return stats;

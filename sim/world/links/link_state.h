@@ -65,6 +65,7 @@ struct link {
     struct level hops;             /* hops of moving flows and claims */
     sim_ns busy_ns, busy_since_ns; /* busy up to when the last hop left; since, while there are hops */
     int64_t ended_bytes;           /* of flows that have left */
+    const struct link *twin_of;    /* NULL: none; the link has the statistics of that one */
     bool dirty;                    /* shares on it are to be worked out anew */
 
     uint64_t mark; /* of the filling that it takes part in */

@@ -220,7 +220,7 @@ int topology_placement_add(struct topology *topology, struct topology_placement 
         topology->n_placed_gpus++;
     }
     SIM_REQUIRE(n == n_gpus);
-    *placement = (struct topology_placement){topology, placement->n_gpus + n, gpus};
+    *placement = (struct topology_placement){.topology = topology, .n_gpus = placement->n_gpus + n, .gpus = gpus};
     return 0;
 }
 

@@ -42,6 +42,7 @@ struct topology_placement {
     struct topology *topology;
     int32_t n_gpus;
     struct topology_gpu **gpus;
+    bool bundled; /* transfers between such placements are moved as one flow (bundle.c) */
 };
 
 /* What kind of link; rows and metrics are by kind. "host": DRAM and its software. */
@@ -88,6 +89,15 @@ double topology_port_bytes_per_s(const struct topology *topology, const struct g
 /* Whether all taken GPUs on the placement's nodes are its own. */
 bool topology_is_alone(const struct topology_placement *placement);
 
+/* Whether the placement has all GPUs of its nodes, in order. */
+bool topology_owns_nodes(const struct topology_placement *placement);
+
+/* Whether transfers between groups of so many GPUs, which own their nodes, have equal shards over links of their own,
+ * if each moves a whole multiple of token_bytes. Called when all placements are taken; sites that sample single links
+ * have none. Then all placements of both groups may be `bundled`, as long as
+ * nothing else moves over their links. */
+bool topology_bundles(const struct topology *topology, int32_t from_gpus, int32_t to_gpus, double token_bytes);
+
 /* The tier that the placement's first GPU can reach: the first of a kind that the scenario lists, or by name. *tier is
  * NULL if there is none. Every placement has DRAM. Returns 0 or SIM_E_NOMEM. */
 int topology_tier(const struct topology_placement *placement, enum tier_kind kind, struct tier **tier);
@@ -128,6 +138,8 @@ struct transfer {
     double demand_bytes_per_s;  /* of a claim; 0: no claim, the transfer ends */
     double granted_bytes_per_s; /* of a claim: last reported to its holder */
     int32_t n_left;             /* moving shards; 0: idle */
+    int32_t n_out_hops;         /* of a bundle: hops of its flow at the sender; 0: separate shards */
+    int32_t gpus[2];            /* of a bundle: at the sender, at the receiver */
     transfer_fn notify;
     void *holder;               /* of a claim, for `notify`; the caller sets it after the start */
     struct transfer *before, *after; /* in the list of moving transfers */

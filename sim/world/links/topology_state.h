@@ -67,4 +67,18 @@ int topology_link(struct topology *topology, struct link **link, enum link_kind 
 /* The tier of a device that a node reaches; created if missing. Returns 0 or SIM_E_NOMEM. */
 int topology_make_tier(struct topology *topology, struct topology_node *node, int32_t index, struct tier **tier);
 
+/* --- bundle.c --- */
+
+/* Whether a transfer is moved as one flow; its path, as topology_path; the hops of that path at the sender. */
+bool topology_is_bundle(struct topology_end from, struct topology_end to);
+int topology_bundle_path(struct topology *topology, struct topology_end from, struct topology_end to,
+                         struct link_path *path, double *cap_bytes_per_s);
+int32_t topology_bundle_out_links(struct topology_end from, struct topology_end to);
+
+/* GPUs whose links carry what the flow carries over hop k. */
+static inline int32_t transfer_copies(const struct transfer *transfer, int32_t k)
+{
+    return transfer->n_out_hops == 0 ? 1 : transfer->gpus[k >= transfer->n_out_hops];
+}
+
 #endif

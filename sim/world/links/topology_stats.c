@@ -72,7 +72,8 @@ static int make_ways(struct topology *topology, int32_t at)
 {
     struct topology_gpu *gpu = topology->placed_gpus[at],
                         *other = topology->placed_gpus[at > 0 ? at - 1 : topology->n_placed_gpus - 1];
-    const struct topology_placement placement = {topology, 1, &gpu}, beside = {topology, 1, &other};
+    const struct topology_placement placement = {.topology = topology, .n_gpus = 1, .gpus = &gpu},
+                                    beside = {.topology = topology, .n_gpus = 1, .gpus = &other};
     const struct topology_end memory = {&placement, NULL}, neighbour = {&beside, NULL};
     struct link_path path;
     double cap;
@@ -148,11 +149,12 @@ static void check_tier(const struct tier *tier)
                 (long long)tier->used.value, (long long)tier->capacity_bytes);
 }
 
-static void add_moving(const struct topology *topology, const struct link_flow *flow, sim_ns now, int64_t *bytes)
+static void add_moving(const struct transfer *transfer, const struct link_flow *flow, sim_ns now, int64_t *bytes)
 {
     if (flow->state != LINK_FLOW_MOVING) return; /* an ended flow is already counted */
     for (int32_t k = 0; k < flow->n_hops; k++)
-        bytes[topology->kinds[link_index(flow->links[k])]] += link_flow_moved_bytes(flow, now);
+        bytes[transfer->topology->kinds[link_index(flow->links[k])]] += link_flow_moved_bytes(flow, now) *
+                                                                        transfer_copies(transfer, k);
 }
 
 void topology_check(const struct topology *topology, sim_ns now)
@@ -162,9 +164,9 @@ void topology_check(const struct topology *topology, sim_ns now)
         carried[topology->kinds[i]] += link_bytes(link_net_at(topology->net, i), now);
     for (int kind = 0; kind < LINK_KIND_COUNT; kind++) moved[kind] = topology->moved_bytes[kind];
     for (const struct transfer *transfer = topology->moving; transfer != NULL; transfer = transfer->after) {
-        add_moving(topology, &transfer->first.flow, now, moved);
+        add_moving(transfer, &transfer->first.flow, now, moved);
         for (const struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
-            add_moving(topology, &shard->flow, now, moved);
+            add_moving(transfer, &shard->flow, now, moved);
     }
     for (int kind = 0; kind < LINK_KIND_COUNT; kind++)
         SIM_LAW("INV-8 (links carry what transfers move)", carried[kind], moved[kind]);

@@ -1,4 +1,5 @@
-/* Transfers between replicas and tiers: a flow for every shard, over its own GPU's links. */
+/* Transfers between replicas and tiers: a flow for every shard, over its own GPU's links; or one flow for all shards
+ * that are alike (bundle.c). */
 #include "sim/core/check.h"
 #include "sim/world/links/topology_state.h"
 
@@ -28,11 +29,12 @@ static void delist(struct transfer *transfer)
     if (transfer->after != NULL) transfer->after->before = transfer->before;
 }
 
-/* Counts the shard's bytes on the links of its path, by kind. */
-static void count_moved(struct topology *topology, const struct link_flow *flow, int64_t bytes)
+/* Counts the shard's bytes on the links of its path, by kind; of a bundle also on their twins. */
+static void count_moved(const struct transfer *transfer, const struct link_flow *flow, int64_t bytes)
 {
+    struct topology *topology = transfer->topology;
     for (int32_t k = 0; k < flow->n_hops; k++)
-        topology->moved_bytes[topology->kinds[link_index(flow->links[k])]] += bytes;
+        topology->moved_bytes[topology->kinds[link_index(flow->links[k])]] += bytes * transfer_copies(transfer, k);
 }
 
 static void shard_done(struct link_net *net, struct link_flow *flow, sim_ns now)
@@ -40,7 +42,7 @@ static void shard_done(struct link_net *net, struct link_flow *flow, sim_ns now)
     struct transfer_shard *shard = LINK_FLOW_ENTITY(flow, struct transfer_shard, flow);
     struct transfer *transfer = shard->transfer;
     (void)net;
-    count_moved(transfer->topology, flow, flow->bytes);
+    count_moved(transfer, flow, flow->bytes);
     if (--transfer->n_left > 0) return;
     delist(transfer);
     give_shards(transfer);
@@ -90,6 +92,28 @@ static int start_shard(struct transfer *transfer, struct transfer_shard *shard, 
     return link_flow_start(topology->net, &shard->flow, &path, bytes, cap_bytes_per_s, shard_done);
 }
 
+/* Starts the one flow of a transfer whose shards are alike. */
+static int start_bundle(struct transfer *transfer, struct topology_end from, struct topology_end to)
+{
+    struct topology *topology = transfer->topology;
+    struct link_path path;
+    double cap_bytes_per_s;
+    const int64_t n = topology_shards(from, to);
+    int code = topology_bundle_path(topology, from, to, &path, &cap_bytes_per_s);
+    SIM_REQUIRE(transfer->bytes % n == 0);
+    if (code != 0) return code;
+    transfer->first = (struct transfer_shard){.transfer = transfer};
+    transfer->n_out_hops = topology_bundle_out_links(from, to);
+    transfer->gpus[0] = from.placement->n_gpus;
+    transfer->gpus[1] = to.placement->n_gpus;
+    code = link_flow_start(topology->net, &transfer->first.flow, &path, transfer->bytes / n, cap_bytes_per_s,
+                           shard_done);
+    if (code != 0) return code;
+    transfer->n_left = 1;
+    enlist(transfer);
+    return 0;
+}
+
 /* Starts the shards of an initialised transfer; none if one of them fails. */
 static int start_shards(struct transfer *transfer, struct topology_end from, struct topology_end to)
 {
@@ -118,6 +142,8 @@ int topology_move(struct topology *topology, struct topology_end from, struct to
 {
     SIM_REQUIRE(transfer->n_left == 0 && bytes >= 0);
     *transfer = (struct transfer){.topology = topology, .bytes = bytes, .notify = done};
+    if (topology_is_bundle(from, to)) return start_bundle(transfer, from, to);
+    SIM_REQUIRE(!from.placement->bundled && !to.placement->bundled);
     return start_shards(transfer, from, to);
 }
 
@@ -172,7 +198,7 @@ void transfer_cancel(struct transfer *transfer)
     for (struct transfer_shard *shard = &transfer->first; shard != NULL;
          shard = shard == &transfer->first ? transfer->more : shard->next) {
         if (shard->flow.state == LINK_FLOW_IDLE) continue; /* already counted, or never started */
-        count_moved(transfer->topology, &shard->flow, link_flow_cancel(&shard->flow));
+        count_moved(transfer, &shard->flow, link_flow_cancel(&shard->flow));
     }
     transfer->n_left = 0;
     delist(transfer);

@@ -218,8 +218,8 @@ struct batcher {
     struct policy policy;
     BATCHER_FUNCTIONS(POLICY_MEMBER)
     enum batch_order order;
-    /* The batcher resumes swapped-out sequences. If the service's kv_offload policy says so, sequences that it evicts
-     * with EVICT_RECOMPUTE are swapped out instead. */
+    /* The batcher resumes swapped-out sequences; only then may it swap. If the service's kv_offload policy says so,
+     * sequences that it evicts with EVICT_RECOMPUTE are swapped out instead. */
     bool resumes_swapped;
     /* The batcher resumes remote requests (replica_view_is_remote). Required for pools that requests are handed over
      * to. */

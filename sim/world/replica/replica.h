@@ -188,6 +188,8 @@ struct replica {
 
     /* Seldom read. */
     struct topology_placement placement; /* its GPUs, for transfers over links */
+    struct topology_placement *groups;   /* [n_groups]: those of each attention group; NULL: there is one */
+    int32_t n_groups, next_group;        /* next_group: of the next sequence whose KV is handed over from or to it */
     struct holder holder;                /* the same, for watchers of the site's GPUs */
     struct allocation *parts;            /* [stages]: what the holder holds, or held last; NULL: never any */
     bool claims_gpus;                    /* a failure took these parts, and it will take as many again */

@@ -157,6 +157,8 @@ static int check_eviction(const struct replica *replica, sim_ns now, const struc
         (swap || request->state != REQUEST_PREFILLING))
         return plan_fault(replica, now, swap ? "swap" : "evict", request->id,
                           swap ? "it does not decode" : "it is neither decoding nor prefilling");
+    if (swap && !replica->env->batcher->resumes_swapped)
+        return plan_fault(replica, now, "swap", request->id, "its policy does not say that it resumes_swapped");
     if (swap && replica->env->move_kv == NULL)
         return plan_fault(replica, now, "swap", request->id, "there is nowhere to move its KV to");
     room->free_blocks += replica_view_freed_blocks(&replica->view, request);

@@ -193,7 +193,7 @@ static void add_energy(struct energy_sums *sums, const struct work_of *of, const
 static struct work_parts decode_parts(const struct llm_reads *reads, const struct work_run *run)
 {
     const double sequences = (double)run->sequences, context = (double)run->context_tokens;
-    return (struct work_parts){sequences, sequences, context, llm_reads_bytes(reads, run->sequences), context};
+    return (struct work_parts){sequences, sequences, context, llm_reads_bytes(reads, run->sequences, run->sequences), context};
 }
 
 static void add_decode_energy(struct energy_sums *sums, const struct work_of *of, const struct work_run *run,
@@ -251,7 +251,8 @@ struct work_parts work_parts_of(const struct llm_reads *reads, const struct iter
         .rows = (double)(work->prefill_sequences + work->decode_sequences),
         /* prefill_pairs is twice the pairs; each of a prompt's n tokens also attends to itself */
         .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens,
-        .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + work->decode_sequences),
+        .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + work->decode_sequences,
+                                        work->prefill_sequences + work->decode_sequences),
         .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
 }
 

@@ -142,16 +142,20 @@ void fleet_leave(struct fleet *fleet, const struct request *request)
     fleet->reserved_tokens[request->decode_replica] -= full_tokens(request);
 }
 
+int64_t fleet_sequence_blocks(const struct fleet_pool *pool)
+{
+    return pool->kv_blocks / pool->config.data_parallel;
+}
+
 /* Whether an empty replica of the pool has room for `tokens` tokens. */
 static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool, int64_t tokens)
 {
-    const struct kvcache *kv = &fleet->replicas[pool->first].kv;
-    return kvcache_blocks(kv, tokens) <= kv->total_blocks;
+    return kvcache_blocks(&fleet->replicas[pool->first].kv, tokens) <= fleet_sequence_blocks(pool);
 }
 
 static int64_t kv_tokens(const struct fleet_pool *pool)
 {
-    return pool->kv_blocks * pool->config.kv.block_tokens;
+    return fleet_sequence_blocks(pool) * pool->config.kv.block_tokens;
 }
 
 const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet)

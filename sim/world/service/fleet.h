@@ -97,6 +97,16 @@ struct fleet_parts fleet_parts_of(const struct fleet *fleet, const struct pool_c
 /* Most GPUs of a node with the pool's GPU; 0: the cluster is unlimited. */
 int32_t fleet_gpus_per_node(const struct fleet *fleet, const struct pool_config *pool);
 
+/* The GPUs of a replica that have the KV of a sequence: all of them, or those of the attention group. */
+const struct topology_placement *fleet_kv_placement(const struct replica *replica, int32_t group);
+
+/* Lists the GPUs of each attention group, of services that hand KV over. Returns 0 or SIM_E_NOMEM. In fleet_gpus.c. */
+int fleet_list_groups(struct fleet *fleet);
+
+/* Marks the placements of all replicas as bundled, once they are taken, if their links carry nothing but KV in equal
+ * parts (sim/world/links/bundle.c). In fleet_gpus.c. */
+void fleet_bundle(struct fleet *fleet);
+
 /* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM.
  * fleet_release_gpus gives them back; no transfer to it may be under way. Both in fleet_gpus.c. */
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
@@ -152,7 +162,10 @@ void fleet_reports_when_empty(struct fleet *fleet, sim_ns now);
  * none. */
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request);
 
-/* The pool whose replicas hold the fewest tokens; the first of equals. */
+/* KV blocks that one sequence can have at a replica: those of its attention group. */
+int64_t fleet_sequence_blocks(const struct fleet_pool *pool);
+
+/* The pool whose replicas hold the fewest tokens of a sequence; the first of equals. */
 const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet);
 
 /* For a request with prefix blocks of block_tokens tokens: from the first such request on, replicas with a prefix cache

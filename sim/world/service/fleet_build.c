@@ -373,6 +373,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env = *common;
     pool->env.max_context_tokens = fleet->llm->max_context;
     pool->env.reads = llm_reads(fleet->llm);
+    pool->env.reads.groups = (double)pool->config.data_parallel;
     pool->env.batcher = pool->config.batching.entry;
     pool->env.stages = pool->config.pipeline_parallel;
     pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
@@ -568,7 +569,9 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     if (code == 0) code = build_routers(fleet);
     if (code != 0) return code;
     fleet_warn_unread(fleet);
-    return fleet->first_decode > 0 ? check_ways(fleet) : 0;
+    fleet_bundle(fleet);
+    code = fleet_list_groups(fleet);
+    return code == 0 && fleet->first_decode > 0 ? check_ways(fleet) : code;
 }
 
 static void destroy_router(const struct fleet_router *made)

@@ -1,8 +1,10 @@
 /* Placement of replicas on GPUs: taken stage by stage, each stage on one node or on several whole ones, and released;
- * and the reset of a replica that restarts. */
+ * whether transfers between them are bundled; and the reset of a replica that restarts. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/service/fleet.h"
+
+#include <string.h>
 
 /* An unlimited cluster has no nodes and always has room. A placement on it stays reserved for its replica. */
 static bool is_endless(const struct fleet *fleet)
@@ -102,6 +104,77 @@ void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_
     holder->held = NULL;
     holder->ugpus = 0;
     topology_placement_release(&replica->placement);
+}
+
+/* --- Attention groups --- */
+
+const struct topology_placement *fleet_kv_placement(const struct replica *replica, int32_t group)
+{
+    return replica->groups != NULL ? &replica->groups[group] : &replica->placement;
+}
+
+/* The GPUs of a replica lie stage by stage. Each group has equally many of every stage. */
+static void list_group(const struct pool_config *pool, const struct topology_placement *all, int64_t group,
+                       struct topology_placement *found, struct topology_gpu **gpus)
+{
+    const int64_t each = pool->tensor_parallel / pool->data_parallel;
+    for (int64_t stage = 0; stage < pool->pipeline_parallel; stage++)
+        memcpy(gpus + stage * each, all->gpus + stage * pool->tensor_parallel + group * each,
+               (size_t)each * sizeof(*gpus));
+    *found = (struct topology_placement){
+        .topology = all->topology, .n_gpus = (int32_t)(each * pool->pipeline_parallel), .gpus = gpus};
+}
+
+static int list_groups(const struct fleet *fleet, const struct pool_config *pool, struct replica *replica)
+{
+    const int32_t n = (int32_t)pool->data_parallel, n_gpus = replica->placement.n_gpus;
+    struct topology_gpu **gpus = arena_alloc(fleet->env->site->arena, (size_t)n_gpus * sizeof(*gpus));
+    replica->groups = arena_alloc(fleet->env->site->arena, (size_t)n * sizeof *replica->groups);
+    if (gpus == NULL || replica->groups == NULL) return SIM_E_NOMEM;
+    replica->n_groups = n;
+    for (int32_t i = 0; i < n; i++)
+        list_group(pool, &replica->placement, i, &replica->groups[i], gpus + (int64_t)i * (n_gpus / n));
+    return 0;
+}
+
+int fleet_list_groups(struct fleet *fleet)
+{
+    const bool hands_over = fleet->config->pools.n > 0 || fleet->routing.router->route_pair != NULL;
+    int code = 0;
+    for (int32_t i = 0; i < fleet->n_replicas && code == 0 && hands_over; i++) {
+        const struct pool_config *pool = &fleet_pool_of(fleet, i)->config;
+        if (pool->data_parallel > 1) code = list_groups(fleet, pool, &fleet->replicas[i]);
+    }
+    return code;
+}
+
+/* --- Bundles --- */
+
+/* Whether the links of all replicas carry KV between them and nothing else, in equal parts over all of their GPUs. */
+static bool has_bundles(const struct fleet *fleet)
+{
+    const struct kv_transfer_config *transfer = &fleet->config->kv_transfer;
+    const double token_bytes = llm_kv_bytes_per_token(fleet->llm);
+    bool found = fleet->config->pools.n > 0 && transfer->bytes_per_s == 0 && transfer->mode == KV_TRANSFER_SERIAL;
+    for (size_t i = 0; i < fleet->n_pools && found; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        const int64_t gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel;
+        found = pool->config.data_parallel == 1 && !offload_in_use(&pool->offload) &&
+                !pool->env.batcher->resumes_swapped;
+        for (size_t k = 0; k < fleet->n_pools && found; k++) {
+            const struct pool_config *other = &fleet->pools[k].config;
+            found = topology_bundles(fleet->env->topology, (int32_t)gpus,
+                                     (int32_t)(other->tensor_parallel * other->pipeline_parallel), token_bytes);
+        }
+    }
+    for (int32_t i = 0; i < fleet->n_replicas && found; i++) found = topology_owns_nodes(&fleet->replicas[i].placement);
+    return found;
+}
+
+void fleet_bundle(struct fleet *fleet)
+{
+    if (fleet->first_decode == 0 || !has_bundles(fleet)) return;
+    for (int32_t i = 0; i < fleet->n_replicas; i++) fleet->replicas[i].placement.bundled = true;
 }
 
 int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index)

@@ -196,9 +196,10 @@ static int emit_too_long(const struct service *service)
     char text[512];
     const struct fleet_pool *pool = fleet_smallest_kv(&service->fleet);
     snprintf(text, sizeof text,
-             "service '%s': requests longer than the context of %s (%lld tokens) or the KV cache of a replica (%lld)",
+             "service '%s': requests longer than the context of %s (%lld tokens) or the KV cache of %s (%lld)",
              service->config->name, service->llm.name, (long long)service->llm.max_context,
-             (long long)(pool->kv_blocks * pool->config.kv.block_tokens));
+             pool->config.data_parallel > 1 ? "an attention group" : "a replica",
+             (long long)(fleet_sequence_blocks(pool) * pool->config.kv.block_tokens));
     return emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
 }
 

@@ -81,6 +81,7 @@ struct handover {
     struct service *service;
     struct request *request;
     int32_t from; /* replica of the prompt */
+    int32_t from_group, to_group; /* attention groups of both replicas, in turn */
     sim_ns processed_ns; /* TIME_UNSET: not yet */
     struct part early, rest;
     struct kv_move *move; /* that waits for it; NULL: the request has not been taken yet */
@@ -129,8 +130,9 @@ static int put_on_its_way(struct part *part, sim_ns now)
         return 0;
     }
     const struct replica *replicas = service->fleet.replicas;
-    struct topology_end from = {&replicas[handover->from].placement, NULL};
-    struct topology_end to = {&replicas[handover->request->decode_replica].placement, NULL};
+    const struct replica *sender = &replicas[handover->from], *taker = &replicas[handover->request->decode_replica];
+    struct topology_end from = {fleet_kv_placement(sender, handover->from_group), NULL};
+    struct topology_end to = {fleet_kv_placement(taker, handover->to_group), NULL};
     return topology_move(service->env.topology, from, to, part->bytes, &part->transfer, transfer_arrived);
 }
 
@@ -193,13 +195,26 @@ static void part_init(struct part *part, struct handover *handover)
     owner_init_passing(&part->owner, OWNER_ID_SERVICES, handover->service->env.site->next_serial++);
 }
 
+/* The attention group of a replica that has the sequence; 0 without groups. */
+static int32_t take_group(struct replica *replica)
+{
+    const int32_t group = replica->next_group;
+    if (replica->n_groups > 1) replica->next_group = (group + 1) % replica->n_groups;
+    return group;
+}
+
 static int begin(struct service *service, struct request *request, int32_t from, sim_ns now)
 {
     int code = request->decode_replica < 0 ? fleet_route_decode(&service->fleet, request, now) : 0;
     if (code != 0) return code;
     struct handover *handover = pool_take(&service->handovers);
     if (handover == NULL) return SIM_E_NOMEM;
-    *handover = (struct handover){.service = service, .request = request, .from = from, .processed_ns = TIME_UNSET};
+    *handover = (struct handover){.service = service,
+                                  .request = request,
+                                  .from = from,
+                                  .from_group = take_group(&service->fleet.replicas[from]),
+                                  .to_group = take_group(&service->fleet.replicas[request->decode_replica]),
+                                  .processed_ns = TIME_UNSET};
     part_init(&handover->early, handover);
     part_init(&handover->rest, handover);
     request->handover = handover;

@@ -8,7 +8,7 @@ struct size_case {
     struct size_objective objectives[2];
     struct size_gpu gpus[2];
     int64_t most_gpus;
-    bool disaggregated;
+    bool disaggregated, has_experts;
 };
 
 #define POISSON(count, rate, lengths)                                                                                  \
@@ -17,19 +17,23 @@ struct size_case {
 
 static const struct size_case cases[] = {
     {"llama-3.1-8b", POISSON("300", "12/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.05, "tpot p99"}},
-     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false},
+     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false, false},
     {"llama-3.1-8b", POISSON("200", "6/s", ""), {{NULL, SIZE_TTFT, 0.9, 1, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 6, "e2e p50"}},
-     {{"l4", 0.7}, {"a10g", 1.01}}, 64, false},
+     {{"l4", 0.7}, {"a10g", 1.01}}, 64, false, false},
     {"llama-3.1-70b", POISSON("200", "4/s", ""), {{NULL, SIZE_TTFT, 0.95, 1, "ttft p95"}, {NULL, SIZE_TPOT, 0.95, 0.06, "tpot p95"}},
-     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false},
+     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false, false},
     {"mistral-7b", POISSON("300", "20/s", ", \"output\": {\"distribution\": \"fixed\", \"tokens\": 1}"),
      {{NULL, SIZE_TTFT, 0.99, 0.4, "ttft p99"}, {NULL, SIZE_E2E, 0.99, 0.5, "e2e p99"}},
-     {{"a100-80-sxm", 3.67}, {"l4", 0.7}}, 64, false},
+     {{"a100-80-sxm", 3.67}, {"l4", 0.7}}, 64, false, false},
     {"llama-3.1-8b", POISSON("200", "5/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.8, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.02, "tpot p99"}},
-     {{"h100-sxm", 4.69}, {"a100-80-sxm", 3.67}}, 32, true},
+     {{"h100-sxm", 4.69}, {"a100-80-sxm", 3.67}}, 32, true, false},
     {"llama-2-7b", POISSON("200", "15/s", ", \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 2000}"),
      {{NULL, SIZE_TTFT, 0.5, 1, "ttft p50"}, {NULL, SIZE_TPOT, 0.9, 0.2, "tpot p90"}},
-     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false},
+     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false, false},
+    {"mixtral-8x7b", POISSON("200", "12/s", ""), {{NULL, SIZE_TTFT, 0.9, 1, "ttft p90"}, {NULL, SIZE_TPOT, 0.9, 0.06, "tpot p90"}},
+     {{"h100-sxm", 4.69}, {"h200-sxm", 5.5}}, 16, false, true},
+    {"qwen3-30b-a3b", POISSON("200", "20/s", ""), {{NULL, SIZE_TTFT, 0.9, 0.5, "ttft p90"}, {NULL, SIZE_E2E, 0.9, 6, "e2e p90"}},
+     {{"h100-sxm", 4.69}, {"a100-80-sxm", 3.67}}, 16, false, true},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
@@ -39,7 +43,8 @@ static struct size_question question_of(const struct size_case *from, struct cat
 {
     struct size_question question = {.llm = from->llm, .trace_json = from->trace, .settings = &no_settings,
                                      .n_objectives = 2, .n_gpus = 2, .most_gpus = from->most_gpus,
-                                     .disaggregated = from->disaggregated, .memory = memory};
+                                     .disaggregated = from->disaggregated, .has_experts = from->has_experts,
+                                     .memory = memory};
     memcpy(question.objectives, from->objectives, sizeof from->objectives);
     memcpy(question.gpus, from->gpus, sizeof from->gpus);
     return question;

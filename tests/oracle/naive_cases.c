@@ -1,0 +1,287 @@
+/* Random scenarios for the naive simulator, the same as Orrery reads them, and the comparison of both. */
+#include "tests/oracle/naive_cases.h"
+
+#include "models/failure.h"
+#include "sim/core/text.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+/* --- Random scenarios --- */
+
+int naive_between(struct rng *rng, int low, int high)
+{
+    return low + (int)rng_below(rng, (uint64_t)(high - low + 1));
+}
+
+bool naive_one_in(struct rng *rng, int n)
+{
+    return rng_below(rng, (uint64_t)n) == 0;
+}
+
+static struct naive_terms random_terms(struct rng *rng)
+{
+    return (struct naive_terms){.fixed = naive_between(rng, 1, 9000000), .token = naive_between(rng, 0, 50000),
+                                .sequence = naive_between(rng, 0, 20000), .context = naive_between(rng, 0, 300),
+                                .pair = naive_between(rng, 0, 9)}; /* whole nanoseconds */
+}
+
+/* Alone, in bursts, and two at the same time. */
+static void random_requests(struct naive_scenario *s, struct rng *rng)
+{
+    int64_t now_ns = 0;
+    double gap_ms = rng_uniform(rng) * 60;
+    bool burst = naive_one_in(rng, 4);
+    int longest = naive_between(rng, 1, 150);
+    s->n = naive_between(rng, 1, 60);
+    for (int i = 0; i < s->n; i++) {
+        if (!burst && !naive_one_in(rng, 5)) now_ns += (int64_t)(rng_exponential(rng, gap_ms) * 1e6);
+        s->requests[i] = (struct naive_request){.arrival_ns = now_ns, .prompt = naive_between(rng, 1, longest),
+                                                .output = naive_one_in(rng, 6) ? 1 : naive_between(rng, 1, 60)};
+    }
+}
+
+void naive_random_scenario(struct naive_scenario *s, enum naive_kind kind, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, (uint32_t)kind, "differential", 0);
+    memset(s, 0, sizeof *s);
+    s->kind = kind;
+    random_requests(s, &rng);
+    s->routing = (enum naive_routing)naive_between(&rng, NAIVE_ROUND_ROBIN, NAIVE_GIVEN);
+    s->replicas = naive_one_in(&rng, 2) ? 1 : naive_between(&rng, 1, 4);
+    s->stages = naive_one_in(&rng, 2) ? 1 : naive_between(&rng, 2, NAIVE_STAGES);
+    s->block_tokens = naive_one_in(&rng, 3) ? 1 : naive_one_in(&rng, 3) ? naive_between(&rng, 2, 32) : 16;
+    s->blocks = (naive_one_in(&rng, 2) ? naive_between(&rng, 100, 260) : naive_between(&rng, 200, 2000)) /
+                    s->block_tokens +
+                2;
+    s->max_sequences = naive_between(&rng, 1, 40);
+    s->max_tokens = naive_between(&rng, kind == NAIVE_VLLM_V0 ? 8 : s->max_sequences, 400);
+    s->reservation = (enum naive_reservation)naive_between(&rng, NAIVE_MAX, NAIVE_ORACLE);
+    s->max_context = NAIVE_MAX_CONTEXT;
+    s->watermark_blocks = naive_one_in(&rng, 2) ? 0 : (int64_t)rng_below(&rng, (uint64_t)s->blocks / 4 + 1);
+    s->padded = naive_one_in(&rng, 2);
+    s->prefill = random_terms(&rng);
+    s->decode = random_terms(&rng);
+}
+
+/* --- The same scenario as Orrery reads it --- */
+
+static void add_terms(struct text *text, const char *phase, const struct naive_terms *terms, int stages)
+{
+    text_printf(text, "'%s': {'fixed': '%.0fns', 'per_token': '%.0fns', 'per_sequence': '%.0fns',", phase,
+                terms->fixed * stages, terms->token * stages, terms->sequence * stages);
+    text_printf(text, " 'per_context_token': '%.0fns', 'per_pair': '%.0fns'}", terms->context * stages,
+                terms->pair * stages);
+}
+
+static void add_batching(struct text *text, const struct naive_scenario *s)
+{
+    static const char *const policies[] = {[NAIVE_VLLM_V0] = "vllm-v0",
+                                           [NAIVE_VLLM_V1] = "vllm-v1",
+                                           [NAIVE_SARATHI] = "sarathi",
+                                           [NAIVE_ORCA] = "orca",
+                                           [NAIVE_FASTER_TRANSFORMER] = "fastertransformer"};
+    static const char *const tokens[] = {[NAIVE_VLLM_V0] = "max_batched_tokens",
+                                         [NAIVE_VLLM_V1] = "token_budget",
+                                         [NAIVE_SARATHI] = "token_budget",
+                                         [NAIVE_ORCA] = "max_tokens",
+                                         [NAIVE_FASTER_TRANSFORMER] = "max_tokens"};
+    static const char *const reservations[] = {"max", "pow2", "oracle"};
+    double watermark = s->watermark_blocks > 0 ? ((double)s->watermark_blocks + 0.5) / (double)s->blocks : 0;
+    text_printf(text, "'batching': {'policy': '%s', 'max_sequences': %d, '%s': %d", policies[s->kind], s->max_sequences,
+                tokens[s->kind], s->max_tokens);
+    if (s->kind == NAIVE_VLLM_V0)
+        text_printf(text, ", 'padded': %s, 'preemption': '%s'", s->padded ? "true" : "false",
+                    s->swap ? "swap" : "recompute");
+    if (s->kind == NAIVE_VLLM_V0 || s->kind == NAIVE_SARATHI) text_printf(text, ", 'watermark': %.15f", watermark);
+    if (s->kind == NAIVE_ORCA || s->kind == NAIVE_FASTER_TRANSFORMER)
+        text_printf(text, ", 'reservation': '%s'", reservations[s->reservation]);
+    text_printf(text, "}, ");
+}
+
+/* Chance and the KV cache are for the engine alone to know: it gives its choice to the naive simulator. */
+static const char *routing_of(const struct naive_scenario *s)
+{
+    static const char *const given[] = {"'random'", "'power-of-two'", "'least-kv'"};
+    switch (s->routing) {
+    case NAIVE_ROUND_ROBIN: return "'round-robin'";
+    case NAIVE_LEAST_OUTSTANDING: return "'least-outstanding'";
+    case NAIVE_LEAST_WAITING: return "{'policy': 'least-outstanding', 'count': 'queued'}";
+    case NAIVE_LEAST_TOKENS: return "'jsq-tokens'";
+    case NAIVE_GIVEN: return given[s->n % 3];
+    }
+    return "";
+}
+
+static int stages_in(const struct naive_scenario *s, bool decodes)
+{
+    return decodes && s->decode_stages > 0 ? s->decode_stages : s->stages;
+}
+
+static void add_pool(struct text *text, const struct naive_scenario *s, bool decodes)
+{
+    const struct naive_site *site = s->site;
+    text_printf(text, "'%s': {'role': '%s', 'replicas': %d", decodes ? "tokens" : "prompts",
+                decodes ? "decode" : "prefill", decodes ? s->replicas - s->prefill_replicas : s->prefill_replicas);
+    if (site != NULL)
+        text_printf(text, ", 'tensor_parallel': %d, 'data_parallel': %d, 'pipeline_parallel': %d",
+                    decodes ? site->decode_gpus : site->gpus, decodes ? site->decode_groups : site->groups,
+                    stages_in(s, decodes));
+    text_printf(text, "}");
+}
+
+/* Prompts in one pool, decoding in another. */
+static void add_pools(struct text *text, const struct naive_scenario *s)
+{
+    text_printf(text, "'pools': {");
+    add_pool(text, s, false);
+    text_printf(text, ", ");
+    add_pool(text, s, true);
+    text_printf(text, "}, 'decode_routing': 'least-outstanding', 'kv_transfer': {'start': '%s'",
+                s->push ? "push" : "pull");
+    if (s->site == NULL) text_printf(text, ", 'bandwidth': '%.17gB/s'", NAIVE_TOKEN_BYTES * 1e9 / s->kv_token_ns);
+    text_printf(text, "}, ");
+}
+
+static void add_cluster(struct text *text, const struct naive_scenario *s)
+{
+    const struct naive_site *site = s->site;
+    text_printf(text, "'cluster': {'nodes': %d, 'gpus_per_node': %d, 'gpu': 'a100-80-sxm'",
+                site != NULL ? site->nodes : 1, site != NULL ? site->node_gpus : 24);
+    if (s->swap)
+        text_printf(text, ", 'pcie': '%.17gB/s'",
+                    NAIVE_TOKEN_BYTES * 1e9 * s->block_tokens / (double)(s->copy_block_ns * s->stages));
+    if (site != NULL) {
+        text_printf(text,
+                    ", 'pcie': '%.17gGB/s', 'network': {'bandwidth': '%.17gGB/s', 'per': '%s', 'latency': '%lldns'",
+                    site->port, site->adapter, site->adapter_per_node ? "node" : "gpu", (long long)site->latency_ns);
+        if (site->fabric > 0) text_printf(text, ", 'fabric': '%.17gGB/s'", site->fabric);
+        text_printf(text, "}");
+    }
+    text_printf(text, "}, ");
+}
+
+/* Causes are named a and b. */
+static void add_failures(struct text *text, const struct naive_site *site)
+{
+    text_printf(text, "'seed': %llu, 'failures': {'nodes_per_switch': %d, 'causes': {", (unsigned long long)site->seed,
+                site->causes[0].nodes_each);
+    for (int i = 0; i < site->n_causes; i++)
+        text_printf(text,
+                    "%s'%c': {'scope': '%s', 'lifetime': {'mean': '%lldns'}, 'repair': {'law': 'constant',"
+                    " 'mean': '%lldns'}}",
+                    i > 0 ? ", " : "", 'a' + i, site->causes[i].of_gpus ? "gpu" : "switch",
+                    (long long)site->causes[i].mean_ns, (long long)site->causes[i].repair_ns);
+    text_printf(text, "}}, ");
+}
+
+int64_t naive_life_ns(const struct naive_site *site, int cause, int component, int n)
+{
+    const struct lifetime lifetime = {.kind = LIFETIME_EXPONENTIAL, .mean_s = (double)site->causes[cause].mean_ns / 1e9};
+    struct rng rng;
+    rng_init(&rng, site->seed, 0, cause == 0 ? "failure.cause.a" : "failure.cause.b",
+             (uint64_t)component << 24 | (unsigned)n);
+    const int64_t life_ns = llrint(lifetime_quantile_s(&lifetime, rng_uniform(&rng)) * 1e9);
+    return life_ns > 0 ? life_ns : 1;
+}
+
+static void write_scenario(const struct naive_scenario *s, const char *trace, struct text *text)
+{
+    text_printf(text, "{");
+    add_cluster(text, s);
+    if (s->site != NULL && s->site->n_causes > 0) add_failures(text, s->site);
+    text_printf(text, "'services': {'s': {'llm': '%s', 'routing': %s, ",
+                s->site != NULL ? "mixtral-8x7b" : "llama-2-7b", routing_of(s));
+    if (s->site == NULL || s->prefill_replicas == 0) text_printf(text, "'pipeline_parallel': %d, ", s->stages);
+    if (s->site != NULL && s->prefill_replicas == 0)
+        text_printf(text, "'tensor_parallel': %d, 'data_parallel': %d, ", s->site->gpus, s->site->groups);
+    if (s->site != NULL && s->site->n_causes > 0)
+        text_printf(text, "'restart': {'delay': '%lldns'}, ", (long long)s->site->restart_ns);
+    if (s->prefill_replicas > 0)
+        add_pools(text, s);
+    else
+        text_printf(text, "'replicas': %d, ", s->replicas);
+    text_printf(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
+    add_batching(text, s);
+    text_printf(text, "'cost': {'kind': 'affine', ");
+    const int stages = s->stages * (s->decode_stages > 0 ? s->decode_stages : 1);
+    add_terms(text, "prefill", &s->prefill, stages);
+    text_printf(text, ", ");
+    add_terms(text, "decode", &s->decode, stages);
+    text_printf(text, "}, 'trace': {'format': 'csv', 'path': '%s'}}}}", trace);
+}
+
+static void write_trace(const struct naive_scenario *s, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fprintf(file, "arrival_s,prompt_tokens,output_tokens\n");
+    for (int i = 0; i < s->n; i++)
+        fprintf(file, "%lld.%09lld,%d,%d\n", (long long)(s->requests[i].arrival_ns / 1000000000),
+                (long long)(s->requests[i].arrival_ns % 1000000000), s->requests[i].prompt, s->requests[i].output);
+    fclose(file);
+}
+
+/* --- Comparison --- */
+
+static int64_t ns_after(int64_t arrival_ns, double seconds)
+{
+    return isnan(seconds) ? -1 : arrival_ns + llrint(seconds * 1e9);
+}
+
+static bool same(const struct naive_request *request, const struct naive_outcome *naive, const struct request_row *row,
+                 char *text, size_t n_chars)
+{
+    if (row == NULL) {
+        snprintf(text, n_chars, "has no row");
+        return false;
+    }
+    int64_t first_ns = ns_after(request->arrival_ns, row->ttft_s), end_ns = ns_after(request->arrival_ns, row->e2e_s);
+    snprintf(text, n_chars, "%s first %lld end %lld replica %d preemptions %d, naive %d: %lld %lld %d %d", row->status,
+             (long long)first_ns, (long long)end_ns, (int)row->replica, (int)row->preemptions, naive->rejected,
+             (long long)naive->first_ns, (long long)naive->end_ns, naive->replica, naive->preemptions);
+    return first_ns == naive->first_ns && end_ns == naive->end_ns && row->replica == naive->replica &&
+           row->preemptions == naive->preemptions && (strcmp(row->status, "rejected") == 0) == naive->rejected;
+}
+
+static bool compare(const struct naive_scenario *s, const struct naive_outcome *outcomes, const struct bed_rows *rows,
+                    uint64_t seed, struct naive_totals *totals)
+{
+    CHECK_EQ_INT(rows->n_requests, s->n);
+    for (int i = 0; i < s->n; i++) {
+        char text[256], told[400];
+        totals->requests++;
+        totals->preemptions += outcomes[i].preemptions;
+        totals->rejections += outcomes[i].rejected;
+        totals->restarts += outcomes[i].restarts;
+        if (same(&s->requests[i], &outcomes[i], bed_request(rows, i), text, sizeof text)) continue;
+        snprintf(told, sizeof told, "seed %d request %d: %s", (int)seed, i, text);
+        return test_check(false, told, __FILE__, __LINE__);
+    }
+    return true;
+}
+
+void naive_check_scenario(struct naive_scenario *s, uint64_t seed, struct naive_totals *totals)
+{
+    static struct naive_outcome outcomes[NAIVE_REQUESTS];
+    SCOPED(text) text = {0};
+    char trace[512];
+    snprintf(trace, sizeof trace, "%s/trace.csv", test_tmpdir());
+    write_trace(s, trace);
+    write_scenario(s, trace, &text);
+    struct bed_rows *macro = bed_run(BED(.check = true), "%s", text.chars);
+    struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP), "%s", text.chars);
+    CHECK_EQ_INT(macro->code, 0);
+    for (int i = 0; i < s->n; i++) {
+        const struct request_row *row = bed_request(macro, i);
+        s->requests[i].replica = row != NULL ? (int)row->replica : -1;
+    }
+    MUST(naive_serve(s, outcomes) >= 0);
+    if (!compare(s, outcomes, macro, seed, totals) || !CHECK(bed_equal(macro, single))) {
+        FILE *file = fopen("build/differential.json", "w");
+        test_quotes(text.chars);
+        if (file != NULL) fprintf(file, "%s\n", text.chars), fclose(file);
+    }
+    bed_free(macro);
+    bed_free(single);
+}
