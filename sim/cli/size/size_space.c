@@ -85,8 +85,7 @@ static void write_batching(const struct size_option *option, struct json_writer 
     const struct size_batching *batching = option->batching;
     json_write_open_row(json, "batching", '{');
     json_write_string(json, "policy", batching->policy);
-    if (batching->token_budget > 0)
-        json_write_number(json, batching->budget_key, (double)size_token_budget(option));
+    if (batching->token_budget > 0) json_write_number(json, batching->budget_key, (double)size_token_budget(option));
     if (batching->max_sequences > 0 || option->groups > 1)
         json_write_number(json, "max_sequences", (double)(option->groups * SIZE_MOST_SEQUENCES));
     if (batching->capacity != NULL) {

@@ -208,8 +208,8 @@ int pool_check_width(const struct pool_config *pool, int64_t gpus_per_node, cons
     if (group % per_node != 0 && per_node % group != 0)
         return diag_error(diag, SIM_E_UNFIT, where,
                           "take a data_parallel whose groups divide a node, or are several whole ones",
-                          "service '%s' has attention groups of %lld GPUs, some of which straddle nodes of %lld", service,
-                          group, per_node);
+                          "service '%s' has attention groups of %lld GPUs, some of which straddle nodes of %lld",
+                          service, group, per_node);
     if (network->bytes_per_s > 0) return 0;
     return diag_error(
         diag, SIM_E_UNFIT, where, "add cluster.network, such as {\"bandwidth\": \"50GB/s\"}; or lower tensor_parallel",

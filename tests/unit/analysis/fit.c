@@ -196,7 +196,8 @@ TEST(values_at_bounds_are_recognised)
         const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);
         for (size_t i = 0; i < info->n_params; i++) {
             const struct kernel_param *param = &info->params[i];
-            const bool fitted = (param->unit == PARAM_SECONDS || param->unit == PARAM_PLAIN) && param->low < param->high;
+            const bool fitted = (param->unit == PARAM_SECONDS || param->unit == PARAM_PLAIN) &&
+                                param->low < param->high;
             CHECK(!fit_is_at_bound(param, param->initial));
             CHECK_EQ_INT(fit_is_at_bound(param, param->low), fitted);
             CHECK_EQ_INT(fit_is_at_bound(param, param->high), fitted);
