@@ -70,6 +70,7 @@ struct sglang {
     bool decays;      /* the last plan decoded, without a prompt and without a retraction */
     bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
     int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none ends */
+    bool has_cut; /* a prompt was cut, and its rest is not planned yet */
 };
 
 static int sglang_init(void *state, const void *params, struct diag *diag)
@@ -290,6 +291,13 @@ static void add_waiting(struct sglang *batcher, struct adder *adder)
     batcher->is_full = verdict == NO_TOKENS;
 }
 
+/* The view does not contain a prompt in flight. Only one prompt at a time is cut; another one beside it could hold
+ * blocks without which neither ends. */
+static bool cut_is_in_flight(const struct sglang *batcher, const struct replica_view *view)
+{
+    return batcher->has_cut && view->n_prefilling == 0 && view->n_in_flight > 0;
+}
+
 static void add_prompts(struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
 {
     struct adder adder = adder_of(batcher, view, plan);
@@ -297,7 +305,8 @@ static void add_prompts(struct sglang *batcher, const struct replica_view *view,
     if (adder.free_blocks < 0) return; /* decoding beside the prompts needs a retraction first */
     for (const struct request_view *r = view->prefilling; r != NULL && adder.chunk_tokens > 0; r = r->next)
         all_end = add_cut_prompt(&adder, r) && all_end;
-    if (all_end && !batcher->is_full && view->waiting != NULL) add_waiting(batcher, &adder);
+    if (all_end && !cut_is_in_flight(batcher, view) && !batcher->is_full && view->waiting != NULL)
+        add_waiting(batcher, &adder);
 }
 
 /* --- Retraction --- */
@@ -424,9 +433,13 @@ static void look_ahead(struct sglang *batcher, const struct replica_view *view, 
     batcher->expected = view->n_decoding;
     for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
         batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
-    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++)
-        batcher->expected += prompt_done(view, plan->prefills[i].request) + plan->prefills[i].tokens ==
-                             plan->prefills[i].request->prompt_tokens;
+    batcher->has_cut = cut_is_in_flight(batcher, view);
+    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) {
+        const struct batch_prefill *prefill = &plan->prefills[i];
+        const bool ends = prompt_done(view, prefill->request) + prefill->tokens == prefill->request->prompt_tokens;
+        batcher->expected += ends;
+        batcher->has_cut |= !ends;
+    }
     if (view->n_nonresident + view->n_moving > 0) batcher->expected = INT64_MAX;
     if (view->n_decoding == 0) batcher->is_full = false; /* a new batch, which has not been tried */
 }
