@@ -194,7 +194,7 @@ enum { STAGED_REQUESTS = 60 };
 /* Requests that finish, of those in the trace. */
 static int64_t finished_of(int stages, int blocks, const char *batching, const char *requests)
 {
-    const struct bed_rows *rows = bed_ok(
+    struct bed_rows *rows = bed_ok(
         BED(.check = true),
         "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'llama-3.1-8b',"
         " 'pipeline_parallel': %d, 'kv': {'blocks': %d, 'block_tokens': 1}, 'batching': {'policy': 'sglang'%s}, 'cost':"
@@ -203,6 +203,7 @@ static int64_t finished_of(int stages, int blocks, const char *batching, const c
         stages, blocks, batching, test_file("requests.csv", "arrival,prompt,output\n%s", requests));
     int64_t finished = 0;
     for (size_t i = 0; i < rows->n_requests; i++) finished += strcmp(rows->requests[i].status, "finished") == 0;
+    bed_free(rows);
     return finished;
 }
 
