@@ -1,9 +1,9 @@
-/* In-flight batching of TensorRT-LLM 1.0: a capacity scheduler chooses the requests that KV blocks suffice for, a
- * micro-batch scheduler what of them an iteration processes.
+/* In-flight batching of TensorRT-LLM 1.0. A capacity scheduler chooses the requests that KV blocks suffice for. A
+ * micro-batch scheduler chooses what of them an iteration processes.
  *
  * Capacity.
- *   guaranteed-no-evict: a request joins, in order of arrival, if the blocks for its prompt and its limit of output
- *     tokens are free beyond those reserved for all others. The first that does not fit stops admission. Nobody is
+ *   guaranteed-no-evict: requests join in order of arrival. One joins if the blocks for its prompt and its limit of
+ *     output tokens are free beyond those reserved for others. The first that does not fit stops admission. Nobody is
  *     ever evicted.
  *   static-batch: the same, but requests join only while no sequence decodes.
  *   max-utilization: a request joins if the blocks of its prompt are free, and takes the others one by one. A sequence
@@ -20,11 +20,14 @@
  * tensorrt_llm/llmapi/llm_args.py of 1.0.
  *
  * The limit of a request is `max_tokens`, for all alike, or exactly its output (`limits`). ORACLE_OUTPUT serves the
- * second, and the rejection of requests whose output exceeds the limit: the engine would have cut them. Reserved blocks
- * are taken at admission, where the engine only counts them, so that they cannot hold cached prefixes meanwhile.
- * Differences: a request is not held back to reuse the prefix of one that is being processed; with pipeline stages
- * max-utilization looks one step ahead, not two; without `chunked`, a prompt longer than the token budget is cut
- * instead of refused; a request takes no blocks from a shorter one that has overtaken it in the rest of a unit. */
+ * second. It also serves the rejection of requests whose output exceeds the limit: the engine would have cut them.
+ *
+ * Differences from the engine:
+ * - Reserved blocks are taken at admission, so that they cannot hold cached prefixes meanwhile. The engine counts them.
+ * - A request is not held back to reuse the prefix of one that is being processed.
+ * - With pipeline stages max-utilization looks one step ahead, not two.
+ * - Without `chunked`, a prompt longer than the token budget is cut instead of refused.
+ * - A request takes no blocks from a shorter one that has overtaken it in the rest of a unit. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -226,8 +229,7 @@ static void share_budget(const struct micro_batch *batch)
 {
     const int64_t unit = unit_tokens(batch->params, batch->view);
     int64_t left_tokens = batch->tokens;
-    do
-        share_rounds(batch, unit, &left_tokens);
+    do share_rounds(batch, unit, &left_tokens);
     while (left_tokens > 0 && share_round(batch, unit, &left_tokens));
 }
 

@@ -10,8 +10,9 @@
  * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
  * preempts those too, and removes them when they return.
  *
- * Rules of later releases are parameters, off by default: a limit for the chunks of long prompts, a check of the whole
- * prompt at admission, a watermark, and ends that are known one iteration late. Read in vllm-project/vllm:
+ * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole prompt
+ * at admission, and keep a watermark. With `async` the slots, tokens and blocks of sequences that have just ended
+ * admit no request before the next iteration. Read in vllm-project/vllm:
  * vllm/v1/core/sched/scheduler.py @ 00024d3, vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots), pull requests
  * 37307 (the check, later on by default) and 27614 (asynchronous scheduling by default). max_num_partial_prefills has
  * no effect in the V1 scheduler (pull request 49244). */

@@ -227,8 +227,8 @@ TEST(every_request_ends_with_stages_chunks_and_scarce_blocks)
         double now_s = 0;
         for (int i = 0; i < STAGED_REQUESTS; i++) {
             if (!bursts) now_s += rng_exponential(&rng, 0.03);
-            text_printf(&trace, "%.9f,%d,%d\n", now_s,
-                        shortest + (int)rng_below(&rng, (uint64_t)(longest - shortest)), 1 + (int)rng_below(&rng, 80));
+            text_printf(&trace, "%.9f,%d,%d\n", now_s, shortest + (int)rng_below(&rng, (uint64_t)(longest - shortest)),
+                        1 + (int)rng_below(&rng, 80));
         }
         const char *others = test_json(", 'chunked_prefill_tokens': %d, 'max_tokens': %d, 'mixed': %s",
                                        100 + (int)rng_below(&rng, 300), 30 + (int)rng_below(&rng, 60),
