@@ -72,9 +72,9 @@ TEST(ends_may_be_known_late)
 
 enum { PLACES = 16, MANY = 600 };
 
-/* All requests wait from the start for 16 places, in which a sequence ends in nearly every iteration. One with `outputs`
- * tokens leaves its place for the iteration after its last, or with `late_iterations` for a later one. The next one in
- * the queue takes the first place that is free. */
+/* All requests wait from the start for 16 places, in which a sequence ends in nearly every iteration. A sequence leaves
+ * its place for the iteration after its last, or `late_iterations` later. The next one in the queue takes the first
+ * place that is free. */
 static void check_places(int blocks, const char *batching, int late_iterations, int most_outputs)
 {
     SCOPED(text) trace = {0};
