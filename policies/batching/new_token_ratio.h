@@ -1,11 +1,10 @@
-/* SGLang's estimate of how much of its limit a running request will still use: new_token_ratio. It starts at 0.7, falls
- * by the same amount with every decode iteration during 600 of them, to 14 % of its start, and rises after a
- * retraction.
+/* SGLang's estimate of how much of its limit a running request will still use: new_token_ratio. It starts at 0.7. With
+ * each of 600 decode iterations it falls by the same amount, to 14 % of its start. It rises after a retraction.
  *
- * Source: sgl-project/sglang, python/sglang/srt/managers/scheduler_components/new_token_ratio_tracker.py @ 1a882c5 (the
- * decay), python/sglang/srt/environ.py (the constants, SGLANG_INIT_NEW_TOKEN_RATIO and others). The estimate after a
- * retraction is estimate_new_token_ratio_after_retract of that file in later commits, with its unit test
- * test_new_token_ratio_tracker.py; retract_decode in schedule_batch.py @ 000eaff has the same without the 1. */
+ * Source: sgl-project/sglang, python/sglang/srt. The decay: managers/scheduler_components/new_token_ratio_tracker.py
+ * @ 1a882c5. The constants: environ.py (SGLANG_INIT_NEW_TOKEN_RATIO and others). The estimate after a retraction:
+ * estimate_new_token_ratio_after_retract of the first file in later commits, with its unit test
+ * test_new_token_ratio_tracker.py. In retract_decode (schedule_batch.py @ 000eaff) the 1 is missing. */
 #ifndef ORRERY_POLICIES_BATCHING_NEW_TOKEN_RATIO_H
 #define ORRERY_POLICIES_BATCHING_NEW_TOKEN_RATIO_H
 

@@ -2,24 +2,35 @@
  *
  * Admission (PrefillAdder). A request joins if its prompt, its limit of new tokens and one page are fewer tokens than
  * remain. What remains are the free tokens, less the limits of all running requests times new_token_ratio. Limits count
- * up to 4096 tokens. Prompts of one iteration have at most chunked_prefill_tokens tokens, each rounded up to pages; the
- * last one is cut to fit and goes on in the next iteration. If tokens or slots are short, the batch counts as full: no
- * request is tried again before a sequence has ended (batch_is_full). With the overlap scheduler that end is known one
- * iteration later.
+ * up to 4096 tokens. Prompts of one iteration have at most chunked_prefill_tokens tokens, each rounded up to pages. The
+ * last prompt is cut to fit and goes on in the next iteration. If tokens or slots are short, the batch counts as full:
+ * no request is tried again before a sequence has ended (batch_is_full). With the overlap scheduler that end is known
+ * one iteration later.
  *
- * Decoding (update_running_batch). If no prompt is processed, all sequences get a token. If their pages are short, the
- * sequences with the fewest output tokens are retracted, among these the longest prompts, among these the youngest.
- * The others then have room. Retracted requests go to the tail of the queue and are recomputed.
+ * Decoding (update_running_batch). If no prompt is processed, all sequences get a token. If their pages are short,
+ * sequences are retracted until the others have room. Those with the fewest output tokens go first, among these the
+ * longest prompts, among these the youngest. Retracted requests go to the tail of the queue and are recomputed.
  *
  * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd, scheduler.py @ 0003215
  * (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py @ 000eaff (retract_decode),
  * new_token_ratio_tracker.py @ 1a882c5.
  *
  * A page is a KV block. The limit of a request is `max_tokens`; no trace states it, and the rule never sees the output.
- * Differences: where SGLang would wait forever for tokens that an idle replica has, the request joins; a last sequence
- * without room takes the blocks of a cut prompt instead of being aborted; sequences that have ended leave at once, also
- * with `overlap`; `lpm` does not hold back requests that share a prefix with each other; a retracted request finds its
- * own blocks in the prefix cache while nobody has overwritten them, its output too. */
+ * Every request runs to the end of its recorded output, as with ignore_eos in the engine's benchmarks.
+ *
+ * Differences from the engine:
+ * - Where SGLang would wait forever for tokens that an idle replica has, the request joins.
+ * - A last sequence without room takes the blocks of a cut prompt instead of being aborted.
+ * - Sequences that have ended leave at once, also with `overlap`.
+ * - `lpm` does not hold back requests that share a prefix with each other.
+ * - A retracted request finds its own blocks in the prefix cache while nobody has overwritten them, its output too.
+ * - With pipeline stages SGLang has a running batch, with batch_is_full, for each micro-batch. Here sequences change
+ *   batches: each plan tries the queue again, and the limits of sequences in flight do not count.
+ * - With pipeline stages no request joins while the cut prompt is in flight, so that one prompt at a time is cut.
+ * - Requests from a prefill pool join when their context has blocks (resume_requests), without the ratio.
+ *
+ * Cost. An admission visits all running sequences once per plan, if a bound of their limits does not decide it. A
+ * retraction visits all running sequences for each victim. */
 #include "policies/batching/making_room.h"
 #include "policies/batching/new_token_ratio.h"
 #include "policies/declared.h"
@@ -70,6 +81,7 @@ struct sglang {
     bool decays;      /* the last plan decoded, without a prompt and without a retraction */
     bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
     int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none ends */
+    bool has_cut; /* a prompt was cut, and its rest is not planned yet */
 };
 
 static int sglang_init(void *state, const void *params, struct diag *diag)
@@ -290,6 +302,13 @@ static void add_waiting(struct sglang *batcher, struct adder *adder)
     batcher->is_full = verdict == NO_TOKENS;
 }
 
+/* The view does not contain a prompt in flight. Only one prompt at a time is cut; another one beside it could hold
+ * blocks without which neither ends. */
+static bool cut_is_in_flight(const struct sglang *batcher, const struct replica_view *view)
+{
+    return batcher->has_cut && view->n_prefilling == 0 && view->n_in_flight > 0;
+}
+
 static void add_prompts(struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
 {
     struct adder adder = adder_of(batcher, view, plan);
@@ -297,7 +316,8 @@ static void add_prompts(struct sglang *batcher, const struct replica_view *view,
     if (adder.free_blocks < 0) return; /* decoding beside the prompts needs a retraction first */
     for (const struct request_view *r = view->prefilling; r != NULL && adder.chunk_tokens > 0; r = r->next)
         all_end = add_cut_prompt(&adder, r) && all_end;
-    if (all_end && !batcher->is_full && view->waiting != NULL) add_waiting(batcher, &adder);
+    if (all_end && !cut_is_in_flight(batcher, view) && !batcher->is_full && view->waiting != NULL)
+        add_waiting(batcher, &adder);
 }
 
 /* --- Retraction --- */
@@ -424,9 +444,13 @@ static void look_ahead(struct sglang *batcher, const struct replica_view *view, 
     batcher->expected = view->n_decoding;
     for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
         batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
-    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++)
-        batcher->expected += prompt_done(view, plan->prefills[i].request) + plan->prefills[i].tokens ==
-                             plan->prefills[i].request->prompt_tokens;
+    batcher->has_cut = cut_is_in_flight(batcher, view);
+    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) {
+        const struct batch_prefill *prefill = &plan->prefills[i];
+        const bool ends = prompt_done(view, prefill->request) + prefill->tokens == prefill->request->prompt_tokens;
+        batcher->expected += ends;
+        batcher->has_cut |= !ends;
+    }
     if (view->n_nonresident + view->n_moving > 0) batcher->expected = INT64_MAX;
     if (view->n_decoding == 0) batcher->is_full = false; /* a new batch, which has not been tried */
 }

@@ -1,9 +1,9 @@
-/* In-flight batching of TensorRT-LLM 1.0: a capacity scheduler chooses the requests that KV blocks suffice for, a
- * micro-batch scheduler what of them an iteration processes.
+/* In-flight batching of TensorRT-LLM 1.0. A capacity scheduler chooses the requests that KV blocks suffice for. A
+ * micro-batch scheduler chooses what of them an iteration processes.
  *
  * Capacity.
- *   guaranteed-no-evict: a request joins, in order of arrival, if the blocks for its prompt and its limit of output
- *     tokens are free beyond those reserved for all others. The first that does not fit stops admission. Nobody is
+ *   guaranteed-no-evict: requests join in order of arrival. One joins if the blocks for its prompt and its limit of
+ *     output tokens are free beyond those reserved for others. The first that does not fit stops admission. Nobody is
  *     ever evicted.
  *   static-batch: the same, but requests join only while no sequence decodes.
  *   max-utilization: a request joins if the blocks of its prompt are free, and takes the others one by one. A sequence
@@ -20,11 +20,14 @@
  * tensorrt_llm/llmapi/llm_args.py of 1.0.
  *
  * The limit of a request is `max_tokens`, for all alike, or exactly its output (`limits`). ORACLE_OUTPUT serves the
- * second, and the rejection of requests whose output exceeds the limit: the engine would have cut them. Reserved blocks
- * are taken at admission, where the engine only counts them, so that they cannot hold cached prefixes meanwhile.
- * Differences: a request is not held back to reuse the prefix of one that is being processed; with pipeline stages
- * max-utilization looks one step ahead, not two; without `chunked`, a prompt longer than the token budget is cut
- * instead of refused; a request takes no blocks from a shorter one that has overtaken it in the rest of a unit. */
+ * second. It also serves the rejection of requests whose output exceeds the limit: the engine would have cut them.
+ *
+ * Differences from the engine:
+ * - Reserved blocks are taken at admission, so that they cannot hold cached prefixes meanwhile. The engine counts them.
+ * - A request is not held back to reuse the prefix of one that is being processed.
+ * - With pipeline stages max-utilization looks one step ahead, not two.
+ * - Without `chunked`, a prompt longer than the token budget is cut instead of refused.
+ * - A request takes no blocks from a shorter one that has overtaken it in the rest of a unit. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
@@ -123,6 +126,7 @@ struct micro_batch {
     const struct replica_view *view;
     struct batch_plan *plan;
     int64_t tokens, sequences; /* left in this batch */
+    int64_t first_units;       /* equal progress: tokens that the first unit of each prompt leaves */
     int64_t running;           /* left at the replica */
     int64_t free_blocks;
 };
@@ -132,8 +136,17 @@ static bool shares_equally(const struct trtllm *params)
     return params->chunked && params->chunking == EQUAL_PROGRESS;
 }
 
-/* Plans the first come first served chunk of the prompt, or (equal progress) an empty one that is filled later. Returns
- * whether further prompts may follow. */
+/* Equal progress: plans an empty chunk, which is filled later. Prompts that find no token left for their first unit get
+ * none at all. */
+static bool add_empty(struct micro_batch *batch, const struct request_view *request, int64_t hold_tokens, int64_t left)
+{
+    const int64_t first = min_i64(unit_tokens(batch->params, batch->view), left);
+    batch_plan_prefill_holding(batch->plan, request, 0, hold_tokens);
+    if (first <= batch->first_units) batch->first_units -= first;
+    return batch->first_units > 0;
+}
+
+/* Plans a chunk of the prompt. Returns whether further prompts may follow. */
 static bool add_prompt(struct micro_batch *batch, const struct request_view *request, int64_t hold_tokens)
 {
     const struct trtllm *params = batch->params;
@@ -143,9 +156,8 @@ static bool add_prompt(struct micro_batch *batch, const struct request_view *req
     if (tokens < left && !params->chunked && request->prompt_tokens <= params->token_budget) return false;
     if (tokens < left) tokens = tokens / unit_tokens(params, batch->view) * unit_tokens(params, batch->view);
     batch->sequences--;
-    if (shares_equally(params)) tokens = 0;
-    if (tokens > 0 || shares_equally(params))
-        batch_plan_prefill_holding(batch->plan, request, (int32_t)tokens, hold_tokens);
+    if (shares_equally(params)) return add_empty(batch, request, hold_tokens, left);
+    if (tokens > 0) batch_plan_prefill_holding(batch->plan, request, (int32_t)tokens, hold_tokens);
     batch->tokens -= tokens;
     return batch->tokens > 0;
 }
@@ -174,24 +186,51 @@ static bool add_waiting(struct micro_batch *batch)
     return false;
 }
 
-/* A unit for each prompt in turn, until the budget is used up or all prompts end. */
+static int64_t prompt_left(const struct micro_batch *batch, const struct batch_prefill *prefill)
+{
+    return prefill->request->prompt_tokens - prompt_done(batch->view, prefill->request) - prefill->tokens;
+}
+
+/* Gives whole units to all unfinished prompts at once, for as many rounds as none of them ends and the budget lasts. */
+static void share_rounds(const struct micro_batch *batch, int64_t unit, int64_t *left_tokens)
+{
+    const struct batch_plan *plan = batch->plan;
+    int64_t rounds = INT64_MAX, prompts = 0;
+    for (int32_t i = 0; i < plan->n_prefills; i++) {
+        const int64_t left = prompt_left(batch, &plan->prefills[i]);
+        if (left > 0) rounds = min_i64(rounds, left / unit);
+        prompts += left > 0;
+    }
+    if (prompts == 0) return;
+    rounds = min_i64(rounds, *left_tokens / (prompts * unit));
+    if (rounds == 0) return;
+    for (int32_t i = 0; i < plan->n_prefills; i++)
+        if (prompt_left(batch, &plan->prefills[i]) > 0) plan->prefills[i].tokens += (int32_t)(rounds * unit);
+    *left_tokens -= rounds * prompts * unit;
+}
+
+/* A unit for each prompt in turn. Returns whether any has got tokens. */
+static bool share_round(const struct micro_batch *batch, int64_t unit, int64_t *left_tokens)
+{
+    bool grows = false;
+    for (int32_t i = 0; i < batch->plan->n_prefills; i++) {
+        struct batch_prefill *prefill = &batch->plan->prefills[i];
+        const int64_t more = min_i64(unit, prompt_left(batch, prefill));
+        if (more == 0 || more > *left_tokens) continue;
+        prefill->tokens += (int32_t)more;
+        *left_tokens -= more;
+        grows = true;
+    }
+    return grows;
+}
+
+/* Units in turn, until the budget is used up or all prompts end. Rounds in which no prompt ends go at once. */
 static void share_budget(const struct micro_batch *batch)
 {
     const int64_t unit = unit_tokens(batch->params, batch->view);
-    const struct batch_plan *plan = batch->plan;
     int64_t left_tokens = batch->tokens;
-    for (bool grows = true; grows && left_tokens > 0;) {
-        grows = false;
-        for (int32_t i = 0; i < plan->n_prefills; i++) {
-            struct batch_prefill *prefill = &plan->prefills[i];
-            const int64_t done = prompt_done(batch->view, prefill->request) + prefill->tokens;
-            const int64_t more = min_i64(unit, prefill->request->prompt_tokens - done);
-            if (more == 0 || more > left_tokens) continue;
-            prefill->tokens += (int32_t)more;
-            left_tokens -= more;
-            grows = true;
-        }
-    }
+    do share_rounds(batch, unit, &left_tokens);
+    while (left_tokens > 0 && share_round(batch, unit, &left_tokens));
 }
 
 static void drop_empty_prefills(struct batch_plan *plan)
@@ -224,6 +263,7 @@ static struct micro_batch beside(const struct trtllm *params, const struct repli
 {
     return (struct micro_batch){.params = params, .view = view, .plan = plan,
                                 .tokens = params->token_budget - room->decoding,
+                                .first_units = params->token_budget - room->decoding,
                                 .sequences = params->max_sequences - room->decoding,
                                 .running = params->max_sequences * view->stages - room->running,
                                 .free_blocks = room->free_blocks};

@@ -10,8 +10,9 @@
  * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
  * preempts those too, and removes them when they return.
  *
- * Rules of later releases are parameters, off by default: a limit for the chunks of long prompts, a check of the whole
- * prompt at admission, a watermark, and ends that are known one iteration late. Read in vllm-project/vllm:
+ * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole prompt
+ * at admission, and keep a watermark. With `async` the slots, tokens and blocks of sequences that have just ended
+ * admit no request before the next iteration. Read in vllm-project/vllm:
  * vllm/v1/core/sched/scheduler.py @ 00024d3, vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots), pull requests
  * 37307 (the check, later on by default) and 27614 (asynchronous scheduling by default). max_num_partial_prefills has
  * no effect in the V1 scheduler (pull request 49244). */
@@ -45,8 +46,10 @@ static const struct config_field vllm_v1_fields[] = {
 
 struct vllm_v1 {
     struct vllm_v1_params params;
-    int64_t expected; /* sequences that decode after the last plan if none ends */
-    bool left_over;   /* requests wait that the last plan could not admit */
+    int64_t expected;    /* sequences that decode after the last plan if none ends */
+    int64_t free_blocks; /* after the first iteration of the last plan if no sequence ends in it */
+    int64_t decode_step; /* at the last plan */
+    bool left_over;      /* requests wait that the last plan could not admit */
 };
 
 static int vllm_v1_init(void *state, const void *params, struct diag *diag)
@@ -192,15 +195,28 @@ static bool admit_from_head(const struct vllm_v1_params *params, const struct re
     return false;
 }
 
-/* With `async`: a sequence has ended since the last plan, and the engine will know that in the next iteration. */
-static bool knows_late(const struct vllm_v1 *batcher, const struct replica_view *view)
+/* --- Ends that are known late --- */
+
+/* What the engine will know to be free in the next iteration only: that of the sequences that have just ended. */
+struct late {
+    int64_t sequences, blocks; /* blocks INT64_MAX: no request is admitted */
+};
+
+/* With `async`. A plan of several iterations left over requests for which nothing but an end can make room. */
+static struct late known_late(const struct vllm_v1 *batcher, const struct replica_view *view)
 {
-    return batcher->params.async && batcher->left_over && view->stages == 1 && view->n_decoding < batcher->expected &&
-           view->n_decoding + view->n_prefilling > 0;
+    const int64_t ended = batcher->expected - view->n_decoding, freed = view->free_blocks - batcher->free_blocks;
+    if (!batcher->params.async || !batcher->left_over || view->stages > 1 || ended <= 0) return (struct late){0};
+    if (view->n_decoding + view->n_prefilling == 0) return (struct late){0};
+    if (view->decode_step - batcher->decode_step > 1) return (struct late){ended, INT64_MAX};
+    return (struct late){ended, freed > 0 ? freed : 0};
 }
 
-static void look_ahead(struct vllm_v1 *batcher, const struct replica_view *view, const struct batch_plan *plan)
+static void look_ahead(struct vllm_v1 *batcher, const struct replica_view *view, const struct batch_plan *plan,
+                       int64_t free_blocks)
 {
+    batcher->free_blocks = free_blocks;
+    batcher->decode_step = view->decode_step;
     batcher->expected = view->n_decoding;
     for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
         batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
@@ -209,11 +225,24 @@ static void look_ahead(struct vllm_v1 *batcher, const struct replica_view *view,
                              plan->prefills[i].request->prompt_tokens;
 }
 
+/* Admits with the slots, tokens and blocks that the engine knows to be free. */
+static bool admit_known(const struct vllm_v1_params *params, const struct replica_view *view, struct batch_plan *plan,
+                        const struct late *late, struct walk *walk)
+{
+    struct budget *budget = &walk->budget;
+    if (late->blocks > budget->free_blocks || late->sequences > budget->tokens) return true;
+    budget->free_blocks -= late->blocks;
+    budget->tokens -= late->sequences;
+    const bool left_over = admit_from_head(params, view, plan, walk->room.running + late->sequences, budget);
+    budget->free_blocks += late->blocks;
+    return left_over;
+}
+
 static int vllm_v1_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     struct vllm_v1 *batcher = state;
     const struct vllm_v1_params *params = &batcher->params;
-    const bool is_late = knows_late(batcher, view);
+    const struct late late = known_late(batcher, view);
     struct walk walk = go_on(params, view, plan);
     int64_t decoding = walk.room.decoding;
     const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens};
@@ -221,13 +250,10 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     if (view->n_nonresident > 0) resume_requests(view, plan, &rules, params->max_sequences, 0, &walk.room);
     walk.budget.tokens -= walk.room.decoding - decoding;
     walk.budget.free_blocks = walk.room.free_blocks;
-    batcher->left_over = true;
-    if (is_late)
-        plan->iterations = 1;
-    else if (plan->n_evictions == 0)
-        batcher->left_over = admit_from_head(params, view, plan, walk.room.running, &walk.budget);
+    batcher->left_over = plan->n_evictions > 0 || admit_known(params, view, plan, &late, &walk);
+    if (late.sequences > 0) plan->iterations = 1;
     plan->recheck_on_arrival = !batcher->left_over;
-    if (params->async) look_ahead(batcher, view, plan);
+    if (params->async) look_ahead(batcher, view, plan, walk.budget.free_blocks);
     return 0;
 }
 

@@ -32,6 +32,10 @@ out ', sglang with '
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=trtllm-1.0 --study "$T/trtllm.json"
 out ', trtllm with '
 holds "$T/trtllm.json" '"max_sequences": 256, "capacity": "max-utilization", "chunked": true'
+size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=trtllm-1.0 --disaggregated
+out '  with pools: not tried with trtllm'
+size 0 --slo ttft.p99=0.5s --set services.llm.batching.max_sequences=64
+out ', engine vllm-0.12, '
 size 0 --slo ttft.p99=0.5s --csv
 grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || complain 'the CSV has another header'
 
@@ -131,6 +135,10 @@ run 2 size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --gpu a6000
 err "no price of 'a6000' is known"
 size 2 --slo ttft.p99=1s --gpu 'h100-sxm=2.5'
 err "the price '2.5' "
+for searched in batching=sglang 'batching={"policy": "sglang"}' batching.policy=vllm-v0 batching.token_budget=1024; do
+    size 2 --slo ttft.p99=1s --set "services.llm.$searched"
+    err "--set: error: services.llm.${searched%%=*} is what 'size' searches; --set services.llm.cost.engine=sglang-0.5"
+done
 size 2 --slo chat:ttft.p99=1s
 err "no request of the trace counts for 'chat: ttft p99'"
 run 2 size llama-3.1-8b -t "$T/trace.csv" --slo ttft.p99=1s --study "$T/trace.csv"

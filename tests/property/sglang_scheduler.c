@@ -187,6 +187,58 @@ TEST(the_fewest_output_tokens_are_retracted)
     CHECK(bed_request(rows, 1)->preemptions > 0);
 }
 
+/* --- Pipeline stages --- */
+
+enum { STAGED_REQUESTS = 60 };
+
+/* Requests that finish, of those in the trace. */
+static int64_t finished_of(int stages, int blocks, const char *batching, const char *requests)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'llama-3.1-8b',"
+        " 'pipeline_parallel': %d, 'kv': {'blocks': %d, 'block_tokens': 1}, 'batching': {'policy': 'sglang'%s}, 'cost':"
+        " {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'csv',"
+        " 'path': '%s', 'columns': {'arrival': 'arrival', 'prompt': 'prompt', 'output': 'output'}}}}}",
+        stages, blocks, batching, test_file("requests.csv", "arrival,prompt,output\n%s", requests));
+    int64_t finished = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) finished += strcmp(rows->requests[i].status, "finished") == 0;
+    bed_free(rows);
+    return finished;
+}
+
+/* A cut prompt in flight holds blocks, and the batcher cannot see it. Another one must not be cut meanwhile: each would
+ * hold blocks that no other can do without, and none would end. */
+TEST(six_prompts_in_chunks_end_with_every_number_of_stages)
+{
+    static const char requests[] = "0,900,20\n0,900,20\n0,900,20\n0,900,20\n0,900,20\n0,900,20\n";
+    for (int stages = 1; stages <= 4; stages *= 2)
+        CHECK_EQ_INT(finished_of(stages, 1200, ", 'chunked_prefill_tokens': 100, 'max_tokens': 30", requests), 6);
+}
+
+TEST(every_request_ends_with_stages_chunks_and_scarce_blocks)
+{
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        SCOPED(text) trace = {0};
+        struct rng rng = test_rng(seed, "sglang stages", 0);
+        const bool is_long = seed < 3, bursts = rng_below(&rng, 2) == 0;
+        const int stages = 1 << (seed % 3), blocks = is_long ? 120000 : 1000 + (int)rng_below(&rng, 2000);
+        const int shortest = is_long ? 20000 : 1, longest = is_long ? 100000 : 900;
+        double now_s = 0;
+        for (int i = 0; i < STAGED_REQUESTS; i++) {
+            if (!bursts) now_s += rng_exponential(&rng, 0.03);
+            text_printf(&trace, "%.9f,%d,%d\n", now_s, shortest + (int)rng_below(&rng, (uint64_t)(longest - shortest)),
+                        1 + (int)rng_below(&rng, 80));
+        }
+        const char *others = test_json(", 'chunked_prefill_tokens': %d, 'max_tokens': %d, 'mixed': %s",
+                                       100 + (int)rng_below(&rng, 300), 30 + (int)rng_below(&rng, 60),
+                                       rng_below(&rng, 2) == 0 ? "true" : "false");
+        const char *batching = is_long ? "" : others;
+        if (!CHECK_EQ_INT(finished_of(stages, blocks, batching, trace.chars), STAGED_REQUESTS))
+            printf("\n  seed %d, %d stages, %d blocks%s\n", (int)seed, stages, blocks, batching);
+    }
+}
+
 /* --- The naive twin --- */
 
 enum { MOST = 200, STEP_NS = 10 * 1000 * 1000, CONTEXT = 131072, NOBODY = -1 };

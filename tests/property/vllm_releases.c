@@ -70,6 +70,39 @@ TEST(ends_may_be_known_late)
     CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'async': true", requests), 2), 7);
 }
 
+enum { PLACES = 16, MANY = 600 };
+
+/* All requests wait from the start for 16 places, in which a sequence ends in nearly every iteration. A sequence leaves
+ * its place for the iteration after its last, or `late_iterations` later. The next one in the queue takes the first
+ * place that is free. */
+static void check_places(int blocks, const char *batching, int late_iterations, int most_outputs)
+{
+    SCOPED(text) trace = {0};
+    struct rng rng = test_rng(1, "vllm places", 0);
+    int outputs[MANY], free_from[PLACES];
+    for (int i = 0; i < MANY; i++) {
+        outputs[i] = 2 + (int)rng_below(&rng, (uint64_t)(most_outputs - 1));
+        text_printf(&trace, "0,1,%d\n", outputs[i]);
+    }
+    for (int i = 0; i < PLACES; i++) free_from[i] = 1;
+    const struct bed_rows *rows = run(blocks, batching, trace.chars);
+    for (int i = 0; i < MANY; i++) {
+        int *place = &free_from[0];
+        for (int at = 1; at < PLACES; at++)
+            if (free_from[at] < *place) place = &free_from[at];
+        if (!CHECK_EQ_INT(first_iteration(rows, i), *place)) return;
+        *place += outputs[i] + late_iterations;
+    }
+}
+
+TEST(each_end_is_known_one_iteration_late)
+{
+    check_places(1000, "'max_sequences': 16", 0, 20);
+    check_places(1000, "'max_sequences': 16, 'async': true", 1, 20);
+    check_places(PLACES, "'max_sequences': 256", 0, 9); /* a block for each */
+    check_places(PLACES, "'max_sequences': 256, 'async': true", 1, 9);
+}
+
 TEST(every_mode_gives_the_same_bytes)
 {
     double preemptions = 0;

@@ -272,6 +272,23 @@ static int read_load(struct cli *cli, const struct size_verb_options *options, s
                : diag_nomem(&cli->diag);
 }
 
+/* The search chooses the batcher and its budget of tokens, and prints what it chose. */
+static int check_settings(struct cli *cli, const struct option_texts *settings)
+{
+    static const char *const searched[] = {"services.llm.batching", "services.llm.batching.policy",
+                                           "services.llm.batching.token_budget",
+                                           "services.llm.batching.chunked_prefill_tokens"};
+    for (size_t i = 0; i < settings->n; i++)
+        for (size_t at = 0; at < sizeof searched / sizeof *searched; at++)
+            if (strcspn(settings->items[i], "=") == strlen(searched[at]) &&
+                strncmp(settings->items[i], searched[at], strlen(searched[at])) == 0)
+                return diag_error(&cli->diag, SIM_E_USAGE, "--set",
+                                  "--set services.llm.cost.engine=sglang-0.5 tries those of that engine; for others, "
+                                  "'orrery sweep'",
+                                  "%s is what 'size' searches", searched[at]);
+    return 0;
+}
+
 /* --- The command --- */
 
 /* Adds a word as a shell takes it: in quotes if it has more than letters, digits and a few signs. */
@@ -392,6 +409,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = check_outputs(cli, options, &arena);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
     question.has_experts = code == 0 && llm.experts > 0;
+    if (code == 0) code = check_settings(cli, &options->settings);
     if (code == 0) code = read_slos(cli, &options->slos, &arena, &question);
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
     if (code == 0) code = read_gpus(cli, options, &catalog, &arena, &question);

@@ -109,6 +109,10 @@ static void add_pools(const struct size_result *result, const struct size_state 
     const bool has_pools = best->option.prefill_replicas > 0;
     const struct size_state *other = find_kind(result, !has_pools);
     text_add(text, has_pools ? "without pools: " : "with pools: ");
+    if (other == NULL && !has_pools && !best->option.batching->resumes_remote) {
+        text_printf(text, "not tried with %s", best->option.batching->policy);
+        return;
+    }
     if (other == NULL) {
         text_add(text, "nothing as cheap was found");
         return;
