@@ -400,6 +400,7 @@ static const struct kernel_member exchange_members[] = {
     NEEDED(exchange, gpus),
     MAYBE(exchange, nodes, 1.0),
     MAYBE(exchange, sms, 1.0),
+    MAYBE(exchange, imbalance, 0.0),
     FLAG_OF(exchange, low_latency),
     FLAG_OF(exchange, combines),
     FORMAT_OF(exchange, sent),

@@ -47,6 +47,7 @@ struct exchange_shape {
     double groups;          /* nodes whose experts one token may choose; 0: all */
     double gpus, nodes;     /* that hold the experts; nodes they lie on, equally many on each */
     double sms;             /* that normal kernels take; unused by low-latency ones */
+    double imbalance;       /* copies that reach the busiest GPU over the mean; up to 1: all GPUs are alike */
     bool low_latency, combines;
     enum number_format sent; /* of the hidden states on the way */
     double link_bytes_per_s, network_bytes_per_s; /* per GPU and direction */
@@ -60,7 +61,7 @@ double exchange_parts_met(double parts, double experts, double chosen);
  * bytes before what they dispatch in 8 bits. */
 double exchange_token_bytes(const struct exchange_shape *shape);
 
-/* What one GPU sends, which is on average what it gets. */
+/* What the busiest GPU gets. Without imbalance each gets as much as it sends. */
 struct exchange_traffic {
     double copies;        /* of tokens that reach GPUs, the sender's own included */
     double node_copies;   /* of tokens that reach nodes, the own one included; low-latency: as copies */
