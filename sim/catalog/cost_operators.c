@@ -32,7 +32,9 @@ static const char by_itself[] = "auto";
 /* In the order of enum llm_dispatch. */
 static const char *const dispatches[] = {"all-to-all", "deepep-normal", "deepep-low-latency", NULL};
 
-enum { OVERLAP_NONE, OVERLAP_TWO_BATCHES, DEFAULT_SMS = 20 };
+enum { OVERLAP_NONE, OVERLAP_TWO_BATCHES };
+
+enum { DEFAULT_SMS = 20 }; /* as the key's default says: set or not, it means nothing to other kernels */
 static const char *const overlaps[] = {"none", "two-batches", NULL};
 
 #define ROW_OF struct operators_params

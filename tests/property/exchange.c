@@ -98,8 +98,8 @@ TEST(bytes_on_the_way_are_exact)
     }
 }
 
-/* However busy a GPU is, it gets a token once, and a node gets it once from each sender. Times lie between those of GPUs
- * that are alike and of one that gets everything. */
+/* However busy a GPU is, it gets a token once, and a node gets it once from each sender. Times lie between those of
+ * GPUs that are alike and of one that gets everything. */
 TEST(the_busiest_gpu_gets_no_more_than_all)
 {
     struct rng rng = test_rng(1, "exchange", 5);
