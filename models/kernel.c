@@ -105,8 +105,8 @@ static const struct kernel_param collective_table[] = {
 };
 static const char *const collective_axes[] = {"bytes", "gpus", "nodes"};
 
-/* Equal bounds: not fitted. Where softness is 1, times inside a node do not tell copying and links apart: what links
- * reach is DeepSeek's statement, 160 of 200 GB/s over NVLink and 40 of 50 GB/s over InfiniBand (arXiv 2505.09343, 4.3).
+/* Equal bounds: not fitted. Where softness is 1, times inside a node do not tell copying and links apart. What links
+ * reach is DeepSeek's statement: 160 of 200 GB/s over NVLink, 40 of 50 GB/s over InfiniBand (arXiv 2505.09343, 4.3).
  * Normal kernels reach no more. A message between nodes under two switches takes 3.7 us (there, table 5). */
 static const struct kernel_param exchange_table[] = {
     {"start", "launch, barriers, sorting", SECONDS, 3e-5, 1e-7, 1e-3},
@@ -400,6 +400,7 @@ static const struct kernel_member exchange_members[] = {
     NEEDED(exchange, gpus),
     MAYBE(exchange, nodes, 1.0),
     MAYBE(exchange, sms, 1.0),
+    MAYBE(exchange, imbalance, 0.0),
     FLAG_OF(exchange, low_latency),
     FLAG_OF(exchange, combines),
     FORMAT_OF(exchange, sent),

@@ -6,16 +6,22 @@ double exchange_parts_met(double parts, double experts, double chosen)
 {
     const double elsewhere = experts - experts / parts;
     double missed = 1.0;
-    for (double i = 0.0; i < chosen; i += 1.0) missed *= fmax(elsewhere - i, 0.0) / (experts - i);
+    for (double i = 0.0; i < chosen && i < experts; i += 1.0) missed *= fmax(elsewhere - i, 0.0) / (experts - i);
     return parts * (1.0 - missed);
 }
 
 double exchange_token_bytes(const struct exchange_shape *shape)
 {
     const double scale_numbers = 128.0, scale_bytes = 4.0, head_bytes = 16.0;
-    const bool is_narrow = shape->sent == FORMAT_FP8 || shape->sent == FORMAT_FP8_BLOCK || shape->sent == FORMAT_INT8;
+    const bool is_narrow = number_format_bytes(shape->sent) < number_format_bytes(FORMAT_BF16);
     if (!is_narrow) return shape->hidden * number_format_bytes(shape->sent);
     return shape->hidden * (1.0 + scale_bytes / scale_numbers) + (shape->low_latency ? head_bytes : 0.0);
+}
+
+/* What the busiest GPU gets where a mean one gets `mean`: at most `all` that there is. */
+static double busiest(const struct exchange_shape *shape, double mean, double all)
+{
+    return shape->imbalance > 1.0 ? fmin(mean * shape->imbalance, all) : mean;
 }
 
 struct exchange_traffic exchange_traffic_of(const struct exchange_shape *shape)
@@ -23,7 +29,8 @@ struct exchange_traffic exchange_traffic_of(const struct exchange_shape *shape)
     const double bytes = exchange_token_bytes(shape), per_node = shape->gpus / shape->nodes;
     const double remote = 1.0 - 1.0 / shape->nodes, forwarded = 1.0 - 1.0 / per_node;
     if (shape->low_latency) {
-        const double choices = shape->tokens * shape->chosen, moved_bytes = choices * bytes;
+        const double all = shape->tokens * fmin(shape->chosen * shape->gpus, shape->experts);
+        const double choices = busiest(shape, shape->tokens * shape->chosen, all), moved_bytes = choices * bytes;
         return (struct exchange_traffic){.copies = choices,
                                          .node_copies = choices,
                                          .moved_bytes = moved_bytes,
@@ -32,8 +39,10 @@ struct exchange_traffic exchange_traffic_of(const struct exchange_shape *shape)
     }
     const double allowed = shape->groups > 0.0 ? fmin(shape->groups, shape->nodes) : shape->nodes;
     const double experts = shape->experts * allowed / shape->nodes;
-    const double copies = shape->tokens * exchange_parts_met(allowed * per_node, experts, shape->chosen);
-    const double node_copies = shape->tokens * exchange_parts_met(allowed, experts, shape->chosen);
+    const double copies = busiest(shape, shape->tokens * exchange_parts_met(allowed * per_node, experts, shape->chosen),
+                                  shape->tokens * shape->gpus);
+    const double node_copies = busiest(shape, shape->tokens * exchange_parts_met(allowed, experts, shape->chosen),
+                                       shape->tokens * shape->nodes);
     return (struct exchange_traffic){.copies = copies,
                                      .node_copies = node_copies,
                                      .moved_bytes = copies * bytes,

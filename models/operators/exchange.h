@@ -13,13 +13,18 @@
  *
  * Low-latency kernels send each choice of an expert apart: inside the node over NVLink, else over the network straight
  * to its GPU. `copies` are all choices. Sending and receiving follow each other, so the softness is 1. Each SM serves
- * equally many experts in a dispatch, so that few experts leave SMs idle; all SMs combine. Beside a computation they
- * wait without SMs (hooks), so these kernels cost an overlapping computation nothing.
+ * equally many experts in a dispatch, so that few experts leave SMs idle; all SMs combine. Beside a computation these
+ * kernels wait without SMs (hooks). Their parts that send and receive do run on SMs. An overlapping computation hides
+ * these parts too and pays nothing for them, which is optimistic.
  *
- * All GPUs have equally many tokens, and every expert is as likely as any other. A token chooses among the experts of
- * as many nodes as `groups` allows, each set of these with equal chances (DeepSeek-V3 prefers the nodes with its best
- * experts, which changes the expected numbers little). Left out: the notification before a dispatch of unknown sizes,
- * the layout kernel, lost overlap of unequal GPUs. */
+ * All GPUs have equally many tokens. Every expert is as likely as any other, but for `imbalance`: the busiest GPU gets
+ * so many times the copies of a mean one. A token still goes once to a GPU and to a node. So normal kernels bring a GPU
+ * at most all tokens, and from each sender's place at most each token once. The node of the busiest GPU is taken to be
+ * as busy as that GPU. A combine takes the same way back.
+ *
+ * A token chooses among the experts of as many nodes as `groups` allows, each set of these with equal chances.
+ * DeepSeek-V3 prefers the nodes with its best experts: node copies are then about 9 % more than expected here. Left
+ * out: the notification before a dispatch of unknown sizes, the layout kernel, lost overlap of unequal GPUs. */
 #ifndef ORRERY_MODELS_OPERATORS_EXCHANGE_H
 #define ORRERY_MODELS_OPERATORS_EXCHANGE_H
 
@@ -47,6 +52,7 @@ struct exchange_shape {
     double groups;          /* nodes whose experts one token may choose; 0: all */
     double gpus, nodes;     /* that hold the experts; nodes they lie on, equally many on each */
     double sms;             /* that normal kernels take; unused by low-latency ones */
+    double imbalance;       /* copies that reach the busiest GPU over the mean; up to 1: all GPUs are alike */
     bool low_latency, combines;
     enum number_format sent; /* of the hidden states on the way */
     double link_bytes_per_s, network_bytes_per_s; /* per GPU and direction */
@@ -56,11 +62,11 @@ struct exchange_shape {
  * parts in equal numbers: parts (1 - C(experts - experts/parts, chosen) / C(experts, chosen)). */
 double exchange_parts_met(double parts, double experts, double chosen);
 
-/* Bytes of one token on the way: its numbers, and for 8 bits a scale of 4 bytes per 128; low-latency kernels put 16
- * bytes before what they dispatch in 8 bits. */
+/* Bytes of one token on the way: its numbers, and for 8 bits a scale of 4 bytes per 128. Formats of fewer bits travel
+ * in 8. Low-latency kernels put 16 bytes before what they dispatch in 8 bits. */
 double exchange_token_bytes(const struct exchange_shape *shape);
 
-/* What one GPU sends, which is on average what it gets. */
+/* What the busiest GPU gets. Without imbalance each gets as much as it sends. */
 struct exchange_traffic {
     double copies;        /* of tokens that reach GPUs, the sender's own included */
     double node_copies;   /* of tokens that reach nodes, the own one included; low-latency: as copies */

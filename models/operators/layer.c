@@ -49,6 +49,12 @@ struct iteration_work llm_group_work(const struct llm_split *split, const struct
     return own;
 }
 
+/* Nodes that the GPUs with experts lie on. */
+static int64_t nodes_of(const struct llm_split *split)
+{
+    return (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
+}
+
 const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split)
 {
     const char *problem = llm_data_problem(llm, split->tensor, split->pipeline, llm_groups(split->data));
@@ -65,6 +71,11 @@ const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split
         return "DeepEP's kernels need data or sequence parallelism, and as much expert as tensor parallelism";
     if ((llm->experts + split->redundant_experts) % split->expert != 0)
         return "the number of experts, copies included, is not a multiple of expert parallelism";
+    if (split->redundant_experts > 0 && split->expert == 1) return "redundant experts need expert parallelism";
+    const int64_t nodes = nodes_of(split), allowed = split->dispatch_nodes;
+    if (split->dispatch == DISPATCH_NORMAL && allowed > 0 && allowed < nodes &&
+        (llm->experts + split->redundant_experts) * allowed < llm->experts_per_token * nodes)
+        return "the nodes that a token may choose ('dispatch_nodes') hold fewer experts than it chooses";
     return NULL;
 }
 
@@ -406,7 +417,7 @@ static double expert_slots(const struct listing *list)
     return (double)(list->llm->experts + list->split->redundant_experts);
 }
 
-/* Tokens that make a GPU of mean load as busy as the busiest is. */
+/* Tokens that give the experts of a mean GPU as many rows as those of the busiest have. */
 static double busiest_tokens(const struct listing *list, double tokens)
 {
     return list->split->imbalance > 0.0 && dispatches(list) ? tokens * list->split->imbalance : tokens;
@@ -419,9 +430,9 @@ static void add_exchange(struct listing *list, bool combines, enum number_format
                                                    {KERNEL_LOW_DISPATCH, KERNEL_LOW_COMBINE}};
     const struct llm_split *split = list->split;
     const bool is_low = split->dispatch == DISPATCH_LOW_LATENCY;
-    const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
+    const int64_t nodes = nodes_of(split);
     const struct exchange_shape shape = {
-        .tokens = busiest_tokens(list, list->tokens / (split->sequence ? (double)split->tensor : list->group_gpus)),
+        .tokens = list->tokens / (split->sequence ? (double)split->tensor : list->group_gpus),
         .hidden = (double)list->llm->hidden,
         .chosen = (double)list->llm->experts_per_token,
         .experts = expert_slots(list),
@@ -429,6 +440,7 @@ static void add_exchange(struct listing *list, bool combines, enum number_format
         .gpus = (double)split->tensor,
         .nodes = (double)nodes,
         .sms = (double)split->dispatch_sms,
+        .imbalance = split->imbalance,
         .low_latency = is_low,
         .combines = combines,
         .sent = sent,

@@ -69,7 +69,8 @@ const char *llm_operator_name(enum llm_operator op);
  *
  * dispatch: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h), for whole experts on each GPU.
  * redundant_experts are copies, between which the tokens of an expert are dealt. Of DeepEP's kernels and of experts on
- * GPUs of their own, the times are those of the busiest GPU: with `imbalance` times the tokens.
+ * GPUs of their own, the times are those of the busiest GPU. Its experts have `imbalance` times the rows. It gets as
+ * many more copies, up to all tokens, and sends no more of its own (models/operators/exchange.h).
  *
  * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
  * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations

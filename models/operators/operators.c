@@ -184,7 +184,7 @@ struct piece operators_overlap(struct piece computing, double sending_s, double 
 static double slower_by_sms(const struct operators_parts *parts)
 {
     const double all = (double)parts->gpu->sm_count, taken = (double)parts->split.dispatch_sms;
-    return parts->split.dispatch == DISPATCH_NORMAL && taken < all ? all / (all - taken) : 1.0;
+    return parts->split.dispatch == DISPATCH_NORMAL ? all / fmax(all - taken, 1.0) : 1.0;
 }
 
 /* A batch whose tokens travel by DeepEP's kernels. */

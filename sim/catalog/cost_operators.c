@@ -33,6 +33,8 @@ static const char by_itself[] = "auto";
 static const char *const dispatches[] = {"all-to-all", "deepep-normal", "deepep-low-latency", NULL};
 
 enum { OVERLAP_NONE, OVERLAP_TWO_BATCHES };
+
+enum { DEFAULT_SMS = 20 }; /* as the key's default says: set or not, it means nothing to other kernels */
 static const char *const overlaps[] = {"none", "two-batches", NULL};
 
 #define ROW_OF struct operators_params
@@ -48,14 +50,17 @@ static const struct config_field fields[] = {
     ROW_CHOICE("dispatch", dispatch, DEFAULT("all-to-all"), dispatches,
                "kernels that bring tokens to experts and back: NCCL's, or DeepEP's normal or low-latency ones"),
     ROW_INT("redundant_experts", redundant_experts, DEFAULT("0"), WITHIN(0, 1024),
-            "copies of experts beside the LLM's own, which share their tokens; the sum divides by expert_parallel"),
+            "copies of experts that share tokens; all experts divide by expert_parallel; their memory is left out"),
     ROW_REAL("expert_skew", expert_skew, DEFAULT("0"), WITHIN(0.0, 4.0),
              "loads of experts by Zipf's law with this exponent, copies placed like EPLB's; 0: all copies are alike"),
     ROW_PATH("expert_loads", expert_loads, OPTIONAL,
-             "loads of experts, in place of 'expert_skew': a CSV file without header, a row of counts for each layer"),
+             "loads of experts, in place of 'expert_skew': a CSV file without header, a row of counts for each layer "
+             "with experts, or one for all"),
     ROW_INT("expert_groups", expert_groups, DEFAULT("0"), WITHIN(0, 1024),
-            "groups of experts that stay on one node, as by EPLB's hierarchical policy; 0: its global policy"),
-    ROW_INT("dispatch_sms", dispatch_sms, DEFAULT("20"), WITHIN(1, 1024), "SMs that DeepEP's normal kernels take"),
+            "groups of experts that stay on one node, as by EPLB's hierarchical policy, where loads are given; 0: its "
+            "global policy"),
+    ROW_INT("dispatch_sms", dispatch_sms, DEFAULT("20"), WITHIN(1, 1024),
+            "SMs that DeepEP's normal kernels take; fewer than the GPU has"),
     ROW_INT("dispatch_nodes", dispatch_nodes, DEFAULT("0"), WITHIN(0, 1024),
             "most nodes that the experts of a token lie on, in normal kernels; 0: all"),
     ROW_CHOICE("overlap", overlap, DEFAULT("none"), overlaps,
@@ -84,9 +89,30 @@ static struct expert_loads loads_of(const struct operators_params *params, const
                                     const struct llm_split *split)
 {
     return (struct expert_loads){.path = params->expert_loads, .skew = params->expert_skew,
+                                 .layers = request->llm->layers - request->llm->dense_layers,
                                  .experts = request->llm->experts, .copies = params->redundant_experts,
                                  .gpus = params->expert_parallel, .groups = params->expert_groups,
                                  .nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node};
+}
+
+/* Why keys do not go together, or NULL if they do: none is read in vain. */
+static const char *keys_problem(const struct operators_params *params)
+{
+    const bool is_uneven = params->expert_skew > 0.0 || params->expert_loads;
+    const bool is_normal = params->dispatch == DISPATCH_NORMAL;
+    if (params->overlap == OVERLAP_TWO_BATCHES && params->dispatch == DISPATCH_ALL_TO_ALL)
+        return "two-batches need DeepEP's kernels: set 'dispatch'";
+    if (is_uneven && params->dispatch == DISPATCH_ALL_TO_ALL)
+        return "loads of experts need DeepEP's kernels: set 'dispatch'";
+    if (params->expert_skew > 0.0 && params->expert_loads)
+        return "'expert_skew' and 'expert_loads' both give the loads of experts: leave one out";
+    if (params->expert_groups > 0 && !is_uneven)
+        return "'expert_groups' place experts by their loads: set 'expert_skew' or 'expert_loads'";
+    if (params->dispatch_nodes > 0 && !is_normal)
+        return "'dispatch_nodes' is of DeepEP's normal kernels: set 'dispatch' to 'deepep-normal', or leave it out";
+    if (params->dispatch_sms != DEFAULT_SMS && !is_normal)
+        return "'dispatch_sms' is of DeepEP's normal kernels: set 'dispatch' to 'deepep-normal', or leave it out";
+    return NULL;
 }
 
 static int make_split(const struct operators_params *params, const struct cost_request *request,
@@ -108,11 +134,12 @@ static int make_split(const struct operators_params *params, const struct cost_r
     const int64_t gpus = request->tensor_parallel * request->pipeline_parallel;
     if (split->gpus_per_node == 0) split->gpus_per_node = gpus;
     const char *problem = llm_split_problem(request->llm, split);
-    if (!problem && params->overlap == OVERLAP_TWO_BATCHES && split->dispatch == DISPATCH_ALL_TO_ALL)
-        problem = "two-batches need DeepEP's kernels: set 'dispatch'";
+    if (!problem) problem = keys_problem(params);
+    if (!problem && split->dispatch == DISPATCH_NORMAL && params->dispatch_sms >= request->gpu->sm_count)
+        return diag_error(request->diag, SIM_E_UNFIT, request->where, "DeepEP's default is 20 SMs",
+                          "'dispatch_sms' %lld leaves none of the %lld SMs of %s to compute",
+                          (long long)params->dispatch_sms, (long long)request->gpu->sm_count, request->gpu->name);
     const bool is_uneven = params->expert_skew > 0.0 || params->expert_loads;
-    if (!problem && is_uneven && split->dispatch == DISPATCH_ALL_TO_ALL)
-        problem = "loads of experts need DeepEP's kernels: set 'dispatch'";
     const struct expert_loads loads = loads_of(params, request, split);
     if (!problem && is_uneven) problem = expert_loads_problem(&loads);
     if (!problem) return is_uneven ? expert_loads_imbalance(&loads, &split->imbalance, request->diag) : 0;
@@ -213,7 +240,9 @@ static int time_error(const void *given, const struct cost_request *request, str
     bool found = false;
     int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
     if (code != 0 || !is_shipped(params, &preset)) return code;
-    if (request->nodes.gpus_per_node > 0 || request->data_parallel > 1) return 0; /* the judged rows have neither */
+    const bool is_dealt = params->dispatch != DISPATCH_ALL_TO_ALL || params->overlap != OVERLAP_NONE ||
+                          params->redundant_experts > 0;
+    if (request->nodes.gpus_per_node > 0 || request->data_parallel > 1 || is_dealt) return 0; /* no judged row is so */
     if (is_plain)
         code = time_error_of_preset(&preset, request->gpu->name, request->llm->name, request->arena, error, &found);
     if (code == 0 && !found)

@@ -38,11 +38,13 @@ static int read_row(const struct csv *csv, size_t experts, double *loads, struct
     char where[DIAG_WHERE_CHARS];
     const struct csv_field *fields = csv_fields(csv);
     const size_t n = csv_n_fields(csv);
+    const double most = 1e15; /* beyond it sums lose whole tokens */
     for (size_t i = 0; i < experts && i < n; i++) {
-        if (number_f64(fields[i].chars, fields[i].n_chars, &loads[i]) == NUMBER_OK && loads[i] >= 0.0) continue;
+        const bool is_number = number_f64(fields[i].chars, fields[i].n_chars, &loads[i]) == NUMBER_OK;
+        if (is_number && loads[i] >= 0.0 && loads[i] <= most) continue;
         csv_where(csv, i, 0, where);
         return diag_error(diag, SIM_E_DATA, where, "a row has the tokens of each expert of a layer; there is no header",
-                          "a load must be a number of at least 0, got '%.*s'",
+                          "a load must be a number from 0 to 1e15, got '%.*s'",
                           (int)(fields[i].n_chars < 40 ? fields[i].n_chars : 40), fields[i].chars);
     }
     if (n == experts) return 0;
@@ -54,7 +56,9 @@ static int read_row(const struct csv *csv, size_t experts, double *loads, struct
 static int read_layers(const struct expert_loads *loads, struct csv *csv, struct placement *placement,
                        double *imbalance, struct diag *diag)
 {
-    double sum = 0.0, layers = 0.0;
+    char last[DIAG_WHERE_CHARS];
+    double sum = 0.0;
+    int64_t rows = 0;
     for (;;) {
         const int got = csv_next(csv, diag);
         if (got < 0) return got;
@@ -62,11 +66,16 @@ static int read_layers(const struct expert_loads *loads, struct csv *csv, struct
         const int code = read_row(csv, (size_t)loads->experts, placement->loads, diag);
         if (code != 0) return code;
         sum += place(loads, placement);
-        layers += 1.0;
+        rows++;
+        csv_where(csv, 0, 0, last);
     }
-    if (layers == 0.0)
+    if (rows == 0)
         return diag_error(diag, SIM_E_DATA, loads->path, "write a row of loads for each layer", "the file has no rows");
-    *imbalance = sum / layers;
+    if (rows != 1 && rows != loads->layers)
+        return diag_error(diag, SIM_E_DATA, last, "write one row for all layers, or one for each layer with experts",
+                          "%lld rows, but the LLM has %lld layers with experts", (long long)rows,
+                          (long long)loads->layers);
+    *imbalance = sum / (double)rows;
     return 0;
 }
 

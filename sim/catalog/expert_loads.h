@@ -1,7 +1,8 @@
 /* How much busier than the mean the busiest GPU is, that holds experts: by Zipf's law, or by counts from a file.
  *
- * A file has a row for each layer, and in it a number for each expert: how many tokens chose it. It has no header.
- * Every layer has a placement of its own, and waits for its own busiest GPU: the mean over the layers counts. */
+ * A file has a row for each layer with experts, or one row for all of them. A row has a number for each expert: how
+ * many tokens chose it, at most 1e15. There is no header. Every layer has a placement of its own, and waits for its own
+ * busiest GPU: the mean over the layers counts. */
 #ifndef ORRERY_CATALOG_EXPERT_LOADS_H
 #define ORRERY_CATALOG_EXPERT_LOADS_H
 
@@ -15,6 +16,7 @@ enum { EXPERT_LOADS_MOST = 2048 };
 struct expert_loads {
     const char *path; /* NULL: by Zipf's law */
     double skew;      /* its exponent */
+    int64_t layers;          /* that have experts */
     int64_t experts, copies; /* of a layer; beside them */
     int64_t gpus;
     int64_t groups, nodes; /* of EPLB's hierarchical policy; 0 groups: its global policy */
@@ -24,7 +26,8 @@ struct expert_loads {
 const char *expert_loads_problem(const struct expert_loads *loads);
 
 /* Sets *imbalance >= 1. The copies are placed by models/operators/expert_placement.h. Returns 0, SIM_E_IO, SIM_E_DATA
- * (a field is no number, or a row has another number of experts; with its place), or SIM_E_NOMEM. */
+ * (a field is no load, a row has another number of experts, or there are too few or too many rows; with the place), or
+ * SIM_E_NOMEM. */
 int expert_loads_imbalance(const struct expert_loads *loads, double *imbalance, struct diag *diag);
 
 #endif

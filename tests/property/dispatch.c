@@ -87,7 +87,24 @@ TEST(copies_of_experts_share_their_tokens)
     }
 }
 
-/* The busiest GPU decides: its experts get so many times the tokens of a mean one, and so do its kernels that send. */
+/* On the nodes that a token may choose lie as many experts as it chooses, or more. */
+TEST(few_nodes_hold_enough_experts)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
+    struct llm_split split = {.tensor = 256, .pipeline = 1, .expert = 256, .data = 256, .dispatch = DISPATCH_NORMAL,
+                              .dispatch_sms = 20, .dispatch_nodes = 1, .gpus_per_node = 4,
+                              .network_bytes_per_s = 50e9};
+    const char *problem = llm_split_problem(&llm, &split);
+    CHECK(problem != NULL && strstr(problem, "hold fewer experts than it chooses") != NULL);
+    split.dispatch_nodes = 2;
+    CHECK(llm_split_problem(&llm, &split) == NULL);
+}
+
+/* The busiest GPU decides: its experts get so many times the rows of a mean one, and it gets as many more copies. Its
+ * own tokens stay as they are. */
 TEST(an_imbalance_is_that_of_the_busiest_gpu)
 {
     SCOPED(session) session = {0};
@@ -102,9 +119,12 @@ TEST(an_imbalance_is_that_of_the_busiest_gpu)
     const size_t n = llm_iteration_kernels(&llm, &even, &gpu, &work, a);
     MUST(llm_iteration_kernels(&llm, &uneven, &gpu, &work, b) == n);
     for (size_t i = 0; i < n; i++) {
-        if (a[i].driver == BY_SENT_TOKENS)
-            CHECK_NEAR(b[i].call.shape.exchange.tokens, 1.25 * a[i].call.shape.exchange.tokens, 1e-12);
-        else if (a[i].op == OP_EXPERTS)
+        if (a[i].driver == BY_SENT_TOKENS) {
+            const struct exchange_shape *mean = &a[i].call.shape.exchange, *most = &b[i].call.shape.exchange;
+            CHECK(most->tokens == mean->tokens);
+            const double copies = exchange_traffic_of(mean).copies;
+            CHECK_NEAR(exchange_traffic_of(most).copies, 1.25 * copies, 1e-9 * copies);
+        } else if (a[i].op == OP_EXPERTS)
             CHECK_NEAR(b[i].call.shape.moe.tokens, 1.25 * a[i].call.shape.moe.tokens, 1e-9);
         else
             CHECK(memcmp(&a[i].call, &b[i].call, sizeof a[i].call) == 0);
@@ -232,6 +252,19 @@ TEST(what_cannot_be_dispatched_is_named)
     check_refused("'expert_parallel': 16, 'redundant_experts': 8", "copies included");
     check_refused("'expert_parallel': 16, 'expert_skew': 0.5", "loads of experts need DeepEP's kernels");
     check_refused("'expert_parallel': 16, 'dispatch': 'pplx'", "dispatch");
+    check_refused("'redundant_experts': 16", "redundant experts need expert parallelism");
+#define NORMAL "'expert_parallel': 16, 'dispatch': 'deepep-normal', "
+    check_refused(NORMAL "'dispatch_sms': 132", "'dispatch_sms' 132 leaves none of the 132 SMs of h100-sxm");
+    check_refused(NORMAL "'expert_groups': 8", "'expert_groups' place experts by their loads");
+    check_refused(NORMAL "'expert_skew': 0.5, 'expert_loads': 'loads.csv'", "leave one out");
+    CHECK_EQ_INT(run(BED(.quiet = true), NORMAL "'dispatch_sms': 131")->code, 0);
+#undef NORMAL
+#define LOW "'expert_parallel': 16, 'dispatch': 'deepep-low-latency', "
+    check_refused(LOW "'dispatch_sms': 24", "'dispatch_sms' is of DeepEP's normal kernels");
+    check_refused(LOW "'dispatch_nodes': 1", "'dispatch_nodes' is of DeepEP's normal kernels");
+    check_refused("'expert_parallel': 16, 'dispatch_sms': 24", "'dispatch_sms' is of DeepEP's normal kernels");
+    CHECK_EQ_INT(run(BED(.quiet = true), LOW "'dispatch_sms': 20, 'dispatch_nodes': 0")->code, 0);
+#undef LOW
 #define SKEWED "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_skew': 0.5, "
     check_refused(SKEWED "'expert_groups': 24", "not a multiple of 'expert_groups'");
     check_refused(SKEWED "'expert_groups': 1", "'expert_groups' is not a multiple of the nodes");

@@ -67,6 +67,7 @@ TEST(parts_met_are_counted_over_all_choices)
         const double met = exchange_parts_met(cases[i].parts, cases[i].experts, cases[i].chosen);
         CHECK_NEAR(met, counted_parts_met(cases[i].parts, cases[i].experts, cases[i].chosen), 1e-12);
     }
+    CHECK(exchange_parts_met(4, 8, 9) == 4.0); /* more than there are: all */
 }
 
 /* Low-latency kernels send every choice apart; normal kernels one copy to each GPU, and one to each node. */
@@ -95,6 +96,40 @@ TEST(bytes_on_the_way_are_exact)
                    1e-9 * traffic.moved_bytes);
         CHECK_NEAR(traffic.link_bytes, 7.0 / 8.0 * traffic.moved_bytes, 1e-9 * traffic.moved_bytes);
     }
+}
+
+/* However busy a GPU is, it gets a token once, and a node gets it once from each sender. Times lie between those of
+ * GPUs that are alike and of one that gets everything. */
+TEST(the_busiest_gpu_gets_no_more_than_all)
+{
+    struct rng rng = test_rng(1, "exchange", 5);
+    for (int i = 0; i < 500; i++) {
+        struct exchange_shape shape = random_shape(&rng), most = shape;
+        most.imbalance = 1e9;
+        const struct exchange_traffic even = exchange_traffic_of(&shape), all = exchange_traffic_of(&most);
+        const double even_s = seconds(&shape), all_s = seconds(&most);
+        shape.imbalance = 1.0 + 0.01 * at_most(&rng, 1000);
+        const struct exchange_traffic traffic = exchange_traffic_of(&shape);
+        CHECK(traffic.copies <= even.copies * shape.imbalance * (1.0 + 1e-12));
+        CHECK(traffic.copies >= even.copies && traffic.copies <= all.copies);
+        CHECK(seconds(&shape) >= even_s && seconds(&shape) <= all_s);
+        const double held = shape.experts / shape.gpus, one = shape.low_latency ? fmin(shape.chosen, held) : 1.0;
+        CHECK_NEAR(all.copies, shape.tokens * shape.gpus * one, 1e-9 * all.copies);
+        if (!shape.low_latency) CHECK_NEAR(all.node_copies, shape.tokens * shape.nodes, 1e-9 * all.node_copies);
+    }
+}
+
+/* DeepEP sends 8 bits with scales, or 16: narrower formats of weights do not travel. */
+TEST(four_bits_travel_as_eight)
+{
+    static const enum number_format narrow[] = {FORMAT_NVFP4, FORMAT_MXFP4, FORMAT_INT4, FORMAT_FP8_BLOCK};
+    struct exchange_shape shape = {.hidden = 7168.0, .sent = FORMAT_FP8};
+    const double bytes = exchange_token_bytes(&shape);
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        shape.sent = narrow[i];
+        CHECK(exchange_token_bytes(&shape) == bytes);
+    }
+    CHECK_NEAR(bytes, 7168.0 + 224.0, 0);
 }
 
 /* Copies of all experts of a layer: every choice is a row of some expert, however the experts are dealt. */

@@ -37,13 +37,15 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
     const struct cost_request request = {.catalog = &catalog, .gpu = &fixture->gpu, .llm = &fixture->llm,
                                          .tensor_parallel = tensor_parallel, .pipeline_parallel = pipeline_parallel,
                                          .where = "t.json:1:2", .arena = &fixture->arena, .diag = &fixture->diag};
-    return cost_build(&holder.cost, &request, &fixture->model);
+    code = cost_build(&holder.cost, &request, &fixture->model);
+    return code == 0 ? cost_time_error(&holder.cost, &request, &fixture->error) : code;
 }
 
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,
                       int64_t tensor_parallel, int64_t pipeline_parallel)
 {
     const char *text = test_json("%s", document);
+    fixture->error = (struct time_error){.fast_frac = 0.0};
     arena_init(&fixture->arena);
     diag_init(&fixture->diag);
     struct config *config;

@@ -5,6 +5,7 @@
 #include "models/hardware.h"
 #include "models/iteration.h"
 #include "models/transformer.h"
+#include "sim/catalog/time_error.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
@@ -14,6 +15,7 @@ struct cost_fixture {
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct iteration_model model;
+    struct time_error error; /* of its times */
     char message[1024]; /* the first finding */
 };
 

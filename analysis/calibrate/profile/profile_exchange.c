@@ -1,6 +1,6 @@
 /* Tables of DeepEP's kernels inside a node of eight GPUs, in microseconds (ai-dynamo/aiconfigurator, systems/data,
  * wideep_deepep_normal_perf and wideep_deepep_ll_perf; collector/wideep). A row times a dispatch in 8 bits and a
- * combine in 16 bits, of num_token tokens on each GPU that choose num_topk of num_experts experts at random. Of the
+ * combine in 16 bits. Each GPU has num_token tokens, which choose num_topk of num_experts experts at random. Of the
  * normal kernels, each number of SMs has a row; its chunk sizes are the best of sixteen. */
 #include "analysis/calibrate/profile/profile_format.h"
 

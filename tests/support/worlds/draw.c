@@ -381,20 +381,27 @@ static void order_limits(cJSON *object)
     if (cJSON_IsNumber(min) && cJSON_IsNumber(max) && min->valuedouble > max->valuedouble) exchange(min, max);
 }
 
-/* Whether a key means nothing here: some do beside certain values of an earlier key only. */
+/* Whether a key means nothing here: some do beside certain values of an earlier key only, or beside a number that is
+ * more than `above`. */
 static bool is_idle(const struct config_field *field, const cJSON *object)
 {
     static const struct {
         const char *key, *beside, *values[2];
-    } rules[] = {{"median", "law", {"lognormal"}}, {"shape", "law", {"weibull", "lognormal"}},
-                 {"overlap", "dispatch", {"deepep-normal", "deepep-low-latency"}},
-                 {"expert_skew", "dispatch", {"deepep-normal", "deepep-low-latency"}}};
+        double above;
+    } rules[] = {{"median", "law", {"lognormal"}, 0.0},
+                 {"shape", "law", {"weibull", "lognormal"}, 0.0},
+                 {"overlap", "dispatch", {"deepep-normal", "deepep-low-latency"}, 0.0},
+                 {"expert_skew", "dispatch", {"deepep-normal", "deepep-low-latency"}, 0.0},
+                 {"dispatch_sms", "dispatch", {"deepep-normal"}, 0.0},
+                 {"dispatch_nodes", "dispatch", {"deepep-normal"}, 0.0},
+                 {"expert_groups", "expert_skew", {NULL}, 0.0},
+                 {"redundant_experts", "expert_parallel", {NULL}, 1.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;
         const cJSON *beside = cJSON_GetObjectItemCaseSensitive(object, rules[i].beside);
         for (size_t k = 0; k < 2 && beside != NULL && rules[i].values[k] != NULL; k++)
             if (strcmp(beside->valuestring, rules[i].values[k]) == 0) return false;
-        return true;
+        return beside == NULL || rules[i].values[0] != NULL || beside->valuedouble <= rules[i].above;
     }
     return false;
 }

@@ -15,7 +15,7 @@ static double imbalance(struct expert_loads loads, const char *text)
 
 TEST(layers_count_by_their_busiest_gpu)
 {
-    const struct expert_loads two = {.experts = 4, .gpus = 2};
+    const struct expert_loads two = {.layers = 2, .experts = 4, .gpus = 2};
     CHECK_NEAR(imbalance(two, "5,5,5,5\n"), 1.0, 1e-12);
     CHECK_NEAR(imbalance(two, "9,1,1,1\n"), 10.0 / 6.0, 1e-12);          /* 9 and 1 against 1 and 1 */
     CHECK_NEAR(imbalance(two, "4,3,2,1\n"), 1.0, 1e-12);                 /* 4 and 1 against 3 and 2 */
@@ -39,17 +39,22 @@ static void check_refused(const char *text, const char *message)
     struct diag diag;
     double found;
     diag_init(&diag);
-    const struct expert_loads loads = {.path = test_file("loads.csv", "%s", text), .experts = 4, .gpus = 2};
+    const struct expert_loads loads = {.path = test_file("loads.csv", "%s", text), .layers = 3, .experts = 4,
+                                       .gpus = 2};
     CHECK(expert_loads_imbalance(&loads, &found, &diag) < 0);
     if (!CHECK(diag.n_items == 1 && strstr(diag.items[0].text, message) != NULL) && diag.n_items > 0)
         printf("\n  %s", diag.items[0].text);
+    if (message[0] != 't') CHECK(strstr(diag.items[0].where, "loads.csv:") != NULL);
 }
 
 TEST(wrong_files_are_refused)
 {
     check_refused("1,2,3\n", "3 loads in this row, but the LLM has 4 experts");
     check_refused("1,2,3,4,5\n", "5 loads in this row");
-    check_refused("1,2,x,4\n", "a load must be a number of at least 0, got 'x'");
+    check_refused("1,2,x,4\n", "a load must be a number from 0 to 1e15, got 'x'");
+    check_refused("1,2,1e16,4\n", "a load must be a number from 0 to 1e15, got '1e16'");
+    check_refused("1,2,3,4\n1,2,3,4\n", "2 rows, but the LLM has 3 layers with experts");
+    check_refused("1,2,3,4\n1,2,3,4\n1,2,3,4\n1,2,3,4\n", "4 rows, but the LLM has 3 layers");
     check_refused("1,2,-3,4\n", "a load must be a number");
     check_refused("", "the file has no rows");
 }

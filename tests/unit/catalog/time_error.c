@@ -1,5 +1,6 @@
 /* How far measured times lie from predicted ones: by the preset where it was fitted, by the board elsewhere. */
 #include "sim/catalog/cost.h"
+#include "tests/support/cost_fixture.h"
 #include "tests/support/harness.h"
 
 #include <string.h>
@@ -39,4 +40,27 @@ TEST(a_preset_where_it_was_fitted)
         CHECK(!found);
     }
     arena_fini(&session.arena);
+}
+
+/* None of the measured runs had DeepEP's kernels, two halves of a batch or copies of experts. */
+TEST(no_interval_for_what_no_run_had)
+{
+    static const struct {
+        const char *keys;
+        bool known;
+    } cases[] = {
+        {"'expert_parallel': 8, 'sequence_parallel': true", true},
+        {"'expert_parallel': 8, 'redundant_experts': 8", false},
+        {"'expert_parallel': 8, 'sequence_parallel': true, 'dispatch': 'deepep-normal'", false},
+        {"'expert_parallel': 8, 'sequence_parallel': true, 'dispatch': 'deepep-low-latency', 'overlap': 'two-batches'",
+         false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        struct cost_fixture fixture;
+        snprintf(text, sizeof text, "{'cost': {'kind': 'operators', %s}}", cases[i].keys);
+        CHECK_EQ_INT(cost_fixture_init(&fixture, text, "h100-sxm", "qwen3-30b-a3b", 8, 1), 0);
+        CHECK_EQ_INT(fixture.error.slow_frac > 0.0, cases[i].known);
+        cost_fixture_fini(&fixture);
+    }
 }
