@@ -400,8 +400,7 @@ static void add_ffn(struct listing *list, double layers, double tokens, double w
     add(list, OP_DOWN, BY_TOKENS, layers, layer_product(list, tokens, hidden, width));
 }
 
-/* Feed-forward layers that serve every token, with experts beside them or not. If tokens are dispatched, each GPU holds
- * them whole. */
+/* Feed-forward layers for every token, beside experts or not. Each GPU holds them whole if tokens are dispatched. */
 static void add_ffns(struct listing *list)
 {
     add_ffn(list, list->dense, list->tokens, list->shard.dense_ffn);

@@ -247,6 +247,7 @@ static void complete_exchange(struct kernel_call *call, const struct gpu_spec *g
     struct exchange_shape *shape = &call->shape.exchange;
     set_if_absent(&shape->groups, 0.0);
     set_if_absent(&shape->nodes, 1.0);
+    set_if_absent(&shape->imbalance, 1.0);
     set_if_absent(&shape->sms, usual_sms);
     set_if_absent(&shape->link_bytes_per_s, gpu_link_bytes_per_s(gpu, (int64_t)(shape->gpus / shape->nodes)));
     set_if_absent(&shape->network_bytes_per_s, gpu->pcie_bytes_per_s);
