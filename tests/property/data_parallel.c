@@ -168,15 +168,22 @@ TEST(costs_are_those_of_the_kernels_one_by_one)
 
 /* --- Memory --- */
 
+/* An LLM with experts, and the same without their weights. */
+static bool find_mixtral(struct session *session, struct llm_spec *llm, struct llm_spec *bare)
+{
+    if (catalog_llm(&catalog, "mixtral-8x7b", "t", &session->arena, llm, &session->diag) != 0) return false;
+    *bare = *llm;
+    bare->expert_ffn = 0;
+    return true;
+}
+
 /* A GPU holds its share of the experts as without groups, and of the rest what one of a replica of its group's size
  * does. */
 TEST(memory_holds_the_experts_once_and_the_rest_by_group)
 {
     SCOPED(session) session = {0};
-    struct llm_spec llm;
-    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
-    struct llm_spec bare = llm;
-    bare.expert_ffn = 0;
+    struct llm_spec llm, bare;
+    MUST(find_mixtral(&session, &llm, &bare));
     for (int64_t data = 1; data <= 8; data *= 2) {
         const struct llm_shard shard = llm_data_shard(&llm, 8, 1, data), rest = llm_shard(&bare, 8 / data, 1);
         const double experts = llm_shard(&llm, 8, 1).weight_bytes - llm_shard(&bare, 8, 1).weight_bytes;
@@ -188,10 +195,8 @@ TEST(memory_holds_the_experts_once_and_the_rest_by_group)
 TEST(groups_read_weights_of_their_own)
 {
     SCOPED(session) session = {0};
-    struct llm_spec llm;
-    MUST(catalog_llm(&catalog, "mixtral-8x7b", "t", &session.arena, &llm, &session.diag) == 0);
-    struct llm_spec bare = llm;
-    bare.expert_ffn = 0;
+    struct llm_spec llm, bare;
+    MUST(find_mixtral(&session, &llm, &bare));
     for (int64_t groups = 1; groups <= 64; groups *= 2)
         for (int64_t sequences = 1; sequences <= 64; sequences *= 2) {
             struct llm_reads reads = llm_reads(&llm);
