@@ -160,7 +160,10 @@ int service_llm(const struct service_config *config, const struct catalog *catal
 {
     const int code = catalog_llm(catalog, config->llm, where, arena, llm, diag);
     if (code != 0) return code;
-    if (config->formats.weights > 0) llm->weights = (enum number_format)(config->formats.weights - 1);
+    if (config->formats.weights > 0) {
+        llm->weights = (enum number_format)(config->formats.weights - 1);
+        llm->expert_format = 0;
+    }
     if (config->formats.kv > 0) llm->kv = (enum number_format)(config->formats.kv - 1);
     return 0;
 }
