@@ -348,6 +348,14 @@ static double activation_bytes(const struct llm_spec *llm, const struct llm_shar
     return (double)params->batch_tokens * token_numbers * number_bytes + (double)params->batch_sequences * logit_bytes;
 }
 
+/* Of the matrices of further copies of experts on one GPU of the fullest stage. */
+static double copies_bytes(const struct llm_spec *llm, const struct llm_shard *shard, int64_t copies)
+{
+    const double sparse = (double)(shard->layers - shard->dense_layers),
+                 row = (double)(ffn_matrices(llm) * llm->hidden);
+    return sparse * (double)copies * row * shard->expert_ffn * number_format_bytes(llm_expert_format(llm));
+}
+
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params)
 {
@@ -355,7 +363,7 @@ struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec
     const struct llm_shard shard = llm_data_shard(llm, tensor_parallel, pipeline_parallel, groups);
     struct kv_capacity capacity = {
         .usable_bytes = gpu->memory_bytes * params->usable_frac,
-        .weight_bytes = shard.weight_bytes,
+        .weight_bytes = shard.weight_bytes + copies_bytes(llm, &shard, params->redundant_experts),
         .activation_bytes = activation_bytes(llm, &shard, params),
         .reserve_bytes = params->reserve_bytes,
         .block_bytes = shard.kv_bytes_per_token * (double)params->block_tokens,

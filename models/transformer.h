@@ -154,6 +154,7 @@ struct kv_params {
     int64_t batch_sequences; /* largest number of sequences in an iteration */
     int64_t block_tokens;
     int64_t data_parallel;   /* groups of GPUs with sequences of their own; 0: one */
+    int64_t redundant_experts; /* copies of experts in each layer that has some, dealt to all GPUs alike */
 };
 
 /* All per GPU: usable = weights + activations + reserve + blocks * block + rest, 0 <= rest < block. */

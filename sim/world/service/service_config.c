@@ -1,4 +1,5 @@
 /* The section of a service in a scenario, and what its pools of replicas come to. */
+#include "sim/catalog/cost.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/service/service.h"
 
@@ -237,7 +238,8 @@ struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct
                                      .batch_tokens = pool->kv.activation_tokens,
                                      .batch_sequences = pool->kv.activation_sequences,
                                      .block_tokens = pool->kv.block_tokens,
-                                     .data_parallel = pool->data_parallel};
+                                     .data_parallel = pool->data_parallel,
+                                     .redundant_experts = cost_redundant_experts(&pool->cost)};
     return kv_capacity(gpu, llm, pool->tensor_parallel, pool->pipeline_parallel, &params);
 }
 

@@ -350,6 +350,19 @@ TEST(blocks_fill_the_memory)
     CHECK_EQ_INT(kv_capacity(&gpu, &llama_2_70b, 1, 1, &params).blocks, 0);
 }
 
+/* 32 copies in 58 layers on 32 GPUs: one expert more per layer and GPU, three matrices of 7168 x 2048 in fp8. */
+TEST(redundant_experts_take_memory)
+{
+    const struct gpu_spec gpu = {.memory_bytes = 80.0 * 0x1p30};
+    struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
+                               .batch_sequences = 256, .block_tokens = 64, .data_parallel = 32};
+    const struct kv_capacity own = kv_capacity(&gpu, &deepseek_v3, 32, 1, &params);
+    params.redundant_experts = 32;
+    const struct kv_capacity with_copies = kv_capacity(&gpu, &deepseek_v3, 32, 1, &params);
+    CHECK_NEAR((with_copies.weight_bytes - own.weight_bytes) / (58.0 * 3.0 * 7168.0 * 2048.0), 1.0, 1e-9);
+    CHECK(with_copies.blocks < own.blocks);
+}
+
 /* Splitting leaves a block of latent vectors whole on every GPU. */
 TEST(latent_blocks_are_whole_on_every_gpu)
 {
