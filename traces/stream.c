@@ -31,13 +31,13 @@ static int requests_next(struct request_source *source, struct request_record *r
     return code;
 }
 
-static int requests_follow(struct request_source *source, int64_t ended_id, sim_ns now_ns,
-                           struct request_record *record, struct diag *diag)
+static int requests_follow(struct request_source *source, const struct request_end *end, struct request_record *record,
+                           struct diag *diag)
 {
     struct stream *stream = requests_stream(source);
     union trace_record next;
-    int code = stream->ops->follow(stream, ended_id, now_ns, &next, diag);
-    if (code == 1) *record = next.request;
+    int code = stream->ops->follow(stream, end, &next, diag);
+    if (code > 0) *record = next.request;
     return code;
 }
 

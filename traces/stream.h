@@ -33,8 +33,7 @@ struct stream;
 /* As in the world's sources (sim/world/rows/source.h). `follow` may be NULL. */
 struct stream_ops {
     int (*next)(struct stream *stream, union trace_record *record, struct diag *diag);
-    int (*follow)(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
-                  struct diag *diag);
+    int (*follow)(struct stream *stream, const struct request_end *end, union trace_record *record, struct diag *diag);
     struct source_place (*place)(const struct stream *stream);
     bool (*note)(const struct stream *stream, size_t index, struct source_note *note);
     void (*close)(struct stream *stream);

@@ -231,12 +231,12 @@ static int transform_next(struct stream *stream, union trace_record *record, str
     return end_of_trace(transform, diag);
 }
 
-static int transform_follow(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
+static int transform_follow(struct stream *stream, const struct request_end *end, union trace_record *record,
                             struct diag *diag)
 {
     struct transform *transform = (struct transform *)stream;
-    int code = transform->inner->ops->follow(transform->inner, ended_id, now_ns, record, diag);
-    if (code == 1) clip(transform, &record->request);
+    int code = transform->inner->ops->follow(transform->inner, end, record, diag);
+    if (code > 0) clip(transform, &record->request);
     return code;
 }
 

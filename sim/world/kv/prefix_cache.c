@@ -57,7 +57,7 @@ struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t nu
 {
     struct prefix_chain *chain = make_chain(pool, n);
     if (chain == NULL) return NULL;
-    chain->is_own = true;
+    chain->covers_output = chain->is_own = true;
     for (int32_t i = 0; i < n; i++) chain->keys[i] = own_key(number, (uint64_t)i);
     return chain;
 }

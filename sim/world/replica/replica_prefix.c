@@ -71,10 +71,11 @@ void replica_evict_prefixes(struct replica *replica)
     fail(replica, code);
 }
 
-/* Blocks of the prompt that others can use. The last key may be that of a partial block. */
+/* Full blocks that others can use, of the first `tokens` tokens. The last key of a prompt may be that of a partial
+ * block. */
 static int32_t full_blocks(const struct replica *replica, const struct request *request, int32_t tokens)
 {
-    if (tokens > request->prompt_tokens && !request->prefix->is_own) tokens = request->prompt_tokens;
+    if (tokens > request->prompt_tokens && !request->prefix->covers_output) tokens = request->prompt_tokens;
     return prefix_blocks_full(tokens, replica->prefixes.block_tokens, request->prefix->n);
 }
 
@@ -124,18 +125,31 @@ int replica_publish_prefix(struct replica *replica, struct request *request)
     return 0;
 }
 
-int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens)
+/* Caches the request's full blocks of the tokens processed so far, output included. */
+static int keep_processed(struct replica *replica, struct request *request, int32_t processed_tokens)
 {
     struct replica_prefixes *prefixes = &replica->prefixes;
-    const struct replica_env *env = replica->env;
-    int code = request->prefix == NULL && env->own_prefix != NULL ? env->own_prefix(replica, request) : 0;
-    if (code != 0 || !shares_prefix(replica, request) || !request->prefix->is_own) return code;
     int32_t n = holds_prefix(replica, request) ? 0 : prefix_chain_acquire(request->prefix, &prefixes->cache, 0);
     if (n == 0)
         n = prefix_chain_publish(request->prefix, &prefixes->cache, full_blocks(replica, request, processed_tokens));
     if (n < 0) return n;
     prefixes->shares += n;
     return 0;
+}
+
+int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens)
+{
+    const struct replica_env *env = replica->env;
+    int code = request->prefix == NULL && env->own_prefix != NULL ? env->own_prefix(replica, request) : 0;
+    if (code != 0 || !shares_prefix(replica, request) || !request->prefix->covers_output) return code;
+    return keep_processed(replica, request, processed_tokens);
+}
+
+int replica_keep_output(struct replica *replica, struct request *request)
+{
+    const struct prefix_chain *chain = request->prefix;
+    if (chain == NULL || !chain->covers_output || chain->is_own || !shares_prefix(replica, request)) return 0;
+    return keep_processed(replica, request, request->context_tokens - 1);
 }
 
 int64_t replica_release_prefix(struct replica *replica, struct request *request)

@@ -21,7 +21,7 @@ struct request {
     int32_t output_tokens, generated_tokens;
     int32_t context_tokens; /* processed, the newest included, when it last joined or left a running batch */
     int32_t replica, decode_replica; /* where it is; where it decodes or will decode, -1: not yet known */
-    struct prefix_chain *prefix;   /* of its prompt's blocks, or NULL */
+    struct prefix_chain *prefix;   /* of its prompt's blocks, or of all its blocks, or NULL */
     int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct running_batch *running;         /* that it decodes in, or NULL */
