@@ -13,6 +13,7 @@ TRACE_FORMAT(trace_vllm_bench)
 TRACE_FORMAT(trace_sglang_bench)
 TRACE_FORMAT(trace_sharegpt)
 TRACE_FORMAT(trace_generate)
+TRACE_FORMAT(trace_generate_sessions)
 
 /* jobs */
 TRACE_FORMAT(trace_philly)

@@ -41,6 +41,12 @@ static int requests_follow(struct request_source *source, const struct request_e
     return code;
 }
 
+static const struct session_plan *requests_session(const struct request_source *source, int64_t session_id)
+{
+    const struct stream *stream = requests_stream(source);
+    return stream->ops->session(stream, session_id);
+}
+
 static struct source_place requests_place(const struct request_source *source)
 {
     const struct stream *stream = requests_stream(source);
@@ -68,6 +74,7 @@ int stream_to_requests(struct stream *stream, struct request_source **source, st
     }
     requests->source = (struct request_source){.next = requests_next,
                                                .follow = stream->ops->follow != NULL ? requests_follow : NULL,
+                                               .session = stream->ops->session != NULL ? requests_session : NULL,
                                                .place = requests_place,
                                                .note = requests_note,
                                                .close = requests_close};
