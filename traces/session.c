@@ -166,6 +166,7 @@ static int fill(struct session_requests *requests, struct live_session *live, in
                                       .class_name = plan->class_name,
                                       .prefix_covers_output = true,
                                       .session_id = live->id,
+                                      .repeated_tokens = start_tokens(plan, turn),
                                       .session_start_ns = plan->arrival_ns,
                                       .starts_session = turn == 0,
                                       .ends_session = (size_t)turn + 1 == plan->n_turns};

@@ -30,6 +30,7 @@ struct request_record {
     bool prefix_covers_output;
     int64_t session_id; /* from 1 on; 0: of no session */
     sim_ns session_start_ns;
+    int32_t repeated_tokens; /* of the prompt, those of the session so far or of its system prompt */
     bool starts_session, ends_session; /* its first request; its last one */
     const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */
 };

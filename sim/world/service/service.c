@@ -144,6 +144,8 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     if (finished) {
         service->stats.run_finished++;
         service->stats.run_output_tokens += request->output_tokens;
+        if (code == 0 && request->view.session_id > 0)
+            code = session_stats_add_finished(&service->stats.sessions, request, service->env.site->warmup_ns, now);
     }
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     prefix_chain_free(request->prefix);
@@ -269,6 +271,10 @@ static struct request *make_request(struct service *service, const struct reques
         .decode_replica = -1,
         .scheduled_ns = TIME_UNSET,
         .first_token_ns = TIME_UNSET,
+        .session = {.start_ns = record->session_start_ns,
+                    .repeated_tokens = record->repeated_tokens,
+                    .starts = record->starts_session,
+                    .ends = record->ends_session},
     };
     return request;
 }
@@ -279,6 +285,7 @@ static void count_arrival(struct service *service, const struct request *request
     if (service->scaling != NULL) scaling_on_arrival(service->scaling);
     if (!service_counts(service, request)) return;
     service->stats.requests.arrived++;
+    if (request->view.session_id > 0) session_stats_add_arrival(&service->stats.sessions, request);
     if (of_class != NULL) of_class->arrived++;
 }
 
