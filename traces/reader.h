@@ -99,6 +99,9 @@ struct csv_field reader_text(const struct reader *reader, int column);
  * of memory. */
 const char *reader_intern(struct reader *reader, int column);
 
+/* A name as in reader_class, interned. NULL if it is none, or after noting that memory ran out. */
+const char *reader_intern_name(struct reader *reader, const char *chars, size_t n_chars);
+
 /* Notes that the row is bad for a reason of the format. */
 enum row_result reader_bad(struct reader *reader, int column, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
