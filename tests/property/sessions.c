@@ -269,3 +269,32 @@ TEST(wrong_sessions_are_refused)
         test_check(strstr(trace.message, cases[i].message) != NULL, trace.message, __FILE__, __LINE__);
     }
 }
+
+/* --- Affinity --- */
+
+/* With a loose bound a session stays at one replica, whose cache it then finds as if it were alone. A tight bound keeps
+ * the loads even. */
+TEST(a_session_stays_at_its_replica)
+{
+    static const char trace[] = TRACE(CHATS ", " AGENTS, "80", "2/s");
+    static const char service[] = "'replicas': 4, 'routing': {'policy': 'session-affinity', 'bound': %s}, 'kv': {'blocks': 100000, "
+                                  "'prefix_cache': 'lru'}";
+    static struct planned planned[MOST];
+    const int64_t n = read_plans(trace, planned);
+    char loose[300], tight[300];
+    snprintf(loose, sizeof loose, service, "1e9");
+    snprintf(tight, sizeof tight, service, "1");
+    struct bed_rows *stays = run(&checked, "'vllm-v1'", loose, trace), *moves = run(&checked, "'vllm-v1'", tight, trace);
+    int64_t n_moved[2] = {0, 0}, n_used[4] = {0};
+    MUST((int64_t)stays->n_requests == n && (int64_t)moves->n_requests == n);
+    for (int64_t id = 1; id < n; id++) {
+        if (planned[id].session_id != planned[id - 1].session_id) continue;
+        n_moved[0] += bed_request(stays, id)->replica != bed_request(stays, id - 1)->replica;
+        n_moved[1] += bed_request(moves, id)->replica != bed_request(moves, id - 1)->replica;
+        n_used[bed_request(stays, id)->replica]++;
+    }
+    CHECK_EQ_INT(n_moved[0], 0);
+    CHECK(n_moved[1] > 20);
+    for (int i = 0; i < 4; i++) CHECK(n_used[i] > n / 20);
+    CHECK(bed_metric(stays, "session.hit_tokens.sum") > bed_metric(moves, "session.hit_tokens.sum"));
+}
