@@ -108,7 +108,8 @@ static bool is_default(const struct session_plan *plan, enum session_list list)
     for (size_t i = 0; i < plan->n_turns; i++) {
         const struct session_turn *turn = &plan->turns[i];
         differs = differs || (list == LIST_WAIT && turn->wait_ns > 0) || (list == LIST_TOOL && turn->is_tool) ||
-                  (list == LIST_PARENT && turn->parent != (int32_t)i - 1) || (list == LIST_JOIN && turn->joined_by >= 0);
+                  (list == LIST_PARENT && turn->parent != (int32_t)i - 1) ||
+                  (list == LIST_JOIN && turn->joined_by >= 0);
     }
     return !differs;
 }

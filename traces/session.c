@@ -133,7 +133,8 @@ static int32_t start_tokens(const struct session_plan *plan, int32_t turn)
 }
 
 /* Writes the keys of the `n` first blocks of a turn's context, from the last one on. */
-static void write_keys(const struct session_requests *requests, const struct live_session *live, int32_t turn, int32_t n)
+static void write_keys(const struct session_requests *requests, const struct live_session *live, int32_t turn,
+                       int32_t n)
 {
     int32_t from = start_tokens(&live->plan, turn);
     uint64_t owner = key_of((uint64_t)live->id, (uint64_t)turn);
@@ -294,7 +295,8 @@ static void requests_close(struct stream *stream)
 {
     struct session_requests *requests = (struct session_requests *)stream;
     struct live_session *live, *next;
-    HASH_ITER (hh, requests->live, live, next) {
+    HASH_ITER(hh, requests->live, live, next)
+    {
         HASH_DEL(requests->live, live);
         free_live(live);
     }

@@ -48,7 +48,8 @@ static int push(struct unrolled *unrolled, const struct request_record *record)
         mem_free(kept.blocks);
         return SIM_E_NOMEM;
     }
-    for (size_t i = unrolled->n - 1; i > 0 && is_before(&unrolled->heap[i], &unrolled->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    for (size_t i = unrolled->n - 1; i > 0 && is_before(&unrolled->heap[i], &unrolled->heap[(i - 1) / 2]);
+         i = (i - 1) / 2)
         swap(&unrolled->heap[i], &unrolled->heap[(i - 1) / 2]);
     return 0;
 }

@@ -19,7 +19,8 @@ enum { BLOCK = 32, MOST = 4000 };
 static const struct bed_options checked = {.check = true}, plain = {.no_detail = true};
 static const struct bed_options stepped = {.single_step = true, .queue = QUEUE_HEAP};
 
-static struct bed_rows *run(const struct bed_options *options, const char *batching, const char *service, const char *trace)
+static struct bed_rows *run(const struct bed_options *options, const char *batching, const char *service,
+                            const char *trace)
 {
     return bed_run(options,
                    "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8}, 'services': {'trace': {'llm': 'llama-3.1-8b',"
@@ -88,7 +89,8 @@ TEST(a_turn_finds_the_whole_context_so_far)
             CHECK(row->cached_tokens == 0 || row->cached_tokens == turn->system_tokens / BLOCK * BLOCK);
         } else if (turn->has_siblings) {
             n_siblings++;
-            CHECK(row->cached_tokens >= (repeated - 1) / BLOCK * BLOCK && row->cached_tokens <= repeated / BLOCK * BLOCK);
+            CHECK(row->cached_tokens >= (repeated - 1) / BLOCK * BLOCK &&
+                  row->cached_tokens <= repeated / BLOCK * BLOCK);
         } else {
             n_exact++;
             CHECK_EQ_INT(row->cached_tokens, (repeated - 1) / BLOCK * BLOCK);
@@ -121,7 +123,11 @@ static void check_tokens(const struct bed_rows *rows)
     CHECK(processed >= wanted && processed <= wanted + (double)bed_decisions(rows, "preempt", -1));
 }
 
-static const char *const batchers[] = {"'vllm-v0'", "'vllm-v1'", "'sarathi'", "'orca'", "{'policy': 'sglang', 'order': 'lpm'}",
+static const char *const batchers[] = {"'vllm-v0'",
+                                       "'vllm-v1'",
+                                       "'sarathi'",
+                                       "'orca'",
+                                       "{'policy': 'sglang', 'order': 'lpm'}",
                                        "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}",
                                        "{'policy': 'vllm-v0', 'preemption': 'swap'}"};
 
@@ -172,7 +178,8 @@ TEST(turns_wait_for_the_answers_that_they_need)
     for (int64_t id = 0; id < n; id++) {
         if (planned[id].parent < 0) first = id;
         const struct request_row *row = bed_request(rows, id);
-        const struct request_row *parent = planned[id].parent >= 0 ? bed_request(rows, first + planned[id].parent) : NULL;
+        const struct request_row *parent = planned[id].parent >= 0 ? bed_request(rows, first + planned[id].parent)
+                                                                   : NULL;
         double after_s = ready_s[id];
         n_joined += after_s > 0;
         if (parent != NULL && parent->arrival_s + parent->e2e_s > after_s) after_s = parent->arrival_s + parent->e2e_s;
@@ -187,8 +194,9 @@ TEST(turns_wait_for_the_answers_that_they_need)
 /* A session whose request is too long ends there. */
 TEST(a_rejected_request_ends_its_session)
 {
-    const char *path = trace_source_file("s.jsonl", "{\"arrival_s\": 0, \"input\": [100, 5000, 9], \"output\": [5, 5, 5]}\n"
-                                                    "{\"arrival_s\": 1, \"input\": [100, 50, 9], \"output\": [5, 5, 5]}\n");
+    const char *path = trace_source_file("s.jsonl",
+                                         "{\"arrival_s\": 0, \"input\": [100, 5000, 9], \"output\": [5, 5, 5]}\n"
+                                         "{\"arrival_s\": 1, \"input\": [100, 50, 9], \"output\": [5, 5, 5]}\n");
     char trace[600];
     snprintf(trace, sizeof trace, "'format': 'sessions', 'path': '%s'", path);
     struct bed_rows *rows = run(&checked, "'vllm-v1'", "'kv': {'blocks': 100, 'prefix_cache': 'lru'}", trace);
@@ -277,14 +285,16 @@ TEST(wrong_sessions_are_refused)
 TEST(a_session_stays_at_its_replica)
 {
     static const char trace[] = TRACE(CHATS ", " AGENTS, "80", "2/s");
-    static const char service[] = "'replicas': 4, 'routing': {'policy': 'session-affinity', 'bound': %s}, 'kv': {'blocks': 100000, "
-                                  "'prefix_cache': 'lru'}";
+    static const char service[] =
+        "'replicas': 4, 'routing': {'policy': 'session-affinity', 'bound': %s}, 'kv': {'blocks': 100000, "
+        "'prefix_cache': 'lru'}";
     static struct planned planned[MOST];
     const int64_t n = read_plans(trace, planned);
     char loose[300], tight[300];
     snprintf(loose, sizeof loose, service, "1e9");
     snprintf(tight, sizeof tight, service, "1");
-    struct bed_rows *stays = run(&checked, "'vllm-v1'", loose, trace), *moves = run(&checked, "'vllm-v1'", tight, trace);
+    struct bed_rows *stays = run(&checked, "'vllm-v1'", loose, trace),
+                    *moves = run(&checked, "'vllm-v1'", tight, trace);
     int64_t n_moved[2] = {0, 0}, n_used[4] = {0};
     MUST((int64_t)stays->n_requests == n && (int64_t)moves->n_requests == n);
     for (int64_t id = 1; id < n; id++) {

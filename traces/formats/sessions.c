@@ -24,8 +24,8 @@ enum { LINE, N_COLUMNS };
 enum member { ARRIVAL, CLASS, SYSTEM, SYSTEM_TOKENS, INPUT, OUTPUT, WAIT, TOOL, PARENT, JOIN, N_MEMBERS };
 enum { N_LISTS = N_MEMBERS - INPUT };
 
-static const char *const member_names[N_MEMBERS] = {"arrival_s", "class", "system", "system_tokens", "input",
-                                                    "output",    "wait_s", "tool",  "parent",        "join"};
+static const char *const member_names[N_MEMBERS] = {"arrival_s", "class",  "system", "system_tokens", "input",
+                                                    "output",    "wait_s", "tool",   "parent",        "join"};
 static const struct csv_column columns[N_COLUMNS] = {{.name = "arrival_s"}};
 static const char hint[] = "write {\"arrival_s\": 0, \"input\": [100, 20], \"output\": [50, 30], \"wait_s\": [0, 8]}";
 
@@ -69,7 +69,8 @@ static bool read_seconds(struct reader *reader, struct json_line *line, enum mem
     const char *chars;
     size_t n_chars;
     if (!json_line_number(line, &chars, &n_chars)) return json_line_bad(line, reader, hint);
-    if (number_ns(chars, n_chars, SIM_NS_PER_S, value) == NUMBER_OK && *value >= 0 && *value <= READER_MAX_NS) return true;
+    if (number_ns(chars, n_chars, SIM_NS_PER_S, value) == NUMBER_OK && *value >= 0 && *value <= READER_MAX_NS)
+        return true;
     return bad_value(reader, line, chars, member_names[member], "a number of seconds from 0 on, within 73 years");
 }
 
@@ -94,10 +95,12 @@ static bool read_name(struct reader *reader, struct json_line *line, enum member
     if (!json_line_string(line, &chars, &n_chars)) return json_line_bad(line, reader, hint);
     *name = reader_intern_name(reader, chars, n_chars);
     if (*name != NULL) return true;
-    return bad_value(reader, line, chars, member_names[member], "a name of at most 64 letters, digits, '_', '.' and '-'");
+    return bad_value(reader, line, chars, member_names[member],
+                     "a name of at most 64 letters, digits, '_', '.' and '-'");
 }
 
-static bool read_member(struct reader *reader, struct json_line *line, enum member member, struct sessions_reader *sessions)
+static bool read_member(struct reader *reader, struct json_line *line, enum member member,
+                        struct sessions_reader *sessions)
 {
     struct session_plan *plan = &sessions->plan;
     int64_t tokens;

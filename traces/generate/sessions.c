@@ -119,7 +119,8 @@ static int draw_turn(struct drawing *drawing, int32_t parent, int64_t extra_toke
     const struct session_shape *shape = &drawing->shape;
     const bool is_first = parent < 0;
     struct rng *rng = drawing->rng;
-    const struct config_variant *input = is_first && params->first_input.entry != NULL ? &params->first_input : &params->input;
+    const struct config_variant *input = is_first && params->first_input.entry != NULL ? &params->first_input
+                                                                                       : &params->input;
     struct session_turn turn = {.parent = parent, .joined_by = -1};
     turn.is_tool = rng_uniform(rng) < shape->tool_share && !is_first;
     const struct pause *pause = turn.is_tool ? &shape->tool : &shape->think;
@@ -312,7 +313,8 @@ static int open_requests(const void *params, const struct source_options *option
         generator_close(&generator->maker);
         return code;
     }
-    return session_requests_open(&generator->maker, generate->block_tokens, &generate->transform, options, source, diag);
+    return session_requests_open(&generator->maker, generate->block_tokens, &generate->transform, options, source,
+                                 diag);
 }
 
 /* --- Parameters --- */

@@ -194,7 +194,7 @@ static int check(struct cli *cli, const struct trace_options *options, const cha
     int code = unroll(cli, trace);
     if (code != 0) return code;
     code = trace->requests != NULL ? trace_check_requests(trace->requests, &found, &cli->diag)
-                                       : trace_check_jobs(trace->jobs, &found, &cli->diag);
+                                   : trace_check_jobs(trace->jobs, &found, &cli->diag);
     if (code != 0 && code != SIM_E_DATA) return code;
     if (options->format == NULL)
         answer_print(cli->out, "%s: format %s, guessed from its beginning\n", path, trace->format->name);
@@ -252,15 +252,18 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
     const struct trace_writer *writer = find_writer(cli, to, requests);
     if (writer == NULL) return SIM_E_USAGE;
     if (writer->session != NULL && !sessions)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "convert to csv or mooncake", "requests of '%s' are of no sessions",
-                          trace->format->name);
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "convert to csv or mooncake",
+                          "requests of '%s' are of no sessions", trace->format->name);
     int64_t n;
     int code = writer->session == NULL ? unroll(cli, trace) : 0;
     if (code != 0) return code;
     code = requests ? trace_convert_requests(trace->requests, writer, options->output, &n, &cli->diag)
-                        : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
-    if (code == 0) answer_print(cli->out, "%s: %" PRId64 " %s\n", options->output, n,
-                                writer->session != NULL ? "sessions" : requests ? "requests" : "jobs");
+                    : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
+    if (code == 0)
+        answer_print(cli->out, "%s: %" PRId64 " %s\n", options->output, n,
+                     writer->session != NULL ? "sessions"
+                     : requests              ? "requests"
+                                             : "jobs");
     return code;
 }
 

@@ -22,7 +22,8 @@ int session_stats_merge(struct session_stats *into, const struct session_stats *
 
 /* An arrival, and a request that finishes at `now`, which is in a session. Return 0 or SIM_E_NOMEM. */
 void session_stats_add_arrival(struct session_stats *stats, const struct request *request);
-int session_stats_add_finished(struct session_stats *stats, const struct request *request, sim_ns warmup_ns, sim_ns now);
+int session_stats_add_finished(struct session_stats *stats, const struct request *request, sim_ns warmup_ns,
+                               sim_ns now);
 
 /* Emits session.* if there were sessions. */
 int session_stats_emit(const struct session_stats *stats, const struct sink *sink);
