@@ -2,16 +2,12 @@
 
 #include "sim/core/check.h"
 #include "sim/core/hash.h"
+#include "sim/core/key_map.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(bytes) mem_alloc(bytes)
-#define uthash_free(block, bytes) mem_free(block)
-#include <uthash.h>
 
 /* --- Plans --- */
 
@@ -107,8 +103,8 @@ struct live_session {
     uint64_t system_key;
     int32_t n_open;        /* requests that are with the service */
     bool is_rejected;      /* nothing follows */
+    int64_t place;             /* among all */
     struct live_session *next; /* among the spare ones */
-    UT_hash_handle hh;
 };
 
 struct session_requests {
@@ -116,7 +112,9 @@ struct session_requests {
     struct session_maker *maker;
     int64_t block_tokens;
     int64_t n_sessions, n_requests;
-    struct live_session *live;   /* by id */
+    size_t n_lives, live_capacity;
+    struct live_session **lives; /* all, the spare ones too */
+    struct key_map places;       /* of those in progress, by id */
     struct live_session *spares; /* with memory for their turns */
     struct live_session *at;     /* of the end that is being followed; NULL: none */
     int32_t *ready;              /* turns that this end made ready, the first one last */
@@ -175,13 +173,29 @@ static int fill(struct session_requests *requests, struct live_session *live, in
     return 1;
 }
 
+static struct live_session *make_live(struct session_requests *requests)
+{
+    struct live_session *live = mem_zalloc(1, sizeof *live);
+    if (live == NULL) return NULL;
+    live->place = (int64_t)requests->n_lives;
+    if (vec_push(&requests->lives, &requests->n_lives, &requests->live_capacity, live) == 0) return live;
+    mem_free(live);
+    return NULL;
+}
+
+static struct live_session *find_live(const struct session_requests *requests, int64_t session_id)
+{
+    const int64_t place = key_map_find(&requests->places, (uint64_t)session_id);
+    return place >= 0 ? requests->lives[place] : NULL;
+}
+
 static struct live_session *take_live(struct session_requests *requests)
 {
     struct live_session *live = requests->spares;
-    if (live == NULL) return mem_zalloc(1, sizeof *live);
+    if (live == NULL) return make_live(requests);
     requests->spares = live->next;
     const struct session_plan plan = {.turns = live->plan.turns, .capacity = live->plan.capacity};
-    *live = (struct live_session){.plan = plan};
+    *live = (struct live_session){.place = live->place, .plan = plan};
     return live;
 }
 
@@ -206,8 +220,7 @@ static int requests_next(struct stream *stream, union trace_record *record, stru
     requests->n_requests += (int64_t)live->plan.n_turns;
     const char *system = live->plan.system;
     live->system_key = system != NULL ? key_of_system(system) : 0;
-    HASH_ADD(hh, requests->live, id, sizeof live->id, live);
-    if (live->hh.tbl == NULL) {
+    if (key_map_set(&requests->places, (uint64_t)live->id, live->place) != 0) {
         give_live(requests, live);
         return diag_nomem(diag);
     }
@@ -234,8 +247,7 @@ static int find_ready(struct session_requests *requests, struct live_session *li
 
 static int begin_following(struct session_requests *requests, const struct request_end *end)
 {
-    struct live_session *live = NULL;
-    HASH_FIND(hh, requests->live, &end->session_id, sizeof end->session_id, live);
+    struct live_session *live = find_live(requests, end->session_id);
     SIM_REQUIRE(live != NULL);
     requests->at = live;
     live->n_open--;
@@ -252,7 +264,7 @@ static int requests_follow(struct stream *stream, const struct request_end *end,
     if (requests->n_ready == 0) {
         requests->at = NULL;
         if (live->n_open > 0) return 0;
-        HASH_DEL(requests->live, live);
+        key_map_remove(&requests->places, (uint64_t)live->id);
         give_live(requests, live);
         return 0;
     }
@@ -268,8 +280,7 @@ static int requests_follow(struct stream *stream, const struct request_end *end,
 static const struct session_plan *requests_session(const struct stream *stream, int64_t session_id)
 {
     const struct session_requests *requests = (const struct session_requests *)stream;
-    struct live_session *live = NULL;
-    HASH_FIND(hh, requests->live, &session_id, sizeof session_id, live);
+    const struct live_session *live = find_live(requests, session_id);
     return live != NULL ? &live->plan : NULL;
 }
 
@@ -285,25 +296,15 @@ static bool requests_note(const struct stream *stream, size_t index, struct sour
     return requests->maker->ops->note(requests->maker, index, note);
 }
 
-static void free_live(struct live_session *live)
-{
-    session_plan_fini(&live->plan);
-    mem_free(live);
-}
-
 static void requests_close(struct stream *stream)
 {
     struct session_requests *requests = (struct session_requests *)stream;
-    struct live_session *live, *next;
-    HASH_ITER(hh, requests->live, live, next)
-    {
-        HASH_DEL(requests->live, live);
-        free_live(live);
+    for (size_t i = 0; i < requests->n_lives; i++) {
+        session_plan_fini(&requests->lives[i]->plan);
+        mem_free(requests->lives[i]);
     }
-    for (live = requests->spares; live != NULL; live = next) {
-        next = live->next;
-        free_live(live);
-    }
+    mem_free((void *)requests->lives);
+    key_map_fini(&requests->places);
     requests->maker->ops->close(requests->maker);
     mem_free(requests->ready);
     mem_free(requests->keys);

@@ -47,6 +47,11 @@ struct prefix_chain {
     bool covers_output; /* the keys go on behind the prompt */
     bool is_own; /* of one request's whole context, not shared: lets it find its blocks again after a preemption */
     int32_t *items;      /* [n]: of the cache; CACHE_NO_ITEM: the request's own block, or not computed yet */
+    /* The latest search, while it holds nothing: the leading `n_matched` items are those found in `matched`, and still
+     * are while its keys are the same. */
+    const struct cache *matched;
+    uint64_t matched_change;
+    int32_t n_matched, match_limit;
     uint64_t keys[];     /* [n] */
 };
 
@@ -72,6 +77,9 @@ static inline int32_t prefix_blocks_full(int32_t prompt_tokens, int32_t block_to
 
 /* Number of leading keys that are cached. Does not count as an access: for routers and admission. */
 int32_t prefix_cache_match(const struct cache *cache, const uint64_t *keys, int32_t n);
+
+/* The same for a chain that holds nothing, and writes the items found to chain->items. Remembers the result. */
+int32_t prefix_chain_match(struct prefix_chain *chain, const struct cache *cache, int32_t limit);
 
 /* Acquires the leading cached blocks, at most `limit`: an access to each, in order. The chain must hold nothing.
  * Returns how many, or an error (cache.h). */
