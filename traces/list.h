@@ -15,6 +15,7 @@ TRACE_FORMAT(trace_sharegpt)
 TRACE_FORMAT(trace_sessions)
 TRACE_FORMAT(trace_generate)
 TRACE_FORMAT(trace_generate_sessions)
+TRACE_FORMAT(trace_generate_clients)
 
 /* jobs */
 TRACE_FORMAT(trace_philly)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { READER_MAX_COLUMNS = 16 };
+enum { READER_MAX_COLUMNS = 24 };
 
 /* Limits of times in traces, so that no sum of a time and a duration overflows: calendar times from 1970 to 2116, other
  * times and durations of up to 73 years. */

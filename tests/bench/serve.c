@@ -120,8 +120,9 @@ static void report_prefixes(void)
         char text[1024];
         snprintf(text, sizeof text, prefix_text, loads[i].format, bench_load(loads[i].count), loads[i].keys);
         const struct bench_outcome outcome = bench_scenario(text, "request.finished", false);
-        printf("{\"bench\":\"serve_prefixes\",\"trace\":\"%s\",\"requests\":%.0f,\"requests_per_s\":%.0f,\"cpu_s\":%.3f}\n",
-               loads[i].format, outcome.metric, outcome.metric / outcome.cpu_s, outcome.cpu_s);
+        printf(
+            "{\"bench\":\"serve_prefixes\",\"trace\":\"%s\",\"requests\":%.0f,\"requests_per_s\":%.0f,\"cpu_s\":%.3f}\n",
+            loads[i].format, outcome.metric, outcome.metric / outcome.cpu_s, outcome.cpu_s);
         fflush(stdout);
     }
 }

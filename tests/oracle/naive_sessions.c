@@ -128,7 +128,8 @@ static int take_block(const struct naive *naive, struct replica *replica)
         const struct block *block = &replica->blocks[i];
         if (block->owners > 0) continue;
         if (best < 0 || (!block->is_cached && replica->blocks[best].is_cached) ||
-            (block->is_cached == replica->blocks[best].is_cached && block->unused_since < replica->blocks[best].unused_since))
+            (block->is_cached == replica->blocks[best].is_cached &&
+             block->unused_since < replica->blocks[best].unused_since))
             best = i;
     }
     if (best < 0) abort();
@@ -265,7 +266,8 @@ static void plan_admissions(struct naive *naive, struct replica *replica, struct
         int needed = blocks_for(naive, done + tokens);
         if (replica->running.n + i >= naive->s->max_sequences || plan->budget == 0) return;
         for (int k = 0; k < cached; k++)
-            needed -= replica->blocks[find_cached(replica, sequence->tokens, (k + 1) * naive->s->block_tokens)].owners > 0;
+            needed -= replica->blocks[find_cached(replica, sequence->tokens, (k + 1) * naive->s->block_tokens)].owners >
+                      0;
         if (needed > plan->free) return;
         plan->free -= needed;
         plan->budget -= tokens;
@@ -294,8 +296,7 @@ static void apply(struct naive *naive, struct replica *replica, const struct pla
         while (replica->running.id[at] != plan->evicted.id[i]) at++;
         preempt(naive, replica, list_take(&replica->running, at));
     }
-    for (int i = 0; i < plan->admitted.n; i++)
-        share_cached(naive, replica, &naive->sequences[plan->admitted.id[i]]);
+    for (int i = 0; i < plan->admitted.n; i++) share_cached(naive, replica, &naive->sequences[plan->admitted.id[i]]);
     replica->batch = plan->runs;
     for (int i = 0; i < plan->admitted.n; i++) {
         const int id = list_take(&replica->waiting, 0);
@@ -307,7 +308,8 @@ static void apply(struct naive *naive, struct replica *replica, const struct pla
         struct sequence *sequence = &naive->sequences[replica->batch.id[i]];
         const int tokens = plan->tokens[replica->batch.id[i]];
         replica->batch_tokens[i] = tokens;
-        hold_blocks(naive, replica, sequence, blocks_for(naive, sequence->processed + (is_prompt(sequence) ? tokens : 0)));
+        hold_blocks(naive, replica, sequence,
+                    blocks_for(naive, sequence->processed + (is_prompt(sequence) ? tokens : 0)));
     }
 }
 
@@ -372,7 +374,8 @@ static void end_batch(struct naive *naive, struct replica *replica)
     }
     for (int id = 0; id < naive->s->n_requests; id++)
         for (int i = 0; i < replica->batch.n; i++)
-            if (replica->batch.id[i] == id && !was_prompt[id] && naive->sequences[id].generated == naive->sequences[id].output)
+            if (replica->batch.id[i] == id && !was_prompt[id] &&
+                naive->sequences[id].generated == naive->sequences[id].output)
                 leave(naive, replica, id);
     replica->batch.n = 0;
 }
@@ -477,7 +480,8 @@ static int longest_context(const struct scenario *s)
         int tokens[TURNS];
         for (int t = 0; t < s->sessions[i].n; t++) {
             const struct turn *turn = &s->sessions[i].turns[t];
-            tokens[t] = (turn->parent >= 0 ? tokens[turn->parent] : s->sessions[i].system_tokens) + turn->input + turn->output;
+            tokens[t] = (turn->parent >= 0 ? tokens[turn->parent] : s->sessions[i].system_tokens) + turn->input +
+                        turn->output;
             if (tokens[t] > most) most = tokens[t];
         }
     }
@@ -522,7 +526,8 @@ static void write_list(FILE *file, const struct session *session, const char *na
             fprintf(file, "%s%lld.%09lld", t > 0 ? ", " : "", (long long)(turn->wait_ns / 1000000000),
                     (long long)(turn->wait_ns % 1000000000));
         else
-            fprintf(file, "%s%d", t > 0 ? ", " : "", ((const int[]){turn->input, turn->output, turn->parent, turn->join})[which]);
+            fprintf(file, "%s%d", t > 0 ? ", " : "",
+                    ((const int[]){turn->input, turn->output, turn->parent, turn->join})[which]);
     }
     fprintf(file, "]");
 }
@@ -581,12 +586,14 @@ static bool is_same(const struct sequence *naive, const struct request_row *row,
     }
     const int64_t arrival_ns = ns_of(row->arrival_s), first_ns = arrival_ns + ns_of(row->ttft_s);
     const int64_t end_ns = arrival_ns + ns_of(row->e2e_s);
-    snprintf(text, n_chars, "arrival %lld first %lld end %lld replica %d preemptions %d cached %d, naive %lld %lld %lld %d %d %d",
+    snprintf(text, n_chars,
+             "arrival %lld first %lld end %lld replica %d preemptions %d cached %d, naive %lld %lld %lld %d %d %d",
              (long long)arrival_ns, (long long)first_ns, (long long)end_ns, (int)row->replica, (int)row->preemptions,
-             (int)row->cached_tokens, (long long)naive->arrival_ns, (long long)naive->first_ns, (long long)naive->end_ns,
-             naive->replica, naive->preemptions, naive->cached);
+             (int)row->cached_tokens, (long long)naive->arrival_ns, (long long)naive->first_ns,
+             (long long)naive->end_ns, naive->replica, naive->preemptions, naive->cached);
     return arrival_ns == naive->arrival_ns && first_ns == naive->first_ns && end_ns == naive->end_ns &&
-           row->replica == naive->replica && row->preemptions == naive->preemptions && row->cached_tokens == naive->cached;
+           row->replica == naive->replica && row->preemptions == naive->preemptions &&
+           row->cached_tokens == naive->cached;
 }
 
 TEST(sessions_are_equal_to_the_nanosecond)

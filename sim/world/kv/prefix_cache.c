@@ -89,7 +89,8 @@ static void forget_match(struct prefix_chain *chain)
 int32_t prefix_chain_match(struct prefix_chain *chain, const struct cache *cache, int32_t limit)
 {
     SIM_ASSERT(chain->cache == NULL);
-    const bool is_known = chain->matched == cache && chain->matched_change == cache->n_changes && chain->match_limit == limit;
+    const bool is_known = chain->matched == cache && chain->matched_change == cache->n_changes &&
+                          chain->match_limit == limit;
     if (is_known) return chain->n_matched;
     forget_match(chain);
     int32_t n = 0, item;

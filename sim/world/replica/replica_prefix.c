@@ -90,14 +90,16 @@ static int32_t usable_blocks(const struct replica *replica, const struct request
 static int32_t matched_blocks(const struct replica *replica, const struct request *request)
 {
     const int32_t usable = usable_blocks(replica, request);
-    if (request->prefix->cache != NULL) return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
+    if (request->prefix->cache != NULL)
+        return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
     return prefix_chain_match(request->prefix, &replica->prefixes.cache, usable);
 }
 
 int64_t replica_cached_tokens(const struct replica *replica, const struct request *request)
 {
     if (!shares_prefix(replica, request)) return 0;
-    const int32_t n = prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable_blocks(replica, request));
+    const int32_t n = prefix_cache_match(&replica->prefixes.cache, request->prefix->keys,
+                                         usable_blocks(replica, request));
     return (int64_t)n * replica->prefixes.block_tokens;
 }
 
