@@ -4,6 +4,8 @@
  *                           v0, metrics only; in full also a day of a service of 1000 GPUs
  *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done
  *                           per change of a batch, not per token
+ *     serve_prefixes        prefix caches and session affinity on 64 replicas, metrics only: prompts that begin alike, and
+ *                           conversations whose answers become part of the next prompt
  *     serve_power           reading and holding power, against a run without */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
@@ -99,11 +101,38 @@ static void report_power(void)
     fflush(stdout);
 }
 
+static const char prefix_text[] =
+    "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
+    " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 64, \"routing\": \"session-affinity\","
+    " \"batching\": \"vllm-v0\", \"kv\": {\"prefix_cache\": \"lru\"}, \"trace\": {\"format\": \"%s\", \"count\": %d, %s}}}}";
+
+/* The same rate of requests, the second time in conversations of 5.5 turns. */
+static void report_prefixes(void)
+{
+    static const struct {
+        const char *format, *keys;
+        int count;
+    } loads[] = {{"generate", "\"arrival\": {\"process\": \"poisson\", \"rate\": \"128/s\"}, \"sessions\": {\"continue\": 0.6}", 330000},
+                 {"generate-sessions",
+                  "\"arrival\": {\"process\": \"poisson\", \"rate\": \"23/s\"}, \"block_tokens\": 512, \"classes\": {\"chat\": {}}",
+                  60000}};
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, prefix_text, loads[i].format, bench_load(loads[i].count), loads[i].keys);
+        const struct bench_outcome outcome = bench_scenario(text, "request.finished", false);
+        printf(
+            "{\"bench\":\"serve_prefixes\",\"trace\":\"%s\",\"requests\":%.0f,\"requests_per_s\":%.0f,\"cpu_s\":%.3f}\n",
+            loads[i].format, outcome.metric, outcome.metric / outcome.cpu_s, outcome.cpu_s);
+        fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
     (void)report_mix(&(struct load){8, "vllm-v0", 1000000, 256, true, NULL}, 0);
     report_long_outputs();
+    report_prefixes();
     report_power();
     report_batchers();
     if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false, NULL}, 0);
