@@ -53,6 +53,7 @@ static void decode_run_go_on(struct replica *replica)
 {
     replica->state = REPLICA_DECODE;
     replica->recheck_at = INT64_MAX;
+    if (replica->store != NULL) replica->run_until = min_i64(replica->run_until, replica_first_eviction(replica));
     replica->run_end = decode_run_end(replica);
     decode_run_arm(replica);
 }
@@ -313,8 +314,10 @@ void replica_wake(struct replica *replica, sim_ns now, bool strictly)
 
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now)
 {
-    request_list_push_back(&replica->waiting, request);
     replica_add_load(replica, 1, 1, request_unprocessed_tokens(request));
+    if (replica->store != NULL) replica_open_store(replica, now);
+    if (replica->store != NULL && replica_fetch_prefix(replica, request, now)) return;
+    request_list_push_back(&replica->waiting, request);
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
 }
 
@@ -461,9 +464,9 @@ int replica_settle(struct replica *replica, sim_ns now)
 void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),
                           void *context)
 {
-    const struct request_list *const lists[] = {&replica->waiting,       &replica->prefilling, &replica->paused,
-                                                &replica->nonresident,   &replica->moving,     &replica->arrived,
-                                                &replica->ready->members};
+    const struct request_list *const lists[] = {&replica->waiting,        &replica->prefilling, &replica->paused,
+                                                &replica->nonresident,    &replica->moving,     &replica->arrived,
+                                                &replica->ready->members, &replica->fetching};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) request_list_each(lists[i], visit, context);
     replica_each_in_flight(replica, visit, context);
 }

@@ -301,7 +301,7 @@ static bool take_report(struct fleet *fleet, sim_ns at)
         reports->usages[i] = (struct replica_usage){
             replica_used_blocks(replica, at), replica_decode_context_tokens(replica, at), fleet->reserved_tokens[i],
             replica_entering_prompts(replica), replica_idle_sequences(replica)};
-        busy = busy || replica->state != REPLICA_IDLE || replica->n_moves > 0;
+        busy = busy || replica->state != REPLICA_IDLE || replica->n_moves + replica->fetching.n > 0;
     }
     return busy;
 }
