@@ -290,15 +290,14 @@ int prefix_store_evicted(struct prefix_store *store, uint64_t key)
     return store->n > 0 && !is_through(store, 0) ? want(store, 0, key) : 0;
 }
 
-/* Writes a block unless the tier has it. Being evicted above counts as its use below. */
+/* Writes a block unless the tier has it. Then it goes no further down; being evicted above counts as its use here. */
 static int write_one(struct store_copy *copy, int32_t place, uint64_t key)
 {
     struct prefix_store *store = copy->store;
     struct store_tier *tier = store->tiers[place];
     const int32_t item = cache_find(&tier->cache, key);
     if (item == CACHE_NO_ITEM) return hold_target(copy, tier, key);
-    if (!is_through(store, place)) return cache_hit(&tier->cache, item);
-    return is_ready(tier, item) && is_through(store, place + 1) ? want(store, place + 1, key) : 0;
+    return is_through(store, place) ? 0 : cache_hit(&tier->cache, item);
 }
 
 /* Blocks that were evicted come last block first, those that were published first block first. */
