@@ -325,7 +325,8 @@ static long compare(const struct trace *trace, const char *path, const struct se
     long n_wrong = 0, hits = 0, loaded = 0;
     level_init_count(&counter.gpu, trace->n_ids, 0, false);
     for (int i = 0; i < TIERS; i++)
-        level_init_count(&counter.tiers[i], trace->n_ids, i < setup->n_tiers ? setup->capacity[i] : 0, setup->through[i]);
+        level_init_count(&counter.tiers[i], trace->n_ids, i < setup->n_tiers ? setup->capacity[i] : 0,
+                         setup->through[i]);
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_INT(bed_metric(rows, "request.finished"), trace->n);
     for (int i = 0; i < trace->n; i++) {
@@ -369,10 +370,11 @@ static void compare_all(const char *format, const long *capacities, int n_capaci
 TEST(tiers_of_a_small_trace_are_counted)
 {
     static const long capacities[] = {3, 40, 200};
-    compare_all("'format': 'generate', 'count': 200, 'mix': 'mooncake-conversation', 'max_prompt_tokens': 60000,"
-                "'max_output_tokens': 200, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'sessions': {'continue': 0.7,"
-                " 'system_blocks': 2}",
-                capacities, 3, 100);
+    compare_all(
+        "'format': 'generate', 'count': 200, 'mix': 'mooncake-conversation', 'max_prompt_tokens': 60000,"
+        "'max_output_tokens': 200, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'sessions': {'continue': 0.7,"
+        " 'system_blocks': 2}",
+        capacities, 3, 100);
 }
 
 TEST_OPTIMISED(tiers_of_mooncake_are_counted)
