@@ -207,6 +207,25 @@ TEST(remote_memory_is_shared_by_all)
     CHECK(bed_metric(shared, "store.loaded_tokens.sum") > 2 * bed_metric(own, "store.loaded_tokens.sum"));
 }
 
+/* A router that sees the tiers sends a request to where they have its prompt. */
+TEST(a_router_may_see_the_tiers)
+{
+    static const char *const weights[] = {"0", "1"};
+    double computed[2];
+    for (int i = 0; i < 2; i++) {
+        char service[400];
+        snprintf(service, sizeof service,
+                 "'replicas': 4, 'routing': {'policy': 'prefix-aware', 'store_weight': %s}, 'trace': {" SESSIONS
+                 ", 'rate_scale': 0.2}",
+                 weights[i]);
+        struct bed_rows *macro = run(stores[0], service, &checked), *single = run(stores[0], service, &stepped);
+        CHECK_EQ_INT(macro->code, 0);
+        CHECK(bed_equal(macro, single));
+        computed[i] = bed_metric(macro, "store.computed_tokens.sum");
+    }
+    CHECK(computed[1] < 0.97 * computed[0]);
+}
+
 /* --- What is lost and what stays --- */
 
 /* A node fails every 4 s; tiers of either device, shared. */

@@ -127,7 +127,7 @@ void replica_watch_prefixes(struct replica *replica, struct cache_options *optio
 /* The boundary of the current run at which the prefix cache evicts a block that the store takes; INT64_MAX: none. */
 int64_t replica_first_eviction(const struct replica *replica);
 
-/* Opens the store with the first request, or does nothing. */
+/* Opens the store of a replica that has GPUs and caches prefixes, unless there is none or it is open. */
 void replica_open_store(struct replica *replica, sim_ns now);
 
 /* Starts to write what this event has published and evicted. */

@@ -36,6 +36,7 @@ int replica_share_prefixes(struct replica *replica, const struct cache_options *
     }
     prefixes->block_tokens = block_tokens;
     prefixes->item_blocks = item_blocks;
+    if (replica->placement.n_gpus > 0) replica_open_store(replica, engine_now(replica->env->engine));
     return 0;
 }
 

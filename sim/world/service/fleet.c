@@ -214,6 +214,14 @@ int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica,
     return replica_cached_tokens(candidate, request_of(request));
 }
 
+int64_t fleet_view_stored_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request)
+{
+    struct replica *candidate = &view->fleet->replicas[fleet_view_number(view, replica)];
+    if (candidate->store == NULL || candidate->prefixes.block_tokens == 0) return 0;
+    replica_catch_up(candidate, view->now_ns);
+    return replica_stored_tokens(candidate, request_of(request));
+}
+
 int64_t fleet_view_kv_total_blocks(const struct fleet_view *view, int32_t replica)
 {
     return replica_at(view, replica)->kv.total_blocks;
