@@ -4,7 +4,8 @@
  *                           v0, metrics only; in full also a day of a service of 1000 GPUs
  *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done
  *                           per change of a batch, not per token
- *     serve_power           reading and holding power, against a run without */
+ *     serve_power           reading and holding power, against a run without
+ *     serve_tiers           prompts with common prefixes, with host memory below the prefix caches, against caches alone */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 
@@ -99,12 +100,41 @@ static void report_power(void)
     fflush(stdout);
 }
 
+/* Sessions whose prompts go on from earlier ones, on 64 replicas with prefix caches that hold a part of them; below
+ * these host memory that is written back and gets the rest. In pairs, the median ratio of CPU time. */
+static void report_tiers(void)
+{
+    static const char tiers[] = ", \"prefix_store\": {\"tiers\": {\"host\": {\"capacity\": \"400GB\", \"scope\": \"shared\"}}}";
+    static const char format[] =
+        "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"services\": {\"chat\": {"
+        "\"llm\": \"mistral-7b\", \"replicas\": 64, \"routing\": \"round-robin\", \"batching\": \"vllm-v0\","
+        " \"kv\": {\"blocks\": 12000, \"prefix_cache\": \"lru\"%s}, \"trace\": {\"format\": \"generate\","
+        " \"mix\": \"azure-conversation\", \"count\": %d, \"arrival\": {\"process\": \"poisson\", \"rate\": \"256/s\"},"
+        " \"sessions\": {\"continue\": 0.5, \"block_tokens\": 256}}}}}";
+    const int requests = 300000;
+    char text[1024];
+    double ratios[BENCH_REPEATS], best_cpu_s = 1e9, loaded = 0;
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        snprintf(text, sizeof text, format, "", bench_load(requests));
+        const double without_s = bench_scenario(text, "replica.iterations.sum", false).cpu_s;
+        snprintf(text, sizeof text, format, tiers, bench_load(requests));
+        const struct bench_outcome with = bench_scenario(text, "store.loaded_tokens.sum", false);
+        ratios[i] = with.cpu_s / without_s;
+        loaded = with.metric;
+        if (with.cpu_s < best_cpu_s) best_cpu_s = with.cpu_s;
+    }
+    printf("{\"bench\":\"serve_tiers\",\"requests\":%d,\"requests_per_s\":%.0f,\"loaded_tokens\":%.0f,\"cpu_ratio\":%.3f}\n",
+           bench_load(requests), bench_load(requests) / best_cpu_s, loaded, bench_median(ratios));
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
     (void)report_mix(&(struct load){8, "vllm-v0", 1000000, 256, true, NULL}, 0);
     report_long_outputs();
     report_power();
+    report_tiers();
     report_batchers();
     if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false, NULL}, 0);
     return 0;

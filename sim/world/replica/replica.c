@@ -43,17 +43,18 @@ void replica_arm(struct replica *replica, sim_ns at_ns)
                                env->service));
 }
 
+/* The boundary at which the run is visited next: its end, or where a block leaves for the prefix store. */
 static void decode_run_arm(struct replica *replica)
 {
-    int64_t boundary = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
-    replica_arm(replica, run_clock_boundary_ns(&replica->clock, boundary));
+    replica->run_visit = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
+    if (replica->store != NULL) replica->run_visit = min_i64(replica->run_visit, replica_first_eviction(replica));
+    replica_arm(replica, run_clock_boundary_ns(&replica->clock, replica->run_visit));
 }
 
 static void decode_run_go_on(struct replica *replica)
 {
     replica->state = REPLICA_DECODE;
     replica->recheck_at = INT64_MAX;
-    if (replica->store != NULL) replica->run_until = min_i64(replica->run_until, replica_first_eviction(replica));
     replica->run_end = decode_run_end(replica);
     decode_run_arm(replica);
 }
@@ -267,7 +268,7 @@ static int replica_step(struct replica *replica, sim_ns now)
     replica->is_woken = false;
     if (replica->pipeline != NULL) return replica_stages_step(replica, now);
     if (replica->state == REPLICA_DECODE) {
-        decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
+        decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_visit);
         bool over = choice_is_over(replica) || replica->run_steps == replica->run_until;
         SIM_REQUIRE(over == (replica->run_steps == replica->run_end));
         if (over) return decode_run_close(replica, now);

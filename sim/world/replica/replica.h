@@ -182,6 +182,7 @@ struct replica {
 
     int64_t run_counted;    /* boundaries accounted */
     int64_t run_end;        /* boundary at which the run ends */
+    int64_t run_visit;      /* boundary of the next event, not behind it */
     int64_t run_until;      /* boundary up to which its cost holds */
     double run_extrapolated_frac;
     struct iteration_work run_work; /* of its first iteration */

@@ -196,8 +196,10 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
 {
     const struct replica *replica = replica_of(view);
     if (!may_hit(replica, request_of(request))) return 0;
-    const int64_t tokens = replica_cached_tokens(replica, request_of(request));
-    return replica->store == NULL ? tokens : tokens + replica_stored_tokens(replica, request_of(request));
+    int32_t usable;
+    const int32_t hits = replica_matched_blocks(replica, request_of(request), &usable);
+    return (int64_t)(hits + replica_loadable_blocks(replica, request_of(request), hits, usable)) *
+           replica->prefixes.block_tokens;
 }
 
 /* KV blocks of the prefix that a waiting request would share with running ones. */
