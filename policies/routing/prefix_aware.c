@@ -26,9 +26,8 @@ static double tokens_ahead(const struct prefix_aware *router, const struct fleet
 {
     return router->load_weight * (double)view->loads[replica].queued_tokens -
            (double)fleet_view_prefix_tokens(view, replica, request) -
-           (router->store_weight > 0.0
-                ? router->store_weight * (double)fleet_view_stored_tokens(view, replica, request)
-                : 0.0);
+           (router->store_weight > 0.0 ? router->store_weight * (double)fleet_view_stored_tokens(view, replica, request)
+                                       : 0.0);
 }
 
 static int prefix_aware_route(void *state, const struct fleet_view *view, const struct request_view *request)

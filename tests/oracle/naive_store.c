@@ -370,7 +370,8 @@ static void end_decode(struct naive_store *naive, int replica)
     int n_blocks = 0, n = 0, n_over = 0, over[STORE_REQUESTS];
     for (int i = 0; i < server->n_running; i++) {
         struct store_request *request = &naive->s->requests[server->running[i]];
-        const int context = request->prompt + request->made, grows = blocks_of(naive, context) - blocks_of(naive, context - 1);
+        const int context = request->prompt + request->made,
+                  grows = blocks_of(naive, context) - blocks_of(naive, context - 1);
         request->own_blocks += grows;
         n_blocks += grows;
         request->made++;
@@ -399,7 +400,8 @@ static int64_t next_ns(const struct naive_store *naive)
         if (!copy->is_over && at < next) next = at;
     }
     for (int r = 0; r < naive->s->replicas; r++)
-        if (naive->servers[r].end_ns > naive->now_ns && naive->servers[r].end_ns < next) next = naive->servers[r].end_ns;
+        if (naive->servers[r].end_ns > naive->now_ns && naive->servers[r].end_ns < next)
+            next = naive->servers[r].end_ns;
     return next < INT64_MAX ? next : -1;
 }
 
