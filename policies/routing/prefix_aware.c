@@ -1,13 +1,13 @@
 /* Weighs the cached prefix against the load: the replica with the fewest prompt tokens to process before the first
  * token. These are the tokens queued at the replica, counted `load_weight` times each, plus the request's own that are
- * not cached there. Among equals the fewest unfinished requests, then the lowest number; so a request without a cached
- * prefix goes by load. After the cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang, which weigh
- * the two by other measures. */
+ * not cached there. A token that the replica's prefix store has counts `store_weight` of a cached one. Among equals the
+ * fewest unfinished requests, then the lowest number; so a request without a cached prefix goes by load. After the
+ * cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang, which weigh the two by other measures. */
 #include "policies/declared.h"
 #include "policies/routing/least.h"
 
 struct prefix_aware {
-    double load_weight;
+    double load_weight, store_weight;
     int64_t choices;
 };
 
@@ -15,6 +15,8 @@ struct prefix_aware {
 static const struct config_field prefix_aware_fields[] = {
     ROW_REAL("load_weight", load_weight, DEFAULT("1"), WITHIN(0, 1e6),
              "weight of a prompt token queued at the replica; a cached one of the request counts 1"),
+    ROW_REAL("store_weight", store_weight, DEFAULT("0"), WITHIN(0, 1),
+             "weight of a prompt token of the request in a tier of the replica's prefix store"),
     CHOICES_ROW,
     {0}};
 #undef ROW_OF
@@ -23,7 +25,9 @@ static double tokens_ahead(const struct prefix_aware *router, const struct fleet
                            const struct request_view *request)
 {
     return router->load_weight * (double)view->loads[replica].queued_tokens -
-           (double)fleet_view_prefix_tokens(view, replica, request);
+           (double)fleet_view_prefix_tokens(view, replica, request) -
+           (router->store_weight > 0.0 ? router->store_weight * (double)fleet_view_stored_tokens(view, replica, request)
+                                       : 0.0);
 }
 
 static int prefix_aware_route(void *state, const struct fleet_view *view, const struct request_view *request)

@@ -6,7 +6,8 @@
  *                           per change of a batch, not per token
  *     serve_prefixes        prefix caches and session affinity on 64 replicas, metrics only: prompts that begin alike, and
  *                           conversations whose answers become part of the next prompt
- *     serve_power           reading and holding power, against a run without */
+ *     serve_power           reading and holding power, against a run without
+ *     serve_tiers           prompts with common prefixes, with host memory below the prefix caches, against caches alone */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 
@@ -127,6 +128,36 @@ static void report_prefixes(void)
     }
 }
 
+/* Prompts that begin alike, on 64 replicas with prefix caches; below these the host memory of each node, into which all
+ * blocks are written and which its replicas share. In pairs, the median ratio of CPU time. */
+static void report_tiers(void)
+{
+    static const char tiers[] =
+        ", \"prefix_store\": {\"tiers\": {\"host\": {\"capacity\": \"400GB\", \"scope\": \"shared\", \"write\": \"through\"}}}";
+    static const char format[] =
+        "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"services\": {\"chat\": {"
+        "\"llm\": \"mistral-7b\", \"replicas\": 64, \"routing\": \"round-robin\", \"batching\": \"vllm-v0\","
+        " \"kv\": {\"blocks\": 12000, \"prefix_cache\": \"lru\"%s}, \"trace\": {\"format\": \"generate\","
+        " \"mix\": \"azure-conversation\", \"count\": %d, \"arrival\": {\"process\": \"poisson\", \"rate\": \"256/s\"},"
+        " \"sessions\": {\"continue\": 0.5, \"block_tokens\": 512}}}}}";
+    const int requests = 200000;
+    char text[1024];
+    double ratios[BENCH_REPEATS], best_cpu_s = 1e9, loaded = 0;
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        snprintf(text, sizeof text, format, "", bench_load(requests));
+        const double without_s = bench_scenario(text, "replica.iterations.sum", false).cpu_s;
+        snprintf(text, sizeof text, format, tiers, bench_load(requests));
+        const struct bench_outcome with = bench_scenario(text, "store.loaded_tokens.sum", false);
+        ratios[i] = with.cpu_s / without_s;
+        loaded = with.metric;
+        if (with.cpu_s < best_cpu_s) best_cpu_s = with.cpu_s;
+    }
+    printf(
+        "{\"bench\":\"serve_tiers\",\"requests\":%d,\"requests_per_s\":%.0f,\"loaded_tokens\":%.0f,\"cpu_ratio\":%.3f}\n",
+        bench_load(requests), bench_load(requests) / best_cpu_s, loaded, bench_median(ratios));
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -134,6 +165,7 @@ int main(int argc, char **argv)
     report_long_outputs();
     report_prefixes();
     report_power();
+    report_tiers();
     report_batchers();
     if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false, NULL}, 0);
     return 0;

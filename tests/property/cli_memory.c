@@ -119,6 +119,20 @@ TEST(prefix_caches_without_memory)
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
 }
 
+/* Below it two tiers, the first one fetched into. */
+TEST(prefix_stores_without_memory)
+{
+    const char *path = test_file(
+        "tiers.json",
+        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1, 'storage': {'d': {'device': 'pm9a3'}}},\n"
+        " 'services': {'chat': {'llm': 'llama-2-7b', 'kv': {'prefix_cache': 'lru', 'blocks': 100,\n"
+        "   'prefix_store': {'load': 'when-faster', 'prefetch': true, 'tiers': {'host': {'capacity': '200MB'},\n"
+        "   'disk': {'device': 'd', 'capacity': '1GB'}}}}, 'trace': {'format': 'generate', 'count': 9,\n"
+        "   'arrival': {'process': 'fixed', 'rate': '5/s'}, 'max_total_tokens': 1500,\n"
+        "   'sessions': {'continue': 0.7, 'block_tokens': 64}}}}}\n");
+    torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
+}
+
 /* Two kinds of replicas, caches of prefixes where prompts are processed, KV that moves layer by layer over links, or of
  * its own bandwidth when it is pulled; few blocks, so that sequences are preempted. */
 TEST(pools_without_memory)

@@ -219,6 +219,7 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
     cache->n_changes++;
     *item = place;
     code = notify(cache, place, CACHE_INSERT);
+    if (code == 0 && cache->options.inserted != NULL) code = cache->options.inserted(cache->options.context, key);
     return code == 0 ? 1 : code;
 }
 

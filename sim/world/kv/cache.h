@@ -25,6 +25,7 @@ struct cache_options {
     /* Called when an item was evicted to make room, so that it can move to a lower tier; may be NULL. Returns 0 or a
      * negative code. It must not call into this cache. */
     int (*evicted)(void *context, uint64_t key);
+    int (*inserted)(void *context, uint64_t key); /* the same for an item that was inserted */
     void *context;
     struct diag *diag; /* must outlive the cache */
 };
@@ -32,7 +33,7 @@ struct cache_options {
 struct cache_item {
     uint64_t key;
     int32_t holders; /* -1: the place is empty */
-    int32_t next_free;
+    int32_t next_free; /* of a cached item: its mark */
 };
 
 struct cache {
@@ -74,6 +75,17 @@ int cache_evict(struct cache *cache);
 
 /* Drops an unused item without asking the evictor or calling `evicted`. Returns 0 or an error. */
 int cache_drop(struct cache *cache, int32_t item);
+
+/* A mark of the owner's on a cached item; new items have none. */
+static inline void cache_set_mark(struct cache *cache, int32_t item, bool is_marked)
+{
+    cache->items[item].next_free = is_marked;
+}
+
+static inline bool cache_is_marked(const struct cache *cache, int32_t item)
+{
+    return cache->items[item].next_free != 0;
+}
 
 /* Unused items. */
 static inline int64_t cache_evictable(const struct cache *cache)

@@ -147,6 +147,7 @@ void link_claim_count(struct link_flow *claim, int64_t bytes);
 
 const char *link_name(const struct link *link);
 int32_t link_index(const struct link *link); /* in its network */
+double link_bytes_per_s(const struct link *link); /* that it can carry */
 double link_used_bytes_per_s(const struct link *link); /* sum of the rates, with no event of the moment pending */
 int64_t link_bytes(const struct link *link, sim_ns at);
 struct link_stats link_stats(const struct link *link, sim_ns at);

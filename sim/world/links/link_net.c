@@ -114,6 +114,11 @@ const char *link_name(const struct link *link)
     return link->name;
 }
 
+double link_bytes_per_s(const struct link *link)
+{
+    return link->bytes_per_s;
+}
+
 int32_t link_index(const struct link *link)
 {
     return link->index;

@@ -59,6 +59,10 @@ int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct reque
  * that no information delay applies. */
 int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request);
 
+/* Of the prompt tokens behind these: those that are in a candidate's prefix store (kv.prefix_store) and that it would
+ * load; 0 without a store. Equally up to date. */
+int64_t fleet_view_stored_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request);
+
 /* KV blocks of a candidate in tokens. */
 int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica);
 

@@ -120,6 +120,36 @@ int64_t replica_release_prefix(struct replica *replica, struct request *request)
 /* Tokens cached once but used by several requests: each use beyond the first counts. */
 int64_t replica_duplicate_tokens(const struct replica *replica);
 
+/* Leading blocks of the prompt that are cached; *usable: those that the request may use at all. */
+int32_t replica_matched_blocks(const struct replica *replica, const struct request *request, int32_t *usable);
+
+/* --- replica_store.c: all but the first three only if the replica has a store --- */
+
+/* Sets callbacks of the prefix cache, if there is a store. */
+void replica_watch_prefixes(struct replica *replica, struct cache_options *options);
+
+/* The boundary of the current run at which the prefix cache evicts a block that the store takes; INT64_MAX: none. */
+int64_t replica_first_eviction(const struct replica *replica);
+
+/* Opens the store of a replica that has GPUs and caches prefixes, unless there is none or it is open. */
+void replica_open_store(struct replica *replica, sim_ns now);
+
+/* Starts to write what this event has published and evicted. */
+void replica_write_prefixes(struct replica *replica);
+
+/* Of `usable` leading blocks, `hits` of which are cached: those behind them that would be loaded. */
+int32_t replica_loadable_blocks(const struct replica *replica, const struct request *request, int32_t hits,
+                                int32_t usable);
+
+/* Starts to load n blocks behind `hits`; the next batch waits for them. Returns 0 or a negative code. */
+int replica_load_blocks(struct replica *replica, struct request *request, int32_t hits, int32_t n);
+
+/* Abandons the request's loads. Returns 0 or an error (cache.h). */
+int replica_drop_loads(struct replica *replica, struct request *request);
+
+/* Begins to fetch what an arriving request will load. Returns whether it waits for that, outside the queue. */
+bool replica_fetch_prefix(struct replica *replica, struct request *request, sim_ns now);
+
 /* --- replica_work.c --- */
 
 /* Counts the work of the latest n iterations of the current run, none of them counted so far. */

@@ -43,10 +43,12 @@ void replica_arm(struct replica *replica, sim_ns at_ns)
                                env->service));
 }
 
+/* The boundary at which the run is visited next: its end, or where a block leaves for the prefix store. */
 static void decode_run_arm(struct replica *replica)
 {
-    int64_t boundary = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
-    replica_arm(replica, run_clock_boundary_ns(&replica->clock, boundary));
+    replica->run_visit = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
+    if (replica->store != NULL) replica->run_visit = min_i64(replica->run_visit, replica_first_eviction(replica));
+    replica_arm(replica, run_clock_boundary_ns(&replica->clock, replica->run_visit));
 }
 
 static void decode_run_go_on(struct replica *replica)
@@ -266,7 +268,7 @@ static int replica_step(struct replica *replica, sim_ns now)
     replica->is_woken = false;
     if (replica->pipeline != NULL) return replica_stages_step(replica, now);
     if (replica->state == REPLICA_DECODE) {
-        decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
+        decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_visit);
         bool over = choice_is_over(replica) || replica->run_steps == replica->run_until;
         SIM_REQUIRE(over == (replica->run_steps == replica->run_end));
         if (over) return decode_run_close(replica, now);
@@ -313,8 +315,10 @@ void replica_wake(struct replica *replica, sim_ns now, bool strictly)
 
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now)
 {
-    request_list_push_back(&replica->waiting, request);
     replica_add_load(replica, 1, 1, request_unprocessed_tokens(request));
+    if (replica->store != NULL) replica_open_store(replica, now);
+    if (replica->store != NULL && replica_fetch_prefix(replica, request, now)) return;
+    request_list_push_back(&replica->waiting, request);
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
 }
 
@@ -461,9 +465,9 @@ int replica_settle(struct replica *replica, sim_ns now)
 void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),
                           void *context)
 {
-    const struct request_list *const lists[] = {&replica->waiting,       &replica->prefilling, &replica->paused,
-                                                &replica->nonresident,   &replica->moving,     &replica->arrived,
-                                                &replica->ready->members};
+    const struct request_list *const lists[] = {&replica->waiting,        &replica->prefilling, &replica->paused,
+                                                &replica->nonresident,    &replica->moving,     &replica->arrived,
+                                                &replica->ready->members, &replica->fetching};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) request_list_each(lists[i], visit, context);
     replica_each_in_flight(replica, visit, context);
 }

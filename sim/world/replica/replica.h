@@ -21,6 +21,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/kv/kvcache.h"
 #include "sim/world/kv/prefix_cache.h"
+#include "sim/world/kv/prefix_store.h"
 #include "sim/world/links/link.h"
 #include "sim/world/links/topology.h"
 #include "sim/world/policy/batching.h"
@@ -48,7 +49,7 @@ struct replica_batch {
     const struct clock_state *clock_state;
 };
 
-enum kv_direction { KV_OUT, KV_IN }; /* of the GPU's memory */
+enum kv_direction { KV_OUT, KV_IN, KV_LOAD }; /* of the GPU's memory; KV_LOAD: from its prefix store */
 
 /* KV of a request in transfer between the GPUs of a replica and another place. */
 struct kv_move {
@@ -61,6 +62,8 @@ struct kv_move {
     struct kv_move *then;            /* starts when this one has ended, or NULL */
     struct kv_move *before; /* whose `then` this is, or NULL */
     struct kv_move *next;  /* in replica.unattached */
+    struct store_copy *copy;   /* KV_LOAD: what it loads */
+    struct kv_move *next_load; /* KV_LOAD: of the same request */
     bool wait;             /* KV_IN: the batch that the request is in waits; otherwise the request joins on arrival */
 };
 
@@ -122,6 +125,7 @@ struct replica_counts {
     int64_t swaps, swapped_bytes; /* sequences swapped to the host; bytes in both directions */
     int64_t recomputed_tokens;  /* KV lost by preemption */
     int64_t lost_tokens;        /* KV lost with the replica's GPUs */
+    int64_t loaded_tokens, computed_tokens; /* of prompts: from the prefix store; processed */
     int64_t cached_tokens; /* of prompts, found in the prefix cache, including those found again after a preemption */
     sim_ns busy_ns, extrapolated_ns; /* mean over the stages */
 };
@@ -149,6 +153,7 @@ struct replica {
     struct kvcache kv;
     struct running_batch *ready;   /* decoding sequences, except those in flight */
 
+    struct request_list fetching; /* will wait when what they need has come into the first tier of the prefix store */
     struct request_list waiting, prefilling; /* prefilling: not in a batch in flight */
     struct request_list paused, nonresident;
     struct request_list moving, arrived; /* resumed: KV in transfer; KV arrived, joining at the next boundary */
@@ -162,6 +167,7 @@ struct replica {
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* in transfer */
     struct replica_prefixes prefixes;
+    struct prefix_store *store; /* below it; NULL: none */
     int64_t n_remote;       /* of the nonresident requests: those whose KV is at another replica */
     int64_t handed_blocks;  /* of requests that decode elsewhere, until their KV has moved */
     int64_t host_blocks;    /* of KV on the host */
@@ -176,6 +182,7 @@ struct replica {
 
     int64_t run_counted;    /* boundaries accounted */
     int64_t run_end;        /* boundary at which the run ends */
+    int64_t run_visit;      /* boundary of the next event, not behind it */
     int64_t run_until;      /* boundary up to which its cost holds */
     double run_extrapolated_frac;
     struct iteration_work run_work; /* of its first iteration */
@@ -209,6 +216,16 @@ int replica_share_prefixes(struct replica *replica, const struct cache_options *
 
 /* Evicts everything that an empty replica has cached and starts a new cache. Returns 0 or an error (cache.h). */
 int replica_forget_prefixes(struct replica *replica, const struct cache_options *options);
+
+/* Before the replica gives its GPUs back: abandons writes to its prefix store, and empties tiers of its own. No load is
+ * under way. Returns 0 or an error (cache.h). */
+int replica_leave_store(struct replica *replica, sim_ns now);
+
+/* A fetch for the request has ended (prefix_store.fetched). */
+void replica_prefix_fetched(struct replica *replica, struct request *request, sim_ns now);
+
+/* Tokens of the request's prompt behind those cached here that its prefix store has and would load. */
+int64_t replica_stored_tokens(const struct replica *replica, const struct request *request);
 
 /* Tokens of the request's prompt that are cached here. If a run may be active, call replica_catch_up first. */
 int64_t replica_cached_tokens(const struct replica *replica, const struct request *request);

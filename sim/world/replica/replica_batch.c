@@ -91,6 +91,7 @@ int replica_kv_moved(struct kv_move *move, sim_ns now)
 
 void replica_enqueue_remote(struct replica *replica, struct request *request, sim_ns now)
 {
+    if (replica->store != NULL) replica_open_store(replica, now);
     request->replica = replica->index;
     request->view.state = REQUEST_NONRESIDENT;
     request->planned = 0; /* not named by a plan of this replica */
@@ -334,6 +335,7 @@ int replica_apply_moves(struct replica *replica, sim_ns now)
         code = pause_decoding(replica, request_of(plan->pauses[i]), now);
     for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) code = acquire_prefix(replica, &plan->prefills[i]);
     for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++) code = resume(replica, &plan->resumptions[i], now);
+    if (replica->store != NULL) replica_write_prefixes(replica); /* not before: the plan counts on what is stored */
     return code;
 }
 
@@ -430,6 +432,7 @@ int replica_complete_prefills(struct replica *replica, const struct batch_prefil
     for (int32_t i = 0; code == 0 && i < n; i++) {
         struct request *request = request_of(prefills[i].request);
         request->view.prefilled_tokens += prefills[i].tokens;
+        replica->counts.computed_tokens += prefills[i].tokens;
         replica_add_load(replica, 0, 0, -prefills[i].tokens);
         if ((code = replica_publish_prefix(replica, request)) != 0) return code;
         bool ended = request->view.prefilled_tokens == request->view.prompt_tokens;
@@ -441,6 +444,7 @@ int replica_complete_prefills(struct replica *replica, const struct batch_prefil
         else
             request_list_insert(&replica->prefilling, request, replica->env->batcher->order);
     }
+    if (replica->store != NULL) replica_write_prefixes(replica);
     return code;
 }
 

@@ -89,10 +89,12 @@ static void check_requests(const struct replica *replica)
     struct sums sums = {.replica = replica};
     replica_each_request(replica, add_request, &sums);
     SIM_LAW("INV-1 (requests at the replica)", sums.requests, load->outstanding);
-    SIM_LAW("INV-1 (running)", replica->waiting.n + replica->nonresident.n + replica_running(replica), sums.requests);
+    SIM_LAW("INV-1 (running)",
+            replica->fetching.n + replica->waiting.n + replica->nonresident.n + replica_running(replica),
+            sums.requests);
     SIM_LAW("INV-1 (remote requests)", count_remote(&replica->nonresident), replica->n_remote);
     SIM_LAW("INV-1 (queue)", count_list(&replica->waiting), replica->waiting.n);
-    SIM_LAW("INV-1 (queue as routers see it)", replica->waiting.n, load->waiting);
+    SIM_LAW("INV-1 (queue as routers see it)", replica->waiting.n + replica->fetching.n, load->waiting);
     SIM_LAW("INV-1 (queued tokens as routers see them)", sums.unprocessed_tokens, load->queued_tokens);
     const struct replica_prefixes *prefixes = &replica->prefixes;
     int64_t shared_twice = (prefixes->shares - prefixes->cache.view.held) * prefixes->item_blocks;

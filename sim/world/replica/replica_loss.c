@@ -52,7 +52,8 @@ static int32_t processed_tokens(const struct request *request)
 
 static int start_anew(struct replica *replica, struct request *request, sim_ns now)
 {
-    const int code = drop_moved(replica, request, now);
+    int code = drop_moved(replica, request, now);
+    if (request->loads != NULL) code = replica_drop_loads(replica, request);
     const bool is_prompt = request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING;
     SIM_REQUIRE(request->handover == NULL);
     replica->counts.lost_tokens += processed_tokens(request);
@@ -64,6 +65,7 @@ static int start_anew(struct replica *replica, struct request *request, sim_ns n
     request->first_gap_ns = 0;
     request->in_flight = false;
     request->move = NULL;
+    request->n_fetches = 0;
     return code;
 }
 
@@ -71,7 +73,7 @@ static void empty(struct replica *replica)
 {
     engine_disarm(replica->env->engine, &replica->owner);
     replica_drop_inflight(replica);
-    replica->waiting = replica->prefilling = replica->paused = (struct request_list){0};
+    replica->fetching = replica->waiting = replica->prefilling = replica->paused = (struct request_list){0};
     replica->nonresident = replica->moving = replica->arrived = (struct request_list){0};
     replica->unattached = NULL;
     replica->n_remote = replica->n_moves = replica->host_blocks = replica->moving_blocks = 0;

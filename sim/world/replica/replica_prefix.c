@@ -25,6 +25,7 @@ int replica_share_prefixes(struct replica *replica, const struct cache_options *
     struct replica_prefixes *prefixes = &replica->prefixes;
     struct cache_options own = *options;
     int64_t item_blocks = block_tokens / replica->kv.block_tokens;
+    replica_watch_prefixes(replica, &own);
     own.index = (uint64_t)replica->index;
     own.capacity = replica->kv.total_blocks / item_blocks;
     if (own.capacity == 0) return 0;
@@ -35,6 +36,7 @@ int replica_share_prefixes(struct replica *replica, const struct cache_options *
     }
     prefixes->block_tokens = block_tokens;
     prefixes->item_blocks = item_blocks;
+    if (replica->placement.n_gpus > 0) replica_open_store(replica, engine_now(replica->env->engine));
     return 0;
 }
 
@@ -71,6 +73,7 @@ void replica_evict_prefixes(struct replica *replica)
     while (code >= 0 && cache_evictable(&prefixes->cache) * prefixes->item_blocks > replica->kv.free_blocks)
         code = cache_evict(&replica->prefixes.cache);
     fail(replica, code);
+    if (replica->store != NULL) replica_write_prefixes(replica);
 }
 
 /* Full blocks that others can use, of the first `tokens` tokens. The last key of a prompt may be that of a partial
@@ -87,12 +90,12 @@ static int32_t usable_blocks(const struct replica *replica, const struct request
     return full_blocks(replica, request, request->view.prompt_tokens - 1);
 }
 
-static int32_t matched_blocks(const struct replica *replica, const struct request *request)
+int32_t replica_matched_blocks(const struct replica *replica, const struct request *request, int32_t *usable)
 {
-    const int32_t usable = usable_blocks(replica, request);
+    *usable = usable_blocks(replica, request);
     if (request->prefix->cache != NULL)
-        return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
-    return prefix_chain_match(request->prefix, &replica->prefixes.cache, usable);
+        return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, *usable);
+    return prefix_chain_match(request->prefix, &replica->prefixes.cache, *usable);
 }
 
 int64_t replica_cached_tokens(const struct replica *replica, const struct request *request)
@@ -103,12 +106,21 @@ int64_t replica_cached_tokens(const struct replica *replica, const struct reques
     return (int64_t)n * replica->prefixes.block_tokens;
 }
 
+int64_t replica_stored_tokens(const struct replica *replica, const struct request *request)
+{
+    if (replica->store == NULL || !shares_prefix(replica, request)) return 0;
+    const int32_t usable = usable_blocks(replica, request);
+    const int32_t hits = prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
+    return (int64_t)replica_loadable_blocks(replica, request, hits, usable) * replica->prefixes.block_tokens;
+}
+
 int replica_acquire_prefix(struct replica *replica, struct request *request)
 {
     struct replica_prefixes *prefixes = &replica->prefixes;
     if (!shares_prefix(replica, request)) return 0;
     int64_t held = prefixes->cache.view.held;
-    int32_t n = prefix_chain_acquire(request->prefix, &prefixes->cache, usable_blocks(replica, request));
+    const int32_t usable = usable_blocks(replica, request);
+    int32_t n = prefix_chain_acquire(request->prefix, &prefixes->cache, usable);
     if (n < 0) return n;
     kvcache_take(&replica->kv, (prefixes->cache.view.held - held) * prefixes->item_blocks);
     int32_t tokens = n * prefixes->block_tokens;
@@ -118,7 +130,12 @@ int replica_acquire_prefix(struct replica *replica, struct request *request)
     if (request->scheduled_ns == TIME_UNSET) request->cached_tokens = tokens;
     replica_add_load(replica, 0, 0, -tokens);
     replica->counts.cached_tokens += tokens;
-    return 0;
+    const int32_t n_loads = replica_loadable_blocks(replica, request, n, usable);
+    request->loading_tokens = n_loads * prefixes->block_tokens;
+    if (n_loads == 0) return 0;
+    request->view.prefilled_tokens += request->loading_tokens;
+    replica_add_load(replica, 0, 0, -(int64_t)request->loading_tokens);
+    return replica_load_blocks(replica, request, n, n_loads);
 }
 
 int replica_publish_prefix(struct replica *replica, struct request *request)
@@ -194,14 +211,17 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
 {
     const struct replica *replica = replica_of(view);
     if (!may_hit(replica, request_of(request))) return 0;
-    return (int64_t)matched_blocks(replica, request_of(request)) * replica->prefixes.block_tokens;
+    int32_t usable;
+    const int32_t hits = replica_matched_blocks(replica, request_of(request), &usable);
+    return (int64_t)(hits + replica_loadable_blocks(replica, request_of(request), hits, usable)) *
+           replica->prefixes.block_tokens;
 }
 
 /* KV blocks of the prefix that a waiting request would share with running ones. */
 static int64_t blocks_in_use(const struct replica *replica, const struct request *request)
 {
     const struct cache *cache = &replica->prefixes.cache;
-    int32_t n = matched_blocks(replica, request);
+    int32_t usable, n = replica_matched_blocks(replica, request, &usable);
     int64_t in_use = 0;
     if (request->prefix->cache != NULL)
         for (int32_t i = 0; i < n; i++) in_use += cache->items[cache_find(cache, request->prefix->keys[i])].holders > 0;

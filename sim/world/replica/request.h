@@ -30,6 +30,7 @@ struct request {
     int32_t replica, decode_replica; /* where it is; where it decodes or will decode, -1: not yet known */
     struct prefix_chain *prefix;   /* of its prompt's blocks, or of all its blocks, or NULL */
     int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
+    int32_t loading_tokens;        /* of its prompt, from the prefix store on its latest admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct running_batch *running;         /* that it decodes in, or NULL */
     int32_t ranks[REQUEST_RANKS];    /* its places in the orders of its running batch */
@@ -43,6 +44,8 @@ struct request {
     bool kv_is_pushed;                   /* handed over, and pushed to the replica that will take it */
     bool in_flight;                      /* its prompt is in a batch in flight */
     struct kv_move *move;                /* the latest current move of its KV, or NULL */
+    struct kv_move *loads;               /* from the prefix store, or NULL */
+    int32_t n_fetches;                   /* that it waits for before it joins the queue */
     sim_ns joined_ns;                    /* of its latest token when it last joined or left a running batch */
     sim_ns first_gap_ns;                 /* between the token of its last prefill and the next one; 0 before that */
     sim_ns max_gap_ns;                   /* over the stretches before a preemption */

@@ -214,6 +214,14 @@ int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica,
     return replica_cached_tokens(candidate, request_of(request));
 }
 
+int64_t fleet_view_stored_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request)
+{
+    struct replica *candidate = &view->fleet->replicas[fleet_view_number(view, replica)];
+    if (candidate->store == NULL || candidate->prefixes.block_tokens == 0) return 0;
+    replica_catch_up(candidate, view->now_ns);
+    return replica_stored_tokens(candidate, request_of(request));
+}
+
 int64_t fleet_view_kv_total_blocks(const struct fleet_view *view, int32_t replica)
 {
     return replica_at(view, replica)->kv.total_blocks;
@@ -301,7 +309,7 @@ static bool take_report(struct fleet *fleet, sim_ns at)
         reports->usages[i] = (struct replica_usage){
             replica_used_blocks(replica, at), replica_decode_context_tokens(replica, at), fleet->reserved_tokens[i],
             replica_entering_prompts(replica), replica_idle_sequences(replica)};
-        busy = busy || replica->state != REPLICA_IDLE || replica->n_moves > 0;
+        busy = busy || replica->state != REPLICA_IDLE || replica->n_moves + replica->fetching.n > 0;
     }
     return busy;
 }

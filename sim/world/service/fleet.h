@@ -77,6 +77,7 @@ struct fleet {
     struct fleet_reports reports;
     struct fleet_candidates candidates;
     int32_t prefix_block_tokens; /* length of prefix blocks; 0: not yet known */
+    struct prefix_stores stores;
 };
 
 /* Takes the GPUs, builds the cost models and the replicas. `common` is what all replicas share but their pool's own
@@ -179,6 +180,14 @@ bool fleet_caches_prefixes(const struct fleet *fleet);
 /* Tokens per block of a request's own chain: those of the trace's prefix blocks (0: it has none), else of KV blocks.
  * Returns 0 if no pool caches prefixes or no length fits all that do. */
 int32_t fleet_own_block_tokens(const struct fleet *fleet, int32_t trace_block_tokens);
+
+/* Gives each replica the prefix store of its pool, if there is one. Returns 0 or a negative code with a finding;
+ * fleet_store_fini also after failure. In fleet_store.c. */
+int fleet_store_init(struct fleet *fleet);
+void fleet_store_fini(struct fleet *fleet);
+
+/* Whether any pool has a prefix store. */
+bool fleet_has_store(const struct fleet *fleet);
 
 /* Unfinished requests at the replicas. */
 int64_t fleet_outstanding(const struct fleet *fleet);

@@ -181,7 +181,7 @@ int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens)
     int code = 0;
     if (block_tokens == fleet->prefix_block_tokens) return 0;
     if (fleet->prefix_block_tokens > 0) return refuse_lengths(fleet, block_tokens);
-    fleet->prefix_block_tokens = block_tokens;
+    fleet->prefix_block_tokens = fleet->stores.block_tokens = block_tokens;
     for (size_t i = 0; i < fleet->n_pools && code == 0; i++)
         code = share_in_pool(fleet, &fleet->pools[i], block_tokens);
     return code;
@@ -565,6 +565,8 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     if (code == 0) code = check_roles(fleet);
     if (code == 0) code = fleet_check_scaling(fleet);
     if (code == 0) code = build_replicas(fleet);
+    if (code == 0) code = fleet_store_init(fleet);
+    if (code == 0) code = fleet_store_init(fleet);
     if (code == 0) code = fleet_reports_init(fleet);
     if (code == 0) code = build_routers(fleet);
     if (code != 0) return code;
@@ -582,6 +584,7 @@ static void destroy_router(const struct fleet_router *made)
 void fleet_fini(struct fleet *fleet)
 {
     for (int32_t i = 0; fleet->replicas != NULL && i < fleet->n_replicas; i++) replica_fini(&fleet->replicas[i]);
+    fleet_store_fini(fleet);
     destroy_router(&fleet->routing);
     destroy_router(&fleet->decode_routing);
     fleet_reports_fini(fleet);

@@ -95,6 +95,8 @@ void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_
 {
     struct cluster *cluster = fleet->env->cluster;
     struct holder *holder = &replica->holder;
+    const int code = replica_leave_store(replica, now);
+    if (code != 0) engine_fail(fleet->env->site->engine, code);
     if (is_endless(fleet)) return;
     holders_taken(&cluster->holders, holder, now);
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
@@ -160,7 +162,7 @@ static bool has_bundles(const struct fleet *fleet)
         const struct fleet_pool *pool = &fleet->pools[i];
         const int64_t gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel;
         found = pool->config.data_parallel == 1 && !offload_in_use(&pool->offload) &&
-                !pool->env.batcher->resumes_swapped;
+                !pool->env.batcher->resumes_swapped && pool->config.kv.prefix_store.tiers.n == 0;
         for (size_t k = 0; k < fleet->n_pools && found; k++) {
             const struct pool_config *other = &fleet->pools[k].config;
             found = topology_bundles(fleet->env->topology, (int32_t)gpus,

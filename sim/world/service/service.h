@@ -9,6 +9,7 @@
 #include "sim/core/engine.h"
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/kv/offload.h"
+#include "sim/world/kv/prefix_store.h"
 #include "sim/world/links/topology.h"
 #include "sim/world/replica/gpu_clock.h"
 #include "sim/world/rows/component.h"
@@ -24,6 +25,7 @@ struct kv_config {
     int64_t activation_tokens, activation_sequences; /* largest iteration, for which activations are kept */
     struct offload_config offload;
     struct config_variant prefix_cache; /* family eviction; no entry: prefixes are not cached */
+    struct store_config prefix_store;   /* below it; no tiers: none */
 };
 
 /* A pool of equal replicas. */

@@ -21,6 +21,8 @@ static const struct config_field kv_fields[] = {
             "sequences of the largest iteration, for which logits are kept"),
     ROW_SHORT_VARIANT("prefix_cache", prefix_cache, OPTIONAL, "eviction", "policy",
                       "eviction of cached prompt blocks; default: no prefixes are cached"),
+    ROW_SECTION("prefix_store", prefix_store, OPTIONAL, store_config_fields,
+                "tiers below GPU memory that keep prompt blocks"),
     ROW_SHORT_VARIANT(
         "offload", offload.policy, DEFAULT("none"), "kv_offload", "policy",
         "placement of weights, KV cache and hidden states, and treatment of the cache of preempted sequences"),

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REASON_CHARS = 256 };
+enum { REASON_CHARS = 256, FOUND_CHARS = 96 };
 
 __attribute__((format(printf, 6, 7))) static int emit(const struct service *service, const char *policy,
                                                       const char *action, int64_t subject, sim_ns now,
@@ -68,11 +68,14 @@ int service_detail_finish(const struct replica *replica, const struct request *r
 }
 
 /* How much of the prompt was cached, if there is a prefix cache and the trace names the prompt's blocks. */
-static const char *found_text(const struct replica *replica, const struct request *request, char text[64])
+static const char *found_text(const struct replica *replica, const struct request *request, char text[FOUND_CHARS])
 {
     text[0] = 0;
-    if (replica->prefixes.block_tokens > 0 && request->prefix != NULL)
-        snprintf(text, 64, ", %d found in the prefix cache", request->view.prefilled_tokens);
+    if (replica->prefixes.block_tokens == 0 || request->prefix == NULL) return text;
+    const int n = snprintf(text, FOUND_CHARS, ", %d found in the prefix cache",
+                           request->view.prefilled_tokens - request->loading_tokens);
+    if (request->loading_tokens > 0)
+        snprintf(text + n, (size_t)(FOUND_CHARS - n), ", %d loaded", request->loading_tokens);
     return text;
 }
 
@@ -88,7 +91,7 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
         return emit(service, policy, "chunk", request->id, now, "replica %d of %s: tokens %d to %d of %d of its prompt",
                     replica->index, service->config->name, request->prefilled_tokens + 1,
                     request->prefilled_tokens + prefill->tokens, request->prompt_tokens);
-    char found[64];
+    char found[FOUND_CHARS];
     return emit(service, policy, request->preemptions > 0 ? "resume" : "admit", request->id, now,
                 "replica %d of %s: prefills %d of %d tokens%s, takes %lld of %lld free KV blocks, %lld decoding",
                 replica->index, service->config->name, prefill->tokens, request->prompt_tokens,

@@ -349,6 +349,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     if (code == 0) code = services_emit_energy(services, n, sink, now);
     if (code == 0) code = services_emit_scaling(services, n, sink, now);
     if (code == 0) code = services_emit_failures(services, n, sink, now);
+    if (code == 0) code = services_emit_stores(services, n, sink, now);
     service_stats_fini(&all);
     return code;
 }

@@ -89,7 +89,8 @@ int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns n
     char reason[128];
     if (scaling == NULL || !service->env.nodes_fail) return 0;
     snprintf(reason, sizeof reason, "%.80s on node %d", strike->cause, strike->node);
-    const int code = strike_one(scaling, (int32_t)holder->number, reason, now);
+    int code = strike_one(scaling, (int32_t)holder->number, reason, now);
+    if (code == 0) code = prefix_stores_lose_host(&scaling->service->fleet.stores, strike->node, now);
     if (code != 0) return code;
     scaling_try_again(scaling);
     engine_arm(service->env.site->engine, now, PRIORITY_ARRIVAL, scaling_route_waiting, &scaling->release);

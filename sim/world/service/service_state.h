@@ -101,6 +101,9 @@ const char *service_energy_problem(const struct service *service, const struct f
 const char *service_energy_caveat(const struct service *service, const struct fleet_pool *pool, char *text,
                                   size_t text_bytes);
 
+/* Metrics of prefix stores (fleet_store.c). Returns 0 or the sink's code. */
+int services_emit_stores(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
+
 /* Writes the request's row, with its state at `now`. */
 int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now);
 

@@ -76,6 +76,11 @@ static const struct fragment {
                    " 'csd': {'device': 'instcsd'}}}}}}"},
     {SERVICES, 15, "{'services': {'a': {'kv': {'prefix_cache': '?', 'blocks': '$40-400'},"
                    " 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks': '?'}}}}}"},
+    {SERVICES, 12, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'services': {'a': {'kv': {"
+                   "'prefix_cache': '?', 'blocks': '$40-400', 'prefix_store': {'load': '?', 'prefetch': '?', 'tiers': {"
+                   "'host': {'capacity': '$20-300MB', 'eviction': '?', 'write': '?', 'scope': '?'},"
+                   "'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction': '?', 'write': '?', 'scope': '?'}}}},"
+                   " 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks': '?'}}}}}"},
     {SERVICES, 15, "{'services': {'a': {'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-4', 'interval': '?'}}}}"},
     {SERVICES, 10, "{'services': {'a': {'restart': '?'}}}"},
     {SERVICES, 10, "{'services': {'a': {'slo': '?', 'information_delay': '?'}}}"},

@@ -1,0 +1,76 @@
+/* A naive simulator of replicas with prefix stores, one token at a time, for comparison. It shares nothing with the
+ * engine: its own arrays, scans over everything. Replicas batch as vLLM v0 does: as many waiting prompts as there is
+ * room for, otherwise a token for everybody. Nothing is preempted. Copies share PCIe and drives by max-min fairness. */
+#ifndef ORRERY_TESTS_ORACLE_NAIVE_STORE_H
+#define ORRERY_TESTS_ORACLE_NAIVE_STORE_H
+
+#include "tests/oracle/naive_cases.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { STORE_REQUESTS = 60, STORE_KEYS = 2000, STORE_REPLICAS = 2, STORE_PLACES = 2, STORE_COPIES = 4000 };
+enum { STORE_MOST_BLOCKS = 24 };
+
+struct store_request {
+    int64_t arrival_ns, first_ns, end_ns;
+    int prompt, output, n_keys, keys[STORE_MOST_BLOCKS];
+    int replica, hits;
+    /* while it is served */
+    int made; /* output tokens; negative before: prompt tokens that need no processing */
+    int own_blocks, n_published;
+    bool shares[STORE_MOST_BLOCKS]; /* holds the item of GPU memory */
+};
+
+struct store_scenario {
+    int n, replicas, max_sequences, kv_block, item; /* tokens of a KV block, of a prefix block */
+    int kv_blocks, drives, capacity[STORE_PLACES];
+    bool through[STORE_PLACES], shared[STORE_PLACES];
+    double pcie; /* bytes per ns */
+    struct naive_terms prefill, decode;
+    struct store_request requests[STORE_REQUESTS];
+};
+
+/* What is cached at a place, and in which order the unheld blocks were used. */
+struct cached {
+    int capacity, size, n_order;
+    int order[STORE_KEYS], holds[STORE_KEYS];
+    bool is_here[STORE_KEYS], arrives[STORE_KEYS];
+};
+
+/* Blocks on their way. */
+struct copy {
+    bool is_over, moves;
+    int replica, from, to; /* -1: GPU memory */
+    int n, keys[STORE_KEYS];
+    int64_t begin_ns, anchor_ns, end_ns;
+    double left, rate; /* bytes at the anchor; bytes per ns */
+};
+
+struct server {
+    struct cached gpu;
+    int free_blocks; /* unheld cached ones included */
+    int n_waiting, n_running, n_batch;
+    int waiting[STORE_REQUESTS], running[STORE_REQUESTS], batch[STORE_REQUESTS];
+    int n_loads; /* that the batch waits for */
+    bool is_busy, is_prefill;
+    int64_t end_ns;
+    int n_wants[STORE_PLACES], wants[STORE_PLACES][STORE_KEYS];
+};
+
+struct naive_store {
+    struct store_scenario *s;
+    int64_t now_ns;
+    int arrived, n_copies;
+    struct server servers[STORE_REPLICAS];
+    struct cached tiers[STORE_PLACES][STORE_REPLICAS];
+    struct copy copies[STORE_COPIES];
+    int64_t loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES];
+};
+
+/* Serves the scenario; its requests get their times and hits. */
+void naive_store_simulate(struct naive_store *naive, struct store_scenario *s);
+
+double naive_store_item_bytes(const struct naive_store *naive);
+
+#endif

@@ -1,0 +1,349 @@
+/* Prefix stores: every token of a prompt is a hit, loaded or computed; bytes of tiers are bytes of links; macro-steps
+ * write and load what single steps do; tiers are shared, lost and left as their scope says. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#define SESSIONS "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl', 'max_prompt_tokens': 8000"
+#define BLOCK_TOKENS 512
+#define BLOCK_BYTES (INT64_C(2) * 32 * 8 * 128 * 2 * BLOCK_TOKENS) /* Llama 3.1 8B, BF16 */
+
+/* Host memory and drives whose whole blocks are whole granules. */
+#define CLUSTER                                                                                                        \
+    "'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 2, 'pcie': '50GB/s',"                                 \
+    " 'network': {'bandwidth': '40GB/s'}, 'host': {'device': 'host-dram-pcie5'},"                                      \
+    " 'storage': {'drives': {'device': 'samsung-980-pro', 'count': 4}, 'pool': {'device': 'rdma-h800'}}}"
+
+static const struct bed_options checked = {.check = true};
+static const struct bed_options stepped = {.single_step = true, .queue = QUEUE_HEAP};
+
+static const char *const batchers[] = {"'vllm-v0'",
+                                       "'vllm-v1'",
+                                       "'sarathi'",
+                                       "'orca'",
+                                       "'splitwise'",
+                                       "{'policy': 'vllm-v0', 'preemption': 'swap'}",
+                                       "{'policy': 'sglang', 'order': 'lpm', 'max_tokens': 10}",
+                                       "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}"};
+enum { N_BATCHERS = sizeof batchers / sizeof *batchers };
+
+static const char *const stores[] = {
+    "'tiers': {'host': {'capacity': '8GB'}, 'disk': {'device': 'drives', 'capacity': '30GB'}}",
+    "'tiers': {'host': {'capacity': '8GB', 'write': 'through', 'eviction': 'fifo'},"
+    " 'disk': {'device': 'drives', 'capacity': '30GB', 'write': 'through', 'scope': 'shared', 'eviction': 's3-fifo'}}",
+    "'tiers': {'host': {'capacity': '4GB', 'scope': 'shared'}, 'pool': {'device': 'pool', 'capacity': '60GB',"
+    " 'write': 'through'}}, 'prefetch': true",
+    "'tiers': {'host': {'capacity': '2GB', 'write': 'through'}, 'disk': {'device': 'drives', 'capacity': '4GB'},"
+    " 'pool': {'device': 'pool', 'capacity': '60GB'}}, 'prefetch': true, 'load': 'when-faster'"};
+enum { N_STORES = sizeof stores / sizeof *stores };
+
+static struct bed_rows *run(const char *store, const char *service, const struct bed_options *options)
+{
+    return bed_run(options,
+                   "{" CLUSTER
+                   ", 'services': {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', 'kv': {'blocks': 2600,"
+                   " 'prefix_cache': 'lru', 'prefix_store': {%s}}, %s}}}",
+                   store, service);
+}
+
+static double of_tier(const struct bed_rows *rows, const char *metric, const char *tier)
+{
+    char name[64];
+    snprintf(name, sizeof name, "store.%s[%s]", metric, tier);
+    const double value = bed_metric(rows, name);
+    return isnan(value) ? 0.0 : value;
+}
+
+static double of_tiers(const struct bed_rows *rows, const char *metric)
+{
+    return of_tier(rows, metric, "host") + of_tier(rows, metric, "disk") + of_tier(rows, metric, "pool");
+}
+
+/* --- Tokens and bytes --- */
+
+/* Nothing is preempted here, so each prompt is admitted once. */
+static void check_tokens(const struct bed_rows *rows)
+{
+    CHECK_EQ_INT(bed_metric(rows, "replica.preemptions.sum"), 0);
+    CHECK_EQ_INT(bed_metric(rows, "request.unfinished") + bed_metric(rows, "request.rejected"), 0);
+    CHECK_EQ_INT(bed_metric(rows, "prefix.saved_tokens.sum") + bed_metric(rows, "store.loaded_tokens.sum") +
+                     bed_metric(rows, "store.computed_tokens.sum"),
+                 bed_metric(rows, "request.prompt_tokens.sum"));
+    CHECK_EQ_INT(bed_metric(rows, "store.loaded_tokens.sum"), of_tiers(rows, "loaded_blocks.sum") * BLOCK_TOKENS);
+    CHECK_EQ_INT(of_tiers(rows, "loaded_bytes.sum"), of_tiers(rows, "loaded_blocks.sum") * BLOCK_BYTES);
+}
+
+/* Iterations process what is neither a hit nor loaded. */
+static int64_t processed_tokens(const struct bed_rows *rows)
+{
+    int64_t tokens = 0;
+    for (size_t i = 0; i < rows->n_batches; i++) tokens += rows->batches[i].prefill_tokens;
+    return tokens;
+}
+
+TEST(every_token_is_found_loaded_or_computed)
+{
+    for (int i = 0; i < N_STORES; i++) {
+        const struct bed_rows *rows = run(
+            stores[i], "'replicas': 2, 'batching': 'vllm-v1', 'trace': {" SESSIONS ", 'rate_scale': 0.05}", &checked);
+        CHECK_EQ_INT(rows->code, 0);
+        check_tokens(rows);
+        CHECK_EQ_INT(processed_tokens(rows), bed_metric(rows, "store.computed_tokens.sum"));
+        CHECK(bed_metric(rows, "store.loaded_tokens.sum") > 10000);
+        CHECK(of_tiers(rows, "evicted_blocks.sum") > 0);
+    }
+}
+
+/* Each byte of a tier crosses each kind of link on its path a known number of times. */
+TEST(bytes_of_tiers_are_bytes_of_links)
+{
+    const char *service = "'replicas': 2, 'batching': 'vllm-v1', 'trace': {" SESSIONS ", 'rate_scale': 0.05}";
+    const struct bed_rows *rows = run(stores[0], service, &checked);
+    const double host = of_tier(rows, "loaded_bytes.sum", "host") + of_tier(rows, "written_bytes.sum", "host");
+    const double disk_in = of_tier(rows, "loaded_bytes.sum", "disk"),
+                 disk_out = of_tier(rows, "written_bytes.sum", "disk");
+    CHECK(disk_in > 0 && disk_out > 0);
+    CHECK_EQ_INT(bed_metric(rows, "link.pcie.bytes"), host + disk_in);
+    CHECK_EQ_INT(bed_metric(rows, "link.host.bytes"), host + 2 * disk_in + disk_out); /* drives go through the host */
+    CHECK_EQ_INT(bed_metric(rows, "link.storage.bytes"), 2 * (disk_in + disk_out));   /* flash and port */
+    CHECK_EQ_INT(bed_metric(rows, "tier.dram.used_bytes.max"), 16e9);
+    CHECK_EQ_INT(bed_metric(rows, "tier.ssd.used_bytes.max"), 60e9);
+    rows = run(stores[2], service, &checked);
+    const double pool = of_tier(rows, "loaded_bytes.sum", "pool") + of_tier(rows, "written_bytes.sum", "pool");
+    const double fetched = of_tier(rows, "fetched_blocks.sum", "host") * (double)BLOCK_BYTES;
+    CHECK(pool > 0 && fetched > 0);
+    CHECK_EQ_INT(bed_metric(rows, "link.network.bytes"), 3 * (pool + fetched)); /* NIC, and the pool's media and port */
+}
+
+/* --- The same, whatever the stepping --- */
+
+TEST(stepping_writes_and_loads_the_same)
+{
+    for (int i = 0; i < N_BATCHERS; i++) {
+        char service[320];
+        snprintf(service, sizeof service,
+                 "'replicas': 2, 'batching': %s, 'routing': 'prefix-aware', 'trace': {" SESSIONS ", 'rate_scale': 0.4}",
+                 batchers[i]);
+        for (int k = i % 2; k < N_STORES; k += 2) {
+            struct bed_rows *macro = run(stores[k], service, &checked), *single = run(stores[k], service, &stepped);
+            CHECK_EQ_INT(macro->code, 0);
+            CHECK(bed_metric(macro, "store.loaded_tokens.sum") > 0);
+            CHECK(bed_equal(macro, single));
+            bed_free(macro);
+            bed_free(single);
+        }
+    }
+}
+
+/* Sequences are preempted beside the store; stages of pipelines, and prompts handed over. */
+TEST(stepping_is_the_same_beside_all_else)
+{
+    static const char *const services[] = {
+        "'batching': 'vllm-v1', 'kv': {'blocks': 700, 'prefix_cache': 'lru', 'prefix_store': {%s}},"
+        "'trace': {'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl', 'max_prompt_tokens': 3000,"
+        " 'rate_scale': 4}",
+        "'pipeline_parallel': 2, 'batching': 'sarathi', 'kv': {'blocks': 2600, 'prefix_cache': 'lru', 'prefix_store':"
+        " {%s}}, 'trace': {" SESSIONS "}",
+        "'pools': {'p': {'role': 'prefill'}, 'd': {'role': 'decode'}}, 'routing': 'prefix-aware',"
+        "'replicas': 2, 'tensor_parallel': 2, 'kv': {'blocks': 3000, 'prefix_cache': 'lru', 'prefix_store': {%s}},"
+        "'trace': {" SESSIONS ", 'rate_scale': 0.5}"};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < N_STORES; k++) {
+            char service[640];
+            snprintf(service, sizeof service, services[i], stores[k]);
+            struct bed_rows *rows[2];
+            for (int s = 0; s < 2; s++)
+                rows[s] = bed_run(
+                    s == 0 ? &checked : &stepped,
+                    "{" CLUSTER ", 'services': {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', %s}}}", service);
+            CHECK_EQ_INT(rows[0]->code, 0);
+            CHECK(bed_metric(rows[0], "store.loaded_tokens.sum") > 0);
+            CHECK(i != 0 || bed_metric(rows[0], "replica.preemptions.sum") > 0);
+            CHECK(bed_equal(rows[0], rows[1]));
+            bed_free(rows[0]);
+            bed_free(rows[1]);
+        }
+}
+
+/* --- Scopes --- */
+
+/* Two replicas in turn serve one prompt after another; caches of GPU memory are their own. */
+static struct bed_rows *in_turn(const char *scope, int nodes)
+{
+    return bed_run(
+        &checked,
+        "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': %d, 'nodes': 2, 'pcie': '50GB/s'}, 'services':"
+        " {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', 'replicas': 2, 'routing': 'round-robin', 'kv':"
+        " {'blocks': 20000, 'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '2TB',"
+        " 'write': 'through', 'scope': '%s'}}}}, 'trace': {" SESSIONS ", 'rate_scale': 1e-3}}}}",
+        2 / nodes, scope);
+}
+
+/* What one replica has processed the other loads, if both are on one node and share its host memory. */
+TEST(replicas_of_a_node_share_its_host)
+{
+    const struct bed_rows *own = in_turn("replica", 1), *shared = in_turn("shared", 1), *apart = in_turn("shared", 2);
+    const struct bed_rows *one = bed_run(
+        &checked,
+        "{" CLUSTER ", 'services': {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', 'kv': {'blocks': 100000000,"
+        " 'prefix_cache': 'lru'}, 'trace': {" SESSIONS ", 'rate_scale': 1e-3}}}}");
+    CHECK_EQ_INT(bed_metric(own, "store.loaded_tokens.sum"), 0); /* all is still in GPU memory */
+    CHECK_EQ_INT(bed_metric(apart, "store.loaded_tokens.sum"), 0);
+    CHECK_EQ_INT(bed_metric(apart, "prefix.saved_tokens.sum"), bed_metric(own, "prefix.saved_tokens.sum"));
+    CHECK(bed_metric(shared, "store.loaded_tokens.sum") > 10000);
+    CHECK_EQ_INT(bed_metric(shared, "store.loaded_tokens.sum") + bed_metric(shared, "prefix.saved_tokens.sum"),
+                 bed_metric(one, "prefix.saved_tokens.sum"));
+}
+
+/* Memory behind the network is shared by all replicas unless the scenario says otherwise. */
+TEST(remote_memory_is_shared_by_all)
+{
+    static const char service[] = "'replicas': 2, 'tensor_parallel': 8, 'trace': {" SESSIONS ", 'rate_scale': 1e-3}";
+    const struct bed_rows *shared = run(
+        "'tiers': {'pool': {'device': 'pool', 'capacity': '100GB', 'write': 'through'}}", service, &checked);
+    const struct bed_rows *own = run(
+        "'tiers': {'pool': {'device': 'pool', 'capacity': '50GB', 'write': 'through', 'scope': 'replica'}}", service,
+        &checked);
+    CHECK_EQ_INT(shared->code + own->code, 0);
+    CHECK(bed_metric(shared, "store.loaded_tokens.sum") > 2 * bed_metric(own, "store.loaded_tokens.sum"));
+}
+
+/* A router that sees the tiers sends a request to where they have its prompt. */
+TEST(a_router_may_see_the_tiers)
+{
+    static const char *const weights[] = {"0", "1"};
+    double computed[2];
+    for (int i = 0; i < 2; i++) {
+        char service[400];
+        snprintf(service, sizeof service,
+                 "'replicas': 4, 'routing': {'policy': 'prefix-aware', 'store_weight': %s}, 'trace': {" SESSIONS
+                 ", 'rate_scale': 0.2}",
+                 weights[i]);
+        struct bed_rows *macro = run(stores[0], service, &checked), *single = run(stores[0], service, &stepped);
+        CHECK_EQ_INT(macro->code, 0);
+        CHECK(bed_equal(macro, single));
+        computed[i] = bed_metric(macro, "store.computed_tokens.sum");
+    }
+    CHECK(computed[1] < 0.97 * computed[0]);
+}
+
+/* --- What is lost and what stays --- */
+
+/* A node fails every 4 s; tiers of either device, shared. */
+static struct bed_rows *failing(const char *tier, const struct bed_options *options)
+{
+    return bed_run(options,
+                   "{" CLUSTER ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'law': 'constant',"
+                   " 'mean': '4s'}}}}, 'services': {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', 'replicas': 2,"
+                   " 'tensor_parallel': 8, 'restart': {'delay': '0s'}, 'kv': {'blocks': 2600, 'prefix_cache': 'lru',"
+                   " 'prefix_store': {'tiers': {'t': {%s, 'capacity': '60GB', 'write': 'through'}}}},"
+                   " 'trace': {" SESSIONS ", 'rate_scale': 0.4}}}}",
+                   tier);
+}
+
+TEST(a_node_that_fails_loses_its_host_and_keeps_its_drives)
+{
+    static const char *const tiers[] = {"'scope': 'replica'", "'scope': 'shared'",
+                                        "'device': 'drives', 'scope': 'shared'", "'device': 'pool'"};
+    double loaded[4];
+    for (int i = 0; i < 4; i++) {
+        struct bed_rows *rows = failing(tiers[i], &checked), *single = failing(tiers[i], &stepped);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK(bed_metric(rows, "failure.restarted_requests") > 5);
+        CHECK(bed_equal(rows, single));
+        loaded[i] = bed_metric(rows, "store.loaded_tokens.sum");
+    }
+    CHECK_EQ_INT(loaded[0], loaded[1]); /* one replica to a node */
+    CHECK(loaded[2] > 2 * loaded[1]);
+    CHECK(loaded[3] > loaded[2]);
+}
+
+/* Replicas come and go: what is their own goes with them, what they share stays for the next ones. */
+TEST(a_replica_that_leaves_takes_its_own_tiers)
+{
+    double loaded[2];
+    for (int i = 0; i < 2; i++) {
+        char service[512];
+        snprintf(service, sizeof service,
+                 "'replicas': 1, 'scaling': {'policy': {'policy': 'schedule', 'period': '20s', 'steps': [{'at': '0s',"
+                 " 'replicas': 1}, {'at': '10s', 'replicas': 4}]}, 'min': 1, 'max': 4, 'interval': '1s', 'start_delay':"
+                 " '1s'}, 'kv': {'blocks': 2600, 'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity':"
+                 " '20GB', 'scope': '%s', 'write': 'through'}}}}, 'trace': {" SESSIONS ", 'rate_scale': 0.4}",
+                 i == 0 ? "replica" : "shared");
+        struct bed_rows *rows[2];
+        for (int s = 0; s < 2; s++)
+            rows[s] = bed_run(s == 0 ? &checked : &stepped,
+                              "{" CLUSTER ", 'services': {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', %s}}}",
+                              service);
+        CHECK_EQ_INT(rows[0]->code, 0);
+        CHECK(bed_metric(rows[0], "scaling.drains.sum") > 3);
+        CHECK(bed_equal(rows[0], rows[1]));
+        loaded[i] = bed_metric(rows[0], "store.loaded_tokens.sum");
+    }
+    CHECK(loaded[1] > loaded[0]);
+}
+
+/* --- When loading is worth it --- */
+
+/* Prompts of 8 blocks that share 7, each alone; the second one is at the other replica, which shares the host. */
+static double second_ttft_s(double gb_per_s, const char *load)
+{
+    const struct bed_rows *rows = bed_run(
+        &checked,
+        "{'cluster': {'gpu': 'h100-sxm', 'pcie': '%gGB/s', 'nodes': 1, 'gpus_per_node': 2}, 'services': {'chat': {'llm':"
+        " 'llama-3.1-8b', 'replicas': 2, 'routing': 'round-robin', 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms',"
+        " 'per_token': '60us'}, 'decode': {'fixed': '11ms'}}, 'batching': {'policy': 'vllm-v1', 'token_budget':"
+        " 8192}, 'kv': {'prefix_cache': 'lru', 'prefix_store': {'load': '%s', 'tiers': {'host': {'capacity': '10GB',"
+        " 'write': 'through', 'scope': 'shared'}}}}, 'trace': {'format': 'generate', 'count': 2, 'arrival': {'process':"
+        " 'fixed', 'rate': '0.01/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 4096}, 'output': {'distribution':"
+        " 'fixed', 'tokens': 2}, 'sessions': {'continue': 1e-9, 'block_tokens': 512, 'system_blocks': 7}}}}}",
+        gb_per_s, load);
+    CHECK_EQ_INT(rows->code, 0);
+    return rows->n_requests == 2 ? rows->requests[1].ttft_s : (double)NAN;
+}
+
+/* Loading saves 7 blocks of 512 tokens of 60 us each: as long as loading them takes at 2.1845 GB/s. */
+TEST(blocks_are_loaded_if_that_is_faster)
+{
+    static const double rates_gb_per_s[] = {1, 2.1, 2.184, 2.185, 2.2, 4, 50};
+    const double whole_s = 9e-3 + 60e-6 * 4096, rest_s = 9e-3 + 60e-6 * 512;
+    for (size_t i = 0; i < sizeof rates_gb_per_s / sizeof *rates_gb_per_s; i++) {
+        const double load_s = 7.0 * (double)BLOCK_BYTES / (rates_gb_per_s[i] * 1e9);
+        CHECK_NEAR(second_ttft_s(rates_gb_per_s[i], "always"), load_s + rest_s, 2e-9);
+        CHECK_NEAR(second_ttft_s(rates_gb_per_s[i], "when-faster"), fmin(load_s + rest_s, whole_s), 2e-9);
+    }
+}
+
+/* --- Errors --- */
+
+static void check_error(const char *kv, const char *says)
+{
+    const struct bed_rows *rows = bed_run(
+        &(struct bed_options){.quiet = true},
+        "{" CLUSTER ", 'services': {'chat': {'llm': 'llama-3.1-8b', 'kv': {%s}, 'trace': {" SESSIONS "}}}}", kv);
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    if (CHECK(rows->diag.n_items > 0) && !CHECK(strstr(rows->diag.items[0].text, says) != NULL))
+        printf("%s\n", rows->diag.items[0].text);
+}
+
+#define HOST "'host': {'capacity': '8GB'}"
+
+TEST(what_cannot_be_is_refused)
+{
+    check_error("'prefix_store': {'tiers': {" HOST "}}", "its replicas cache no prefixes that could be stored");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {" HOST "}}, 'tiers': {'host': {'device':"
+                " 'host-dram-pcie5'}}, 'offload': {'policy': 'vllm-cpu', 'cpu_offload': '4GiB'}",
+                "its 'kv.offload' places weights or KV cache elsewhere");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '8GB', 'device': 'nothing'}}}",
+                "tier 'host' is on 'nothing', which cluster.storage does not have");
+    check_error(
+        "'prefix_cache': 'lru', 'prefix_store': {'tiers': {'a': {'capacity': '8GB'}, 'b': {'capacity': '8GB'}}}",
+        "tiers 'a' and 'b' are on one device");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '8GB', 'eviction': 'belady'}}}",
+                "asks for the accesses that are still to come");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {" HOST "}, 'prefetch': true}", "there is only one");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '60MB'}}}",
+                "holds no block of 512 tokens");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '600GB'}}}",
+                "takes 600000000000 bytes of 'host', of which");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {}}", "'tiers' must have between 1 and 4 items");
+}
