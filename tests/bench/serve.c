@@ -5,7 +5,7 @@
  *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done
  *                           per change of a batch, not per token
  *     serve_power           reading and holding power, against a run without
- *     serve_tiers           prompts with common prefixes, with host memory below the prefix caches, against caches alone */
+ *     serve_tiers           prompts that begin alike: host memory below prefix caches, against caches alone */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 
