@@ -42,6 +42,7 @@ static void init_projections(struct roofline *roofline, const struct llm_spec *l
     products[ROOFLINE_DOWN] = product(&scale, shard->ffn, hidden, 1.0, 1.0);
     if (shard->ffn <= 0.0) products[ROOFLINE_UP] = products[ROOFLINE_DOWN] = (struct roofline_product){0.0, 0.0, 0.0};
     const double experts = (double)llm->experts, chosen = (double)llm->experts_per_token;
+    scale.weight_bytes = number_format_bytes(llm_expert_format(llm));
     roofline->expert_up = product(&scale, hidden, gate * shard->expert_ffn, experts, chosen);
     roofline->expert_down = product(&scale, shard->expert_ffn, hidden, experts, chosen);
     scale.weight_bytes = scale.number_bytes;
@@ -69,6 +70,7 @@ static void init_attention(struct roofline *roofline, const struct gpu_spec *gpu
     roofline->context_byte_s = 2.0 * shard->kv_heads * head_dim * number_format_bytes(llm->kv) * byte_s;
     roofline->query_byte_s = 2.0 * shard->q_heads * head_dim * number_format_bytes(llm->compute) * byte_s;
     roofline->window_tokens = (double)llm->sliding_window;
+    roofline->window_frac = llm_window_frac(llm);
 }
 
 /* Of the ring through all GPUs of a group. It enters and leaves each node once, over all adapters of the node. */
@@ -158,15 +160,14 @@ static double projections_s(const struct roofline *roofline, int64_t tokens)
 }
 
 /* Attention of the prompts, in one layer. With a window the prompts of a batch count as alike. */
-static double prefill_attention_s(const struct roofline *roofline, const struct iteration_work *work)
+static double prefill_layer_s(const struct roofline *roofline, const struct iteration_work *work, double window_tokens)
 {
-    if (work->prefill_tokens == 0) return 0.0;
     const double tokens = (double)work->prefill_tokens;
     double pairs = work->prefill_pairs, keys = tokens + (double)work->prefill_context_tokens;
-    if (roofline->window_tokens > 0.0) {
+    if (window_tokens > 0.0) {
         const double prompts = (double)work->prefill_sequences, n = tokens / prompts;
-        const double p = (double)work->prefill_context_tokens / prompts, seen = n + roofline->window_tokens;
-        const double windowed = prompts * llm_window_pairs(n, p, roofline->window_tokens);
+        const double p = (double)work->prefill_context_tokens / prompts, seen = n + window_tokens;
+        const double windowed = prompts * llm_window_pairs(n, p, window_tokens);
         if (windowed < pairs) pairs = windowed;
         if (prompts * seen < keys) keys = prompts * seen;
     }
@@ -175,17 +176,38 @@ static double prefill_attention_s(const struct roofline *roofline, const struct 
     return compute_s > move_s ? compute_s : move_s;
 }
 
+/* The mean layer. */
+static double prefill_attention_s(const struct roofline *roofline, const struct iteration_work *work)
+{
+    const double windowed = roofline->window_frac;
+    double seconds = 0.0;
+    if (work->prefill_tokens == 0) return 0.0;
+    if (windowed < 1.0) seconds += (1.0 - windowed) * prefill_layer_s(roofline, work, 0.0);
+    if (windowed > 0.0) seconds += windowed * prefill_layer_s(roofline, work, roofline->window_tokens);
+    return seconds;
+}
+
 /* Attention of the decoding sequences, in one layer, along the run. */
-static struct piece decode_attention(const struct roofline *roofline, const struct iteration_work *work)
+static struct piece decode_layer(const struct roofline *roofline, const struct iteration_work *work,
+                                 double window_tokens)
 {
     const double sequences = (double)work->decode_sequences;
     struct piece context = piece_line((double)work->decode_context_tokens, sequences);
-    if (roofline->window_tokens > 0.0)
-        context = piece_min(context, piece_line(sequences * roofline->window_tokens, 0.0));
+    if (window_tokens > 0.0) context = piece_min(context, piece_line(sequences * window_tokens, 0.0));
     const struct piece compute = piece_scale(context, roofline->context_flop_s);
     const struct piece move = piece_add(piece_scale(context, roofline->context_byte_s),
                                         piece_line(sequences * roofline->query_byte_s, 0.0));
     return piece_max(compute, move);
+}
+
+/* The mean layer. */
+static struct piece decode_attention(const struct roofline *roofline, const struct iteration_work *work)
+{
+    const double windowed = roofline->window_frac;
+    if (windowed == 0.0) return decode_layer(roofline, work, 0.0);
+    const struct piece cut = decode_layer(roofline, work, roofline->window_tokens);
+    if (windowed == 1.0) return cut;
+    return piece_add(piece_scale(decode_layer(roofline, work, 0.0), 1.0 - windowed), piece_scale(cut, windowed));
 }
 
 void roofline_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)

@@ -50,6 +50,7 @@ struct roofline {
     double context_flop_s, context_byte_s;     /* attention, per context token: computing, reading keys and values */
     double query_byte_s;                       /* attention, per token: queries in, results out */
     double window_tokens;                      /* 0: none */
+    double window_frac;                        /* share of the layers that have the window */
     double token_s;                            /* element-wise operators and collectives, per token and layer */
     double layer_s;                            /* per layer, whatever the batch */
     double send_s, send_token_s;               /* to the next pipeline stage */

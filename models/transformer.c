@@ -73,7 +73,25 @@ static int64_t layer_vectors(const struct llm_spec *llm)
     if (llm->qkv_bias) n += (llm->q_heads + 2 * llm->kv_heads) * llm->head_dim;
     if (llm->output_bias) n += llm->hidden;
     if (llm->ffn_bias) n += (ffn_matrices(llm) - 1) * llm->ffn + llm->hidden;
+    if (llm->attention_sinks) n += llm->q_heads;
     return n;
+}
+
+/* Biases of the router, and of one expert, in one layer with experts. */
+static int64_t router_biases(const struct llm_spec *llm)
+{
+    return llm->expert_bias ? llm->experts : 0;
+}
+
+static int64_t expert_biases(const struct llm_spec *llm)
+{
+    return llm->expert_bias ? (ffn_matrices(llm) - 1) * llm->expert_ffn + llm->hidden : 0;
+}
+
+/* Bytes of a weight of the experts over those of a weight of the layers' other matrices. */
+static double expert_bytes_frac(const struct llm_spec *llm)
+{
+    return number_format_bytes(llm_expert_format(llm)) / number_format_bytes(llm->weights);
 }
 
 /* Everything outside the layers but the vocabulary matrices. */
@@ -87,7 +105,8 @@ static int64_t outer_vectors(const struct llm_spec *llm)
 
 static int64_t count_parameters(const struct llm_spec *llm, int64_t experts)
 {
-    return llm->layers * (attention_weights(llm) + layer_vectors(llm)) + ffn_weights(llm, experts) +
+    const int64_t biases = (llm->layers - llm->dense_layers) * (router_biases(llm) + experts * expert_biases(llm));
+    return llm->layers * (attention_weights(llm) + layer_vectors(llm)) + ffn_weights(llm, experts) + biases +
            (llm->tied_embeddings ? 1 : 2) * llm->vocab * llm->hidden + outer_vectors(llm);
 }
 
@@ -114,10 +133,11 @@ double llm_kv_bytes_per_token(const struct llm_spec *llm)
 double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
 {
     const int64_t weights = llm->layers * attention_weights(llm) + ffn_weights(llm, llm->experts_per_token);
-    const int64_t seen = llm->sliding_window > 0 && llm->sliding_window < context_tokens ? llm->sliding_window
-                                                                                         : context_tokens;
+    const bool is_cut = llm->sliding_window > 0 && llm->sliding_window < context_tokens;
+    const int64_t full_layers = is_cut ? llm->full_layers : llm->layers;
     const int64_t width = llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm));
-    return 2.0 * (double)weights + llm_head_flop(llm) + 2.0 * (double)(llm->layers * width) * (double)seen;
+    return 2.0 * (double)weights + llm_head_flop(llm) + 2.0 * (double)(full_layers * width) * (double)context_tokens +
+           2.0 * (double)((llm->layers - full_layers) * width) * (double)llm->sliding_window;
 }
 
 double llm_head_flop(const struct llm_spec *llm)
@@ -134,7 +154,7 @@ struct llm_reads llm_reads(const struct llm_spec *llm)
         .sparse_layers = sparse,
         .experts = (double)llm->experts,
         .missed_frac = llm->experts > 0 ? 1.0 - (double)llm->experts_per_token / (double)llm->experts : 1.0,
-        .expert_weights = (double)expert_weights(llm),
+        .expert_weights = (double)expert_weights(llm) * expert_bytes_frac(llm),
         .weight_bytes = number_format_bytes(llm->weights),
         .plain_bytes = (routers + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute),
         .groups = 1.0,
@@ -208,6 +228,14 @@ static const char *expert_problem(const struct llm_spec *llm)
     return llm->expert_ffn > 0 ? NULL : "the width of the experts' feed-forward layer is missing";
 }
 
+static const char *window_problem(const struct llm_spec *llm)
+{
+    if (llm->full_layers == 0) return NULL;
+    if (llm->kv_latent > 0) return "latent attention has no window in some of the layers";
+    if (llm->sliding_window == 0) return "layers without a sliding window are counted, but no layer has one";
+    return llm->full_layers < llm->layers ? NULL : "none of its layers has the sliding window";
+}
+
 const char *llm_problem(const struct llm_spec *llm)
 {
     const char *problem = size_problem(llm);
@@ -217,6 +245,7 @@ const char *llm_problem(const struct llm_spec *llm)
     if (llm->position_embeddings < 0 || llm->position_embeddings > LLM_MAX_CONTEXT)
         return "there are too many learned positions";
     problem = latent_problem(llm);
+    if (!problem) problem = window_problem(llm);
     return problem ? problem : expert_problem(llm);
 }
 
@@ -283,11 +312,14 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
         .vocab = (double)llm->vocab / tp,
     };
     const double dense = (double)shard.dense_layers, sparse = (double)(layers - shard.dense_layers);
+    const double experts = (double)llm->experts * shard.expert_ffn * expert_bytes_frac(llm);
     const double ffn = (double)(ffn_matrices(llm) * llm->hidden) *
-                       (dense * shard.dense_ffn + sparse * (shard.ffn + (double)llm->experts * shard.expert_ffn));
+                       (dense * shard.dense_ffn + sparse * (shard.ffn + experts));
+    const double biases = (double)router_biases(llm) +
+                          (double)(llm->experts * expert_biases(llm)) / (double)tensor_parallel;
     const double attention = (double)latent_weights(llm) + head_weights(llm, shard.q_heads, shard.kv_heads);
-    const double vectors = (double)layers * (double)layer_vectors(llm) + sparse * (double)router_weights(llm) +
-                           (double)outer_vectors(llm);
+    const double vectors = (double)layers * (double)layer_vectors(llm) +
+                           sparse * ((double)router_weights(llm) + biases) + (double)outer_vectors(llm);
     shard.weight_bytes = ((double)layers * attention + ffn) * number_format_bytes(llm->weights) +
                          vectors * number_format_bytes(llm->compute) +
                          shard_vocab_bytes(llm, shard.vocab, pipeline_parallel);
@@ -316,6 +348,14 @@ static double activation_bytes(const struct llm_spec *llm, const struct llm_shar
     return (double)params->batch_tokens * token_numbers * number_bytes + (double)params->batch_sequences * logit_bytes;
 }
 
+/* Of the matrices of further copies of experts on one GPU of the fullest stage. */
+static double copies_bytes(const struct llm_spec *llm, const struct llm_shard *shard, int64_t copies)
+{
+    const double sparse = (double)(shard->layers - shard->dense_layers),
+                 row = (double)(ffn_matrices(llm) * llm->hidden);
+    return sparse * (double)copies * row * shard->expert_ffn * number_format_bytes(llm_expert_format(llm));
+}
+
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params)
 {
@@ -323,7 +363,7 @@ struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec
     const struct llm_shard shard = llm_data_shard(llm, tensor_parallel, pipeline_parallel, groups);
     struct kv_capacity capacity = {
         .usable_bytes = gpu->memory_bytes * params->usable_frac,
-        .weight_bytes = shard.weight_bytes,
+        .weight_bytes = shard.weight_bytes + copies_bytes(llm, &shard, params->redundant_experts),
         .activation_bytes = activation_bytes(llm, &shard, params),
         .reserve_bytes = params->reserve_bytes,
         .block_bytes = shard.kv_bytes_per_token * (double)params->block_tokens,

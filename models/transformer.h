@@ -2,7 +2,8 @@
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
  * mixtures of experts (in all layers, or in all but the first), tied embeddings, parallel attention and feed-forward,
- * sliding windows. Leaves out encoders, cross-attention, other layers of different kinds and multi-token prediction.
+ * sliding windows in all or some layers, experts in a format of their own. Leaves out encoders, cross-attention, other
+ * layers of different kinds and multi-token prediction.
  *
  * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
  * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of
@@ -34,19 +35,35 @@ struct llm_spec {
                                                                queries straight from the hidden state */
     int64_t ffn;           /* width of the feed-forward layer; beside experts: of the shared expert, 0 without */
     int64_t vocab, max_context;
-    int64_t sliding_window; /* tokens a query looks back, in every layer; 0: all */
+    int64_t sliding_window; /* tokens a query looks back, in all layers but full_layers; 0: all tokens */
+    int64_t full_layers;    /* with a sliding window: layers whose queries look back at all tokens nevertheless */
     int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
     int64_t dense_layers, dense_ffn; /* first layers, without experts; their width */
     bool gated_ffn;        /* gate and up projection (SwiGLU) instead of up alone */
     bool parallel_block;   /* attention and feed-forward side by side: one all-reduce per layer, not two */
     bool tied_embeddings;  /* the head shares the input embedding */
     bool qkv_bias, output_bias, ffn_bias, head_bias, norm_bias;
+    bool expert_bias;       /* on the experts' projections, and on the router */
     bool qk_norm, embedding_norm;
+    bool attention_sinks;   /* a learned number per head, which takes part in each softmax: costs nothing */
     int64_t layer_norms;         /* per layer */
     int64_t position_embeddings; /* learned positions */
     enum number_format weights, compute, kv; /* of the layers' matrices; of all else; of the KV cache */
+    int expert_format;      /* of the experts' matrices, as 1 + enum number_format; 0: as of the other matrices */
     int64_t published_parameters;            /* as its publisher states, 0 unknown: for tests, unused by the models */
 };
+
+/* Number format of the experts' matrices. */
+static inline enum number_format llm_expert_format(const struct llm_spec *llm)
+{
+    return llm->expert_format > 0 ? (enum number_format)(llm->expert_format - 1) : llm->weights;
+}
+
+/* Share of the layers whose queries look back a window only. */
+static inline double llm_window_frac(const struct llm_spec *llm)
+{
+    return llm->sliding_window > 0 ? 1.0 - (double)llm->full_layers / (double)llm->layers : 0.0;
+}
 
 /* All parameters, biases and norms included. */
 int64_t llm_parameters(const struct llm_spec *llm);
@@ -78,7 +95,8 @@ double llm_read_bytes(const struct llm_spec *llm, int64_t tokens);
 
 /* llm_read_bytes for repeated use: the parts that do not depend on the tokens, computed once. */
 struct llm_reads {
-    double layer_weights, expert_weights; /* of all layers, but for experts and routers; of an expert in one layer */
+    double layer_weights, expert_weights; /* of all layers, but for experts and routers; of an expert in one layer, as
+                                             so many weights of the layers' format */
     double sparse_layers, experts;        /* layers with experts; experts of each */
     double missed_frac;                   /* share of the experts that a token does not choose */
     double weight_bytes;                  /* of a weight of the layers */
@@ -136,6 +154,7 @@ struct kv_params {
     int64_t batch_sequences; /* largest number of sequences in an iteration */
     int64_t block_tokens;
     int64_t data_parallel;   /* groups of GPUs with sequences of their own; 0: one */
+    int64_t redundant_experts; /* copies of experts in each layer that has some, dealt to all GPUs alike */
 };
 
 /* All per GPU: usable = weights + activations + reserve + blocks * block + rest, 0 <= rest < block. */

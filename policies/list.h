@@ -21,6 +21,7 @@ POLICY(router, routing_jsq_tokens)
 POLICY(router, routing_least_kv)
 POLICY(router, routing_splitwise)
 POLICY(router, routing_prefix_aware)
+POLICY(router, routing_session_affinity)
 POLICY(router, routing_distserve)
 
 /* kv_offload */

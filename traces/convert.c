@@ -1,6 +1,7 @@
 #include "traces/convert.h"
 
 #include "sim/core/output.h"
+#include "traces/session.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -42,7 +43,9 @@ static void add_field(struct text *text, const char *chars)
 
 static void add_blocks(struct text *text, const struct request_record *r, const char *separator)
 {
-    for (int32_t i = 0; i < r->n_prefix_blocks; i++) {
+    const int32_t of_prompt = r->prefix_covers_output ? r->prompt_tokens / r->prefix_block_tokens : INT32_MAX;
+    const int32_t n = of_prompt < r->n_prefix_blocks ? of_prompt : r->n_prefix_blocks;
+    for (int32_t i = 0; i < n; i++) {
         text_printf(text, "%s%" PRIu64, i > 0 ? separator : "", r->prefix_blocks[i]);
     }
 }
@@ -80,6 +83,55 @@ static void add_mooncake(struct text *text, const struct request_record *r)
     text_add(text, ", \"hash_ids\": [");
     add_blocks(text, r, ", ");
     text_add(text, "]}\n");
+}
+
+/* --- sessions --- */
+
+enum session_list { LIST_INPUT, LIST_OUTPUT, LIST_WAIT, LIST_TOOL, LIST_PARENT, LIST_JOIN, SESSION_LISTS };
+
+static void add_turn_value(struct text *text, const struct session_turn *turn, enum session_list list)
+{
+    switch (list) {
+    case LIST_INPUT: text_printf(text, "%" PRId32, turn->input_tokens); break;
+    case LIST_OUTPUT: text_printf(text, "%" PRId32, turn->output_tokens); break;
+    case LIST_WAIT: add_seconds(text, turn->wait_ns); break;
+    case LIST_TOOL: text_printf(text, "%d", turn->is_tool); break;
+    case LIST_PARENT: text_printf(text, "%" PRId32, turn->parent); break;
+    default: text_printf(text, "%" PRId32, turn->joined_by); break;
+    }
+}
+
+/* Whether all values are what the absence of the list means. */
+static bool is_default(const struct session_plan *plan, enum session_list list)
+{
+    bool differs = list <= LIST_OUTPUT;
+    for (size_t i = 0; i < plan->n_turns; i++) {
+        const struct session_turn *turn = &plan->turns[i];
+        differs = differs || (list == LIST_WAIT && turn->wait_ns > 0) || (list == LIST_TOOL && turn->is_tool) ||
+                  (list == LIST_PARENT && turn->parent != (int32_t)i - 1) ||
+                  (list == LIST_JOIN && turn->joined_by >= 0);
+    }
+    return !differs;
+}
+
+static void add_session(struct text *text, const struct request_record *first, const struct session_plan *plan)
+{
+    static const char *const names[SESSION_LISTS] = {"input", "output", "wait_s", "tool", "parent", "join"};
+    text_add(text, "{\"arrival_s\": ");
+    add_seconds(text, first->arrival_ns);
+    if (plan->class_name != NULL) text_printf(text, ", \"class\": \"%s\"", plan->class_name);
+    if (plan->system_tokens > 0)
+        text_printf(text, ", \"system\": \"%s\", \"system_tokens\": %" PRId32, plan->system, plan->system_tokens);
+    for (int list = 0; list < SESSION_LISTS; list++) {
+        if (is_default(plan, (enum session_list)list)) continue;
+        text_printf(text, ", \"%s\": [", names[list]);
+        for (size_t i = 0; i < plan->n_turns; i++) {
+            if (i > 0) text_add(text, ", ");
+            add_turn_value(text, &plan->turns[i], (enum session_list)list);
+        }
+        text_add(text, "]");
+    }
+    text_add(text, "}\n");
 }
 
 /* --- csv-jobs --- */
@@ -125,6 +177,7 @@ static const struct trace_writer writers[] = {
      .header = "TIMESTAMP,ContextTokens,GeneratedTokens\n",
      .request = add_azure},
     {.name = "mooncake", .summary = "JSON Lines with prefix blocks", .header = "", .request = add_mooncake},
+    {.name = "sessions", .summary = "JSON Lines with sessions of several turns", .header = "", .session = add_session},
     {.name = "csv-jobs",
      .summary = "table of jobs, exact",
      .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate\n",
@@ -147,6 +200,24 @@ const struct trace_writer *trace_writer_find(const char *name)
     return NULL;
 }
 
+/* Writes the session that a request begins, and ends it. */
+static int write_session(struct request_source *source, const struct trace_writer *writer,
+                         const struct request_record *first, struct text *text, struct diag *diag)
+{
+    const struct request_end end = {.id = first->id, .session_id = first->session_id, .now_ns = first->arrival_ns};
+    struct request_record none;
+    writer->session(text, first, source->session(source, first->session_id));
+    return source->follow(source, &end, &none, diag);
+}
+
+static int write_request(struct request_source *source, const struct trace_writer *writer,
+                         const struct request_record *record, struct text *text, struct diag *diag)
+{
+    if (writer->session != NULL) return write_session(source, writer, record, text, diag);
+    writer->request(text, record);
+    return 0;
+}
+
 int trace_convert_requests(struct request_source *source, const struct trace_writer *writer, const char *path,
                            int64_t *n, struct diag *diag)
 {
@@ -159,8 +230,8 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
     const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
     text_add(output_text(output), classed ? writer->class_header : writer->header);
     while (code == 1) {
-        writer->request(output_text(output), &record);
-        code = output_flush(output, diag);
+        code = write_request(source, writer, &record, output_text(output), diag);
+        if (code == 0) code = output_flush(output, diag);
         if (code != 0) break;
         ++*n;
         code = source->next(source, &record, diag);

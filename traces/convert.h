@@ -14,6 +14,7 @@
  *                 except for the size of the blocks
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms
+ *     sessions    JSON Lines, one per session (traces/formats/sessions.c); lossless. Only of a source of sessions
  *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate; lossless
  *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
 struct trace_writer {
@@ -21,7 +22,8 @@ struct trace_writer {
     const char *header;       /* "" for none */
     const char *class_header; /* for traces with classes; NULL: classes are not written */
     void (*request)(struct text *text, const struct request_record *record);
-    void (*job)(struct text *text, const struct job_record *record); /* exactly one of the two is set */
+    void (*session)(struct text *text, const struct request_record *first, const struct session_plan *plan);
+    void (*job)(struct text *text, const struct job_record *record); /* exactly one of the three is set */
 };
 
 /* The writer of this name, or NULL; the index-th one, NULL past the last. */
@@ -29,7 +31,7 @@ const struct trace_writer *trace_writer_find(const char *name);
 const struct trace_writer *trace_writer_at(size_t index);
 
 /* Reads the source to its end and writes it to a file, compressed when the path ends in ".gz". Sets *n to the records
- * written. Returns 0, what the source returned, SIM_E_IO or SIM_E_NOMEM; after an error there is no file. */
+ * written: requests, sessions or jobs. A writer of sessions needs a source of sessions. Returns 0, what the source returned, SIM_E_IO or SIM_E_NOMEM; after an error there is no file. */
 int trace_convert_requests(struct request_source *source, const struct trace_writer *writer, const char *path,
                            int64_t *n, struct diag *diag);
 int trace_convert_jobs(struct job_source *source, const struct trace_writer *writer, const char *path, int64_t *n,

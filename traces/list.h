@@ -12,7 +12,10 @@ TRACE_FORMAT(trace_request_log)
 TRACE_FORMAT(trace_vllm_bench)
 TRACE_FORMAT(trace_sglang_bench)
 TRACE_FORMAT(trace_sharegpt)
+TRACE_FORMAT(trace_sessions)
 TRACE_FORMAT(trace_generate)
+TRACE_FORMAT(trace_generate_sessions)
+TRACE_FORMAT(trace_generate_clients)
 
 /* jobs */
 TRACE_FORMAT(trace_philly)

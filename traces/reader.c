@@ -254,6 +254,13 @@ bool reader_class(struct reader *reader, int column, const char **name)
     return *name != NULL;
 }
 
+const char *reader_intern_name(struct reader *reader, const char *chars, size_t n_chars)
+{
+    const struct csv_field field = {chars, n_chars};
+    char copy[REQUEST_CLASS_CHARS + 1];
+    return n_chars > 0 && copy_name(&field, copy) ? intern(reader, &(struct csv_field){copy, n_chars}) : NULL;
+}
+
 void reader_note(struct reader *reader, const char *code, const char *text)
 {
     char *where = notes_count(&reader->notes, code, text);

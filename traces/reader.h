@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { READER_MAX_COLUMNS = 16 };
+enum { READER_MAX_COLUMNS = 24 };
 
 /* Limits of times in traces, so that no sum of a time and a duration overflows: calendar times from 1970 to 2116, other
  * times and durations of up to 73 years. */
@@ -98,6 +98,9 @@ struct csv_field reader_text(const struct reader *reader, int column);
 /* The field as a string that lives as long as the reader; equal texts share one string. NULL, after noting it, when out
  * of memory. */
 const char *reader_intern(struct reader *reader, int column);
+
+/* A name as in reader_class, interned. NULL if it is none, or after noting that memory ran out. */
+const char *reader_intern_name(struct reader *reader, const char *chars, size_t n_chars);
 
 /* Notes that the row is bad for a reason of the format. */
 enum row_result reader_bad(struct reader *reader, int column, const char *hint, const char *format, ...)

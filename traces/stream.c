@@ -31,14 +31,20 @@ static int requests_next(struct request_source *source, struct request_record *r
     return code;
 }
 
-static int requests_follow(struct request_source *source, int64_t ended_id, sim_ns now_ns,
-                           struct request_record *record, struct diag *diag)
+static int requests_follow(struct request_source *source, const struct request_end *end, struct request_record *record,
+                           struct diag *diag)
 {
     struct stream *stream = requests_stream(source);
     union trace_record next;
-    int code = stream->ops->follow(stream, ended_id, now_ns, &next, diag);
-    if (code == 1) *record = next.request;
+    int code = stream->ops->follow(stream, end, &next, diag);
+    if (code > 0) *record = next.request;
     return code;
+}
+
+static const struct session_plan *requests_session(const struct request_source *source, int64_t session_id)
+{
+    const struct stream *stream = requests_stream(source);
+    return stream->ops->session(stream, session_id);
 }
 
 static struct source_place requests_place(const struct request_source *source)
@@ -68,6 +74,7 @@ int stream_to_requests(struct stream *stream, struct request_source **source, st
     }
     requests->source = (struct request_source){.next = requests_next,
                                                .follow = stream->ops->follow != NULL ? requests_follow : NULL,
+                                               .session = stream->ops->session != NULL ? requests_session : NULL,
                                                .place = requests_place,
                                                .note = requests_note,
                                                .close = requests_close};

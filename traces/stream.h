@@ -30,11 +30,11 @@ _Static_assert(offsetof(struct job_record, submit_ns) == sizeof(int64_t), "any.t
 
 struct stream;
 
-/* As in the world's sources (sim/world/rows/source.h). `follow` may be NULL. */
+/* As in the world's sources (sim/world/rows/source.h). `follow` and `session` may be NULL. */
 struct stream_ops {
     int (*next)(struct stream *stream, union trace_record *record, struct diag *diag);
-    int (*follow)(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
-                  struct diag *diag);
+    int (*follow)(struct stream *stream, const struct request_end *end, union trace_record *record, struct diag *diag);
+    const struct session_plan *(*session)(const struct stream *stream, int64_t session_id);
     struct source_place (*place)(const struct stream *stream);
     bool (*note)(const struct stream *stream, size_t index, struct source_note *note);
     void (*close)(struct stream *stream);

@@ -209,6 +209,16 @@ static int fail_scaled(const struct transform *transform, struct diag *diag)
                       "\"rate_scale\" stretches the trace over more than the 146 years that it may have");
 }
 
+/* Leaves a record out. A session without its first request has ended. */
+static int leave_out(struct transform *transform, const union trace_record *record, struct diag *diag)
+{
+    struct stream *inner = transform->inner;
+    union trace_record none;
+    if (inner->ops->session == NULL) return 0;
+    const struct request_end end = {.id = record->any.id, .session_id = record->request.session_id};
+    return inner->ops->follow(inner, &end, &none, diag);
+}
+
 static int transform_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
     struct transform *transform = (struct transform *)stream;
@@ -221,9 +231,15 @@ static int transform_next(struct stream *stream, union trace_record *record, str
         transform->n_read++;
         sim_ns time_ns = record->any.time_ns;
         if (time_ns >= transform->to_ns) break;
-        if (time_ns < transform->from_ns || !is_kept(transform, record->any.id)) continue;
+        if (time_ns < transform->from_ns || !is_kept(transform, record->any.id)) {
+            code = leave_out(transform, record, diag);
+            if (code < 0) return code;
+            continue;
+        }
         record->any.time_ns = scaled(transform, time_ns - transform->from_ns);
         if (record->any.time_ns == SIM_NS_MAX) return fail_scaled(transform, diag);
+        if (transform->requests && record->request.session_id > 0)
+            record->request.session_start_ns = record->any.time_ns;
         if (transform->requests) clip(transform, &record->request);
         transform->n_given++;
         return 1;
@@ -231,13 +247,21 @@ static int transform_next(struct stream *stream, union trace_record *record, str
     return end_of_trace(transform, diag);
 }
 
-static int transform_follow(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
+static int transform_follow(struct stream *stream, const struct request_end *end, union trace_record *record,
                             struct diag *diag)
 {
     struct transform *transform = (struct transform *)stream;
-    int code = transform->inner->ops->follow(transform->inner, ended_id, now_ns, record, diag);
-    if (code == 1) clip(transform, &record->request);
+    int code = transform->inner->ops->follow(transform->inner, end, record, diag);
+    if (code > 0) clip(transform, &record->request);
+    if (code > 0 && record->request.session_id > 0)
+        record->request.session_start_ns = scaled(transform, record->request.session_start_ns - transform->from_ns);
     return code;
+}
+
+static const struct session_plan *transform_session(const struct stream *stream, int64_t session_id)
+{
+    const struct stream *inner = ((const struct transform *)stream)->inner;
+    return inner->ops->session(inner, session_id);
 }
 
 static struct source_place transform_place(const struct stream *stream)
@@ -268,6 +292,12 @@ static const struct stream_ops closed_ops = {.next = transform_next,
                                              .place = transform_place,
                                              .note = transform_note,
                                              .close = transform_close};
+static const struct stream_ops session_ops = {.next = transform_next,
+                                              .follow = transform_follow,
+                                              .session = transform_session,
+                                              .place = transform_place,
+                                              .note = transform_note,
+                                              .close = transform_close};
 
 /* The window's two ends; [0, forever) by default. */
 static int read_window(struct transform *transform, struct diag *diag)
@@ -285,10 +315,20 @@ static int read_window(struct transform *transform, struct diag *diag)
     return 0;
 }
 
+/* Sessions begin at times of the trace; the rest of their times are pauses, which stay. */
+static int check_sessions(const struct transform *transform, struct diag *diag)
+{
+    const struct trace_transform *params = &transform->params;
+    if (params->jitter_ns == 0 && params->replicate.length_ns == 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, transform->where, "leave them out",
+                      "sessions do not support jitter and replicate");
+}
+
 /* A closed loop makes its own times: transforms can change only lengths. */
 static int check_closed(const struct transform *transform, struct diag *diag)
 {
     const struct trace_transform *params = &transform->params;
+    if (transform->inner->ops->session != NULL) return check_sessions(transform, diag);
     bool plain = params->window.n == 0 && params->rate_scale == 1 && params->thin_frac >= 1 && params->jitter_ns == 0 &&
                  params->limit == 0 && params->replicate.length_ns == 0;
     if (transform->inner->ops->follow == NULL || plain) return 0;
@@ -318,7 +358,8 @@ int transform_open(const struct trace_transform *params, const struct source_opt
         stream_close(inner);
         return diag_nomem(diag);
     }
-    *transform = (struct transform){.stream = {inner->ops->follow != NULL ? &closed_ops : &open_ops},
+    const struct stream_ops *ops = inner->ops->follow != NULL ? &closed_ops : &open_ops;
+    *transform = (struct transform){.stream = {inner->ops->session != NULL ? &session_ops : ops},
                                     .inner = inner,
                                     .params = *params,
                                     .requests = requests,

@@ -142,12 +142,15 @@ static struct tiling tiling_of(const struct prefill_params *params, const struct
 }
 
 /* Tiles that a chunk of n queries on top of p tokens meets, in all its rows. Chunks of unequal length have more pairs
- * than as many equal ones, and chunks with a window fewer: these `extra_pairs` fill tiles of their own. */
-static double chunk_tiles(const struct tiling *tiling, double n, double p, double extra_pairs)
+ * than as many equal ones, and chunks with a window fewer: these `extra_pairs` fill tiles of their own. Where a window
+ * begins, a row of tiles has a second edge, masked like that at its end. */
+static double chunk_tiles(const struct tiling *tiling, double n, double p, double window, double extra_pairs)
 {
     const double k = tiling->columns, rows = ceil(n / tiling->tokens), filled = rows * tiling->tokens;
     const double part = larger_of(k - tiling->tokens, 0.0); /* what tiles are wider than high reaches beyond the mask */
-    const double tiles = (rows * (p + 0.5 * (filled + tiling->tokens + part)) - (filled - n)) / k;
+    const double cut = window > 0.0 ? smaller_of(larger_of((n + p - window) / tiling->tokens, 0.0), rows) : 0.0;
+    const double masked = cut * 0.5 * (tiling->tokens + part);
+    const double tiles = (rows * (p + 0.5 * (filled + tiling->tokens + part)) - (filled - n) + masked) / k;
     return larger_of(tiles + 0.5 * extra_pairs / (tiling->tokens * k), rows);
 }
 
@@ -180,8 +183,9 @@ static double tiles_seconds(const struct prefill_params *params, const struct gp
     const struct tiling tiling = tiling_of(params, gpu, shape);
     const double sms = (double)gpu->sm_count, chunks = shape->sequences;
     const double n = shape->tokens / chunks, p = shape->past / chunks, rows = ceil(n / tiling.tokens);
-    const double tiles = shape->full ? rows * ceil((n + p) / tiling.columns)
-                                     : chunk_tiles(&tiling, n, p, shape->pairs / chunks - n * (n + 2.0 * p));
+    const double tiles = shape->full
+                             ? rows * ceil((n + p) / tiling.columns)
+                             : chunk_tiles(&tiling, n, p, shape->window, shape->pairs / chunks - n * (n + 2.0 * p));
     const double waves = chunks * tiling.heads * rows / sms, even = shape->full ? 1.0 : p / (p + n);
     const double rounding = 1.0 + even * (ceil(waves) / waves - 1.0);
     const double average = chunks * tiling.heads * (tiles + params->edge_tiles * rows) / sms * rounding;

@@ -44,11 +44,12 @@ void expert_place(const double *loads, size_t experts, struct expert_copy *copie
 {
     replicate(loads, experts, copies, slots);
     qsort(copies, slots, sizeof *copies, compare_loads);
+    const size_t room = slots / n_gpus;
     for (size_t gpu = 0; gpu < n_gpus; gpu++) gpus[gpu] = (struct expert_gpu){0.0, 0};
     for (size_t i = 0; i < slots; i++) {
-        size_t idlest = n_gpus;
-        for (size_t gpu = 0; gpu < n_gpus; gpu++)
-            if (gpus[gpu].copies < slots / n_gpus && (idlest == n_gpus || gpus[gpu].load < gpus[idlest].load))
+        size_t idlest = 0;
+        for (size_t gpu = 1; gpu < n_gpus; gpu++)
+            if (gpus[gpu].copies < room && (gpus[idlest].copies == room || gpus[gpu].load < gpus[idlest].load))
                 idlest = gpu;
         copies[i].gpu = idlest;
         gpus[idlest].load += copies[i].load;

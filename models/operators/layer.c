@@ -1,5 +1,7 @@
 #include "models/operators/layer.h"
 
+#include "models/operators/weight_kernels.h"
+
 #include <math.h>
 
 /* The list being filled, and values that its calls share. */
@@ -131,14 +133,13 @@ void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *wor
     if (use->driver == BY_DECODE) rebatch_decode(&use->call, work);
 }
 
-/* Adds a call in every layer, of attention or for it, for the batch of the list. */
-static struct kernel_use *add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver,
-                                      struct kernel_call call)
+/* Adds a call in so many layers, of attention or for it, for the batch of the list. */
+static void add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver, double layers,
+                        bool mixes, struct kernel_call call)
 {
-    add(list, op, driver, list->layers, call);
-    struct kernel_use *use = &list->uses[list->n - 1];
-    kernel_use_rebatch(use, list->work);
-    return use;
+    add(list, op, driver, layers, call);
+    list->uses[list->n - 1].mixes = mixes;
+    kernel_use_rebatch(&list->uses[list->n - 1], list->work);
 }
 
 static void add_elementwise(struct listing *list, enum llm_operator op, enum kernel_class class, double count,
@@ -148,35 +149,15 @@ static void add_elementwise(struct listing *list, enum llm_operator op, enum ker
     add(list, op, BY_TOKENS, count, (struct kernel_call){.class = class, .shape.elementwise = shape});
 }
 
-/* Kernels for weights of a format, and the format they compute in. */
-struct weight_kernels {
-    enum kernel_class product, experts;
-    enum number_format compute;
-};
-
-/* Formats of 8 bits and nvfp4 narrow the activations, too, if the GPU has units for them. Without, 8 bits are widened
- * in the plain kernels; 4 bits in those with weights of 4 bits and activations of 16, as int4 and mxfp4 always are
- * (vLLM's Marlin kernels, and its default for gpt-oss). */
-static struct weight_kernels weight_kernels_of(const struct listing *list)
+static struct weight_kernels kernels_for(const struct listing *list, enum number_format weights)
 {
-    const enum number_format weights = list->llm->weights, wide = list->llm->compute;
-    const double *peaks = list->gpu->peak_flop_per_s;
-    const bool native = peaks[weights == FORMAT_FP8_BLOCK ? FORMAT_FP8 : weights] > 0.0;
-    if (weights == FORMAT_FP8 && native) return (struct weight_kernels){KERNEL_GEMM_FP8, KERNEL_MOE_FP8, weights};
-    if (weights == FORMAT_FP8_BLOCK && native)
-        return (struct weight_kernels){KERNEL_GEMM_FP8_BLOCK, KERNEL_MOE_FP8, weights};
-    if (weights == FORMAT_NVFP4 && native)
-        return (struct weight_kernels){KERNEL_GEMM_NVFP4, KERNEL_MOE_NVFP4, weights};
-    if (weights == FORMAT_MXFP4) return (struct weight_kernels){KERNEL_GEMM_INT4, KERNEL_MOE_MXFP4, wide};
-    if (weights == FORMAT_INT4 || weights == FORMAT_NVFP4)
-        return (struct weight_kernels){KERNEL_GEMM_INT4, KERNEL_MOE_INT4, wide};
-    return (struct weight_kernels){KERNEL_GEMM, KERNEL_MOE, wide};
+    return weight_kernels(list->gpu, weights, list->llm->compute);
 }
 
 /* A product with weights of the layers' format. */
 static struct kernel_call layer_product(const struct listing *list, double m, double n, double k)
 {
-    const struct weight_kernels kernels = weight_kernels_of(list);
+    const struct weight_kernels kernels = kernels_for(list, list->llm->weights);
     return (struct kernel_call){.class = kernels.product,
                                 .shape.gemm = {m, n, k, list->llm->weights, kernels.compute}};
 }
@@ -301,7 +282,7 @@ static bool mixes_attention(const struct listing *list)
 
 /* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
  * vectors were expanded; decoding works on these themselves then, in another launch. */
-static void add_prefill_attention(struct listing *list)
+static void add_prefill_attention(struct listing *list, double layers, double window_tokens)
 {
     const struct llm_spec *llm = list->llm;
     const struct prefill_shape shape = {
@@ -311,18 +292,16 @@ static void add_prefill_attention(struct listing *list)
         .value_dim = (double)llm_value_dim(llm),
         .kv = llm->kv_latent > 0 ? llm->compute : llm->kv,
         .compute = llm->compute,
-        .window = (double)llm->sliding_window,
+        .window = window_tokens,
         .writes_kv = attention_writes_kv(list),
     };
     const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
     const bool may_mix = mixes_attention(list), mixes = may_mix && decodes(list);
-    struct kernel_use *use = add_batched(list, mixes ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION, BY_PREFILL, call);
-    use->mixes = may_mix;
-    kernel_use_rebatch(use, list->work);
+    add_batched(list, mixes ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION, BY_PREFILL, layers, may_mix, call);
 }
 
 /* The decoding sequences: over keys and values, or over latent vectors, which all heads share. */
-static void add_decode_attention(struct listing *list)
+static void add_decode_attention(struct listing *list, double layers, double window_tokens)
 {
     const struct llm_spec *llm = list->llm;
     const bool latent = llm->kv_latent > 0;
@@ -333,13 +312,21 @@ static void add_decode_attention(struct listing *list)
         .value_dim = (double)(latent ? llm->kv_latent : llm->head_dim),
         .kv = llm->kv,
         .compute = llm->compute,
-        .window = (double)llm->sliding_window,
+        .window = window_tokens,
         .shared_kv = latent,
         .writes_kv = attention_writes_kv(list),
     };
-    add_batched(list, OP_DECODE_ATTENTION, BY_DECODE,
+    add_batched(list, OP_DECODE_ATTENTION, BY_DECODE, layers, false,
                 (struct kernel_call){.class = latent ? KERNEL_LATENT_DECODE : KERNEL_DECODE_ATTENTION,
                                      .shape.decode = shape});
+}
+
+/* Attention over keys and values in so many layers. */
+static void add_attention_in(struct listing *list, double layers, double window_tokens)
+{
+    const bool prompts = list->work->prefill_tokens > 0;
+    if (prompts) add_prefill_attention(list, layers, window_tokens);
+    if (decodes(list) && !(prompts && mixes_attention(list))) add_decode_attention(list, layers, window_tokens);
 }
 
 static void add_attention(struct listing *list)
@@ -352,9 +339,9 @@ static void add_attention(struct listing *list)
     add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
     add_rotary(list, q_width + kv_width);
     if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
-    const bool prompts = list->work->prefill_tokens > 0;
-    if (prompts) add_prefill_attention(list);
-    if (list->work->decode_sequences > 0 && !(prompts && mixes_attention(list))) add_decode_attention(list);
+    const double windowed = list->layers * llm_window_frac(llm);
+    if (windowed < list->layers) add_attention_in(list, list->layers - windowed, 0.0);
+    if (windowed > 0.0) add_attention_in(list, windowed, (double)llm->sliding_window);
     add_product(list, OP_OUT, (double)llm->hidden, q_width);
 }
 
@@ -373,13 +360,14 @@ static void add_latent_attention(struct listing *list)
     add_kv_write(list, latent + rotary);
     if (list->work->prefill_tokens > 0) {
         const double expanded = heads * ((double)llm->head_dim + value_dim);
-        add_batched(list, OP_QKV, BY_PREFILL, layer_product(list, 0.0, expanded, latent));
-        add_prefill_attention(list);
+        add_batched(list, OP_QKV, BY_PREFILL, list->layers, false, layer_product(list, 0.0, expanded, latent));
+        add_prefill_attention(list, list->layers, (double)llm->sliding_window);
     }
     if (list->work->decode_sequences > 0) {
-        add_batched(list, OP_QKV, BY_DECODE, layer_product(list, 0.0, heads * latent, (double)llm->head_dim));
-        add_decode_attention(list);
-        add_batched(list, OP_OUT, BY_DECODE, layer_product(list, 0.0, heads * value_dim, latent));
+        add_batched(list, OP_QKV, BY_DECODE, list->layers, false,
+                    layer_product(list, 0.0, heads * latent, (double)llm->head_dim));
+        add_decode_attention(list, list->layers, (double)llm->sliding_window);
+        add_batched(list, OP_OUT, BY_DECODE, list->layers, false, layer_product(list, 0.0, heads * value_dim, latent));
     }
     add_product(list, OP_OUT, hidden, heads * value_dim);
 }
@@ -489,7 +477,7 @@ static void add_experts(struct listing *list)
     add(list, OP_ROUTER, BY_TOKENS, list->sparse,
         plain_product(list, dispatches(list) ? list->own_tokens : list->tokens, (double)llm->experts,
                       (double)llm->hidden));
-    const struct weight_kernels kernels = weight_kernels_of(list);
+    const struct weight_kernels kernels = kernels_for(list, llm_expert_format(llm));
     add_dispatch(list, kernels.compute);
     const struct moe_shape shape = {
         .tokens = busiest_tokens(list, list->all_tokens),
@@ -500,7 +488,7 @@ static void add_experts(struct listing *list)
         .held = expert_slots(list) / groups,
         .matrices = llm->gated_ffn ? 3.0 : 2.0,
         .dispatched = dispatches(list),
-        .weights = llm->weights,
+        .weights = llm_expert_format(llm),
         .compute = kernels.compute,
     };
     add(list, OP_EXPERTS, list->groups > 1.0 ? BY_ALL_TOKENS : BY_TOKENS, list->sparse,

@@ -19,6 +19,15 @@ static const char *const formats[] = {
         NULL,
 };
 
+/* 0, or 1 + the format. */
+static const char *const expert_formats[] = {
+    "weights",
+#define FORMAT_NAME(id, name, bytes) name,
+    NUMBER_FORMATS(FORMAT_NAME)
+#undef FORMAT_NAME
+        NULL,
+};
+
 /* Offsets are from the start of struct gpu_spec: the section holds no struct of its own. */
 #define PEAK(format_name, format, more)                                                                                \
     {.name = format_name, .kind = CONFIG_QUANTITY, .flags = CONFIG_SOURCED | (more),                                   \
@@ -103,6 +112,7 @@ const struct config_field catalog_llm_fields[] = {
     LLM_COUNT("max_context", max_context, LLM_MAX_CONTEXT,
               "longest context the LLM was trained or extended for, in tokens"),
     LLM_OPTION("sliding_window", sliding_window, -1, "tokens that a query looks back, 0 for all"),
+    LLM_OPTION("full_layers", full_layers, LLM_MAX_LAYERS, "layers without the sliding window that the others have"),
     LLM_OPTION("experts", experts, LLM_MAX_EXPERTS, "experts per layer, 0 for a dense LLM"),
     LLM_OPTION("experts_per_token", experts_per_token, LLM_MAX_EXPERTS, "experts that serve a token"),
     LLM_OPTION("expert_ffn", expert_ffn, LLM_MAX_FFN, "width of an expert's feed-forward layer"),
@@ -115,13 +125,17 @@ const struct config_field catalog_llm_fields[] = {
     LLM_FLAG("qkv_bias", qkv_bias, "bias on query, key and value projections"),
     LLM_FLAG("output_bias", output_bias, "bias on the attention's output projection"),
     LLM_FLAG("ffn_bias", ffn_bias, "bias on the feed-forward projections"),
+    LLM_FLAG("expert_bias", expert_bias, "bias on the experts' projections and on the router"),
     LLM_FLAG("head_bias", head_bias, "bias on the head"),
     LLM_FLAG("norm_bias", norm_bias, "norms with weight and bias (LayerNorm) instead of weight alone (RMSNorm)"),
     LLM_FLAG("qk_norm", qk_norm, "norms on queries and keys"),
+    LLM_FLAG("attention_sinks", attention_sinks, "a learned number per head in each softmax"),
     LLM_FLAG("embedding_norm", embedding_norm, "norm after the input embedding"),
     ROW_INT("layer_norms", layer_norms, DEFAULT("2"), WITHIN(0, 8), "norms per layer"),
     LLM_OPTION("position_embeddings", position_embeddings, LLM_MAX_CONTEXT, "learned positions"),
     LLM_FORMAT("weights", weights, "number format of the layers' matrices"),
+    ROW_CHOICE("expert_weights", expert_format, DEFAULT("weights"), expert_formats,
+               "number format of the experts' matrices; weights: as all others"),
     LLM_FORMAT("compute", compute, "number format of computing, activations and all other weights"),
     LLM_FORMAT("kv", kv, "number format of the KV cache"),
     LLM_OPTION("parameters", published_parameters, -1, "number of parameters that the publisher states"),

@@ -180,3 +180,9 @@ const char *cost_engine(const struct config_variant *cost)
     const struct cost_kind *kind = cost->entry;
     return kind->engine != NULL ? kind->engine(cost->params) : NULL;
 }
+
+int64_t cost_redundant_experts(const struct config_variant *cost)
+{
+    const struct cost_kind *kind = cost->entry;
+    return kind->redundant_experts != NULL ? kind->redundant_experts(cost->params) : 0;
+}

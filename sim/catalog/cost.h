@@ -45,4 +45,7 @@ int cost_time_error(const struct config_variant *cost, const struct cost_request
 /* The serving engine whose overhead the model adds, as the scenario names it; NULL: the kind knows no engines. */
 const char *cost_engine(const struct config_variant *cost);
 
+/* Copies of experts in each layer that the scenario asks for, beside the LLM's own; 0: none. */
+int64_t cost_redundant_experts(const struct config_variant *cost);
+
 #endif

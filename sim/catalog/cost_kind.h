@@ -14,6 +14,7 @@ struct cost_kind {
     int (*time_error)(const void *params, const struct cost_request *request, struct time_error *error);
     /* As cost_engine. NULL: the kind knows no engines. */
     const char *(*engine)(const void *params);
+    int64_t (*redundant_experts)(const void *params); /* as cost_redundant_experts; NULL: none */
 };
 
 extern const struct cost_kind cost_operators, cost_table;

@@ -50,7 +50,7 @@ static const struct config_field fields[] = {
     ROW_CHOICE("dispatch", dispatch, DEFAULT("all-to-all"), dispatches,
                "kernels that bring tokens to experts and back: NCCL's, or DeepEP's normal or low-latency ones"),
     ROW_INT("redundant_experts", redundant_experts, DEFAULT("0"), WITHIN(0, 1024),
-            "copies of experts that share tokens; all experts divide by expert_parallel; their memory is left out"),
+            "copies of experts that share tokens; all experts divide by expert_parallel"),
     ROW_REAL("expert_skew", expert_skew, DEFAULT("0"), WITHIN(0.0, 4.0),
              "loads of experts by Zipf's law with this exponent, copies placed like EPLB's; 0: all copies are alike"),
     ROW_PATH("expert_loads", expert_loads, OPTIONAL,
@@ -257,6 +257,12 @@ static const char *engine(const void *given)
     return params->engine;
 }
 
+static int64_t redundant_experts(const void *given)
+{
+    const struct operators_params *params = given;
+    return params->redundant_experts;
+}
+
 const struct cost_operators *cost_operators_of(const struct iteration_model *model)
 {
     return model->cost == operators_cost ? model->model : NULL;
@@ -270,4 +276,5 @@ const struct cost_kind cost_operators = {
     .build = build,
     .time_error = time_error,
     .engine = engine,
+    .redundant_experts = redundant_experts,
 };

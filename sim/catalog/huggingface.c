@@ -70,24 +70,26 @@ static void read_late_windows(struct reading *reading, struct llm_spec *llm)
 {
     if (!read_flag(reading, "use_sliding_window", false)) return;
     const int64_t full_layers = read_count(reading, "max_window_layers", 28);
-    if (full_layers >= llm->layers) return;
-    if (full_layers == 0)
-        llm->sliding_window = read_count(reading, "sliding_window", 0);
-    else
-        report(reading, find(reading, "max_window_layers"), "max_window_layers",
-               "gives a sliding window to some of the layers: windows that differ between layers are not modelled");
+    llm->sliding_window = full_layers < llm->layers ? read_count(reading, "sliding_window", 0) : 0;
+    llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
 }
 
-/* Layers of several kinds, as newer files list them. */
-static void check_layer_types(struct reading *reading)
+/* Layers of several kinds, as newer files list them: with the sliding window and without it. */
+static void read_layer_types(struct reading *reading, struct llm_spec *llm)
 {
-    const struct json_node *types = find(reading, "layer_types");
+    const struct json_node *types = find(reading, "layer_types"), *other = NULL;
+    int64_t full_layers = 0;
     if (!types || types->kind != JSON_LIST || types->n == 0 || types->first->kind != JSON_STRING) return;
     for (const struct json_node *type = types->first; type; type = type->next) {
-        if (has_text(type, types->first->text)) continue;
-        report(reading, type, "layer_types", "differ: attention that differs between layers is not modelled");
+        full_layers += has_text(type, "full_attention");
+        if (!other && !has_text(type, types->first->text)) other = type;
+        if (has_text(type, "full_attention") || (llm->sliding_window > 0 && has_text(type, "sliding_attention")))
+            continue;
+        if (!other) continue;
+        report(reading, type, "layer_types", "differ: only sliding windows in some of the layers are modelled");
         return;
     }
+    if (other) llm->full_layers = full_layers;
 }
 
 /* What all decoders of the Llama line share. */
@@ -121,6 +123,36 @@ static void read_mixtral(struct reading *reading, struct llm_spec *llm)
     llm->experts_per_token = read_required(reading, "num_experts_per_tok");
     llm->expert_ffn = llm->ffn;
     llm->ffn = 0;
+}
+
+/* gpt-oss: every other layer has a window, the first one too. */
+static void read_gpt_oss(struct reading *reading, struct llm_spec *llm)
+{
+    read_mixtral(reading, llm);
+    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", true);
+    llm->full_layers = llm->sliding_window > 0 ? llm->layers / 2 : 0;
+    llm->expert_bias = llm->attention_sinks = true;
+}
+
+/* The sparse `text_config` of a multimodal file, or a file of the language model alone. Images are left out. */
+static void read_gemma3(struct reading *reading, struct llm_spec *llm)
+{
+    const struct json_node *text = find(reading, "text_config");
+    if (text && text->kind == JSON_OBJECT) reading->root = text;
+    llm->layers = read_required(reading, "num_hidden_layers");
+    llm->hidden = read_required(reading, "hidden_size");
+    llm->ffn = read_required(reading, "intermediate_size");
+    llm->q_heads = read_count(reading, "num_attention_heads", 8);
+    llm->kv_heads = read_count(reading, "num_key_value_heads", 4);
+    llm->head_dim = read_count(reading, "head_dim", 256);
+    llm->vocab = read_count(reading, "vocab_size", 262208);
+    llm->max_context = read_count(reading, "max_position_embeddings", 131072);
+    llm->sliding_window = read_count(reading, "sliding_window", 4096);
+    const int64_t pattern = read_count(reading, "sliding_window_pattern", 6);
+    llm->full_layers = llm->sliding_window > 0 && pattern > 0 ? llm->layers / pattern : 0;
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
+    llm->gated_ffn = llm->qk_norm = true;
+    llm->layer_norms = 4;
 }
 
 /* First generation: the feed-forward width counts gate and up together. */
@@ -163,6 +195,20 @@ static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
                "is not empty: dense layers between those with experts are not modelled");
 }
 
+/* Experts with shared ones beside them, dense layers first. */
+static void read_deepseek_experts(struct reading *reading, struct llm_spec *llm)
+{
+    llm->dense_layers = read_count(reading, "first_k_dense_replace", 0);
+    llm->dense_ffn = llm->dense_layers > 0 ? llm->ffn : 0;
+    llm->experts = read_required(reading, "n_routed_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
+    llm->ffn = read_count(reading, "n_shared_experts", 0) * llm->expert_ffn;
+    if (read_count(reading, "moe_layer_freq", 1) != 1)
+        report(reading, find(reading, "moe_layer_freq"), "moe_layer_freq",
+               "is not 1: dense layers between those with experts are not modelled");
+}
+
 /* The second and third generation: latent attention, shared experts, dense layers first. What differs between them (how
  * experts are scored and grouped) does not show in the shape. */
 static void read_deepseek(struct reading *reading, struct llm_spec *llm)
@@ -174,15 +220,18 @@ static void read_deepseek(struct reading *reading, struct llm_spec *llm)
     llm->value_dim = read_required(reading, "v_head_dim");
     llm->kv_latent = read_required(reading, "kv_lora_rank");
     llm->query_latent = read_count(reading, "q_lora_rank", 0);
-    llm->dense_layers = read_count(reading, "first_k_dense_replace", 0);
-    llm->dense_ffn = llm->dense_layers > 0 ? llm->ffn : 0;
-    llm->experts = read_required(reading, "n_routed_experts");
-    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
-    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
-    llm->ffn = read_count(reading, "n_shared_experts", 0) * llm->expert_ffn;
-    if (read_count(reading, "moe_layer_freq", 1) != 1)
-        report(reading, find(reading, "moe_layer_freq"), "moe_layer_freq",
-               "is not 1: dense layers between those with experts are not modelled");
+    read_deepseek_experts(reading, llm);
+}
+
+/* GLM-4.5 and later: the DeepSeek line's experts beside grouped queries. */
+static void read_glm4_moe(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->head_dim = read_count(reading, "head_dim", 128);
+    llm->qkv_bias = read_flag(reading, "attention_bias", false);
+    llm->output_bias = false;
+    llm->qk_norm = read_flag(reading, "use_qk_norm", false);
+    read_deepseek_experts(reading, llm);
 }
 
 static void read_internlm(struct reading *reading, struct llm_spec *llm)
@@ -373,12 +422,17 @@ static const struct architecture {
     {"llama", "LlamaForCausalLM", read_llama},
     {"mistral", "MistralForCausalLM", read_mistral},
     {"mixtral", "MixtralForCausalLM", read_mixtral},
+    {"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
+    {"gemma3", "Gemma3ForConditionalGeneration", read_gemma3},
+    {"gemma3_text", "Gemma3ForCausalLM", read_gemma3},
     {"qwen", "QWenLMHeadModel", read_qwen},
     {"qwen2", "Qwen2ForCausalLM", read_qwen2},
     {"qwen3", "Qwen3ForCausalLM", read_qwen3},
     {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
     {"deepseek_v2", "DeepseekV2ForCausalLM", read_deepseek},
     {"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek},
+    {"kimi_k2", "DeepseekV3ForCausalLM", read_deepseek},
+    {"glm4_moe", "Glm4MoeForCausalLM", read_glm4_moe},
     {"internlm", "InternLMForCausalLM", read_internlm},
     {"opt", "OPTForCausalLM", read_opt},
     {"falcon", "FalconForCausalLM", read_falcon},
@@ -405,9 +459,6 @@ static const struct {
 } unsupported[] = {
     {"gemma", "scaled embeddings"},
     {"gemma2", "sliding windows in every other layer, norms behind the blocks, soft caps on scores"},
-    {"gemma3", "sliding windows in some of the layers, norms behind the blocks"},
-    {"gemma3_text", "sliding windows in some of the layers, norms behind the blocks"},
-    {"gpt_oss", "sliding windows in every other layer, attention sinks"},
     {"cohere2", "sliding windows in some of the layers"},
     {"llama4", "chunked attention in some of the layers"},
     {"llama4_text", "chunked attention in some of the layers"},
@@ -451,8 +502,10 @@ static enum number_format read_format(const struct reading *reading)
     return has_text(find(reading, key), "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
 }
 
-static enum number_format read_weight_format(struct reading *reading, enum number_format format)
+/* Of all matrices but the experts', which mxfp4 alone stores (gpt-oss). */
+static enum number_format read_weight_format(struct reading *reading, struct llm_spec *llm)
 {
+    const enum number_format format = llm->compute;
     const struct json_node *quantisation = find(reading, "quantization_config");
     if (!quantisation) return format;
     const struct json_node *method = json_member(quantisation, "quant_method");
@@ -460,11 +513,15 @@ static enum number_format read_weight_format(struct reading *reading, enum numbe
     const bool by_bits = has_text(method, "awq") || has_text(method, "gptq");
     const double width = by_bits && bits && bits->kind == JSON_NUMBER ? bits->number : 0.0;
     if (has_text(method, "fp8")) return FORMAT_FP8;
+    if (has_text(method, "mxfp4") && llm->experts > 0) {
+        llm->expert_format = 1 + FORMAT_MXFP4;
+        return format;
+    }
     if (width == 4.0) return FORMAT_INT4;
     if (width == 8.0) return FORMAT_INT8;
     report(reading, quantisation, "quantization_config",
            "is of a kind that is not modelled (awq and gptq with 4 or 8 "
-           "bits and fp8 are)");
+           "bits, fp8 and mxfp4 of experts are)");
     return format;
 }
 
@@ -509,8 +566,9 @@ int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct 
     struct reading reading = {root, diag, false};
     *llm = (struct llm_spec){.source = "Hugging Face config.json"};
     architecture->read(&reading, llm);
-    check_layer_types(&reading);
+    read_layer_types(&reading, llm);
+    if (!find(&reading, "torch_dtype") && !find(&reading, "dtype")) reading.root = root;
     llm->compute = llm->kv = read_format(&reading);
-    llm->weights = read_weight_format(&reading, llm->compute);
+    llm->weights = read_weight_format(&reading, llm);
     return reading.failed ? SIM_E_CONFIG : 0;
 }

@@ -29,32 +29,35 @@ err 'board/board: skipped: it needs '
 
 head=model_path,backend,backend_version,gemm_quant_mode,moe_quant_mode,mode,isl,osl,concurrency,batch_size,pp_size
 head=$head,silicon_ttft_ms,silicon_tpot_ms,origin,wip,first_copy,gpus_read,tp_read,dp_read,ep_read,sizes_note
+decode=decode_num_workers,decode_tp_size,decode_attention_dp_size,decode_moe_ep_size,decode_pp_size
 own=backend,backend_version,model_path,system,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,pp_size,silicon_tpot_ms
 {
-    echo $head
+    echo $head,$decode
     for users in 8 16 32 64 128; do
         for prompt in 1024 2048; do
-            echo "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,$prompt,256,$users,$users,1,200,$((12 + users / 4)),gap,,1,2,2,1,1,"
+            echo "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,$prompt,256,$users,$users,1,200,$((12 + users / 4)),gap,,1,2,2,1,1,,,,,,"
         done
-        echo "Qwen/Qwen3-14B,vllm,0.13.0,,,agg,1024,256,$users,$users,1,200,$((8 + users / 3)),gap,,1,2,2,1,1,"
+        echo "Qwen/Qwen3-14B,vllm,0.13.0,,,agg,1024,256,$users,$users,1,200,$((8 + users / 3)),gap,,1,2,2,1,1,,,,,,"
+        echo "Qwen/Qwen3-32B,vllm,0.12.0,,,disagg,1024,256,$users,,,200,$((12 + users / 9)),gap,,1,6,,,,,2,2,1,,1"
     done
-    echo 'Qwen/Qwen3-14B,vllm,0.13.0,,,agg,1024,256,8,8,1,200,7,gap,,0,2,2,1,1,'
-    echo 'Qwen/Qwen3-14B,vllm,0.13.0,,,disagg,1024,256,8,,,200,7,gap,,1,2,,,,no worker counts'
+    echo 'Qwen/Qwen3-32B,vllm,0.12.0,,,disagg,1024,256,256,,,200,21,gap,,1,6,,,,,2,2,1,,1'
+    echo 'Qwen/Qwen3-14B,vllm,0.13.0,,,agg,1024,256,8,8,1,200,7,gap,,0,2,2,1,1,,,,,,'
+    echo 'Qwen/Qwen3-14B,vllm,0.13.0,,,disagg,1024,256,8,,,200,7,gap,,1,2,,,,no worker counts,,,,,'
 } >"$T/tables/silicon_board__h100_sxm.csv"
 { echo $head; echo 'Qwen/<b>,vllm,,,,agg,1024,256,8,8,1,200,7,gap,,1,2,2,1,1,'; } | gzip >"$T/tables/imaginary.csv.gz"
 { echo $own; echo 'vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,1024,256,,8.0,2.0,1.0,14'; } \
     >"$T/tables/h100_sxm__measured_ttft_tpot.csv"
 
 run 0 figure run board -o "$T/figures"
-err "$T/figures/board/board.db: 18 measured rows"
+err "$T/figures/board/board.db: 24 measured rows"
 db=$T/figures/board/board.db
-sql "$db" 'select count(*), sum(judged), sum(reason is not null), sum(predicted_tpot_ms is null) from board' '18|15|2|2'
-sql "$db" "select seen, count(*) from board group by seen" 'chosen by|9
+sql "$db" 'select count(*), sum(judged), sum(reason is not null), sum(predicted_tpot_ms is null) from board' '24|15|2|2'
+sql "$db" "select seen, count(*) from board group by seen" 'chosen by|15
 seen|1
 unseen|8'
 page=$T/figures/board/board.rows.html
 equal "$(grep -c '^<tr class=group>' "$page")" 3 'groups among the rows'
-equal "$(sed -n '/<h2>Rows<\/h2>/,$p' "$page" | grep -c '^<tr><td\|^<tr class=out>')" 18 'rows of the page'
+equal "$(sed -n '/<h2>Rows<\/h2>/,$p' "$page" | grep -c '^<tr><td\|^<tr class=out>')" 24 'rows of the page'
 holds "$page" "not predicted: the catalog has no GPU &#39;imaginary&#39;"
 holds "$page" 'Qwen/&lt;b&gt;'
 holds "$T/figures/index.html" 'href="board/board.rows.html"'
@@ -71,6 +74,15 @@ for group in 'qwen3-32b' 'qwen3-14b'; do
                     END { printf "%.9f|%.9f", q(0.5), q(0.9) }')" "quantiles of $of in $group"
     done
 done
+
+# Replicas that decode: half of the users each. Among all different times, rho is 1 - 6 sum d^2 / n (n^2 - 1).
+sql "$db" "select group_concat(workers, ''), count(distinct predicted_tpot_ms) from board where mode = 'disagg' and
+    predicted_tpot_ms is not null" '222222|6'
+equal "$({ cat "$F/board.sql"; echo "select name, n, printf('%.9f', rho) from apart_order;"; } | sqlite3 "$db")" \
+    "h100-sxm, qwen3-32b, vllm, 1024 + 256|6|$(sqlite3 "$db" "select tpot_ms, predicted_tpot_ms from board
+        where mode = 'disagg' and predicted_tpot_ms is not null order by predicted_tpot_ms" | awk -F'|' '{ m[NR] = $1 }
+        END { for (i = 1; i <= NR; i++) { r = 1; for (j = 1; j <= NR; j++) r += m[j] < m[i]; sum += (r - i) ^ 2 }
+            printf "%.9f", 1 - 6 * sum / (NR * (NR * NR - 1)) }')" 'rank correlation'
 
 # The results are there for the gallery as long as the board's file is the same.
 cp -r "$T/figures" "$T/again"

@@ -48,6 +48,34 @@ TEST(users_out_of_step)
     }
 }
 
+static double context_cost(const void *context, const struct iteration_work *work)
+{
+    const struct linear *linear = context;
+    CHECK(work->prefill_tokens == 0 && work->prefill_sequences == 0);
+    return linear->iteration_s + linear->sequence_s * (double)work->decode_context_tokens;
+}
+
+/* Where other GPUs process the prompts, the cost is the mean over all ages of the contexts, from one token behind the
+ * prompt to one before the last of the answer. */
+TEST(decoding_alone)
+{
+    const struct linear linear = {.iteration_s = 3.0, .sequence_s = 0.25};
+    struct rng rng = test_rng(7, "alone", 0);
+    for (int i = 0; i < 200; i++) {
+        const struct closed_loop loop = {.users = 1 + (int64_t)rng_below(&rng, 300),
+                                         .prompt_tokens = 1 + (int64_t)rng_below(&rng, 9000),
+                                         .output_tokens = 2 + (int64_t)rng_below(&rng, 2000), .decode_only = true};
+        struct closed_loop_times times = {0};
+        double sum_s = 0.0;
+        MUST(closed_loop_run(&loop, context_cost, &linear, &times) == 0);
+        for (int64_t token = 1; token < loop.output_tokens; token++)
+            sum_s += 3.0 + 0.25 * (double)(loop.users * (loop.prompt_tokens + token));
+        CHECK_NEAR(times.tpot_s / (sum_s / (double)(loop.output_tokens - 1)), 1.0, 1e-3);
+        CHECK(times.iterations == 1.0 && times.prompts == 0.0 && times.sequences == (double)loop.users);
+        CHECK(isnan(times.ttft_s));
+    }
+}
+
 /* With one prompt per batch, every user sees the prompts of all others in the course of an answer. */
 TEST(prompts_one_by_one)
 {

@@ -40,7 +40,10 @@ static struct llm_spec random_llm(struct rng *rng)
         llm.experts = 8 + (int64_t)rng_below(rng, 120);
         llm.experts_per_token = 1 + (int64_t)rng_below(rng, 8);
         llm.expert_ffn = 64 * (1 + (int64_t)rng_below(rng, 32));
+        if (rng_below(rng, 2) == 1) llm.expert_format = 1 + FORMAT_MXFP4;
     }
+    if (llm.sliding_window > 0 && rng_below(rng, 2) == 1)
+        llm.full_layers = (int64_t)rng_below(rng, (uint64_t)llm.layers);
     return llm;
 }
 
@@ -145,8 +148,9 @@ static double naive_ffn_s(const struct naive *naive, double tokens)
     const double wide = (double)llm->expert_ffn / naive->tp;
     const double touched = experts * (1.0 - pow(1.0 - chosen / experts, tokens));
     seconds += naive_product_s(naive, tokens, h, experts, 2.0, 1.0);
-    seconds += naive_product_s(naive, tokens * chosen, h, gate * wide, 1.0, touched / 1.0);
-    return seconds + naive_product_s(naive, tokens * chosen, wide, h, 1.0, touched / 1.0);
+    const double weight_bytes = llm->expert_format > 0 ? 0.5 + 1.0 / 32.0 : 1.0;
+    seconds += naive_product_s(naive, tokens * chosen, h, gate * wide, weight_bytes, touched);
+    return seconds + naive_product_s(naive, tokens * chosen, wide, h, weight_bytes, touched);
 }
 
 static double naive_attention_s(const struct naive *naive, const struct iteration_work *work)
@@ -198,7 +202,7 @@ TEST(costs_are_those_of_the_plain_formulas)
         struct rng rng = test_rng(8, "formulas", n);
         const struct gpu_spec gpu = random_gpu(&rng);
         struct llm_spec llm = random_llm(&rng);
-        llm.sliding_window = 0;
+        llm.sliding_window = llm.full_layers = 0;
         const struct roofline_params params = random_params(&rng);
         const int64_t tp = (int64_t)1 << rng_below(&rng, 4);
         struct roofline model;

@@ -109,7 +109,8 @@ TEST(users_of_a_closed_loop_send_all_classes)
                                "'classes': {'a': {'share': 1}, 'b': {'share': 3}}}") == 0);
     while (trace_source_request(&trace, &r) == 1) n[r.class_name[0] == 'b']++;
     CHECK_EQ_INT(n[0] + n[1], 5);
-    for (int64_t id = 0; trace.requests->follow(trace.requests, id, id * 1000, &r, &trace.diag) == 1; id++)
+    struct request_end end = {.is_answered = true};
+    for (; trace.requests->follow(trace.requests, &end, &r, &trace.diag) == 1; end.now_ns += 1000, end.id++)
         n[r.class_name[0] == 'b']++;
     CHECK_EQ_INT(n[0] + n[1], 4000);
     CHECK_NEAR((double)n[1] / 4000, 0.75, SIGMAS * sqrt(0.75 * 0.25 / 4000));

@@ -266,13 +266,13 @@ static int generator_next(struct stream *stream, union trace_record *record, str
     return give(generator, flow, generator->now_ns, record, diag);
 }
 
-static int generator_follow(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
+static int generator_follow(struct stream *stream, const struct request_end *end, union trace_record *record,
                             struct diag *diag)
 {
     struct generator *generator = (struct generator *)stream;
     const struct flow *flow = generator->flows;
-    sim_ns think_ns = flow->arrivals->process->think(flow->arrivals, ended_id);
-    return give(generator, flow, sim_ns_add(now_ns, think_ns), record, diag);
+    sim_ns think_ns = flow->arrivals->process->think(flow->arrivals, end->id);
+    return give(generator, flow, sim_ns_add(end->now_ns, think_ns), record, diag);
 }
 
 static struct source_place generator_place(const struct stream *stream)

@@ -4,6 +4,9 @@
  * silicon_sample.csv with five more: first_copy, gpus_read, tp_read, dp_read, ep_read and sizes_note tell copies of a
  * measurement apart and correct its sizes. A row that cannot be predicted stays, with the reason.
  *
+ * Of rows with prompts on other GPUs ("disagg") the replicas that decode are predicted, if the table counts them: each
+ * decodes for its part of the users, and never sees a prompt.
+ *
  * All loops are closed: `concurrency` users, each of whom sends a request when the previous answer is complete. A row
  * is predicted by the preset of its engine, as `orrery calibrate --engine` predicts the rows that it fits. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_BOARD_BOARD_H
@@ -61,7 +64,8 @@ struct board_row {
     bool first_copy, in_progress; /* in_progress: so marked by the source */
     double prompt_tokens, output_tokens, users;
     double batch; /* users of each part that data parallelism makes */
-    double gpus, tensor, data, expert, pipeline;
+    double gpus, tensor, data, expert, pipeline; /* but for the first, of the replica that decodes */
+    double workers; /* replicas that decode, where others process the prompts; NAN: not stated */
     double ttft_s, tpot_s; /* measured */
 
     /* Set by board_predict. */

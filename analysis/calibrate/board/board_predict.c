@@ -22,9 +22,14 @@ struct predictor {
     struct diag *diag;
 };
 
+static bool is_aggregated(const struct board_row *row)
+{
+    return strcmp(row->mode, "agg") == 0;
+}
+
 bool board_row_is_judged(const struct board_row *row)
 {
-    return strcmp(row->mode, "agg") == 0 && row->first_copy && row->suspect == NULL && row->reason == NULL &&
+    return is_aggregated(row) && row->first_copy && row->suspect == NULL && row->reason == NULL &&
            row->asked.data_parallel <= 1;
 }
 
@@ -59,7 +64,7 @@ static const char *suspicion(const struct board_file *file, const struct board_r
     if (row->in_progress) return "the source marks it as work in progress";
     if (*row->sizes_note != 0 && strcmp(row->sizes_note, "multiplied") != 0)
         return arena_printf(arena, "sizes: %s", row->sizes_note);
-    if (isnan(row->users) && strcmp(row->mode, "agg") == 0) return "concurrency not stated: users by the batch size";
+    if (isnan(row->users) && is_aggregated(row)) return "concurrency not stated: users by the batch size";
     return NULL;
 }
 
@@ -79,9 +84,10 @@ static const char *no_llm(struct predictor *predictor, const struct board_row *r
     return no_entry(predictor, "LLM", row->model);
 }
 
-/* Where the concurrency is not stated, the size of the batch stands in for it. */
+/* Of a replica. Where the concurrency is not stated, the size of the batch stands in for it. */
 static double users_of(const struct board_row *row)
 {
+    if (!is_aggregated(row)) return row->users / row->workers;
     return isnan(row->users) ? row->batch * row->data : row->users;
 }
 
@@ -92,14 +98,15 @@ static double common_groups(const struct board_row *row, const struct llm_spec *
 }
 
 /* Why no law describes the sizes of the row; NULL: one does. */
-static const char *size_problem(const struct board_row *row, const struct llm_spec *llm)
+static const char *size_problem(const struct board_row *row, const struct gpu_spec *gpu, const struct llm_spec *llm)
 {
-    if (strcmp(row->mode, "agg") != 0) return "disaggregated: prompts on other GPUs";
+    if (!is_aggregated(row) && isnan(row->workers)) return "disaggregated: number of replicas not stated";
     if (isnan(users_of(row)) || isnan(row->tensor) || isnan(row->data) || isnan(row->expert)) return "sizes not stated";
     if (isnan(row->prompt_tokens) || isnan(row->output_tokens)) return "lengths not stated";
     if (!(row->tpot_s > 0.0)) return "no TPOT was measured";
     if (row->pipeline > 1.0) return "pipeline-parallel";
-    if (row->tensor * common_groups(row, llm) > MOST_GPUS) return "more GPUs than a node has";
+    if (row->tensor * common_groups(row, llm) > fmax(MOST_GPUS, (double)gpu->nvlink_gpus))
+        return "more GPUs than a node has";
     return NULL;
 }
 
@@ -125,6 +132,7 @@ static const char *read_loop(struct predictor *predictor, struct board_row *row,
         if (begins(row->origin, lengths[i].origin)) frac = lengths[i].mean_frac;
     const double groups = common_groups(row, llm);
     loop->users = (int64_t)ceil(users_of(row) / row->data * groups);
+    loop->decode_only = !is_aggregated(row);
     loop->prompt_tokens = (int64_t)fmax(1.0, rint(frac * row->prompt_tokens));
     loop->output_tokens = (int64_t)fmax(2.0, rint(frac * row->output_tokens));
     if (!measured_loop_rules(row->engine, loop)) return no_entry(predictor, "rule of batching for", row->engine);
@@ -161,7 +169,7 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     if (!(*gpu)->known) row->reason = no_entry(predictor, "GPU", row->gpu);
     if (row->reason == NULL && !(*llm)->known) row->reason = no_llm(predictor, row);
     if (row->reason == NULL && *preset == NULL) row->reason = no_entry(predictor, "engine", row->engine);
-    if (row->reason == NULL) row->reason = size_problem(row, &(*llm)->llm);
+    if (row->reason == NULL) row->reason = size_problem(row, &(*gpu)->gpu, &(*llm)->llm);
     if (row->reason == NULL) row->reason = read_formats(predictor, row, &(*llm)->llm);
     if (row->reason == NULL) row->reason = read_loop(predictor, row, &(*llm)->llm);
     if (row->reason != NULL) return 0;

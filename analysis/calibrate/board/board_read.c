@@ -75,7 +75,8 @@ const char *board_missing_file(const struct board_file *file)
 /* Texts first, then numbers. */
 enum {
     MODEL, ENGINE, VERSION, GEMM, MOE, MODE, ORIGIN, SIZES_NOTE, FIRST_COPY, WIP, PROMPT, N_TEXTS = PROMPT, OUTPUT,
-    USERS, BATCH, GPUS, TENSOR, DATA, EXPERT, PIPELINE, TTFT, TPOT, N_COLUMNS
+    USERS, BATCH, GPUS, TENSOR, DATA, EXPERT, PIPELINE, TTFT, TPOT, N_REQUIRED,
+    WORKERS = N_REQUIRED, DECODE_TENSOR, DECODE_DATA, DECODE_EXPERT, DECODE_PIPELINE, N_COLUMNS
 };
 
 static const struct sheet_column columns[N_COLUMNS] = {
@@ -85,7 +86,10 @@ static const struct sheet_column columns[N_COLUMNS] = {
     [WIP] = {"wip", 0.0}, [PROMPT] = {"isl", 1.0}, [OUTPUT] = {"osl", 2.0}, [USERS] = {"concurrency", 1.0},
     [BATCH] = {"batch_size", 0.0},
     [GPUS] = {"gpus_read", 1.0}, [TENSOR] = {"tp_read", 1.0}, [DATA] = {"dp_read", 1.0}, [EXPERT] = {"ep_read", 1.0},
-    [PIPELINE] = {"pp_size", 0.0}, [TTFT] = {"silicon_ttft_ms", 0.0}, [TPOT] = {"silicon_tpot_ms", 0.0}};
+    [PIPELINE] = {"pp_size", 0.0}, [TTFT] = {"silicon_ttft_ms", 0.0}, [TPOT] = {"silicon_tpot_ms", 0.0},
+    [WORKERS] = {"decode_num_workers", 1.0}, [DECODE_TENSOR] = {"decode_tp_size", 1.0},
+    [DECODE_DATA] = {"decode_attention_dp_size", 1.0}, [DECODE_EXPERT] = {"decode_moe_ep_size", 0.0},
+    [DECODE_PIPELINE] = {"decode_pp_size", 0.0}};
 
 static const double max_number = 1e9, ms = 1e-3;
 
@@ -104,8 +108,9 @@ static int add_row(struct board *board, struct sheet *sheet, const struct board_
 {
     const char *texts[N_TEXTS];
     double values[N_COLUMNS];
-    const int code = sheet_numbers(sheet, N_TEXTS, N_COLUMNS, values);
+    const int code = sheet_numbers(sheet, N_TEXTS, sheet_has(sheet, WORKERS) ? N_COLUMNS : N_REQUIRED, values);
     if (code != 0) return code;
+    if (!sheet_has(sheet, WORKERS)) values[WORKERS] = (double)NAN;
     board->rows = rows_grown(board->arena, board->rows, board->n, &board->capacity, sizeof *board->rows, sheet->diag);
     if (board->rows == NULL) return SIM_E_NOMEM;
     if (!read_texts(sheet, texts)) return diag_nomem_at(sheet->diag, sheet->path);
@@ -117,13 +122,20 @@ static int add_row(struct board *board, struct sheet *sheet, const struct board_
         .prompt_tokens = values[PROMPT], .output_tokens = values[OUTPUT], .users = values[USERS],
         .batch = values[BATCH],
         .gpus = values[GPUS], .tensor = values[TENSOR], .data = values[DATA], .expert = values[EXPERT],
-        .pipeline = values[PIPELINE], .ttft_s = ms * values[TTFT], .tpot_s = ms * values[TPOT]};
+        .pipeline = values[PIPELINE], .workers = values[WORKERS], .ttft_s = ms * values[TTFT],
+        .tpot_s = ms * values[TPOT]};
+    struct board_row *row = &board->rows[board->n - 1];
+    if (isnan(row->workers)) return 0;
+    row->tensor = values[DECODE_TENSOR];
+    row->data = values[DECODE_DATA];
+    row->expert = fmax(values[DECODE_EXPERT], 1.0);
+    row->pipeline = values[DECODE_PIPELINE];
     return 0;
 }
 
 static int read_rows(struct board *board, struct sheet *sheet, const struct board_table *table)
 {
-    int status = sheet_choose(sheet, columns, N_COLUMNS, N_COLUMNS);
+    int status = sheet_choose(sheet, columns, N_COLUMNS, N_REQUIRED);
     if (status == 0)
         return diag_error(sheet->diag, SIM_E_DATA, sheet->path, "see the columns in configs/figures/board/README.md",
                           "this is no table of a board: a column is missing");

@@ -25,7 +25,8 @@ static const char create_board[] =
     "  prompt_tokens INTEGER,      -- nominal\n"
     "  output_tokens INTEGER,      -- nominal\n"
     "  users INTEGER,              -- concurrency\n"
-    "  gpus INTEGER, tensor INTEGER, data INTEGER, expert INTEGER,\n"
+    "  gpus INTEGER, tensor INTEGER, data INTEGER, expert INTEGER, -- but for gpus, of the replica that decodes\n"
+    "  workers INTEGER,            -- replicas that decode, where others process the prompts\n"
     "  group_name TEXT NOT NULL,   -- GPU, LLM and engine\n"
     "  seen TEXT NOT NULL,         -- 'seen': a fit has used the row; 'chosen by': others of its group; 'unseen'\n"
     "  first_copy INTEGER NOT NULL, -- 0: another row is the same measurement\n"
@@ -45,7 +46,7 @@ static const char create_board[] =
 static const char create_source[] = "CREATE TABLE board_source (hash TEXT NOT NULL, says TEXT NOT NULL);\n";
 
 static const char insert[] =
-    "INSERT INTO board VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    "INSERT INTO board VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
 /* Binds values one after the other. */
 struct binder {
@@ -86,8 +87,8 @@ static void bind_names(struct binder *binder, const struct board_row *row, const
 
 static void bind_sizes(struct binder *binder, const struct board_row *row)
 {
-    const double sizes[] = {row->prompt_tokens, row->output_tokens, row->users, row->gpus,
-                            row->tensor,        row->data,          row->expert};
+    const double sizes[] = {row->prompt_tokens, row->output_tokens, row->users,  row->gpus,
+                            row->tensor,        row->data,          row->expert, row->workers};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) bind_number(binder, sizes[i]);
     bind_text(binder, row->group);
     bind_text(binder, board_seen_name(row->seen));

@@ -3,6 +3,8 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
+#include <math.h>
+
 /* The clock, and counts since the start. */
 struct moment {
     double time_s, iterations, sequences, prompts;
@@ -160,9 +162,23 @@ static void iterate(struct run *run, closed_loop_cost cost, const void *context)
     }
 }
 
+/* Users out of step decode at contexts from the prompt to the whole answer, each as often. */
+static struct closed_loop_times decode_only(const struct closed_loop *loop, closed_loop_cost cost, const void *context)
+{
+    const int64_t users = loop->users, tokens = users * (2 * loop->prompt_tokens + loop->output_tokens) / 2;
+    const struct iteration_work work = {.decode_sequences = users, .decode_context_tokens = tokens,
+                                        .decode_longest_tokens = loop->prompt_tokens + loop->output_tokens - 1};
+    return (struct closed_loop_times){.ttft_s = (double)NAN, .tpot_s = cost(context, &work), .iterations = 1.0,
+                                      .sequences = (double)users};
+}
+
 int closed_loop_run(const struct closed_loop *loop, closed_loop_cost cost, const void *context,
                     struct closed_loop_times *times)
 {
+    if (loop->decode_only) {
+        *times = decode_only(loop, cost, context);
+        return 0;
+    }
     struct run run = {.loop = loop, .n_unmeasured = loop->users, .decoded = true};
     run.users = mem_zalloc((size_t)loop->users, sizeof *run.users);
     run.away.users = mem_zalloc((size_t)loop->users, 2 * sizeof *run.away.users);

@@ -23,6 +23,7 @@ struct closed_loop {
     bool chunked;          /* prompts may be cut; else a prompt longer than batch_tokens has its own iteration */
     int64_t at_once;       /* most requests with keys and values in memory; 0: all */
     bool prompts_first;    /* sequences do not decode while prompts wait */
+    bool decode_only;      /* other GPUs process the prompts: all users decode, at contexts of any age; no TTFT */
 };
 
 /* Means over all requests but the first of each user. */

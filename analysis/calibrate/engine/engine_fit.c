@@ -214,9 +214,10 @@ static int make(struct engine_replicas *replicas, const struct engine_preset *pr
     replica->data_parallel = row->data_parallel;
     const int code = read_parts(replicas, preset, replica, diag);
     if (code != 0) return code;
+    const int64_t linked = replica->gpu.nvlink_gpus; /* racks of GPUs behind one switch count as a node */
     struct llm_split split = {
         .tensor = row->tensor_parallel, .pipeline = 1, .expert = row->expert_parallel > 0 ? row->expert_parallel : 1,
-        .data = row->data_parallel, .gpus_per_node = GPUS_PER_NODE};
+        .data = row->data_parallel, .gpus_per_node = linked > GPUS_PER_NODE ? linked : GPUS_PER_NODE};
     engine_preset_split(preset, &split);
     split.attention_writes_kv = calibration_writes_kv(&replica->calibration);
     const char *problem = llm_split_problem(&replica->llm, &split);

@@ -57,7 +57,9 @@ create table overhead as
 
 create view overheads as
     select name as engine, parallel as "tensor parallel",
-           max(case when kind = 'iteration' then printf('%.1f', us) end) as "iteration, us",
-           max(case when kind = 'sequence' then printf('%.1f', us) end) as "sequence, us",
-           max(case when kind = 'prompt' then printf('%.1f', us) end) as "prompt, us"
-    from overhead group by name, parallel order by name, parallel;
+           max(case when kind = 'iteration' then shown end) as "iteration, us",
+           max(case when kind = 'sequence' then shown end) as "sequence, us",
+           max(case when kind = 'prompt' then shown end) as "prompt, us"
+    from (select *, printf('%d.%d', tenths / 10, tenths % 10) as shown
+          from (select *, cast(10 * us + 0.5 + 1e-9 as integer) as tenths from overhead))
+    group by name, parallel order by name, parallel;

@@ -34,15 +34,18 @@ create table error as
     from (select *, printf('%d.%d / %d.%d', median / 10, median % 10, p90 / 10, p90 % 10) as both from rounded)
     group by gpu, part, what;
 
--- In watts: files write "434.61W", to which `parameter` adds " (bound)" where it applies.
+-- In watts: files write "434.61W", to which `parameter` adds " (bound)" where it applies. Rounded by tenths, as errors
+-- are.
 create view watts as
     select gpu as "GPU", part,
            max(case when name = 'context' then watts end) as context,
            max(case when name = 'active' then watts end) as active,
            max(case when name = 'compute' then watts end) as compute,
            max(case when name = 'memory' then watts end) as memory
-    from (select *, printf('%.1f', cast(value as real)) || case when value like '%bound%' then ' (bound)' else '' end
-                    as watts from parameter where value like '%W%')
+    from (select *, printf('%d.%d', tenths / 10, tenths % 10) || case when value like '%bound%' then ' (bound)' else '' end
+                    as watts
+          from (select *, cast(10 * cast(value as real) + 0.5 + 1e-9 as integer) as tenths
+                from parameter where value like '%W%'))
     group by gpu, part order by gpu, part;
 create view clocks as
     select gpu as "GPU",

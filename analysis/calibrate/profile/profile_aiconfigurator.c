@@ -299,8 +299,10 @@ static int read_moe(struct profile_reader *reader)
     row.tokens = shape->tokens;
     const struct csv_field kernel = sheet_text(&reader->sheet, MOE_KERNEL);
     const double layer[] = {row.call.class, shape->hidden, values[MOE_INNER], shape->chosen, shape->experts};
+    unsigned char layer_bytes[sizeof layer];
+    memcpy(layer_bytes, layer, sizeof layer);
     row.kernel = hash_of(kernel.chars, kernel.n_chars);
-    row.layer = hash_of(layer, sizeof layer);
+    row.layer = hash_of(layer_bytes, sizeof layer_bytes);
     status = profile_group(reader, &row.group, "%g of %g experts of %g x %g, tp %g, ep %g", shape->chosen,
                            shape->experts, shape->hidden, values[MOE_INNER], values[MOE_TENSOR], values[MOE_EXPERT]);
     return status == 0 ? profile_add(reader, &row) : status;

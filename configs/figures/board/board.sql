@@ -38,6 +38,31 @@ create temp view coverage as
 select group_name, count(*) as n, avg(tpot_ms between fast_tpot_ms and slow_tpot_ms) as covered
 from board where judged group by group_name;
 
+-- Rows with prompts on other GPUs: the predicted TPOT of the replicas that decode. A row below the bound writes several
+-- tokens at once. A group is one GPU, LLM, engine and pair of lengths.
+create temp view apart as
+select group_name || ', ' || prompt_tokens || ' + ' || output_tokens as name, tpot_ms, predicted_tpot_ms,
+       tpot_ms < bound_tpot_ms as is_several, tpot_error
+from board where mode = 'disagg' and first_copy and predicted_tpot_ms is not null;
+
+-- Spearman's rank correlation of predicted and measured TPOT; equal values share their mean rank.
+create temp view apart_rank as
+select name, is_several,
+       rank() over (partition by name order by tpot_ms) + 0.5 * (count(*) over (partition by name, tpot_ms) - 1) as m,
+       rank() over (partition by name order by predicted_tpot_ms)
+         + 0.5 * (count(*) over (partition by name, predicted_tpot_ms) - 1) as p
+from apart where not is_several;
+create temp view apart_order as
+select name, count(*) as n,
+       (avg(m * p) - avg(m) * avg(p)) / sqrt((avg(m * m) - avg(m) * avg(m)) * (avg(p * p) - avg(p) * avg(p))) as rho
+from apart_rank group by name;
+create temp view apart_quantile as
+select name, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,
+       sum(value * max(0, 1 - abs(rank - 0.9 * (n - 1)))) as p90
+from (select name, abs(tpot_error) as value, count(*) over (partition by name) as n,
+             row_number() over (partition by name order by abs(tpot_error)) - 1 as rank from apart where not is_several)
+group by name;
+
 -- One row per GPU, LLM and engine.
 create temp view board_groups as
 select b.*, l.median as left_out_median, l.p90 as left_out_p90, s.median as shipped_median, s.p90 as shipped_p90,

@@ -72,9 +72,16 @@ struct sample {
     const char *phase;
     int64_t sequences, tokens;
     struct iteration_work work;
-    double pairs;     /* (query, key) pairs within the sliding window */
-    double kv_tokens; /* tokens whose keys and values are read */
+    double pairs;     /* (query, key) pairs within the sliding window, mean over the layers */
+    double kv_tokens; /* tokens whose keys and values are read, mean over the layers */
 };
+
+/* The mean over the layers of what those with the sliding window have and what the others have. */
+static double mean_of_layers(const struct llm_spec *llm, double windowed, double full)
+{
+    const double frac = llm_window_frac(llm);
+    return frac == 1.0 ? windowed : frac * windowed + (1.0 - frac) * full;
+}
 
 static struct sample prefill_sample(const struct llm_spec *llm, int64_t tokens)
 {
@@ -82,13 +89,14 @@ static struct sample prefill_sample(const struct llm_spec *llm, int64_t tokens)
     return (struct sample){
         .phase = "prefill", .sequences = 1, .tokens = tokens,
         .work = {.prefill_sequences = 1, .prefill_tokens = tokens, .prefill_pairs = n * n},
-        .pairs = fmin(n * n, llm_window_pairs(n, 0, window)) / 2, .kv_tokens = n};
+        .pairs = mean_of_layers(llm, fmin(n * n, llm_window_pairs(n, 0, window)), n * n) / 2, .kv_tokens = n};
 }
 
 static struct sample decode_sample(const struct llm_spec *llm, int64_t sequences, int64_t tokens)
 {
-    bool slides = llm->sliding_window > 0 && llm->sliding_window < tokens;
-    double seen_tokens = (double)(sequences * (slides ? llm->sliding_window : tokens));
+    const bool slides = llm->sliding_window > 0 && llm->sliding_window < tokens;
+    const double windowed = (double)(sequences * (slides ? llm->sliding_window : tokens));
+    const double seen_tokens = mean_of_layers(llm, windowed, (double)(sequences * tokens));
     return (struct sample){
         .phase = "decode", .sequences = sequences, .tokens = tokens,
         .work = {.decode_sequences = sequences, .decode_context_tokens = sequences * tokens},

@@ -15,6 +15,7 @@
 #include "traces/guess.h"
 #include "traces/registry.h"
 #include "traces/stat.h"
+#include "traces/unroll.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static const struct option trace_options[] = {
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; default: 1"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
     {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL,
-     "format of the new trace: csv, azure-llm, mooncake; csv-jobs, philly"},
+     "format of the new trace: csv, azure-llm, mooncake, sessions; csv-jobs, philly"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "stat, replay: print one JSON object"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms,
      "stat: print the values as CSV; replay: the distributions"},
@@ -178,11 +179,22 @@ static void add_notes(struct cli *cli, const struct opened *trace)
 /* Runs the action of the topic on an open trace; `path` is its file, NULL for generators. */
 typedef int (*topic_fn)(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace);
 
+/* Sessions as single requests. Their answers come at once. */
+static int unroll(struct cli *cli, struct opened *trace)
+{
+    struct request_source *sessions = trace->requests;
+    if (sessions == NULL || sessions->session == NULL) return 0;
+    trace->requests = NULL;
+    return unroll_open(sessions, &trace->requests, &cli->diag);
+}
+
 static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
 {
     struct trace_check found;
-    int code = trace->requests != NULL ? trace_check_requests(trace->requests, &found, &cli->diag)
-                                       : trace_check_jobs(trace->jobs, &found, &cli->diag);
+    int code = unroll(cli, trace);
+    if (code != 0) return code;
+    code = trace->requests != NULL ? trace_check_requests(trace->requests, &found, &cli->diag)
+                                   : trace_check_jobs(trace->jobs, &found, &cli->diag);
     if (code != 0 && code != SIM_E_DATA) return code;
     if (options->format == NULL)
         answer_print(cli->out, "%s: format %s, guessed from its beginning\n", path, trace->format->name);
@@ -208,7 +220,9 @@ static int stat(struct cli *cli, const struct trace_options *options, const char
     struct trace_stat found;
     struct trace_caches caches;
     struct config_families families = cli_families(cli->plugins);
-    int code = trace_caches_read(&options->caches, &families, trace->options.seed, &caches, &cli->diag);
+    int code = unroll(cli, trace);
+    if (code != 0) return code;
+    code = trace_caches_read(&options->caches, &families, trace->options.seed, &caches, &cli->diag);
     if (code == 0)
         code = trace->requests != NULL ? stat_requests(cli, trace, &caches, &found)
                                        : trace_stat_jobs(trace->jobs, &found, &cli->diag);
@@ -223,7 +237,7 @@ static const struct trace_writer *find_writer(struct cli *cli, const char *name,
 {
     const char *names[33] = {NULL};
     for (size_t i = 0, n = 0; trace_writer_at(i) != NULL && n < 32; i++)
-        if ((trace_writer_at(i)->request != NULL) == requests) names[n++] = trace_writer_at(i)->name;
+        if ((trace_writer_at(i)->job == NULL) == requests) names[n++] = trace_writer_at(i)->name;
     int found = cli_pick(cli, requests ? "format for requests" : "format for jobs", name, names);
     return found >= 0 ? trace_writer_find(names[found]) : NULL;
 }
@@ -232,14 +246,24 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
 {
     (void)path;
     bool requests = trace->requests != NULL;
-    const char *to = requests ? "csv" : "csv-jobs";
+    const bool sessions = requests && trace->requests->session != NULL;
+    const char *to = sessions ? "sessions" : requests ? "csv" : "csv-jobs";
     if (options->to != NULL) to = options->to;
     const struct trace_writer *writer = find_writer(cli, to, requests);
     if (writer == NULL) return SIM_E_USAGE;
+    if (writer->session != NULL && !sessions)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "convert to csv or mooncake",
+                          "requests of '%s' are of no sessions", trace->format->name);
     int64_t n;
-    int code = requests ? trace_convert_requests(trace->requests, writer, options->output, &n, &cli->diag)
-                        : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
-    if (code == 0) answer_print(cli->out, "%s: %" PRId64 " %s\n", options->output, n, requests ? "requests" : "jobs");
+    int code = writer->session == NULL ? unroll(cli, trace) : 0;
+    if (code != 0) return code;
+    code = requests ? trace_convert_requests(trace->requests, writer, options->output, &n, &cli->diag)
+                    : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
+    if (code == 0)
+        answer_print(cli->out, "%s: %" PRId64 " %s\n", options->output, n,
+                     writer->session != NULL ? "sessions"
+                     : requests              ? "requests"
+                                             : "jobs");
     return code;
 }
 

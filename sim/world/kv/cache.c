@@ -170,6 +170,7 @@ static int forget(struct cache *cache, int32_t item)
 {
     int code = notify(cache, item, CACHE_FORGET);
     key_map_remove(&cache->index, cache->items[item].key);
+    cache->n_changes++;
     give_place(cache, item);
     cache->view.size--;
     return code;
@@ -215,6 +216,7 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
     if (cache->evictor->item_bytes > 0) memset(cache_view_slot(&cache->view, place), 0, cache->evictor->item_bytes);
     note_access(cache, place);
     cache->view.size++;
+    cache->n_changes++;
     *item = place;
     code = notify(cache, place, CACHE_INSERT);
     if (code == 0 && cache->options.inserted != NULL) code = cache->options.inserted(cache->options.context, key);

@@ -47,6 +47,7 @@ struct cache {
     int64_t *last_accesses; /* of each item; only with a future */
     int32_t n_items, n_places, first_free; /* places ever used, places allocated, head of the free list */
     int64_t n_evictions;
+    uint64_t n_changes; /* of the set of keys */
     bool asked_future; /* the evictor read the future without declaring the oracle */
 };
 

@@ -57,7 +57,7 @@ struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t nu
 {
     struct prefix_chain *chain = make_chain(pool, n);
     if (chain == NULL) return NULL;
-    chain->is_own = true;
+    chain->covers_output = chain->is_own = true;
     for (int32_t i = 0; i < n; i++) chain->keys[i] = own_key(number, (uint64_t)i);
     return chain;
 }
@@ -78,6 +78,30 @@ int32_t prefix_cache_match(const struct cache *cache, const uint64_t *keys, int3
     return i;
 }
 
+/* The items found are those of no cache again. */
+static void forget_match(struct prefix_chain *chain)
+{
+    for (int32_t i = 0; i < chain->n_matched; i++) chain->items[i] = CACHE_NO_ITEM;
+    chain->n_matched = 0;
+    chain->matched = NULL;
+}
+
+int32_t prefix_chain_match(struct prefix_chain *chain, const struct cache *cache, int32_t limit)
+{
+    SIM_ASSERT(chain->cache == NULL);
+    const bool is_known = chain->matched == cache && chain->matched_change == cache->n_changes &&
+                          chain->match_limit == limit;
+    if (is_known) return chain->n_matched;
+    forget_match(chain);
+    int32_t n = 0, item;
+    while (n < limit && (item = cache_find(cache, chain->keys[n])) != CACHE_NO_ITEM) chain->items[n++] = item;
+    chain->n_matched = n;
+    chain->matched = cache;
+    chain->matched_change = cache->n_changes;
+    chain->match_limit = limit;
+    return n;
+}
+
 static int hold(struct prefix_chain *chain, int32_t at, int32_t item)
 {
     int code = cache_acquire(chain->cache, item);
@@ -89,16 +113,16 @@ static int hold(struct prefix_chain *chain, int32_t at, int32_t item)
 int32_t prefix_chain_acquire(struct prefix_chain *chain, struct cache *cache, int32_t limit)
 {
     SIM_REQUIRE(chain->cache == NULL);
-    chain->cache = cache;
     if (limit > chain->n) limit = chain->n;
-    int code = 0;
-    while (chain->n_published < limit) {
-        int32_t item = cache_find(cache, chain->keys[chain->n_published]);
-        if (item == CACHE_NO_ITEM) break;
-        code = cache_hit(cache, item);
+    const int32_t n = prefix_chain_match(chain, cache, limit);
+    chain->n_matched = 0; /* its items become those that it holds */
+    chain->matched = NULL;
+    chain->cache = cache;
+    for (; chain->n_published < n; chain->n_published++) {
+        const int32_t item = chain->items[chain->n_published];
+        int code = cache_hit(cache, item);
         if (code == 0) code = hold(chain, chain->n_published, item);
         if (code != 0) return code;
-        chain->n_published++;
     }
     return chain->n_published;
 }

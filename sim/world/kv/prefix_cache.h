@@ -1,8 +1,8 @@
 /* Prefix caching: KV blocks of prompts, kept under the hash of the prefix that they end, for requests that begin alike.
  *
  * A prompt is a sequence of prefix blocks of equal length (512 tokens in Mooncake's traces). The key of a block
- * identifies the whole prompt up to the block's end. A request can use the leading blocks up to the first one that is
- * absent. The last block is shared only when it is full. At least one token is always computed, because the first
+ * identifies the whole prompt up to the block's end. The keys of a session's request go on over its output, which the
+ * next prompt of the session repeats. A request can use the leading blocks up to the first one that is absent. The last block is shared only when it is full. At least one token is always computed, because the first
  * output token results from it (as in vLLM v1). Blocks in use are counted, not copied; the others stay until the
  * evictor chooses them.
  *
@@ -44,15 +44,21 @@ struct prefix_chain {
     int32_t n;
     int32_t n_published; /* leading blocks that have been acquired or computed */
     int32_t n_shared;    /* of these, held in the cache */
+    bool covers_output; /* the keys go on behind the prompt */
     bool is_own; /* of one request's whole context, not shared: lets it find its blocks again after a preemption */
     int32_t *items;      /* [n]: of the cache; CACHE_NO_ITEM: the request's own block, or not computed yet */
+    /* The latest search, while it holds nothing: the leading `n_matched` items are those found in `matched`, and still
+     * are while its keys are the same. */
+    const struct cache *matched;
+    uint64_t matched_change;
+    int32_t n_matched, match_limit;
     uint64_t keys[];     /* [n] */
 };
 
 void prefix_pool_init(struct prefix_pool *pool);
 void prefix_pool_fini(struct prefix_pool *pool);
 
-/* A copy of the keys. NULL when out of memory. */
+/* A copy of the keys, of a prompt's blocks unless `covers_output` is set then. NULL when out of memory. */
 struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t *keys, int32_t n);
 
 /* `n` blocks that no other request shares: `number` differs from that of all other own chains. NULL when out of
@@ -71,6 +77,9 @@ static inline int32_t prefix_blocks_full(int32_t prompt_tokens, int32_t block_to
 
 /* Number of leading keys that are cached. Does not count as an access: for routers and admission. */
 int32_t prefix_cache_match(const struct cache *cache, const uint64_t *keys, int32_t n);
+
+/* The same for a chain that holds nothing, and writes the items found to chain->items. Remembers the result. */
+int32_t prefix_chain_match(struct prefix_chain *chain, const struct cache *cache, int32_t limit);
 
 /* Acquires the leading cached blocks, at most `limit`: an access to each, in order. The chain must hold nothing.
  * Returns how many, or an error (cache.h). */

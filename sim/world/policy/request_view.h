@@ -35,6 +35,7 @@ struct request_view {
     const struct request_view *next; /* next in its queue (waiting, prefilling) or batch (decoding); or NULL */
     const struct request_view *prev;
     const struct request_class *request_class;
+    int64_t session_id; /* from 1 on; 0: of no session */
 };
 
 /* The order in which a batcher sees sequences that are ready to decode or to continue their prompt. It matters only if

@@ -185,10 +185,13 @@ int replica_finish_due(struct replica *replica, struct running_batch *running, s
     while (code == 0 && request_order_least(&running->finishing) <= running->step) {
         struct request *request = request_order_first(&running->finishing);
         running_leave(running, request);
+        code = replica_keep_output(replica, request);
+        if (code != 0) return code;
         give_blocks(replica, request);
         SIM_ASSERT(request->generated_tokens == request->output_tokens);
         code = finish(replica, request, now);
     }
+    if (replica->store != NULL) replica_write_prefixes(replica);
     return code;
 }
 

@@ -49,11 +49,13 @@ int replica_forget_prefixes(struct replica *replica, const struct cache_options 
 {
     const int32_t block_tokens = replica->prefixes.block_tokens;
     const int64_t evicted = replica->prefixes.cache.n_evictions + replica->prefixes.cache.view.size;
+    const uint64_t changes = replica->prefixes.cache.n_changes + 1; /* what chains remember of it is void */
     if (block_tokens == 0) return 0;
     replica_prefixes_fini(replica);
     replica->prefixes = (struct replica_prefixes){0};
     const int code = replica_share_prefixes(replica, options, block_tokens);
     replica->prefixes.cache.n_evictions = evicted;
+    replica->prefixes.cache.n_changes = changes;
     return code;
 }
 
@@ -74,10 +76,11 @@ void replica_evict_prefixes(struct replica *replica)
     if (replica->store != NULL) replica_write_prefixes(replica);
 }
 
-/* Blocks of the prompt that others can use. The last key may be that of a partial block. */
+/* Full blocks that others can use, of the first `tokens` tokens. The last key of a prompt may be that of a partial
+ * block. */
 static int32_t full_blocks(const struct replica *replica, const struct request *request, int32_t tokens)
 {
-    if (tokens > request->prompt_tokens && !request->prefix->is_own) tokens = request->prompt_tokens;
+    if (tokens > request->prompt_tokens && !request->prefix->covers_output) tokens = request->prompt_tokens;
     return prefix_blocks_full(tokens, replica->prefixes.block_tokens, request->prefix->n);
 }
 
@@ -89,7 +92,10 @@ static int32_t usable_blocks(const struct replica *replica, const struct request
 
 static int32_t matched_blocks(const struct replica *replica, const struct request *request)
 {
-    return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable_blocks(replica, request));
+    const int32_t usable = usable_blocks(replica, request);
+    if (request->prefix->cache != NULL)
+        return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
+    return prefix_chain_match(request->prefix, &replica->prefixes.cache, usable);
 }
 
 int32_t replica_matched_blocks(const struct replica *replica, const struct request *request, int32_t *usable)
@@ -101,7 +107,9 @@ int32_t replica_matched_blocks(const struct replica *replica, const struct reque
 int64_t replica_cached_tokens(const struct replica *replica, const struct request *request)
 {
     if (!shares_prefix(replica, request)) return 0;
-    return (int64_t)matched_blocks(replica, request) * replica->prefixes.block_tokens;
+    const int32_t n = prefix_cache_match(&replica->prefixes.cache, request->prefix->keys,
+                                         usable_blocks(replica, request));
+    return (int64_t)n * replica->prefixes.block_tokens;
 }
 
 int64_t replica_stored_tokens(const struct replica *replica, const struct request *request)
@@ -147,18 +155,31 @@ int replica_publish_prefix(struct replica *replica, struct request *request)
     return 0;
 }
 
-int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens)
+/* Caches the request's full blocks of the tokens processed so far, output included. */
+static int keep_processed(struct replica *replica, struct request *request, int32_t processed_tokens)
 {
     struct replica_prefixes *prefixes = &replica->prefixes;
-    const struct replica_env *env = replica->env;
-    int code = request->prefix == NULL && env->own_prefix != NULL ? env->own_prefix(replica, request) : 0;
-    if (code != 0 || !shares_prefix(replica, request) || !request->prefix->is_own) return code;
     int32_t n = holds_prefix(replica, request) ? 0 : prefix_chain_acquire(request->prefix, &prefixes->cache, 0);
     if (n == 0)
         n = prefix_chain_publish(request->prefix, &prefixes->cache, full_blocks(replica, request, processed_tokens));
     if (n < 0) return n;
     prefixes->shares += n;
     return 0;
+}
+
+int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens)
+{
+    const struct replica_env *env = replica->env;
+    int code = request->prefix == NULL && env->own_prefix != NULL ? env->own_prefix(replica, request) : 0;
+    if (code != 0 || !shares_prefix(replica, request) || !request->prefix->covers_output) return code;
+    return keep_processed(replica, request, processed_tokens);
+}
+
+int replica_keep_output(struct replica *replica, struct request *request)
+{
+    const struct prefix_chain *chain = request->prefix;
+    if (chain == NULL || !chain->covers_output || chain->is_own || !shares_prefix(replica, request)) return 0;
+    return keep_processed(replica, request, request->context_tokens - 1);
 }
 
 int64_t replica_release_prefix(struct replica *replica, struct request *request)
@@ -196,10 +217,12 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
 {
     const struct replica *replica = replica_of(view);
     if (!may_hit(replica, request_of(request))) return 0;
-    int32_t usable;
-    const int32_t hits = replica_matched_blocks(replica, request_of(request), &usable);
-    return (int64_t)(hits + replica_loadable_blocks(replica, request_of(request), hits, usable)) *
-           replica->prefixes.block_tokens;
+    const int32_t hits = matched_blocks(replica, request_of(request));
+    const int32_t n_loads = replica->store == NULL
+                                ? 0
+                                : replica_loadable_blocks(replica, request_of(request), hits,
+                                                          usable_blocks(replica, request_of(request)));
+    return (int64_t)(hits + n_loads) * replica->prefixes.block_tokens;
 }
 
 /* KV blocks of the prefix that a waiting request would share with running ones. */
@@ -208,7 +231,10 @@ static int64_t blocks_in_use(const struct replica *replica, const struct request
     const struct cache *cache = &replica->prefixes.cache;
     int32_t n = matched_blocks(replica, request);
     int64_t in_use = 0;
-    for (int32_t i = 0; i < n; i++) in_use += cache->items[cache_find(cache, request->prefix->keys[i])].holders > 0;
+    if (request->prefix->cache != NULL)
+        for (int32_t i = 0; i < n; i++) in_use += cache->items[cache_find(cache, request->prefix->keys[i])].holders > 0;
+    else
+        for (int32_t i = 0; i < n; i++) in_use += cache->items[request->prefix->items[i]].holders > 0;
     return in_use * replica->prefixes.item_blocks;
 }
 

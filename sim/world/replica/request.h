@@ -14,6 +14,13 @@ enum { TIME_UNSET = -1 };
 
 enum request_rank { RANK_FINISH, RANK_LONGEST, REQUEST_RANKS };
 
+/* Its place in a session, if view.session_id names one. */
+struct request_session {
+    sim_ns start_ns;         /* of the session */
+    int32_t repeated_tokens; /* of its prompt, those that earlier requests or the system prompt had */
+    bool starts, ends;       /* it is the session's first request; its last */
+};
+
 struct request {
     struct request_view view; /* first: a view is the request it belongs to */
     /* as it arrived; view.prompt_tokens grows by what it must prefill again after a preemption */
@@ -21,7 +28,7 @@ struct request {
     int32_t output_tokens, generated_tokens;
     int32_t context_tokens; /* processed, the newest included, when it last joined or left a running batch */
     int32_t replica, decode_replica; /* where it is; where it decodes or will decode, -1: not yet known */
-    struct prefix_chain *prefix;   /* of its prompt's blocks, or NULL */
+    struct prefix_chain *prefix;   /* of its prompt's blocks, or of all its blocks, or NULL */
     int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
     int32_t loading_tokens;        /* of its prompt, from the prefix store on its latest admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
@@ -42,6 +49,7 @@ struct request {
     sim_ns joined_ns;                    /* of its latest token when it last joined or left a running batch */
     sim_ns first_gap_ns;                 /* between the token of its last prefill and the next one; 0 before that */
     sim_ns max_gap_ns;                   /* over the stretches before a preemption */
+    struct request_session session;
 };
 
 static inline struct request *request_of(const struct request_view *view)

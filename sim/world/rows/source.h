@@ -26,6 +26,12 @@ struct request_record {
     /* of each prefix block but the last; 0 when the source names none, in this row or others */
     int32_t prefix_block_tokens;
     const uint64_t *prefix_blocks; /* hash ids of the prompt's blocks, valid until the next record; NULL when unknown */
+    /* The blocks go on over the output: they are the full ones of all tokens but the last, which is never processed. */
+    bool prefix_covers_output;
+    int64_t session_id; /* from 1 on; 0: of no session */
+    sim_ns session_start_ns;
+    int32_t repeated_tokens; /* of the prompt, those of the session so far or of its system prompt */
+    bool starts_session, ends_session; /* its first request; its last one */
     const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */
 };
 
@@ -69,6 +75,17 @@ static inline const char *source_note_place(const struct source_note *note)
     return slash != NULL ? slash + 1 : note->where != NULL ? note->where : "";
 }
 
+struct session_plan;
+
+/* A request that has left the service. */
+struct request_end {
+    int64_t id, session_id;
+    sim_ns now_ns;
+    bool is_answered; /* false: it was rejected */
+};
+
+enum { FOLLOW_MORE = 2 };
+
 /* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. After SIM_E_DATA the next
  * call goes on behind the bad row, so that a check can report them all; after any other error the source is at its
  * end.
@@ -76,12 +93,16 @@ static inline const char *source_note_place(const struct source_note *note)
  * note: writes the index-th note; false past the last one. Notes are complete at the end of the source.
  *
  * follow: NULL unless the source is a closed loop. Called once for every request that ends, including those that
- * follow returned. Returns 1 with the next request of the same user, which arrives at or after `now_ns`, 0 if there
- * is none, or a negative code. */
+ * follow returned. Returns 1 with the next request of the same user, which arrives at or after `now_ns`; FOLLOW_MORE
+ * with one of several, so that it is called again for the next one; 0 if there is none; or a negative code.
+ *
+ * session: NULL unless its closed loops are sessions (traces/session.h), which begin at their own times. The plan of a
+ * session that has not ended, until the next call of next or follow; NULL: there is none. */
 struct request_source {
     int (*next)(struct request_source *source, struct request_record *record, struct diag *diag);
-    int (*follow)(struct request_source *source, int64_t ended_id, sim_ns now_ns, struct request_record *record,
+    int (*follow)(struct request_source *source, const struct request_end *end, struct request_record *record,
                   struct diag *diag);
+    const struct session_plan *(*session)(const struct request_source *source, int64_t session_id);
     struct source_place (*place)(const struct request_source *source);
     bool (*note)(const struct request_source *source, size_t index, struct source_note *note);
     void (*close)(struct request_source *source);

@@ -77,27 +77,38 @@ static int keep_prefix(struct service *service, struct awaited *awaited)
     record->prefix_blocks = NULL;
     if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
     awaited->prefix = prefix_chain_make(&service->prefixes, keys, record->n_prefix_blocks);
-    return awaited->prefix != NULL ? 0 : SIM_E_NOMEM;
+    if (awaited->prefix == NULL) return SIM_E_NOMEM;
+    awaited->prefix->covers_output = record->prefix_covers_output;
+    return 0;
 }
 
-static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns now)
+/* Schedules the next request after an end. Returns what the source's follow returned. */
+static int schedule_follow_up(struct service *service, const struct request_end *end)
 {
     struct follow_up *follow_up = pool_take(&service->follow_ups);
     if (follow_up == NULL) return SIM_E_NOMEM;
     *follow_up = (struct follow_up){.service = service};
     struct request_source *source = service->source;
     struct request_record *record = &follow_up->awaited.record;
-    int got = source->follow(source, ended_id, now, record, service->env.site->diag);
+    int got = source->follow(source, end, record, service->env.site->diag);
     if (got <= 0) {
         pool_give(&service->follow_ups, follow_up);
         return got;
     }
     /* Strictly later: an arrival at `now` would come after some of this moment's boundaries. */
-    if (record->arrival_ns <= now) record->arrival_ns = now + 1;
+    if (record->arrival_ns <= end->now_ns) record->arrival_ns = end->now_ns + 1;
     owner_init_passing(&follow_up->owner, OWNER_ID_SERVICES, service->env.site->next_serial++);
     engine_schedule(service->env.site->engine, record->arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
                     &follow_up->owner);
-    return keep_prefix(service, &follow_up->awaited);
+    const int code = keep_prefix(service, &follow_up->awaited);
+    return code != 0 ? code : got;
+}
+
+static int schedule_follow_ups(struct service *service, const struct request_end *end)
+{
+    int got = FOLLOW_MORE;
+    while (got == FOLLOW_MORE) got = schedule_follow_up(service, end);
+    return got < 0 ? got : 0;
 }
 
 static void leave_system(struct service *service, const struct request *request, sim_ns now)
@@ -122,22 +133,24 @@ static int count_end(const struct service *service, struct request_stats *stats,
     return 0;
 }
 
-/* Ends a request: counts it, writes its row, schedules its user's next request. */
+/* Ends a request: counts it, writes its row, schedules what its user sends next. */
 static int end_request(struct service *service, struct request *request, sim_ns now)
 {
     bool finished = request->view.state == REQUEST_FINISHED;
-    int64_t id = request->view.id;
+    const struct request_end end = {request->view.id, request->view.session_id, now, finished};
     struct request_stats *of_class = service_class_stats(&service->classes, request);
     int code = count_end(service, &service->stats.requests, request, now);
     if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
     if (finished) {
         service->stats.run_finished++;
         service->stats.run_output_tokens += request->output_tokens;
+        if (code == 0 && request->view.session_id > 0)
+            code = session_stats_add_finished(&service->stats.sessions, request, service->env.site->warmup_ns, now);
     }
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     prefix_chain_free(request->prefix);
     pool_give(&service->requests, request);
-    return code != 0 || service->source->follow == NULL ? code : schedule_follow_up(service, id, now);
+    return code != 0 || service->source->follow == NULL ? code : schedule_follow_ups(service, &end);
 }
 
 static int emit_decision(const struct replica *replica, const struct request *request, const char *action,
@@ -248,6 +261,7 @@ static struct request *make_request(struct service *service, const struct reques
     if (request == NULL) return NULL;
     *request = (struct request){
         .view = {.id = record->id,
+                 .session_id = record->session_id,
                  .arrival_ns = record->arrival_ns,
                  .prompt_tokens = record->prompt_tokens,
                  .request_class = &class->view},
@@ -257,6 +271,10 @@ static struct request *make_request(struct service *service, const struct reques
         .decode_replica = -1,
         .scheduled_ns = TIME_UNSET,
         .first_token_ns = TIME_UNSET,
+        .session = {.start_ns = record->session_start_ns,
+                    .repeated_tokens = record->repeated_tokens,
+                    .starts = record->starts_session,
+                    .ends = record->ends_session},
     };
     return request;
 }
@@ -267,6 +285,7 @@ static void count_arrival(struct service *service, const struct request *request
     if (service->scaling != NULL) scaling_on_arrival(service->scaling);
     if (!service_counts(service, request)) return;
     service->stats.requests.arrived++;
+    if (request->view.session_id > 0) session_stats_add_arrival(&service->stats.sessions, request);
     if (of_class != NULL) of_class->arrived++;
 }
 

@@ -1,4 +1,5 @@
 /* The section of a service in a scenario, and what its pools of replicas come to. */
+#include "sim/catalog/cost.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/service/service.h"
 
@@ -162,7 +163,10 @@ int service_llm(const struct service_config *config, const struct catalog *catal
 {
     const int code = catalog_llm(catalog, config->llm, where, arena, llm, diag);
     if (code != 0) return code;
-    if (config->formats.weights > 0) llm->weights = (enum number_format)(config->formats.weights - 1);
+    if (config->formats.weights > 0) {
+        llm->weights = (enum number_format)(config->formats.weights - 1);
+        llm->expert_format = 0;
+    }
     if (config->formats.kv > 0) llm->kv = (enum number_format)(config->formats.kv - 1);
     return 0;
 }
@@ -236,7 +240,8 @@ struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct
                                      .batch_tokens = pool->kv.activation_tokens,
                                      .batch_sequences = pool->kv.activation_sequences,
                                      .block_tokens = pool->kv.block_tokens,
-                                     .data_parallel = pool->data_parallel};
+                                     .data_parallel = pool->data_parallel,
+                                     .redundant_experts = cost_redundant_experts(&pool->cost)};
     return kv_capacity(gpu, llm, pool->tensor_parallel, pool->pipeline_parallel, &params);
 }
 

@@ -109,6 +109,18 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
 }
 
+/* The cache of an LLM with windows in some of its layers is larger here than in engines that free what lies behind. */
+static int emit_kv_windows(const struct service *service)
+{
+    char text[512];
+    const struct llm_spec *llm = &service->llm;
+    snprintf(text, sizeof text,
+             "service '%s': %lld of %lld layers of %s look back %lld tokens, but its KV cache keeps all tokens",
+             service->config->name, (long long)(llm->layers - llm->full_layers), (long long)llm->layers, llm->name,
+             (long long)llm->sliding_window);
+    return emit_warning(service, "kv-windows", llm->full_layers > 0, text);
+}
+
 /* Adds an entry to a list that "; " separates, if it is not there. */
 static void add_entry(const char *entry, struct text *text)
 {
@@ -235,6 +247,7 @@ static int emit_warnings(const struct service *service)
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_out_of_memory(service, &service->fleet.pools[i]);
     if (code == 0) code = emit_extrapolation(service);
+    if (code == 0) code = emit_kv_windows(service);
     if (code == 0) code = service_classes_warn(&service->classes, service->env.site->sink);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_energy_warnings(service, &service->fleet.pools[i]);

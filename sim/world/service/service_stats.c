@@ -295,6 +295,7 @@ int service_stats_init(struct service_stats *stats)
 {
     memset(stats, 0, sizeof *stats);
     int code = request_stats_init(&stats->requests);
+    if (session_stats_init(&stats->sessions) != 0) code = SIM_E_NOMEM;
     if (distribution_init(&stats->kv_transfer_s) != 0) code = SIM_E_NOMEM;
     return histogram_init(&stats->token_gap_s) != 0 ? SIM_E_NOMEM : code;
 }
@@ -303,6 +304,7 @@ void service_stats_fini(struct service_stats *stats)
 {
     histogram_fini(&stats->token_gap_s);
     distribution_fini(&stats->kv_transfer_s);
+    session_stats_fini(&stats->sessions);
     request_stats_fini(&stats->requests);
 }
 
@@ -339,6 +341,7 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     into->bandwidth_bytes += from->bandwidth_bytes;
     into->usd_per_h += from->usd_per_h;
     int code = request_stats_merge(&into->requests, &from->requests);
+    if (code == 0) code = session_stats_merge(&into->sessions, &from->sessions);
     if (code == 0) code = distribution_merge(&into->kv_transfer_s, &from->kv_transfer_s);
     return code != 0 ? code : histogram_merge(&into->token_gap_s, &from->token_gap_s);
 }
@@ -467,6 +470,7 @@ int service_stats_emit(const struct service_stats *stats, const struct sink *sin
         if (code == 0) code = metric_emit(sink, "token.gap_s.p99", histogram_quantile(&stats->token_gap_s, 0.99));
     }
     if (code == 0) code = emit_prefixes(stats, sink);
+    if (code == 0) code = session_stats_emit(&stats->sessions, sink);
     if (code == 0) code = emit_histograms(stats, sink);
     if (code == 0) code = slo_emit(&stats->requests.slo, NULL, service_stats_span_s(stats, warmup_ns), sink);
     return code != 0 ? code : emit_rates(stats, sink, warmup_ns, end_ns);

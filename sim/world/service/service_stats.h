@@ -9,6 +9,7 @@
 #include "sim/world/replica/request.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/sink.h"
+#include "sim/world/service/session_stats.h"
 #include "sim/world/service/slo.h"
 
 #include <stdbool.h>
@@ -104,6 +105,7 @@ int service_classes_warn(const struct service_classes *classes, const struct sin
 
 struct service_stats {
     struct request_stats requests;
+    struct session_stats sessions;
     struct distribution kv_transfer_s;
     int64_t run_finished, run_output_tokens; /* requests, and their tokens, of the whole run */
     int64_t kv_transfer_bytes; /* from replicas of prompts to those that decode, whole run */

@@ -200,7 +200,7 @@ TEST(reasons_and_suspects)
     static const char *const reasons[] = {"an operator",
                                           "the catalog has no LLM 'No/One'",
                                           "the catalog has no engine 'tgi'",
-                                          "disaggregated: prompts on other GPUs",
+                                          "disaggregated: number of replicas not stated",
                                           "the catalog has no number format 'fp3'",
                                           NULL, /* attention data-parallel over common experts: not judged */
                                           "sizes not stated",

@@ -22,10 +22,10 @@ static void dump(struct llm_spec llm, struct text *json)
 /* A published config.json gives the shape of our own file of that name, value by value. */
 TEST(published_files_give_the_catalogs_shapes)
 {
-    static const char *const names[] = {"llama-2-7b",   "llama-2-70b", "mistral-7b",       "mixtral-8x7b",
-                                        "yi-34b",       "qwen-72b",    "qwen3-32b",        "qwen3-30b-a3b",
-                                        "opt-13b",      "falcon-180b", "bloom-176b",       "phi-2",
-                                        "internlm-20b", "deepseek-v3", "deepseek-v2-lite", "qwen3-235b-a22b"};
+    static const char *const names[] = {
+        "llama-2-7b",       "llama-2-70b",     "mistral-7b",   "mixtral-8x7b", "yi-34b",  "qwen-72b",     "qwen3-32b",
+        "qwen3-30b-a3b",    "opt-13b",         "falcon-180b",  "bloom-176b",   "phi-2",   "internlm-20b", "deepseek-v3",
+        "deepseek-v2-lite", "qwen3-235b-a22b", "gpt-oss-120b", "gemma-3-27b",  "kimi-k2", "glm-4.7"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         SCOPED(arena) arena = {0};
         struct llm_spec ours, published;
@@ -129,11 +129,11 @@ TEST(missing_operators_are_named)
     check_finding("{'model_type': 'gemma2', " SHAPE "}", "not modelled: sliding windows in every other layer, norms ");
     check_finding("{'model_type': 'qwen2_moe', " SHAPE "}", "not modelled: a gate on the shared expert");
     check_finding("{'model_type': 't5'}", "not modelled: an encoder and cross-attention");
-    check_finding(
-        "{'model_type': 'qwen2', 'use_sliding_window': true, 'sliding_window': 9, 'max_window_layers': 1, " SHAPE "}",
-        "'max_window_layers' gives a sliding window to some of the layers");
     check_finding("{'model_type': 'llama', 'layer_types': ['full_attention', 'sliding_attention'], " SHAPE "}",
-                  "'layer_types' differ: attention that differs between layers is not modelled");
+                  "'layer_types' differ: only sliding windows in some of the layers are modelled");
+    check_finding("{'model_type': 'mistral', 'sliding_window': 9, 'layer_types': ['full_attention', "
+                  "'linear_attention'], " SHAPE "}",
+                  "'layer_types' differ: only sliding windows in some of the layers are modelled");
     check_finding("{'model_type': 'qwen3_moe', 'decoder_sparse_step': 2, " SHAPE "}", "'decoder_sparse_step' is not 1");
     check_finding("{'model_type': 'qwen3_moe', 'mlp_only_layers': [0], " SHAPE "}", "'mlp_only_layers' is not empty");
     check_finding("{'model_type': 'gpt2', 'n_positions': 8, 'add_cross_attention': true, " SHAPE "}",
@@ -190,12 +190,45 @@ TEST(shapes_of_further_types_have_the_published_parameters)
     }
 }
 
-static int64_t window_of(const char *text)
+static struct llm_spec windows_of(const char *text)
 {
     struct llm_spec llm = {0};
     char messages[1024];
     CHECK_EQ_INT(read_text(text, &llm, messages, sizeof messages), 0);
+    return llm;
+}
+
+static int64_t window_of(const char *text)
+{
+    const struct llm_spec llm = windows_of(text);
+    CHECK_EQ_INT(llm.full_layers, 0);
     return llm.sliding_window;
+}
+
+static void check_windows(const char *text, int64_t window, int64_t full_layers)
+{
+    const struct llm_spec llm = windows_of(text);
+    CHECK_EQ_INT(llm.sliding_window, window);
+    CHECK_EQ_INT(llm.full_layers, full_layers);
+}
+
+/* By the list of layers, or by the rule of the type. */
+TEST(windows_of_some_layers_are_counted)
+{
+    check_windows(
+        "{'model_type': 'qwen2', 'use_sliding_window': true, 'sliding_window': 9, 'max_window_layers': 1, " SHAPE "}",
+        9, 1);
+    check_windows("{'model_type': 'mistral', 'sliding_window': 9, 'layer_types': ['sliding_attention', "
+                  "'full_attention'], " SHAPE "}",
+                  9, 1);
+    check_windows(
+        "{'model_type': 'gpt_oss', 'num_local_experts': 4, 'num_experts_per_tok': 1, 'sliding_window': 8, " SHAPE "}",
+        8, 1);
+    check_windows("{'model_type': 'gemma3_text', 'num_hidden_layers': 13, 'hidden_size': 64, 'intermediate_size': 99}",
+                  4096, 2);
+    check_windows("{'model_type': 'gemma3', 'text_config': {'num_hidden_layers': 13, 'hidden_size': 64, "
+                  "'intermediate_size': 99, 'sliding_window': 512, 'sliding_window_pattern': 4}}",
+                  512, 3);
 }
 
 TEST(windows_count_where_all_layers_have_them)
@@ -224,6 +257,9 @@ TEST(formats_are_taken_over)
          FORMAT_FP16},
         {"{'model_type': 'llama', 'dtype': 'bfloat16', 'quantization_config': {'quant_method': 'fp8'}, " SHAPE "}",
          FORMAT_FP8, FORMAT_BF16},
+        {"{'model_type': 'gpt_oss', 'dtype': 'bfloat16', 'num_local_experts': 4, 'num_experts_per_tok': 1, "
+         "'quantization_config': {'quant_method': 'mxfp4'}, " SHAPE "}",
+         FORMAT_BF16, FORMAT_BF16},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct llm_spec llm;
@@ -232,6 +268,7 @@ TEST(formats_are_taken_over)
         CHECK_EQ_INT(llm.weights, cases[i].weights);
         CHECK_EQ_INT(llm.compute, cases[i].compute);
         CHECK_EQ_INT(llm.kv, cases[i].compute);
+        CHECK(llm_expert_format(&llm) == (llm.experts > 0 ? FORMAT_MXFP4 : llm.weights));
     }
 }
 

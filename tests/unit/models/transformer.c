@@ -56,6 +56,27 @@ TEST(latent_attention_has_the_published_parameters)
     CHECK_NEAR((double)(llm_active_parameters(&deepseek_v3) - embedding), 36.6e9, 0.05e9);
 }
 
+/* gpt-oss (arXiv 2508.10925): 116.83 and 20.91 billion, of which a token meets 5.13 and 3.61, the head counted and the
+ * input embedding not. Biases of experts and sinks are among them. */
+TEST(four_bit_experts_have_the_published_parameters)
+{
+    const int64_t embedding = INT64_C(201088) * 2880;
+    struct llm_spec llm = {
+        .layers = 36, .hidden = 2880, .vocab = 201088, .max_context = 131072, .q_heads = 64, .kv_heads = 8, .head_dim = 64,
+        .sliding_window = 128, .full_layers = 18, .attention_sinks = true, .gated_ffn = true, .experts = 128,
+        .experts_per_token = 4, .expert_ffn = 2880, .qkv_bias = true, .output_bias = true, .expert_bias = true,
+        .layer_norms = 2, .weights = FORMAT_BF16, .expert_format = 1 + FORMAT_MXFP4, .compute = FORMAT_BF16,
+        .kv = FORMAT_BF16,
+    };
+    CHECK_NEAR((double)llm_parameters(&llm), 116.83e9, 0.005e9);
+    CHECK_NEAR((double)(llm_active_parameters(&llm) - embedding), 5.13e9, 0.005e9);
+    llm.layers = 24;
+    llm.full_layers = 12;
+    llm.experts = 32;
+    CHECK_NEAR((double)llm_parameters(&llm), 20.91e9, 0.005e9);
+    CHECK_NEAR((double)(llm_active_parameters(&llm) - embedding), 3.61e9, 0.005e9);
+}
+
 /* One latent vector of 512 and a rotary key of 64 per token and layer, on every GPU alike. */
 TEST(latent_vectors_are_replicated)
 {
@@ -327,6 +348,19 @@ TEST(blocks_fill_the_memory)
         CHECK(rest >= 0.0 && rest < kv.block_bytes);
     }
     CHECK_EQ_INT(kv_capacity(&gpu, &llama_2_70b, 1, 1, &params).blocks, 0);
+}
+
+/* 32 copies in 58 layers on 32 GPUs: one expert more per layer and GPU, three matrices of 7168 x 2048 in fp8. */
+TEST(redundant_experts_take_memory)
+{
+    const struct gpu_spec gpu = {.memory_bytes = 80.0 * 0x1p30};
+    struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
+                               .batch_sequences = 256, .block_tokens = 64, .data_parallel = 32};
+    const struct kv_capacity own = kv_capacity(&gpu, &deepseek_v3, 32, 1, &params);
+    params.redundant_experts = 32;
+    const struct kv_capacity with_copies = kv_capacity(&gpu, &deepseek_v3, 32, 1, &params);
+    CHECK_NEAR((with_copies.weight_bytes - own.weight_bytes) / (58.0 * 3.0 * 7168.0 * 2048.0), 1.0, 1e-9);
+    CHECK(with_copies.blocks < own.blocks);
 }
 
 /* Splitting leaves a block of latent vectors whole on every GPU. */

@@ -56,3 +56,12 @@ TEST(sessions)
                           " 'sessions': {'continue': 0.4}}");
     check_sample(&trace, "sessions.jsonl", "mooncake");
 }
+
+TEST(agents)
+{
+    struct trace_source trace;
+    trace_source_requests(&trace, 1,
+                          "{'format': 'generate-sessions', 'count': 40, 'arrival': {'process': 'poisson', 'rate':"
+                          " '0.2/s'}, 'classes': {'agent': {'shape': 'agent', 'turns': 6}, 'chat': {'turns': 4}}}");
+    check_sample(&trace, "agents.jsonl", "sessions");
+}

@@ -1,0 +1,81 @@
+/* All requests of a session go to one replica, where their prefix is cached, while it is not too busy: consistent hashing
+ * with bounded loads (Mirrokni, Thorup and Zadimoghaddam, SODA 2018). A session orders the replicas by a hash of both
+ * numbers (rendezvous hashing; Thaler and Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). The request goes
+ * to the first one in this order that has at most `bound` times the mean of unfinished requests, rounded up, this
+ * request included. It goes back as soon as a replica before has room. When replicas come or go, only sessions of those
+ * move. Requests of no session go to the replica with the fewest unfinished requests.
+ *
+ * Left out: other keys than the session, such as the user. */
+#include "policies/declared.h"
+#include "sim/core/config/config.h"
+#include "sim/world/policy/routing.h"
+
+#include <math.h>
+
+struct session_affinity {
+    double bound;
+};
+
+#define ROW_OF struct session_affinity
+static const struct config_field session_affinity_fields[] = {
+    ROW_REAL("bound", bound, DEFAULT("1.25"), WITHIN(1, 1e9),
+             "most unfinished requests at a replica, over their mean; 1e9: a session never moves"),
+    {0}};
+#undef ROW_OF
+
+/* The finaliser of SplitMix64 (Steele et al. 2014). */
+static uint64_t mix(uint64_t key)
+{
+    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return key ^ (key >> 31);
+}
+
+/* The replica's place in the session's order: the highest is first. */
+static uint64_t weight_of(const struct fleet_view *view, int32_t replica, int64_t session_id)
+{
+    const int32_t number = view->numbers != NULL ? view->numbers[replica] : view->first + replica;
+    return mix(mix((uint64_t)session_id + UINT64_C(0x9e3779b97f4a7c15)) + (uint64_t)number);
+}
+
+/* Most unfinished requests that a replica may have with this one. */
+static double most_requests(const struct session_affinity *router, const struct fleet_view *view)
+{
+    int64_t requests = 1;
+    for (int32_t i = 0; i < view->n_replicas; i++) requests += view->loads[i].outstanding;
+    return ceil(router->bound * (double)requests / view->n_replicas);
+}
+
+static int32_t fewest_requests(const struct fleet_view *view)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < view->n_replicas; i++)
+        if (view->loads[i].outstanding < view->loads[best].outstanding) best = i;
+    return best;
+}
+
+static int session_affinity_route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    if (request->session_id == 0) return fewest_requests(view);
+    const double most = most_requests(state, view);
+    int32_t best = -1;
+    uint64_t highest = 0;
+    for (int32_t i = 0; i < view->n_replicas; i++) {
+        const uint64_t weight = weight_of(view, i, request->session_id);
+        if ((double)view->loads[i].outstanding + 1.0 > most || (best >= 0 && weight <= highest)) continue;
+        best = i;
+        highest = weight;
+    }
+    return best >= 0 ? best : fewest_requests(view);
+}
+
+const struct router routing_session_affinity = {
+    .policy = {POLICY_HEAD(router, POLICY_ROUTING),
+               .name = "session-affinity",
+               .summary = "one replica for all requests of a session, unless it is much busier than the others; asks all replicas",
+               .source = "consistent hashing with bounded loads (Mirrokni et al., SODA 2018)",
+               .params = session_affinity_fields,
+               .params_bytes = sizeof(struct session_affinity),
+               .state_bytes = sizeof(struct session_affinity)},
+    .route = session_affinity_route,
+};
