@@ -191,6 +191,7 @@ int replica_finish_due(struct replica *replica, struct running_batch *running, s
         SIM_ASSERT(request->generated_tokens == request->output_tokens);
         code = finish(replica, request, now);
     }
+    if (replica->store != NULL) replica_write_prefixes(replica);
     return code;
 }
 

@@ -90,12 +90,18 @@ static int32_t usable_blocks(const struct replica *replica, const struct request
     return full_blocks(replica, request, request->view.prompt_tokens - 1);
 }
 
+static int32_t matched_blocks(const struct replica *replica, const struct request *request)
+{
+    const int32_t usable = usable_blocks(replica, request);
+    if (request->prefix->cache != NULL)
+        return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
+    return prefix_chain_match(request->prefix, &replica->prefixes.cache, usable);
+}
+
 int32_t replica_matched_blocks(const struct replica *replica, const struct request *request, int32_t *usable)
 {
     *usable = usable_blocks(replica, request);
-    if (request->prefix->cache != NULL)
-        return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, *usable);
-    return prefix_chain_match(request->prefix, &replica->prefixes.cache, *usable);
+    return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, *usable);
 }
 
 int64_t replica_cached_tokens(const struct replica *replica, const struct request *request)
@@ -108,9 +114,9 @@ int64_t replica_cached_tokens(const struct replica *replica, const struct reques
 
 int64_t replica_stored_tokens(const struct replica *replica, const struct request *request)
 {
+    int32_t usable;
     if (replica->store == NULL || !shares_prefix(replica, request)) return 0;
-    const int32_t usable = usable_blocks(replica, request);
-    const int32_t hits = prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
+    const int32_t hits = replica_matched_blocks(replica, request, &usable);
     return (int64_t)replica_loadable_blocks(replica, request, hits, usable) * replica->prefixes.block_tokens;
 }
 
@@ -211,17 +217,19 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
 {
     const struct replica *replica = replica_of(view);
     if (!may_hit(replica, request_of(request))) return 0;
-    int32_t usable;
-    const int32_t hits = replica_matched_blocks(replica, request_of(request), &usable);
-    return (int64_t)(hits + replica_loadable_blocks(replica, request_of(request), hits, usable)) *
-           replica->prefixes.block_tokens;
+    const int32_t hits = matched_blocks(replica, request_of(request));
+    const int32_t n_loads = replica->store == NULL
+                                ? 0
+                                : replica_loadable_blocks(replica, request_of(request), hits,
+                                                          usable_blocks(replica, request_of(request)));
+    return (int64_t)(hits + n_loads) * replica->prefixes.block_tokens;
 }
 
 /* KV blocks of the prefix that a waiting request would share with running ones. */
 static int64_t blocks_in_use(const struct replica *replica, const struct request *request)
 {
     const struct cache *cache = &replica->prefixes.cache;
-    int32_t usable, n = replica_matched_blocks(replica, request, &usable);
+    int32_t n = matched_blocks(replica, request);
     int64_t in_use = 0;
     if (request->prefix->cache != NULL)
         for (int32_t i = 0; i < n; i++) in_use += cache->items[cache_find(cache, request->prefix->keys[i])].holders > 0;
