@@ -121,14 +121,24 @@ static struct operators_time prefill_attention(const struct operators *operators
 /* The part that is constant along a run, but for sending by DeepEP's kernels. */
 static struct operators_time steady_time(const struct operators *operators, const struct iteration_work *work)
 {
-    const int64_t tokens = work->prefill_tokens + work->decode_sequences;
-    const int64_t sequences = work->prefill_sequences + work->decode_sequences;
+    const int64_t decoded = iteration_decode_tokens(work), tokens = work->prefill_tokens + decoded;
     const int64_t keys = work->prefill_tokens + work->prefill_context_tokens;
     struct operators_time time = prefill_attention(operators, work);
     time = add(time, curve_time(&operators->by_tokens, tokens));
-    time = add(time, curve_time(&operators->by_sequences, sequences));
+    time = add(time, curve_time(&operators->by_sequences, work->prefill_sequences + decoded));
     time = add(time, curve_time(&operators->by_keys, keys));
-    return add(time, curve_time(&operators->by_decoding, work->decode_sequences));
+    return add(time, curve_time(&operators->by_decoding, decoded));
+}
+
+/* Attention of decoding sequences that verify drafts, evaluated as it is: the tables are of one query a sequence. */
+static struct piece drafted_attention(const struct operators *operators, const struct iteration_work *work,
+                                      double *outside_s)
+{
+    struct operators_uses list = operators->decode_attention;
+    for (size_t i = 0; i < list.n; i++) kernel_use_rebatch(&list.uses[i], work);
+    const struct operators_time time = operators_sum(&operators->parts, &list);
+    *outside_s = time.outside_s;
+    return piece_line(time.seconds, 0.0);
 }
 
 /* outside / all, at most 1 despite rounding. */
@@ -150,9 +160,12 @@ static __attribute__((noinline)) struct computing computing(const struct operato
     struct operators_time steady = steady_time(operators, own);
     double decode_outside_s = 0.0;
     const bool is_alone = own->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
-    const struct piece decode = is_alone ? decode_attention(&operators->decode, own, &decode_outside_s)
-                                         : piece_line(0.0, 0.0);
-    if (is_alone) steady = add(steady, straggle_time(operators, own));
+    struct piece decode = piece_line(0.0, 0.0);
+    if (is_alone && own->decode_drafts > 0 && own->decode_sequences > 0)
+        decode = drafted_attention(operators, own, &decode_outside_s);
+    else if (is_alone)
+        decode = decode_attention(&operators->decode, own, &decode_outside_s);
+    if (is_alone && own->decode_drafts == 0) steady = add(steady, straggle_time(operators, own));
     if (operators->parts.split.data > 1) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
     return (struct computing){piece_add(decode, piece_line(steady.seconds, 0.0)), steady.outside_s + decode_outside_s};
 }
@@ -191,10 +204,10 @@ static double slower_by_sms(const struct operators_parts *parts)
 static __attribute__((noinline)) void cost_of_sending(const struct operators *operators,
                                                       const struct iteration_work *work, struct iteration_cost *cost)
 {
-    const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
+    const int64_t all_tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const struct iteration_work group = llm_group_work(&operators->parts.split, work), *own = &group;
     const struct operators_time sending = curve_time(&operators->by_sent_tokens,
-                                                     own->prefill_tokens + own->decode_sequences);
+                                                     own->prefill_tokens + iteration_decode_tokens(own));
     const struct computing whole = computing(operators, own, all_tokens);
     struct piece gpu = piece_add(whole.gpu, piece_line(sending.seconds, 0.0));
     const double outside_frac = share(whole.outside_s + sending.outside_s, gpu.now);
@@ -202,7 +215,7 @@ static __attribute__((noinline)) void cost_of_sending(const struct operators *op
         const struct iteration_work half = half_of(own);
         const struct piece part = computing(operators, &half, (all_tokens + 1) / 2).gpu;
         const double sending_s =
-            curve_time(&operators->by_sent_tokens, half.prefill_tokens + half.decode_sequences).seconds;
+            curve_time(&operators->by_sent_tokens, half.prefill_tokens + iteration_decode_tokens(&half)).seconds;
         const struct piece slowed = piece_scale(part, slower_by_sms(&operators->parts));
         gpu = piece_min(gpu, operators_overlap(slowed, sending_s, operators->layers));
     }
@@ -210,8 +223,22 @@ static __attribute__((noinline)) void cost_of_sending(const struct operators *op
     *cost = (struct iteration_cost){
         .first_s = all.now,
         .slope_s = all.slope,
-        .until = own->prefill_tokens > 0 ? 1 : all.until,
+        .until = own->prefill_tokens > 0 || own->decode_drafts > 0 ? 1 : all.until,
         .extrapolated_frac = outside_frac,
+    };
+}
+
+/* A batch that verifies drafts. */
+static __attribute__((noinline)) void cost_of_drafts(const struct operators *operators,
+                                                     const struct iteration_work *work, struct iteration_cost *cost)
+{
+    const struct iteration_work own = llm_group_work(&operators->parts.split, work);
+    const struct computing whole = computing(operators, &own, work->prefill_tokens + iteration_decode_tokens(work));
+    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, &own, whole.gpu);
+    *cost = (struct iteration_cost){
+        .first_s = all.now,
+        .until = 1,
+        .extrapolated_frac = share(whole.outside_s, whole.gpu.now),
     };
 }
 
@@ -222,7 +249,11 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
         cost_of_sending(operators, work, cost);
         return;
     }
-    const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
+    if (work->decode_drafts > 0) {
+        cost_of_drafts(operators, work, cost);
+        return;
+    }
+    const int64_t all_tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const bool is_parted = operators->parts.split.data > 1;
     struct iteration_work own;
     if (is_parted) {

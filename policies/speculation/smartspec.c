@@ -1,0 +1,126 @@
+/* SmartSpec: as many drafts as give the most tokens per second at the present load; none where verifying them costs
+ * more than it brings (Liu et al., "Optimizing Speculative Decoding for Serving Large Language Models Using Goodput",
+ * 2024).
+ *
+ *     goodput(k) = tokens(k) / step time(k),   k = 0 .. max_drafts
+ *     tokens(k) = 1 + a + a^2 + ... + a^k            (estimate "rate")
+ *     tokens(k) = 1 + a_1 + a_1 a_2 + ...            (estimate "by-depth")
+ *
+ * Step times are those that the cost models predict for the present batch. The rates are moving averages over
+ * iterations with drafts: a is the share of the verified drafts that were right, of those whose predecessors were.
+ * Before the first draft they are `expected_rate`.
+ *
+ * While no drafts pay, nothing is learned of them. With `probe_every` such a stretch is broken by an iteration with
+ * one draft after every so many iterations. */
+#include "policies/declared.h"
+#include "sim/world/policy/speculation.h"
+
+enum { BY_RATE, BY_DEPTH };
+static const char *const estimates[] = {"rate", "by-depth", NULL};
+
+struct smartspec_params {
+    int64_t max_drafts, probe_every;
+    double expected_rate, weight, least_gain;
+    int estimate;
+};
+
+struct smartspec {
+    struct smartspec_params params;
+    double rate[SPECULATION_MAX_DEPTH + 1]; /* by depth; [0]: of all drafts */
+    int64_t offered[SPECULATION_MAX_DEPTH + 1], accepted[SPECULATION_MAX_DEPTH + 1]; /* seen so far */
+    int64_t off; /* decisions since the last one with drafts */
+};
+
+static int smartspec_init(void *state, const void *params, struct diag *diag)
+{
+    struct smartspec *smartspec = state;
+    const struct smartspec_params *given = params;
+    (void)diag;
+    smartspec->params = *given;
+    for (int i = 0; i <= SPECULATION_MAX_DEPTH; i++) smartspec->rate[i] = given->expected_rate;
+    return 0;
+}
+
+/* Moves an average towards the rate of the drafts that were verified since the last decision. */
+static void learn(struct smartspec *smartspec, int i, int64_t offered, int64_t accepted)
+{
+    const int64_t more = offered - smartspec->offered[i];
+    if (more > 0) {
+        const double found = (double)(accepted - smartspec->accepted[i]) / (double)more;
+        smartspec->rate[i] += smartspec->params.weight * (found - smartspec->rate[i]);
+    }
+    smartspec->offered[i] = offered;
+    smartspec->accepted[i] = accepted;
+}
+
+static void learn_all(struct smartspec *smartspec, const struct speculation_history *history)
+{
+    int64_t offered = 0, accepted = 0;
+    for (int i = 1; i <= smartspec->params.max_drafts; i++) {
+        offered += history->offered[i];
+        accepted += history->accepted[i];
+        if (smartspec->params.estimate == BY_DEPTH) learn(smartspec, i, history->offered[i], history->accepted[i]);
+    }
+    learn(smartspec, 0, offered, accepted);
+}
+
+static double rate_at(const struct smartspec *smartspec, int64_t depth)
+{
+    return smartspec->rate[smartspec->params.estimate == BY_DEPTH ? depth : 0];
+}
+
+/* The drafts with the highest goodput; the fewest of equals. */
+static int64_t best_drafts(const struct smartspec *smartspec, const struct speculation_view *view)
+{
+    const double without = 1.0 / speculation_view_step_s(view, &(struct speculation_plan){0});
+    double best = without * (1.0 + smartspec->params.least_gain), tokens = 1.0, right_frac = 1.0;
+    int64_t drafts = 0;
+    for (int64_t k = 1; k <= smartspec->params.max_drafts; k++) {
+        tokens += right_frac *= rate_at(smartspec, k);
+        const double goodput = tokens / speculation_view_step_s(view, &(struct speculation_plan){.depth = k, .passes = k});
+        if (!(goodput > best)) continue;
+        best = goodput;
+        drafts = k;
+    }
+    return drafts;
+}
+
+static int smartspec_plan(void *state, const struct speculation_view *view, struct speculation_plan *plan)
+{
+    struct smartspec *smartspec = state;
+    const int64_t probe_every = smartspec->params.probe_every;
+    learn_all(smartspec, view->history);
+    int64_t drafts = best_drafts(smartspec, view);
+    if (drafts == 0 && probe_every > 0 && ++smartspec->off >= probe_every) drafts = 1;
+    if (drafts > 0) smartspec->off = 0;
+    plan->depth = plan->passes = drafts;
+    plan->iterations = 1;
+    return 0;
+}
+
+#define ROW_OF struct smartspec_params
+static const struct config_field smartspec_fields[] = {
+    ROW_INT("max_drafts", max_drafts, DEFAULT("8"), WITHIN(1, SPECULATION_MAX_DEPTH), "most drafts of a sequence"),
+    ROW_INT("probe_every", probe_every, DEFAULT("0"), WITHIN(0, 1e9),
+            "iterations without drafts after which one draft is tried; 0: never"),
+    ROW_REAL("expected_rate", expected_rate, DEFAULT("0.7"), WITHIN(0, 1),
+             "rate of right drafts before the first one is verified; an assumption"),
+    ROW_REAL("weight", weight, DEFAULT("0.1"), WITHIN(0.0001, 1), "of the latest iteration in the moving average"),
+    ROW_REAL("least_gain", least_gain, DEFAULT("0"), WITHIN(0, 10),
+             "goodput that drafts must gain, as a share of that without them"),
+    ROW_CHOICE("estimate", estimate, DEFAULT("rate"), estimates, "one rate of all drafts, or one of each depth"),
+    {0}};
+#undef ROW_OF
+
+const struct speculator speculation_smartspec = {
+    .policy = {POLICY_HEAD(speculator, POLICY_SPECULATION),
+               .name = "smartspec",
+               .summary = "as many drafts as maximise goodput at the present load, or none",
+               .source = "Liu et al., SmartSpec, arXiv 2406.14066",
+               .params = smartspec_fields,
+               .params_bytes = sizeof(struct smartspec_params),
+               .state_bytes = sizeof(struct smartspec),
+               .init = smartspec_init},
+    .plan = smartspec_plan,
+    .draft = SPECULATION_DRAFT_LLM,
+};
