@@ -335,7 +335,7 @@ static void add_speculation(const char *policy, struct text *json)
 {
     if (policy == NULL) return;
     text_printf(json,
-                "\"speculation\": \"%s\", \"acceptance\": {\"law\": \"by-depth\", \"rates\": [0.8, 0.6, 0.7]},\n    ",
+                "\"speculation\": \"%s\", \"acceptance\": {\"rates\": [0.8, 0.6, 0.7]},\n    ",
                 policy);
 }
 

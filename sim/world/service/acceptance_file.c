@@ -56,15 +56,15 @@ static int read_rates(struct csv *csv, struct real_list *rates, struct diag *dia
     return code;
 }
 
-static int build_trace(const struct acceptance_config *config, const char *where, struct arena *arena,
+static int build_request_rates(const struct acceptance_config *config, const char *where, struct arena *arena,
                        struct acceptance *acceptance, struct diag *diag)
 {
     struct real_list rates = {0};
     struct csv *csv = NULL;
-    int code = open_csv(config->file, &csv, diag);
+    int code = open_csv(config->request_rates, &csv, diag);
     if (code == 0) code = read_rates(csv, &rates, diag);
     if (code == 0 && rates.n == 0)
-        code = diag_error(diag, SIM_E_DATA, where, "write a row for each request", "'%s' has no rates", config->file);
+        code = diag_error(diag, SIM_E_DATA, where, "write a row for each request", "'%s' has no rates", config->request_rates);
     double *kept = code == 0 ? arena_alloc(arena, rates.n * sizeof *kept) : NULL;
     if (code == 0 && kept == NULL) code = diag_nomem(diag);
     if (code == 0) {
@@ -183,35 +183,28 @@ static int build_table(const struct acceptance_config *config, const char *where
 {
     struct tokens_table table = {.last = 0};
     struct csv *csv = NULL;
-    int code = open_csv(config->file, &csv, diag);
+    int code = open_csv(config->table, &csv, diag);
     if (code == 0) code = read_table(csv, config, &table, diag);
     csv_destroy(csv);
     if (code != 0) return code;
     if (table.last == 0)
         return diag_error(diag, SIM_E_DATA, where, "look at 'dataset' and 'method', and at the file's column statistic",
-                          "'%s' has no tokens per step for this choice", config->file);
-    return fill(acceptance, &table, where, config->file, diag);
+                          "'%s' has no tokens per step for this choice", config->table);
+    return fill(acceptance, &table, where, config->table, diag);
 }
 
 /* --- All laws --- */
 
 static int check_keys(const struct acceptance_config *config, const char *where, struct diag *diag)
 {
-    const bool has_file = config->law == ACCEPTANCE_TABLE || config->law == ACCEPTANCE_TRACE;
-    if (has_file && config->file == NULL)
-        return diag_error(diag, SIM_E_CONFIG, where, "add 'file'", "this law of acceptance needs a file");
-    if (!has_file && config->file != NULL)
-        return diag_error(diag, SIM_E_CONFIG, where, "leave it out, or set law to table or trace",
-                          "this law of acceptance reads no 'file'");
-    if (config->law == ACCEPTANCE_BY_DEPTH && config->rates.n == 0)
-        return diag_error(diag, SIM_E_CONFIG, where, "add 'rates', such as [0.8, 0.7]",
-                          "acceptance by depth needs a rate for depth 1");
-    if (config->law != ACCEPTANCE_BY_DEPTH && config->rates.n > 0)
-        return diag_error(diag, SIM_E_CONFIG, where, "leave it out, or set law to by-depth",
-                          "this law of acceptance reads no 'rates'");
-    if (config->law != ACCEPTANCE_TABLE && (config->dataset != NULL || config->method != NULL))
-        return diag_error(diag, SIM_E_CONFIG, where, "leave them out, or set law to table",
-                          "this law of acceptance reads no 'dataset' and no 'method'");
+    const int laws = (config->rates.n > 0) + (config->table != NULL) + (config->request_rates != NULL);
+    if (laws != 1)
+        return diag_error(diag, SIM_E_CONFIG, where, "give one of them, such as \"rates\": [0.7]",
+                          laws == 0 ? "acceptance needs 'rates', a 'table' or 'request_rates'"
+                                    : "'rates', 'table' and 'request_rates' exclude each other");
+    if (config->table == NULL && (config->dataset != NULL || config->method != NULL))
+        return diag_error(diag, SIM_E_CONFIG, where, "leave them out, or give a 'table'",
+                          "'dataset' and 'method' choose rows of a 'table'");
     return 0;
 }
 
@@ -221,13 +214,8 @@ int acceptance_build(const struct acceptance_config *config, const char *where, 
     *acceptance = (struct acceptance){.rates = NULL};
     const int code = check_keys(config, where, diag);
     if (code != 0) return code;
-    switch ((enum acceptance_law)config->law) {
-    case ACCEPTANCE_GEOMETRIC: acceptance_from_rates(acceptance, &config->rate, 1); break;
-    case ACCEPTANCE_BY_DEPTH:
-        acceptance_from_rates(acceptance, config->rates.items, (int64_t)config->rates.n);
-        break;
-    case ACCEPTANCE_TABLE: return build_table(config, where, acceptance, diag);
-    case ACCEPTANCE_TRACE: return build_trace(config, where, arena, acceptance, diag);
-    }
+    if (config->table != NULL) return build_table(config, where, acceptance, diag);
+    if (config->request_rates != NULL) return build_request_rates(config, where, arena, acceptance, diag);
+    acceptance_from_rates(acceptance, config->rates.items, (int64_t)config->rates.n);
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ASSUMED_RATE_PERCENT = 70 }; /* as the key's default says */
+static const double assumed_rate = 0.7;
 
 static const char *place_of(const struct fleet *fleet, const char *key)
 {
@@ -40,13 +40,14 @@ static int build_acceptance(const struct fleet *fleet, struct speculation_model 
 {
     const struct site_env *site = fleet->env->site;
     struct acceptance_config config = fleet->config->acceptance;
+    double assumed = assumed_rate;
     const char *path = arena_printf(site->arena, "services.%s.acceptance", fleet->config->name);
     if (path == NULL) return SIM_E_NOMEM;
     if (!config_is_given(site->config, path)) {
-        config = (struct acceptance_config){.law = ACCEPTANCE_GEOMETRIC, .rate = 0.01 * ASSUMED_RATE_PERCENT};
+        config = (struct acceptance_config){.rates = {1, &assumed}};
         diag_warning(site->diag, config_where(site->config, path), "give 'acceptance'",
-                     "service '%s' speculates, and each of its drafts is assumed to be right with probability 0.7",
-                     fleet->config->name);
+                     "service '%s' speculates, and each of its drafts is assumed to be right with probability %g",
+                     fleet->config->name, assumed);
     }
     const int code = acceptance_build(&config, config_where(site->config, path), site->arena, &model->acceptance,
                                       site->diag);

@@ -50,10 +50,9 @@ struct kv_transfer_config {
 
 /* How often drafts are right: a property of the requests (sim/world/replica/speculation.h). */
 struct acceptance_config {
-    int law; /* enum acceptance_law */
-    double rate;
     struct config_list rates; /* of double */
-    const char *file, *dataset, *method;
+    const char *table, *dataset, *method; /* NULL: not given */
+    const char *request_rates;
 };
 
 /* What makes drafts. */

@@ -115,24 +115,19 @@ static const struct config_field scaling_fields[] = {
 static const struct config_field restart_fields[] = {START_ROWS("delay", delay_s, load_bytes_per_s), {0}};
 #undef ROW_OF
 
-/* In the order of enum acceptance_law. */
-static const char *const acceptance_laws[] = {"geometric", "by-depth", "table", "trace", NULL};
-
 static const struct config_field acceptance_rate[] = {{.kind = CONFIG_REAL, .min = 0, .max = 1}, {0}};
 
 #define ROW_OF struct acceptance_config
 static const struct config_field acceptance_fields[] = {
-    ROW_CHOICE("law", law, DEFAULT("geometric"), acceptance_laws,
-               "one rate for all drafts; a rate for each depth; lengths from a file; a rate for each request from a file"),
-    ROW_REAL("rate", rate, DEFAULT("0.7"), WITHIN(0, 1),
-             "geometric: probability that a draft is right if those before it are; the default is an assumption"),
     {.name = "rates", .kind = CONFIG_LIST, .offset = offsetof(struct acceptance_config, rates), .min = 0,
      .max = SPECULATION_MAX_DEPTH, .fields = acceptance_rate, .elem_bytes = sizeof(double),
-     .help = "by-depth: that probability at depth 1, 2 ...; the last one holds for all further drafts"},
-    ROW_PATH("file", file, OPTIONAL,
-             "table: a CSV file of run lengths; trace: one of rates, a row for each request"),
-    ROW_TEXT("dataset", dataset, OPTIONAL, WITHIN(1, 256), "table: the value of column dataset; default: any"),
-    ROW_TEXT("method", method, OPTIONAL, WITHIN(1, 256), "table: the value of column method; default: any"),
+     .help = "probability that a draft at depth 1, 2 ... is right if those before it are; the last one holds for all "
+             "further drafts, so a single one is a geometric law"},
+    ROW_PATH("table", table, OPTIONAL, "in place of rates: a CSV file of tokens per step by the number of drafts"),
+    ROW_TEXT("dataset", dataset, OPTIONAL, WITHIN(1, 256), "rows of the table with this value in its column dataset"),
+    ROW_TEXT("method", method, OPTIONAL, WITHIN(1, 256), "rows of the table with this value in its column method"),
+    ROW_PATH("request_rates", request_rates, OPTIONAL,
+             "in place of rates: a CSV file with a rate for each request, in order of their ids"),
     {0}};
 #undef ROW_OF
 
@@ -168,7 +163,8 @@ const struct config_field service_config_fields[] = {
     ROW_SHORT_VARIANT("cost", cost, DEFAULT("operators"), "cost", "kind", "duration of an iteration"),
     ROW_SHORT_VARIANT("speculation", speculation, OPTIONAL, "speculation", "policy",
                       "drafts that decoding sequences verify in an iteration; default: none"),
-    ROW_SECTION("acceptance", acceptance, OPTIONAL, acceptance_fields, "how often drafts are right"),
+    ROW_SECTION("acceptance", acceptance, OPTIONAL, acceptance_fields,
+                "how often drafts are right, a property of the requests; default: a rate of 0.7, an assumption"),
     ROW_SECTION("draft", draft, OPTIONAL, draft_fields, "what makes drafts: an LLM, or the CPU alone"),
     ROW_SECTION("formats", formats, FILLED, format_fields, "number formats in place of the LLM's own"),
     ROW_SECTION("kv", kv, FILLED, kv_fields, "the paged KV cache"),
