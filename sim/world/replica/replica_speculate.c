@@ -90,7 +90,8 @@ int replica_speculate(struct replica *replica, sim_ns now)
                                    .n_waiting = replica->waiting.n,
                                    .n_prefilling = replica->prefilling.n,
                                    .history = &speculating->history}};
-    speculating->plan = (struct speculation_plan){.iterations = INT64_MAX};
+    /* sequences that only join now have no drafts yet */
+    speculating->plan = (struct speculation_plan){.iterations = shown.view.sequences > 0 ? INT64_MAX : 1};
     if (shown.view.sequences > 0) {
         const int code = policy->plan(speculating->state, &shown.view, &speculating->plan);
         if (code != 0) return policy_failed(&policy->policy, code, now, replica->env->diag);

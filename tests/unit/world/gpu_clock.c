@@ -32,7 +32,7 @@ static double joules_at(const struct bench *bench, const struct iteration_work *
     const struct energy_model base = energy_model_of(&law, &bench->gpu, &bench->llm, gpus);
     const struct clock_model model = {law, gpus, {0.9, 0.1}};
     const struct clock_state clock_state = clock_state_of(&model, &base, order, &bench->reads, work, 0.0, seconds);
-    const struct work_of of = {&bench->reads, NULL, &base, clock_state.is_slow ? &clock_state.energy : NULL};
+    const struct work_of of = {&bench->reads, NULL, &base, clock_state.is_slow ? &clock_state.energy : NULL, 0.0};
     *lasts_s = clock_state.is_slow ? seconds / clock_state.speed_frac : seconds;
     return work_iteration_j(&of, work, *lasts_s) + base.idle_w * *lasts_s;
 }
@@ -59,7 +59,7 @@ TEST(locks_and_caps)
         const double seconds = 0.02 * pow(50.0, rng_uniform(&rng)), f = 0.2 + 0.8 * rng_uniform(&rng);
         const bool caps = rng_below(&rng, 2) == 0;
         const double cap_w = caps ? 150 + 300 * rng_uniform(&rng) : (double)INFINITY;
-        struct power_load load = power_load_of(&bench.gpu, &bench.llm, gpus, &work, 0.0, seconds);
+        struct power_load load = power_load_of(&bench.gpu, &bench.llm, gpus, &work, seconds);
         const double above_w = power_demand_w(&law, &load) - law.context_w, room_w = law.limit_w - law.context_w;
         const double kept = fmin(1.0, room_w / above_w), share = work.prefill_tokens > 0 ? 0.9 : 0.1;
         load = (struct power_load){kept, kept * load.compute_frac, kept * load.memory_frac};
@@ -90,7 +90,7 @@ TEST(runs_at_a_lower_clock)
         const struct clock_order order = {.clock_frac = 0.3 + 0.6 * rng_uniform(&rng), .cap_w = (double)INFINITY};
         const double seconds = 0.01 * pow(20.0, rng_uniform(&rng));
         const struct clock_state clock_state = clock_state_of(&model, &base, &order, &bench.reads, &work, 0.0, seconds);
-        const struct work_of of = {&bench.reads, NULL, &base, &clock_state.energy};
+        const struct work_of of = {&bench.reads, NULL, &base, &clock_state.energy, 0.0};
         const struct run_clock clock = {0, 1e9 * seconds / clock_state.speed_frac, 1e4 * rng_uniform(&rng)};
         struct work_run run = {.clock = &clock, .iterations = 1 + (int64_t)rng_below(&rng, 300),
                                .sequences = work.decode_sequences, .context_tokens = work.decode_context_tokens};
