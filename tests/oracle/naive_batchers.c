@@ -32,6 +32,7 @@ static void preempt(struct naive *naive, struct replica *replica, int id)
 {
     struct sequence *sequence = &naive->sequences[id];
     naive->outcomes[id].preemptions++;
+    sequence->draft_processed = 0;
     replica->preempted = true;
     if (naive->s->swap) {
         replica->copied_blocks += sequence->blocks;

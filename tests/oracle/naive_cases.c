@@ -192,8 +192,8 @@ static void add_speculation(struct text *text, const struct naive_speculation *s
     text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, 'acceptance': {'rates': [", speculation->drafts);
     for (int i = 0; i < speculation->n_rates; i++)
         text_printf(text, "%s%.17g", i > 0 ? ", " : "", speculation->rates[i]);
-    text_printf(text, "]}, 'draft': {'llm': 'llama-2-7b', 'pass_overhead': '%lldns', 'cost': {'kind': 'affine', ",
-                (long long)speculation->pass_ns);
+    text_printf(text, "]}, 'draft': {'llm': 'llama-2-7b', 'pass_overhead': '%lldns', 'sequence_overhead': '%lldns', 'cost': {'kind': 'affine', ",
+                (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
     add_terms(text, "prefill", &speculation->prefill, 1);
     text_printf(text, ", ");
     add_terms(text, "decode", &speculation->decode, 1);
@@ -217,6 +217,7 @@ void naive_random_speculation(struct naive_speculation *speculation, uint64_t se
     *speculation = (struct naive_speculation){.drafts = naive_between(&rng, 0, naive_one_in(&rng, 3) ? 20 : 5),
                                               .n_rates = naive_between(&rng, 1, 3),
                                               .pass_ns = naive_one_in(&rng, 2) ? 0 : naive_between(&rng, 1, 500000),
+                                              .sequence_ns = naive_one_in(&rng, 2) ? 0 : naive_between(&rng, 1, 50000),
                                               .prefill = random_terms(&rng),
                                               .decode = random_terms(&rng),
                                               .right = right_drafts};

@@ -67,6 +67,7 @@ static int accept_drafts(struct naive *naive, struct replica *replica, const str
     const int right = naive->s->speculation->right(naive->s->speculation, id, sequence->generated - 1, most);
     sequence->processed += right;
     sequence->generated += right;
+    sequence->draft_processed = sequence->processed;
     int64_t unused = sequence->blocks - blocks_of(naive, sequence->processed - 1);
     if (unused > sequence->drafted) unused = sequence->drafted;
     sequence->blocks -= unused;
@@ -75,18 +76,18 @@ static int accept_drafts(struct naive *naive, struct replica *replica, const str
     return right;
 }
 
-/* The draft LLM: prompts in a pass of their own, then one pass for each draft. */
+/* The draft LLM: what it lacks of the sequences in a pass of its own, then one pass for each draft. */
 static double draft_ns_of(const struct naive *naive, const struct batch *batch)
 {
     const struct naive_speculation *speculation = naive->s->speculation;
     const struct naive_terms *prefill = &speculation->prefill, *decode = &speculation->decode;
-    double prompt_ns = 0, ns = 0;
-    for (int i = 0; i < batch->n; i++) {
+    double lacking_ns = 0, ns = 0;
+    for (int i = 0; i < batch->n && batch->drafts > 0; i++) {
         const struct sequence *sequence = &naive->sequences[batch->id[i]];
-        double n = batch->tokens[i], p = sequence->processed;
-        if (!is_prompt(sequence)) continue;
-        if (prompt_ns <= 0) prompt_ns = prefill->fixed + (double)speculation->pass_ns;
-        prompt_ns += prefill->sequence + prefill->token * n + prefill->context * p + prefill->pair * (n * n + 2 * n * p);
+        double p = sequence->draft_processed, n = sequence->processed - 1 - p;
+        if (is_prompt(sequence) || n <= 0) continue;
+        if (lacking_ns <= 0) lacking_ns = prefill->fixed + (double)speculation->pass_ns;
+        lacking_ns += prefill->sequence + prefill->token * n + prefill->context * p + prefill->pair * (n * n + 2 * n * p);
     }
     for (int pass = 0; pass < batch->drafts; pass++) {
         ns += decode->fixed + (double)speculation->pass_ns;
@@ -95,7 +96,9 @@ static double draft_ns_of(const struct naive *naive, const struct batch *batch)
             if (!is_prompt(sequence)) ns += decode->sequence + decode->token + decode->context * (sequence->processed + pass);
         }
     }
-    return prompt_ns + ns;
+    for (int i = 0; i < batch->n && batch->drafts > 0; i++)
+        if (!is_prompt(&naive->sequences[batch->id[i]])) ns += (double)speculation->sequence_ns;
+    return lacking_ns + ns;
 }
 
 /* --- Batches --- */

@@ -45,6 +45,7 @@ struct naive_speculation {
     int drafts, n_rates;
     double rates[3]; /* of right drafts at depth 1, 2 ...; the last one holds for the others */
     int64_t pass_ns; /* added to each pass of the draft LLM */
+    int64_t sequence_ns; /* of each sequence with drafts */
     struct naive_terms prefill, decode; /* of the draft LLM */
     /* Right drafts in a row behind an output position, at most so many: by chance. */
     int (*right)(const struct naive_speculation *speculation, int id, int position, int most);

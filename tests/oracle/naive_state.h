@@ -12,6 +12,7 @@ struct sequence {
     int processed; /* tokens; when the prompt is complete also the newest generated one, as yet without KV */
     int generated, output;
     int64_t blocks;
+    int draft_processed;   /* tokens that the draft LLM knows */
     int64_t drafted;       /* of these, taken for drafts of the batch that it is in */
     int64_t number;        /* order of admission */
     int64_t handed_blocks; /* where its prompt was processed, until its KV has moved and is taken */

@@ -143,7 +143,8 @@ int replica_end_drafts(struct replica *replica, struct running_batch *running);
 static inline double replica_draft_j(const struct replica *replica, const struct iteration_work *work)
 {
     if (replica->speculating == NULL || replica->env->energy == NULL) return 0.0;
-    return speculation_draft_j(replica->env->speculation, &replica->speculating->plan, work);
+    return speculation_draft_j(replica->env->speculation, &replica->speculating->plan, &replica->speculating->lacking,
+                               work);
 }
 
 /* --- replica_work.c --- */

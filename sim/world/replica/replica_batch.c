@@ -143,7 +143,8 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
         model->cost(model->model, work, cost);
     if (code != 0) return code;
     if (replica->speculating != NULL)
-        cost->first_s += speculation_draft_s(replica->env->speculation, &replica->speculating->plan, work);
+        cost->first_s += speculation_draft_s(replica->env->speculation, &replica->speculating->plan,
+                                             &replica->speculating->lacking, work);
     if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
     clock_state->is_slow = false;
     if (is_ordered(replica)) slow_down(replica, work, cost, clock_state);
@@ -217,6 +218,7 @@ static int recompute(struct replica *replica, struct request *request, bool to_t
     if (code != 0) return code;
     give_blocks(replica, request);
     replica->counts.recomputed_tokens += processed_tokens;
+    request->draft_tokens = 0;
     if (!was_prompt) request->view.prompt_tokens = request->context_tokens;
     request->first_gap_ns = 0;
     request->view.prefilled_tokens = 0;
@@ -244,6 +246,7 @@ static int swap(struct replica *replica, struct request *request, sim_ns now)
 {
     stop(replica, request);
     give_blocks(replica, request);
+    request->draft_tokens = 0;
     request->first_gap_ns = 0;
     request->view.state = REQUEST_NONRESIDENT;
     leave_for_host(replica, request);

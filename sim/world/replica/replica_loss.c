@@ -62,6 +62,7 @@ static int start_anew(struct replica *replica, struct request *request, sim_ns n
     request->view.state = REQUEST_WAITING;
     request->held_blocks = request->planned = 0;
     request->first_gap_ns = 0;
+    request->draft_tokens = 0;
     request->in_flight = false;
     request->move = NULL;
     return code;

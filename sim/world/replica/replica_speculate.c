@@ -57,7 +57,8 @@ double speculation_view_step_s(const struct speculation_view *view, const struct
     const struct iteration_work work = decode_work(replica, &whole);
     struct iteration_cost cost;
     model->cost(model->model, &work, &cost);
-    return cost.first_s + speculation_draft_s(replica->env->speculation, &whole, &work);
+    static const struct iteration_work none = {0};
+    return cost.first_s + speculation_draft_s(replica->env->speculation, &whole, &none, &work);
 }
 
 static int check_plan(const struct replica *replica, const struct speculation_plan *plan, sim_ns now)
@@ -102,6 +103,22 @@ int replica_speculate(struct replica *replica, sim_ns now)
 
 /* --- Drafts of an iteration --- */
 
+/* Prompts that the draft model processes before the drafts: what it lacks of the members' tokens before the newest. */
+static struct iteration_work lacking_of(const struct running_batch *running)
+{
+    struct iteration_work lacking = {0};
+    for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next)) {
+        const int64_t before = member->draft_tokens, tokens = running_context(running, member) - 1 - before;
+        if (tokens <= 0) continue;
+        const double n = (double)tokens;
+        lacking.prefill_sequences++;
+        lacking.prefill_tokens += tokens;
+        lacking.prefill_context_tokens += before;
+        lacking.prefill_pairs += n * n + 2 * n * (double)before;
+    }
+    return lacking;
+}
+
 void replica_begin_drafts(struct replica *replica, struct running_batch *running, struct iteration_work *work)
 {
     struct speculation_plan *plan = &replica->speculating->plan;
@@ -110,6 +127,8 @@ void replica_begin_drafts(struct replica *replica, struct running_batch *running
     if (slots < plan->tokens) plan->tokens = slots; /* as many as there are blocks for, in a row */
     if (slots < plan->depth) plan->depth = slots;
     if (plan->depth < plan->passes) plan->passes = plan->depth;
+    replica->speculating->lacking = (struct iteration_work){0};
+    if (slots > 0 && replica->env->speculation->draft.cost != NULL) replica->speculating->lacking = lacking_of(running);
     work->decode_drafts = slots;
     running->drafts = slots;
     running->drafted_blocks = running_growth(running, slots);
@@ -139,6 +158,7 @@ int replica_end_drafts(struct replica *replica, struct running_batch *running)
         }
         note(&speculating->history, depth < left ? depth : left, right);
         if (right > 0) running_extend(running, member, right);
+        member->draft_tokens = (int32_t)running_context(running, member);
         accepted += right;
     }
     kvcache_give(&replica->kv, running->drafted_blocks - used_blocks);

@@ -51,14 +51,6 @@ static struct iteration_work first_pass(const struct speculation_plan *plan, con
                                    .decode_drafts = plan->width > 1 ? plan->width - 1 : 0};
 }
 
-static struct iteration_work prompt_pass(const struct iteration_work *work)
-{
-    return (struct iteration_work){.prefill_sequences = work->prefill_sequences,
-                                   .prefill_tokens = work->prefill_tokens,
-                                   .prefill_context_tokens = work->prefill_context_tokens,
-                                   .prefill_pairs = work->prefill_pairs};
-}
-
 /* The passes have one batch, whose sequences grow by a token each. */
 static double passes_s(const struct speculation_model *model, const struct speculation_plan *plan,
                        const struct iteration_work *work)
@@ -72,19 +64,16 @@ static double passes_s(const struct speculation_model *model, const struct specu
 }
 
 double speculation_draft_s(const struct speculation_model *model, const struct speculation_plan *plan,
-                           const struct iteration_work *work)
+                           const struct iteration_work *lacking, const struct iteration_work *work)
 {
-    const bool drafts = work->decode_drafts > 0;
-    double seconds = drafts ? plan->host_s : 0.0;
-    if (model->draft.cost == NULL) return seconds + (drafts ? (double)plan->passes * model->pass_s : 0.0);
-    if (drafts && plan->passes > 0) seconds += passes_s(model, plan, work);
-    if (work->prefill_tokens > 0) {
-        const struct iteration_work pass = prompt_pass(work);
-        struct iteration_cost cost;
-        model->draft.cost(model->draft.model, &pass, &cost);
-        seconds += model->draft_frac * cost.first_s + model->pass_s;
-    }
-    return seconds;
+    if (work->decode_drafts == 0) return 0.0;
+    const double seconds = plan->host_s + model->sequence_s * (double)work->decode_sequences;
+    if (model->draft.cost == NULL) return seconds + (double)plan->passes * model->pass_s;
+    const double drafts_s = plan->passes > 0 ? seconds + passes_s(model, plan, work) : seconds;
+    if (lacking->prefill_tokens == 0) return drafts_s;
+    struct iteration_cost cost;
+    model->draft.cost(model->draft.model, lacking, &cost);
+    return drafts_s + model->draft_frac * cost.first_s + model->pass_s;
 }
 
 static double pass_j(const struct speculation_model *model, const struct iteration_work *pass)
@@ -94,18 +83,11 @@ static double pass_j(const struct speculation_model *model, const struct iterati
 }
 
 double speculation_draft_j(const struct speculation_model *model, const struct speculation_plan *plan,
-                           const struct iteration_work *work)
+                           const struct iteration_work *lacking, const struct iteration_work *work)
 {
-    double joules = 0.0;
-    if (model->draft.cost == NULL) return 0.0;
-    if (work->decode_drafts > 0 && plan->passes > 0) {
-        struct iteration_work pass = first_pass(plan, work);
-        pass.decode_context_tokens += pass.decode_sequences * (plan->passes - 1) / 2;
-        joules += (double)plan->passes * pass_j(model, &pass);
-    }
-    if (work->prefill_tokens > 0) {
-        const struct iteration_work pass = prompt_pass(work);
-        joules += pass_j(model, &pass);
-    }
-    return joules;
+    if (model->draft.cost == NULL || work->decode_drafts == 0) return 0.0;
+    struct iteration_work pass = first_pass(plan, work);
+    pass.decode_context_tokens += pass.decode_sequences * (plan->passes - 1) / 2;
+    const double joules = plan->passes > 0 ? (double)plan->passes * pass_j(model, &pass) : 0.0;
+    return lacking->prefill_tokens > 0 ? joules + pass_j(model, lacking) : joules;
 }

@@ -13,9 +13,9 @@
  * (SGLang frees the slots of rejected drafts, TensorRT-LLM rewinds its cache; vLLM v1 keeps the block, which is the
  * next one that the sequence fills). Left out: that an engine cannot know a request's last token.
  *
- * Drafts come before verification, on the same GPUs: `passes` iterations of the draft model, one after the other, and
- * one for every prompt piece. Left out: the pass that the draft model needs after iterations without speculation, and
- * drafts that overlap with scheduling. */
+ * Drafts come before verification, on the same GPUs: `passes` iterations of the draft model, one after the other. Before
+ * its first draft of a sequence, the draft model processes the tokens that it lacks, as one prompt: the request's
+ * prompt, and what was generated without drafts. Left out: drafts that overlap with scheduling. */
 #ifndef ORRERY_WORLD_REPLICA_SPECULATION_H
 #define ORRERY_WORLD_REPLICA_SPECULATION_H
 
@@ -49,7 +49,7 @@ struct speculation_model {
     struct acceptance acceptance;
     struct iteration_model draft; /* of the draft LLM or layer; cost NULL: none */
     double draft_frac;            /* its times count times this */
-    double pass_s;                /* CPU time of each pass */
+    double pass_s, sequence_s;    /* CPU time of each pass, and of each sequence in an iteration with drafts */
     struct llm_spec draft_llm;
     struct llm_reads draft_reads;
     struct energy_model draft_energy; /* all zero: not known */
@@ -58,16 +58,18 @@ struct speculation_model {
 /* State of a replica with speculation. */
 struct speculating {
     struct speculation_plan plan; /* of the iteration that is next or under way */
+    struct iteration_work lacking; /* prompts that the draft model processes in it */
     struct speculation_history history;
     void *state; /* of the policy */
 };
 
-/* Seconds of drafting for an iteration with this work, before it starts. */
+/* Seconds of drafting for an iteration with this work, before it starts. lacking: prompts that the draft model still has
+ * to process, or none. */
 double speculation_draft_s(const struct speculation_model *model, const struct speculation_plan *plan,
-                           const struct iteration_work *work);
+                           const struct iteration_work *lacking, const struct iteration_work *work);
 
 /* Joules of these passes beside those of their time. */
 double speculation_draft_j(const struct speculation_model *model, const struct speculation_plan *plan,
-                           const struct iteration_work *work);
+                           const struct iteration_work *lacking, const struct iteration_work *work);
 
 #endif

@@ -128,6 +128,7 @@ static int build_draft(const struct fleet *fleet, const struct fleet_pool *pool,
 {
     model->draft_frac = 1.0;
     model->pass_s = fleet->config->draft.pass_s;
+    model->sequence_s = fleet->config->draft.sequence_s;
     switch (model->policy->draft) {
     case SPECULATION_DRAFT_LLM: return build_draft_llm(fleet, pool, model);
     case SPECULATION_DRAFT_LAYERS: return build_draft_layer(fleet, pool, model);

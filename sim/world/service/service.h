@@ -59,7 +59,7 @@ struct acceptance_config {
 struct draft_config {
     const char *llm; /* as service_config.llm; NULL: drafts cost no more than pass_s */
     struct config_variant cost; /* no entry: as the service's */
-    double pass_s;
+    double pass_s, sequence_s;
 };
 
 /* How a replica starts. */

@@ -138,6 +138,8 @@ static const struct config_field draft_fields[] = {
     ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind",
                       "duration of one of its passes; default: as of the LLM, without CPU overhead"),
     ROW_QUANTITY("pass_overhead", pass_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 10), "CPU time of every pass"),
+    ROW_QUANTITY("sequence_overhead", sequence_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 10),
+                 "CPU time of each sequence in an iteration with drafts"),
     {0}};
 #undef ROW_OF
 
