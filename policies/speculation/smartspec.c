@@ -6,9 +6,8 @@
  *     tokens(k) = 1 + a + a^2 + ... + a^k            (estimate "rate")
  *     tokens(k) = 1 + a_1 + a_1 a_2 + ...            (estimate "by-depth")
  *
- * Drafts must gain `least_gain`, which stands for what step times leave out: prompts that the draft model processes.
- *
- * Step times are those that the cost models predict for the present batch. The rates are moving averages over
+ * Step times are those that the cost models predict for the present batch, with the part of a sequence's prompt at the
+ * draft model that falls to its tokens of the step: mean seconds per prompt over `expected_output` tokens. The rates are moving averages over
  * iterations with drafts: a is the share of the verified drafts that were right, of those whose predecessors were.
  * Before the first draft they are `expected_rate`.
  *
@@ -23,12 +22,14 @@ static const char *const estimates[] = {"rate", "by-depth", NULL};
 struct smartspec_params {
     int64_t max_drafts, probe_every;
     double expected_rate, weight, least_gain;
+    int64_t expected_output;
     int estimate;
 };
 
 struct smartspec {
     struct smartspec_params params;
-    double rate[SPECULATION_MAX_DEPTH + 1]; /* by depth; [0]: of all drafts */
+    /* moving averages of an iteration, by depth; [0]: of all drafts; their quotient is the rate */
+    double mean_offered[SPECULATION_MAX_DEPTH + 1], mean_accepted[SPECULATION_MAX_DEPTH + 1];
     int64_t offered[SPECULATION_MAX_DEPTH + 1], accepted[SPECULATION_MAX_DEPTH + 1]; /* seen so far */
     int64_t off; /* decisions since the last one with drafts */
 };
@@ -39,17 +40,21 @@ static int smartspec_init(void *state, const void *params, struct diag *diag)
     const struct smartspec_params *given = params;
     (void)diag;
     smartspec->params = *given;
-    for (int i = 0; i <= SPECULATION_MAX_DEPTH; i++) smartspec->rate[i] = given->expected_rate;
+    for (int i = 0; i <= SPECULATION_MAX_DEPTH; i++) {
+        smartspec->mean_offered[i] = 1.0;
+        smartspec->mean_accepted[i] = given->expected_rate;
+    }
     return 0;
 }
 
-/* Moves an average towards the rate of the drafts that were verified since the last decision. */
+/* Moves the averages towards the drafts that were verified since the last decision. */
 static void learn(struct smartspec *smartspec, int i, int64_t offered, int64_t accepted)
 {
     const int64_t more = offered - smartspec->offered[i];
     if (more > 0) {
-        const double found = (double)(accepted - smartspec->accepted[i]) / (double)more;
-        smartspec->rate[i] += smartspec->params.weight * (found - smartspec->rate[i]);
+        const double weight = smartspec->params.weight, right = (double)(accepted - smartspec->accepted[i]);
+        smartspec->mean_offered[i] += weight * ((double)more - smartspec->mean_offered[i]);
+        smartspec->mean_accepted[i] += weight * (right - smartspec->mean_accepted[i]);
     }
     smartspec->offered[i] = offered;
     smartspec->accepted[i] = accepted;
@@ -68,7 +73,15 @@ static void learn_all(struct smartspec *smartspec, const struct speculation_hist
 
 static double rate_at(const struct smartspec *smartspec, int64_t depth)
 {
-    return smartspec->rate[smartspec->params.estimate == BY_DEPTH ? depth : 0];
+    const int64_t i = smartspec->params.estimate == BY_DEPTH ? depth : 0;
+    return smartspec->mean_accepted[i] / smartspec->mean_offered[i];
+}
+
+/* Seconds of the draft model for the prompt of a sequence, for each token that it makes. */
+static double prompt_s_per_token(const struct smartspec *smartspec, const struct speculation_history *history)
+{
+    if (history->prompts == 0) return 0.0;
+    return history->prompts_s / (double)history->prompts / (double)smartspec->params.expected_output;
 }
 
 /* The drafts with the highest goodput; the fewest of equals. */
@@ -76,10 +89,12 @@ static int64_t best_drafts(const struct smartspec *smartspec, const struct specu
 {
     const double without = 1.0 / speculation_view_step_s(view, &(struct speculation_plan){0});
     double best = without * (1.0 + smartspec->params.least_gain), tokens = 1.0, right_frac = 1.0;
+    const double prompts_s = (double)view->sequences * prompt_s_per_token(smartspec, view->history);
     int64_t drafts = 0;
     for (int64_t k = 1; k <= smartspec->params.max_drafts; k++) {
         tokens += right_frac *= rate_at(smartspec, k);
-        const double goodput = tokens / speculation_view_step_s(view, &(struct speculation_plan){.depth = k, .passes = k});
+        const double step_s = speculation_view_step_s(view, &(struct speculation_plan){.depth = k, .passes = k});
+        const double goodput = tokens / (step_s + tokens * prompts_s);
         if (!(goodput > best)) continue;
         best = goodput;
         drafts = k;
@@ -105,11 +120,13 @@ static const struct config_field smartspec_fields[] = {
     ROW_INT("max_drafts", max_drafts, DEFAULT("8"), WITHIN(1, SPECULATION_MAX_DEPTH), "most drafts of a sequence"),
     ROW_INT("probe_every", probe_every, DEFAULT("0"), WITHIN(0, 1e9),
             "iterations without drafts after which one draft is tried; 0: never"),
-    ROW_REAL("expected_rate", expected_rate, DEFAULT("0.7"), WITHIN(0, 1),
-             "rate of right drafts before the first one is verified; an assumption"),
-    ROW_REAL("weight", weight, DEFAULT("0.1"), WITHIN(0.0001, 1), "of the latest iteration in the moving average"),
+    ROW_REAL("expected_rate", expected_rate, DEFAULT("0.9"), WITHIN(0, 1),
+             "rate of right drafts before the first one is verified: high, so that drafts are tried; an assumption"),
+    ROW_REAL("weight", weight, DEFAULT("0.02"), WITHIN(0.0001, 1), "of the latest iteration in the moving average"),
     ROW_REAL("least_gain", least_gain, DEFAULT("0.1"), WITHIN(0, 10),
              "goodput that drafts must gain, as a share of that without them (vLLM pull request 44336: 10 %)"),
+    ROW_INT("expected_output", expected_output, DEFAULT("256"), WITHIN(1, 1e9),
+            "tokens of an answer, over which the draft model's work for its prompt is spread; an assumption"),
     ROW_CHOICE("estimate", estimate, DEFAULT("rate"), estimates, "one rate of all drafts, or one of each depth"),
     {0}};
 #undef ROW_OF

@@ -23,6 +23,8 @@ enum {
 struct speculation_history {
     int64_t steps;    /* of a sequence with drafts */
     int64_t emitted;  /* tokens of these steps */
+    int64_t prompts;  /* sequences whose tokens the draft model had to process before its drafts */
+    double prompts_s; /* time that this took */
     int64_t offered[SPECULATION_MAX_DEPTH + 1], accepted[SPECULATION_MAX_DEPTH + 1]; /* [0] is unused */
 };
 

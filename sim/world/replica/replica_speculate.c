@@ -119,6 +119,15 @@ static struct iteration_work lacking_of(const struct running_batch *running)
     return lacking;
 }
 
+static void look_for_lacking(struct replica *replica, const struct running_batch *running)
+{
+    struct speculating *speculating = replica->speculating;
+    speculating->lacking = lacking_of(running);
+    if (speculating->lacking.prefill_tokens == 0) return;
+    speculating->history.prompts += speculating->lacking.prefill_sequences;
+    speculating->history.prompts_s += speculation_prompts_s(replica->env->speculation, &speculating->lacking);
+}
+
 void replica_begin_drafts(struct replica *replica, struct running_batch *running, struct iteration_work *work)
 {
     struct speculation_plan *plan = &replica->speculating->plan;
@@ -128,7 +137,7 @@ void replica_begin_drafts(struct replica *replica, struct running_batch *running
     if (slots < plan->depth) plan->depth = slots;
     if (plan->depth < plan->passes) plan->passes = plan->depth;
     replica->speculating->lacking = (struct iteration_work){0};
-    if (slots > 0 && replica->env->speculation->draft.cost != NULL) replica->speculating->lacking = lacking_of(running);
+    if (slots > 0 && replica->env->speculation->draft.cost != NULL) look_for_lacking(replica, running);
     work->decode_drafts = slots;
     running->drafts = slots;
     running->drafted_blocks = running_growth(running, slots);

@@ -63,6 +63,13 @@ static double passes_s(const struct speculation_model *model, const struct specu
            0.5 * n * (n - 1.0) * model->draft_frac * cost.slope_s;
 }
 
+double speculation_prompts_s(const struct speculation_model *model, const struct iteration_work *lacking)
+{
+    struct iteration_cost cost;
+    model->draft.cost(model->draft.model, lacking, &cost);
+    return model->draft_frac * cost.first_s + model->pass_s;
+}
+
 double speculation_draft_s(const struct speculation_model *model, const struct speculation_plan *plan,
                            const struct iteration_work *lacking, const struct iteration_work *work)
 {
@@ -70,10 +77,7 @@ double speculation_draft_s(const struct speculation_model *model, const struct s
     const double seconds = plan->host_s + model->sequence_s * (double)work->decode_sequences;
     if (model->draft.cost == NULL) return seconds + (double)plan->passes * model->pass_s;
     const double drafts_s = plan->passes > 0 ? seconds + passes_s(model, plan, work) : seconds;
-    if (lacking->prefill_tokens == 0) return drafts_s;
-    struct iteration_cost cost;
-    model->draft.cost(model->draft.model, lacking, &cost);
-    return drafts_s + model->draft_frac * cost.first_s + model->pass_s;
+    return lacking->prefill_tokens > 0 ? drafts_s + speculation_prompts_s(model, lacking) : drafts_s;
 }
 
 static double pass_j(const struct speculation_model *model, const struct iteration_work *pass)

@@ -68,6 +68,9 @@ struct speculating {
 double speculation_draft_s(const struct speculation_model *model, const struct speculation_plan *plan,
                            const struct iteration_work *lacking, const struct iteration_work *work);
 
+/* Seconds of the draft model for these prompts. Only if there is one. */
+double speculation_prompts_s(const struct speculation_model *model, const struct iteration_work *lacking);
+
 /* Joules of these passes beside those of their time. */
 double speculation_draft_j(const struct speculation_model *model, const struct speculation_plan *plan,
                            const struct iteration_work *lacking, const struct iteration_work *work);
