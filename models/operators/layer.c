@@ -568,9 +568,7 @@ size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split 
     const struct iteration_work own = llm_group_work(split, work);
     const double tokens = (double)(own.prefill_tokens + iteration_decode_tokens(&own));
     struct listing list = {
-        .llm = llm,
-        .split = split,
-        .gpu = gpu,
+        .llm = llm, .split = split, .gpu = gpu,
         .work = &own,
         .uses = uses,
         .shard = llm_data_shard(llm, split->tensor, split->pipeline, groups),

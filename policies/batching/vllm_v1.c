@@ -1,11 +1,11 @@
 /* Chunked prefill in one token budget, as in vLLM v1 (vLLM 0.8 and later): there are no prefill and decode phases; an
  * iteration is a number of tokens of each request.
  *
- * Running requests come first, in order of admission: one token for each that decodes, and its drafts, the rest of the
- * budget for an unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds none
- * preempts the last running one, which restarts from nothing at the head of the queue. If no sequence was preempted,
- * requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow. The first
- * that does not fit stops admission.
+ * Running requests come first, in order of admission: one token and its drafts for each that decodes, the rest of the
+ * budget for an unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and
+ * finds none preempts the last running one, which restarts from nothing at the head of the queue. If no sequence was
+ * preempted, requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow.
+ * The first that does not fit stops admission.
  *
  * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
  * preempts those too, and removes them when they return.

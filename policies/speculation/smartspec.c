@@ -6,10 +6,10 @@
  *     tokens(k) = 1 + a + a^2 + ... + a^k            (estimate "rate")
  *     tokens(k) = 1 + a_1 + a_1 a_2 + ...            (estimate "by-depth")
  *
- * Step times are those that the cost models predict for the present batch, with the part of a sequence's prompt at the
- * draft model that falls to its tokens of the step: mean seconds per prompt over `expected_output` tokens. The rates are moving averages over
- * iterations with drafts: a is the share of the verified drafts that were right, of those whose predecessors were.
- * Before the first draft they are `expected_rate`.
+ * Drafts must gain `least_gain`. Step times are those that the cost models predict for the present batch. To them
+ * comes the part of the draft model's work for prompts that falls to the tokens of the step: its mean seconds per
+ * prompt, spread over `expected_output` tokens. Rates are quotients of moving averages over iterations with drafts: of
+ * the drafts that were right, and of those whose predecessors were. Before the first draft they are `expected_rate`.
  *
  * While no drafts pay, nothing is learned of them. With `probe_every` such a stretch is broken by an iteration with
  * one draft after every so many iterations. */

@@ -189,11 +189,14 @@ int64_t naive_life_ns(const struct naive_site *site, int cause, int component, i
 /* The draft LLM is named for its cost only. */
 static void add_speculation(struct text *text, const struct naive_speculation *speculation)
 {
-    text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, 'acceptance': {'rates': [", speculation->drafts);
+    text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, 'acceptance': {'rates': [",
+                speculation->drafts);
     for (int i = 0; i < speculation->n_rates; i++)
         text_printf(text, "%s%.17g", i > 0 ? ", " : "", speculation->rates[i]);
-    text_printf(text, "]}, 'draft': {'llm': 'llama-2-7b', 'pass_overhead': '%lldns', 'sequence_overhead': '%lldns', 'cost': {'kind': 'affine', ",
-                (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
+    text_printf(
+        text,
+        "]}, 'draft': {'llm': 'llama-2-7b', 'pass_overhead': '%lldns', 'sequence_overhead': '%lldns', 'cost': {'kind': 'affine', ",
+        (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
     add_terms(text, "prefill", &speculation->prefill, 1);
     text_printf(text, ", ");
     add_terms(text, "decode", &speculation->decode, 1);

@@ -31,7 +31,8 @@ static int64_t batch_lacks(const struct naive *naive, const struct batch *batch,
 {
     int64_t blocks = 0;
     for (int i = 0; i < batch->n; i++)
-        if (!is_prompt(&naive->sequences[batch->id[i]])) blocks += lacks(naive, &naive->sequences[batch->id[i]], drafts);
+        if (!is_prompt(&naive->sequences[batch->id[i]]))
+            blocks += lacks(naive, &naive->sequences[batch->id[i]], drafts);
     return blocks;
 }
 
@@ -87,13 +88,15 @@ static double draft_ns_of(const struct naive *naive, const struct batch *batch)
         double p = sequence->draft_processed, n = sequence->processed - 1 - p;
         if (is_prompt(sequence) || n <= 0) continue;
         if (lacking_ns <= 0) lacking_ns = prefill->fixed + (double)speculation->pass_ns;
-        lacking_ns += prefill->sequence + prefill->token * n + prefill->context * p + prefill->pair * (n * n + 2 * n * p);
+        lacking_ns += prefill->sequence + prefill->token * n + prefill->context * p +
+                      prefill->pair * (n * n + 2 * n * p);
     }
     for (int pass = 0; pass < batch->drafts; pass++) {
         ns += decode->fixed + (double)speculation->pass_ns;
         for (int i = 0; i < batch->n; i++) {
             const struct sequence *sequence = &naive->sequences[batch->id[i]];
-            if (!is_prompt(sequence)) ns += decode->sequence + decode->token + decode->context * (sequence->processed + pass);
+            if (!is_prompt(sequence))
+                ns += decode->sequence + decode->token + decode->context * (sequence->processed + pass);
         }
     }
     for (int i = 0; i < batch->n && batch->drafts > 0; i++)

@@ -19,7 +19,7 @@ struct replica_view {
     int64_t decode_context_tokens;  /* over the decoding sequences */
     int64_t growing;                /* decoding sequences that take a new block in the next iteration, for one token;
                                        drafts take what is left */
-    const struct request_view *waiting;       /* head: next to be served; preempted requests return to the head (but see
+    const struct request_view *waiting; /* head: next to be served; preempted requests return to the head (but see
                                                  EVICT_REQUEUE) */
     const struct request_view *prefilling, *last_prefilling; /* prompts processed in part, oldest first */
     const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */

@@ -69,13 +69,14 @@ static int check_plan(const struct replica *replica, const struct speculation_pl
                              plan->width <= SPECULATION_MAX_TOKENS && plan->host_s >= 0.0 && isfinite(plan->host_s) &&
                              plan->iterations >= 1;
     if (is_possible) return 0;
-    return diag_error(replica->env->diag, SIM_E_POLICY, NULL, NULL,
-                      "speculation policy '%s' planned at %.9f s a depth of %lld, %lld tokens to verify, %lld passes of "
-                      "%lld tokens, %g s of the CPU, for %lld iterations; at most %d, %d, %d and %d are possible",
-                      replica->env->speculation->policy->policy.name, sim_s_from_ns(now), (long long)plan->depth,
-                      (long long)plan->tokens, (long long)plan->passes, (long long)plan->width, plan->host_s,
-                      (long long)plan->iterations, SPECULATION_MAX_DEPTH, SPECULATION_MAX_TOKENS,
-                      SPECULATION_MAX_TOKENS, SPECULATION_MAX_TOKENS);
+    return diag_error(
+        replica->env->diag, SIM_E_POLICY, NULL, NULL,
+        "speculation policy '%s' planned at %.9f s a depth of %lld, %lld tokens to verify, %lld passes of "
+        "%lld tokens, %g s of the CPU, for %lld iterations; at most %d, %d, %d and %d are possible",
+        replica->env->speculation->policy->policy.name, sim_s_from_ns(now), (long long)plan->depth,
+        (long long)plan->tokens, (long long)plan->passes, (long long)plan->width, plan->host_s,
+        (long long)plan->iterations, SPECULATION_MAX_DEPTH, SPECULATION_MAX_TOKENS, SPECULATION_MAX_TOKENS,
+        SPECULATION_MAX_TOKENS);
 }
 
 int replica_speculate(struct replica *replica, sim_ns now)

@@ -13,9 +13,9 @@
  * (SGLang frees the slots of rejected drafts, TensorRT-LLM rewinds its cache; vLLM v1 keeps the block, which is the
  * next one that the sequence fills). Left out: that an engine cannot know a request's last token.
  *
- * Drafts come before verification, on the same GPUs: `passes` iterations of the draft model, one after the other. Before
- * its first draft of a sequence, the draft model processes the tokens that it lacks, as one prompt: the request's
- * prompt, and what was generated without drafts. Left out: drafts that overlap with scheduling. */
+ * Drafts come before verification, on the same GPUs: `passes` iterations of the draft model, one after the other.
+ * Before its first draft of a sequence, the draft model processes the tokens that it lacks, as one prompt: the
+ * request's prompt, and what was generated without drafts. Left out: drafts that overlap with scheduling. */
 #ifndef ORRERY_WORLD_REPLICA_SPECULATION_H
 #define ORRERY_WORLD_REPLICA_SPECULATION_H
 
@@ -63,8 +63,8 @@ struct speculating {
     void *state; /* of the policy */
 };
 
-/* Seconds of drafting for an iteration with this work, before it starts. lacking: prompts that the draft model still has
- * to process, or none. */
+/* Seconds of drafting for an iteration with this work, before it starts. lacking: prompts that the draft model still
+ * has to process, or none. */
 double speculation_draft_s(const struct speculation_model *model, const struct speculation_plan *plan,
                            const struct iteration_work *lacking, const struct iteration_work *work);
 

@@ -77,7 +77,7 @@ struct work_of {
     const struct kvcache *kv;
     const struct energy_model *energy;          /* NULL: not known */
     const struct energy_model *energy_at_clock; /* at which it was done, where that is not `energy`; or NULL */
-    double draft_j; /* of a draft model in this iteration, beside those of its time; scales with the clock as the rest */
+    double draft_j; /* of a draft model in this iteration, beside those of its time; they fall with the clock alike */
 };
 
 /* A decode run of n iterations that has just been stepped through; the cache is as it has left it. */

@@ -57,14 +57,15 @@ static int read_rates(struct csv *csv, struct real_list *rates, struct diag *dia
 }
 
 static int build_request_rates(const struct acceptance_config *config, const char *where, struct arena *arena,
-                       struct acceptance *acceptance, struct diag *diag)
+                               struct acceptance *acceptance, struct diag *diag)
 {
     struct real_list rates = {0};
     struct csv *csv = NULL;
     int code = open_csv(config->request_rates, &csv, diag);
     if (code == 0) code = read_rates(csv, &rates, diag);
     if (code == 0 && rates.n == 0)
-        code = diag_error(diag, SIM_E_DATA, where, "write a row for each request", "'%s' has no rates", config->request_rates);
+        code = diag_error(diag, SIM_E_DATA, where, "write a row for each request", "'%s' has no rates",
+                          config->request_rates);
     double *kept = code == 0 ? arena_alloc(arena, rates.n * sizeof *kept) : NULL;
     if (code == 0 && kept == NULL) code = diag_nomem(diag);
     if (code == 0) {
@@ -104,7 +105,8 @@ static int read_row(const struct csv *csv, const int *at, struct tokens_table *t
     double tokens;
     if (number_i64(i->chars, i->n_chars, &drafts) != NUMBER_OK || drafts < 1 || drafts > SPECULATION_MAX_DEPTH)
         return refuse_value(csv, at[COLUMN_I], "a number of drafts from 1 to 32", diag);
-    if (number_f64(value->chars, value->n_chars, &tokens) != NUMBER_OK || !(tokens >= 1.0 && tokens <= 1.0 + (double)drafts))
+    if (number_f64(value->chars, value->n_chars, &tokens) != NUMBER_OK ||
+        !(tokens >= 1.0 && tokens <= 1.0 + (double)drafts))
         return refuse_value(csv, at[COLUMN_VALUE], "tokens per step, from 1 to one more than the drafts", diag);
     if (table->tokens[drafts] > 0.0)
         return refuse_value(csv, at[COLUMN_I], "each number of drafts once (choose one with 'dataset' and 'method')",

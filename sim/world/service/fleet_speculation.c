@@ -101,8 +101,8 @@ static int build_draft_llm(const struct fleet *fleet, const struct fleet_pool *p
     if (code != 0) return code;
     if (!is_own && !is_of_shape(&pool->env.model))
         return diag_error(env->site->diag, SIM_E_CONFIG, place_of(fleet, "draft"), "add draft.cost",
-                          "service '%s': a cost of kind '%s' is of one LLM and prices no draft LLM", fleet->config->name,
-                          pool->env.model.kind);
+                          "service '%s': a cost of kind '%s' is of one LLM and prices no draft LLM",
+                          fleet->config->name, pool->env.model.kind);
     if (model->draft_llm.vocab != fleet->llm->vocab)
         diag_warning(env->site->diag, place_of(fleet, "draft.llm"), "take one of the same family",
                      "the draft LLM %s has a vocabulary of %lld tokens, %s one of %lld", model->draft_llm.name,
