@@ -70,7 +70,7 @@ static void check_conserved(const char *format)
     CHECK(bed_equal(rows, single));
     CHECK(steps > 0);
     CHECK_SAME(steps, bed_metric(rows, "speculation.accepted_tokens.sum") +
-                             bed_metric(rows, "speculation.rejected_tokens.sum"));
+                          bed_metric(rows, "speculation.rejected_tokens.sum"));
     CHECK_SAME(bed_metric(rows, "request.finished") + bed_metric(rows, "request.rejected"), 150);
     bed_free(rows);
     bed_free(single);
@@ -113,14 +113,14 @@ TEST(no_drafts_are_no_speculation)
 /* One user alone: n tokens behind the first take n iterations if no draft is right, ceil(n / (k + 1)) if all are. */
 static double iterations_alone(const char *rate, int output)
 {
-    struct bed_rows *rows =
-        bed_ok(NULL,
-               "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
-               " 'batching': 'vllm-v1', 'cost': " AFFINE ", 'speculation': {'policy': 'fixed', 'drafts': 3},"
-               " 'acceptance': {'rates': [%s]}, 'trace': {'format': 'generate', 'count': 1,"
-               " 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 50},"
-               " 'output': {'distribution': 'fixed', 'tokens': %d}}}}}",
-               rate, output);
+    struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'batching': 'vllm-v1', 'cost': " AFFINE ", 'speculation': {'policy': 'fixed', 'drafts': 3},"
+        " 'acceptance': {'rates': [%s]}, 'trace': {'format': 'generate', 'count': 1,"
+        " 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 50},"
+        " 'output': {'distribution': 'fixed', 'tokens': %d}}}}}",
+        rate, output);
     return bed_metric(rows, "replica.iterations.sum");
 }
 
@@ -156,21 +156,20 @@ static void check_refused(const char *more, const char *words)
                                     " 'output': {'distribution': 'fixed', 'tokens': 5}}}}}",
                                     more);
     bool found = false;
-    for (int i = 0; i < rows->diag.n_items; i++)
-        found = found || strstr(rows->diag.items[i].text, words) != NULL;
+    for (int i = 0; i < rows->diag.n_items; i++) found = found || strstr(rows->diag.items[i].text, words) != NULL;
     CHECK(rows->code != 0 && found);
 }
 
 TEST(impossible_combinations_are_refused)
 {
-    check_refused("'pipeline_parallel': 2, 'speculation': 'fixed', 'acceptance': {'rates': [0.5]},",
-                  "pipeline stages");
+    check_refused("'pipeline_parallel': 2, 'speculation': 'fixed', 'acceptance': {'rates': [0.5]},", "pipeline stages");
     check_refused("'speculation': 'fixed', 'acceptance': {},", "acceptance needs");
     check_refused("'speculation': 'mtp', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'},",
                   "drafts with a layer");
     check_refused("'speculation': 'ngram', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'},",
                   "drafts without an LLM");
-    check_refused("'speculation': 'fixed', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'}, 'cost': " AFFINE ",",
+    check_refused("'speculation': 'fixed', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'}, 'cost': " AFFINE
+                  ",",
                   "prices no draft LLM");
     check_refused("'speculation': {'policy': 'eagle', 'tokens': 9}, 'acceptance': {'rates': [0.5]},",
                   "a chain of depth");
