@@ -12,19 +12,26 @@
 /* The work of one iteration on one replica. A prefill chunk of n tokens on top of p tokens already processed counts n
  * in prefill_tokens, p in prefill_context_tokens and n^2 + 2 n p in prefill_pairs (twice its query-key pairs). A
  * decoding sequence that has processed c tokens (prompt and generated, the newest included) counts c in
- * decode_context_tokens. */
+ * decode_context_tokens. With speculation each decoding sequence verifies drafts behind its newest token. */
 struct iteration_work {
     int64_t prefill_sequences, decode_sequences;
     int64_t prefill_tokens, prefill_context_tokens;
     int64_t decode_context_tokens;
     int64_t decode_longest_tokens; /* of the decoding sequence with the most; 0: all are alike */
+    int64_t decode_drafts; /* that each decoding sequence verifies beside its newest token; 0: no speculation */
     double prefill_pairs;
 };
+
+/* Tokens that the decoding sequences process: the newest of each, and its drafts. */
+static inline int64_t iteration_decode_tokens(const struct iteration_work *work)
+{
+    return work->decode_sequences + work->decode_sequences * work->decode_drafts;
+}
 
 struct iteration_cost {
     double first_s, slope_s;
     double entry_s;           /* pipeline stages: first stage's time minus that of the others; may be < 0 */
-    int64_t until;            /* >= 1; 1 whenever the batch holds prefill; INT64_MAX: for ever */
+    int64_t until;            /* >= 1; 1 whenever the batch holds prefill or drafts; INT64_MAX: for ever */
     double extrapolated_frac; /* 0 .. 1: share of the kernels' time outside the fitted range; that of all i */
 };
 

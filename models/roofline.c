@@ -194,9 +194,10 @@ static struct piece decode_layer(const struct roofline *roofline, const struct i
     const double sequences = (double)work->decode_sequences;
     struct piece context = piece_line((double)work->decode_context_tokens, sequences);
     if (window_tokens > 0.0) context = piece_min(context, piece_line(sequences * window_tokens, 0.0));
-    const struct piece compute = piece_scale(context, roofline->context_flop_s);
+    const double queries = (double)(1 + work->decode_drafts);
+    const struct piece compute = piece_scale(context, queries * roofline->context_flop_s);
     const struct piece move = piece_add(piece_scale(context, roofline->context_byte_s),
-                                        piece_line(sequences * roofline->query_byte_s, 0.0));
+                                        piece_line(queries * sequences * roofline->query_byte_s, 0.0));
     return piece_max(compute, move);
 }
 
@@ -213,11 +214,12 @@ static struct piece decode_attention(const struct roofline *roofline, const stru
 void roofline_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct roofline *roofline = model;
-    const int64_t tokens = work->prefill_tokens + work->decode_sequences;
+    const int64_t tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const double sequences = (double)(work->prefill_sequences + work->decode_sequences);
+    const double logits = (double)(work->prefill_sequences + iteration_decode_tokens(work));
     const double steady_s = projections_s(roofline, tokens) + prefill_attention_s(roofline, work) +
                             (double)tokens * roofline->token_s + roofline->layer_s;
-    const double outside_s = product_s(&roofline->head, sequences, 1.0) + roofline->send_s +
+    const double outside_s = product_s(&roofline->head, logits, 1.0) + roofline->send_s +
                              (double)tokens * roofline->send_token_s;
     struct piece gpu = piece_scale(decode_attention(roofline, work), roofline->layers);
     gpu = piece_add(gpu, piece_line(roofline->layers * steady_s + outside_s, 0.0));
@@ -225,7 +227,7 @@ void roofline_cost(const void *model, const struct iteration_work *work, struct 
     *cost = (struct iteration_cost){
         .first_s = busy.now + roofline->iteration_s + sequences * roofline->sequence_s,
         .slope_s = busy.slope,
-        .until = work->prefill_tokens > 0 ? 1 : busy.until,
+        .until = work->prefill_tokens > 0 || work->decode_drafts > 0 ? 1 : busy.until,
         .extrapolated_frac = 0.0,
     };
 }

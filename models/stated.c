@@ -65,7 +65,7 @@ void affine_cost(const void *model, const struct iteration_work *work, struct it
     const struct affine *affine = model;
     const struct phase_work prefill = {work->prefill_sequences, (double)work->prefill_tokens,
                                        (double)work->prefill_context_tokens, work->prefill_pairs};
-    const struct phase_work decode = {work->decode_sequences, (double)work->decode_sequences,
+    const struct phase_work decode = {work->decode_sequences, (double)iteration_decode_tokens(work),
                                       (double)work->decode_context_tokens, 0.0};
     const bool alone = affine->stages == 1.0;
     struct stage_cost any = {0.0, 0.0}, first = {0.0, 0.0};
@@ -79,7 +79,7 @@ void affine_cost(const void *model, const struct iteration_work *work, struct it
         .first_s = run.now,
         .slope_s = run.slope,
         .entry_s = alone ? 0.0 : seconds_of(&first) - seconds_of(&any),
-        .until = work->prefill_sequences > 0 ? 1 : run.until,
+        .until = work->prefill_sequences > 0 || work->decode_drafts > 0 ? 1 : run.until,
         .extrapolated_frac = 0.0,
     };
 }
@@ -136,9 +136,9 @@ double table_curve_s(const struct table_curve *curve, double tokens, bool *extra
 void table_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct table *table = model;
-    const double tokens = (double)(work->prefill_tokens + work->decode_sequences);
+    const double tokens = (double)(work->prefill_tokens + iteration_decode_tokens(work));
     const bool prompts = work->prefill_sequences > 0;
-    *cost = (struct iteration_cost){.until = prompts ? 1 : INT64_MAX};
+    *cost = (struct iteration_cost){.until = prompts || work->decode_drafts > 0 ? 1 : INT64_MAX};
     bool extrapolated;
     cost->first_s = table_curve_s(prompts ? &table->prefill : &table->decode, tokens, &extrapolated);
     cost->extrapolated_frac = extrapolated ? 1.0 : 0.0;

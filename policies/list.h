@@ -105,3 +105,12 @@ POLICY(renter, rental_as_asked)
 POLICY(renter, rental_fixed_width)
 POLICY(renter, rental_melange)
 POLICY(renter, rental_cheapest_single_type)
+
+/* speculation */
+POLICY(speculator, speculation_none)
+POLICY(speculator, speculation_fixed)
+POLICY(speculator, speculation_smartspec)
+POLICY(speculator, speculation_ngram)
+POLICY(speculator, speculation_mtp)
+POLICY(speculator, speculation_eagle)
+POLICY(speculator, speculation_ppd)

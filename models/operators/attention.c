@@ -48,7 +48,8 @@ static double block_seconds(const struct decode_params *params, const struct gpu
                             const struct decode_shape *shape)
 {
     const double sm_bytes_per_s = params->stream_frac * gpu->memory_bytes_per_s / (double)gpu->sm_count;
-    return ceil(shape->q_heads / shape->kv_heads / DECODE_ROWS) * DECODE_BLOCK * head_bytes(shape) / sm_bytes_per_s;
+    const double rows = shape->q_heads / shape->kv_heads * (1.0 + shape->drafts);
+    return ceil(rows / DECODE_ROWS) * DECODE_BLOCK * head_bytes(shape) / sm_bytes_per_s;
 }
 
 /* FlashAttention-2 cuts no sequence if thread blocks fill four fifths of the SMs, which hold two each. */
@@ -102,7 +103,7 @@ struct kernel_time decode_attention_time(const struct decode_params *params, con
                                          const struct decode_shape *shape)
 {
     const double b = shape->sequences, context = at_most(shape->context, shape->window);
-    const double query_width = shape->q_heads * (shape->key_dim + shape->value_dim);
+    const double query_width = (1.0 + shape->drafts) * shape->q_heads * (shape->key_dim + shape->value_dim);
     struct kernel_time time = {
         .overhead_s = params->start_s,
         .flop = 2.0 * b * query_width * context,
@@ -200,7 +201,8 @@ static double decode_tiles_seconds(const struct prefill_params *params, const st
     const bool fitted = params->decode_tile_frac > 0.0;
     const double frac = fitted ? params->decode_tile_frac : 1.0;
     const double edge_tiles = fitted ? params->decode_edge_tiles : params->edge_tiles;
-    const double units = shape->decodes * tiling->heads, rows = ceil(shape->tokens / shape->sequences / tiling->tokens);
+    const double units = shape->decodes * tiling->heads * ceil((1.0 + shape->decode_drafts) / tiling->tokens);
+    const double rows = ceil(shape->tokens / shape->sequences / tiling->tokens);
     const double tile_flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
     const double tiles = units * (ceil(context / tiling->columns) + edge_tiles);
     return frac * tiles * tile_flop / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute)) +
@@ -235,11 +237,12 @@ static void add_decodes(const struct prefill_params *params, const struct gpu_sp
     const struct tiling tiling = tiling_of(params, gpu, shape);
     const double context = at_most(shape->decode_context, shape->window), width = shape->key_dim + shape->value_dim;
     const double compute_s = decode_tiles_seconds(params, gpu, shape, &tiling, context);
-    const double query_bytes = shape->q_heads * width * number_format_bytes(shape->compute);
+    const double queries = 1.0 + shape->decode_drafts;
+    const double query_bytes = queries * shape->q_heads * width * number_format_bytes(shape->compute);
     const double reads = decode_reads(gpu, shape, &tiling, context, key_bytes);
     const double bytes = shape->decodes * (reads * context * key_bytes + query_bytes);
     const double memory_s = bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
-    time->flop += 2.0 * shape->decodes * shape->q_heads * width * context;
+    time->flop += 2.0 * queries * shape->decodes * shape->q_heads * width * context;
     time->bytes += bytes;
     time->compute_s += compute_s;
     time->memory_s += memory_s;

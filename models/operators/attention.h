@@ -38,6 +38,9 @@
  * unless a window cuts all alike. It was fitted to batches of two lengths, the long ones first, and has no range of its
  * own.
  *
+ * Queries of drafts beside a sequence's newest token (speculation) are further rows of the same passes: keys and values
+ * are read once, FLOP and queries grow, and block_s counts once for every 64 rows that share a KV head.
+ *
  * `drain` is what a launch loses while its thread blocks end one after the other and no longer fill the memory; its
  * form was found on LLMServingSim's profiles of two GPUs, where it halves the error of 32 and more sequences.
  *
@@ -85,6 +88,7 @@ struct decode_shape {
     double window;                        /* tokens a query looks back; 0: all */
     bool shared_kv;                       /* keys and values are one (multi-latent attention): read once */
     bool writes_kv; /* the call also writes the new ones into the cache: part of what its parameters were fitted to */
+    double drafts;  /* tokens beside the newest of each sequence whose queries share the pass over its keys */
 };
 
 struct prefill_params {
@@ -112,6 +116,7 @@ struct prefill_shape {
     double decodes;        /* sequences that make a token in the same launch */
     double decode_context; /* tokens of each, the new one included */
     double decode_longest; /* tokens of the longest; 0: all are equal */
+    double decode_drafts;  /* tokens of each beside the newest one */
     double pairs;          /* sum of n^2 + 2 n p (iteration.h), of a window's part of them; unused when full */
     double q_heads, kv_heads, key_dim, value_dim;
     enum number_format kv, compute;

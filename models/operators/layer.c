@@ -14,7 +14,7 @@ struct listing {
     double groups, group_gpus;    /* with sequences of their own; GPUs of each, which are all GPUs where there is one */
     double all_tokens;            /* of all groups */
     double layers, dense, sparse; /* of the stage: all, those without experts where others have some, the rest */
-    double tokens, sequences;     /* of that group's batch */
+    double tokens, logits;        /* of that group's batch; rows of the head */
     double own_tokens;            /* that norms and residual sums work on: a share with sequence parallelism */
     double number_bytes;          /* of activations */
     struct kernel_use *uses;
@@ -109,6 +109,7 @@ static void rebatch_prefill(struct kernel_call *call, const struct iteration_wor
     if (mixes) {
         const double sequences = (double)work->decode_sequences;
         call->shape.prefill.decodes = sequences;
+        call->shape.prefill.decode_drafts = (double)work->decode_drafts;
         call->shape.prefill.decode_longest = (double)work->decode_longest_tokens;
         call->shape.prefill.decode_context = sequences > 0.0 ? (double)work->decode_context_tokens / sequences : 0.0;
     }
@@ -119,10 +120,11 @@ static void rebatch_decode(struct kernel_call *call, const struct iteration_work
 {
     const double sequences = (double)work->decode_sequences;
     if (call->class != KERNEL_DECODE_ATTENTION && call->class != KERNEL_LATENT_DECODE) {
-        call->shape.gemm.m = sequences;
+        call->shape.gemm.m = (double)iteration_decode_tokens(work);
         return;
     }
     call->shape.decode.sequences = sequences;
+    call->shape.decode.drafts = (double)work->decode_drafts;
     call->shape.decode.context = (double)work->decode_context_tokens / sequences;
     call->shape.decode.longest = (double)work->decode_longest_tokens;
 }
@@ -539,10 +541,10 @@ static void add_sums(struct listing *list)
 static void add_head(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
-    add(list, OP_HEAD, BY_SEQUENCES, 1.0, plain_product(list, list->sequences, list->shard.vocab, (double)llm->hidden));
+    add(list, OP_HEAD, BY_SEQUENCES, 1.0, plain_product(list, list->logits, list->shard.vocab, (double)llm->hidden));
     add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_SEQUENCES, 1.0,
-                   list->sequences * (double)llm->vocab * list->number_bytes);
-    const struct elementwise_shape shape = {list->sequences, (double)llm->vocab, list->number_bytes};
+                   list->logits * (double)llm->vocab * list->number_bytes);
+    const struct elementwise_shape shape = {list->logits, (double)llm->vocab, list->number_bytes};
     add(list, OP_SAMPLING, BY_SEQUENCES, list->split->samples ? 1.0 : 0.0,
         (struct kernel_call){.class = KERNEL_SAMPLING, .shape.elementwise = shape});
 }
@@ -552,19 +554,17 @@ size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split 
 {
     const int64_t groups = llm_groups(split->data);
     const struct iteration_work own = llm_group_work(split, work);
-    const double tokens = (double)(own.prefill_tokens + own.decode_sequences);
+    const double tokens = (double)(own.prefill_tokens + iteration_decode_tokens(&own));
     struct listing list = {
-        .llm = llm,
-        .split = split,
-        .gpu = gpu,
+        .llm = llm, .split = split, .gpu = gpu,
         .work = &own,
         .uses = uses,
         .shard = llm_data_shard(llm, split->tensor, split->pipeline, groups),
         .groups = (double)groups,
         .group_gpus = (double)(split->tensor / groups),
-        .all_tokens = (double)(work->prefill_tokens + work->decode_sequences),
+        .all_tokens = (double)(work->prefill_tokens + iteration_decode_tokens(work)),
         .tokens = tokens,
-        .sequences = (double)(own.prefill_sequences + own.decode_sequences),
+        .logits = (double)(own.prefill_sequences + iteration_decode_tokens(&own)),
         .own_tokens = split->sequence ? tokens / (double)split->tensor : tokens,
         .number_bytes = number_format_bytes(llm->compute),
     };

@@ -2,7 +2,8 @@
  * kernel calls. kernel.h gives their times.
  *
  * All tokens of a batch go through one matrix product per projection (gate and up merged, so are queries, keys and
- * values); prompts and decoding sequences attend apart; the head runs once per sequence. Weights in fp8 are multiplied
+ * values); prompts and decoding sequences attend apart; the head runs once per prompt, and once per token of a sequence
+ * that decodes: its newest and its drafts (speculation). Weights in fp8 are multiplied
  * in fp8 where the GPU can, else in the format of computing like all others; router and head always in that one.
  *
  * Latent attention: prompts expand the latent vectors into keys and values of every head (the earlier ones of a chunked
@@ -98,8 +99,9 @@ struct llm_split {
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };
 
-/* The part of the work that a call depends on, so that a caller knows when to recompute it: prefill_tokens +
- * decode_sequences, of all groups, or of one (apart those that only send); prefill_sequences + decode_sequences; all
+/* The part of the work that a call depends on, so that a caller knows when to recompute it, where d is
+ * iteration_decode_tokens: prefill_tokens + d, of all groups, or of one (apart those that only send);
+ * prefill_sequences + d; all
  * that describes its prompts, or where `mixes` the whole batch; all that describes its decoding sequences, whose
  * attention is left out where that of prompts mixes. Nothing else of the work matters. */
 enum kernel_driver { BY_ALL_TOKENS, BY_TOKENS, BY_SENT_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };

@@ -121,14 +121,24 @@ static struct operators_time prefill_attention(const struct operators *operators
 /* The part that is constant along a run, but for sending by DeepEP's kernels. */
 static struct operators_time steady_time(const struct operators *operators, const struct iteration_work *work)
 {
-    const int64_t tokens = work->prefill_tokens + work->decode_sequences;
-    const int64_t sequences = work->prefill_sequences + work->decode_sequences;
+    const int64_t decoded = iteration_decode_tokens(work), tokens = work->prefill_tokens + decoded;
     const int64_t keys = work->prefill_tokens + work->prefill_context_tokens;
     struct operators_time time = prefill_attention(operators, work);
     time = add(time, curve_time(&operators->by_tokens, tokens));
-    time = add(time, curve_time(&operators->by_sequences, sequences));
+    time = add(time, curve_time(&operators->by_sequences, work->prefill_sequences + decoded));
     time = add(time, curve_time(&operators->by_keys, keys));
-    return add(time, curve_time(&operators->by_decoding, work->decode_sequences));
+    return add(time, curve_time(&operators->by_decoding, decoded));
+}
+
+/* Attention of decoding sequences that verify drafts, evaluated as it is: the tables are of one query a sequence. */
+static struct piece drafted_attention(const struct operators *operators, const struct iteration_work *work,
+                                      double *outside_s)
+{
+    struct operators_uses list = operators->decode_attention;
+    for (size_t i = 0; i < list.n; i++) kernel_use_rebatch(&list.uses[i], work);
+    const struct operators_time time = operators_sum(&operators->parts, &list);
+    *outside_s = time.outside_s;
+    return piece_line(time.seconds, 0.0);
 }
 
 /* outside / all, at most 1 despite rounding. */
@@ -150,9 +160,12 @@ static __attribute__((noinline)) struct computing computing(const struct operato
     struct operators_time steady = steady_time(operators, own);
     double decode_outside_s = 0.0;
     const bool is_alone = own->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
-    const struct piece decode = is_alone ? decode_attention(&operators->decode, own, &decode_outside_s)
-                                         : piece_line(0.0, 0.0);
-    if (is_alone) steady = add(steady, straggle_time(operators, own));
+    struct piece decode = piece_line(0.0, 0.0);
+    if (is_alone && own->decode_drafts > 0 && own->decode_sequences > 0)
+        decode = drafted_attention(operators, own, &decode_outside_s);
+    else if (is_alone)
+        decode = decode_attention(&operators->decode, own, &decode_outside_s);
+    if (is_alone && own->decode_drafts == 0) steady = add(steady, straggle_time(operators, own));
     if (operators->parts.split.data > 1) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
     return (struct computing){piece_add(decode, piece_line(steady.seconds, 0.0)), steady.outside_s + decode_outside_s};
 }
@@ -191,10 +204,10 @@ static double slower_by_sms(const struct operators_parts *parts)
 static __attribute__((noinline)) void cost_of_sending(const struct operators *operators,
                                                       const struct iteration_work *work, struct iteration_cost *cost)
 {
-    const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
+    const int64_t all_tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const struct iteration_work group = llm_group_work(&operators->parts.split, work), *own = &group;
     const struct operators_time sending = curve_time(&operators->by_sent_tokens,
-                                                     own->prefill_tokens + own->decode_sequences);
+                                                     own->prefill_tokens + iteration_decode_tokens(own));
     const struct computing whole = computing(operators, own, all_tokens);
     struct piece gpu = piece_add(whole.gpu, piece_line(sending.seconds, 0.0));
     const double outside_frac = share(whole.outside_s + sending.outside_s, gpu.now);
@@ -202,7 +215,7 @@ static __attribute__((noinline)) void cost_of_sending(const struct operators *op
         const struct iteration_work half = half_of(own);
         const struct piece part = computing(operators, &half, (all_tokens + 1) / 2).gpu;
         const double sending_s =
-            curve_time(&operators->by_sent_tokens, half.prefill_tokens + half.decode_sequences).seconds;
+            curve_time(&operators->by_sent_tokens, half.prefill_tokens + iteration_decode_tokens(&half)).seconds;
         const struct piece slowed = piece_scale(part, slower_by_sms(&operators->parts));
         gpu = piece_min(gpu, operators_overlap(slowed, sending_s, operators->layers));
     }
@@ -210,8 +223,22 @@ static __attribute__((noinline)) void cost_of_sending(const struct operators *op
     *cost = (struct iteration_cost){
         .first_s = all.now,
         .slope_s = all.slope,
-        .until = own->prefill_tokens > 0 ? 1 : all.until,
+        .until = own->prefill_tokens > 0 || own->decode_drafts > 0 ? 1 : all.until,
         .extrapolated_frac = outside_frac,
+    };
+}
+
+/* A batch that verifies drafts. */
+static __attribute__((noinline)) void cost_of_drafts(const struct operators *operators,
+                                                     const struct iteration_work *work, struct iteration_cost *cost)
+{
+    const struct iteration_work own = llm_group_work(&operators->parts.split, work);
+    const struct computing whole = computing(operators, &own, work->prefill_tokens + iteration_decode_tokens(work));
+    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, &own, whole.gpu);
+    *cost = (struct iteration_cost){
+        .first_s = all.now,
+        .until = 1,
+        .extrapolated_frac = share(whole.outside_s, whole.gpu.now),
     };
 }
 
@@ -222,7 +249,11 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
         cost_of_sending(operators, work, cost);
         return;
     }
-    const int64_t all_tokens = work->prefill_tokens + work->decode_sequences;
+    if (work->decode_drafts > 0) {
+        cost_of_drafts(operators, work, cost);
+        return;
+    }
+    const int64_t all_tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const bool is_parted = operators->parts.split.data > 1;
     struct iteration_work own;
     if (is_parted) {
@@ -501,80 +532,4 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
     for (int64_t n = 0; n < OPERATORS_STEADY; n++)
         operators->steady[n] = steady_time(operators, &(struct iteration_work){.decode_sequences = n});
-}
-
-/* --- Breakdown of one iteration --- */
-
-/* Time of what one GPU sends at full speed, over the slower of link and network. */
-static double ideal_exchange_s(const struct exchange_shape *shape)
-{
-    const struct exchange_traffic traffic = exchange_traffic_of(shape);
-    const double network_s = shape->nodes > 1.0 ? traffic.network_bytes / shape->network_bytes_per_s : 0.0;
-    const double link_s = traffic.link_bytes > 0.0 ? traffic.link_bytes / shape->link_bytes_per_s : 0.0;
-    return larger_of(link_s, network_s);
-}
-
-/* Time of one GPU's traffic at full speed: over its link inside a node, and over its share of the network. */
-static double ideal_network_s(const struct collective_shape *shape, double link_bytes)
-{
-    const double per_node = shape->gpus / shape->nodes;
-    const double link_s = per_node > 1.0 ? link_bytes / shape->link_bytes_per_s : 0.0;
-    const double network_s = shape->nodes > 1.0 ? link_bytes / per_node / shape->network_bytes_per_s : 0.0;
-    return larger_of(link_s, network_s);
-}
-
-/* Seconds of a call's least work at the peaks. */
-static double ideal_s(const struct gpu_spec *gpu, const struct kernel_call *call, const struct kernel_time *time)
-{
-    const double compute_s = time->flop / gpu_peak_flop_per_s(gpu, kernel_call_compute(call));
-    const double busy_s = larger_of(compute_s, time->bytes / gpu->memory_bytes_per_s);
-    if (time->link_bytes <= 0.0) return busy_s;
-    if (call->class >= KERNEL_DISPATCH) return larger_of(busy_s, ideal_exchange_s(&call->shape.exchange));
-    return larger_of(busy_s, ideal_network_s(&call->shape.collective, time->link_bytes));
-}
-
-static void add_time(struct kernel_time *sum, double count, const struct kernel_time *time)
-{
-    sum->seconds += count * time->seconds;
-    sum->compute_s += count * time->compute_s;
-    sum->memory_s += count * time->memory_s;
-    sum->network_s += count * time->network_s;
-    sum->overhead_s += count * time->overhead_s;
-    sum->flop += count * time->flop;
-    sum->bytes += count * time->bytes;
-    sum->link_bytes += count * time->link_bytes;
-}
-
-static void add_use(struct operator_share *share, const struct operators_parts *parts, const struct kernel_use *use)
-{
-    const struct kernel_call *call = &use->call;
-    enum kernel_basis basis;
-    const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, call, &basis);
-    share->class = call->class;
-    share->launches += use->count;
-    share->ideal_s += use->count * ideal_s(parts->gpu, call, &time);
-    if (basis == KERNEL_EXTRAPOLATED) share->outside_s += use->count * time.seconds;
-    if (basis == KERNEL_MEASURED) share->measured_s += use->count * time.seconds;
-    add_time(&share->time, use->count, &time);
-}
-
-void iteration_breakdown(const struct operators_parts *parts, const struct iteration_work *work,
-                         struct iteration_breakdown *breakdown)
-{
-    struct kernel_use uses[LLM_MAX_USES];
-    const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, work, uses);
-    const struct iteration_work own = llm_group_work(&parts->split, work);
-    const double layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
-    *breakdown = (struct iteration_breakdown){.n = 0};
-    for (enum llm_operator op = 0; op < LLM_OPERATOR_COUNT; op++) {
-        struct operator_share share = {.op = op, .launches = 0.0};
-        for (size_t i = 0; i < n; i++)
-            if (uses[i].op == op) add_use(&share, parts, &uses[i]);
-        if (share.launches <= 0.0) continue;
-        breakdown->operators[breakdown->n++] = share;
-        breakdown->gpu_s += share.time.seconds;
-        breakdown->outside_s += share.outside_s;
-    }
-    const struct piece gpu = piece_line(breakdown->gpu_s, 0.0);
-    breakdown->host_s = engine_iteration(&parts->engine, layers, &own, gpu).now - breakdown->gpu_s;
 }

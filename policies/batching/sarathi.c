@@ -116,8 +116,8 @@ static void compose_prompts(const struct sarathi *params, const struct replica_v
                             struct room *room)
 {
     const struct room_rules rules = rules_of(params, view);
-    struct rest rest = {params->token_budget - room->decoding, room->free_blocks, rules.max_batch - room->decoding,
-                        room->running};
+    struct rest rest = {params->token_budget - room->decoding * view->decode_tokens_each, room->free_blocks,
+                        rules.max_batch - room->decoding, room->running};
     go_on_with_prompts(params, view, plan, room, &rest);
     plan->recheck_on_arrival = !admit_from_head(params, view, plan, &rest);
 }

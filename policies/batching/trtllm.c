@@ -261,9 +261,10 @@ static bool add_prompts(struct micro_batch *batch, const struct request_view *la
 static struct micro_batch beside(const struct trtllm *params, const struct replica_view *view, struct batch_plan *plan,
                                  const struct room *room)
 {
+    const int64_t tokens = params->token_budget - room->decoding * view->decode_tokens_each;
     return (struct micro_batch){.params = params, .view = view, .plan = plan,
-                                .tokens = params->token_budget - room->decoding,
-                                .first_units = params->token_budget - room->decoding,
+                                .tokens = tokens,
+                                .first_units = tokens,
                                 .sequences = params->max_sequences - room->decoding,
                                 .running = params->max_sequences * view->stages - room->running,
                                 .free_blocks = room->free_blocks};
@@ -272,7 +273,8 @@ static struct micro_batch beside(const struct trtllm *params, const struct repli
 static int trtllm_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct trtllm *params = state;
-    const struct room_rules rules = {.max_batch = min_i64(params->max_sequences, params->token_budget)};
+    const int64_t most = params->token_budget / view->decode_tokens_each; /* at least one sequence gets its tokens */
+    const struct room_rules rules = {.max_batch = min_i64(params->max_sequences, most > 0 ? most : 1)};
     const struct room room = make_room(view, plan, &rules); /* evicts with max-utilization only: others hold all */
     struct micro_batch batch = beside(params, view, plan, &room);
     if (params->capacity == STATIC_BATCH && view->n_decoding + view->n_in_flight > 0) return 0;

@@ -1,11 +1,11 @@
 /* Chunked prefill in one token budget, as in vLLM v1 (vLLM 0.8 and later): there are no prefill and decode phases; an
  * iteration is a number of tokens of each request.
  *
- * Running requests come first, in order of admission: one token for each that decodes, the rest of the budget for an
- * unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds none
- * preempts the last running one, which restarts from nothing at the head of the queue. If no sequence was preempted,
- * requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow. The first
- * that does not fit stops admission.
+ * Running requests come first, in order of admission: one token and its drafts for each that decodes, the rest of the
+ * budget for an unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and
+ * finds none preempts the last running one, which restarts from nothing at the head of the queue. If no sequence was
+ * preempted, requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow.
+ * The first that does not fit stops admission.
  *
  * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
  * preempts those too, and removes them when they return.
@@ -125,7 +125,8 @@ static bool take_turn(struct walk *walk, const struct request_view *member, bool
     bool grows = replica_view_grows(walk->view, member);
     if (grows && walk->budget.free_blocks < 1) return false;
     walk->budget.free_blocks -= grows;
-    walk->budget.tokens--;
+    const int64_t tokens = walk->view->decode_tokens_each; /* drafts beyond the budget are cut */
+    walk->budget.tokens -= tokens < walk->budget.tokens ? tokens : walk->budget.tokens;
     walk->room.decoding++;
     return true;
 }
@@ -156,9 +157,11 @@ static struct walk go_on(const struct vllm_v1_params *params, const struct repli
                         .room = {.running = replica_view_running(view)}};
     bool in_order = view->n_prefilling == 0 || view->n_decoding == 0 ||
                     came_before(view->youngest_decoding, view->prefilling);
-    if (in_order && view->free_blocks >= view->growing) {
+    const int64_t decode_tokens = view->n_decoding * view->decode_tokens_each;
+    const bool has_tokens = view->decode_tokens_each == 1 || decode_tokens <= walk.budget.tokens;
+    if (in_order && has_tokens && view->free_blocks >= view->growing) {
         walk.budget.free_blocks -= view->growing;
-        walk.budget.tokens -= view->n_decoding;
+        walk.budget.tokens -= decode_tokens;
         walk.room.decoding = view->n_decoding;
         walk.n_decoding = 0;
     }
@@ -245,10 +248,10 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     const struct late late = known_late(batcher, view);
     struct walk walk = go_on(params, view, plan);
     int64_t decoding = walk.room.decoding;
-    const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens};
+    const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens / view->decode_tokens_each};
     if (walk.waits) return 0;
     if (view->n_nonresident > 0) resume_requests(view, plan, &rules, params->max_sequences, 0, &walk.room);
-    walk.budget.tokens -= walk.room.decoding - decoding;
+    walk.budget.tokens -= (walk.room.decoding - decoding) * view->decode_tokens_each;
     walk.budget.free_blocks = walk.room.free_blocks;
     batcher->left_over = plan->n_evictions > 0 || admit_known(params, view, plan, &late, &walk);
     if (late.sequences > 0) plan->iterations = 1;

@@ -107,9 +107,11 @@ static int roofline_build(const void *params, const struct cost_request *request
         return diag_error(request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",
                           "the roofline does not know data_parallel");
     struct roofline *roofline = arena_alloc(request->arena, sizeof *roofline);
+    struct roofline_params own = *(const struct roofline_params *)params;
     if (!roofline) return SIM_E_NOMEM;
+    if (request->no_overhead) own.iteration_s = own.sequence_s = 0.0;
     roofline_init(roofline, request->gpu, request->llm, request->tensor_parallel, request->pipeline_parallel,
-                  &request->nodes, params);
+                  &request->nodes, &own);
     model->model = roofline;
     model->cost = roofline_cost;
     return 0;

@@ -215,6 +215,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code != 0) return code;
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;
+    if (request->no_overhead) parts.engine.iteration_s = parts.engine.sequence_s = parts.engine.prompt_s = 0.0;
     operators_init(&cost->operators, &parts);
     model->model = &cost->operators;
     model->cost = operators_cost;

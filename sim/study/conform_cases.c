@@ -18,7 +18,7 @@ struct slot {
     bool may_reject;   /* a policy under test at this key may reject more jobs than a case says */
 };
 
-enum { MAX_SLOTS = 5 };
+enum { MAX_SLOTS = 6 };
 
 /* --- Jobs --- */
 
@@ -303,7 +303,7 @@ static const struct conform_case request_cases[] = {
  * one stage. */
 enum { N_WITH_STAGES = 1, N_WITH_POOLS = 2 };
 
-enum { BATCHING_SLOT, ROUTING_SLOT, OFFLOAD_SLOT, SCALING_SLOT, CAPPING_SLOT };
+enum { BATCHING_SLOT, ROUTING_SLOT, OFFLOAD_SLOT, SCALING_SLOT, CAPPING_SLOT, SPECULATION_SLOT };
 
 static const struct slot request_slots[] = {
     [BATCHING_SLOT] = {.key = "services.chat.batching", .other = "vllm-v0"},
@@ -311,6 +311,7 @@ static const struct slot request_slots[] = {
     [OFFLOAD_SLOT] = {.key = "services.chat.kv.offload", .other = "none", .n_left_out = N_WITH_STAGES},
     [SCALING_SLOT] = {.key = "services.chat.scaling.policy", .n_left_out = N_WITH_STAGES + N_WITH_POOLS},
     [CAPPING_SLOT] = {.key = "cluster.power.capping"},
+    [SPECULATION_SLOT] = {.key = "services.chat.speculation", .n_left_out = N_WITH_STAGES},
     {0}};
 
 /* All tiers of memory beyond the GPU, and goals, for policies that use them. */
@@ -328,6 +329,12 @@ static void add_power(const char *policy, struct text *json)
         "\"level\": \"server\", \"telemetry\": {\"period\": \"100ms\"},\n      \"commands\": {\"out_of_band\": \"400ms\", "
         "\"brake\": \"50ms\"}, \"capping\": \"%s\"}",
         policy);
+}
+
+static void add_speculation(const char *policy, struct text *json)
+{
+    if (policy == NULL) return;
+    text_printf(json, "\"speculation\": \"%s\", \"acceptance\": {\"rates\": [0.8, 0.6, 0.7]},\n    ", policy);
 }
 
 /* Between none and twice as many as the scenario says. */
@@ -351,6 +358,7 @@ static void add_requests(const struct conform_case *wanted, const char *const *n
     add_power(named[CAPPING_SLOT], json);
     text_add(json, "},\n  \"services\": {\"chat\": {\n    ");
     add_scaling(details, named[SCALING_SLOT], json);
+    add_speculation(named[SPECULATION_SLOT], json);
     text_printf(json,
                 "\"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\"%s},\n"
                 "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"

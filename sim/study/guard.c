@@ -108,6 +108,12 @@ static uint64_t more_of_market(uint64_t sum, const void *shown)
     return mix(sum, view->offers, (size_t)view->n_offers * sizeof *view->offers);
 }
 
+static uint64_t more_of_speculation(uint64_t sum, const void *shown)
+{
+    const struct speculation_view *view = shown;
+    return mix(sum, view->history, sizeof *view->history);
+}
+
 /* Caches have no time: one second per earlier access. */
 static sim_ns cache_now(const void *shown)
 {
@@ -137,6 +143,7 @@ static const struct view_kind replica_kind = {.more = more_of_replica, .now = fi
                               cluster_kind = {.more = more_of_cluster, .now = first_member},
                               market_kind = {.more = more_of_market, .now = first_member},
                               scaling_kind = {.now = first_member},
+                              speculation_kind = {.more = more_of_speculation, .now = first_member},
                               power_kind = {.now = first_member, .check = check_reading},
                               cache_kind = {.now = cache_now, .check = check_cache}, other_kind = {0};
 
@@ -149,6 +156,7 @@ static const struct view_kind replica_kind = {.more = more_of_replica, .now = fi
         const struct autoscaling_view *: &scaling_kind,                                                                \
         const struct power_view *: &power_kind,                                                                        \
         const struct cache_view *: &cache_kind,                                                                        \
+        const struct speculation_view *: &speculation_kind,                                                            \
         default: &other_kind)
 
 /* --- Calls --- */

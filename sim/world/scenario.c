@@ -3,6 +3,7 @@
 #include "sim/world/policy/checkpointing.h"
 #include "sim/world/policy/kv_offload.h"
 #include "sim/world/policy/rental.h"
+#include "sim/world/policy/speculation.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,6 +97,9 @@ static void each_policy(const struct scenario *scenario, void *context, policy_v
             visit(context, service->name, "kv.offload", &offloader->policy);
         if (service->scaling.policy.entry != NULL)
             visit(context, service->name, "scaling", service->scaling.policy.entry);
+        const struct speculator *speculator = service->speculation.entry;
+        if (speculator != NULL && speculator->plan != NULL)
+            visit(context, service->name, "speculation", &speculator->policy);
         if (service->decode_routing.entry != NULL)
             visit(context, service->name, "decode_routing", service->decode_routing.entry);
     }

@@ -32,6 +32,7 @@ static void preempt(struct naive *naive, struct replica *replica, int id)
 {
     struct sequence *sequence = &naive->sequences[id];
     naive->outcomes[id].preemptions++;
+    sequence->draft_processed = 0;
     replica->preempted = true;
     if (naive->s->swap) {
         replica->copied_blocks += sequence->blocks;
@@ -210,6 +211,7 @@ static void sarathi_compose(struct naive *naive, struct replica *replica, struct
 {
     struct list prompts = {0}, skipped = {0};
     int used = 0;
+    const int drafts = naive_drafts(naive, replica);
     if (naive->s->prefill_replicas > 0) merge_prompts(naive, &replica->idle);
     while (replica->idle.n > 0 && batch_room(naive, replica, batch) > 0) {
         int id = list_take(&replica->idle, 0);
@@ -218,8 +220,9 @@ static void sarathi_compose(struct naive *naive, struct replica *replica, struct
         else
             decode_or_preempt(naive, replica, batch, id);
     }
+    const int each = batch->n > 0 ? 1 + drafts : 1; /* not if all have been preempted */
     take_remote(naive, replica, batch, INT32_MAX);
-    used = batch->n;
+    used = batch->n * each;
     for (int i = 0; i < prompts.n; i++) {
         int id = prompts.id[i], tokens = chunk(naive, id, used);
         used += tokens;
@@ -251,6 +254,7 @@ static bool v1_make_room(struct naive *naive, struct replica *replica, int id, i
 static void v1_compose(struct naive *naive, struct replica *replica, struct batch *batch)
 {
     int budget = naive->s->max_tokens, waits = 0;
+    const int each = 1 + naive_drafts(naive, replica);
     for (int i = 0; i < replica->idle.n && budget > 0; i++) {
         int id = replica->idle.id[i];
         struct sequence *sequence = &naive->sequences[id];
@@ -260,13 +264,14 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
         if ((waits = !v1_make_room(naive, replica, id, need))) break;
         take_blocks(naive, replica, id, need);
         batch_add(batch, id, tokens);
+        if (!prompt) tokens = each < budget ? each : budget; /* drafts beyond the budget are cut */
         budget -= tokens;
     }
     for (int i = 0; i < batch->n; i++) list_take(&replica->idle, 0); /* those in the batch, in the same order */
     if (waits || replica->preempted) return;
     int in_batch = batch->n;
-    take_remote(naive, replica, batch, budget);
-    budget -= batch->n - in_batch;
+    take_remote(naive, replica, batch, budget / each);
+    budget -= (batch->n - in_batch) * each;
     while (replica->waiting.n > 0 && budget > 0 && admitted(replica) + batch->n < naive->s->max_sequences) {
         int todo = naive->sequences[replica->waiting.id[0]].todo, tokens = todo < budget ? todo : budget;
         if (blocks_of(naive, tokens) > replica->free_blocks) return;

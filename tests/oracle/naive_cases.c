@@ -3,6 +3,7 @@
 
 #include "models/failure.h"
 #include "sim/core/text.h"
+#include "sim/world/replica/speculation.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -185,6 +186,48 @@ int64_t naive_life_ns(const struct naive_site *site, int cause, int component, i
     return life_ns > 0 ? life_ns : 1;
 }
 
+/* The draft LLM is named for its cost only. */
+static void add_speculation(struct text *text, const struct naive_speculation *speculation)
+{
+    text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, 'acceptance': {'rates': [",
+                speculation->drafts);
+    for (int i = 0; i < speculation->n_rates; i++)
+        text_printf(text, "%s%.17g", i > 0 ? ", " : "", speculation->rates[i]);
+    text_printf(
+        text,
+        "]}, 'draft': {'llm': 'llama-2-7b', 'pass_overhead': '%lldns', 'sequence_overhead': '%lldns', 'cost': {'kind': 'affine', ",
+        (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
+    add_terms(text, "prefill", &speculation->prefill, 1);
+    text_printf(text, ", ");
+    add_terms(text, "decode", &speculation->decode, 1);
+    text_printf(text, "}}, ");
+}
+
+static int right_drafts(const struct naive_speculation *speculation, int id, int position, int most)
+{
+    struct acceptance acceptance = {.rates = NULL};
+    struct rng rng;
+    rng_init(&rng, 1, 0, "services.s.acceptance", 0);
+    acceptance.key = rng_u64(&rng);
+    acceptance_from_rates(&acceptance, speculation->rates, speculation->n_rates);
+    return (int)acceptance_draw(&acceptance, id, position, most);
+}
+
+void naive_random_speculation(struct naive_speculation *speculation, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 0, "speculation", 0);
+    *speculation = (struct naive_speculation){.drafts = naive_between(&rng, 0, naive_one_in(&rng, 3) ? 20 : 5),
+                                              .n_rates = naive_between(&rng, 1, 3),
+                                              .pass_ns = naive_one_in(&rng, 2) ? 0 : naive_between(&rng, 1, 500000),
+                                              .sequence_ns = naive_one_in(&rng, 2) ? 0 : naive_between(&rng, 1, 50000),
+                                              .prefill = random_terms(&rng),
+                                              .decode = random_terms(&rng),
+                                              .right = right_drafts};
+    for (int i = 0; i < speculation->n_rates; i++)
+        speculation->rates[i] = naive_one_in(&rng, 4) ? (double)naive_between(&rng, 0, 1) : rng_uniform(&rng);
+}
+
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text *text)
 {
     text_printf(text, "{");
@@ -197,6 +240,7 @@ static void write_scenario(const struct naive_scenario *s, const char *trace, st
         text_printf(text, "'tensor_parallel': %d, 'data_parallel': %d, ", s->site->gpus, s->site->groups);
     if (s->site != NULL && s->site->n_causes > 0)
         text_printf(text, "'restart': {'delay': '%lldns'}, ", (long long)s->site->restart_ns);
+    if (s->speculation != NULL) add_speculation(text, s->speculation);
     if (s->prefill_replicas > 0)
         add_pools(text, s);
     else
@@ -254,6 +298,7 @@ static bool compare(const struct naive_scenario *s, const struct naive_outcome *
         totals->preemptions += outcomes[i].preemptions;
         totals->rejections += outcomes[i].rejected;
         totals->restarts += outcomes[i].restarts;
+        totals->right += outcomes[i].right;
         if (same(&s->requests[i], &outcomes[i], bed_request(rows, i), text, sizeof text)) continue;
         snprintf(told, sizeof told, "seed %d request %d: %s", (int)seed, i, text);
         return test_check(false, told, __FILE__, __LINE__);

@@ -10,7 +10,7 @@
 enum { NAIVE_MAX_CONTEXT = 4096, NAIVE_TOKEN_BYTES = 2 * 32 * 4096 * 2 };
 
 struct naive_totals {
-    int64_t requests, preemptions, rejections, restarts;
+    int64_t requests, preemptions, rejections, restarts, right;
 };
 
 /* A whole number in [low, high]; true once in n times. */
@@ -19,6 +19,9 @@ bool naive_one_in(struct rng *rng, int n);
 
 /* One replica or a few, whose costs are whole nanoseconds, so that no time is rounded on either side. */
 void naive_random_scenario(struct naive_scenario *s, enum naive_kind kind, uint64_t seed);
+
+/* Drafts whose draws and costs Orrery makes alike. */
+void naive_random_speculation(struct naive_speculation *speculation, uint64_t seed);
 
 /* A life from the stream of random numbers that Orrery draws it from. */
 int64_t naive_life_ns(const struct naive_site *site, int cause, int component, int n);

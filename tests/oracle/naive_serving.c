@@ -9,6 +9,103 @@ static int requests_at(const struct replica *replica)
     return replica->waiting.n + replica->swapped.n + replica->remote.n + admitted(replica);
 }
 
+/* --- Speculation --- */
+
+int naive_drafts(const struct naive *naive, const struct replica *replica)
+{
+    if (naive->s->speculation == NULL) return 0;
+    for (int i = 0; i < replica->idle.n; i++)
+        if (!is_prompt(&naive->sequences[replica->idle.id[i]])) return naive->s->speculation->drafts;
+    return 0;
+}
+
+/* Blocks that a decoding sequence lacks for its newest token and so many drafts, none beyond its last token. */
+static int64_t lacks(const struct naive *naive, const struct sequence *sequence, int drafts)
+{
+    const int left = sequence->output - sequence->generated - 1;
+    const int64_t need = blocks_of(naive, sequence->processed + (drafts < left ? drafts : left)) - sequence->blocks;
+    return need > 0 ? need : 0;
+}
+
+static int64_t batch_lacks(const struct naive *naive, const struct batch *batch, int drafts)
+{
+    int64_t blocks = 0;
+    for (int i = 0; i < batch->n; i++)
+        if (!is_prompt(&naive->sequences[batch->id[i]]))
+            blocks += lacks(naive, &naive->sequences[batch->id[i]], drafts);
+    return blocks;
+}
+
+/* Drafts are made for sequences that decoded here before: without any in the batch there are none. */
+static bool decodes(const struct naive *naive, const struct list *idle, const struct batch *batch)
+{
+    for (int i = 0; i < batch->n; i++)
+        for (int k = 0; k < idle->n && !is_prompt(&naive->sequences[batch->id[i]]); k++)
+            if (idle->id[k] == batch->id[i]) return true;
+    return false;
+}
+
+/* As many drafts as there are blocks for. */
+static void take_drafts(struct naive *naive, struct replica *replica, const struct list *idle, struct batch *batch,
+                        int planned)
+{
+    batch->drafts = decodes(naive, idle, batch) ? planned : 0;
+    while (batch->drafts > 0 && batch_lacks(naive, batch, batch->drafts) > replica->free_blocks) batch->drafts--;
+    for (int i = 0; i < batch->n && batch->drafts > 0; i++) {
+        struct sequence *sequence = &naive->sequences[batch->id[i]];
+        if (is_prompt(sequence)) continue;
+        sequence->drafted = lacks(naive, sequence, batch->drafts);
+        replica->free_blocks -= sequence->drafted;
+        sequence->blocks += sequence->drafted;
+    }
+}
+
+/* Right drafts of a sequence that has just got its token. Blocks without a token of its own are free again. */
+static int accept_drafts(struct naive *naive, struct replica *replica, const struct batch *batch, int id)
+{
+    struct sequence *sequence = &naive->sequences[id];
+    const int left = sequence->output - sequence->generated, most = batch->drafts < left ? batch->drafts : left;
+    const int right = naive->s->speculation->right(naive->s->speculation, id, sequence->generated - 1, most);
+    sequence->processed += right;
+    sequence->generated += right;
+    sequence->draft_processed = sequence->processed;
+    int64_t unused = sequence->blocks - blocks_of(naive, sequence->processed - 1);
+    if (unused > sequence->drafted) unused = sequence->drafted;
+    sequence->blocks -= unused;
+    replica->free_blocks += unused;
+    sequence->drafted = 0;
+    return right;
+}
+
+/* The draft LLM: what it lacks of the sequences in a pass of its own, then one pass for each draft. */
+static double draft_ns_of(const struct naive *naive, const struct batch *batch)
+{
+    const struct naive_speculation *speculation = naive->s->speculation;
+    const struct naive_terms *prefill = &speculation->prefill, *decode = &speculation->decode;
+    double lacking_ns = 0, ns = 0;
+    for (int i = 0; i < batch->n && batch->drafts > 0; i++) {
+        const struct sequence *sequence = &naive->sequences[batch->id[i]];
+        double p = sequence->draft_processed, n = sequence->processed - 1 - p;
+        if (is_prompt(sequence) || n <= 0) continue;
+        if (lacking_ns <= 0) lacking_ns = prefill->fixed + (double)speculation->pass_ns;
+        lacking_ns += prefill->sequence + prefill->token * n + prefill->context * p +
+                      prefill->pair * (n * n + 2 * n * p);
+    }
+    for (int pass = 0; pass < batch->drafts; pass++) {
+        ns += decode->fixed + (double)speculation->pass_ns;
+        for (int i = 0; i < batch->n; i++) {
+            const struct sequence *sequence = &naive->sequences[batch->id[i]];
+            if (!is_prompt(sequence))
+                ns += decode->sequence + decode->token + decode->context * (sequence->processed + pass);
+        }
+    }
+    for (int i = 0; i < batch->n && batch->drafts > 0; i++)
+        if (!is_prompt(&naive->sequences[batch->id[i]])) ns += (double)speculation->sequence_ns;
+    return lacking_ns + ns;
+}
+
+/* --- Batches --- */
+
 /* A stage's part of the batch. */
 static int64_t stage_ns_of(const struct naive *naive, const struct replica *replica, const struct batch *batch)
 {
@@ -21,11 +118,13 @@ static int64_t stage_ns_of(const struct naive *naive, const struct replica *repl
         const struct sequence *sequence = &naive->sequences[batch->id[i]];
         bool prompt = is_prompt(sequence);
         const struct naive_terms *terms = prompt ? prefill : decode;
-        double n = batch->tokens[i], p = sequence->processed;
+        double n = batch->tokens[i] + (prompt ? 0 : batch->drafts), p = sequence->processed;
         if (terms->fixed > fixed) fixed = terms->fixed;
         ns += terms->sequence + terms->token * n + terms->context * p;
         if (prompt) ns += terms->pair * (n * n + 2 * n * p);
     }
+    if (naive->s->speculation != NULL && index_of(naive, replica) >= naive->s->prefill_replicas)
+        ns += draft_ns_of(naive, batch);
     if (naive->s->decode_stages > 0)
         return llrint(fixed + ns) * naive->s->stages * naive->s->decode_stages / stages_of(naive, replica);
     return llrint(fixed + ns);
@@ -74,7 +173,10 @@ static void schedule(struct naive *naive, struct replica *replica)
         struct batch batch = empty;
         replica->preempted = false;
         while (replica->moved.n > 0) join_moved(naive, replica, list_take(&replica->moved, 0));
+        const int drafts = naive_drafts(naive, replica);
+        const struct list idle = replica->idle;
         naive_compose(naive, replica, &batch);
+        if (drafts > 0) take_drafts(naive, replica, &idle, &batch, drafts);
         if (batch.n > 0)
             start(naive, replica, &batch);
         else if (!replica->preempted)
@@ -122,6 +224,7 @@ static void end_batch(struct naive *naive, struct replica *replica)
         }
         if (prompt) sequence->processed++;
         if (++sequence->generated == 1) outcome->first_ns = naive->now_ns;
+        if (!prompt && batch.drafts > 0) outcome->right += accept_drafts(naive, replica, &batch, id);
         if (sequence->generated < sequence->output) {
             if (outcome->replica < naive->s->prefill_replicas)
                 hand_over(naive, id);

@@ -40,6 +40,17 @@ struct naive_site {
     int64_t (*life_ns)(const struct naive_site *site, int cause, int component, int n); /* the n-th life, by chance */
 };
 
+/* A fixed number of drafts, made by another LLM with costs of its own. */
+struct naive_speculation {
+    int drafts, n_rates;
+    double rates[3]; /* of right drafts at depth 1, 2 ...; the last one holds for the others */
+    int64_t pass_ns; /* added to each pass of the draft LLM */
+    int64_t sequence_ns; /* of each sequence with drafts */
+    struct naive_terms prefill, decode; /* of the draft LLM */
+    /* Right drafts in a row behind an output position, at most so many: by chance. */
+    int (*right)(const struct naive_speculation *speculation, int id, int position, int most);
+};
+
 struct naive_request {
     int64_t arrival_ns;
     int prompt, output;
@@ -61,6 +72,7 @@ struct naive_scenario {
     bool shared_link;      /* by all moves; otherwise each is alone */
     int decode_stages;     /* of replicas that only decode; 0: as the others. A stage then takes stages times as long,
                             * that of the others decode_stages times, so that all stages together are equally fast */
+    const struct naive_speculation *speculation; /* NULL: one token per iteration */
     const struct naive_site *site; /* NULL: moves are as above, and nothing fails */
     bool push;             /* KV sets out when the prompt is processed; else when the other takes the request */
     struct naive_terms prefill, decode, decode_large; /* the last from large_from sequences on; 0: never */
@@ -72,6 +84,7 @@ struct naive_scenario {
 struct naive_outcome {
     int64_t first_ns, end_ns; /* -1: never */
     int replica, preemptions, restarts;
+    int right; /* drafts */
     bool rejected;
 };
 

@@ -12,6 +12,8 @@ struct sequence {
     int processed; /* tokens; when the prompt is complete also the newest generated one, as yet without KV */
     int generated, output;
     int64_t blocks;
+    int draft_processed;   /* tokens that the draft LLM knows */
+    int64_t drafted;       /* of these, taken for drafts of the batch that it is in */
     int64_t number;        /* order of admission */
     int64_t handed_blocks; /* where its prompt was processed, until its KV has moved and is taken */
     double left_ns;        /* of its move, were it alone on the link */
@@ -22,6 +24,7 @@ struct sequence {
 };
 
 struct batch {
+    int drafts; /* that each decoding sequence verifies; 0: none */
     int n, id[NAIVE_REQUESTS], tokens[NAIVE_REQUESTS];
     int64_t end_ns;
 };
@@ -97,6 +100,9 @@ void failures_strike(struct naive *naive);
 /* Replicas that are missing start where there is room; those that have loaded are up. */
 void failures_restart(struct naive *naive);
 int64_t failures_next_ns(const struct naive *naive);
+
+/* Drafts that are planned for a decoding sequence in the replica's next batch. */
+int naive_drafts(const struct naive *naive, const struct replica *replica);
 
 /* Composes the replica's next batch, or none. */
 void naive_compose(struct naive *naive, struct replica *replica, struct batch *batch);

@@ -13,5 +13,6 @@
 #include "sim/world/policy/rental.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/policy/scheduler.h"
+#include "sim/world/policy/speculation.h"
 
 #endif

@@ -17,8 +17,9 @@ struct replica_view {
     int64_t max_context_tokens;     /* of the LLM */
     int64_t n_waiting, n_prefilling, n_decoding;
     int64_t decode_context_tokens;  /* over the decoding sequences */
-    int64_t growing;                /* decoding sequences that take a new block in the next iteration */
-    const struct request_view *waiting;       /* head: next to be served; preempted requests return to the head (but see
+    int64_t growing;                /* decoding sequences that take a new block in the next iteration, for one token;
+                                       drafts take what is left */
+    const struct request_view *waiting; /* head: next to be served; preempted requests return to the head (but see
                                                  EVICT_REQUEUE) */
     const struct request_view *prefilling, *last_prefilling; /* prompts processed in part, oldest first */
     const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */
@@ -28,6 +29,7 @@ struct replica_view {
     const struct request_view *nonresident;  /* in the order of leaving or arriving; preempted requests at the head */
     int64_t stages, n_in_flight;    /* pipeline stages; sequences in flight, which no count above includes */
     int64_t n_remote;               /* nonresident requests that are remote */
+    int64_t decode_tokens_each;     /* of a decoding sequence in the next iteration: 1 and its drafts (speculation.h) */
 };
 
 /* Running sequences of all states: those that hold or await KV blocks. */

@@ -27,7 +27,9 @@
     X(POLICY_CHECKPOINTING, "checkpointing", checkpointer, CHECKPOINTER_FUNCTIONS,                                     \
       "jobs.types.default.checkpoint.policy", POLICY_SCHEDULER, "fifo-skip", "srtf")                                   \
     X(POLICY_RENTAL, "rental", renter, RENTER_FUNCTIONS,                                                               \
-      "market.renting", POLICY_PLACEMENT, "counted", "first-fit")
+      "market.renting", POLICY_PLACEMENT, "counted", "first-fit")                                                      \
+    X(POLICY_SPECULATION, "speculation", speculator, SPECULATOR_FUNCTIONS,                                             \
+      "services.chat.speculation", POLICY_BATCHING, "vllm-v1", "sglang")
 
 enum policy_family {
 #define POLICY_FAMILY_ENUM(id, ...) id,

@@ -10,10 +10,11 @@ const struct config_field clock_share_config_fields[] = {
 
 /* The load of each GPU at the highest clock, in shares of the power model's terms, scaled to keep the power limit. */
 static struct power_load load_of(const struct clock_model *model, const struct energy_model *base,
-                                 const struct work_parts *parts, double seconds)
+                                 const struct work_parts *parts, double draft_j, double seconds)
 {
     const double gpus = (double)model->gpus, active_w = base->busy_w - base->idle_w;
-    const double compute_w = work_flop_j(parts, base) / seconds, memory_w = work_bytes_j(parts, base) / seconds;
+    const double compute_w = work_flop_j(parts, base) / seconds;
+    const double memory_w = (work_bytes_j(parts, base) + draft_j) / seconds;
     const double above_w = active_w + compute_w + memory_w, room_w = base->limit_w - base->idle_w;
     const double kept = above_w > room_w ? room_w / above_w : 1.0;
     return (struct power_load){kept, kept * compute_w / (gpus * model->power.compute_w),
@@ -36,11 +37,11 @@ static struct energy_model energy_at_clock(const struct energy_model *base, cons
 
 struct clock_state clock_state_of(const struct clock_model *model, const struct energy_model *base,
                                   const struct clock_order *order, const struct llm_reads *reads,
-                                  const struct iteration_work *work, double seconds)
+                                  const struct iteration_work *work, double draft_j, double seconds)
 {
     const struct work_parts parts = work_parts_of(reads, work);
     const double share = work->prefill_tokens > 0 ? model->clock_share.prefill : model->clock_share.decode;
-    const struct power_load load = load_of(model, base, &parts, seconds);
+    const struct power_load load = load_of(model, base, &parts, draft_j, seconds);
     struct power_state state = power_at_clock(&model->power, &load, share, order->clock_frac);
     if (state.power_w > order->cap_w) state = power_under_cap(&model->power, &load, share, order->cap_w);
     if (state.clock_frac >= 1.0) return (struct clock_state){.is_slow = false};

@@ -54,9 +54,9 @@ struct clock_state {
 };
 
 /* The clock state of an iteration with this work that lasts `seconds` at the highest clock; `base` is the replica's
- * energy model there. */
+ * energy model there. draft_j: joules of a draft model in it, beside those of its time, as of reading memory. */
 struct clock_state clock_state_of(const struct clock_model *model, const struct energy_model *base,
                                   const struct clock_order *order, const struct llm_reads *reads,
-                                  const struct iteration_work *work, double seconds);
+                                  const struct iteration_work *work, double draft_j, double seconds);
 
 #endif

@@ -150,6 +150,37 @@ int replica_drop_loads(struct replica *replica, struct request *request);
 /* Begins to fetch what an arriving request will load. Returns whether it waits for that, outside the queue. */
 bool replica_fetch_prefix(struct replica *replica, struct request *request, sim_ns now);
 
+/* --- replica_speculate.c: if env->speculation is set; else `speculating` is NULL --- */
+
+int replica_speculation_init(struct replica *replica); /* 0 or a negative code */
+void replica_speculation_fini(struct replica *replica);
+
+/* Asks the speculation policy for the drafts of the next iteration and checks its plan. Returns 0 or a negative
+ * code. */
+int replica_speculate(struct replica *replica, sim_ns now);
+
+/* Whether the next iteration is planned with drafts. */
+static inline bool replica_drafts(const struct replica *replica)
+{
+    return replica->speculating != NULL && replica->speculating->plan.depth > 0;
+}
+
+/* Takes the blocks of a step of the running batch with its drafts, which are adapted to the free blocks, and adds the
+ * drafts to the work. */
+void replica_begin_drafts(struct replica *replica, struct running_batch *running, struct iteration_work *work);
+
+/* The members of the running batch have got their token: they get those of their drafts that are right, and unused
+ * blocks are free again. Returns 0 or SIM_E_NOMEM. */
+int replica_end_drafts(struct replica *replica, struct running_batch *running);
+
+/* Joules of the draft model for an iteration with this work, beside those of its time. */
+static inline double replica_draft_j(const struct replica *replica, const struct iteration_work *work)
+{
+    if (replica->speculating == NULL || replica->env->energy == NULL) return 0.0;
+    return speculation_draft_j(replica->env->speculation, &replica->speculating->plan, &replica->speculating->lacking,
+                               work);
+}
+
 /* --- replica_work.c --- */
 
 /* Counts the work of the latest n iterations of the current run, none of them counted so far. */
@@ -163,7 +194,7 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
 static inline struct work_of replica_work_of(const struct replica *replica, const struct clock_state *clock_state)
 {
     return (struct work_of){&replica->env->reads, &replica->kv, replica->env->energy,
-                            clock_state->is_slow ? &clock_state->energy : NULL};
+                            clock_state->is_slow ? &clock_state->energy : NULL, 0.0};
 }
 
 /* Something has changed for the batcher. strictly: decide after now, because events of this moment are still to

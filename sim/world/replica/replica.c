@@ -155,7 +155,7 @@ static int decode_run_account(struct replica *replica)
     return code;
 }
 
-/* --- An iteration with prefill --- */
+/* --- An iteration with prefill or drafts --- */
 
 static int prefill_start(struct replica *replica, sim_ns now)
 {
@@ -176,7 +176,9 @@ static int prefill_start(struct replica *replica, sim_ns now)
 
 static int prefill_end(struct replica *replica, sim_ns now)
 {
-    replica->counts.prefill_iterations++;
+    const bool has_prompts = replica->plan.n_prefills > 0;
+    replica->counts.prefill_iterations += has_prompts;
+    replica->counts.decode_iterations += !has_prompts;
     count_busy(replica, replica->clock.anchor_ns, now);
     replica_count_work(replica, &replica->run_work, &replica->run_clock_state, 0, now - replica->clock.anchor_ns);
     int code = report_prefill(replica, 1, now);
@@ -186,6 +188,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
         replica->counts.decode_tokens += replica->ready->members.n;
         replica->run_steps = 1;
         code = running_count_gaps(replica->ready, &replica->clock, 0, 1, replica->env->token_gap_s);
+        if (code == 0 && replica->ready->drafts > 0) code = replica_end_drafts(replica, replica->ready);
     }
     const struct batch_plan *plan = &replica->plan;
     if (code == 0)
@@ -232,7 +235,7 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
         if (code == 0) replica_arm_completion(replica);
         return code;
     }
-    if (plan->n_prefills > 0) return prefill_start(replica, now);
+    if (plan->n_prefills > 0 || replica_drafts(replica)) return prefill_start(replica, now);
     if (!same_run) return decode_run_start(replica, now);
     decode_run_go_on(replica);
     return 0;
@@ -505,6 +508,8 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
         replica_inflight_init(replica) != 0 || replica_stages_init(replica) != 0 ||
         replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
         return SIM_E_NOMEM;
+    const int code = replica_speculation_init(replica);
+    if (code != 0) return code;
     return policy_state_create(&env->batcher->policy, POLICY_BATCHING, sizeof *env->batcher, params,
                                &replica->batcher_state, env->diag);
 }
@@ -514,6 +519,7 @@ void replica_fini(struct replica *replica)
     if (replica->env == NULL) return;
     policy_state_destroy(&replica->env->batcher->policy, replica->batcher_state);
     replica_plan_fini(&replica->plan);
+    replica_speculation_fini(replica);
     replica_stages_fini(replica);
     replica_inflight_fini(replica);
     replica_prefixes_fini(replica);

@@ -10,6 +10,8 @@
  * (replica_inflight.c). An iteration that waits for a copy of KV, or that processes only some of the decoding
  * sequences, is also a batch in flight, even with one stage.
  *
+ * An iteration in which sequences verify drafts is also a run of one (speculation.h).
+ *
  * With `single_step` every boundary is visited and the conditions are evaluated step by step. Times come from the
  * same closed form and everything is accounted at the ends of runs, so results are bit-identical. */
 #ifndef ORRERY_WORLD_REPLICA_REPLICA_H
@@ -29,6 +31,7 @@
 #include "sim/world/replica/request.h"
 #include "sim/world/replica/run_clock.h"
 #include "sim/world/replica/running_batch.h"
+#include "sim/world/replica/speculation.h"
 #include "sim/world/replica/work.h"
 #include "sim/world/rows/metric.h"
 
@@ -79,6 +82,7 @@ struct replica_env {
     struct llm_reads reads;         /* of the LLM */
     const struct energy_model *energy;     /* NULL: energy is not counted */
     const struct clock_model *clock_model; /* NULL: the clock is never set */
+    const struct speculation_model *speculation; /* NULL: every decoding sequence gets one token per iteration */
     struct offload_service *offload;       /* where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
@@ -121,6 +125,9 @@ struct replica_counts {
     int64_t decode_iterations;  /* without prefill */
     int64_t decode_steps;       /* iterations with decoding, with or without prefill */
     int64_t decode_tokens;      /* decoding sequences, summed over decode_steps */
+    int64_t drafted_iterations; /* of decode_steps: with drafts */
+    int64_t drafted_steps;      /* decoding sequences, summed over these */
+    int64_t drafted_tokens, accepted_tokens; /* drafts that they verified, and kept */
     int64_t preemptions;
     int64_t swaps, swapped_bytes; /* sequences swapped to the host; bytes in both directions */
     int64_t recomputed_tokens;  /* KV lost by preemption */
@@ -200,6 +207,7 @@ struct replica {
     struct holder holder;                /* the same, for watchers of the site's GPUs */
     struct allocation *parts;            /* [stages]: what the holder holds, or held last; NULL: never any */
     bool claims_gpus;                    /* a failure took these parts, and it will take as many again */
+    struct speculating *speculating; /* NULL unless env->speculation is set */
     struct replica_stream *stream; /* offloaded iterations on these links; NULL: everything is on the GPUs */
 };
 

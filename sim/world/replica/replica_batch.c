@@ -123,7 +123,8 @@ static void slow_down(const struct replica *replica, const struct iteration_work
                       struct clock_state *clock_state)
 {
     const struct replica_env *env = replica->env;
-    *clock_state = clock_state_of(env->clock_model, env->energy, &replica->order, &env->reads, work, cost->first_s);
+    *clock_state = clock_state_of(env->clock_model, env->energy, &replica->order, &env->reads, work,
+                                  replica_draft_j(replica, work), cost->first_s);
     if (clock_state->is_slow) divide_cost(cost, clock_state->speed_frac);
 }
 
@@ -142,6 +143,9 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     else
         model->cost(model->model, work, cost);
     if (code != 0) return code;
+    if (replica->speculating != NULL)
+        cost->first_s += speculation_draft_s(replica->env->speculation, &replica->speculating->plan,
+                                             &replica->speculating->lacking, work);
     if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
     clock_state->is_slow = false;
     if (is_ordered(replica)) slow_down(replica, work, cost, clock_state);
@@ -218,6 +222,7 @@ static int recompute(struct replica *replica, struct request *request, bool to_t
     if (code != 0) return code;
     give_blocks(replica, request);
     replica->counts.recomputed_tokens += processed_tokens;
+    request->draft_tokens = 0;
     if (!was_prompt) request->view.prompt_tokens = request->context_tokens;
     request->first_gap_ns = 0;
     request->view.prefilled_tokens = 0;
@@ -245,6 +250,7 @@ static int swap(struct replica *replica, struct request *request, sim_ns now)
 {
     stop(replica, request);
     give_blocks(replica, request);
+    request->draft_tokens = 0;
     request->first_gap_ns = 0;
     request->view.state = REQUEST_NONRESIDENT;
     leave_for_host(replica, request);
@@ -380,7 +386,10 @@ void replica_begin_step(struct replica *replica, struct running_batch *running, 
     work->decode_sequences = running->members.n;
     work->decode_context_tokens = running->context_tokens;
     work->decode_longest_tokens = running_longest_tokens(running);
-    replica_take_blocks(replica, kv_growth_at(&running->growth, running->step));
+    if (replica_drafts(replica))
+        replica_begin_drafts(replica, running, work);
+    else
+        replica_take_blocks(replica, kv_growth_at(&running->growth, running->step));
 }
 
 /* The gap between the last token before a preemption and the first one after it. */

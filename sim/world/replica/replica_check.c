@@ -37,7 +37,8 @@ static bool is_in_step(const struct replica *replica, const struct request *requ
 static int64_t blocks_held(const struct replica *replica, const struct request *request)
 {
     if (!request->grows) return request->held_blocks;
-    return kvcache_blocks(&replica->kv, running_context(request->running, request) - !is_in_step(replica, request));
+    if (is_in_step(replica, request)) return running_step_blocks(request->running, request);
+    return kvcache_blocks(&replica->kv, running_context(request->running, request) - 1);
 }
 
 static void add_request(void *context, struct request *request)

@@ -235,6 +235,7 @@ static int complete_decoding(struct replica *replica, struct inflight_batch *inf
     replica->counts.decode_steps++;
     replica->counts.decode_tokens += running->members.n;
     int code = running_count_gaps(running, &clock, 0, 1, replica->env->token_gap_s);
+    if (code == 0 && running->drafts > 0) code = replica_end_drafts(replica, running);
     if (code == 0) code = replica_finish_due(replica, running, now);
     if (code != 0) return code;
     inflight->decoding = NULL;
@@ -299,7 +300,10 @@ int replica_complete_inflight(struct replica *replica, sim_ns now)
 
 void inflight_drop(struct replica *replica, struct inflight_batch *inflight)
 {
-    if (inflight->decoding != NULL) replica_give_spare_batch(replica, inflight->decoding);
+    if (inflight->decoding != NULL) {
+        inflight->decoding->drafts = 0;
+        replica_give_spare_batch(replica, inflight->decoding);
+    }
     inflight->decoding = NULL;
     inflight->prefilling = (struct request_list){0};
     inflight->n_chunks = inflight->n_moves = 0;
@@ -356,7 +360,8 @@ int replica_settle_inflight(struct replica *replica, sim_ns now)
 /* Power above idle, averaged over its time in flight. */
 static double inflight_j(const struct replica *replica, const struct inflight_batch *inflight)
 {
-    const struct work_of of = replica_work_of(replica, &inflight->clock_state);
+    struct work_of of = replica_work_of(replica, &inflight->clock_state);
+    of.draft_j = replica_draft_j(replica, &inflight->work);
     return work_iteration_j(&of, &inflight->work, sim_s_from_ns(inflight->busy_ns));
 }
 

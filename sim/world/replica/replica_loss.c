@@ -63,6 +63,7 @@ static int start_anew(struct replica *replica, struct request *request, sim_ns n
     request->view.state = REQUEST_WAITING;
     request->held_blocks = request->planned = 0;
     request->first_gap_ns = 0;
+    request->draft_tokens = 0;
     request->in_flight = false;
     request->move = NULL;
     request->n_fetches = 0;
@@ -73,6 +74,7 @@ static void empty(struct replica *replica)
 {
     engine_disarm(replica->env->engine, &replica->owner);
     replica_drop_inflight(replica);
+    replica->ready->drafts = 0;
     replica->fetching = replica->waiting = replica->prefilling = replica->paused = (struct request_list){0};
     replica->nonresident = replica->moving = replica->arrived = (struct request_list){0};
     replica->unattached = NULL;

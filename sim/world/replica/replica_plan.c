@@ -101,6 +101,7 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->paused = view_of(replica->paused.head);
     view->nonresident = view_of(replica->nonresident.head);
     view->decode_step = ready->step;
+    view->decode_tokens_each = replica_drafts(replica) ? 1 + replica->speculating->plan.tokens : 1;
 }
 
 /* --- The check --- */
@@ -382,6 +383,8 @@ int replica_plan(struct replica *replica, sim_ns now)
     const struct batcher *batcher = replica->env->batcher;
     int64_t step = replica->ready->step;
     if (reserve(replica) != 0) return SIM_E_NOMEM;
+    int code = replica->speculating != NULL ? replica_speculate(replica, now) : 0;
+    if (code != 0) return code;
     refresh_view(replica, now);
     plan->n_prefills = plan->n_evictions = plan->n_rejections = plan->n_pauses = plan->n_resumptions = 0;
     plan->decode = plan->recheck_on_arrival = false;
@@ -389,12 +392,15 @@ int replica_plan(struct replica *replica, sim_ns now)
     plan->keep_free_blocks = 0;
     plan->iterations = INT64_MAX;
     replica->plan_number++;
-    int code = batcher->compose(replica->batcher_state, &replica->view, plan);
+    code = batcher->compose(replica->batcher_state, &replica->view, plan);
     if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
     code = check_plan(replica, now);
     if (code != 0) return code;
     ask_offloader(replica);
     if (names_requests(plan)) code = replica_apply_moves(replica, now);
-    replica->plan_end_step = plan->iterations < INT64_MAX - step ? step + plan->iterations : INT64_MAX;
+    int64_t iterations = plan->iterations;
+    if (replica->speculating != NULL && replica->speculating->plan.iterations < iterations)
+        iterations = replica->speculating->plan.iterations;
+    replica->plan_end_step = iterations < INT64_MAX - step ? step + iterations : INT64_MAX;
     return code;
 }

@@ -39,8 +39,9 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
                         const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns)
 {
     const int64_t decoding = replica->ready->context_tokens - replica->ready->members.n;
-    const struct work_of of = replica_work_of(replica, clock_state);
+    struct work_of of = replica_work_of(replica, clock_state);
     if (replica->env->llm == NULL) return;
+    of.draft_j = replica_draft_j(replica, work);
     work_add_iteration(&replica->work, &of, work, decoding + idle_tokens(replica) + in_flight_tokens, lasted_ns);
 }
 
@@ -95,7 +96,8 @@ static double decode_run_j(const struct replica *replica, sim_ns at)
 
 static double prefill_w(const struct replica *replica)
 {
-    const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
+    struct work_of of = replica_work_of(replica, &replica->run_clock_state);
+    of.draft_j = replica_draft_j(replica, &replica->run_work);
     const sim_ns end_ns = run_clock_boundary_ns(&replica->clock, 1);
     const double lasts_s = sim_s_from_ns(end_ns - replica->clock.anchor_ns);
     return work_iteration_j(&of, &replica->run_work, lasts_s) / lasts_s;

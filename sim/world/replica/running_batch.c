@@ -72,6 +72,13 @@ void request_order_remove(struct request_order *order, struct request *request)
         sift_down(order, at, last);
 }
 
+void request_order_lower(struct request_order *order, struct request *request, int64_t number)
+{
+    const int32_t at = request->ranks[order->rank];
+    SIM_REQUIRE(at < order->n && order->entries[at].request == request && number <= order->entries[at].number);
+    sift_up(order, at, (struct request_entry){number, request->view.id, request});
+}
+
 /* --- The longest gap of a suffix of the steps --- */
 
 void token_gaps_init(struct token_gaps *gaps)
@@ -223,6 +230,39 @@ void running_leave(struct running_batch *running, struct request *member)
     running->context_tokens -= context;
     request_order_remove(&running->finishing, member);
     request_list_remove(&running->members, member);
+}
+
+void running_extend(struct running_batch *running, struct request *member, int64_t extra)
+{
+    if (member->grows) kv_growth_leave(&running->growth, running->step, running_context(running, member));
+    member->context_tokens += (int32_t)extra;
+    member->generated_tokens += (int32_t)extra;
+    member->finish_step -= extra;
+    running->context_tokens += extra;
+    if (member->grows) kv_growth_join(&running->growth, running->step, running_context(running, member));
+    request_order_lower(&running->finishing, member, member->finish_step);
+    if (running->orders_contexts) request_order_lower(&running->contexts, member, -start_tokens(member));
+}
+
+/* Blocks for drafts beyond the last token of a member, over those that finish within the next `drafts` steps and stand
+ * at or below place `at` of the order of finishing. */
+static int64_t unused_blocks(const struct running_batch *running, int32_t at, int64_t drafts)
+{
+    const struct request_order *order = &running->finishing;
+    if (at >= order->n || order->entries[at].number > running->step + drafts) return 0;
+    const struct request *member = order->entries[at].request;
+    const int64_t block_tokens = running->growth.block_tokens, context = running_context(running, member);
+    const int64_t last = context + member->finish_step - running->step - 1;
+    int64_t blocks = 0;
+    if (member->grows)
+        blocks = (context + drafts + block_tokens - 1) / block_tokens - (last + block_tokens - 1) / block_tokens;
+    return blocks + unused_blocks(running, 2 * at + 1, drafts) + unused_blocks(running, 2 * at + 2, drafts);
+}
+
+int64_t running_growth(const struct running_batch *running, int64_t drafts)
+{
+    const int64_t blocks = kv_growth_over(&running->growth, running->step, 1 + drafts);
+    return drafts > 0 ? blocks - unused_blocks(running, 0, drafts) : blocks;
 }
 
 int running_merge(struct running_batch *to, struct running_batch *from, enum batch_order order)

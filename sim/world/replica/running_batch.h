@@ -1,4 +1,5 @@
-/* The running batch: sequences that decode together. All of them get a token whenever the batch is processed. So their
+/* The running batch: sequences that decode together. All of them get a token whenever the batch is processed, and with
+ * speculation some get more (running_extend). So their
  * state is kept for all at once, at no cost per token: the sum of processed tokens, KV blocks by phase of growth, the
  * next to finish, and one series of times between tokens. A replica has one running batch of ready sequences; with
  * pipeline stages there is one more for each batch in flight. */
@@ -32,6 +33,9 @@ void request_order_init(struct request_order *order, enum request_rank rank);
 void request_order_fini(struct request_order *order);
 int request_order_add(struct request_order *order, struct request *request, int64_t number); /* 0 or SIM_E_NOMEM */
 void request_order_remove(struct request_order *order, struct request *request);
+
+/* Gives a member a smaller number. */
+void request_order_lower(struct request_order *order, struct request *request, int64_t number);
 
 /* The least number; INT64_MAX when there is none. */
 static inline int64_t request_order_least(const struct request_order *order)
@@ -84,6 +88,8 @@ struct running_batch {
     size_t forget_at;       /* number of gaps from which unneeded ones are dropped */
     struct request **fresh; /* [n_fresh]: members without a token from this batch */
     int32_t n_fresh, fresh_capacity;
+    int64_t drafts;         /* that each member verifies in the iteration under way (speculation.h); 0: none */
+    int64_t drafted_blocks; /* of KV that this iteration has taken, if it has drafts */
 };
 
 /* 0 or SIM_E_NOMEM; call running_fini also after failure. */
@@ -103,12 +109,27 @@ static inline int64_t running_blocks(const struct running_batch *running, const 
                          : member->held_blocks;
 }
 
+/* KV blocks that the next iteration takes if each member verifies so many drafts: none beyond its last token. */
+int64_t running_growth(const struct running_batch *running, int64_t drafts);
+
+/* KV blocks that a growing member holds while an iteration is under way. */
+static inline int64_t running_step_blocks(const struct running_batch *running, const struct request *member)
+{
+    const int64_t left = member->finish_step - running->step - 1;
+    const int64_t drafts = running->drafts < left ? running->drafts : left;
+    return (running_context(running, member) + drafts + running->growth.block_tokens - 1) /
+           running->growth.block_tokens;
+}
+
 /* Adds a sequence with context_tokens, held_blocks and joined_ns (its latest token) at its place in the order. Returns
  * 0 or SIM_E_NOMEM. */
 int running_join(struct running_batch *running, struct request *request, enum batch_order order);
 
 /* Removes a member and sets its context_tokens, held_blocks, generated_tokens, joined_ns and max_gap_ns. */
 void running_leave(struct running_batch *running, struct request *member);
+
+/* A member gets `extra` tokens beside the one that all members got in the present step. */
+void running_extend(struct running_batch *running, struct request *member, int64_t extra);
 
 /* Moves all members of `from` to `to`. Returns 0 or SIM_E_NOMEM. */
 int running_merge(struct running_batch *to, struct running_batch *from, enum batch_order order);

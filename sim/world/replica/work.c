@@ -72,6 +72,7 @@ static void energy_merge(struct energy_sums *into, const struct energy_sums *fro
 {
     into->excess_j += from->excess_j;
     into->peak_w = fmax(into->peak_w, from->peak_w);
+    into->draft_j += from->draft_j;
 }
 
 /* Sums of j, and of j^2, over j = 0 .. n - 1. */
@@ -179,13 +180,14 @@ static void add_energy(struct energy_sums *sums, const struct work_of *of, const
                        double grows_tokens, struct energy_run run)
 {
     const struct energy_model *model = of->energy, *at = of->energy_at_clock;
-    run.base_j = parts_j(model, parts);
+    run.base_j = parts_j(model, parts) + of->draft_j;
     run.base_slope_j = (model->pair_j + model->context_j) * grows_tokens;
     if (at == NULL) {
         energy_add(sums, model, run.n, run.base_j, run.base_slope_j, run.time_s, run.time_slope_s);
         return;
     }
     run.at_j = parts_j(at, parts);
+    if (of->draft_j > 0.0) run.at_j *= run.base_j / (run.base_j - of->draft_j);
     run.at_slope_j = (at->pair_j + at->context_j) * grows_tokens;
     energy_add_at(sums, model, at, &run);
 }
@@ -226,7 +228,7 @@ double work_iteration_j(const struct work_of *of, const struct iteration_work *w
     struct energy_sums sums = {0};
     const struct work_parts parts = work_parts_of(of->reads, work);
     add_energy(&sums, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = lasted_s});
-    return beyond_idle_j(of->energy, &sums, parts_j(of->energy, &parts), lasted_s);
+    return beyond_idle_j(of->energy, &sums, parts_j(of->energy, &parts) + of->draft_j, lasted_s);
 }
 
 void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
@@ -246,12 +248,14 @@ void work_add_decode(struct work_sums *sums, const struct work_of *of, const str
 
 struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work)
 {
+    const int64_t decoded = iteration_decode_tokens(work);
     return (struct work_parts){
-        .tokens = (double)(work->prefill_tokens + work->decode_sequences),
-        .rows = (double)(work->prefill_sequences + work->decode_sequences),
+        .tokens = (double)(work->prefill_tokens + decoded),
+        .rows = (double)(work->prefill_sequences + decoded),
         /* prefill_pairs is twice the pairs; each of a prompt's n tokens also attends to itself */
-        .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens,
-        .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + work->decode_sequences,
+        .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) +
+                 (double)(work->decode_context_tokens * (1 + work->decode_drafts)),
+        .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + decoded,
                                         work->prefill_sequences + work->decode_sequences),
         .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
 }
@@ -268,6 +272,7 @@ void work_add_iteration(struct work_sums *sums, const struct work_of *of, const 
     sums->context_tokens += parts.context_tokens;
     sums->weight_bytes += parts.weight_bytes;
     add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
+    sums->energy.draft_j += of->draft_j;
     if (of->energy != NULL)
         add_energy(&sums->energy, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * lasted});
 }
@@ -299,6 +304,6 @@ double work_bytes(const struct work_sums *sums, const struct llm_spec *llm)
 
 double work_energy_j(const struct work_sums *sums, const struct energy_model *model, double busy_s, double idle_s)
 {
-    return model->idle_w * idle_s + model->busy_w * busy_s - sums->energy.excess_j +
+    return model->idle_w * idle_s + model->busy_w * busy_s - sums->energy.excess_j + sums->energy.draft_j +
            iteration_j(model, sums->tokens, sums->rows, sums->pairs, sums->weight_bytes, sums->context_tokens);
 }

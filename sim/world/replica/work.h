@@ -39,6 +39,7 @@ struct energy_model {
 struct energy_sums {
     double excess_j; /* that iterations would take beyond the limit, and what a lower clock saves */
     double peak_w;   /* of the replica, in any iteration; 0 before the first */
+    double draft_j;  /* of draft models */
 };
 
 /* The model of `gpus` GPUs that serve the LLM together. */
@@ -76,6 +77,7 @@ struct work_of {
     const struct kvcache *kv;
     const struct energy_model *energy;          /* NULL: not known */
     const struct energy_model *energy_at_clock; /* at which it was done, where that is not `energy`; or NULL */
+    double draft_j; /* of a draft model in this iteration, beside those of its time; they fall with the clock alike */
 };
 
 /* A decode run of n iterations that has just been stepped through; the cache is as it has left it. */

@@ -213,6 +213,14 @@ static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, 
 const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 
+/* Sets env.speculation of a pool whose model and power are known, if the service speculates and the pool decodes.
+ * Returns 0 or a negative code with a finding. */
+int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool);
+
+/* KV blocks of a replica that also holds a draft model, with the keys and values of its tokens; pool->kv_blocks without
+ * one. */
+int64_t fleet_blocks_beside_draft(const struct fleet *fleet, const struct fleet_pool *pool);
+
 /* Warns of every setting of the service that a scenario gives and nothing reads, with its place. Called after the pools
  * are built and the routers chosen. */
 void fleet_warn_unread(const struct fleet *fleet);

@@ -298,6 +298,7 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
     if (offloaded && runs && pool->config.kv.blocks > 0) pool->kv_blocks = pool->config.kv.blocks;
     if (offloaded) return 0; /* a placement that does not fit serves no request: a valid result */
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
+    pool->kv_blocks = fleet_blocks_beside_draft(fleet, pool);
     if (pool->kv_blocks > 0) return 0;
     return fail_unfit(fleet, pool);
 }
@@ -381,6 +382,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     code = build_model(fleet, pool);
     if (code == 0) code = place_offloaded(fleet, pool);
     if (code == 0) code = find_power(fleet, pool);
+    if (code == 0) code = fleet_build_speculation(fleet, pool);
     return code != 0 ? code : count_blocks(fleet, pool);
 }
 

@@ -1,5 +1,6 @@
 /* Settings of a service that nothing reads: the run warns that a given one has no effect, and why. A value equal to the
  * default, as in every resolved scenario, does not count as given. */
+#include "sim/world/policy/speculation.h"
 #include "sim/world/service/fleet.h"
 
 #include <math.h>
@@ -169,6 +170,20 @@ static void warn_handovers(const struct fleet *fleet)
     }
 }
 
+/* --- Speculation --- */
+
+static void warn_speculation(const struct fleet *fleet)
+{
+    const struct speculator *policy = fleet->config->speculation.entry;
+    const struct draft_config *draft = &fleet->config->draft;
+    if (policy == NULL || policy->plan == NULL) {
+        warn_if_given(fleet, "acceptance", "the service has no speculation");
+        warn_if_given(fleet, "draft", "the service has no speculation");
+    } else if (draft->cost.entry != NULL && draft->llm == NULL) {
+        warn_if_given(fleet, "draft.cost", "there is no draft.llm");
+    }
+}
+
 /* --- Restarts after failures --- */
 
 bool fleet_sets_restart(const struct fleet *fleet)
@@ -190,5 +205,6 @@ void fleet_warn_unread(const struct fleet *fleet)
     warn_overridden(fleet);
     for (size_t i = 0; i < sizeof offload_keys / sizeof *offload_keys; i++) check_offload_key(fleet, &offload_keys[i]);
     warn_handovers(fleet);
+    warn_speculation(fleet);
     warn_restart(fleet);
 }

@@ -50,6 +50,20 @@ struct kv_transfer_config {
     sim_ns latency_ns;
 };
 
+/* How often drafts are right: a property of the requests (sim/world/replica/speculation.h). */
+struct acceptance_config {
+    struct config_list rates; /* of double */
+    const char *table, *dataset, *method; /* NULL: not given */
+    const char *request_rates;
+};
+
+/* What makes drafts. */
+struct draft_config {
+    const char *llm; /* as service_config.llm; NULL: drafts cost no more than pass_s */
+    struct config_variant cost; /* no entry: as the service's */
+    double pass_s, sequence_s;
+};
+
 /* How a replica starts. */
 #define START_LOAD_BYTES_PER_S 3.4e9 /* the default */
 struct start_config {
@@ -77,6 +91,9 @@ struct service_config {
     const char *llm;  /* of the catalog, or the path of a Hugging Face config.json */
     int64_t tensor_parallel, pipeline_parallel, data_parallel, replicas;
     struct config_variant batching, routing, cost, trace;
+    struct config_variant speculation; /* no entry: none */
+    struct acceptance_config acceptance;
+    struct draft_config draft;
     struct format_config formats;
     struct kv_config kv;
     struct slo_config slo;

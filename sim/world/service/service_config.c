@@ -1,6 +1,7 @@
 /* The section of a service in a scenario, and what its pools of replicas come to. */
 #include "sim/catalog/cost.h"
 #include "sim/world/policy/routing.h"
+#include "sim/world/policy/speculation.h"
 #include "sim/world/service/service.h"
 
 #include <float.h>
@@ -117,6 +118,34 @@ static const struct config_field scaling_fields[] = {
 static const struct config_field restart_fields[] = {START_ROWS("delay", delay_s, load_bytes_per_s), {0}};
 #undef ROW_OF
 
+static const struct config_field acceptance_rate[] = {{.kind = CONFIG_REAL, .min = 0, .max = 1}, {0}};
+
+#define ROW_OF struct acceptance_config
+static const struct config_field acceptance_fields[] = {
+    {.name = "rates", .kind = CONFIG_LIST, .offset = offsetof(struct acceptance_config, rates), .min = 0,
+     .max = SPECULATION_MAX_DEPTH, .fields = acceptance_rate, .elem_bytes = sizeof(double),
+     .help = "probability that a draft at depth 1, 2 ... is right if those before it are; the last one holds for all "
+             "further drafts, so a single one is a geometric law"},
+    ROW_PATH("table", table, OPTIONAL, "in place of rates: a CSV file of tokens per step by the number of drafts"),
+    ROW_TEXT("dataset", dataset, OPTIONAL, WITHIN(1, 256), "rows of the table with this value in its column dataset"),
+    ROW_TEXT("method", method, OPTIONAL, WITHIN(1, 256), "rows of the table with this value in its column method"),
+    ROW_PATH("request_rates", request_rates, OPTIONAL,
+             "in place of rates: a CSV file with a rate for each request, in order of their ids"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct draft_config
+static const struct config_field draft_fields[] = {
+    ROW_NAME_OR_PATH("llm", llm, OPTIONAL, WITHIN(1, 4096),
+                     "LLM that makes the drafts, split like the LLM itself; default: they cost no GPU time"),
+    ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind",
+                      "duration of one of its passes; default: as of the LLM, without CPU overhead"),
+    ROW_QUANTITY("pass_overhead", pass_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 10), "CPU time of every pass"),
+    ROW_QUANTITY("sequence_overhead", sequence_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 10),
+                 "CPU time of each sequence in an iteration with drafts"),
+    {0}};
+#undef ROW_OF
+
 static const char *const priority_names[] = {"high", "low", NULL};
 
 #define ROW_OF struct service_config
@@ -137,6 +166,11 @@ const struct config_field service_config_fields[] = {
     ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
              "period of the reports by which routers see replicas; 0s: routers see the present"),
     ROW_SHORT_VARIANT("cost", cost, DEFAULT("operators"), "cost", "kind", "duration of an iteration"),
+    ROW_SHORT_VARIANT("speculation", speculation, OPTIONAL, "speculation", "policy",
+                      "drafts that decoding sequences verify in an iteration; default: none"),
+    ROW_SECTION("acceptance", acceptance, OPTIONAL, acceptance_fields,
+                "how often drafts are right, a property of the requests; default: a rate of 0.7, an assumption"),
+    ROW_SECTION("draft", draft, OPTIONAL, draft_fields, "what makes drafts: an LLM, or the CPU alone"),
     ROW_SECTION("formats", formats, FILLED, format_fields, "number formats in place of the LLM's own"),
     ROW_SECTION("kv", kv, FILLED, kv_fields, "the paged KV cache"),
     ROW_MAP("pools", pools, OPTIONAL, ANY, struct pool_config, pool_fields,

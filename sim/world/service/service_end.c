@@ -332,6 +332,26 @@ static int emit_classes(struct service *const *services, size_t n, const struct 
     return code;
 }
 
+static bool speculates(const struct service *service)
+{
+    for (size_t i = 0; i < service->fleet.n_pools; i++)
+        if (service->fleet.pools[i].env.speculation != NULL) return true;
+    return false;
+}
+
+/* Speculation of all services together, and of each if several speculate. */
+static int emit_speculation(struct service *const *services, size_t n, const struct service_stats *all,
+                            const struct sink *sink)
+{
+    size_t n_speculate = 0;
+    for (size_t i = 0; i < n; i++) n_speculate += speculates(services[i]);
+    int code = n_speculate > 0 ? service_stats_emit_speculation(all, NULL, sink) : 0;
+    for (size_t i = 0; i < n && code == 0 && n_speculate > 1; i++)
+        if (speculates(services[i]))
+            code = service_stats_emit_speculation(&services[i]->stats, services[i]->config->name, sink);
+    return code;
+}
+
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
 {
     struct service_stats all;
@@ -343,6 +363,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     int code = service_stats_init(&all);
     for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
     if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.site->warmup_ns, now);
+    if (code == 0) code = emit_speculation(services, n, &all, sink);
     if (code == 0) code = emit_slo_of_each(services, n, sink);
     if (code == 0) code = emit_classes(services, n, sink);
     if (code == 0) code = offload_totals_emit(&offloaded, sink);

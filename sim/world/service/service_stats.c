@@ -314,6 +314,10 @@ static void add_counts(struct replica_counts *into, const struct replica_counts 
     into->decode_iterations += from->decode_iterations;
     into->decode_steps += from->decode_steps;
     into->decode_tokens += from->decode_tokens;
+    into->drafted_iterations += from->drafted_iterations;
+    into->drafted_steps += from->drafted_steps;
+    into->drafted_tokens += from->drafted_tokens;
+    into->accepted_tokens += from->accepted_tokens;
     into->preemptions += from->preemptions;
     into->swaps += from->swaps;
     into->swapped_bytes += from->swapped_bytes;
@@ -443,6 +447,28 @@ static int emit_prefixes(const struct service_stats *stats, const struct sink *s
     if (code == 0) code = metric_emit(sink, "prefix.saved_tokens.sum", (double)stats->work.cached_tokens);
     if (code == 0) code = metric_emit(sink, "prefix.cached_blocks.sum", (double)stats->prefix_blocks);
     return code != 0 ? code : metric_emit(sink, "prefix.evicted_blocks.sum", (double)stats->prefix_evictions);
+}
+
+int service_stats_emit_speculation(const struct service_stats *stats, const char *entity, const struct sink *sink)
+{
+    const struct replica_counts *work = &stats->work;
+    const double drafted = (double)work->drafted_tokens, accepted = (double)work->accepted_tokens;
+    const double steps = (double)work->drafted_steps;
+    const struct {
+        const char *name;
+        double value;
+    } values[] = {
+        {"speculation.iterations_frac", ratio((double)work->drafted_iterations, (double)work->decode_steps)},
+        {"speculation.tokens_per_step", ratio(steps + accepted, steps)},
+        {"speculation.accepted_frac", ratio(accepted, drafted)},
+        {"speculation.drafted_tokens.sum", drafted},
+        {"speculation.accepted_tokens.sum", accepted},
+        {"speculation.rejected_tokens.sum", drafted - accepted},
+    };
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof values / sizeof *values; i++)
+        code = metric_emit_of(sink, values[i].name, entity, values[i].value);
+    return code;
 }
 
 /* Histograms of values without rows: gaps between tokens always, the others if there are no request rows. */

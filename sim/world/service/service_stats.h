@@ -138,6 +138,9 @@ double service_stats_span_s(const struct service_stats *stats, sim_ns warmup_ns)
  * range. */
 double service_stats_extrapolated_frac(const struct service_stats *stats);
 
+/* Emits the speculation.* metrics of a service, or with entity NULL of all. */
+int service_stats_emit_speculation(const struct service_stats *stats, const char *entity, const struct sink *sink);
+
 /* Emits every request.*, token.*, slo.*, service.*, replica.*, kv.*, cost.* and model.* metric. */
 int service_stats_emit(const struct service_stats *stats, const struct sink *sink, sim_ns warmup_ns, sim_ns end_ns);
 

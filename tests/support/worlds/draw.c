@@ -396,7 +396,10 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"dispatch_nodes", "dispatch", {"deepep-normal"}, 0.0},
                  {"expert_groups", "expert_skew", {NULL}, 0.0},
                  {"redundant_experts", "expert_parallel", {NULL}, 1.0},
-                 {"prefix_store", "prefix_cache", {NULL}, -1.0}};
+                 {"prefix_store", "prefix_cache", {NULL}, -1.0},
+                 {"acceptance", "speculation", {NULL}, -1.0},
+                 {"draft", "speculation", {NULL}, -1.0},
+                 {"dataset", "table", {NULL}, -1.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;
         const cJSON *beside = cJSON_GetObjectItemCaseSensitive(object, rules[i].beside);

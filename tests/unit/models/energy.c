@@ -53,7 +53,7 @@ static int random_run(struct bench *bench, struct rng *rng)
                                  .sequences = 1 + (int64_t)rng_below(rng, 256),
                                  .context_tokens = 1000 + (int64_t)rng_below(rng, 200000)};
     const struct energy_model energy = energy_model_of(&model, &bench->gpu, &bench->llm, gpus);
-    const struct work_of of = {&bench->reads, &bench->kv, &energy, NULL};
+    const struct work_of of = {&bench->reads, &bench->kv, &energy, NULL, 0.0};
     struct work_sums sums = {0};
     double joules = 7.5 * (double)gpus * model.context_w, busy_s = 0.0, peak_w = 0.0;
     int64_t n_limited = 0;
@@ -89,7 +89,7 @@ TEST(iterations_with_prompts)
     struct bench bench;
     MUST(bench_open(&bench));
     const struct energy_model energy = energy_model_of(&model, &bench.gpu, &bench.llm, 2);
-    const struct work_of of = {&bench.reads, &bench.kv, &energy, NULL};
+    const struct work_of of = {&bench.reads, &bench.kv, &energy, NULL, 0.0};
     const struct iteration_work work = {.prefill_sequences = 2, .prefill_tokens = 700, .prefill_context_tokens = 300,
                                         .prefill_pairs = 4e5, .decode_sequences = 9, .decode_context_tokens = 5000};
     for (sim_ns lasted_ns = 1000000; lasted_ns <= 1000000000; lasted_ns *= 10) {

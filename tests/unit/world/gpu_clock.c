@@ -31,8 +31,8 @@ static double joules_at(const struct bench *bench, const struct iteration_work *
 {
     const struct energy_model base = energy_model_of(&law, &bench->gpu, &bench->llm, gpus);
     const struct clock_model model = {law, gpus, {0.9, 0.1}};
-    const struct clock_state clock_state = clock_state_of(&model, &base, order, &bench->reads, work, seconds);
-    const struct work_of of = {&bench->reads, NULL, &base, clock_state.is_slow ? &clock_state.energy : NULL};
+    const struct clock_state clock_state = clock_state_of(&model, &base, order, &bench->reads, work, 0.0, seconds);
+    const struct work_of of = {&bench->reads, NULL, &base, clock_state.is_slow ? &clock_state.energy : NULL, 0.0};
     *lasts_s = clock_state.is_slow ? seconds / clock_state.speed_frac : seconds;
     return work_iteration_j(&of, work, *lasts_s) + base.idle_w * *lasts_s;
 }
@@ -89,8 +89,8 @@ TEST(runs_at_a_lower_clock)
         work.decode_context_tokens = 1000 * work.decode_sequences;
         const struct clock_order order = {.clock_frac = 0.3 + 0.6 * rng_uniform(&rng), .cap_w = (double)INFINITY};
         const double seconds = 0.01 * pow(20.0, rng_uniform(&rng));
-        const struct clock_state clock_state = clock_state_of(&model, &base, &order, &bench.reads, &work, seconds);
-        const struct work_of of = {&bench.reads, NULL, &base, &clock_state.energy};
+        const struct clock_state clock_state = clock_state_of(&model, &base, &order, &bench.reads, &work, 0.0, seconds);
+        const struct work_of of = {&bench.reads, NULL, &base, &clock_state.energy, 0.0};
         const struct run_clock clock = {0, 1e9 * seconds / clock_state.speed_frac, 1e4 * rng_uniform(&rng)};
         struct work_run run = {.clock = &clock, .iterations = 1 + (int64_t)rng_below(&rng, 300),
                                .sequences = work.decode_sequences, .context_tokens = work.decode_context_tokens};

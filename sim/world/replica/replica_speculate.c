@@ -1,0 +1,181 @@
+/* The border between a replica and its speculation policy, and the end of an iteration with drafts. */
+#include "sim/core/check.h"
+#include "sim/core/mem.h"
+#include "sim/world/policy/instance.h"
+#include "sim/world/replica/inside.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* What a policy is shown. The view comes first: a view is the one it belongs to. */
+struct shown {
+    struct speculation_view view;
+    const struct replica *replica;
+};
+
+int replica_speculation_init(struct replica *replica)
+{
+    const struct speculation_model *model = replica->env->speculation;
+    if (model == NULL) return 0;
+    replica->speculating = mem_zalloc(1, sizeof *replica->speculating);
+    if (replica->speculating == NULL) return SIM_E_NOMEM;
+    return policy_state_create(&model->policy->policy, POLICY_SPECULATION, sizeof *model->policy, model->params,
+                               &replica->speculating->state, replica->env->diag);
+}
+
+void replica_speculation_fini(struct replica *replica)
+{
+    if (replica->speculating == NULL) return;
+    policy_state_destroy(&replica->env->speculation->policy->policy, replica->speculating->state);
+    mem_free(replica->speculating);
+    replica->speculating = NULL;
+}
+
+/* --- Asking --- */
+
+static struct iteration_work decode_work(const struct replica *replica, const struct speculation_plan *plan)
+{
+    return (struct iteration_work){.decode_sequences = replica->ready->members.n,
+                                   .decode_context_tokens = replica->ready->context_tokens,
+                                   .decode_longest_tokens = running_longest_tokens(replica->ready),
+                                   .decode_drafts = plan->depth > 0 ? plan->tokens : 0};
+}
+
+/* Missing members follow from the depth. */
+static void complete(struct speculation_plan *plan)
+{
+    if (plan->depth > 0 && plan->tokens == 0) plan->tokens = plan->depth;
+    if (plan->width == 0) plan->width = 1;
+}
+
+double speculation_view_step_s(const struct speculation_view *view, const struct speculation_plan *plan)
+{
+    const struct replica *replica = ((const struct shown *)(const void *)view)->replica;
+    const struct iteration_model *model = &replica->env->model;
+    struct speculation_plan whole = *plan;
+    complete(&whole);
+    const struct iteration_work work = decode_work(replica, &whole);
+    struct iteration_cost cost;
+    model->cost(model->model, &work, &cost);
+    static const struct iteration_work none = {0};
+    return cost.first_s + speculation_draft_s(replica->env->speculation, &whole, &none, &work);
+}
+
+static int check_plan(const struct replica *replica, const struct speculation_plan *plan, sim_ns now)
+{
+    const bool is_possible = plan->depth >= 0 && plan->depth <= SPECULATION_MAX_DEPTH && plan->tokens >= plan->depth &&
+                             plan->tokens <= SPECULATION_MAX_TOKENS && plan->passes >= 0 &&
+                             plan->passes <= SPECULATION_MAX_TOKENS && plan->width >= 1 &&
+                             plan->width <= SPECULATION_MAX_TOKENS && plan->host_s >= 0.0 && isfinite(plan->host_s) &&
+                             plan->iterations >= 1;
+    if (is_possible) return 0;
+    return diag_error(
+        replica->env->diag, SIM_E_POLICY, NULL, NULL,
+        "speculation policy '%s' planned at %.9f s a depth of %lld, %lld tokens to verify, %lld passes of "
+        "%lld tokens, %g s of the CPU, for %lld iterations; at most %d, %d, %d and %d are possible",
+        replica->env->speculation->policy->policy.name, sim_s_from_ns(now), (long long)plan->depth,
+        (long long)plan->tokens, (long long)plan->passes, (long long)plan->width, plan->host_s,
+        (long long)plan->iterations, SPECULATION_MAX_DEPTH, SPECULATION_MAX_TOKENS, SPECULATION_MAX_TOKENS,
+        SPECULATION_MAX_TOKENS);
+}
+
+int replica_speculate(struct replica *replica, sim_ns now)
+{
+    struct speculating *speculating = replica->speculating;
+    const struct speculator *policy = replica->env->speculation->policy;
+    struct shown shown = {.replica = replica,
+                          .view = {.now_ns = now,
+                                   .sequences = replica->ready->members.n,
+                                   .context_tokens = replica->ready->context_tokens,
+                                   .free_blocks = replica->kv.free_blocks,
+                                   .block_tokens = replica->kv.block_tokens,
+                                   .n_waiting = replica->waiting.n,
+                                   .n_prefilling = replica->prefilling.n,
+                                   .history = &speculating->history}};
+    /* sequences that only join now have no drafts yet */
+    speculating->plan = (struct speculation_plan){.iterations = shown.view.sequences > 0 ? INT64_MAX : 1};
+    if (shown.view.sequences > 0) {
+        const int code = policy->plan(speculating->state, &shown.view, &speculating->plan);
+        if (code != 0) return policy_failed(&policy->policy, code, now, replica->env->diag);
+    }
+    complete(&speculating->plan);
+    return check_plan(replica, &speculating->plan, now);
+}
+
+/* --- Drafts of an iteration --- */
+
+/* Prompts that the draft model processes before the drafts: what it lacks of the members' tokens before the newest. */
+static struct iteration_work lacking_of(const struct running_batch *running)
+{
+    struct iteration_work lacking = {0};
+    for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next)) {
+        const int64_t before = member->draft_tokens, tokens = running_context(running, member) - 1 - before;
+        if (tokens <= 0) continue;
+        const double n = (double)tokens;
+        lacking.prefill_sequences++;
+        lacking.prefill_tokens += tokens;
+        lacking.prefill_context_tokens += before;
+        lacking.prefill_pairs += n * n + 2 * n * (double)before;
+    }
+    return lacking;
+}
+
+static void look_for_lacking(struct replica *replica, const struct running_batch *running)
+{
+    struct speculating *speculating = replica->speculating;
+    speculating->lacking = lacking_of(running);
+    if (speculating->lacking.prefill_tokens == 0) return;
+    speculating->history.prompts += speculating->lacking.prefill_sequences;
+    speculating->history.prompts_s += speculation_prompts_s(replica->env->speculation, &speculating->lacking);
+}
+
+void replica_begin_drafts(struct replica *replica, struct running_batch *running, struct iteration_work *work)
+{
+    struct speculation_plan *plan = &replica->speculating->plan;
+    int64_t slots = plan->depth > 0 ? plan->tokens : 0;
+    while (slots > 0 && running_growth(running, slots) > replica->kv.free_blocks) slots--;
+    if (slots < plan->tokens) plan->tokens = slots; /* as many as there are blocks for, in a row */
+    if (slots < plan->depth) plan->depth = slots;
+    if (plan->depth < plan->passes) plan->passes = plan->depth;
+    replica->speculating->lacking = (struct iteration_work){0};
+    if (slots > 0 && replica->env->speculation->draft.cost != NULL) look_for_lacking(replica, running);
+    work->decode_drafts = slots;
+    running->drafts = slots;
+    running->drafted_blocks = running_growth(running, slots);
+    replica_take_blocks(replica, running->drafted_blocks);
+}
+
+static void note(struct speculation_history *history, int64_t offered, int64_t right)
+{
+    history->steps++;
+    history->emitted += 1 + right;
+    for (int64_t i = 1; i <= right; i++) history->accepted[i]++;
+    for (int64_t i = 1; i <= right + 1 && i <= offered; i++) history->offered[i]++;
+}
+
+int replica_end_drafts(struct replica *replica, struct running_batch *running)
+{
+    struct speculating *speculating = replica->speculating;
+    const struct acceptance *acceptance = &replica->env->speculation->acceptance;
+    const int64_t depth = speculating->plan.depth, drafts = running->drafts, block_tokens = replica->kv.block_tokens;
+    int64_t used_blocks = 0, accepted = 0;
+    for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next)) {
+        const int64_t position = running_generated(running, member) - 1, left = member->finish_step - running->step;
+        const int64_t right = acceptance_draw(acceptance, member->view.id, position, depth < left ? depth : left);
+        if (member->grows) {
+            const int64_t before = running_context(running, member) - 2; /* cached before the iteration */
+            used_blocks += (before + right + block_tokens) / block_tokens - (before + block_tokens - 1) / block_tokens;
+        }
+        note(&speculating->history, depth < left ? depth : left, right);
+        if (right > 0) running_extend(running, member, right);
+        member->draft_tokens = (int32_t)running_context(running, member);
+        accepted += right;
+    }
+    kvcache_give(&replica->kv, running->drafted_blocks - used_blocks);
+    running->drafts = running->drafted_blocks = 0;
+    replica->counts.drafted_iterations++;
+    replica->counts.drafted_steps += running->members.n;
+    replica->counts.drafted_tokens += drafts * running->members.n;
+    replica->counts.accepted_tokens += accepted;
+    return accepted > 0 ? histogram_add(replica->env->token_gap_s, 0.0, (uint64_t)accepted) : 0;
+}

@@ -1,0 +1,97 @@
+#include "sim/world/replica/speculation.h"
+
+#include <math.h>
+
+/* --- Acceptance --- */
+
+void acceptance_from_rates(struct acceptance *acceptance, const double *rates, int64_t n)
+{
+    acceptance->right_frac[0] = 1.0;
+    for (int64_t i = 1; i <= SPECULATION_MAX_DEPTH; i++)
+        acceptance->right_frac[i] = acceptance->right_frac[i - 1] * rates[i <= n ? i - 1 : n - 1];
+}
+
+/* The output function of SplitMix64 (Steele et al., OOPSLA 2014). */
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* In [0, 1), for a request and a position. */
+static double uniform(uint64_t key, int64_t request, int64_t position)
+{
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t of_request = mixed(key + golden * ((uint64_t)request + 1));
+    return (double)(mixed(of_request + golden * ((uint64_t)position + 1)) >> 11) * 0x1p-53;
+}
+
+int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, int64_t position, int64_t most)
+{
+    const double drawn = uniform(acceptance->key, request, position);
+    int64_t n = 0;
+    if (acceptance->rates == NULL) {
+        while (n < most && drawn < acceptance->right_frac[n + 1]) n++;
+        return n;
+    }
+    const double rate = acceptance->rates[request % acceptance->n_rates];
+    for (double right_frac = rate; n < most && drawn < right_frac; right_frac *= rate) n++;
+    return n;
+}
+
+/* --- Drafting --- */
+
+/* The first of the passes over the decoding sequences, each of which gets a token from it. */
+static struct iteration_work first_pass(const struct speculation_plan *plan, const struct iteration_work *work)
+{
+    return (struct iteration_work){.decode_sequences = work->decode_sequences,
+                                   .decode_context_tokens = work->decode_context_tokens,
+                                   .decode_longest_tokens = work->decode_longest_tokens,
+                                   .decode_drafts = plan->width > 1 ? plan->width - 1 : 0};
+}
+
+/* The passes have one batch, whose sequences grow by a token each. */
+static double passes_s(const struct speculation_model *model, const struct speculation_plan *plan,
+                       const struct iteration_work *work)
+{
+    const struct iteration_work pass = first_pass(plan, work);
+    const double n = (double)plan->passes;
+    struct iteration_cost cost;
+    model->draft.cost(model->draft.model, &pass, &cost);
+    return n * (model->draft_frac * cost.first_s + model->pass_s) +
+           0.5 * n * (n - 1.0) * model->draft_frac * cost.slope_s;
+}
+
+double speculation_prompts_s(const struct speculation_model *model, const struct iteration_work *lacking)
+{
+    struct iteration_cost cost;
+    model->draft.cost(model->draft.model, lacking, &cost);
+    return model->draft_frac * cost.first_s + model->pass_s;
+}
+
+double speculation_draft_s(const struct speculation_model *model, const struct speculation_plan *plan,
+                           const struct iteration_work *lacking, const struct iteration_work *work)
+{
+    if (work->decode_drafts == 0) return 0.0;
+    const double seconds = plan->host_s + model->sequence_s * (double)work->decode_sequences;
+    if (model->draft.cost == NULL) return seconds + (double)plan->passes * model->pass_s;
+    const double drafts_s = plan->passes > 0 ? seconds + passes_s(model, plan, work) : seconds;
+    return lacking->prefill_tokens > 0 ? drafts_s + speculation_prompts_s(model, lacking) : drafts_s;
+}
+
+static double pass_j(const struct speculation_model *model, const struct iteration_work *pass)
+{
+    const struct work_parts parts = work_parts_of(&model->draft_reads, pass);
+    return work_flop_j(&parts, &model->draft_energy) + work_bytes_j(&parts, &model->draft_energy);
+}
+
+double speculation_draft_j(const struct speculation_model *model, const struct speculation_plan *plan,
+                           const struct iteration_work *lacking, const struct iteration_work *work)
+{
+    if (model->draft.cost == NULL || work->decode_drafts == 0) return 0.0;
+    struct iteration_work pass = first_pass(plan, work);
+    pass.decode_context_tokens += pass.decode_sequences * (plan->passes - 1) / 2;
+    const double joules = plan->passes > 0 ? (double)plan->passes * pass_j(model, &pass) : 0.0;
+    return lacking->prefill_tokens > 0 ? joules + pass_j(model, lacking) : joules;
+}

@@ -1,0 +1,176 @@
+/* Laws of speculation: closed forms of the tokens of a step, tokens and KV blocks that are conserved under every
+ * batcher, runs that do not depend on how they are stepped through, and no drafts being no speculation. */
+#include "sim/world/replica/speculation.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHECK_SAME(a, b) CHECK_NEAR(a, b, 1e-9)
+
+/* Each draft at depth i is right with rates[i - 1] if those before it are: k drafts give 1 + a1 + a1 a2 + ... tokens,
+ * (1 - a^(k+1)) / (1 - a) if all rates are a. */
+TEST(closed_form_of_a_step)
+{
+    static const double rates[][3] = {{0.7, 0.7, 0.7}, {0.9, 0.5, 0.8}, {0.0, 1.0, 1.0}, {1.0, 1.0, 1.0}};
+    for (size_t law = 0; law < sizeof rates / sizeof *rates; law++) {
+        struct acceptance acceptance = {.key = 5 + law};
+        acceptance_from_rates(&acceptance, rates[law], 3);
+        for (int64_t k = 0; k <= 6; k++) {
+            const int n = 200000;
+            double sum = 0, squares = 0, expected = 0, right = 1;
+            for (int64_t i = 0; i <= k; i++) {
+                expected += right;
+                right *= rates[law][i < 2 ? i : 2];
+            }
+            for (int i = 0; i < n; i++) {
+                const double tokens = 1.0 + (double)acceptance_draw(&acceptance, i / 100, i % 100, k);
+                sum += tokens;
+                squares += tokens * tokens;
+            }
+            const double mean = sum / n, error = sqrt(fmax(squares / n - mean * mean, 0.0) / n);
+            CHECK(fabs(mean - expected) <= 4.5 * error + 1e-12);
+        }
+    }
+}
+
+/* The draw at a position with fewer drafts is that with more, cut off. */
+TEST(draws_do_not_depend_on_the_drafts)
+{
+    static const double rates[] = {0.8, 0.6};
+    struct acceptance acceptance = {.key = 77};
+    acceptance_from_rates(&acceptance, rates, 2);
+    for (int64_t id = 0; id < 50; id++)
+        for (int64_t position = 0; position < 50; position++) {
+            const int64_t most = acceptance_draw(&acceptance, id, position, SPECULATION_MAX_DEPTH);
+            for (int64_t k = 0; k < 8; k++)
+                CHECK_EQ_INT(acceptance_draw(&acceptance, id, position, k), most < k ? most : k);
+        }
+}
+
+#define SERVICE(batching, cost, more)                                                                                  \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"      \
+    " 'replicas': 2, 'batching': '" batching "', 'cost': " cost ", 'kv': {'blocks': 90}, " more                        \
+    " 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate': '15/s'},"                \
+    " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 300},"                                                    \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 120}}}}}"
+#define OPERATORS "'operators'"
+#define AFFINE                                                                                                         \
+    "{'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'}, 'decode': {'fixed': '11ms',"                  \
+    " 'per_sequence': '20us', 'per_token': '5us', 'per_context_token': '30ns'}}"
+
+/* Every request gets its tokens, drafts are accepted or rejected, and single steps with the other queue give the same
+ * bytes. The invariants are checked after every event. */
+static void check_conserved(const char *format)
+{
+    struct bed_rows *rows = bed_ok(BED(.check = true), "%s", format);
+    struct bed_rows *single = bed_ok(BED(.single_step = true, .queue = QUEUE_HEAP), "%s", format);
+    const double steps = bed_metric(rows, "speculation.drafted_tokens.sum");
+    CHECK(bed_equal(rows, single));
+    CHECK(steps > 0);
+    CHECK_SAME(steps, bed_metric(rows, "speculation.accepted_tokens.sum") +
+                          bed_metric(rows, "speculation.rejected_tokens.sum"));
+    CHECK_SAME(bed_metric(rows, "request.finished") + bed_metric(rows, "request.rejected"), 150);
+    bed_free(rows);
+    bed_free(single);
+}
+
+#define CHAIN "'speculation': {'policy': 'fixed', 'drafts': 4}, 'acceptance': {'rates': [0.8, 0.6]},"
+#define TREE "'speculation': {'policy': 'eagle', 'depth': 3, 'branches': 4, 'tokens': 20}, 'acceptance': {'rates': [0.8]},"
+
+TEST(tokens_are_conserved_under_every_batcher)
+{
+    static const char *const worlds[] = {
+        SERVICE("vllm-v0", OPERATORS, CHAIN), SERVICE("vllm-v1", OPERATORS, TREE), SERVICE("sarathi", AFFINE, CHAIN),
+        SERVICE("orca", AFFINE, TREE), SERVICE("fastertransformer", AFFINE, CHAIN), SERVICE("splitwise", AFFINE, TREE),
+        SERVICE("distserve", AFFINE, CHAIN), SERVICE("sglang", OPERATORS, CHAIN), SERVICE("trtllm", AFFINE, TREE)};
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) check_conserved(worlds[i]);
+}
+
+static bool is_same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* A fixed number of 0 drafts is no speculation. */
+TEST(no_drafts_are_no_speculation)
+{
+    struct bed_rows *none = bed_ok(NULL, SERVICE("vllm-v1", OPERATORS, ""));
+    struct bed_rows *zero = bed_ok(NULL, SERVICE("vllm-v1", OPERATORS,
+                                                 "'speculation': {'policy': 'fixed', 'drafts': 0},"
+                                                 " 'acceptance': {'rates': [0.5]},"));
+    CHECK_EQ_INT(none->n_requests, zero->n_requests);
+    for (int64_t id = 0; id < 150; id++) {
+        const struct request_row *a = bed_request(none, id), *b = bed_request(zero, id);
+        MUST(a != NULL && b != NULL);
+        CHECK(a->ttft_s == b->ttft_s && a->e2e_s == b->e2e_s && is_same(a->max_gap_s, b->max_gap_s) &&
+              a->replica == b->replica && a->preemptions == b->preemptions);
+    }
+    CHECK_SAME(bed_metric(none, "energy.j"), bed_metric(zero, "energy.j"));
+}
+
+/* One user alone: n tokens behind the first take n iterations if no draft is right, ceil(n / (k + 1)) if all are. */
+static double iterations_alone(const char *rate, int output)
+{
+    struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'batching': 'vllm-v1', 'cost': " AFFINE ", 'speculation': {'policy': 'fixed', 'drafts': 3},"
+        " 'acceptance': {'rates': [%s]}, 'trace': {'format': 'generate', 'count': 1,"
+        " 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 50},"
+        " 'output': {'distribution': 'fixed', 'tokens': %d}}}}}",
+        rate, output);
+    return bed_metric(rows, "replica.iterations.sum");
+}
+
+TEST(never_right_and_always_right)
+{
+    for (int output = 2; output < 40; output += 3) {
+        CHECK_SAME(iterations_alone("0", output), output);
+        CHECK_SAME(iterations_alone("1", output), 1 + (output - 1 + 3) / 4);
+    }
+}
+
+/* Drafts cost energy: what an iteration with k drafts takes is more, and what it saves is iterations. */
+TEST(energy_of_drafts)
+{
+#define ENERGY(more)                                                                                                   \
+    bed_metric(bed_ok(NULL, SERVICE("vllm-v1", OPERATORS, more)), "energy.j_per_output_token")
+    const double none_j = ENERGY("");
+    const double wrong_j = ENERGY("'speculation': {'policy': 'fixed', 'drafts': 4}, 'acceptance': {'rates': [0]},");
+    const double free_j = ENERGY("'speculation': {'policy': 'fixed', 'drafts': 4}, 'acceptance': {'rates': [0.9]},");
+    const double drafted_j = ENERGY("'speculation': {'policy': 'fixed', 'drafts': 4}, 'acceptance': {'rates': [0.9]},"
+                                    " 'draft': {'llm': 'phi-2'},");
+#undef ENERGY
+    CHECK(wrong_j > none_j && free_j < none_j && drafted_j > free_j);
+}
+
+/* What cannot work is refused with its place. */
+static void check_refused(const char *more, const char *words)
+{
+    struct bed_rows *rows = bed_run(BED(.quiet = true),
+                                    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {"
+                                    " 'llm': 'mistral-7b', %s 'trace': {'format': 'generate', 'count': 1, 'arrival':"
+                                    " {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 5},"
+                                    " 'output': {'distribution': 'fixed', 'tokens': 5}}}}}",
+                                    more);
+    bool found = false;
+    for (int i = 0; i < rows->diag.n_items; i++) found = found || strstr(rows->diag.items[i].text, words) != NULL;
+    CHECK(rows->code != 0 && found);
+}
+
+TEST(impossible_combinations_are_refused)
+{
+    check_refused("'pipeline_parallel': 2, 'speculation': 'fixed', 'acceptance': {'rates': [0.5]},", "pipeline stages");
+    check_refused("'speculation': 'fixed', 'acceptance': {},", "acceptance needs");
+    check_refused("'speculation': 'mtp', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'},",
+                  "drafts with a layer");
+    check_refused("'speculation': 'ngram', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'},",
+                  "drafts without an LLM");
+    check_refused("'speculation': 'fixed', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'}, 'cost': " AFFINE
+                  ",",
+                  "prices no draft LLM");
+    check_refused("'speculation': {'policy': 'eagle', 'tokens': 9}, 'acceptance': {'rates': [0.5]},",
+                  "a chain of depth");
+}
