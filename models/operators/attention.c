@@ -142,25 +142,36 @@ static struct tiling tiling_of(const struct prefill_params *params, const struct
     return (struct tiling){128.0, 128.0, 128.0 / group, shape->q_heads / group};
 }
 
-/* Tiles that a chunk of n queries on top of p tokens meets, in all its rows. Chunks of unequal length have more pairs
- * than as many equal ones, and chunks with a window fewer: these `extra_pairs` fill tiles of their own. Where a window
- * begins, a row of tiles has a second edge, masked like that at its end. */
+/* Keys before the windows of all rows of tiles: none of the first ones, then `tokens` more with each row. *cut: rows
+ * whose window begins behind the first key. */
+static double keys_behind(const struct tiling *tiling, double rows, double p, double window, double *cut)
+{
+    const double uncut = smaller_of(larger_of(ceil((window - p) / tiling->tokens), 0.0), rows);
+    *cut = rows - uncut;
+    return *cut * (p - window + 0.5 * tiling->tokens * (uncut + rows - 1.0));
+}
+
+/* Tiles that a chunk of n queries on top of p tokens meets, in all its rows. A row of tiles ends where its last query
+ * does, or up to a tile later. With a window it begins where that of its first query does, or up to a tile before.
+ * Chunks of unequal length have more pairs than as many equal ones: these `extra_pairs` fill tiles of their own. */
 static double chunk_tiles(const struct tiling *tiling, double n, double p, double window, double extra_pairs)
 {
     const double k = tiling->columns, rows = ceil(n / tiling->tokens), filled = rows * tiling->tokens;
     const double part = larger_of(k - tiling->tokens, 0.0); /* what tiles are wider than high reaches beyond the mask */
-    const double cut = window > 0.0 ? smaller_of(larger_of((n + p - window) / tiling->tokens, 0.0), rows) : 0.0;
-    const double masked = cut * 0.5 * (tiling->tokens + part);
-    const double tiles = (rows * (p + 0.5 * (filled + tiling->tokens + part)) - (filled - n) + masked) / k;
-    return larger_of(tiles + 0.5 * extra_pairs / (tiling->tokens * k), rows);
+    double keys = rows * (p + 0.5 * (filled + tiling->tokens + part)) - (filled - n), cut = 0.0;
+    if (window > 0.0) {
+        keys -= keys_behind(tiling, rows, p, window, &cut);
+        return larger_of((keys + 0.5 * cut * part) / k, rows);
+    }
+    return larger_of(keys / k + 0.5 * extra_pairs / (tiling->tokens * k), rows);
 }
 
-/* Keys that the last query of the longest chunk sees. Pairs per token are n + 2 p where chunks are alike, and near
+/* Keys of the last row of tiles of the longest chunk. Pairs per token are n + 2 p where chunks are alike, and near
  * those of the longest where they are not. */
-static double longest_keys(const struct prefill_shape *shape, double n, double p)
+static double longest_keys(const struct prefill_shape *shape, const struct tiling *tiling, double n, double p)
 {
     if (shape->full) return n + p;
-    if (shape->window > 0.0) return smaller_of(n + p, shape->window);
+    if (shape->window > 0.0) return smaller_of(n + p, shape->window + tiling->tokens);
     return larger_of(n + p, shape->pairs / shape->tokens - p);
 }
 
@@ -190,7 +201,8 @@ static double tiles_seconds(const struct prefill_params *params, const struct gp
     const double waves = chunks * tiling.heads * rows / sms, even = shape->full ? 1.0 : p / (p + n);
     const double rounding = 1.0 + even * (ceil(waves) / waves - 1.0);
     const double average = chunks * tiling.heads * (tiles + params->edge_tiles * rows) / sms * rounding;
-    const double longest = (ceil(longest_keys(shape, n, p) / tiling.columns) + params->edge_tiles) / params->lone_speed;
+    const double keys = longest_keys(shape, &tiling, n, p);
+    const double longest = (ceil(keys / tiling.columns) + params->edge_tiles) / params->lone_speed;
     return run_seconds(params, gpu, shape, &tiling, soft_max(average, longest, params->path_softness));
 }
 

@@ -1,69 +1,9 @@
 #include "sim/catalog/huggingface.h"
 
-#include <math.h>
+#include "sim/catalog/huggingface_fields.h"
+
 #include <stdio.h>
 #include <string.h>
-
-/* A file being read. Findings are collected, so that all of them are reported. */
-struct reading {
-    const struct json_node *root;
-    struct diag *diag;
-    bool failed;
-};
-
-static void report(struct reading *reading, const struct json_node *node, const char *key, const char *problem)
-{
-    char where[DIAG_WHERE_CHARS];
-    json_where(node ? node : reading->root, where, sizeof where);
-    diag_error(reading->diag, SIM_E_CONFIG, where, NULL, "'%s' %s", key, problem);
-    reading->failed = true;
-}
-
-/* The value of a key; null counts as absent. */
-static const struct json_node *find(const struct reading *reading, const char *key)
-{
-    const struct json_node *node = json_member(reading->root, key);
-    return node && node->kind != JSON_NULL ? node : NULL;
-}
-
-/* A whole number; `fallback` where the key is absent, and an error when that is negative. */
-static int64_t read_count(struct reading *reading, const char *key, int64_t fallback)
-{
-    const struct json_node *node = find(reading, key);
-    if (!node) {
-        if (fallback < 0) report(reading, NULL, key, "is missing from the model's config.json");
-        return fallback < 0 ? 1 : fallback;
-    }
-    const double number = node->kind == JSON_NUMBER ? node->number : -1.0;
-    if (number >= 0.0 && number < 0x1p40 && number == floor(number)) return (int64_t)number;
-    report(reading, node, key, "must be a whole number");
-    return 1;
-}
-
-static int64_t read_required(struct reading *reading, const char *key)
-{
-    return read_count(reading, key, -1);
-}
-
-/* Either of two names for the same thing. */
-static int64_t read_either(struct reading *reading, const char *key, const char *other)
-{
-    return read_required(reading, find(reading, other) ? other : key);
-}
-
-static bool read_flag(struct reading *reading, const char *key, bool fallback)
-{
-    const struct json_node *node = find(reading, key);
-    if (!node) return fallback;
-    if (node->kind == JSON_BOOL) return node->number != 0.0;
-    report(reading, node, key, "must be true or false");
-    return fallback;
-}
-
-static bool has_text(const struct json_node *node, const char *text)
-{
-    return node && node->kind == JSON_STRING && strcmp(node->text, text) == 0;
-}
 
 /* The window of a line whose layers from `max_window_layers` on have one. */
 static void read_late_windows(struct reading *reading, struct llm_spec *llm)
@@ -74,22 +14,26 @@ static void read_late_windows(struct reading *reading, struct llm_spec *llm)
     llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
 }
 
-/* Layers of several kinds, as newer files list them: with the sliding window and without it. */
+/* Which layers have the sliding window, as newer files list them. The list decides where it is there. */
 static void read_layer_types(struct reading *reading, struct llm_spec *llm)
 {
-    const struct json_node *types = find(reading, "layer_types"), *other = NULL;
+    const struct json_node *types = find(reading, "layer_types");
     int64_t full_layers = 0;
-    if (!types || types->kind != JSON_LIST || types->n == 0 || types->first->kind != JSON_STRING) return;
-    for (const struct json_node *type = types->first; type; type = type->next) {
-        full_layers += has_text(type, "full_attention");
-        if (!other && !has_text(type, types->first->text)) other = type;
-        if (has_text(type, "full_attention") || (llm->sliding_window > 0 && has_text(type, "sliding_attention")))
-            continue;
-        if (!other) continue;
-        report(reading, type, "layer_types", "differ: only sliding windows in some of the layers are modelled");
+    if (!types) return;
+    if (types->kind != JSON_LIST || (int64_t)types->n != llm->layers) {
+        report(reading, types, "layer_types", "must list the kind of each layer");
         return;
     }
-    if (other) llm->full_layers = full_layers;
+    for (const struct json_node *type = types->first; type; type = type->next) {
+        const bool is_full = has_text(type, "full_attention");
+        full_layers += is_full;
+        if (is_full || (llm->sliding_window > 0 && has_text(type, "sliding_attention"))) continue;
+        report(reading, type, "layer_types",
+               "has a kind that is not modelled (full_attention is, and sliding_attention beside a sliding_window)");
+        return;
+    }
+    if (full_layers == llm->layers) llm->sliding_window = 0;
+    llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
 }
 
 /* What all decoders of the Llama line share. */
@@ -128,13 +72,26 @@ static void read_mixtral(struct reading *reading, struct llm_spec *llm)
 /* gpt-oss: every other layer has a window, the first one too. */
 static void read_gpt_oss(struct reading *reading, struct llm_spec *llm)
 {
-    read_mixtral(reading, llm);
+    read_llama(reading, llm);
+    llm->kv_heads = read_count(reading, "num_key_value_heads", 8);
+    llm->head_dim = read_count(reading, "head_dim", 64);
+    llm->sliding_window = read_window(reading, 128);
+    llm->experts = read_either(reading, "num_local_experts", "num_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = llm->ffn;
+    llm->ffn = 0;
     llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", true);
     llm->full_layers = llm->sliding_window > 0 ? llm->layers / 2 : 0;
     llm->expert_bias = llm->attention_sinks = true;
 }
 
-/* The sparse `text_config` of a multimodal file, or a file of the language model alone. Images are left out. */
+static void refuse_caps(struct reading *reading, const char *key)
+{
+    if (find(reading, key)) report(reading, find(reading, key), key, "is given: soft caps on scores are not modelled");
+}
+
+/* A file of the language model, or of a multimodal one: its member `text_config`, which may leave out what is the
+ * default. Images are left out. */
 static void read_gemma3(struct reading *reading, struct llm_spec *llm)
 {
     const struct json_node *text = find(reading, "text_config");
@@ -147,12 +104,24 @@ static void read_gemma3(struct reading *reading, struct llm_spec *llm)
     llm->head_dim = read_count(reading, "head_dim", 256);
     llm->vocab = read_count(reading, "vocab_size", 262208);
     llm->max_context = read_count(reading, "max_position_embeddings", 131072);
-    llm->sliding_window = read_count(reading, "sliding_window", 4096);
+    llm->sliding_window = read_window(reading, 4096);
     const int64_t pattern = read_count(reading, "sliding_window_pattern", 6);
+    if (pattern == 1) llm->sliding_window = 0;
     llm->full_layers = llm->sliding_window > 0 && pattern > 0 ? llm->layers / pattern : 0;
+    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", false);
+    refuse_caps(reading, "attn_logit_softcapping");
+    refuse_caps(reading, "final_logit_softcapping");
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
     llm->gated_ffn = llm->qk_norm = true;
     llm->layer_norms = 4;
+}
+
+/* First generation. Its embeddings are scaled, which takes no time of its own. */
+static void read_gemma(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->head_dim = read_count(reading, "head_dim", 256);
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
 }
 
 /* First generation: the feed-forward width counts gate and up together. */
@@ -203,7 +172,11 @@ static void read_deepseek_experts(struct reading *reading, struct llm_spec *llm)
     llm->experts = read_required(reading, "n_routed_experts");
     llm->experts_per_token = read_required(reading, "num_experts_per_tok");
     llm->expert_ffn = read_required(reading, "moe_intermediate_size");
-    llm->ffn = read_count(reading, "n_shared_experts", 0) * llm->expert_ffn;
+    const int64_t shared = read_count(reading, "n_shared_experts", 0);
+    if (shared <= LLM_MAX_EXPERTS && llm->expert_ffn <= LLM_MAX_FFN)
+        llm->ffn = shared * llm->expert_ffn;
+    else
+        report(reading, find(reading, "n_shared_experts"), "n_shared_experts", "gives a layer of impossible width");
     if (read_count(reading, "moe_layer_freq", 1) != 1)
         report(reading, find(reading, "moe_layer_freq"), "moe_layer_freq",
                "is not 1: dense layers between those with experts are not modelled");
@@ -227,8 +200,8 @@ static void read_deepseek(struct reading *reading, struct llm_spec *llm)
 static void read_glm4_moe(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
+    llm->kv_heads = read_count(reading, "num_key_value_heads", 8);
     llm->head_dim = read_count(reading, "head_dim", 128);
-    llm->qkv_bias = read_flag(reading, "attention_bias", false);
     llm->output_bias = false;
     llm->qk_norm = read_flag(reading, "use_qk_norm", false);
     read_deepseek_experts(reading, llm);
@@ -423,6 +396,7 @@ static const struct architecture {
     {"mistral", "MistralForCausalLM", read_mistral},
     {"mixtral", "MixtralForCausalLM", read_mixtral},
     {"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
+    {"gemma", "GemmaForCausalLM", read_gemma},
     {"gemma3", "Gemma3ForConditionalGeneration", read_gemma3},
     {"gemma3_text", "Gemma3ForCausalLM", read_gemma3},
     {"qwen", "QWenLMHeadModel", read_qwen},
@@ -457,9 +431,8 @@ enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures };
 static const struct {
     const char *model_type, *missing;
 } unsupported[] = {
-    {"gemma", "scaled embeddings"},
-    {"gemma2", "sliding windows in every other layer, norms behind the blocks, soft caps on scores"},
-    {"cohere2", "sliding windows in some of the layers"},
+    {"gemma2", "soft caps on scores"},
+    {"cohere2", "norms without bias over the mean (LayerNorm), beside scaled logits"},
     {"llama4", "chunked attention in some of the layers"},
     {"llama4_text", "chunked attention in some of the layers"},
     {"qwen2_moe", "a gate on the shared expert"},
@@ -467,7 +440,7 @@ static const struct {
     {"minimax", "linear attention in some of the layers"},
     {"deepseek_v32", "sparse attention with an indexer"},
     {"minicpm3", "latent attention beside scaled embeddings"},
-    {"olmo2", "norms behind the blocks"},
+    {"olmo2", "norms over all heads of queries and keys"},
     {"mamba", "state-space layers"},
     {"mamba2", "state-space layers"},
     {"falcon_mamba", "state-space layers"},
@@ -495,11 +468,18 @@ static const struct architecture *find_architecture(const struct json_node *root
     return NULL;
 }
 
-/* The number format of the checkpoint; 16 bits where it does not say, as engines load it. */
-static enum number_format read_format(const struct reading *reading)
+/* The part of a file with one of two keys: that of the language model, else the file. */
+static const struct json_node *part_with(const struct reading *reading, const struct json_node *root, const char *key,
+                                         const char *other)
 {
-    const char *key = find(reading, "torch_dtype") ? "torch_dtype" : "dtype";
-    return has_text(find(reading, key), "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
+    return find(reading, key) || (other && find(reading, other)) ? reading->root : root;
+}
+
+/* The number format of the checkpoint; 16 bits where it does not say, as engines load it. */
+static enum number_format read_format(const struct json_node *part)
+{
+    const struct json_node *type = json_member(part, "torch_dtype");
+    return has_text(type ? type : json_member(part, "dtype"), "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
 }
 
 /* Of all matrices but the experts', which mxfp4 alone stores (gpt-oss). */
@@ -567,8 +547,8 @@ int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct 
     *llm = (struct llm_spec){.source = "Hugging Face config.json"};
     architecture->read(&reading, llm);
     read_layer_types(&reading, llm);
-    if (!find(&reading, "torch_dtype") && !find(&reading, "dtype")) reading.root = root;
-    llm->compute = llm->kv = read_format(&reading);
+    llm->compute = llm->kv = read_format(part_with(&reading, root, "torch_dtype", "dtype"));
+    reading.root = part_with(&reading, root, "quantization_config", NULL);
     llm->weights = read_weight_format(&reading, llm);
     return reading.failed ? SIM_E_CONFIG : 0;
 }

@@ -1,6 +1,7 @@
 /* Laws of the attention kernels, over random shapes and parameters: parts and bounds, never less time for more work,
  * what grouping, windows, formats and shared keys and values save, and chunks that are not alike. */
 #include "models/kernel.h"
+#include "models/transformer.h"
 #include "tests/support/harness.h"
 
 enum { CASES = 4000 };
@@ -300,6 +301,74 @@ TEST(a_window_ends_the_context)
 }
 
 /* DeepSeek-V3's absorbed form: one latent vector of 576 numbers per token, 128 query heads. */
+/* Tiles of K keys that rows of R queries meet, one by one. */
+static double counted_tiles(double n, double p, double window, double rows_of, double k)
+{
+    double tiles = 0.0;
+    for (double first = 0.0; first < n; first += rows_of) {
+        const double last = fmin(first + rows_of, n) - 1.0, from = fmax(0.0, p + first - window + 1.0);
+        tiles += floor((p + last) / k) - floor(from / k) + 1.0;
+    }
+    return tiles;
+}
+
+/* On one SM that computes a tile per second, time is the number of tiles: within a tile per row of those counted one by
+ * one, and on average within 3 %. Heads of one group lie in a tile of 128 rows and 128 keys. */
+TEST(tiles_under_a_window_are_those_counted)
+{
+    struct rng rng = test_rng(31, "tiles", 0);
+    double sum = 0.0, counted = 0.0;
+    struct gpu_spec one = gpu;
+    one.sm_count = 1;
+    one.memory_bytes_per_s = 1e30;
+    for (int i = 0; i < CASES; i++) {
+        union kernel_params params = {.prefill = {.flop_frac = 1.0, .bandwidth_frac = 1.0, .flash3 = 1.0,
+                                                  .lone_speed = 1e9, .path_softness = 8.0}};
+        const double n = up_to(&rng, 3000.0), p = chance(&rng) ? 128.0 * up_to(&rng, 20.0) : 0.0;
+        const double group = exp2(up_to(&rng, 4.0) - 1.0), window = 128.0 * up_to(&rng, 12.0);
+        struct prefill_shape shape = alike(1.0, n, p);
+        shape.window = window;
+        shape.q_heads = group;
+        shape.kv_heads = 1.0;
+        shape.key_dim = shape.value_dim = 64.0;
+        shape.kv = shape.compute = FORMAT_FP16;
+        one.peak_flop_per_s[FORMAT_FP16] = 2.0 * 128.0 * 128.0 * 128.0;
+        const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
+        const double tiles = kernel_call_time(&params, &one, &call).compute_s;
+        const double expected = counted_tiles(n, p, window, 128.0 / group, 128.0);
+        CHECK(fabs(tiles - expected) <= ceil(n * group / 128.0));
+        sum += tiles;
+        counted += expected;
+    }
+    CHECK_NEAR(sum / counted, 1.0, 0.03);
+}
+
+/* On one SM, which has no waves, more tokens of a prompt with a window never take less time. */
+TEST(tokens_under_a_window_never_take_less)
+{
+    struct rng rng = test_rng(32, "more tokens", 0);
+    struct gpu_spec one = gpu;
+    one.sm_count = 1;
+    for (int i = 0; i < CASES / 40; i++) {
+        const union kernel_params params = random_params(&rng, KERNEL_PREFILL_ATTENTION);
+        const double p = 64.0 * up_to(&rng, 200.0), window = 64.0 * up_to(&rng, 40.0);
+        double before = 0.0;
+        for (double n = 1.0; n < 700.0; n += up_to(&rng, 9.0)) {
+            struct prefill_shape shape = alike(1.0, n, p);
+            shape.window = window;
+            shape.q_heads = 32.0;
+            shape.kv_heads = 8.0;
+            shape.key_dim = shape.value_dim = 64.0;
+            shape.kv = shape.compute = FORMAT_FP16;
+            shape.pairs = fmin(shape.pairs, llm_window_pairs(n, p, window));
+            const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
+            const double seconds = kernel_call_time(&params, &one, &call).seconds;
+            CHECK(seconds >= before * (1.0 - 1e-12));
+            before = fmax(before, seconds);
+        }
+    }
+}
+
 TEST(shared_latent_vectors_are_read_once_and_compute)
 {
     struct decode_shape shape = llama_3_8b(64.0, 8192.0);

@@ -126,14 +126,25 @@ TEST(missing_operators_are_named)
     check_finding("{'model_type': 'mamba'}",
                   "config.json:1:16: error: model type \"mamba\" needs operators that are not "
                   "modelled: state-space layers; 'orrery list llms' shows");
-    check_finding("{'model_type': 'gemma2', " SHAPE "}", "not modelled: sliding windows in every other layer, norms ");
+    check_finding("{'model_type': 'gemma2', " SHAPE "}", "not modelled: soft caps on scores");
     check_finding("{'model_type': 'qwen2_moe', " SHAPE "}", "not modelled: a gate on the shared expert");
     check_finding("{'model_type': 't5'}", "not modelled: an encoder and cross-attention");
     check_finding("{'model_type': 'llama', 'layer_types': ['full_attention', 'sliding_attention'], " SHAPE "}",
-                  "'layer_types' differ: only sliding windows in some of the layers are modelled");
-    check_finding("{'model_type': 'mistral', 'sliding_window': 9, 'layer_types': ['full_attention', "
-                  "'linear_attention'], " SHAPE "}",
-                  "'layer_types' differ: only sliding windows in some of the layers are modelled");
+                  "'layer_types' has a kind that is not modelled");
+    check_finding("{'model_type': 'llama', 'layer_types': ['chunked_attention', 'full_attention'], " SHAPE "}",
+                  "'layer_types' has a kind that is not modelled");
+    check_finding("{'model_type': 'mistral', 'sliding_window': 9, 'layer_types': ['linear_attention', "
+                  "'full_attention'], " SHAPE "}",
+                  "'layer_types' has a kind that is not modelled");
+    check_finding("{'model_type': 'mistral', 'sliding_window': 9, 'layer_types': ['full_attention'], " SHAPE "}",
+                  "'layer_types' must list the kind of each layer");
+    check_finding("{'model_type': 'mistral', 'layer_types': 'full_attention', " SHAPE "}",
+                  "'layer_types' must list the kind of each layer");
+    check_finding("{'model_type': 'gemma3_text', 'attn_logit_softcapping': 50, " SHAPE "}",
+                  "'attn_logit_softcapping' is given: soft caps on scores are not modelled");
+    check_finding("{'model_type': 'glm4_moe', 'n_routed_experts': 8, 'num_experts_per_tok': 2, 'n_shared_experts': "
+                  "999999999999, 'moe_intermediate_size': 999999999999, " SHAPE "}",
+                  "'n_shared_experts' gives a layer of impossible width");
     check_finding("{'model_type': 'qwen3_moe', 'decoder_sparse_step': 2, " SHAPE "}", "'decoder_sparse_step' is not 1");
     check_finding("{'model_type': 'qwen3_moe', 'mlp_only_layers': [0], " SHAPE "}", "'mlp_only_layers' is not empty");
     check_finding("{'model_type': 'gpt2', 'n_positions': 8, 'add_cross_attention': true, " SHAPE "}",
@@ -145,7 +156,7 @@ TEST(missing_operators_are_named)
 }
 
 /* Types without a fixture: shapes and numbers of parameters of gpt2, pythia-6.9b, gpt-j-6b, mpt-7b, Phi-3-mini-4k,
- * starcoder2-3b, Baichuan-7B, internlm2-7b and starcoder, from memory. Both agree only if every weight is counted. */
+ * starcoder2-3b, Baichuan-7B, internlm2-7b, starcoder and gemma-7b, from memory. Both agree only if every weight is counted. */
 TEST(shapes_of_further_types_have_the_published_parameters)
 {
     static const struct {
@@ -180,6 +191,9 @@ TEST(shapes_of_further_types_have_the_published_parameters)
         {"{'model_type': 'gpt_bigcode', 'n_layer': 40, 'n_embd': 6144, 'n_head': 48, 'n_inner': 24576, "
          "'n_positions': 8192, 'vocab_size': 49152, 'multi_query': true}",
          15517456384},
+        {"{'model_type': 'gemma', 'hidden_size': 3072, 'intermediate_size': 24576, 'num_attention_heads': 16, "
+         "'num_hidden_layers': 28, 'vocab_size': 256000, 'max_position_embeddings': 8192}",
+         8537680896},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct llm_spec llm;
@@ -221,9 +235,15 @@ TEST(windows_of_some_layers_are_counted)
     check_windows("{'model_type': 'mistral', 'sliding_window': 9, 'layer_types': ['sliding_attention', "
                   "'full_attention'], " SHAPE "}",
                   9, 1);
-    check_windows(
-        "{'model_type': 'gpt_oss', 'num_local_experts': 4, 'num_experts_per_tok': 1, 'sliding_window': 8, " SHAPE "}",
-        8, 1);
+    check_windows("{'model_type': 'gpt_oss', 'num_local_experts': 4, 'num_experts_per_tok': 1, " SHAPE "}", 128, 1);
+    check_windows("{'model_type': 'gpt_oss', 'num_experts': 4, 'num_experts_per_tok': 1, 'layer_types': "
+                  "['full_attention', 'full_attention'], " SHAPE "}",
+                  0, 0);
+    check_windows("{'model_type': 'gpt_oss', 'num_experts': 4, 'num_experts_per_tok': 1, 'layer_types': "
+                  "['sliding_attention', 'sliding_attention'], " SHAPE "}",
+                  128, 0);
+    check_windows("{'model_type': 'gemma3_text', 'sliding_window': null, " SHAPE "}", 0, 0);
+    check_windows("{'model_type': 'gemma3_text', 'sliding_window_pattern': 1, " SHAPE "}", 0, 0);
     check_windows("{'model_type': 'gemma3_text', 'num_hidden_layers': 13, 'hidden_size': 64, 'intermediate_size': 99}",
                   4096, 2);
     check_windows("{'model_type': 'gemma3', 'text_config': {'num_hidden_layers': 13, 'hidden_size': 64, "
@@ -240,8 +260,36 @@ TEST(windows_count_where_all_layers_have_them)
     CHECK_EQ_INT(window_of("{'model_type': 'qwen3', 'use_sliding_window': true, 'sliding_window': 9, "
                            "'max_window_layers': 2, " SHAPE "}"),
                  0);
-    CHECK_EQ_INT(window_of("{'model_type': 'phi3', 'sliding_window': 9, 'layer_types': ['a', 'a'], " SHAPE "}"), 9);
+    CHECK_EQ_INT(window_of("{'model_type': 'phi3', 'sliding_window': 9, 'layer_types': ['sliding_attention', "
+                           "'sliding_attention'], " SHAPE "}"),
+                 9);
     CHECK_EQ_INT(window_of("{'model_type': 'phi3', 'sliding_window': null, " SHAPE "}"), 0);
+}
+
+/* Formats of a multimodal file stand in the part of the language model or beside it, each for itself. */
+TEST(formats_stand_in_either_part)
+{
+#define SIZES "'num_hidden_layers': 6, 'hidden_size': 64, 'intermediate_size': 99"
+    static const struct {
+        const char *text;
+        enum number_format weights, compute;
+    } cases[] = {
+        {"{'model_type': 'gemma3', 'torch_dtype': 'bfloat16', 'quantization_config': {'quant_method': 'fp8'}, "
+         "'text_config': {" SIZES "}}", FORMAT_FP8, FORMAT_BF16},
+        {"{'model_type': 'gemma3', 'quantization_config': {'quant_method': 'fp8'}, "
+         "'text_config': {'torch_dtype': 'bfloat16', " SIZES "}}", FORMAT_FP8, FORMAT_BF16},
+        {"{'model_type': 'gemma3', 'dtype': 'bfloat16', "
+         "'text_config': {'quantization_config': {'quant_method': 'fp8'}, " SIZES "}}", FORMAT_FP8, FORMAT_BF16},
+        {"{'model_type': 'gemma3', 'text_config': {" SIZES "}}", FORMAT_FP16, FORMAT_FP16},
+    };
+#undef SIZES
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct llm_spec llm;
+        char messages[1024];
+        MUST(read_text(cases[i].text, &llm, messages, sizeof messages) == 0);
+        CHECK_EQ_INT(llm.weights, cases[i].weights);
+        CHECK_EQ_INT(llm.compute, cases[i].compute);
+    }
 }
 
 TEST(formats_are_taken_over)

@@ -1,0 +1,80 @@
+/* Values of a Hugging Face config.json, by their keys. For huggingface.c. */
+#ifndef ORRERY_CATALOG_HUGGINGFACE_FIELDS_H
+#define ORRERY_CATALOG_HUGGINGFACE_FIELDS_H
+
+#include "sim/core/err.h"
+#include "sim/core/json_doc.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A file being read. Findings are collected, so that all of them are reported. */
+struct reading {
+    const struct json_node *root;
+    struct diag *diag;
+    bool failed;
+};
+
+static inline void report(struct reading *reading, const struct json_node *node, const char *key, const char *problem)
+{
+    char where[DIAG_WHERE_CHARS];
+    json_where(node ? node : reading->root, where, sizeof where);
+    diag_error(reading->diag, SIM_E_CONFIG, where, NULL, "'%s' %s", key, problem);
+    reading->failed = true;
+}
+
+/* The value of a key; null counts as absent. */
+static inline const struct json_node *find(const struct reading *reading, const char *key)
+{
+    const struct json_node *node = json_member(reading->root, key);
+    return node && node->kind != JSON_NULL ? node : NULL;
+}
+
+/* A whole number; `fallback` where the key is absent, and an error when that is negative. */
+static inline int64_t read_count(struct reading *reading, const char *key, int64_t fallback)
+{
+    const struct json_node *node = find(reading, key);
+    if (!node) {
+        if (fallback < 0) report(reading, NULL, key, "is missing from the model's config.json");
+        return fallback < 0 ? 1 : fallback;
+    }
+    const double number = node->kind == JSON_NUMBER ? node->number : -1.0;
+    if (number >= 0.0 && number < 0x1p40 && number == floor(number)) return (int64_t)number;
+    report(reading, node, key, "must be a whole number");
+    return 1;
+}
+
+static inline int64_t read_required(struct reading *reading, const char *key)
+{
+    return read_count(reading, key, -1);
+}
+
+/* Either of two names for the same thing. */
+static inline int64_t read_either(struct reading *reading, const char *key, const char *other)
+{
+    return read_required(reading, find(reading, other) ? other : key);
+}
+
+static inline bool read_flag(struct reading *reading, const char *key, bool fallback)
+{
+    const struct json_node *node = find(reading, key);
+    if (!node) return fallback;
+    if (node->kind == JSON_BOOL) return node->number != 0.0;
+    report(reading, node, key, "must be true or false");
+    return fallback;
+}
+
+static inline bool has_text(const struct json_node *node, const char *text)
+{
+    return node && node->kind == JSON_STRING && strcmp(node->text, text) == 0;
+}
+
+/* The length of a sliding window; null: none. */
+static inline int64_t read_window(struct reading *reading, int64_t fallback)
+{
+    return json_member(reading->root, "sliding_window") ? read_count(reading, "sliding_window", 0) : fallback;
+}
+
+#endif
