@@ -125,6 +125,18 @@ double llm_weight_bytes(const struct llm_spec *llm)
     return llm_shard(llm, 1, 1).weight_bytes;
 }
 
+/* Of the matrices of copies of experts in `layers` layers, each expert_ffn wide. */
+static double copies_bytes(const struct llm_spec *llm, int64_t copies, int64_t layers, double expert_ffn)
+{
+    const double row = (double)(ffn_matrices(llm) * llm->hidden);
+    return (double)(layers * copies) * row * expert_ffn * number_format_bytes(llm_expert_format(llm));
+}
+
+double llm_copies_bytes(const struct llm_spec *llm, int64_t copies)
+{
+    return copies_bytes(llm, copies, llm->layers - llm->dense_layers, (double)llm->expert_ffn);
+}
+
 double llm_kv_bytes_per_token(const struct llm_spec *llm)
 {
     return llm_shard(llm, 1, 1).kv_bytes_per_token;
@@ -215,6 +227,8 @@ static const char *latent_problem(const struct llm_spec *llm)
 
 static const char *expert_problem(const struct llm_spec *llm)
 {
+    if (llm->experts == 0 && (llm->expert_bias || llm->expert_format > 0))
+        return "its experts are described but not counted";
     if (llm->experts < 0 || llm->experts > LLM_MAX_EXPERTS) return "the number of experts must be at most 1024";
     if (llm->experts == 0) {
         if (llm->experts_per_token != 0 || llm->expert_ffn != 0) return "its experts are described but not counted";
@@ -348,14 +362,6 @@ static double activation_bytes(const struct llm_spec *llm, const struct llm_shar
     return (double)params->batch_tokens * token_numbers * number_bytes + (double)params->batch_sequences * logit_bytes;
 }
 
-/* Of the matrices of further copies of experts on one GPU of the fullest stage. */
-static double copies_bytes(const struct llm_spec *llm, const struct llm_shard *shard, int64_t copies)
-{
-    const double sparse = (double)(shard->layers - shard->dense_layers),
-                 row = (double)(ffn_matrices(llm) * llm->hidden);
-    return sparse * (double)copies * row * shard->expert_ffn * number_format_bytes(llm_expert_format(llm));
-}
-
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params)
 {
@@ -363,7 +369,7 @@ struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec
     const struct llm_shard shard = llm_data_shard(llm, tensor_parallel, pipeline_parallel, groups);
     struct kv_capacity capacity = {
         .usable_bytes = gpu->memory_bytes * params->usable_frac,
-        .weight_bytes = shard.weight_bytes + copies_bytes(llm, &shard, params->redundant_experts),
+        .weight_bytes = shard.weight_bytes + copies_bytes(llm, params->redundant_experts, shard.layers - shard.dense_layers, shard.expert_ffn),
         .activation_bytes = activation_bytes(llm, &shard, params),
         .reserve_bytes = params->reserve_bytes,
         .block_bytes = shard.kv_bytes_per_token * (double)params->block_tokens,

@@ -59,6 +59,13 @@ static inline enum number_format llm_expert_format(const struct llm_spec *llm)
     return llm->expert_format > 0 ? (enum number_format)(llm->expert_format - 1) : llm->weights;
 }
 
+/* Gives all matrices of the layers a format, those of experts as well. */
+static inline void llm_set_weights(struct llm_spec *llm, enum number_format format)
+{
+    llm->weights = format;
+    llm->expert_format = 0;
+}
+
 /* Share of the layers whose queries look back a window only. */
 static inline double llm_window_frac(const struct llm_spec *llm)
 {
@@ -73,6 +80,9 @@ int64_t llm_active_parameters(const struct llm_spec *llm);
 
 /* Bytes of all parameters. */
 double llm_weight_bytes(const struct llm_spec *llm);
+
+/* Bytes of so many further copies of experts in each layer that has some. */
+double llm_copies_bytes(const struct llm_spec *llm, int64_t copies);
 
 /* Bytes of keys and values, or of latent vectors, per token over all layers, on one GPU without parallelism. */
 double llm_kv_bytes_per_token(const struct llm_spec *llm);

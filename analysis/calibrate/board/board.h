@@ -64,7 +64,7 @@ struct board_row {
     bool first_copy, in_progress; /* in_progress: so marked by the source */
     double prompt_tokens, output_tokens, users;
     double batch; /* users of each part that data parallelism makes */
-    double gpus, tensor, data, expert, pipeline; /* but for the first, of the replica that decodes */
+    double gpus, tensor, data, expert, pipeline; /* of "disagg" rows: of all replicas, then of one that decodes */
     double workers; /* replicas that decode, where others process the prompts; NAN: not stated */
     double ttft_s, tpot_s; /* measured */
 

@@ -266,7 +266,7 @@ static int set_baselines(struct predictor *predictor, struct board_row *row, con
                          const struct llm_spec *known)
 {
     struct llm_spec llm = *known;
-    llm.weights = row->asked.weights;
+    if (llm.weights != row->asked.weights) llm_set_weights(&llm, row->asked.weights);
     llm.kv = row->asked.kv;
     row->bound_tpot_s = bound_s(row, gpu, &llm);
     if (row->suspect == NULL && row->tpot_s < row->bound_tpot_s)

@@ -125,7 +125,7 @@ static int add_row(struct board *board, struct sheet *sheet, const struct board_
         .pipeline = values[PIPELINE], .workers = values[WORKERS], .ttft_s = ms * values[TTFT],
         .tpot_s = ms * values[TPOT]};
     struct board_row *row = &board->rows[board->n - 1];
-    if (isnan(row->workers)) return 0;
+    if (isnan(row->workers) || strcmp(row->mode, "agg") == 0) return 0;
     row->tensor = values[DECODE_TENSOR];
     row->data = values[DECODE_DATA];
     row->expert = fmax(values[DECODE_EXPERT], 1.0);

@@ -193,7 +193,7 @@ static int read_parts(const struct engine_replicas *replicas, const struct engin
     int code = catalog_gpu(catalog, replica->gpu_name, "measured rows", arena, &replica->gpu, diag);
     if (code == 0) code = catalog_llm(catalog, replica->llm_name, "measured rows", arena, &replica->llm, diag);
     if (code == 0) code = engine_preset_kernels(preset, catalog, replica->gpu_name, arena, &replica->calibration, diag);
-    replica->llm.weights = replica->weights;
+    if (replica->llm.weights != replica->weights) llm_set_weights(&replica->llm, replica->weights);
     replica->llm.kv = replica->kv;
     return code;
 }

@@ -42,19 +42,23 @@ from board where judged group by group_name;
 -- tokens at once. A group is one GPU, LLM, engine and pair of lengths.
 create temp view apart as
 select group_name || ', ' || prompt_tokens || ' + ' || output_tokens as name, tpot_ms, predicted_tpot_ms,
-       tpot_ms < bound_tpot_ms as is_several, tpot_error
+       tpot_ms < bound_tpot_ms as is_several, tpot_error, 1.0 * users / workers as users
 from board where mode = 'disagg' and first_copy and predicted_tpot_ms is not null;
 
 -- Spearman's rank correlation of predicted and measured TPOT; equal values share their mean rank.
 create temp view apart_rank as
 select name, is_several,
+       rank() over (partition by name order by users) + 0.5 * (count(*) over (partition by name, users) - 1) as u,
        rank() over (partition by name order by tpot_ms) + 0.5 * (count(*) over (partition by name, tpot_ms) - 1) as m,
        rank() over (partition by name order by predicted_tpot_ms)
          + 0.5 * (count(*) over (partition by name, predicted_tpot_ms) - 1) as p
 from apart where not is_several;
 create temp view apart_order as
 select name, count(*) as n,
-       (avg(m * p) - avg(m) * avg(p)) / sqrt((avg(m * m) - avg(m) * avg(m)) * (avg(p * p) - avg(p) * avg(p))) as rho
+       coalesce((avg(m * p) - avg(m) * avg(p)) /
+                sqrt((avg(m * m) - avg(m) * avg(m)) * (avg(p * p) - avg(p) * avg(p))), 0) as rho,
+       coalesce((avg(m * u) - avg(m) * avg(u)) /
+                sqrt((avg(m * m) - avg(m) * avg(m)) * (avg(u * u) - avg(u) * avg(u))), 0) as rho_users
 from apart_rank group by name;
 create temp view apart_quantile as
 select name, n, sum(value * max(0, 1 - abs(rank - 0.5 * (n - 1)))) as median,

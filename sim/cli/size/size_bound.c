@@ -60,7 +60,7 @@ static int build(const struct size_question *question, const struct size_option 
     if (code != 0 || replica->kv_tokens > 0) return code;
     return diag_error(diag, SIM_E_UNFIT, NULL, NULL,
                       "a replica needs more than %.4g GB for its weights, and has %.4g GB",
-                      llm_weight_bytes(&replica->llm) / 1e9,
+                      pool_weight_bytes(&pool, &replica->llm) / 1e9,
                       (double)size_replica_gpus(option) * replica->gpu.memory_bytes * pool.kv.usable_frac / 1e9);
 }
 

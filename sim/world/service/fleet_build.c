@@ -285,7 +285,7 @@ static int fail_unfit(const struct fleet *fleet, const struct fleet_pool *pool)
     if (least > 0) snprintf(fits, sizeof fits, "; tensor_parallel %lld fits", (long long)least);
     snprintf(hint, sizeof hint,
              "its weights have %.4g GB; take more GPUs per replica (tensor_parallel) or a GPU with more memory%s",
-             llm_weight_bytes(fleet->llm) / 1e9, fits);
+             pool_weight_bytes(&pool->config, fleet->llm) / 1e9, fits);
     return diag_error(fleet->env->site->diag, SIM_E_UNFIT, fleet_place_of(fleet, pool, "tensor_parallel"), hint,
                       "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
                       (long long)pool->config.tensor_parallel, pool->gpu.name);

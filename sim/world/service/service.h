@@ -133,6 +133,9 @@ int64_t service_start_replicas(const struct service_config *config);
 struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,
                                     const struct llm_spec *llm);
 
+/* Bytes of the LLM's weights in a replica of the pool, with redundant experts. */
+double pool_weight_bytes(const struct pool_config *pool, const struct llm_spec *llm);
+
 /* KV blocks of a replica: as configured, else as many as fit beside the weights; 0 if the weights do not fit. */
 int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm);
 

@@ -197,10 +197,7 @@ int service_llm(const struct service_config *config, const struct catalog *catal
 {
     const int code = catalog_llm(catalog, config->llm, where, arena, llm, diag);
     if (code != 0) return code;
-    if (config->formats.weights > 0) {
-        llm->weights = (enum number_format)(config->formats.weights - 1);
-        llm->expert_format = 0;
-    }
+    if (config->formats.weights > 0) llm_set_weights(llm, (enum number_format)(config->formats.weights - 1));
     if (config->formats.kv > 0) llm->kv = (enum number_format)(config->formats.kv - 1);
     return 0;
 }
@@ -277,6 +274,11 @@ struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct
                                      .data_parallel = pool->data_parallel,
                                      .redundant_experts = cost_redundant_experts(&pool->cost)};
     return kv_capacity(gpu, llm, pool->tensor_parallel, pool->pipeline_parallel, &params);
+}
+
+double pool_weight_bytes(const struct pool_config *pool, const struct llm_spec *llm)
+{
+    return llm_weight_bytes(llm) + llm_copies_bytes(llm, cost_redundant_experts(&pool->cost));
 }
 
 int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm)

@@ -15,7 +15,7 @@ static sim_ns start_delay(const struct service *service)
     const struct service_config *config = service->config;
     const struct start_config *start = config->scaling.policy.entry != NULL ? &config->scaling.start : &config->restart;
     if (!isnan(start->delay_s)) return sim_ns_from_s(start->delay_s);
-    return sim_ns_from_s(llm_weight_bytes(&service->llm) / start->load_bytes_per_s);
+    return sim_ns_from_s(pool_weight_bytes(&service->fleet.pools[0].config, &service->llm) / start->load_bytes_per_s);
 }
 
 /* The replicas that the service starts with are up. */

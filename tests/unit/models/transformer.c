@@ -62,7 +62,8 @@ TEST(four_bit_experts_have_the_published_parameters)
 {
     const int64_t embedding = INT64_C(201088) * 2880;
     struct llm_spec llm = {
-        .layers = 36, .hidden = 2880, .vocab = 201088, .max_context = 131072, .q_heads = 64, .kv_heads = 8, .head_dim = 64,
+        .layers = 36, .hidden = 2880, .vocab = 201088, .max_context = 131072, .q_heads = 64, .kv_heads = 8,
+        .head_dim = 64,
         .sliding_window = 128, .full_layers = 18, .attention_sinks = true, .gated_ffn = true, .experts = 128,
         .experts_per_token = 4, .expert_ffn = 2880, .qkv_bias = true, .output_bias = true, .expert_bias = true,
         .layer_norms = 2, .weights = FORMAT_BF16, .expert_format = 1 + FORMAT_MXFP4, .compute = FORMAT_BF16,
