@@ -4,9 +4,10 @@
 
 #include <math.h>
 
-static const char header[] = "model,client,window_start_s,rate_mean_rps,interarrival_cv,interarrival_family,input_mean,input_p1,"
-                             "input_p10,input_p25,input_p50,input_p75,input_p90,input_p99,output_mean,output_p1,output_p10,"
-                             "output_p25,output_p50,output_p75,output_p90,output_p99\n";
+static const char header[] =
+    "model,client,window_start_s,rate_mean_rps,interarrival_cv,interarrival_family,input_mean,input_p1,"
+    "input_p10,input_p25,input_p50,input_p75,input_p90,input_p99,output_mean,output_p1,output_p10,"
+    "output_p25,output_p50,output_p75,output_p90,output_p99\n";
 
 static const char *table(const char *rows)
 {
@@ -28,7 +29,9 @@ static struct gaps read_gaps(const char *path, double from_s, double to_s)
     struct request_record record;
     struct gaps gaps = {0};
     double last_s = -1, sum = 0, squares = 0;
-    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate-clients', 'path': '%s', 'window_length': '1000s'}", path), 0);
+    CHECK_EQ_INT(trace_source_requests(&trace, 1,
+                                       "{'format': 'generate-clients', 'path': '%s', 'window_length': '1000s'}", path),
+                 0);
     while (trace_source_request(&trace, &record) == 1) {
         const double at_s = sim_s_from_ns(record.arrival_ns);
         if (at_s < from_s || at_s >= to_s) continue;
@@ -67,13 +70,15 @@ TEST(a_client_has_its_rate_cv_and_lengths)
 
 TEST(clients_add_up_and_missing_lengths_are_filled)
 {
-    const char *path = table("m,0,0,10,1,Gamma," LENGTHS "m,1,0,30,1,Gamma,,,,,,,,,,,,,,,,\nother,2,0,1000,1,Gamma," LENGTHS);
+    const char *path = table("m,0,0,10,1,Gamma," LENGTHS
+                             "m,1,0,30,1,Gamma,,,,,,,,,,,,,,,,\nother,2,0,1000,1,Gamma," LENGTHS);
     SCOPED(trace_source) trace = {0};
-    CHECK_EQ_INT(trace_source_requests(&trace, 1,
-                                       "{'format': 'generate-clients', 'path': '%s', 'model': 'm', 'window_length': '1000s',"
-                                       " 'scale': 0.5}",
-                                       path),
-                 0);
+    CHECK_EQ_INT(
+        trace_source_requests(&trace, 1,
+                              "{'format': 'generate-clients', 'path': '%s', 'model': 'm', 'window_length': '1000s',"
+                              " 'scale': 0.5}",
+                              path),
+        0);
     const struct trace_totals totals = trace_source_totals(&trace);
     CHECK(totals.ordered && totals.code == 0);
     CHECK_NEAR((double)totals.n, 20000, 5 * sqrt(20000));
@@ -90,7 +95,9 @@ TEST(wrong_tables_are_refused)
                  {"m,0,0,1,1,Gamma,,,,,,,,,,,,,,,,\n", "no client has lengths"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED(trace_source) trace = {0};
-        CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate-clients', 'path': '%s'}", table(cases[i].rows)), SIM_E_DATA);
+        CHECK_EQ_INT(
+            trace_source_requests(&trace, 1, "{'format': 'generate-clients', 'path': '%s'}", table(cases[i].rows)),
+            SIM_E_DATA);
         test_check(strstr(trace.message, cases[i].message) != NULL, trace.message, __FILE__, __LINE__);
     }
 }

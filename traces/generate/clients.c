@@ -146,7 +146,8 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     if (!read_lengths(reader, INPUT_MEAN, window.input, &window.has_lengths)) return ROW_BAD;
     if (!read_lengths(reader, OUTPUT_MEAN, window.output, &window.has_lengths)) return ROW_BAD;
     window.client = reader_intern(reader, CLIENT);
-    if (generator->n_windows == MAX_WINDOWS) return reader_bad(reader, CLIENT, NULL, "the table has more than %d rows", MAX_WINDOWS);
+    if (generator->n_windows == MAX_WINDOWS)
+        return reader_bad(reader, CLIENT, NULL, "the table has more than %d rows", MAX_WINDOWS);
     if (window.client == NULL) return ROW_BAD;
     if (vec_push(&generator->windows, &generator->n_windows, &generator->window_capacity, window) == 0) return ROW_KEPT;
     reader_no_memory(reader);
@@ -167,7 +168,8 @@ static const struct client_window *most_similar(const struct generator *generato
     double least = INFINITY;
     for (size_t i = 0; i < generator->n_windows; i++) {
         const struct client_window *window = &generator->windows[i];
-        const double distance = fabs(log(window->rate_per_s / to->rate_per_s)) + (window->start_ns != to->start_ns ? 1e3 : 0);
+        const double distance = fabs(log(window->rate_per_s / to->rate_per_s)) +
+                                (window->start_ns != to->start_ns ? 1e3 : 0);
         if (!window->has_lengths || distance >= least) continue;
         least = distance;
         best = window;
@@ -185,7 +187,8 @@ static int fill_lengths(struct generator *generator, struct diag *diag)
             return diag_error(diag, SIM_E_DATA, generator->params->file.path, NULL, "no client has lengths");
         memcpy(window->input, other->input, sizeof window->input);
         memcpy(window->output, other->output, sizeof window->output);
-        char *where = notes_count(&generator->notes, "no-lengths", "windows without lengths got those of another client");
+        char *where = notes_count(&generator->notes, "no-lengths",
+                                  "windows without lengths got those of another client");
         if (where != NULL) snprintf(where, DIAG_WHERE_CHARS, "%s", generator->params->file.path);
     }
     return 0;
@@ -219,7 +222,8 @@ static int begin_clients(struct generator *generator, const struct source_option
     snprintf(name, sizeof name, "%s.client", options->stream);
     qsort(generator->windows, generator->n_windows, sizeof *generator->windows, compare_windows);
     for (size_t i = 0, end; i < generator->n_windows; i = end) {
-        for (end = i + 1; end < generator->n_windows && strcmp(generator->windows[end].client, generator->windows[i].client) == 0;)
+        for (end = i + 1;
+             end < generator->n_windows && strcmp(generator->windows[end].client, generator->windows[i].client) == 0;)
             end++;
         struct client client = {.first = i, .end = end, .at = i};
         rng_init(&client.rng, options->seed, options->run, name, generator->n_clients);
