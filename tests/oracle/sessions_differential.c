@@ -1,5 +1,5 @@
-/* Sessions against a naive simulator (naive_sessions.h): arrival, first token, end, replica, preemptions and cached tokens
- * of every request are equal, times to the nanosecond. */
+/* Sessions against a naive simulator (naive_sessions.h): arrival, first token, end, replica, preemptions and cached
+ * tokens of every request are equal, times to the nanosecond. */
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
 #include "tests/oracle/naive_cases.h"
