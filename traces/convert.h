@@ -31,7 +31,8 @@ const struct trace_writer *trace_writer_find(const char *name);
 const struct trace_writer *trace_writer_at(size_t index);
 
 /* Reads the source to its end and writes it to a file, compressed when the path ends in ".gz". Sets *n to the records
- * written: requests, sessions or jobs. A writer of sessions needs a source of sessions. Returns 0, what the source returned, SIM_E_IO or SIM_E_NOMEM; after an error there is no file. */
+ * written: requests, sessions or jobs. A writer of sessions needs a source of sessions. Returns 0, what the source
+ * returned, SIM_E_IO or SIM_E_NOMEM; after an error there is no file. */
 int trace_convert_requests(struct request_source *source, const struct trace_writer *writer, const char *path,
                            int64_t *n, struct diag *diag);
 int trace_convert_jobs(struct job_source *source, const struct trace_writer *writer, const char *path, int64_t *n,

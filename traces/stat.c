@@ -225,21 +225,23 @@ static bool count(struct trace_check *check, int code, sim_ns time_ns, int *firs
 }
 
 /* A header or an end that is wrong is one more than the rows that were read. Where none was read, there are none. */
-static int64_t rows_of(const struct trace_check *check, int64_t n_read)
+static int64_t rows_of(const struct trace_check *check, int64_t n_read, int64_t n_without_row)
 {
-    const int64_t n_reported = check->n_records + check->n_bad_rows;
+    const int64_t n_reported = check->n_records - n_without_row + check->n_bad_rows;
     return n_read == 0 || n_read > n_reported ? n_read : n_reported;
 }
 
 int trace_check_requests(struct request_source *source, struct trace_check *check, struct diag *diag)
 {
     struct request_record record;
+    int64_t n_later = 0; /* requests of sessions beyond the first, which share its row */
     int code, first_error = 0;
     *check = (struct trace_check){0};
     do {
         code = source->next(source, &record, diag);
+        n_later += code == 1 && record.session_id > 0 && !record.starts_session;
     } while (count(check, code, code == 1 ? record.arrival_ns : 0, &first_error));
-    check->n_rows = rows_of(check, source->place(source).row);
+    check->n_rows = rows_of(check, source->place(source).row, n_later);
     return first_error;
 }
 
@@ -251,6 +253,6 @@ int trace_check_jobs(struct job_source *source, struct trace_check *check, struc
     do {
         code = source->next(source, &record, diag);
     } while (count(check, code, code == 1 ? record.submit_ns : 0, &first_error));
-    check->n_rows = rows_of(check, source->place(source).row);
+    check->n_rows = rows_of(check, source->place(source).row, 0);
     return first_error;
 }

@@ -1,5 +1,5 @@
-/* A source of sessions as a plain list of requests in order of arrival, for statistics and conversion: each answer comes
- * at once, so that only the pauses of the sessions pass between their turns. */
+/* A source of sessions as a plain list of requests in order of arrival, for statistics and conversion: each answer
+ * comes at once, so that only the pauses of the sessions pass between their turns. */
 #ifndef ORRERY_TRACES_UNROLL_H
 #define ORRERY_TRACES_UNROLL_H
 

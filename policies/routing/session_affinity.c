@@ -1,13 +1,13 @@
-/* All requests of a session go to one replica, where their prefix is cached, while it is not too busy: consistent hashing
- * with bounded loads (Mirrokni, Thorup and Zadimoghaddam, SODA 2018). A session orders the replicas by a hash of both
- * numbers (rendezvous hashing; Thaler and Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). The request goes
- * to the first one in this order that has at most `bound` times the mean of unfinished requests, rounded up, this
- * request included. It goes back as soon as a replica before has room. When replicas come or go, only sessions of those
- * move. Requests of no session go to the replica with the fewest unfinished requests.
+/* All requests of a session go to one replica, where their prefix is cached, while it is not too busy. This is
+ * consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, SODA 2018). A session orders the replicas
+ * by a hash of both numbers (rendezvous hashing; Thaler and Ravishankar, IEEE/ACM Transactions on Networking 6(1),
+ * 1998). The request goes to the first one in this order that has at most `bound` times the mean of unfinished
+ * requests, rounded up, this request included. It goes back as soon as a replica before has room. When replicas come or
+ * go, only sessions of those move. Requests of no session go to the replica with the fewest unfinished requests.
  *
  * Left out: other keys than the session, such as the user. */
 #include "policies/declared.h"
-#include "sim/core/config/config.h"
+#include "sim/core/config/config_field.h"
 #include "sim/world/policy/routing.h"
 
 #include <math.h>

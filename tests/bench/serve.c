@@ -4,8 +4,8 @@
  *                           v0, metrics only; in full also a day of a service of 1000 GPUs
  *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done
  *                           per change of a batch, not per token
- *     serve_prefixes        prefix caches and session affinity on 64 replicas, metrics only: prompts that begin alike, and
- *                           conversations whose answers become part of the next prompt
+ *     serve_prefixes        prefix caches and session affinity on 64 replicas, metrics only: prompts that begin alike,
+ *                           and conversations whose answers become part of the next prompt
  *     serve_tiers           such conversations with host memory below caches that hold few of them, against the caches
  *     serve_power           reading and holding power, against a run without */
 #include "tests/bench/bench.h"

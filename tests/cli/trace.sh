@@ -67,6 +67,17 @@ run 0 trace stat "$T/classes.csv" -f csv --json
 equal "$(sqlite3 :memory: "select count(*), sum(value ->> 'requests'), sum(value ->> 'share')
     from json_each(readfile('$T/out'), '$.classes')")" '2|60|1.0' 'classes, their requests and shares'
 
+# Sessions are written and read, and become single requests. Other requests are of no session.
+run 0 trace convert traces/samples/agents.jsonl -o "$T/agents.jsonl"
+out "$T/agents.jsonl: 40 sessions"
+equal "$(cksum <"$T/agents.jsonl")" "$(cksum <traces/samples/agents.jsonl)" 'sessions that were read and written'
+run 0 trace check traces/samples/agents.jsonl
+out ': ok, 272 requests in 40 rows'
+run 0 trace convert traces/samples/agents.jsonl -o "$T/agents.csv" -t csv
+equal "$(wc -l <"$T/agents.csv")" 273 'lines of single requests'
+run 2 trace convert traces/samples/chat.csv -o "$T/never.jsonl" -t sessions
+err "requests of 'azure-llm' are of no sessions"
+
 # A format that is not named is guessed; other verbs say nothing of it.
 run 0 trace check "$T/g.csv"
 out "$T/g.csv: format csv, guessed from its beginning"

@@ -133,6 +133,26 @@ TEST(prefix_stores_without_memory)
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
 }
 
+TEST(sessions_without_memory)
+{
+    const char *path = test_file(
+        "s.json",
+        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1},\n"
+        " 'services': {'chat': {'llm': 'llama-2-7b', 'kv': {'prefix_cache': 'lru', 'blocks': 100},\n"
+        "   'routing': 'session-affinity', 'trace': {'format': 'generate-sessions', 'count': 3,\n"
+        "   'arrival': {'process': 'fixed', 'rate': '5/s'}, 'classes': {'a': {'shape': 'agent', 'max_turns': 5,\n"
+        "   'max_context': 1500, 'system_tokens': 50, 'branches': {'share': 0.5}}}}}}}\n");
+    torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
+    path = test_file("s.jsonl",
+                     "{'arrival_s': 0, 'class': 'a', 'system': 'b', 'system_tokens': 70, 'input': [30, 5, 6, 7],"
+                     " 'output': [9, 9, 9, 9], 'parent': [-1, 0, 0, 0], 'join': [-1, 3, 3, -1]}\n"
+                     "{'arrival_s': 1, 'input': [90], 'output': [9]}\n");
+    char copy[300];
+    snprintf(copy, sizeof copy, "%s.copy", path);
+    torture((const char *const[]){"orrery", "trace", "convert", path, "-o", copy, NULL}, copy);
+    torture((const char *const[]){"orrery", "trace", "stat", path, "--prefix-cache", "lru=2", "--json", NULL}, NULL);
+}
+
 /* Two kinds of replicas, caches of prefixes where prompts are processed, KV that moves layer by layer over links, or of
  * its own bandwidth when it is pulled; few blocks, so that sequences are preempted. */
 TEST(pools_without_memory)

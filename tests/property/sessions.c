@@ -1,5 +1,6 @@
-/* Sessions: every token of a prompt that repeats earlier ones is found or computed again; what is found follows from the
- * plan when nothing is evicted; macro-steps, single steps and both queues agree; pauses and joins are as planned. */
+/* Sessions: every token of a prompt that repeats earlier ones is found or computed again; what is found follows from
+ * the plan when nothing is evicted; macro-steps, single steps and both queues agree; pauses and joins are as
+ * planned. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"

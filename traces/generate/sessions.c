@@ -9,9 +9,9 @@
  * A session ends before its context would exceed `max_context`. Left out: users who give up, tools that fail, contexts
  * that are shortened, and sub-agents of sub-agents.
  *
- * The shape "conversation" has the mean lengths of ShareGPT's turns as vLLM reports them (Kwon et al., SOSP 2023, figure
- * 11: 161 and 338 tokens), and the 5.5 turns of FastSwitch's conversations (2411.18424). Its other values, and all of
- * "agent", are assumptions. */
+ * The shape "conversation" has the mean lengths of ShareGPT's turns as vLLM reports them (Kwon et al., SOSP 2023,
+ * figure 11: 161 and 338 tokens), and the 5.5 turns of FastSwitch's conversations (2411.18424). Its other values,
+ * and all of "agent", are assumptions. */
 #include "sim/core/mem.h"
 #include "traces/generate/arrival.h"
 #include "traces/generate/distribution.h"
@@ -111,8 +111,8 @@ struct drawing {
     int64_t end_tokens; /* of the context of the latest turn */
 };
 
-/* Draws a turn that continues `parent`, with `extra_tokens` more of input. Returns 1; 0, with nothing added, if it would
- * be too long; or SIM_E_NOMEM. */
+/* Draws a turn that continues `parent`, with `extra_tokens` more of input. Returns 1; 0, with nothing added, if it
+ * would be too long; or SIM_E_NOMEM. */
 static int draw_turn(struct drawing *drawing, int32_t parent, int64_t extra_tokens)
 {
     const struct session_class_params *params = drawing->params;

@@ -2,9 +2,10 @@
  *
  * A prompt is a sequence of prefix blocks of equal length (512 tokens in Mooncake's traces). The key of a block
  * identifies the whole prompt up to the block's end. The keys of a session's request go on over its output, which the
- * next prompt of the session repeats. A request can use the leading blocks up to the first one that is absent. The last block is shared only when it is full. At least one token is always computed, because the first
- * output token results from it (as in vLLM v1). Blocks in use are counted, not copied; the others stay until the
- * evictor chooses them.
+ * next prompt of the session repeats. A request can use the leading blocks up to the first one that is absent. The last
+ * block is shared only when it is full. At least one token is always computed, because the first output token results
+ * from it (as in vLLM v1). vLLM caches a block of the output when it is full, here it waits for the
+ * request's end. Blocks in use are counted, not copied; the others stay until the evictor chooses them.
  *
  * This module owns no memory: a prefix block of H tokens takes H / B blocks of an engine whose KV blocks hold B tokens.
  * The owner of that memory takes and returns them:

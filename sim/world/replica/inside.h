@@ -110,8 +110,8 @@ int replica_publish_prefix(struct replica *replica, struct request *request);
  * (cache.h). */
 int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens);
 
-/* Before a finished request of a session loses its blocks: caches those of its output, for the next turn. Its last token
- * is not processed, so has no keys and values. Returns 0 or an error (cache.h). */
+/* Before a finished request of a session loses its blocks: caches those of its output, for the next turn. Its last
+ * token is not processed, so has no keys and values. Returns 0 or an error (cache.h). */
 int replica_keep_output(struct replica *replica, struct request *request);
 
 /* Releases the request's cached blocks. Returns how many of its held blocks these are. */

@@ -1,5 +1,5 @@
-/* Counts of sessions (traces/session.h): how many, how long they take, and what becomes of the tokens that their prompts
- * repeat. Every such token is found in a prefix cache on the first admission of its request, or computed again.
+/* Counts of sessions (traces/session.h): how many, how long they take, and what becomes of the tokens that their
+ * prompts repeat. Every such token is found in a prefix cache on the first admission of its request, or computed again.
  *
  * A session counts if it begins after the warm-up, a request if it arrives after it. */
 #ifndef ORRERY_WORLD_SERVICE_SESSION_STATS_H

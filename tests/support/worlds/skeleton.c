@@ -81,6 +81,11 @@ static const struct fragment {
                    "'host': {'capacity': '$20-300MB', 'eviction': '?', 'write': '?', 'scope': '?'},"
                    "'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction': '?', 'write': '?', 'scope': '?'}}}},"
                    " 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks': '?'}}}}}"},
+    {SERVICES, 12, "{'services': {'s': {'llm': '$llm', 'replicas': '$1-3', 'batching': '?', 'routing': '?', 'cost': '?',"
+                   " 'kv': {'prefix_cache': '?', 'blocks': '$80-400'}, 'trace': {'format': 'generate-sessions', 'count':"
+                   " '$2-8', 'arrival': {'process': 'poisson', 'rate': '?'}, 'block_tokens': 16, 'classes': {'a':"
+                   " {'shape': '?', 'think': {'mean': '$0-3s'}, 'branches': '?', 'system_tokens': '$0-200',"
+                   " 'max_turns': '$3-12', 'max_context': '$500-2000'}}}}}}"},
     {SERVICES, 15, "{'services': {'a': {'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-4', 'interval': '?'}}}}"},
     {SERVICES, 10, "{'services': {'a': {'restart': '?'}}}"},
     {SERVICES, 10, "{'services': {'a': {'slo': '?', 'information_delay': '?'}}}"},
