@@ -19,7 +19,8 @@
  *             (service_end.c)
  *     INV-8   links carry what transfers move, to the byte: by kind of link, over each link of their paths
  *             (topology_stats.c)
- *     INV-9   a tier holds at least nothing and at most its capacity (topology_stats.c)
+ *     INV-9   a tier holds at least nothing and at most its capacity (topology_stats.c); of a prefix store's tiers
+ *             those blocks are held that are being copied (prefix_store.c)
  *     INV-10  a replica that is not up has no requests; it holds all GPUs it needs, or none while it is down
  *             (service_scaling_view.c, replica_check.c)
  *     INV-11  the energy of the site is the integral of its power, to 1e-9: with `--check event`, in runs that visit

@@ -164,6 +164,22 @@ TEST(stepping_is_the_same_beside_all_else)
         }
 }
 
+/* Answers of conversations are blocks of the next prompt: they are published, and so written, when a request ends. */
+TEST(answers_are_stored_for_the_next_turn)
+{
+    for (int k = 0; k < N_STORES; k++) {
+        static const char service[] =
+            "'replicas': 2, 'routing': 'session-affinity', 'trace': {'format': 'generate-sessions', 'count': 40,"
+            " 'arrival': {'process': 'poisson', 'rate': '3/s'}, 'block_tokens': 512, 'classes': {'chat': {}}}";
+        struct bed_rows *macro = run(stores[k], service, BED(.check = true, .no_rows = true));
+        struct bed_rows *single = run(stores[k], service, BED(.single_step = true, .queue = QUEUE_HEAP, .no_rows = true));
+        CHECK_EQ_INT(macro->code, 0);
+        check_tokens(macro);
+        CHECK(bed_metric(macro, "store.loaded_tokens.sum") > 500);
+        CHECK(bed_equal(macro, single));
+    }
+}
+
 /* --- Scopes --- */
 
 /* Two replicas in turn serve one prompt after another; caches of GPU memory are their own. */

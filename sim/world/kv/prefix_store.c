@@ -145,6 +145,7 @@ static struct store_copy *take_copy(struct prefix_store *store, int32_t from, in
 
 static void give_copy(struct store_copy *copy)
 {
+    copy->n = copy->n_from = 0;
     copy->next = copy->store->all->spares;
     copy->store->all->spares = copy;
 }
@@ -525,6 +526,27 @@ int prefix_store_close(struct prefix_store *store, sim_ns now)
     store->n_wants = 0;
     store->n = 0;
     return code;
+}
+
+void prefix_stores_check(const struct prefix_stores *stores)
+{
+    int64_t holders = 0, coming = 0, sources = 0, targets = 0;
+    for (const struct store_tier *tier = stores->tiers; tier != NULL; tier = tier->next) {
+        for (int32_t i = 0; tier->is_open && i < tier->cache.n_items; i++) {
+            if (tier->cache.items[i].holders <= 0) continue;
+            holders += tier->cache.items[i].holders;
+            coming += cache_is_marked(&tier->cache, i);
+        }
+        if (tier->is_open && tier->used.value > tier->capacity_bytes)
+            SIM_BUG("INV-9: tier '%s' holds %lld of %lld bytes", tier->config->name, (long long)tier->used.value,
+                    (long long)tier->capacity_bytes);
+    }
+    for (const struct store_copy *copy = stores->made; copy != NULL; copy = copy->made) {
+        sources += copy->n_from;
+        targets += copy->to != GPU_MEMORY ? copy->n : 0;
+    }
+    SIM_LAW("INV-9 (blocks that come to tiers)", coming, targets);
+    SIM_LAW("INV-9 (holders of blocks in tiers)", holders, sources + targets);
 }
 
 void prefix_store_fini(struct prefix_store *store)

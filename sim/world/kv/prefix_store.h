@@ -83,6 +83,9 @@ struct prefix_stores {
 
 void prefix_stores_fini(struct prefix_stores *stores);
 
+/* Checks INV-9 (world.h): tiers hold no more than they can, and of their blocks those are held that are being copied. */
+void prefix_stores_check(const struct prefix_stores *stores);
+
 /* The node has lost what its host memory held. Returns 0 or an error (cache.h). */
 int prefix_stores_lose_host(struct prefix_stores *stores, int32_t node, sim_ns now);
 

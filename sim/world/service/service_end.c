@@ -303,6 +303,7 @@ void service_check(void *self, sim_ns now)
     }
     scaling_each_waiting(service->scaling, add_stay, &stays);
     scaling_check(service->scaling);
+    prefix_stores_check(&service->fleet.stores);
     SIM_LAW("INV-1 (requests are conserved)", (int64_t)service->requests.n_live,
             in_replicas + scaling_waiting(service->scaling));
     check_little(&service->in_system, stays.stay_ns, now);
