@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- Offloading ---
- *
- * The placement of a pool's weights and KV cache: what its kv_offload policy can do, and what it shares with others. */
+/* --- Offloading: where a pool's weights and KV cache are, what its policy can do, what it shares with others --- */
 
 /* The value of a batcher's parameter "preemption"; NULL: it has none. */
 static const char *preemption_of(const struct config_variant *batching)
@@ -567,7 +565,6 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     if (code == 0) code = check_roles(fleet);
     if (code == 0) code = fleet_check_scaling(fleet);
     if (code == 0) code = build_replicas(fleet);
-    if (code == 0) code = fleet_store_init(fleet);
     if (code == 0) code = fleet_store_init(fleet);
     if (code == 0) code = fleet_reports_init(fleet);
     if (code == 0) code = build_routers(fleet);
