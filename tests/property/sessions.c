@@ -148,8 +148,8 @@ TEST(every_repeated_token_is_found_or_computed)
     }
 }
 
-/* Prompts in one pool, decoding in another; replicas that fail; several pipeline stages. */
-TEST(sessions_work_with_pools_failures_and_stages)
+/* Prompts in one pool, decoding in another; several pipeline stages. */
+TEST(sessions_work_with_pools_and_stages)
 {
     static const char trace[] = TRACE(CHATS ", " AGENTS, "30", "1/s");
     static const char *const services[] = {
@@ -161,6 +161,25 @@ TEST(sessions_work_with_pools_failures_and_stages)
         CHECK_EQ_INT(rows->code, 0);
         CHECK_EQ_INT(bed_metric(rows, "session.finished"), 30);
         CHECK(bed_equal(rows, run(&stepped, "'vllm-v1'", services[i], trace)));
+    }
+}
+
+/* Replicas that fail and restart, and a number of replicas that follows the load: all sessions finish, and no token is
+ * lost from the count. */
+TEST(sessions_survive_failures_and_scaling)
+{
+    static const char trace[] = TRACE(CHATS ", " AGENTS, "40", "1/s");
+    static const char *const sets[][3] = {
+        {"failures.causes.a={\"scope\": \"gpu\", \"lifetime\": {\"mean\": \"200s\"}, \"repair\": {\"mean\": \"20s\"}}", NULL},
+        {"services.trace.scaling={\"policy\": \"target-outstanding\", \"min\": 1, \"max\": 5, \"interval\": \"10s\"}", NULL}};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        static const char service[] =
+            "'replicas': 3, 'routing': 'session-affinity', 'kv': {'blocks': 1200, 'prefix_cache': 'lru'}";
+        struct bed_rows *rows = run(BED(.check = true, .sets = sets[i]), "'vllm-v1'", service, trace);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_metric(rows, "session.finished"), 40);
+        CHECK(bed_metric(rows, "session.hit_tokens.sum") > 1000);
+        CHECK(bed_equal(rows, run(BED(.single_step = true, .queue = QUEUE_HEAP, .sets = sets[i]), "'vllm-v1'", service, trace)));
     }
 }
 

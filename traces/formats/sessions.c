@@ -103,7 +103,7 @@ static bool read_member(struct reader *reader, struct json_line *line, enum memb
                         struct sessions_reader *sessions)
 {
     struct session_plan *plan = &sessions->plan;
-    int64_t tokens;
+    int64_t tokens = 0;
     switch (member) {
     case ARRIVAL: return read_seconds(reader, line, member, &plan->arrival_ns);
     case CLASS: return read_name(reader, line, member, &plan->class_name);
