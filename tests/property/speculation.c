@@ -77,6 +77,10 @@ static void check_conserved(const char *format)
 }
 
 #define CHAIN "'speculation': {'policy': 'fixed', 'drafts': 4}, 'acceptance': {'rates': [0.8, 0.6]},"
+#define LOAD                                                                                                           \
+    " 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate': '15/s'},"                \
+    " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 300},"                                                    \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 120}}}}}"
 #define TREE "'speculation': {'policy': 'eagle', 'depth': 3, 'branches': 4, 'tokens': 20}, 'acceptance': {'rates': [0.8]},"
 
 TEST(tokens_are_conserved_under_every_batcher)
@@ -85,6 +89,27 @@ TEST(tokens_are_conserved_under_every_batcher)
         SERVICE("vllm-v0", OPERATORS, CHAIN), SERVICE("vllm-v1", OPERATORS, TREE), SERVICE("sarathi", AFFINE, CHAIN),
         SERVICE("orca", AFFINE, TREE), SERVICE("fastertransformer", AFFINE, CHAIN), SERVICE("splitwise", AFFINE, TREE),
         SERVICE("distserve", AFFINE, CHAIN), SERVICE("sglang", OPERATORS, CHAIN), SERVICE("trtllm", AFFINE, TREE)};
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) check_conserved(worlds[i]);
+}
+
+/* Failures of nodes, replicas that come and go, power that is capped and prefixes that are cached. */
+TEST(the_rest_of_the_site_goes_on)
+{
+    static const char *const worlds[] = {
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'failures': {'causes': {'a': {'scope':"
+        " 'node', 'lifetime': {'mean': '15s'}, 'repair': {'law': 'constant', 'mean': '2s'}}}}, 'services': {'s': {'llm':"
+        " 'mistral-7b', 'replicas': 5, 'restart': {'delay': '1s'}, 'batching': 'vllm-v1', 'kv': {'blocks': 200}, " CHAIN
+            LOAD,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'scaling': {'policy': {'policy': 'target-outstanding', 'target': 4}, 'max': 6, 'interval': '500ms', 'start_delay': '400ms'},"
+        " 'batching': 'sglang', 'kv': {'blocks': 200}, " TREE LOAD,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '680W',"
+        " 'per_gpu_watt': 0.66}, 'power': {'budget': '2000W', 'level': 'server', 'telemetry': {'period': '100ms'},"
+        " 'commands': {'out_of_band': '400ms', 'brake': '50ms'}, 'capping': 'static-cap'}}, 'services': {'s': {'llm':"
+        " 'mistral-7b', 'replicas': 3, 'batching': 'sarathi', 'draft': {'llm': 'phi-2'}, " CHAIN LOAD,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'replicas': 2, 'batching': {'policy': 'vllm-v0', 'preemption': 'swap'}, 'kv': {'blocks': 60,"
+        " 'prefix_cache': 'lru'}, " CHAIN LOAD};
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) check_conserved(worlds[i]);
 }
 
