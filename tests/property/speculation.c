@@ -171,6 +171,47 @@ TEST(energy_of_drafts)
     CHECK(wrong_j > none_j && free_j < none_j && drafted_j > free_j);
 }
 
+/* Output tokens per second of so many users, by Little's law: each always has one request. */
+static double speed_of(int users, const char *token, const char *speculation, double *drafted_frac)
+{
+    struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'batching': 'vllm-v1', 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms'}, 'decode': {'fixed': '10ms',"
+        " 'per_token': '%s'}}, %s 'trace': {'format': 'generate',"
+        " 'count': %d, 'arrival': {'process': 'closed', 'users': %d}, 'prompt': {'distribution': 'uniform',"
+        " 'min': 20, 'max': 60}, 'output': {'distribution': 'uniform', 'min': 100, 'max': 300}}}}}",
+        token, speculation, 12 * users, users);
+    *drafted_frac = bed_metric(rows, "speculation.iterations_frac");
+    const double speed = users * bed_metric(rows, "request.output_tokens.sum") / bed_metric(rows, "request.finished") /
+                         bed_metric(rows, "request.e2e_s.mean");
+    bed_free(rows);
+    return speed;
+}
+
+/* The goodput rule takes drafts where a further token of an iteration is nearly free, and none where it costs as much as
+ * the iteration; it is then at most 1 % slower than no drafts. */
+TEST(goodput_decides_by_load)
+{
+    static const char rule[] = "'speculation': 'smartspec', 'acceptance': {'rates': [0.6]},", none[] = "";
+    double drafted, unused;
+    for (int users = 1; users <= 16; users *= 4) {
+        CHECK(speed_of(users, "10us", rule, &drafted) > 1.5 * speed_of(users, "10us", none, &unused));
+        CHECK(drafted > 0.99);
+        CHECK(speed_of(users, "30ms", rule, &drafted) > 0.99 * speed_of(users, "30ms", none, &unused));
+        CHECK(drafted < 0.01);
+    }
+}
+
+/* Probing tries one draft after every so many iterations without. */
+TEST(probing_is_as_frequent_as_it_says)
+{
+    double drafted;
+    speed_of(4, "12ms", "'speculation': {'policy': 'smartspec', 'probe_every': 10}, 'acceptance': {'rates': [0.6]},",
+             &drafted);
+    CHECK_NEAR(drafted, 0.1, 0.01);
+}
+
 /* What cannot work is refused with its place. */
 static void check_refused(const char *more, const char *words)
 {
