@@ -134,9 +134,12 @@ static struct operators_time steady_time(const struct operators *operators, cons
 static struct piece drafted_attention(const struct operators *operators, const struct iteration_work *work,
                                       double *outside_s)
 {
-    struct operators_uses list = operators->decode_attention;
-    for (size_t i = 0; i < list.n; i++) kernel_use_rebatch(&list.uses[i], work);
-    const struct operators_time time = operators_sum(&operators->parts, &list);
+    struct operators_time time = {0.0, 0.0};
+    for (size_t i = 0; i < operators->decode_attention.n; i++) {
+        struct kernel_use use = operators->decode_attention.uses[i];
+        kernel_use_rebatch(&use, work);
+        time = add(time, use_time(&operators->parts, &use));
+    }
     *outside_s = time.outside_s;
     return piece_line(time.seconds, 0.0);
 }

@@ -167,10 +167,17 @@ struct adder {
 
 enum verdict { GO_ON, NO_TOKENS, NO_BUDGET };
 
+/* Decoding sequences with drafts have iterations of their own: SGLang turns enable_mixed_chunk off beside EAGLE
+ * (server_args.py). */
+static bool mixes(const struct sglang_params *params, const struct replica_view *view)
+{
+    return params->mixed && view->n_decoding > 0 && view->decode_tokens_each == 1;
+}
+
 static struct adder adder_of(const struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct sglang_params *params = &batcher->params;
-    const bool mixed = params->mixed && view->n_decoding > 0;
+    const bool mixed = mixes(params, view);
     const int64_t decoding = mixed ? view->n_decoding : 0, growth = mixed ? view->growing : 0;
     const int64_t chunk = params->chunked_prefill_tokens > 0 ? params->chunked_prefill_tokens - decoding : INT64_MAX;
     const int64_t most = params->max_tokens > 0 ? min_i64(params->max_tokens, LIMIT_TOKENS) : LIMIT_TOKENS;
@@ -464,7 +471,7 @@ static int sglang_compose(void *state, const struct replica_view *view, struct b
     if (plan->n_prefills == 0)
         decode(batcher, view, plan);
     else
-        plan->decode = batcher->params.mixed && view->n_decoding > 0;
+        plan->decode = mixes(&batcher->params, view);
     look_ahead(batcher, view, plan);
     return 0;
 }

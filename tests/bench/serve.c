@@ -7,7 +7,8 @@
  *     serve_prefixes        prefix caches and session affinity on 64 replicas, metrics only: prompts that begin alike,
  *                           and conversations whose answers become part of the next prompt
  *     serve_tiers           such conversations with host memory below caches that hold few of them, against the caches
- *     serve_power           reading and holding power, against a run without */
+ *     serve_power           reading and holding power, against a run without
+ *     serve_speculation     three drafts in every iteration, metrics only: work is done per sequence and iteration */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 
@@ -18,7 +19,7 @@
 static const char scenario_text[] =
     "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"%s},"
     " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": %d, \"routing\": \"round-robin\","
-    " \"batching\": \"%s\","
+    " \"batching\": \"%s\",%s"
     " \"trace\": {\"format\": \"generate\", \"mix\": \"azure-conversation\", \"count\": %d,"
     " \"arrival\": {\"process\": \"poisson\", \"rate\": \"%g/s\"}%s}}}}";
 
@@ -29,13 +30,15 @@ struct load {
     double rate_per_s;
     bool rows; /* a row per request goes to the database */
     const char *power; /* more of the cluster; NULL: nothing */
+    const char *speculation; /* more of the service; NULL: nothing */
 };
 
 static struct bench_outcome run_mix(const struct load *load, const char *lengths)
 {
     char text[1024];
     snprintf(text, sizeof text, scenario_text, load->nodes, load->power != NULL ? load->power : "", 8 * load->nodes,
-             load->batching, bench_load(load->requests), load->rate_per_s, lengths);
+             load->batching, load->speculation != NULL ? load->speculation : "", bench_load(load->requests),
+             load->rate_per_s, lengths);
     return bench_scenario(text, "replica.iterations.sum", load->rows);
 }
 
@@ -61,7 +64,7 @@ static void report_batchers(void)
     static const char *const batchers[] = {"vllm-v0", "vllm-v1", "sarathi", "orca", "fastertransformer"};
     double reference_cpu_s = 0;
     for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++) {
-        double cpu = report_mix(&(struct load){8, batchers[i], 300000, 128, false, NULL}, reference_cpu_s);
+        double cpu = report_mix(&(struct load){8, batchers[i], 300000, 128, false, NULL, NULL}, reference_cpu_s);
         if (i == 0) reference_cpu_s = cpu;
     }
 }
@@ -71,7 +74,7 @@ static void report_long_outputs(void)
 {
     static const char lengths[] = ", \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 1000},"
                                   " \"output\": {\"distribution\": \"uniform\", \"min\": %d, \"max\": %d}";
-    const struct load load = {8, "vllm-v0", 100000, 256, true, NULL}, tenth = {8, "vllm-v0", 100000, 25.6, true, NULL};
+    const struct load load = {8, "vllm-v0", 100000, 256, true, NULL, NULL}, tenth = {8, "vllm-v0", 100000, 25.6, true, NULL, NULL};
     char brief[256], tenfold[256];
     double ratios[BENCH_REPEATS];
     snprintf(brief, sizeof brief, lengths, 50, 250);
@@ -91,7 +94,7 @@ static void report_power(void)
 {
     static const char power[] = ", \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67}, "
                                 "\"power\": {\"budget\": \"100kW\", \"capping\": \"polca\"}";
-    const struct load without = {8, "vllm-v0", 300000, 256, false, NULL}, with = {8, "vllm-v0", 300000, 256, false, power};
+    const struct load without = {8, "vllm-v0", 300000, 256, false, NULL, NULL}, with = {8, "vllm-v0", 300000, 256, false, power, NULL};
     double ratios[BENCH_REPEATS];
     for (int i = 0; i < BENCH_REPEATS; i++) {
         const double without_s = run_mix(&without, "").cpu_s;
@@ -158,15 +161,28 @@ static void report_tiers(void)
     fflush(stdout);
 }
 
+/* Each sequence of an iteration is visited, so the cost is per sequence and iteration, not per change of a batch. */
+static void report_speculation(void)
+{
+    static const char chain[] = " \"speculation\": {\"policy\": \"fixed\", \"drafts\": 3},"
+                                " \"acceptance\": {\"rates\": [0.7]},";
+    const struct load load = {8, "vllm-v0", 300000, 128, false, NULL, chain};
+    const struct bench_outcome outcome = run_mix(&load, "");
+    printf("{\"bench\":\"serve_speculation\",\"requests\":%d,\"requests_per_s\":%.0f,\"iterations_per_s\":%.0f}\n",
+           bench_load(load.requests), bench_load(load.requests) / outcome.cpu_s, outcome.metric / outcome.cpu_s);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
-    (void)report_mix(&(struct load){8, "vllm-v0", 1000000, 256, true, NULL}, 0);
+    (void)report_mix(&(struct load){8, "vllm-v0", 1000000, 256, true, NULL, NULL}, 0);
     report_long_outputs();
     report_prefixes();
     report_power();
     report_tiers();
     report_batchers();
-    if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false, NULL}, 0);
+    report_speculation();
+    if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false, NULL, NULL}, 0);
     return 0;
 }

@@ -77,6 +77,10 @@ static void check_conserved(const char *format)
 }
 
 #define CHAIN "'speculation': {'policy': 'fixed', 'drafts': 4}, 'acceptance': {'rates': [0.8, 0.6]},"
+#define LOAD                                                                                                           \
+    " 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate': '15/s'},"                \
+    " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 300},"                                                    \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 120}}}}}"
 #define TREE "'speculation': {'policy': 'eagle', 'depth': 3, 'branches': 4, 'tokens': 20}, 'acceptance': {'rates': [0.8]},"
 
 TEST(tokens_are_conserved_under_every_batcher)
@@ -85,6 +89,27 @@ TEST(tokens_are_conserved_under_every_batcher)
         SERVICE("vllm-v0", OPERATORS, CHAIN), SERVICE("vllm-v1", OPERATORS, TREE), SERVICE("sarathi", AFFINE, CHAIN),
         SERVICE("orca", AFFINE, TREE), SERVICE("fastertransformer", AFFINE, CHAIN), SERVICE("splitwise", AFFINE, TREE),
         SERVICE("distserve", AFFINE, CHAIN), SERVICE("sglang", OPERATORS, CHAIN), SERVICE("trtllm", AFFINE, TREE)};
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) check_conserved(worlds[i]);
+}
+
+/* Failures of nodes, replicas that come and go, power that is capped and prefixes that are cached. */
+TEST(the_rest_of_the_site_goes_on)
+{
+    static const char *const worlds[] = {
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'failures': {'causes': {'a': {'scope':"
+        " 'node', 'lifetime': {'mean': '15s'}, 'repair': {'law': 'constant', 'mean': '2s'}}}}, 'services': {'s': {'llm':"
+        " 'mistral-7b', 'replicas': 5, 'restart': {'delay': '1s'}, 'batching': 'vllm-v1', 'kv': {'blocks': 200}, " CHAIN
+            LOAD,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'scaling': {'policy': {'policy': 'target-outstanding', 'target': 4}, 'max': 6, 'interval': '500ms', 'start_delay': '400ms'},"
+        " 'batching': 'sglang', 'kv': {'blocks': 200}, " TREE LOAD,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '680W',"
+        " 'per_gpu_watt': 0.66}, 'power': {'budget': '2000W', 'level': 'server', 'telemetry': {'period': '100ms'},"
+        " 'commands': {'out_of_band': '400ms', 'brake': '50ms'}, 'capping': 'static-cap'}}, 'services': {'s': {'llm':"
+        " 'mistral-7b', 'replicas': 3, 'batching': 'sarathi', 'draft': {'llm': 'phi-2'}, " CHAIN LOAD,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'replicas': 2, 'batching': {'policy': 'vllm-v0', 'preemption': 'swap'}, 'kv': {'blocks': 60,"
+        " 'prefix_cache': 'lru'}, " CHAIN LOAD};
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) check_conserved(worlds[i]);
 }
 
@@ -144,6 +169,47 @@ TEST(energy_of_drafts)
                                     " 'draft': {'llm': 'phi-2'},");
 #undef ENERGY
     CHECK(wrong_j > none_j && free_j < none_j && drafted_j > free_j);
+}
+
+/* Output tokens per second of so many users, by Little's law: each always has one request. */
+static double speed_of(int users, const char *token, const char *speculation, double *drafted_frac)
+{
+    struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'batching': 'vllm-v1', 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms'}, 'decode': {'fixed': '10ms',"
+        " 'per_token': '%s'}}, %s 'trace': {'format': 'generate',"
+        " 'count': %d, 'arrival': {'process': 'closed', 'users': %d}, 'prompt': {'distribution': 'uniform',"
+        " 'min': 20, 'max': 60}, 'output': {'distribution': 'uniform', 'min': 100, 'max': 300}}}}}",
+        token, speculation, 12 * users, users);
+    *drafted_frac = bed_metric(rows, "speculation.iterations_frac");
+    const double speed = users * bed_metric(rows, "request.output_tokens.sum") / bed_metric(rows, "request.finished") /
+                         bed_metric(rows, "request.e2e_s.mean");
+    bed_free(rows);
+    return speed;
+}
+
+/* The goodput rule takes drafts where a further token of an iteration is nearly free, and none where it costs three
+ * times the fixed part of an iteration. It is then at most 1 % slower than no drafts. */
+TEST(goodput_decides_by_load)
+{
+    static const char rule[] = "'speculation': 'smartspec', 'acceptance': {'rates': [0.6]},", none[] = "";
+    double drafted, unused;
+    for (int users = 1; users <= 16; users *= 4) {
+        CHECK(speed_of(users, "10us", rule, &drafted) > 1.5 * speed_of(users, "10us", none, &unused));
+        CHECK(drafted > 0.99);
+        CHECK(speed_of(users, "30ms", rule, &drafted) > 0.99 * speed_of(users, "30ms", none, &unused));
+        CHECK(drafted < 0.01);
+    }
+}
+
+/* Probing tries one draft after every so many iterations without. */
+TEST(probing_is_as_frequent_as_it_says)
+{
+    double drafted;
+    speed_of(4, "12ms", "'speculation': {'policy': 'smartspec', 'probe_every': 10}, 'acceptance': {'rates': [0.6]},",
+             &drafted);
+    CHECK_NEAR(drafted, 0.1, 0.01);
 }
 
 /* What cannot work is refused with its place. */

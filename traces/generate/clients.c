@@ -165,7 +165,7 @@ static int compare_windows(const void *a, const void *b)
 static const struct client_window *most_similar(const struct generator *generator, const struct client_window *to)
 {
     const struct client_window *best = NULL;
-    double least = INFINITY;
+    double least = HUGE_VAL;
     for (size_t i = 0; i < generator->n_windows; i++) {
         const struct client_window *window = &generator->windows[i];
         const double distance = fabs(log(window->rate_per_s / to->rate_per_s)) +

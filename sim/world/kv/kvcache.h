@@ -52,6 +52,17 @@ void kv_growth_fini(struct kv_growth *growth);
 void kv_growth_join(struct kv_growth *growth, int64_t step, int64_t context_tokens);
 void kv_growth_leave(struct kv_growth *growth, int64_t step, int64_t context_tokens);
 
+/* A sequence that grows at one phase grows `by` steps earlier from now on, 0 <= by. Returns its new phase. */
+static inline int64_t kv_growth_hasten(struct kv_growth *growth, int64_t phase, int64_t by)
+{
+    int64_t to = phase - by;
+    while (to < 0) to += growth->block_tokens;
+    SIM_REQUIRE(growth->phases[phase] > 0);
+    if (--growth->phases[phase] == 0) growth->occupied[phase / 64] &= ~(UINT64_C(1) << phase % 64);
+    if (growth->phases[to]++ == 0) growth->occupied[to / 64] |= UINT64_C(1) << to % 64;
+    return to;
+}
+
 /* The first phase at or after `phase` that has sequences; block_tokens if there is none. phase <= block_tokens. */
 static inline int64_t kv_growth_next_phase(const struct kv_growth *growth, int64_t phase)
 {

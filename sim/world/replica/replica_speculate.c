@@ -145,37 +145,63 @@ void replica_begin_drafts(struct replica *replica, struct running_batch *running
     replica_take_blocks(replica, running->drafted_blocks);
 }
 
-static void note(struct speculation_history *history, int64_t offered, int64_t right)
+/* What the members of a batch got. */
+struct gains {
+    int64_t used_blocks, accepted;
+    int64_t with_right[SPECULATION_MAX_DEPTH + 1]; /* members with so many right drafts */
+};
+
+/* The blocks that a growing member has filled with 1 + right tokens. Its growth moves to the phase of its new length;
+ * step: of the batch, modulo the block size. */
+static int64_t grow(struct kv_growth *growth, int64_t step, int64_t context_tokens, int64_t right)
 {
-    history->steps++;
-    history->emitted += 1 + right;
-    for (int64_t i = 1; i <= right; i++) history->accepted[i]++;
-    for (int64_t i = 1; i <= right + 1 && i <= offered; i++) history->offered[i]++;
+    const int64_t block_tokens = growth->block_tokens, before = context_tokens - 2; /* cached before the iteration */
+    const int64_t rest = (int64_t)((uint32_t)before % (uint32_t)block_tokens), phase = step - rest - 1;
+    if (right > 0) kv_growth_hasten(growth, phase < 0 ? phase + block_tokens : phase, right);
+    if (right < block_tokens) return rest == 0 || rest + right + 1 > block_tokens ? 1 : 0;
+    return (rest + right + block_tokens) / block_tokens - (rest > 0);
+}
+
+static void accept(const struct acceptance *acceptance, struct running_batch *running, struct request *member,
+                   int64_t depth, int64_t step, struct gains *gains)
+{
+    const int64_t position = running_generated(running, member) - 1, left = member->finish_step - running->step;
+    const int64_t right = acceptance_draw(acceptance, member->view.id, position, depth < left ? depth : left);
+    if (member->grows) gains->used_blocks += grow(&running->growth, step, running_context(running, member), right);
+    if (right > 0) running_extend(running, member, right);
+    member->draft_tokens = (int32_t)running_context(running, member);
+    gains->with_right[right]++;
+    gains->accepted += right;
+}
+
+/* Drafts beyond the last token of a request count as offered to it. */
+static void note(struct speculation_history *history, int64_t depth, const struct gains *gains, int64_t members)
+{
+    int64_t tried = members; /* members whose first i - 1 drafts were right */
+    history->steps += members;
+    history->emitted += members + gains->accepted;
+    for (int64_t i = 1; i <= depth && tried > 0; i++) {
+        history->offered[i] += tried;
+        tried -= gains->with_right[i - 1];
+        history->accepted[i] += tried;
+    }
 }
 
 int replica_end_drafts(struct replica *replica, struct running_batch *running)
 {
     struct speculating *speculating = replica->speculating;
     const struct acceptance *acceptance = &replica->env->speculation->acceptance;
-    const int64_t depth = speculating->plan.depth, drafts = running->drafts, block_tokens = replica->kv.block_tokens;
-    int64_t used_blocks = 0, accepted = 0;
-    for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next)) {
-        const int64_t position = running_generated(running, member) - 1, left = member->finish_step - running->step;
-        const int64_t right = acceptance_draw(acceptance, member->view.id, position, depth < left ? depth : left);
-        if (member->grows) {
-            const int64_t before = running_context(running, member) - 2; /* cached before the iteration */
-            used_blocks += (before + right + block_tokens) / block_tokens - (before + block_tokens - 1) / block_tokens;
-        }
-        note(&speculating->history, depth < left ? depth : left, right);
-        if (right > 0) running_extend(running, member, right);
-        member->draft_tokens = (int32_t)running_context(running, member);
-        accepted += right;
-    }
-    kvcache_give(&replica->kv, running->drafted_blocks - used_blocks);
-    running->drafts = running->drafted_blocks = 0;
+    const int64_t depth = speculating->plan.depth, members = running->members.n;
+    const int64_t step = running->step % running->growth.block_tokens;
+    struct gains gains = {0};
+    for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next))
+        accept(acceptance, running, member, depth, step, &gains);
+    note(&speculating->history, depth, &gains, members);
+    kvcache_give(&replica->kv, running->drafted_blocks - gains.used_blocks);
     replica->counts.drafted_iterations++;
-    replica->counts.drafted_steps += running->members.n;
-    replica->counts.drafted_tokens += drafts * running->members.n;
-    replica->counts.accepted_tokens += accepted;
-    return accepted > 0 ? histogram_add(replica->env->token_gap_s, 0.0, (uint64_t)accepted) : 0;
+    replica->counts.drafted_steps += members;
+    replica->counts.drafted_tokens += running->drafts * members;
+    replica->counts.accepted_tokens += gains.accepted;
+    running->drafts = running->drafted_blocks = 0;
+    return gains.accepted > 0 ? histogram_add(replica->env->token_gap_s, 0.0, (uint64_t)gains.accepted) : 0;
 }

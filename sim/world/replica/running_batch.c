@@ -234,12 +234,10 @@ void running_leave(struct running_batch *running, struct request *member)
 
 void running_extend(struct running_batch *running, struct request *member, int64_t extra)
 {
-    if (member->grows) kv_growth_leave(&running->growth, running->step, running_context(running, member));
     member->context_tokens += (int32_t)extra;
     member->generated_tokens += (int32_t)extra;
     member->finish_step -= extra;
     running->context_tokens += extra;
-    if (member->grows) kv_growth_join(&running->growth, running->step, running_context(running, member));
     request_order_lower(&running->finishing, member, member->finish_step);
     if (running->orders_contexts) request_order_lower(&running->contexts, member, -start_tokens(member));
 }

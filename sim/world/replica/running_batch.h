@@ -128,7 +128,8 @@ int running_join(struct running_batch *running, struct request *request, enum ba
 /* Removes a member and sets its context_tokens, held_blocks, generated_tokens, joined_ns and max_gap_ns. */
 void running_leave(struct running_batch *running, struct request *member);
 
-/* A member gets `extra` tokens beside the one that all members got in the present step. */
+/* A member gets `extra` tokens beside the one that all members got in the present step. The caller moves its phase of
+ * growth (kv_growth_hasten). */
 void running_extend(struct running_batch *running, struct request *member, int64_t extra);
 
 /* Moves all members of `from` to `to`. Returns 0 or SIM_E_NOMEM. */

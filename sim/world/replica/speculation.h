@@ -9,9 +9,12 @@
  * the batch, so policies meet the same luck.
  *
  * KV of an iteration: a slot for the newest token and for each draft, none beyond the last token of a request. Fewer
- * drafts are verified where blocks are short. Blocks that only rejected drafts used return at the end of the iteration
- * (SGLang frees the slots of rejected drafts, TensorRT-LLM rewinds its cache; vLLM v1 keeps the block, which is the
- * next one that the sequence fills). Left out: that an engine cannot know a request's last token.
+ * drafts are verified where blocks are short; vLLM v1 cuts drafts to its token budget, and preempts where blocks are
+ * short (vllm/v1/core/sched/scheduler.py, schedule). Blocks that only rejected drafts used return at the end of the
+ * iteration. So SGLang frees the slots of rejected drafts after verification (EagleVerifyInput), and TensorRT-LLM
+ * rewinds its cache (rewindKVCache). vLLM v1 keeps the block (allocate_slots of kv_cache_manager.py), which is the next
+ * one that the sequence fills. Left out: that an engine cannot know a request's last token, and the slots that vLLM
+ * keeps ahead for EAGLE's own cache (num_lookahead_tokens).
  *
  * Drafts come before verification, on the same GPUs: `passes` iterations of the draft model, one after the other.
  * Before its first draft of a sequence, the draft model processes the tokens that it lacks, as one prompt: the

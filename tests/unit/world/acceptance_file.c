@@ -1,0 +1,102 @@
+/* Acceptance from files: tokens per step as the table states them, rates of requests, and what is refused. */
+#include "sim/world/service/acceptance_file.h"
+#include "tests/support/harness.h"
+
+#include <string.h>
+
+static double tokens_of(const struct acceptance *acceptance, int64_t drafts)
+{
+    double tokens = 0;
+    for (int64_t i = 0; i <= drafts; i++) tokens += acceptance->right_frac[i];
+    return tokens;
+}
+
+/* The mean tokens of a step are the sum of the probabilities of 0, 1 .. k right drafts in a row. */
+TEST(the_shipped_tables_give_their_tokens)
+{
+    static const char *const datasets[] = {"gsm8k", "cnn", "instructcoder", "sharegpt"};
+    static const double eagle_3[] = {2.379, 2.325, 2.343, 2.252}, ngram_3[] = {1.164, 1.333, 2.028, 1.395};
+    for (size_t i = 0; i < 4; i++)
+        for (int method = 0; method < 2; method++) {
+            struct diag diag;
+            struct acceptance acceptance;
+            const struct acceptance_config config = {.table = "configs/figures/speculation/acceptance.csv",
+                                                     .dataset = datasets[i],
+                                                     .method = method == 0 ? "eagle3" : "ngram"};
+            diag_init(&diag);
+            MUST(acceptance_build(&config, "", NULL, &acceptance, &diag) == 0);
+            CHECK_NEAR(tokens_of(&acceptance, 3), method == 0 ? eagle_3[i] : ngram_3[i], 1e-9);
+            for (int k = 1; k <= SPECULATION_MAX_DEPTH; k++)
+                CHECK(acceptance.right_frac[k] >= 0 && acceptance.right_frac[k] <= acceptance.right_frac[k - 1]);
+        }
+}
+
+static int build(const char *text, bool is_table, struct acceptance *acceptance, struct diag *diag)
+{
+    static struct arena arena;
+    char path[512];
+    snprintf(path, sizeof path, "%s/acceptance.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return SIM_E_IO;
+    fputs(text, file);
+    fclose(file);
+    const struct acceptance_config config = {.table = is_table ? path : NULL, .request_rates = is_table ? NULL : path};
+    diag_init(diag);
+    arena_init(&arena);
+    const int code = acceptance_build(&config, "here", &arena, acceptance, diag);
+    if (is_table || code != 0) arena_fini(&arena);
+    return code;
+}
+
+/* Between two stated numbers of drafts, and beyond the last, the rate is constant. */
+TEST(a_table_with_gaps)
+{
+    struct diag diag;
+    struct acceptance acceptance;
+    MUST(build("i,value\n1,1.5\n3,1.875\n", true, &acceptance, &diag) == 0);
+    CHECK_NEAR(acceptance.right_frac[1], 0.5, 1e-9);
+    CHECK_NEAR(acceptance.right_frac[2], 0.25, 1e-9);
+    CHECK_NEAR(acceptance.right_frac[3], 0.125, 1e-9);
+    CHECK_NEAR(acceptance.right_frac[5], 0.03125, 1e-9);
+}
+
+static void check_refused(const char *text, bool is_table, const char *words)
+{
+    struct diag diag;
+    struct acceptance acceptance;
+    CHECK(build(text, is_table, &acceptance, &diag) != 0 && diag.n_errors > 0 &&
+          strstr(diag.items[0].text, words) != NULL);
+}
+
+TEST(wrong_files_are_refused)
+{
+    check_refused("i,value\n1,2.5\n", true, "tokens per step");
+    check_refused("i,value\n0,1\n", true, "number of drafts");
+    check_refused("i,value\n1,1.5\n1,1.5\n", true, "each number of drafts once");
+    check_refused("i,value\n1,1.5\n2,1.4\n", true, "do not follow");
+    check_refused("i,value\n1,1.5\n2,2.5\n", true, "do not follow");
+    check_refused("i,value\n", true, "no tokens per step");
+    check_refused("i\n1\n", true, "value");
+    check_refused("rate\n1.5\n", false, "a rate from 0 to 1");
+    check_refused("rate\n", false, "no rates");
+}
+
+/* The n-th request has the n-th rate, and after the last row the first again. */
+TEST(rates_of_requests)
+{
+    static struct arena arena;
+    struct diag diag;
+    struct acceptance acceptance;
+    char path[512];
+    snprintf(path, sizeof path, "%s/rates.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("rate\n0\n1\n", file);
+    fclose(file);
+    const struct acceptance_config config = {.request_rates = path};
+    diag_init(&diag);
+    arena_init(&arena);
+    MUST(acceptance_build(&config, "here", &arena, &acceptance, &diag) == 0);
+    for (int64_t id = 0; id < 20; id++) CHECK_EQ_INT(acceptance_draw(&acceptance, id, 3 * id, 5), id % 2 == 0 ? 0 : 5);
+    arena_fini(&arena);
+}
