@@ -28,8 +28,8 @@
  *
  * with P in fp8 where the cache is; writing such a cache takes narrow_passes in place of write_passes.
  *
- * Here `tiles` counts all that the causal mask and the window leave, whole tiles at both ends of a row. `longest` is the
- * critical path, the last row of tiles: ceil(min(n + p, window + R)/K) with a window.
+ * Here `tiles` counts all that the causal mask and the window leave, whole tiles at both ends of a row. `longest` is
+ * the critical path, the last row of tiles: ceil(min(n + p, window + R)/K) with a window.
  *
  * Sequences of unequal context count as equally many of mean context, and the longest one delays the others. If a
  * kernel like FlashAttention-2 does not cut them, since b kv is 1.6 S or more, the delay is

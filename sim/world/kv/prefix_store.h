@@ -83,7 +83,8 @@ struct prefix_stores {
 
 void prefix_stores_fini(struct prefix_stores *stores);
 
-/* Checks INV-9 (world.h): tiers hold no more than they can, and of their blocks those are held that are being copied. */
+/* Checks INV-9 (world.h): tiers hold no more than they can, and of their blocks those that are being copied are
+ * held. */
 void prefix_stores_check(const struct prefix_stores *stores);
 
 /* The node has lost what its host memory held. Returns 0 or an error (cache.h). */

@@ -156,7 +156,8 @@ TEST(missing_operators_are_named)
 }
 
 /* Types without a fixture: shapes and numbers of parameters of gpt2, pythia-6.9b, gpt-j-6b, mpt-7b, Phi-3-mini-4k,
- * starcoder2-3b, Baichuan-7B, internlm2-7b, starcoder and gemma-7b, from memory. Both agree only if every weight is counted. */
+ * starcoder2-3b, Baichuan-7B, internlm2-7b, starcoder and gemma-7b, from memory. Both agree only if every weight is
+ * counted. */
 TEST(shapes_of_further_types_have_the_published_parameters)
 {
     static const struct {
