@@ -168,6 +168,12 @@ static cJSON *draw_scalar(struct drawing *drawing, const struct config_field *fi
 
 /* --- Alternatives --- */
 
+/* Evictors that ask for all accesses to come, which only trace stat has: no scenario with them is valid. */
+static bool knows_future(const char *name)
+{
+    return strcmp(name, "belady") == 0 || strcmp(name, "phase-bit") == 0 || strcmp(name, "discard-bit") == 0;
+}
+
 /* One that needs no file, each with equal chances; deep down the first. False: there is none. */
 static bool draw_alternative(struct drawing *drawing, const char *family, struct config_alternative *drawn)
 {
@@ -175,6 +181,7 @@ static bool draw_alternative(struct drawing *drawing, const char *family, struct
     uint64_t n = 0;
     for (size_t i = 0; drawing->families->alternative(drawing->families->context, family, i, &alternative); i++) {
         if (reach_needs_file(alternative.fields) || (n > 0 && drawing->depth > DEEP)) continue;
+        if (knows_future(alternative.name) && rng_below(&drawing->rng, 16) > 0) continue;
         if (rng_below(&drawing->rng, ++n) == 0) *drawn = alternative;
     }
     return n > 0;
