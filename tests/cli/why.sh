@@ -270,6 +270,17 @@ sql "$db" "select service <> '', sum(preemptions), sum(preempted) from preemptio
 sql "$db" "select count(*) > 20, sum(most <> (select count(*) from decision as d where d.action = 'preempt' and d.t_s >= v.from_s
     and d.t_s < v.to_s and d.service = v.service and d.subject = most_id)) from preemption_hot_spots as v" '1|0'
 
+# With drafts that are always right an iteration brings three tokens: 31 tokens, the first of the prompt, take ten.
+cat >"$T/drafts.json" <<'END'
+{"cluster": {"nodes": 1, "gpus_per_node": 1, "gpu": "a100-80-sxm"}, "services": {"chat": {"llm": "llama-3.1-8b",
+  "speculation": {"policy": "ngram", "drafts": 2}, "acceptance": {"rates": [1]},
+  "trace": {"format": "generate", "count": 1, "arrival": {"process": "fixed", "rate": "1/s"},
+    "prompt": {"distribution": "fixed", "tokens": 100}, "output": {"distribution": "fixed", "tokens": 31}}}}}
+END
+run 0 run "$T/drafts.json" -q -o "$T/drafts.db"
+run 0 why "$T/drafts.db" request 0
+out 'decoded  10 iterations, one every '
+
 # A run that does not repeat is not explained.
 sqlite3 "$repeated" "update run set result_hash = 'ff' where id = 1"
 run 1 why "$repeated:1" request 3

@@ -164,9 +164,11 @@ TEST(stepping_is_the_same_beside_all_else)
         }
 }
 
-/* Answers of conversations are blocks of the next prompt: they are published, and so written, when a request ends. */
+/* Answers of conversations are blocks of the next prompt: they are published, and so written, when a request ends.
+ * Every token of a prompt is new, a hit, loaded, or computed again. */
 TEST(answers_are_stored_for_the_next_turn)
 {
+    int compared = 0;
     for (int k = 0; k < N_STORES; k++) {
         static const char service[] =
             "'replicas': 2, 'routing': 'session-affinity', 'trace': {'format': 'generate-sessions', 'count': 40,"
@@ -177,7 +179,13 @@ TEST(answers_are_stored_for_the_next_turn)
         check_tokens(macro);
         CHECK(bed_metric(macro, "store.loaded_tokens.sum") > 500);
         CHECK(bed_equal(macro, single));
+        if (bed_metric(macro, "replica.preemptions.sum") > 0) continue;
+        CHECK_EQ_INT(bed_metric(macro, "session.loaded_tokens.sum"), bed_metric(macro, "store.loaded_tokens.sum"));
+        CHECK_EQ_INT(bed_metric(macro, "session.recomputed_tokens.sum") + bed_metric(macro, "session.new_tokens.sum"),
+                     bed_metric(macro, "store.computed_tokens.sum"));
+        compared++;
     }
+    CHECK(compared > 0);
 }
 
 /* --- Scopes --- */

@@ -79,8 +79,8 @@ static int tell_decoding(struct story *story, double t_s)
     story->decode_iterations = 0;
     story->decode_s = story->decode_slowed_s = 0;
     if (n == 0) return 0;
-    return story_tell(story, t_s, "decoded", "%" PRId64 " token%s, one every %.4g ms%s", n, n == 1 ? "" : "s",
-                      1e3 * mean_s, slowed);
+    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s, one every %.4g ms%s", n,
+                      story->subject.drafts ? "iteration" : "token", n == 1 ? "" : "s", 1e3 * mean_s, slowed);
 }
 
 /* --- Commands of the power policy --- */

@@ -14,6 +14,7 @@ struct story_subject {
     bool is_job;
     int64_t id;
     const char *service; /* of a request; empty for a job */
+    bool drafts;         /* the service speculates: an iteration may bring several tokens */
 };
 
 struct story_event {

@@ -249,9 +249,20 @@ static int print_story(const struct asking *asking, const struct story *story)
     return code;
 }
 
+/* Whether the service of the request has a speculation policy. */
+static bool has_drafts(const struct setup *setup, const char *service)
+{
+    for (size_t i = 0; i < setup->scenario.services.n; i++) {
+        const struct service_config *config = scenario_service(&setup->scenario, i);
+        if (strcmp(config->name, service) == 0) return config->speculation.entry != NULL;
+    }
+    return false;
+}
+
 static int tell_story(struct asking *asking, const struct setup *setup)
 {
     struct story story;
+    asking->subject.drafts = !asking->subject.is_job && has_drafts(setup, asking->subject.service);
     story_init(&story, &asking->subject, asking->arena);
     int code = simulate_story(asking, setup, &story);
     if (code == 0) code = story_end(&story);

@@ -138,6 +138,7 @@ int replica_acquire_prefix(struct replica *replica, struct request *request)
     replica->counts.cached_tokens += tokens;
     const int32_t n_loads = replica_loadable_blocks(replica, request, n, usable);
     request->loading_tokens = n_loads * prefixes->block_tokens;
+    if (request->scheduled_ns == TIME_UNSET) request->loaded_tokens = request->loading_tokens;
     if (n_loads == 0) return 0;
     request->view.prefilled_tokens += request->loading_tokens;
     replica_add_load(replica, 0, 0, -(int64_t)request->loading_tokens);

@@ -30,6 +30,7 @@ struct request {
     int32_t replica, decode_replica; /* where it is; where it decodes or will decode, -1: not yet known */
     struct prefix_chain *prefix;   /* of its prompt's blocks, or of all its blocks, or NULL */
     int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
+    int32_t loaded_tokens;         /* of its prompt, loaded from a prefix store then */
     int32_t loading_tokens;        /* of its prompt, from the prefix store on its latest admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct running_batch *running;         /* that it decodes in, or NULL */

@@ -21,6 +21,7 @@ int session_stats_merge(struct session_stats *into, const struct session_stats *
     into->prompt_tokens += from->prompt_tokens;
     into->repeated_tokens += from->repeated_tokens;
     into->hit_tokens += from->hit_tokens;
+    into->loaded_tokens += from->loaded_tokens;
     return distribution_merge(&into->duration_s, &from->duration_s);
 }
 
@@ -37,6 +38,7 @@ int session_stats_add_finished(struct session_stats *stats, const struct request
         stats->prompt_tokens += request->prompt_tokens;
         stats->repeated_tokens += session->repeated_tokens;
         stats->hit_tokens += request->cached_tokens;
+        stats->loaded_tokens += request->loaded_tokens;
     }
     if (!session->ends || session->start_ns < warmup_ns) return 0;
     stats->finished++;
@@ -54,7 +56,8 @@ int session_stats_emit(const struct session_stats *stats, const struct sink *sin
         {"session.turns.sum", stats->turns},
         {"session.new_tokens.sum", stats->prompt_tokens - stats->repeated_tokens},
         {"session.hit_tokens.sum", stats->hit_tokens},
-        {"session.recomputed_tokens.sum", stats->repeated_tokens - stats->hit_tokens},
+        {"session.loaded_tokens.sum", stats->loaded_tokens},
+        {"session.recomputed_tokens.sum", stats->repeated_tokens - stats->hit_tokens - stats->loaded_tokens},
     };
     int code = 0;
     if (stats->begun == 0 && stats->turns == 0) return 0;

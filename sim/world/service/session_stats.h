@@ -1,5 +1,6 @@
 /* Counts of sessions (traces/session.h): how many, how long they take, and what becomes of the tokens that their
- * prompts repeat. Every such token is found in a prefix cache on the first admission of its request, or computed again.
+ * prompts repeat. On the first admission of its request every such token is found in a prefix cache, loaded from a
+ * prefix store, or computed again.
  *
  * A session counts if it begins after the warm-up, a request if it arrives after it. */
 #ifndef ORRERY_WORLD_SERVICE_SESSION_STATS_H
@@ -12,7 +13,8 @@
 struct session_stats {
     int64_t begun, finished;
     int64_t turns; /* finished requests of sessions */
-    int64_t prompt_tokens, repeated_tokens, hit_tokens; /* of these requests; hit: of the repeated ones */
+    int64_t prompt_tokens, repeated_tokens;  /* of these requests */
+    int64_t hit_tokens, loaded_tokens;       /* of the repeated ones */
     struct distribution duration_s; /* from the first arrival to the last answer */
 };
 
