@@ -125,7 +125,7 @@ static bool take_turn(struct walk *walk, const struct request_view *member, bool
     bool grows = replica_view_grows(walk->view, member);
     if (grows && walk->budget.free_blocks < 1) return false;
     walk->budget.free_blocks -= grows;
-    const int64_t tokens = walk->view->decode_tokens_each; /* drafts beyond the budget are cut */
+    const int64_t tokens = walk->view->decode_tokens_each; /* a small budget cuts no drafts */
     walk->budget.tokens -= tokens < walk->budget.tokens ? tokens : walk->budget.tokens;
     walk->room.decoding++;
     return true;

@@ -21,6 +21,12 @@ static int eagle_init(void *state, const void *params, struct diag *diag)
         return diag_error(diag, SIM_E_CONFIG, NULL, "raise tokens, or leave it out for a chain",
                           "eagle: %lld tokens to verify are no tree of depth %lld", (long long)eagle->tokens,
                           (long long)eagle->depth);
+    const int64_t most = eagle->branches + (eagle->depth - 1) * eagle->branches * eagle->branches;
+    if (eagle->branches > 1 && eagle->tokens > most)
+        return diag_error(diag, SIM_E_CONFIG, NULL, "raise branches or depth",
+                          "eagle: a tree of depth %lld with %lld branches has at most %lld tokens, not %lld",
+                          (long long)eagle->depth, (long long)eagle->branches, (long long)most,
+                          (long long)eagle->tokens);
     if (eagle->branches > 1 || eagle->tokens == eagle->depth) return 0;
     return diag_error(diag, SIM_E_CONFIG, NULL, "raise branches, or leave tokens out",
                       "eagle: a chain of depth %lld has no %lld tokens to verify", (long long)eagle->depth,

@@ -118,6 +118,13 @@ run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo tt
 out 'cannot hold llama-3.1-70b'
 out '  l4: cannot run llama-3.1-70b: a replica needs more than 141.1 GB for its weights, and has 4'
 
+# With drafts a sequence makes several tokens per iteration: no bound may rule such a replica out.
+drafts() { run 0 size llama-3.1-8b --rate 2/s --requests 50 --max-gpus 1 --gpu h100-sxm -q --slo tpot.p50=4ms "$@"; }
+drafts
+out 'no configuration of at most 1 GPUs meets this'
+drafts --set services.llm.speculation.policy=ngram --set 'services.llm.acceptance.rates=[0.9]'
+out '1 x h100-sxm: 1 replica of TP 1'
+
 # Wrong questions.
 size 2
 err 'error: no objective is given: without one a single replica is enough; such as --slo ttft.p99=1s --slo tpot.p99=50ms'

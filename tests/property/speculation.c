@@ -239,4 +239,7 @@ TEST(impossible_combinations_are_refused)
                   "prices no draft LLM");
     check_refused("'speculation': {'policy': 'eagle', 'tokens': 9}, 'acceptance': {'rates': [0.5]},",
                   "a chain of depth");
+    check_refused("'speculation': {'policy': 'eagle', 'depth': 2, 'branches': 4, 'tokens': 21},"
+                  " 'acceptance': {'rates': [0.5]},",
+                  "has at most 20 tokens");
 }

@@ -12,6 +12,7 @@
 #include "sim/catalog/cost.h"
 #include "sim/cli/size/size.h"
 #include "sim/core/units.h"
+#include "sim/world/policy/speculation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct replica_model {
     struct iteration_model model;
     double kv_tokens;
     int64_t groups; /* of data parallelism, each with sequences of its own */
+    double most_tokens; /* of a sequence in one iteration: more than 1 with drafts */
 };
 
 static int build(const struct size_question *question, const struct size_option *option, struct replica_model *replica,
@@ -40,6 +42,7 @@ static int build(const struct size_question *question, const struct size_option 
     const struct service_config *service = scenario_service(&replica->setup.scenario, 0);
     const struct pool_config pool = service_pool(service, 0);
     replica->groups = llm_groups(pool.data_parallel);
+    replica->most_tokens = service->speculation.entry != NULL ? 1 + SPECULATION_MAX_DEPTH : 1;
     code = catalog_gpu(&replica->setup.catalog, option->gpu->name, "--gpu", arena, &replica->gpu, diag);
     if (code == 0) code = service_llm(service, &replica->setup.catalog, "LLM", arena, &replica->llm, diag);
     if (code != 0) return code;
@@ -85,10 +88,10 @@ static double decode_s(const struct iteration_model *model, int64_t sequences, d
 }
 
 /* The least time of a request that is alone. */
-static double alone_s(const struct iteration_model *model, const struct size_request *request, enum size_time time)
+static double alone_s(const struct replica_model *replica, const struct size_request *request, enum size_time time)
 {
-    const double prompt_s = prefill_s(model, 1, request->is_shared ? 1 : request->prompt_tokens);
-    const double token_s = decode_s(model, 1, request->prompt_tokens);
+    const double prompt_s = prefill_s(&replica->model, 1, request->is_shared ? 1 : request->prompt_tokens);
+    const double token_s = decode_s(&replica->model, 1, request->prompt_tokens) / replica->most_tokens;
     if (time == SIZE_TTFT) return prompt_s;
     if (time == SIZE_TPOT) return token_s;
     return prompt_s + (double)(request->output_tokens - 1) * token_s;
@@ -96,7 +99,7 @@ static double alone_s(const struct iteration_model *model, const struct size_req
 
 /* Whether more requests exceed the limit, each alone, than the quantile allows. */
 static bool is_ruled_out(const struct size_question *question, const struct size_requests *requests,
-                         const struct iteration_model *model, size_t at)
+                         const struct replica_model *replica, size_t at)
 {
     const struct size_objective *objective = &question->objectives[at];
     const double n = (double)requests->counted[at];
@@ -104,7 +107,7 @@ static bool is_ruled_out(const struct size_question *question, const struct size
     for (size_t i = 0; i < requests->n; i++) {
         const struct size_request *request = &requests->items[i];
         if ((request->objectives >> at & 1) == 0) continue;
-        n_over += SLACK * alone_s(model, request, objective->time) > objective->limit_s;
+        n_over += SLACK * alone_s(replica, request, objective->time) > objective->limit_s;
     }
     return (double)n_over > n - ceil(objective->quantile * n);
 }
@@ -117,7 +120,7 @@ static int compare_times(const void *a, const void *b)
 
 /* A lower bound of the objective's quantile: that of requests which are alone. NAN when out of memory. */
 static double alone_quantile_s(const struct size_question *question, const struct size_requests *requests,
-                               const struct iteration_model *model, size_t at)
+                               const struct replica_model *replica, size_t at)
 {
     const struct size_objective *objective = &question->objectives[at];
     double *times = mem_zalloc(requests->n + 1, sizeof *times), value;
@@ -125,7 +128,7 @@ static double alone_quantile_s(const struct size_question *question, const struc
     if (times == NULL) return (double)NAN;
     for (size_t i = 0; i < requests->n; i++)
         if ((requests->items[i].objectives >> at & 1) != 0)
-            times[n++] = SLACK * alone_s(model, &requests->items[i], objective->time);
+            times[n++] = SLACK * alone_s(replica, &requests->items[i], objective->time);
     qsort(times, n, sizeof *times, compare_times);
     const size_t rank = (size_t)ceil(objective->quantile * (double)n);
     value = times[rank > 0 ? rank - 1 : 0];
@@ -168,8 +171,9 @@ static double best_decode_s(const struct replica_model *replica, double context_
     double best = (double)INFINITY;
     for (int64_t n = 1; n <= SIZE_MOST_SEQUENCES * replica->groups; n *= 2) {
         const double step_s = decode_s(&replica->model, n, context_tokens);
-        if (n > 1 && ((double)n * context_tokens > 2 * replica->kv_tokens || SLACK * step_s > limit_s)) break;
-        best = fmin(best, step_s / (double)n);
+        const bool is_too_slow = SLACK * step_s > replica->most_tokens * limit_s;
+        if (n > 1 && ((double)n * context_tokens > 2 * replica->kv_tokens || is_too_slow)) break;
+        best = fmin(best, step_s / ((double)n * replica->most_tokens));
     }
     return best;
 }
@@ -242,9 +246,9 @@ int size_bound_find(const struct size_question *question, const struct size_opti
     } else if (code == 0) {
         code = find_work(question, requests, &replica, &bound->n_prefill, &bound->n_decode);
         for (size_t i = 0; code == 0 && i < question->n_objectives && bound->limit < 0; i++)
-            if (is_ruled_out(question, requests, &replica.model, i)) bound->limit = (int)i;
+            if (is_ruled_out(question, requests, &replica, i)) bound->limit = (int)i;
         if (code == 0 && bound->limit >= 0)
-            bound->alone_s = alone_quantile_s(question, requests, &replica.model, (size_t)bound->limit);
+            bound->alone_s = alone_quantile_s(question, requests, &replica, (size_t)bound->limit);
         if (isnan(bound->alone_s)) code = SIM_E_NOMEM;
     }
     setup_fini(&replica.setup);

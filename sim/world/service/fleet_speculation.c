@@ -60,12 +60,12 @@ static int build_acceptance(const struct fleet *fleet, struct speculation_model 
 
 /* --- The cost of drafts --- */
 
-/* One further layer of the LLM, with its head. */
+/* One further layer of the LLM, with its head. It has no window, whatever some of the others have. */
 static struct llm_spec layer_of(const struct llm_spec *llm)
 {
     struct llm_spec layer = *llm;
     layer.layers = 1;
-    layer.dense_layers = 0;
+    layer.dense_layers = layer.full_layers = layer.sliding_window = 0;
     return layer;
 }
 
