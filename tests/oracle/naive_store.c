@@ -266,11 +266,13 @@ static void find_prefix(struct naive_store *naive, int replica, struct store_req
     }
 }
 
-static void publish(struct naive_store *naive, int replica, struct store_request *request)
+/* The full blocks of the tokens processed. */
+static void publish(struct naive_store *naive, int replica, struct store_request *request, int processed)
 {
     struct server *server = &naive->servers[replica];
     const int per_item = naive->s->item / naive->s->kv_block;
-    for (int i = request->n_published; i < request->prompt / naive->s->item; i++) {
+    for (; request->n_published < processed / naive->s->item; request->n_published++) {
+        const int i = request->n_published;
         const int key = request->keys[i];
         if (server->gpu.is_here[key]) continue;
         put(&server->gpu, key);
@@ -281,17 +283,32 @@ static void publish(struct naive_store *naive, int replica, struct store_request
     }
 }
 
-static void leave(struct naive_store *naive, int replica, struct store_request *request)
+/* The turns that wait for this answer alone are sent after their pause, at least 1 ns later. */
+static void send_followers(struct naive_store *naive, int ended)
+{
+    for (int id = 0; id < naive->s->n; id++) {
+        struct store_request *request = &naive->s->requests[id];
+        if (request->parent != ended && naive->s->requests[ended].join != id) continue;
+        if (--request->needed > 0) continue;
+        request->arrival_ns = naive->now_ns + (request->wait_ns > 0 ? request->wait_ns : 1);
+        request->order = ++naive->sent;
+    }
+}
+
+static void leave(struct naive_store *naive, int replica, int id)
 {
     struct server *server = &naive->servers[replica];
+    struct store_request *request = &naive->s->requests[id];
     const int per_item = naive->s->item / naive->s->kv_block;
     request->end_ns = naive->now_ns;
-    for (int i = request->prompt / naive->s->item - 1; i >= 0; i--) {
+    if (request->covers_output) publish(naive, replica, request, request->prompt + request->made - 1);
+    for (int i = request->n_published - 1; i >= 0; i--) {
         if (!request->shares[i]) continue;
         release(&server->gpu, request->keys[i]);
         server->free_blocks += server->gpu.holds[request->keys[i]] == 0 ? per_item : 0;
     }
     server->free_blocks += request->own_blocks;
+    send_followers(naive, id);
 }
 
 /* --- Batches --- */
@@ -348,11 +365,11 @@ static void end_prefill(struct naive_store *naive, int replica)
     struct server *server = &naive->servers[replica];
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &naive->s->requests[server->batch[i]];
-        publish(naive, replica, request);
+        publish(naive, replica, request, request->prompt);
         request->first_ns = naive->now_ns;
         request->made = 1;
         if (request->output == 1)
-            leave(naive, replica, request);
+            leave(naive, replica, server->batch[i]);
         else
             server->running[server->n_running++] = server->batch[i];
     }
@@ -386,14 +403,39 @@ static void end_decode(struct naive_store *naive, int replica)
     }
     server->n_running = n;
     qsort(over, (size_t)n_over, sizeof *over, by_id);
-    for (int i = 0; i < n_over; i++) leave(naive, replica, &naive->s->requests[over[i]]);
+    for (int i = 0; i < n_over; i++) leave(naive, replica, over[i]);
+    flush(naive, replica);
 }
 
 /* --- Time --- */
 
+/* Of the requests that are sent and have not arrived the earliest, the first sent among equals; -1: none. */
+static int next_arrival(const struct naive_store *naive)
+{
+    int best = -1;
+    for (int id = 0; id < naive->s->n; id++) {
+        const struct store_request *one = &naive->s->requests[id], *other = &naive->s->requests[best < 0 ? id : best];
+        if (one->arrived || one->arrival_ns < 0) continue;
+        if (best < 0 || one->arrival_ns < other->arrival_ns ||
+            (one->arrival_ns == other->arrival_ns && one->order < other->order))
+            best = id;
+    }
+    return best;
+}
+
+static void arrive(struct naive_store *naive, int id)
+{
+    const int replica = naive->n_arrived++ % naive->s->replicas;
+    struct server *server = &naive->servers[replica];
+    naive->s->requests[id].arrived = true;
+    naive->s->requests[id].replica = replica;
+    server->waiting[server->n_waiting++] = id;
+}
+
 static int64_t next_ns(const struct naive_store *naive)
 {
-    int64_t next = naive->arrived < naive->s->n ? naive->s->requests[naive->arrived].arrival_ns : INT64_MAX;
+    const int arrival = next_arrival(naive);
+    int64_t next = arrival >= 0 ? naive->s->requests[arrival].arrival_ns : INT64_MAX;
     for (int i = 0; i < naive->n_copies; i++) {
         const struct copy *copy = &naive->copies[i];
         const int64_t at = copy->moves ? copy->end_ns : copy->begin_ns;
@@ -407,12 +449,9 @@ static int64_t next_ns(const struct naive_store *naive)
 
 static void step(struct naive_store *naive)
 {
-    while (naive->arrived < naive->s->n && naive->s->requests[naive->arrived].arrival_ns == naive->now_ns) {
-        const int id = naive->arrived++, replica = id % naive->s->replicas;
-        struct server *server = &naive->servers[replica];
-        naive->s->requests[id].replica = replica;
-        server->waiting[server->n_waiting++] = id;
-    }
+    for (int id = next_arrival(naive); id >= 0 && naive->s->requests[id].arrival_ns == naive->now_ns;
+         id = next_arrival(naive))
+        arrive(naive, id);
     for (int i = 0, n = naive->n_copies; i < n; i++) /* in order of their starts */
         if (naive->copies[i].moves && naive->copies[i].end_ns == naive->now_ns) end_copy(naive, &naive->copies[i]);
     for (int r = 0; r < naive->s->replicas; r++) {

@@ -1,6 +1,7 @@
 /* A naive simulator of replicas with prefix stores, one token at a time, for comparison. It shares nothing with the
  * engine: its own arrays, scans over everything. Replicas batch as vLLM v0 does: as many waiting prompts as there is
- * room for, otherwise a token for everybody. Nothing is preempted. Copies share PCIe and drives by max-min fairness. */
+ * room for, otherwise a token for everybody. Nothing is preempted. Copies share PCIe and drives by max-min fairness.
+ * Requests have arrival times, or are the turns of sessions, which follow each other's answers. */
 #ifndef ORRERY_TESTS_ORACLE_NAIVE_STORE_H
 #define ORRERY_TESTS_ORACLE_NAIVE_STORE_H
 
@@ -10,16 +11,22 @@
 #include <stdint.h>
 
 enum { STORE_REQUESTS = 60, STORE_KEYS = 2000, STORE_REPLICAS = 2, STORE_PLACES = 2, STORE_COPIES = 4000 };
-enum { STORE_MOST_BLOCKS = 24 };
+enum { STORE_BLOCKS = 128 }; /* of a request */
 
 struct store_request {
-    int64_t arrival_ns, first_ns, end_ns;
-    int prompt, output, n_keys, keys[STORE_MOST_BLOCKS];
+    int64_t arrival_ns, first_ns, end_ns; /* arrival -1: not sent yet */
+    int prompt, output, n_keys, keys[STORE_BLOCKS];
+    bool covers_output; /* keys: of all its full blocks, not of the prompt's alone */
     int replica, hits;
+    /* of a turn: requests, or -1 */
+    int parent, join;
+    int needed; /* answers that it waits for */
+    int64_t wait_ns, order; /* order: in which it was sent */
+    bool arrived;
     /* while it is served */
     int made; /* output tokens; negative before: prompt tokens that need no processing */
     int own_blocks, n_published;
-    bool shares[STORE_MOST_BLOCKS]; /* holds the item of GPU memory */
+    bool shares[STORE_BLOCKS]; /* holds the item of GPU memory */
 };
 
 struct store_scenario {
@@ -60,8 +67,8 @@ struct server {
 
 struct naive_store {
     struct store_scenario *s;
-    int64_t now_ns;
-    int arrived, n_copies;
+    int64_t now_ns, sent;
+    int n_arrived, n_copies;
     struct server servers[STORE_REPLICAS];
     struct cached tiers[STORE_PLACES][STORE_REPLICAS];
     struct copy copies[STORE_COPIES];
