@@ -63,13 +63,14 @@ static void add_tier(struct text *text, const struct store_scenario *s, int plac
 
 void store_write_scenario(const struct store_scenario *s, const char *format, const char *trace, struct text *text)
 {
-    text_printf(text,
-                "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8, 'nodes': 1, 'pcie': '%.17gGB/s', 'storage':"
-                " {'drives': {'device': 'samsung-980-pro', 'count': %d}}}, 'services': {'s': {'llm': 'llama-2-7b',"
-                " 'replicas': %d, 'routing': 'round-robin', 'batching': {'policy': 'vllm-v0', 'watermark': 0, 'max_batched_tokens': 1000000,"
-                " 'max_sequences': %d}, 'kv': {'blocks': %d, 'block_tokens': %d, 'prefix_cache': 'lru', 'prefix_store':"
-                " {'tiers': {",
-                s->pcie, s->drives, s->replicas, s->max_sequences, s->kv_blocks, s->kv_block);
+    text_printf(
+        text,
+        "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8, 'nodes': 1, 'pcie': '%.17gGB/s', 'storage':"
+        " {'drives': {'device': 'samsung-980-pro', 'count': %d}}}, 'services': {'s': {'llm': 'llama-2-7b',"
+        " 'replicas': %d, 'routing': 'round-robin', 'batching': {'policy': 'vllm-v0', 'watermark': 0, 'max_batched_tokens': 1000000,"
+        " 'max_sequences': %d}, 'kv': {'blocks': %d, 'block_tokens': %d, 'prefix_cache': 'lru', 'prefix_store':"
+        " {'tiers': {",
+        s->pcie, s->drives, s->replicas, s->max_sequences, s->kv_blocks, s->kv_block);
     add_tier(text, s, 0);
     text_printf(text, ", ");
     add_tier(text, s, 1);
@@ -84,7 +85,8 @@ void store_write_scenario(const struct store_scenario *s, const char *format, co
 
 static bool same(const struct store_scenario *s, const struct store_request *request, const struct request_row *row)
 {
-    return row != NULL && llrint(row->arrival_s * 1e9) == request->arrival_ns && request->arrival_ns + llrint(row->ttft_s * 1e9) == request->first_ns &&
+    return row != NULL && llrint(row->arrival_s * 1e9) == request->arrival_ns &&
+           request->arrival_ns + llrint(row->ttft_s * 1e9) == request->first_ns &&
            request->arrival_ns + llrint(row->e2e_s * 1e9) == request->end_ns && row->replica == request->replica &&
            row->cached_tokens == (int64_t)request->hits * s->item;
 }

@@ -71,8 +71,9 @@ static void write_tokens(struct random_sessions *of, int id, int system_tokens)
     request->prompt = before + of->input[id];
     MUST(request->prompt + request->output <= MOST_TOKENS);
     for (int i = 0; i < request->prompt + request->output; i++)
-        of->tokens[id][i] = i >= before ? (int64_t)(id + 1) * MOST_TOKENS + i
-                            : parent != NULL ? of->tokens[request->parent][i] : i;
+        of->tokens[id][i] = i >= before      ? (int64_t)(id + 1) * MOST_TOKENS + i
+                            : parent != NULL ? of->tokens[request->parent][i]
+                                             : i;
     request->needed = parent != NULL;
     for (int other = 0; other < id; other++) request->needed += of->s.requests[other].join == id;
 }
