@@ -171,12 +171,17 @@ static const struct trace_writer writers[] = {
      .summary = "table of requests, exact",
      .header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks\n",
      .class_header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,class\n",
+     .writes_blocks = true,
      .request = add_csv},
     {.name = "azure-llm",
      .summary = "columns of the Azure traces",
      .header = "TIMESTAMP,ContextTokens,GeneratedTokens\n",
      .request = add_azure},
-    {.name = "mooncake", .summary = "JSON Lines with prefix blocks", .header = "", .request = add_mooncake},
+    {.name = "mooncake",
+     .summary = "JSON Lines with prefix blocks",
+     .header = "",
+     .writes_blocks = true,
+     .request = add_mooncake},
     {.name = "sessions", .summary = "JSON Lines with sessions of several turns", .header = "", .session = add_session},
     {.name = "csv-jobs",
      .summary = "table of jobs, exact",
@@ -227,6 +232,10 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
     *n = 0;
     if (code != 0) return code;
     code = source->next(source, &record, diag);
+    if (code == 1 && writer->writes_blocks && record.n_prefix_blocks > 0 && record.prefix_block_tokens != 512)
+        diag_warning(diag, path, NULL,
+                     "its prefix blocks have %" PRId32 " tokens: read it with \"block_tokens\": %" PRId32,
+                     record.prefix_block_tokens, record.prefix_block_tokens);
     const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
     text_add(output_text(output), classed ? writer->class_header : writer->header);
     while (code == 1) {

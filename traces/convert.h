@@ -6,6 +6,7 @@
 #include "sim/core/text.h"
 #include "sim/world/rows/source.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct trace_writer {
     const char *name, *summary;
     const char *header;       /* "" for none */
     const char *class_header; /* for traces with classes; NULL: classes are not written */
+    bool writes_blocks;       /* prefix blocks, without their size; it warns where that is not the reader's default */
     void (*request)(struct text *text, const struct request_record *record);
     void (*session)(struct text *text, const struct request_record *first, const struct session_plan *plan);
     void (*job)(struct text *text, const struct job_record *record); /* exactly one of the three is set */

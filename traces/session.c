@@ -143,7 +143,7 @@ static void write_keys(const struct session_requests *requests, const struct liv
             from = start_tokens(&live->plan, turn);
             owner = turn >= 0 ? key_of((uint64_t)live->id, (uint64_t)turn) : live->system_key;
         }
-        requests->keys[i] = key_of(owner, (uint64_t)i);
+        requests->keys[i] = key_of(owner, (uint64_t)i) >> 1; /* trace files hold ids of 63 bits */
     }
 }
 

@@ -75,6 +75,11 @@ run 0 trace check traces/samples/agents.jsonl
 out ': ok, 272 requests in 40 rows'
 run 0 trace convert traces/samples/agents.jsonl -o "$T/agents.csv" -t csv
 equal "$(wc -l <"$T/agents.csv")" 273 'lines of single requests'
+for to in csv mooncake; do # prefix blocks of another size are said, and read back
+    run 0 trace convert traces/samples/agents.jsonl -o "$T/blocks.$to" -t $to
+    err "$T/blocks.$to: warning: its prefix blocks have 64 tokens"
+    run 0 trace check "$T/blocks.$to" -f $to --set block_tokens=64
+done
 run 2 trace convert traces/samples/chat.csv -o "$T/never.jsonl" -t sessions
 err "requests of 'azure-llm' are of no sessions"
 

@@ -101,3 +101,34 @@ TEST(wrong_tables_are_refused)
         test_check(strstr(trace.message, cases[i].message) != NULL, trace.message, __FILE__, __LINE__);
     }
 }
+
+static int64_t count_clients(const char *rows)
+{
+    SCOPED(trace_source) trace = {0};
+    struct request_record record;
+    int64_t n = 0;
+    CHECK_EQ_INT(trace_source_requests(
+                     &trace, 1, "{'format': 'generate-clients', 'path': '%s', 'window_length': '1000s'}", table(rows)),
+                 0);
+    while (trace_source_request(&trace, &record) == 1) n++;
+    return n;
+}
+
+/* Names of clients are those of one model. */
+TEST(clients_of_two_models_add_up)
+{
+    const int64_t one = count_clients("a,0,0,10,1,Gamma," LENGTHS),
+                  both = count_clients("a,0,0,10,1,Gamma," LENGTHS "b,0,0,20,1,Gamma," LENGTHS);
+    CHECK_NEAR((double)one, 10000, 500);
+    CHECK_NEAR((double)both, 30000, 1000);
+}
+
+/* 100 s at 10/s, then 1000 s at 50/s: the first window does not go on beside the second. */
+TEST(a_window_ends_where_the_next_begins)
+{
+    const int64_t n = count_clients("m,0,100,50,1,Gamma," LENGTHS "m,0,0,10,1,Gamma," LENGTHS);
+    CHECK_NEAR((double)n, 51000, 1500);
+    SCOPED(trace_source) trace = {0};
+    const char *twice = table("m,0,0,1,1,Gamma," LENGTHS "m,0,0,5,1,Gamma," LENGTHS);
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate-clients', 'path': '%s'}", twice), SIM_E_DATA);
+}

@@ -46,8 +46,9 @@ struct clients_params {
 
 /* A row. */
 struct client_window {
-    const char *client;
-    sim_ns start_ns;
+    const char *model, *client;
+    int64_t row; /* of the table, from 0 */
+    sim_ns start_ns, end_ns;
     double rate_per_s, cv, shape; /* shape: of the Weibull distribution; 0: Gamma */
     bool has_lengths;
     struct cdf_point input[N_POINTS], output[N_POINTS];
@@ -145,20 +146,50 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     if (family.n_chars > 0 && (*family.chars == 'W' || *family.chars == 'w')) window.shape = weibull_shape(window.cv);
     if (!read_lengths(reader, INPUT_MEAN, window.input, &window.has_lengths)) return ROW_BAD;
     if (!read_lengths(reader, OUTPUT_MEAN, window.output, &window.has_lengths)) return ROW_BAD;
+    window.row = reader->row;
     window.client = reader_intern(reader, CLIENT);
+    window.model = reader_has(reader, MODEL) ? reader_intern(reader, MODEL) : "";
     if (generator->n_windows == MAX_WINDOWS)
         return reader_bad(reader, CLIENT, NULL, "the table has more than %d rows", MAX_WINDOWS);
-    if (window.client == NULL) return ROW_BAD;
+    if (window.client == NULL || window.model == NULL) return ROW_BAD;
     if (vec_push(&generator->windows, &generator->n_windows, &generator->window_capacity, window) == 0) return ROW_KEPT;
     reader_no_memory(reader);
     return ROW_BAD;
 }
 
+/* A client is one of a model: names of clients may be used again. */
+static int compare_clients(const struct client_window *one, const struct client_window *other)
+{
+    const int order = strcmp(one->client, other->client);
+    return order != 0 ? order : strcmp(one->model, other->model);
+}
+
 static int compare_windows(const void *a, const void *b)
 {
     const struct client_window *one = a, *other = b;
-    const int order = strcmp(one->client, other->client);
-    return order != 0 ? order : (one->start_ns > other->start_ns) - (one->start_ns < other->start_ns);
+    const int order = compare_clients(one, other);
+    if (order != 0) return order;
+    if (one->start_ns != other->start_ns) return one->start_ns > other->start_ns ? 1 : -1;
+    return (one->row > other->row) - (one->row < other->row);
+}
+
+/* A window ends where the next one of its client begins. */
+static int order_windows(struct generator *generator, struct diag *diag)
+{
+    struct client_window *windows = generator->windows;
+    qsort(windows, generator->n_windows, sizeof *windows, compare_windows);
+    for (size_t i = 0; i < generator->n_windows; i++) {
+        struct client_window *window = &windows[i];
+        window->end_ns = sim_ns_add(window->start_ns, generator->params->window_ns);
+        const struct client_window *next = i + 1 < generator->n_windows ? window + 1 : NULL;
+        if (next == NULL || compare_clients(window, next) != 0) continue;
+        if (next->start_ns == window->start_ns)
+            return diag_error(diag, SIM_E_DATA, generator->params->file.path, NULL,
+                              "client '%s' has two rows from %.9g s on", window->client,
+                              sim_s_from_ns(window->start_ns));
+        if (next->start_ns < window->end_ns) window->end_ns = next->start_ns;
+    }
+    return 0;
 }
 
 /* The window with lengths, at the same time if there is one, whose rate is most similar. */
@@ -202,7 +233,7 @@ static void advance(const struct generator *generator, struct client *client, si
     client->next_ns = SIM_NS_MAX;
     for (; client->at < client->end; client->at++) {
         const struct client_window *window = &generator->windows[client->at];
-        const sim_ns end_ns = sim_ns_add(window->start_ns, generator->params->window_ns);
+        const sim_ns end_ns = window->end_ns;
         const double rate = window->rate_per_s * generator->params->scale;
         if (from_ns < window->start_ns) from_ns = window->start_ns;
         const double passes = sim_s_from_ns(end_ns - from_ns) * rate;
@@ -220,10 +251,9 @@ static int begin_clients(struct generator *generator, const struct source_option
 {
     char name[STREAM_NAME_CHARS];
     snprintf(name, sizeof name, "%s.client", options->stream);
-    qsort(generator->windows, generator->n_windows, sizeof *generator->windows, compare_windows);
     for (size_t i = 0, end; i < generator->n_windows; i = end) {
-        for (end = i + 1;
-             end < generator->n_windows && strcmp(generator->windows[end].client, generator->windows[i].client) == 0;)
+        end = i + 1;
+        while (end < generator->n_windows && compare_clients(&generator->windows[i], &generator->windows[end]) == 0)
             end++;
         struct client client = {.first = i, .end = end, .at = i};
         rng_init(&client.rng, options->seed, options->run, name, generator->n_clients);
@@ -291,6 +321,7 @@ static int read_table(struct generator *generator, const struct source_options *
     int code = reader_open(&rows, &generator->params->file, options->interrupt, &generator->rows, diag);
     while (code == 0 && (code = stream_next(generator->rows, &record, diag)) == 1) code = 0;
     if (code == 0) code = fill_lengths(generator, diag);
+    if (code == 0) code = order_windows(generator, diag);
     return code == 0 ? begin_clients(generator, options, diag) : code;
 }
 

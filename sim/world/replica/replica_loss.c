@@ -53,7 +53,7 @@ static int32_t processed_tokens(const struct request *request)
 static int start_anew(struct replica *replica, struct request *request, sim_ns now)
 {
     int code = drop_moved(replica, request, now);
-    if (request->loads != NULL) code = replica_drop_loads(replica, request);
+    if (code == 0 && request->loads != NULL) code = replica_drop_loads(replica, request);
     const bool is_prompt = request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING;
     SIM_REQUIRE(request->handover == NULL);
     replica->counts.lost_tokens += processed_tokens(request);
