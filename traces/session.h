@@ -12,8 +12,8 @@
  * token belongs to the system prompt is shared by all sessions with that system prompt. So two prompts share exactly
  * the full blocks of their common tokens. The keys cover the output as well.
  *
- * A session whose request is rejected ends there: requests that were sent finish, and nothing follows. Times between turns
- * and lengths are fixed in the plan, so they depend on neither the order of events nor the speed of answers. */
+ * A session whose request is rejected ends there: requests that were sent finish, and nothing follows. Times between
+ * turns and lengths are fixed in the plan, so they depend on neither the order of events nor the speed of answers. */
 #ifndef ORRERY_TRACES_SESSION_H
 #define ORRERY_TRACES_SESSION_H
 
