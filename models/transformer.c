@@ -369,7 +369,8 @@ struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec
     const struct llm_shard shard = llm_data_shard(llm, tensor_parallel, pipeline_parallel, groups);
     struct kv_capacity capacity = {
         .usable_bytes = gpu->memory_bytes * params->usable_frac,
-        .weight_bytes = shard.weight_bytes + copies_bytes(llm, params->redundant_experts, shard.layers - shard.dense_layers, shard.expert_ffn),
+        .weight_bytes = shard.weight_bytes + copies_bytes(llm, params->redundant_experts, shard.layers - shard.dense_layers,
+                                                            shard.expert_ffn),
         .activation_bytes = activation_bytes(llm, &shard, params),
         .reserve_bytes = params->reserve_bytes,
         .block_bytes = shard.kv_bytes_per_token * (double)params->block_tokens,

@@ -311,7 +311,7 @@ static enum row_result check_order(struct reader *reader, const union trace_reco
     sim_ns back_ns = reader->last_ns - record->any.time_ns;
     bool first = reader->n_kept == 0;
     if (reader->file->sort || first || back_ns <= 0) return ROW_KEPT;
-    return reader_bad(reader, 0, "sort the file, or set \"sort\": true",
+    return reader_bad(reader, 0, reader->format.no_sort ? "sort the file" : "sort the file, or set \"sort\": true",
                       "'%s' runs backwards: %.9g s before the row above", column_name(reader, 0),
                       sim_s_from_ns(back_ns));
 }

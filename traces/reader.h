@@ -41,6 +41,7 @@ struct row_format {
     bool guess_unit;                  /* the first row decides: calendar times, else time_unit */
     bool guess_origin;                /* ... and calendar times start at the first record */
     bool requests;                    /* otherwise jobs */
+    bool no_sort;                     /* its parameters have no "sort" */
     const struct csv_column *columns; /* the first one is the time by which the trace is sorted */
     size_t n_columns;
     enum row_result (*row)(struct reader *reader, union trace_record *record);

@@ -178,7 +178,8 @@ static void add_failures(struct text *text, const struct naive_site *site)
 
 int64_t naive_life_ns(const struct naive_site *site, int cause, int component, int n)
 {
-    const struct lifetime lifetime = {.kind = LIFETIME_EXPONENTIAL, .mean_s = (double)site->causes[cause].mean_ns / 1e9};
+    const double mean_s = (double)site->causes[cause].mean_ns / 1e9;
+    const struct lifetime lifetime = {.kind = LIFETIME_EXPONENTIAL, .mean_s = mean_s};
     struct rng rng;
     rng_init(&rng, site->seed, 0, cause == 0 ? "failure.cause.a" : "failure.cause.b",
              (uint64_t)component << 24 | (unsigned)n);

@@ -366,8 +366,10 @@ static void begin(struct naive *naive)
         for (int t = 0; t < session->n; t++) {
             const struct naive_turn *turn = &session->turns[t];
             struct naive_sequence *sequence = &naive->sequences[session->first + t];
-            *sequence = (struct naive_sequence){.session = i, .turn = t, .arrival_ns = -1, .first_ns = -1, .end_ns = -1, .cached = -1};
-            const struct naive_sequence *parent = turn->parent >= 0 ? &naive->sequences[session->first + turn->parent] : NULL;
+            *sequence = (struct naive_sequence){
+                .session = i, .turn = t, .arrival_ns = -1, .first_ns = -1, .end_ns = -1, .cached = -1};
+            const struct naive_sequence *parent = NULL;
+            if (turn->parent >= 0) parent = &naive->sequences[session->first + turn->parent];
             const int before = parent != NULL ? parent->n_tokens : session->system_tokens;
             for (int k = 0; k < before; k++) sequence->tokens[k] = parent != NULL ? parent->tokens[k] : k;
             sequence->prompt = sequence->todo = before + turn->input;

@@ -67,8 +67,8 @@ void store_write_scenario(const struct store_scenario *s, const char *format, co
         text,
         "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8, 'nodes': 1, 'pcie': '%.17gGB/s', 'storage':"
         " {'drives': {'device': 'samsung-980-pro', 'count': %d}}}, 'services': {'s': {'llm': 'llama-2-7b',"
-        " 'replicas': %d, 'routing': 'round-robin', 'batching': {'policy': 'vllm-v0', 'watermark': 0, 'max_batched_tokens': 1000000,"
-        " 'max_sequences': %d}, 'kv': {'blocks': %d, 'block_tokens': %d, 'prefix_cache': 'lru', 'prefix_store':"
+        " 'replicas': %d, 'routing': 'round-robin', 'batching': {'policy': 'vllm-v0', 'watermark': 0,"
+        " 'max_batched_tokens': 1000000, 'max_sequences': %d}, 'kv': {'blocks': %d, 'block_tokens': %d, 'prefix_cache': 'lru', 'prefix_store':"
         " {'tiers': {",
         s->pcie, s->drives, s->replicas, s->max_sequences, s->kv_blocks, s->kv_block);
     add_tier(text, s, 0);

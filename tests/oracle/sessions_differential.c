@@ -19,7 +19,8 @@ static void random_session(struct naive_session *session, struct rng *rng, int l
     session->system_tokens = naive_one_in(rng, 3) ? 0 : 37;
     session->n = naive_between(rng, 1, TURNS);
     for (int t = 0; t < session->n; t++)
-        session->turns[t] = (struct naive_turn){.input = naive_between(rng, 1, longest), .output = naive_one_in(rng, 6) ? 1 : naive_between(rng, 1, 60),
+        session->turns[t] = (struct naive_turn){.input = naive_between(rng, 1, longest),
+                                                .output = naive_one_in(rng, 6) ? 1 : naive_between(rng, 1, 60),
                                           .parent = t - 1, .join = -1,
                                           .wait_ns = naive_one_in(rng, 4) ? 0 : (int64_t)(rng_exponential(rng, 2e7))};
     session->turns[0].wait_ns = 0;

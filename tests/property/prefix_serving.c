@@ -33,16 +33,6 @@ static struct bed_rows *run(const struct setup *setup, const struct bed_options 
 static const struct bed_options checked = {.check = true}, plain = {.no_detail = true};
 static const struct bed_options stepped = {.single_step = true, .queue = QUEUE_HEAP};
 
-static const char *const batchers[] = {"'vllm-v0'",
-                                       "'vllm-v1'",
-                                       "'sarathi'",
-                                       "'orca'",
-                                       "'splitwise'",
-                                       "{'policy': 'vllm-v0', 'preemption': 'swap'}",
-                                       "{'policy': 'sglang', 'order': 'lpm', 'max_tokens': 10}",
-                                       "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}"};
-enum { N_BATCHERS = sizeof batchers / sizeof *batchers };
-
 static int64_t cached_tokens(const struct bed_rows *rows)
 {
     int64_t tokens = 0;
@@ -221,9 +211,9 @@ TEST(small_caches_find_what_a_naive_one_does)
 TEST(stepping_changes_nothing)
 {
     static const char *const evictors[] = {"'lru'", "'fifo'", "'lfu'", "'s3-fifo'", "'marking'"};
-    for (int i = 0; i < N_BATCHERS; i++) {
+    for (int i = 0; i < BED_BATCHERS; i++) {
         const struct setup setup = {evictors[i % 5],
-                                    batchers[i],
+                                    bed_batchers[i],
                                     "prefix-aware",
                                     SESSIONS ", 'max_prompt_tokens': 8000, 'rate_scale': 0.4",
                                     2,
@@ -238,13 +228,13 @@ TEST(stepping_changes_nothing)
 
 TEST(sequences_are_preempted_beside_a_cache)
 {
-    for (int i = 0; i < N_BATCHERS; i++) {
+    for (int i = 0; i < BED_BATCHERS; i++) {
         const struct setup setup = {
-            "'lru'", batchers[i], "round-robin", SESSIONS ", 'max_prompt_tokens': 3000, 'rate_scale': 4", 1, 700};
+            "'lru'", bed_batchers[i], "round-robin", SESSIONS ", 'max_prompt_tokens': 3000, 'rate_scale': 4", 1, 700};
         struct bed_rows *macro = run(&setup, &checked), *single = run(&setup, &stepped);
         CHECK_EQ_INT(macro->code, 0);
         CHECK_EQ_INT(bed_metric(macro, "request.finished") + bed_metric(macro, "request.rejected"), 200);
-        CHECK(strstr(batchers[i], "orca") != NULL || bed_metric(macro, "replica.preemptions.sum") > 0);
+        CHECK(strstr(bed_batchers[i], "orca") != NULL || bed_metric(macro, "replica.preemptions.sum") > 0);
         CHECK(bed_equal(macro, single));
     }
 }
@@ -279,8 +269,8 @@ TEST(rows_record_every_hit)
 
 TEST(prompts_without_ids_are_served_as_without_a_cache)
 {
-    for (int i = 0; i < N_BATCHERS; i++) {
-        struct setup setup = {"'lru'", batchers[i], "least-outstanding", GENERATED, 2, 20000};
+    for (int i = 0; i < BED_BATCHERS; i++) {
+        struct setup setup = {"'lru'", bed_batchers[i], "least-outstanding", GENERATED, 2, 20000};
         struct bed_rows *with = run(&setup, &checked);
         setup.prefix_cache = NULL;
         struct bed_rows *without = run(&setup, &checked);
@@ -296,7 +286,7 @@ TEST(prompts_without_ids_are_served_as_without_a_cache)
 TEST(preempted_sequences_find_their_own_blocks_again)
 {
     for (int i = 0; i < 2; i++) {
-        struct setup setup = {"'lru'", batchers[i], "round-robin", GENERATED, 1, 300};
+        struct setup setup = {"'lru'", bed_batchers[i], "round-robin", GENERATED, 1, 300};
         struct bed_rows *with = run(&setup, &checked), *single = run(&setup, &stepped);
         CHECK(bed_equal(with, single));
         setup.prefix_cache = NULL;

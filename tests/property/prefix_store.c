@@ -16,16 +16,6 @@
 static const struct bed_options checked = {.check = true};
 static const struct bed_options stepped = {.single_step = true, .queue = QUEUE_HEAP};
 
-static const char *const batchers[] = {"'vllm-v0'",
-                                       "'vllm-v1'",
-                                       "'sarathi'",
-                                       "'orca'",
-                                       "'splitwise'",
-                                       "{'policy': 'vllm-v0', 'preemption': 'swap'}",
-                                       "{'policy': 'sglang', 'order': 'lpm', 'max_tokens': 10}",
-                                       "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}"};
-enum { N_BATCHERS = sizeof batchers / sizeof *batchers };
-
 static const char *const stores[] = {
     "'tiers': {'host': {'capacity': '8GB'}, 'disk': {'device': 'drives', 'capacity': '30GB'}}",
     "'tiers': {'host': {'capacity': '8GB', 'write': 'through', 'eviction': 'fifo'},"
@@ -118,11 +108,11 @@ TEST(bytes_of_tiers_are_bytes_of_links)
 
 TEST(stepping_writes_and_loads_the_same)
 {
-    for (int i = 0; i < N_BATCHERS; i++) {
+    for (int i = 0; i < BED_BATCHERS; i++) {
         char service[320];
         snprintf(service, sizeof service,
                  "'replicas': 2, 'batching': %s, 'routing': 'prefix-aware', 'trace': {" SESSIONS ", 'rate_scale': 0.4}",
-                 batchers[i]);
+                 bed_batchers[i]);
         for (int k = i % 2; k < N_STORES; k += 2) {
             struct bed_rows *macro = run(stores[k], service, &checked), *single = run(stores[k], service, &stepped);
             CHECK_EQ_INT(macro->code, 0);

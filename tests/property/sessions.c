@@ -11,7 +11,8 @@
 
 enum { BLOCK = 32, MOST = 4000 };
 
-#define AGENTS "'batch': {'shape': 'agent', 'turns': 5, 'system_tokens': 1000, 'max_context': 12000, 'branches': {'share': 0.3}}"
+#define AGENTS                                                                                                         \
+    "'batch': {'shape': 'agent', 'turns': 5, 'system_tokens': 1000, 'max_context': 12000, 'branches': {'share': 0.3}}"
 #define CHATS "'interactive': {'turns': 4, 'max_context': 6000}"
 #define TRACE(classes, count, rate)                                                                                    \
     "'format': 'generate-sessions', 'count': " count ", 'block_tokens': 32, 'arrival': {'process': 'poisson',"          \
@@ -124,26 +125,18 @@ static void check_tokens(const struct bed_rows *rows)
     CHECK(processed >= wanted && processed <= wanted + (double)bed_decisions(rows, "preempt", -1));
 }
 
-static const char *const batchers[] = {"'vllm-v0'",
-                                       "'vllm-v1'",
-                                       "'sarathi'",
-                                       "'orca'",
-                                       "{'policy': 'sglang', 'order': 'lpm'}",
-                                       "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}",
-                                       "{'policy': 'vllm-v0', 'preemption': 'swap'}"};
-
 TEST(every_repeated_token_is_found_or_computed)
 {
     static const char trace[] = TRACE(CHATS ", " AGENTS, "40", "1/s");
-    for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++) {
+    for (size_t i = 0; i < BED_BATCHERS; i++) {
         const char *service = "'replicas': 2, 'routing': 'round-robin', 'kv': {'blocks': 900, 'prefix_cache': 'lru'}";
-        struct bed_rows *rows = run(&checked, batchers[i], service, trace);
+        struct bed_rows *rows = run(&checked, bed_batchers[i], service, trace);
         CHECK_EQ_INT(rows->code, 0);
         CHECK_EQ_INT(bed_metric(rows, "request.rejected"), 0);
         CHECK_EQ_INT(bed_metric(rows, "session.finished"), 40);
         CHECK(bed_metric(rows, "session.recomputed_tokens.sum") > 1000);
-        if (strstr(batchers[i], "swap") == NULL) check_tokens(rows);
-        CHECK(bed_equal(rows, run(&stepped, batchers[i], service, trace)));
+        if (strstr(bed_batchers[i], "swap") == NULL) check_tokens(rows);
+        CHECK(bed_equal(rows, run(&stepped, bed_batchers[i], service, trace)));
         bed_free(rows);
     }
 }
@@ -284,6 +277,10 @@ TEST(wrong_sessions_are_refused)
         {"{\"arrival_s\": 0, \"input\": [1, 1, 1], \"output\": [1, 1, 1], \"parent\": [-1, 0, 0]}", "turn 1 is neither continued"},
         {"{\"arrival_s\": 0, \"input\": [2000000000], \"output\": [2000000000]}", "turn 0 has a context of more than"},
         {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"wait_s\": [-1]}", "'wait_s' must be a number of seconds"},
+        {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"wait_s\": [9]}", "'wait_s' must be 0 for turn 0"},
+        {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"tool\": [7]}", "'tool' must be 0 or 1 for each turn"},
+        {"{\"arrival_s\": 0, \"input\": [1], \"input\": [1], \"output\": [1]}", "'input' is given twice"},
+        {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"waits\": [1]}", "a session has no 'waits'"},
         {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"system_tokens\": 5}", "'system' is missing"},
         {"{\"input\": [1], \"output\": [1]}", "'arrival_s' is missing"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -296,6 +293,28 @@ TEST(wrong_sessions_are_refused)
         CHECK_EQ_INT(trace_source_request(&trace, &record), SIM_E_DATA);
         test_check(strstr(trace.message, cases[i].message) != NULL, trace.message, __FILE__, __LINE__);
     }
+}
+
+/* The format has no key "sort": no hint speaks of it. */
+TEST(sessions_are_in_order_of_arrival)
+{
+    SCOPED(trace_source) trace = {0};
+    struct request_record record;
+    const char *path = trace_source_file("order.jsonl", "{\"arrival_s\": 5, \"input\": [1], \"output\": [1]}\n"
+                                                        "{\"arrival_s\": 1, \"input\": [1], \"output\": [1]}\n");
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'sessions', 'path': '%s'}", path), 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &record), 1);
+    CHECK_EQ_INT(trace_source_request(&trace, &record), SIM_E_DATA);
+    CHECK(strstr(trace.message, "runs backwards") != NULL && strstr(trace.message, "\"sort\"") == NULL);
+}
+
+TEST(system_prompts_have_whole_tokens)
+{
+    SCOPED(trace_source) trace = {0};
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{%s}",
+                                       TRACE("'chat': {'system_tokens': 10.5}", "40", "1/s")),
+                 SIM_E_CONFIG);
+    CHECK(strstr(trace.message, "must be whole numbers") != NULL);
 }
 
 /* --- Affinity --- */

@@ -81,7 +81,8 @@ static void check_conserved(const char *format)
     " 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate': '15/s'},"                \
     " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 300},"                                                    \
     " 'output': {'distribution': 'uniform', 'min': 1, 'max': 120}}}}}"
-#define TREE "'speculation': {'policy': 'eagle', 'depth': 3, 'branches': 4, 'tokens': 20}, 'acceptance': {'rates': [0.8]},"
+#define TREE                                                                                                           \
+    "'speculation': {'policy': 'eagle', 'depth': 3, 'branches': 4, 'tokens': 20}, 'acceptance': {'rates': [0.8]},"
 
 TEST(tokens_are_conserved_under_every_batcher)
 {

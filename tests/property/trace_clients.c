@@ -91,6 +91,7 @@ TEST(wrong_tables_are_refused)
     static const struct {
         const char *rows, *message;
     } cases[] = {{"m,0,0,10,1,Gamma,300,10,100,90,250,400,500,800,60,1,10,20,40,70,100,200\n", "quantiles must not fall"},
+                 {"m,0,0,10,1,Weird," LENGTHS, "'interarrival_family' must be Gamma or Weibull"},
                  {"m,0,0,x,1,Gamma," LENGTHS, "'rate_mean_rps' must be a number"},
                  {"m,0,0,1,1,Gamma,,,,,,,,,,,,,,,,\n", "no client has lengths"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -281,7 +281,8 @@ static void check_closed_loop(const char *distribution, int users, double think_
         struct user_end end = ends[first];
         last_ns = end.time_ns;
         ends[first] = ends[--n_active];
-        int more = trace.requests->follow(trace.requests, &(struct request_end){.id = end.id, .now_ns = end.time_ns, .is_answered = true}, &record, &trace.diag);
+        const struct request_end of = {.id = end.id, .now_ns = end.time_ns, .is_answered = true};
+        int more = trace.requests->follow(trace.requests, &of, &record, &trace.diag);
         if (more != 1) continue;
         in_time &= record.arrival_ns >= end.time_ns && record.id > last_id;
         last_id = record.id;

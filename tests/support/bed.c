@@ -6,6 +6,16 @@
 #include "tests/support/harness.h"
 
 /* Makes room for one more element of an array whose capacity is always a power of two. */
+const char *const bed_batchers[BED_BATCHERS] = {
+    "'vllm-v0'",
+    "'vllm-v1'",
+    "'sarathi'",
+    "'orca'",
+    "'splitwise'",
+    "{'policy': 'vllm-v0', 'preemption': 'swap'}",
+    "{'policy': 'sglang', 'order': 'lpm', 'max_tokens': 10}",
+    "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}"};
+
 static void *grow(void *array, size_t n, size_t bytes_each)
 {
     if (n > 0 && (n & (n - 1)) != 0) return array;

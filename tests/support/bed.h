@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Batchers as configured, of every way to order, to chunk and to preempt that prefixes could disturb. */
+enum { BED_BATCHERS = 8 };
+extern const char *const bed_batchers[BED_BATCHERS];
+
 struct bed_options {
     enum queue_kind queue;
     bool single_step, check;

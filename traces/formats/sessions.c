@@ -7,7 +7,8 @@
  * The lists have one number per turn: new input tokens; output tokens; seconds from the last answer that the turn needs
  * until it is sent; whether these are a tool call; the turn whose context it continues; the turn that waits for it.
  * Without "parent" each turn continues the one before, without "join" none is joined, without "wait_s" and "tool" there
- * are no pauses. Sessions with one "system" share its first "system_tokens" tokens; "class" may be absent too. */
+ * are no pauses. Sessions with one "system" share its first "system_tokens" tokens; "class" may be absent too. A member
+ * that has another name, or that a line has twice, is an error. */
 #include "sim/core/number.h"
 #include "traces/formats/file_trace.h"
 #include "traces/formats/json_line.h"
@@ -82,6 +83,9 @@ static bool read_list(struct reader *reader, struct json_line *line, enum member
         if (member == WAIT ? !read_seconds(reader, line, member, &value)
                            : !read_whole(reader, line, member, member >= PARENT ? -1 : 0, &value))
             return false;
+        if (member == WAIT && list->n == 0 && value > 0)
+            return bad_value(reader, line, line->at, "wait_s", "0 for turn 0, which is sent at 'arrival_s'");
+        if (member == TOOL && value > 1) return bad_value(reader, line, line->at, "tool", "0 or 1 for each turn");
         if (list->n == SESSION_MAX_TURNS) return bad_value(reader, line, line->at, "input", "at most 1048576 turns");
         if (vec_push(&list->items, &list->n, &list->capacity, value) != 0) return reader_no_memory(reader);
     }
@@ -112,7 +116,6 @@ static bool read_member(struct reader *reader, struct json_line *line, enum memb
         if (!read_whole(reader, line, member, 0, &tokens)) return false;
         plan->system_tokens = (int32_t)tokens;
         return true;
-    case N_MEMBERS: return json_line_skip(line) || json_line_bad(line, reader, hint);
     default: return read_list(reader, line, member, &sessions->lists[member - INPUT]);
     }
 }
@@ -136,7 +139,7 @@ static enum row_result link_turns(struct reader *reader, struct sessions_reader 
     for (size_t i = 0; i < n; i++) {
         const struct session_turn turn = {.input_tokens = (int32_t)item(sessions, INPUT, i, 0),
                                           .output_tokens = (int32_t)item(sessions, OUTPUT, i, 0),
-                                          .wait_ns = i > 0 ? item(sessions, WAIT, i, 0) : 0,
+                                          .wait_ns = item(sessions, WAIT, i, 0),
                                           .is_tool = item(sessions, TOOL, i, 0) > 0,
                                           .parent = (int32_t)item(sessions, PARENT, i, (int64_t)i - 1),
                                           .joined_by = (int32_t)item(sessions, JOIN, i, -1)};
@@ -155,12 +158,18 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     struct json_line line;
     const char *key;
     size_t n_chars;
+    unsigned seen = 0;
     sessions->plan = (struct session_plan){
         .arrival_ns = -1, .turns = sessions->plan.turns, .capacity = sessions->plan.capacity};
     for (int k = 0; k < N_LISTS; k++) sessions->lists[k].n = 0;
     json_line_init(&line, text.chars, text.n_chars);
     while (json_line_member(&line, &key, &n_chars)) {
         const enum member member = (enum member)json_line_find(member_names, N_MEMBERS, key, n_chars);
+        if (member == N_MEMBERS || (seen >> member & 1) != 0)
+            return reader_bad_at(reader, (size_t)(key - line.start), hint,
+                                 member == N_MEMBERS ? "a session has no '%.*s'" : "'%.*s' is given twice",
+                                 (int)(n_chars < 40 ? n_chars : 40), key);
+        seen |= 1U << member;
         if (!read_member(reader, &line, member, sessions)) return ROW_BAD;
     }
     if (line.error != NULL) {
@@ -222,6 +231,7 @@ static int open_requests(const void *params, const struct source_options *option
     sessions->maker.ops = &maker_ops;
     const struct row_format rows = {.csv = {.dialect = CSV_DIALECT_LINES},
                                     .no_header = true,
+                                    .no_sort = true,
                                     .requests = true,
                                     .columns = columns,
                                     .n_columns = N_COLUMNS,

@@ -20,7 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MODEL, CLIENT, START, RATE, CV, FAMILY, INPUT_MEAN, INPUT, OUTPUT_MEAN = INPUT + 7, OUTPUT, N_COLUMNS = OUTPUT + 7 };
+enum { MODEL, CLIENT, START, RATE, CV, FAMILY, INPUT_MEAN, INPUT };
+enum { OUTPUT_MEAN = INPUT + 7, OUTPUT, N_COLUMNS = OUTPUT + 7 };
 enum { N_POINTS = 8, MAX_WINDOWS = 1 << 20 };
 
 #define QUANTILES(of)                                                                                                  \
@@ -127,6 +128,11 @@ static bool read_lengths(struct reader *reader, int mean_column, struct cdf_poin
     return true;
 }
 
+static bool is_name(const struct csv_field *field, const char *name)
+{
+    return field->n_chars == strlen(name) && memcmp(field->chars, name, field->n_chars) == 0;
+}
+
 static enum row_result read_row(struct reader *reader, union trace_record *record)
 {
     struct generator *generator = reader->format.state;
@@ -134,7 +140,7 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     record->request = (struct request_record){.id = reader->row, .prompt_tokens = 1, .output_tokens = 1};
     const char *model = generator->params->model;
     const struct csv_field of = reader_text(reader, MODEL);
-    if (model != NULL && (of.n_chars != strlen(model) || memcmp(of.chars, model, of.n_chars) != 0))
+    if (model != NULL && !is_name(&of, model))
         return reader_leave_out(reader, "other-model", "rows of other models left out");
     if (!reader_time(reader, START, TIME_S, &window.start_ns) || !reader_f64(reader, RATE, 0, &window.rate_per_s))
         return ROW_BAD;
@@ -143,7 +149,11 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     if (reader_has(reader, CV) && !reader_f64(reader, CV, 0, &window.cv)) return ROW_BAD;
     window.cv = fmin(fmax(window.cv, 0.01), 30);
     const struct csv_field family = reader_text(reader, FAMILY);
-    if (family.n_chars > 0 && (*family.chars == 'W' || *family.chars == 'w')) window.shape = weibull_shape(window.cv);
+    const bool is_weibull = is_name(&family, "Weibull");
+    if (family.n_chars > 0 && !is_weibull && !is_name(&family, "Gamma"))
+        return reader_bad(reader, FAMILY, NULL, "'interarrival_family' must be Gamma or Weibull, got '%.*s'",
+                          (int)(family.n_chars < 40 ? family.n_chars : 40), family.chars);
+    if (is_weibull) window.shape = weibull_shape(window.cv);
     if (!read_lengths(reader, INPUT_MEAN, window.input, &window.has_lengths)) return ROW_BAD;
     if (!read_lengths(reader, OUTPUT_MEAN, window.output, &window.has_lengths)) return ROW_BAD;
     window.row = reader->row;

@@ -75,8 +75,10 @@ static struct session_shape shape_of(const struct session_class_params *params)
     shape.branch_share = given(params->branches.share, shape.branch_share);
     shape.branch_turns = given(params->branches.turns, shape.branch_turns);
     shape.width = given(params->branches.width, shape.width);
-    shape.think = (struct pause){given(params->think.mean_s, shape.think.mean_s), given(params->think.cv, shape.think.cv)};
-    shape.tool = (struct pause){given(params->tool.mean_s, shape.tool.mean_s), given(params->tool.cv, shape.tool.cv)};
+    shape.think.mean_s = given(params->think.mean_s, shape.think.mean_s);
+    shape.think.cv = given(params->think.cv, shape.think.cv);
+    shape.tool.mean_s = given(params->tool.mean_s, shape.tool.mean_s);
+    shape.tool.cv = given(params->tool.cv, shape.tool.cv);
     shape.system_tokens = (int32_t)given(params->system_tokens, shape.system_tokens);
     return shape;
 }
@@ -270,13 +272,18 @@ static void generator_close(struct session_maker *maker)
     mem_free(generator);
 }
 
-static const struct session_maker_ops maker_ops = {.make = make, .place = place, .note = note, .close = generator_close};
+static const struct session_maker_ops maker_ops = {
+    .make = make, .place = place, .note = note, .close = generator_close};
 
 static int check_class(const struct session_class_params *class, const char *where, struct diag *diag)
 {
     const struct session_shape shape = shape_of(class);
     const struct config_variant *lengths[] = {&class->first_input, &class->input, &class->output};
     int code = 0;
+    if (fmod(given(class->system_tokens, 0), 1) > 0 || fmod(given(class->branches.width, 0), 1) > 0)
+        return diag_error(diag, SIM_E_CONFIG, where, NULL,
+                          "\"system_tokens\" and the \"width\" of branches of class '%s' must be whole numbers",
+                          class->name);
     for (size_t i = 0; code == 0 && i < sizeof lengths / sizeof *lengths; i++) {
         const struct length_distribution *length = lengths[i]->entry;
         if (length != NULL && length->check != NULL) code = length->check(lengths[i]->params, where, diag);

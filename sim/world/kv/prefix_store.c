@@ -75,16 +75,17 @@ static struct store_tier *make_tier(struct prefix_stores *stores, const struct s
     return tier;
 }
 
-static int open_tier(struct prefix_stores *stores, struct store_tier *tier, sim_ns now)
+static int open_tier(const struct prefix_store *store, struct store_tier *tier, sim_ns now)
 {
+    struct prefix_stores *stores = store->all;
     const struct store_tier_config *config = tier->config;
     if (tier->is_open) return 0;
     if (tier->capacity_bytes < tier->block_bytes)
-        return diag_error(stores->diag, SIM_E_CONFIG, NULL, "raise its capacity",
+        return diag_error(stores->diag, SIM_E_CONFIG, store->where, "raise its capacity",
                           "tier '%s' of %lld bytes holds no block of %d tokens, which has %lld bytes", config->name,
                           (long long)tier->capacity_bytes, stores->block_tokens, (long long)tier->block_bytes);
     if (!tier_take(tier->device, now, tier->capacity_bytes))
-        return diag_error(stores->diag, SIM_E_CONFIG, NULL,
+        return diag_error(stores->diag, SIM_E_CONFIG, store->where,
                           "lower its capacity, or raise that of the device in 'cluster'",
                           "tier '%s' takes %lld bytes of '%s', of which %lld of %lld are free", config->name,
                           (long long)tier->capacity_bytes, tier->device->name, (long long)tier_free_bytes(tier->device),
@@ -482,7 +483,7 @@ static int reach_tier(struct prefix_store *store, int32_t place, sim_ns now)
     if (tier == NULL) tier = make_tier(all, config, device, replica, now);
     if (tier == NULL) return SIM_E_NOMEM;
     store->tiers[place] = tier;
-    code = open_tier(all, tier, now);
+    code = open_tier(store, tier, now);
     return code == 0 && store->config->load == STORE_LOAD_WHEN_FASTER ? find_load_rate(store, place) : code;
 }
 

@@ -113,6 +113,7 @@ struct store_wants {
 struct prefix_store {
     struct prefix_stores *all;
     const struct store_config *config;
+    const char *where; /* it is configured, for errors */
     const struct topology_placement *placement;
     int32_t replica;
     int32_t n; /* open tiers; 0: not open */

@@ -195,7 +195,8 @@ static void add_energy(struct energy_sums *sums, const struct work_of *of, const
 static struct work_parts decode_parts(const struct llm_reads *reads, const struct work_run *run)
 {
     const double sequences = (double)run->sequences, context = (double)run->context_tokens;
-    return (struct work_parts){sequences, sequences, context, llm_reads_bytes(reads, run->sequences, run->sequences), context};
+    const double read_bytes = llm_reads_bytes(reads, run->sequences, run->sequences);
+    return (struct work_parts){sequences, sequences, context, read_bytes, context};
 }
 
 static void add_decode_energy(struct energy_sums *sums, const struct work_of *of, const struct work_run *run,

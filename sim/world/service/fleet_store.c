@@ -38,11 +38,13 @@ static void on_fetched(void *replica, void *request, sim_ns now)
 
 static int give_stores(struct fleet *fleet, const struct fleet_pool *pool)
 {
+    const char *where = fleet_place_of(fleet, pool, "kv.prefix_store");
     for (int32_t i = pool->first; i < pool->first + pool->n; i++) {
         struct prefix_store *store = arena_alloc(fleet->env->site->arena, sizeof *store);
         if (store == NULL) return SIM_E_NOMEM;
         *store = (struct prefix_store){.all = &fleet->stores,
                                        .config = &pool->config.kv.prefix_store,
+                                       .where = where,
                                        .placement = &fleet->replicas[i].placement,
                                        .replica = i,
                                        .owner = &fleet->replicas[i],
