@@ -311,8 +311,7 @@ TEST(sessions_are_in_order_of_arrival)
 TEST(system_prompts_have_whole_tokens)
 {
     SCOPED(trace_source) trace = {0};
-    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{%s}",
-                                       TRACE("'chat': {'system_tokens': 10.5}", "40", "1/s")),
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{%s}", TRACE("'chat': {'system_tokens': 10.5}", "40", "1/s")),
                  SIM_E_CONFIG);
     CHECK(strstr(trace.message, "must be whole numbers") != NULL);
 }
