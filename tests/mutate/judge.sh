@@ -43,7 +43,8 @@ link() { # PROGRAM
 }
 
 # Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors. Memory
-# that is fresh or freed is not zero (glibc's MALLOC_PERTURB_), as under AddressSanitizer.
+# that is fresh or freed is not zero (glibc's MALLOC_PERTURB_), as under AddressSanitizer. A mutant that starts processes
+# without end is stopped at MOST_PROCESSES.
 run_tests() { # SECONDS NAME...
     limit_s=$1
     shift
@@ -52,7 +53,13 @@ run_tests() { # SECONDS NAME...
         ulimit -t "$limit_s"
         ulimit -v 16000000
         MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$programs/orrery BUILD=$build \
-            timeout -k 5 $((limit_s * 5 + 30)) "$programs/run" "$@"
+            timeout -k 5 $((limit_s * 5 + 30)) "$programs/run" "$@" &
+        while kill -0 $! 2>/dev/null; do
+            # timeout leads a group of processes.
+            [ "$(pgrep -c -g $!)" -le "${MOST_PROCESSES:-200}" ] || kill -9 -- -$!
+            sleep 0.2
+        done
+        wait $!
     ) >"$at/log" 2>&1 </dev/null
 }
 
