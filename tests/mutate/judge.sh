@@ -56,7 +56,7 @@ run_tests() { # SECONDS NAME...
             timeout -k 5 $((limit_s * 5 + 30)) "$programs/run" "$@" &
         while kill -0 $! 2>/dev/null; do
             # timeout leads a group of processes.
-            [ "$(pgrep -c -g $!)" -le "${MOST_PROCESSES:-200}" ] || kill -9 -- -$!
+            [ "$(pgrep -c -g $!)" -le "${MOST_PROCESSES:-200}" ] || kill -9 -$!
             sleep 0.2
         done
         wait $!
