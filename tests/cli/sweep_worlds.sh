@@ -58,6 +58,22 @@ for study in apart points seeds; do
     clean
 done
 
+# The folder of a trace is no matter, its name is.
+mkdir "$T/below"
+cp "$T/jobs.csv" "$T/copy.csv"
+cp "$T/jobs.csv" "$T/below/jobs.csv"
+cp "$T/base.json" "$T/base.was"
+for path in "$T/jobs.csv" ./jobs.csv "../${T##*/}/jobs.csv" below/jobs.csv copy.csv "$T/below/../copy.csv"; do
+    case $path in *copy.csv) code=2 ;; *) code=0 ;; esac
+    shard points 1
+    sed "s|\"jobs.csv\"|\"$path\"|" "$T/base.was" >"$T/base.json"
+    shard points 2
+    cp "$T/base.was" "$T/base.json"
+    merged points $code
+    [ $code = 0 ] || err 'was made from another scenario than run 1 in'
+    clean
+done
+
 # Two builds of a plug-in.
 plugin() { # REPLICA
     cat >"$T/mine.c" <<END

@@ -2,7 +2,11 @@
 #include "sim/study/axes.h"
 #include "sim/study/search.h"
 #include "sim/study/study.h"
+#include "sim/study/workers.h"
 #include "tests/support/harness.h"
+
+#include <signal.h>
+#include <unistd.h>
 
 struct session {
     struct arena arena;
@@ -405,4 +409,58 @@ TEST(memory_may_run_out_anywhere)
         arena_fini(&session.arena);
     }
     CHECK(session.code == 0 && n > 10);
+}
+
+/* --- Processes of their own --- */
+
+static int says_well(void *context, struct diag *diag)
+{
+    (void)diag;
+    *(int *)context = 1; /* in its own process: the caller's stays */
+    return 0;
+}
+
+static int says_wrong(void *context, struct diag *diag)
+{
+    (void)context;
+    return diag_error(diag, SIM_E_CONFIG, "s.json", "services.chat", "it is wrong");
+}
+
+static int quits(void *context, struct diag *diag)
+{
+    (void)diag;
+    _exit(*(const int *)context);
+}
+
+static int crashes(void *context, struct diag *diag)
+{
+    (void)context, (void)diag;
+    raise(SIGKILL);
+    return 0;
+}
+
+TEST(what_a_process_of_its_own_comes_to)
+{
+    static const struct {
+        int (*act)(void *context, struct diag *diag);
+        int context, code;
+        const char *says;
+    } cases[] = {
+        {says_well, 0, 0, ""},
+        {says_wrong, 0, SIM_E_CONFIG, "it is wrong"},
+        {quits, 0, SIM_E_POLICY, "while a run's world was built, the plug-in"},
+        {quits, 3, SIM_E_POLICY, "while a run's world was built, the plug-in"},
+        {crashes, 0, SIM_E_POLICY, "signal 9"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct diag diag;
+        diag_init(&diag);
+        int context = cases[i].context;
+        char message[DIAG_LINE_CHARS] = "";
+        CHECK_EQ_INT(workers_apart(cases[i].act, &context, &diag), cases[i].code);
+        CHECK_EQ_INT(context, cases[i].context);
+        CHECK_EQ_INT(diag.n_items, cases[i].code != 0);
+        if (diag.n_items > 0) diag_format(&diag.items[0], message, sizeof message);
+        CHECK(strstr(message, cases[i].says) != NULL);
+    }
 }

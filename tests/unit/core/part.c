@@ -2,6 +2,8 @@
 #include "sim/core/part.h"
 #include "tests/support/harness.h"
 
+#include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LONG_CHARS = 230 };
@@ -30,4 +32,24 @@ TEST(files_that_begin_alike_keep_their_parts)
     CHECK_EQ_INT(access(other, F_OK), 0);
     MUST(part_adopt(&found, one, &number));
     part_discard(&found);
+}
+
+TEST(a_target_that_exists_is_kept_unless_it_is_replaced)
+{
+    char target[400];
+    struct part part;
+    snprintf(target, sizeof target, "%s/target", test_tmpdir());
+    for (int i = 0; i < 3; i++) {
+        const bool replaces = i == 2;
+        MUST(part_create(&part, target, 0600) == 0);
+        MUST(write(part.lock, "012", (size_t)i + 1) == i + 1);
+        errno = 0;
+        const int code = part_take_name(&part, replaces);
+        CHECK_EQ_INT(code, i == 1 ? -1 : 0);
+        if (code != 0) CHECK_EQ_INT(errno, EEXIST);
+        if (code != 0) part_discard(&part);
+        struct stat found;
+        MUST(stat(target, &found) == 0);
+        CHECK_EQ_INT(found.st_size, replaces ? 3 : 1);
+    }
 }

@@ -194,3 +194,28 @@ TEST(latex_takes_no_character_of_a_text_for_a_command)
     CHECK_EQ_STR(latex_of("-"), "-");
     CHECK_EQ_STR(latex_of("a-1"), "a-1");
 }
+
+static void check_field(const char *chars, const char *expected)
+{
+    SCOPED(text) text = {0};
+    text_csv_field(&text, chars);
+    CHECK_EQ_STR(text.chars, expected);
+}
+
+/* RFC 4180, section 2; an empty text is told from an absent value. */
+TEST(fields_are_quoted_where_a_reader_needs_it)
+{
+    check_field("", "\"\"");
+    check_field("a", "a");
+    check_field("a b", "a b");
+    check_field(" a", "\" a\"");
+    check_field("a ", "\"a \"");
+    check_field(" ", "\" \"");
+    check_field("a,b", "\"a,b\"");
+    check_field(",", "\",\"");
+    check_field("a\rb", "\"a\rb\"");
+    check_field("a\nb", "\"a\nb\"");
+    check_field("\"", "\"\"\"\"");
+    check_field("a\"b\"\"c", "\"a\"\"b\"\"\"\"c\"");
+    check_field("\"a", "\"\"\"a\"");
+}
