@@ -66,13 +66,44 @@ static int next_row(struct csv *csv, struct diag *diag)
     return diag_error(diag, SIM_E_DATA, where, NULL, "a decision has %d fields, got %zu", N_FIELDS, csv_n_fields(csv));
 }
 
+static bool same_field(const struct csv_field *x, const struct csv_field *y)
+{
+    return x->n_chars == y->n_chars && memcmp(x->chars, y->chars, x->n_chars) == 0;
+}
+
 /* Whether two rows are equal from field `first` on. */
 static bool same_row(const struct csv *a, const struct csv *b, size_t first)
 {
     const struct csv_field *x = csv_fields(a), *y = csv_fields(b);
     for (size_t i = first; i < N_FIELDS; i++)
-        if (x[i].n_chars != y[i].n_chars || memcmp(x[i].chars, y[i].chars, x[i].n_chars) != 0) return false;
+        if (!same_field(&x[i], &y[i])) return false;
     return true;
+}
+
+enum { FIELD_TIME = 1, FIELD_SERVICE, FIELD_POLICY, FIELD_ACTION, FIELD_REASON = N_FIELDS - 1 };
+
+/* What the world says of an action, behind a policy's own reason; of other rows all. */
+static struct csv_field outcome(const struct csv_field *reason)
+{
+    static const char *const marks[] = {": takes ", ": goes on ", ": gives back "};
+    for (size_t at = 0; at < reason->n_chars; at++) {
+        const size_t n_chars = reason->n_chars - at;
+        for (size_t i = 0; reason->chars[at] == ':' && i < sizeof marks / sizeof *marks; i++)
+            if (strlen(marks[i]) <= n_chars && memcmp(reason->chars + at, marks[i], strlen(marks[i])) == 0)
+                return (struct csv_field){.chars = reason->chars + at, .n_chars = n_chars};
+    }
+    return *reason;
+}
+
+/* Whether the same is done to the same. Another policy may give another reason. */
+static bool same_choice(const struct csv *a, const struct csv *b)
+{
+    const struct csv_field *x = csv_fields(a), *y = csv_fields(b);
+    if (same_field(&x[FIELD_POLICY], &y[FIELD_POLICY])) return same_row(a, b, FIELD_SERVICE);
+    const struct csv_field was = outcome(&x[FIELD_REASON]), is = outcome(&y[FIELD_REASON]);
+    for (size_t i = FIELD_SERVICE; i < FIELD_REASON; i++)
+        if (i != FIELD_POLICY && !same_field(&x[i], &y[i])) return false;
+    return same_field(&was, &is);
 }
 
 static int copy_row(const struct csv *csv, struct arena *arena, struct decision_line *line)
@@ -131,8 +162,6 @@ static int note_parting(const struct pair *pair, struct arena *arena, struct par
     return code == 0 && pair->has_now ? copy_row(pair->now, arena, &parting->now) : code;
 }
 
-enum { FIELD_TIME = 1, FIELD_SERVICE = 2 }; /* the first one is the scenario's name */
-
 static int find_partings(struct pair *pair, struct arena *arena, struct divergence *divergence, struct diag *diag)
 {
     int code = 0;
@@ -140,12 +169,12 @@ static int find_partings(struct pair *pair, struct arena *arena, struct divergen
         code = next_pair(pair, diag);
         if (code != 0 || (!pair->has_before && !pair->has_now)) return code;
         bool both = pair->has_before && pair->has_now;
-        bool same_choice = both && same_row(pair->before, pair->now, FIELD_SERVICE);
-        if (same_choice && (divergence->first.found || same_row(pair->before, pair->now, FIELD_TIME))) continue;
+        bool is_same = both && same_choice(pair->before, pair->now);
+        if (is_same && (divergence->first.found || same_row(pair->before, pair->now, FIELD_TIME))) continue;
         bool is_first = !divergence->first.found;
         code = note_parting(pair, arena, is_first ? &divergence->first : &divergence->choice);
-        if (is_first) divergence->is_only_time = same_choice;
-        if (!same_choice) return code;
+        if (is_first) divergence->is_same_choice = is_same;
+        if (!is_same) return code;
     }
     return code;
 }

@@ -39,8 +39,8 @@ struct parting {
 struct divergence {
     size_t n_before, n_now;
     struct parting first;  /* not found: the logs are equal */
-    bool is_only_time;     /* the first difference is one of time only */
-    struct parting choice; /* then: the first that differs in more than time */
+    bool is_same_choice;   /* the first difference is one of the time, or of the policy and its reason, only */
+    struct parting choice; /* then: the first that differs in what is done */
     size_t n_context;     /* common decisions just before it, oldest first */
     struct decision_line context[DIVERGENCE_CONTEXT];
 };

@@ -20,6 +20,7 @@ struct gate_outcome {
     size_t n_metrics;
     struct gate_metric *metrics; /* in order of emission */
     struct decision_lines decisions;
+    const char *seen; /* what the policy saw at the first diverging decision; "": nothing */
 };
 
 enum gate_verdict {
@@ -53,6 +54,7 @@ struct gate_result {
     struct scenario_change *changes;
     bool inputs_moved;       /* traces or catalog files differ from the baseline's */
     struct divergence divergence;
+    const char *seen;        /* what the policy saw at the first diverging choice, in the run now; "": not known */
     const char *finding;     /* of a run that failed */
     int code;                /* of the run */
 };

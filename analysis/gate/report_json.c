@@ -99,6 +99,7 @@ static void write_result(struct json_writer *writer, const struct gate_result *r
         for (size_t i = 0; i < result->n_moves; i++) write_move(writer, &result->moves[i]);
         json_write_close(writer, ']');
         write_divergence(writer, &result->divergence);
+        json_write_string(writer, "seen", result->seen[0] != 0 ? result->seen : NULL);
     }
     json_write_close(writer, '}');
 }

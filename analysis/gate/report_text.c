@@ -107,8 +107,14 @@ static void describe_parting(const struct parting *parting, struct text *text)
         text_add(text, "    now       no further decision\n");
 }
 
-static void describe_divergence(const struct divergence *divergence, struct text *text)
+static void describe_seen(const struct gate_result *result, struct text *text)
 {
+    if (result->seen[0] != 0) text_printf(text, "    seen now  %s\n", result->seen);
+}
+
+static void describe_divergence(const struct gate_result *result, struct text *text)
+{
+    const struct divergence *divergence = &result->divergence;
     const struct parting *first = &divergence->first, *choice = &divergence->choice;
     if (!first->found) {
         text_printf(text, "  all %zu decisions are the same: costs, inputs or rows have moved, policies have not\n",
@@ -117,16 +123,20 @@ static void describe_divergence(const struct divergence *divergence, struct text
     }
     text_printf(text, "  first diverging decision: number %zu (of %zu in the baseline, %zu now)%s\n", first->number,
                 divergence->n_before, divergence->n_now,
-                divergence->is_only_time ? ", the same choice at another time" : "");
+                !divergence->is_same_choice                      ? ""
+                : strcmp(first->before.t_s, first->now.t_s) != 0 ? ", the same choice at another time"
+                                                                 : ", the same choice by another policy");
     for (size_t i = 0; i < divergence->n_context; i++) describe_line("both", &divergence->context[i], text);
     describe_parting(first, text);
-    if (!divergence->is_only_time) return;
+    if (!choice->found) describe_seen(result, text);
+    if (!divergence->is_same_choice) return;
     if (!choice->found) {
-        text_add(text, "  every choice is the same, at another time\n");
+        text_add(text, "  every choice is the same\n");
         return;
     }
     text_printf(text, "  first different choice: number %zu\n", choice->number);
     describe_parting(choice, text);
+    describe_seen(result, text);
 }
 
 static void describe_head(const struct gate_result *result, struct text *text)
@@ -172,7 +182,7 @@ void gate_describe(const struct gate_report *report, const struct gate_result *r
     if (result->n_moves == 0) text_add(text, "  no metric has moved\n");
     describe_moves(result, text);
     if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) differ from the baseline\n");
-    describe_divergence(&result->divergence, text);
+    describe_divergence(result, text);
 }
 
 /* Whether there is more to say than that it is the same. */

@@ -118,6 +118,53 @@ tolerate '{"*": "-1%"}' '{}'
 run 2 check --baseline "$T/gate/tolerant.json"
 err 'expected a tolerance of at least 0'
 
+# What the policy saw at the first other choice: of a router the loads, from which its row tells the chosen one; of a
+# scheduler free GPUs and jobs; of a batcher who waits.
+parts() { # NAME FROM TO: a baseline of the scenario, and what has changed
+    sed "s/$2/$3/" "$T/gate/$1.json" >"$T/gate/changed.json"
+    cp "$T/gate/$1.json" "$T/gate/seen.json"
+    rm -f "$T/gate/seeing.json" "$T/gate/seeing.decisions.csv.gz"
+    run 0 check --baseline "$T/gate/seeing.json" --update "$T/gate/seen.json"
+    cp "$T/gate/changed.json" "$T/gate/seen.json"
+    run 1 check --baseline "$T/gate/seeing.json" --json
+    cp "$T/out" "$T/seen.out"
+    run 1 check --baseline "$T/gate/seeing.json"
+    out '    seen now  '
+}
+cat >"$T/gate/routed.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 3, "routing": "round-robin",
+    "trace": {"format": "generate", "count": 60, "output": {"distribution": "uniform", "min": 2, "max": 400},
+      "arrival": {"process": "poisson", "rate": "50/s"}}}} }
+END
+parts routed round-robin least-outstanding
+sqlite3 :memory: "select json_extract(readfile('$T/seen.out'), '$.scenarios[0].first_other_choice.now.reason'),
+    json_extract(readfile('$T/seen.out'), '$.scenarios[0].seen')" | awk -F'|' '{
+    split($1, row, /[ :,]+/) # to replica R of chat N unfinished there M of them waiting
+    n = split(substr($2, index($2, "of replica") + 11), replicas, "; ")
+    for (i = 1; i <= n; i++) {
+        split(replicas[i], load, /[:,] /)
+        least = i == 1 || load[2] < least ? load[2] : least
+        if (load[1] == row[3]) chosen = load[2] "/" load[3]
+    }
+    print n, chosen == row[6] "/" row[9], row[6] == least }' >"$T/routed"
+equal "$(cat "$T/routed")" '3 1 1' 'replicas, whether the row agrees, whether it is the least'
+printf 'submit_s,duration_s,gpus\n0,100,6\n1,90,6\n2,5,6\n' >"$T/gate/three.csv"
+cat >"$T/gate/scheduled.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "jobs": {"scheduler": "fifo", "trace": {"format": "csv-jobs", "path": "three.csv"}} }
+END
+parts scheduled fifo sjf
+out '    seen now  8 of 8 GPUs free; jobs with their GPUs, submission and time on GPUs; 2 wait: job 1 (6, 1.000000 s, 0.000000 s), 2 (6, 2.000000 s, 0.000000 s); 0 run'
+printf 'arrival_s,prompt_tokens,output_tokens\n0,400,20\n0,300,20\n' >"$T/gate/two.csv"
+cat >"$T/gate/batched.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "kv": {"blocks": 200}, "batching": {"policy": "vllm-v1", "token_budget": 512},
+    "trace": {"format": "csv", "path": "two.csv"}}} }
+END
+parts batched '512' '600'
+out '    seen now  replica 0: 2 wait, 0 prompts in part, 0 decode; 200 of 200 KV blocks free; first to wait: request 0 of 400 tokens since 0.000000 s, 1 of 300 tokens since 0.000000 s'
+
 # A note when the baseline comes from another machine.
 sed 's/"platform": "[^"]*"/"platform": "Linux riscv64 glibc-2.99"/' "$base" >"$T/gate/tolerant.json"
 run 1 check --baseline "$T/gate/tolerant.json"

@@ -48,9 +48,37 @@ static int catch_decision(void *context, const struct decision_row *row)
     return catching->decisions.failed ? SIM_E_NOMEM : 0;
 }
 
+/* What the policy of one decision saw just before it; the run ends there. */
+struct looking {
+    size_t number, n_decisions; /* of the decision, from 1; met so far */
+    struct text latest, found;  /* POLICY and what it saw last; what the policy of the decision saw */
+    double latest_s;
+};
+
+static int look_at_view(void *context, const struct decision_row *row)
+{
+    struct looking *looking = context;
+    looking->latest_s = row->t_s;
+    text_fini(&looking->latest);
+    text_printf(&looking->latest, "%s %s", row->policy, row->reason);
+    return looking->latest.failed ? SIM_E_NOMEM : 0;
+}
+
+static int look_at_decision(void *context, const struct decision_row *row)
+{
+    struct looking *looking = context;
+    const size_t n_policy = strlen(row->policy);
+    if (++looking->n_decisions < looking->number) return 0;
+    if (looking->latest.chars != NULL && looking->latest_s == row->t_s &&
+        strncmp(looking->latest.chars, row->policy, n_policy) == 0 && looking->latest.chars[n_policy] == ' ')
+        text_add(&looking->found, looking->latest.chars + n_policy + 1);
+    return looking->found.failed ? SIM_E_NOMEM : SIM_E_GATE;
+}
+
 /* The child's result, and how the child writes it to the parent. */
 struct report {
     struct catching caught;
+    struct text seen; /* by the policy of the first choice that differs from the baseline's; empty: not known */
     char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
     struct text resolved; /* JSON in one line; empty: the scenario was not loaded */
     int code;
@@ -72,6 +100,40 @@ static int run_setup(const struct cli *cli, const struct setup *setup, struct re
     if (code == 0) code = hash_sink_hex(&hashing, report->hash);
     if (code == 0) code = setup_hash_files(setup, report->inputs, &report->diag);
     hash_sink_fini(&hashing);
+    return code;
+}
+
+/* If the run's decisions differ from the baseline's, runs it again up to the first other choice, for what its policy
+ * saw. A log that cannot be read is the parent's to report. */
+static int look_again(const struct cli *cli, const struct setup *setup, const struct baseline_entry *entry,
+                      struct report *report)
+{
+    const struct catching *caught = &report->caught;
+    if (entry->hash[0] == 0 || strcmp(entry->hash, report->hash) == 0 || entry->decisions.n_chars == 0) return 0;
+    struct arena arena;
+    struct diag unread;
+    struct divergence divergence;
+    arena_init(&arena);
+    diag_init(&unread);
+    const struct decision_lines now = decision_log_take(caught->decisions.chars != NULL ? caught->decisions.chars : "",
+                                                        caught->decisions.length, caught->n_decisions);
+    int code = decision_log_compare(&entry->decisions, &now, &arena, &divergence, &unread);
+    const struct parting *parting = divergence.choice.found ? &divergence.choice : &divergence.first;
+    if (code == 0 && parting->found && parting->has_now) {
+        struct looking looking = {.number = parting->number};
+        const struct sink sink = {.context = &looking, .decision = look_at_decision, .detail = look_at_decision,
+                                  .seen = look_at_view};
+        struct world_options how = {.queue = QUEUE_CALENDAR, .interrupt = cli->interrupt};
+        struct world_result result;
+        code = simulate_rows(setup, &how, &sink, &result, &report->diag);
+        if (code == SIM_E_GATE && looking.n_decisions == looking.number) code = 0;
+        if (code == 0) text_add(&report->seen, looking.found.chars != NULL ? looking.found.chars : "");
+        text_fini(&looking.latest);
+        text_fini(&looking.found);
+    } else if (code == SIM_E_DATA) {
+        code = 0;
+    }
+    arena_fini(&arena);
     return code;
 }
 
@@ -130,6 +192,7 @@ static int run_entry(const struct cli *cli, const struct baseline_entry *entry, 
     if (code == 0) code = plugins_code;
     if (code == 0) code = keep_scenario(&setup, data, report);
     if (code == 0) code = run_setup(cli, &setup, report);
+    if (code == 0) code = look_again(cli, &setup, entry, report);
     setup_fini(&setup);
     return code;
 }
@@ -159,6 +222,7 @@ static void write_report(const struct report *report, FILE *file)
     json_write_string(&writer, "hash", report->hash);
     json_write_string(&writer, "scenario_hash", report->scenario_hash);
     json_write_string(&writer, "inputs", report->inputs);
+    json_write_string(&writer, "seen", report->seen.chars != NULL ? report->seen.chars : "");
     json_write_number(&writer, "decisions", (double)report->caught.n_decisions);
     json_write_key(&writer, "resolved");
     text_add(&head, report->resolved.length > 0 ? report->resolved.chars : "null");
@@ -227,6 +291,7 @@ static int read_report(char *chars, size_t n_chars, struct arena *arena, struct 
     snprintf(outcome->hash, sizeof outcome->hash, "%s", json_member(root, "hash")->text);
     snprintf(outcome->scenario_hash, sizeof outcome->scenario_hash, "%s", json_member(root, "scenario_hash")->text);
     snprintf(outcome->inputs, sizeof outcome->inputs, "%s", json_member(root, "inputs")->text);
+    outcome->seen = json_member(root, "seen")->text;
     size_t n = (size_t)json_member(root, "decisions")->number;
     outcome->decisions = decision_log_take(end + 1, n_chars - head - 1, n);
     if (outcome->decisions.n != n) return SIM_E_IO;

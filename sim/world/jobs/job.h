@@ -192,8 +192,9 @@ sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now);
 
 /* Live rows of sink.h. jobs_emit_queue: what `submitted` meets; NULL: what the next decision meets. job_emit_clock: the
- * clock of the job's GPUs. They return 0 or the sink's code. */
+ * clock of the job's GPUs. jobs_emit_seen: what the scheduler sees. They return 0 or the sink's code. */
 int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now);
+int jobs_emit_seen(const struct jobs *jobs, sim_ns now);
 int job_emit_clock(const struct job *job, sim_ns now);
 
 /* The wait of the job's next start, and that of a start after a preemption. */

@@ -1,8 +1,12 @@
-/* Live rows about jobs that wait and jobs that are slowed down. No database stores them: `orrery why` simulates its run
- * again and reads them. */
+/* Live rows about jobs that wait and jobs that are slowed down, and about what the scheduler sees. No database stores
+ * them: `orrery why` and `orrery check` simulate a run again and read them. */
+#include "sim/core/text.h"
 #include "sim/world/jobs/job.h"
 
+#include <inttypes.h>
 #include <math.h>
+
+enum { JOBS_TOLD = 8 };
 
 /* The most free GPUs of one node, by the index of nodes with equal numbers of free GPUs. */
 static int64_t most_on_node_gpus(const struct cluster *cluster)
@@ -46,4 +50,41 @@ int job_emit_clock(const struct job *job, sim_ns now)
                                       .power_given_s = sim_s_from_ns(holder->power_given_ns),
                                       .power_since_s = sim_s_from_ns(holder->power_since_ns)};
     return sink->job_clock(sink->context, &row);
+}
+
+/* The oldest jobs of a state, each with its GPUs, its submission, and the time for which it has held GPUs. */
+static void tell_jobs(const struct jobs *jobs, enum job_state state, sim_ns now, struct text *text)
+{
+    int n = 0;
+    for (const struct job *job = jobs->oldest; job != NULL; job = job->next) {
+        const struct job_view *view = &job->view;
+        if (view->state != state || !job_needs_node(job)) continue;
+        if (n++ == JOBS_TOLD) {
+            text_add(text, ", ..");
+            return;
+        }
+        text_printf(text, "%s %" PRId64 " (%.10g, %.6f s, %.6f s)", n > 1 ? "," : ": job", view->id,
+                    state == JOB_RUNNING ? view->held_gpus : (double)view->gpus, sim_s_from_ns(view->submit_ns),
+                    sim_s_from_ns(job_executed_ns(job, now)));
+    }
+}
+
+int jobs_emit_seen(const struct jobs *jobs, sim_ns now)
+{
+    const struct sink *sink = jobs->site->sink;
+    if (sink->seen == NULL) return 0;
+    struct text text;
+    text_init(&text);
+    for (const struct cluster_view *view = &jobs->view; view != NULL; view = view->next_type)
+        if (view->total_gpus < INT64_MAX)
+            text_printf(&text, "%.10g of %" PRId64 " GPUs free; ", view->free_amount, view->total_gpus);
+    text_printf(&text, "jobs with their GPUs, submission and time on GPUs; %" PRId64 " wait", jobs->view.n_pending);
+    tell_jobs(jobs, JOB_PENDING, now, &text);
+    text_printf(&text, "; %" PRId64 " run", jobs->view.n_running);
+    tell_jobs(jobs, JOB_RUNNING, now, &text);
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = jobs->scheduler->policy.name,
+                               .action = "see", .subject = -1, .reason = text.chars};
+    const int code = text.failed ? SIM_E_NOMEM : sink->seen(sink->context, &row);
+    text_fini(&text);
+    return code;
 }

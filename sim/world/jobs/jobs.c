@@ -87,6 +87,7 @@ static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
     engine_disarm(engine, &jobs->wake);
     jobs_refresh_view(jobs);
     int code = jobs_emit_queue(jobs, NULL, now);
+    if (code == 0) code = jobs_emit_seen(jobs, now);
     job_plan_begin(jobs);
     if (code == 0) code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
     int fault = job_plan_end(jobs);

@@ -105,6 +105,8 @@ struct replica_env {
     int (*on_prefill)(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                       sim_ns now);
     int (*on_batch)(const struct replica *replica, const struct replica_batch *batch); /* NULL: not reported */
+    /* Before the batcher decides. NULL: not reported. */
+    int (*on_compose)(const struct replica *replica, sim_ns now);
     /* The prompt is processed and tokens are still to come. Returns 0 if the request stays, 1 if it decodes elsewhere;
      * then its KV blocks stay taken until replica_release_kv. NULL: all requests stay. */
     int (*on_prefilled)(struct replica *replica, struct request *request, sim_ns now);

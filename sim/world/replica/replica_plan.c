@@ -392,6 +392,7 @@ int replica_plan(struct replica *replica, sim_ns now)
     plan->keep_free_blocks = 0;
     plan->iterations = INT64_MAX;
     replica->plan_number++;
+    if (replica->env->on_compose != NULL && (code = replica->env->on_compose(replica, now)) != 0) return code;
     code = batcher->compose(replica->batcher_state, &replica->view, plan);
     if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
     code = check_plan(replica, now);

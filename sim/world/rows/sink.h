@@ -52,7 +52,8 @@ struct job_clock_row {
 
 /* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`
  * gets what a policy decided on jobs and on requests that are preempted or rejected. `detail` gets, in the same table,
- * what happens to every request: routed, admitted. */
+ * what happens to every request: routed, admitted. `seen`, live only, gets what a router, batcher or scheduler sees,
+ * before each of its decisions: the text is the reason, the action "see". */
 #define SINK_ROWS(X)                                                                                                   \
     X(request, request_row)                                                                                            \
     X(job, job_row)                                                                                                    \
@@ -65,6 +66,7 @@ struct job_clock_row {
     X(histogram, histogram_row)                                                                                        \
     X(decision, decision_row)                                                                                          \
     X(detail, decision_row)                                                                                            \
+    X(seen, decision_row)                                                                                              \
     X(warning, warning_row)                                                                                            \
     X(metric, metric_row)
 

@@ -67,8 +67,10 @@ static int ask(struct fleet *fleet, const struct fleet_router *router, const str
                int32_t n, sim_ns now)
 {
     const struct fleet_view view = make_view(fleet, now, first, n);
+    int code = fleet_emit_seen(fleet, &router->router->policy, &view, request, now);
+    if (code != 0) return code;
     int replica = router->router->route(router->state, &view, &request->view);
-    int code = check_oracle(fleet, &router->router->policy, request, now);
+    code = check_oracle(fleet, &router->router->policy, request, now);
     if (code != 0) return code;
     if (replica >= 0 && replica < view.n_replicas) return fleet_view_number(&view, replica);
     return bad_choice(fleet, &router->router->policy, request, replica, view.n_replicas, now);
@@ -79,7 +81,9 @@ static int ask_pair(struct fleet *fleet, const struct request *request, struct r
     const struct router *router = fleet->routing.router;
     const struct fleet_view view = make_view(fleet, now, 0, fleet->n_replicas);
     *pair = (struct route_pair){-1, -1};
-    int code = router->route_pair(fleet->routing.state, &view, &request->view, pair);
+    int code = fleet_emit_seen(fleet, &router->policy, &view, request, now);
+    if (code != 0) return code;
+    code = router->route_pair(fleet->routing.state, &view, &request->view, pair);
     if (code != 0) return policy_failed(&router->policy, code, now, fleet->env->site->diag);
     if ((code = check_oracle(fleet, &router->policy, request, now)) != 0) return code;
     if (pair->prompt < 0 || pair->prompt >= view.n_replicas)

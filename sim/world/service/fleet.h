@@ -198,6 +198,10 @@ static inline int32_t fleet_view_number(const struct fleet_view *view, int32_t c
     return view->numbers != NULL ? view->numbers[candidate] : view->first + candidate;
 }
 
+/* Tells the sink, if it asks, what a router sees of its candidates (service_seen.c). Returns 0 or the sink's code. */
+int fleet_emit_seen(const struct fleet *fleet, const struct policy *policy, const struct fleet_view *view,
+                    const struct request *request, sim_ns now);
+
 /* The pool of a replica. */
 static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, int32_t replica)
 {

@@ -141,7 +141,7 @@ int service_detail_arrived(const struct service *service, const struct request *
 }
 
 /* Sets the callbacks: for prompt pieces if rows are wanted or KV moves layer by layer; for batches if rows are wanted
- * or an offloading policy counts its bytes. */
+ * or an offloading policy counts its bytes; for what the batcher sees if somebody asks. */
 void service_detail_start(struct service *service)
 {
     const struct sink *sink = service->env.site->sink;
@@ -150,6 +150,7 @@ void service_detail_start(struct service *service)
         struct replica_env *env = &service->fleet.pools[i].env;
         if (sink->detail != NULL || by_layer) env->on_prefill = service_on_prefill;
         if (sink->detail != NULL) env->on_move = emit_move;
+        if (sink->seen != NULL) env->on_compose = service_on_compose;
         if (sink->batch != NULL || offload_in_use(env->offload)) env->on_batch = service_on_batch;
     }
 }

@@ -62,6 +62,7 @@ int service_route(struct service *service, struct request *request, sim_ns now);
 
 /* Callbacks of replica_env. */
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
+int service_on_compose(const struct replica *replica, sim_ns now); /* service_seen.c */
 
 /* Hand-over (service_handover.c): callbacks of replica_env. */
 int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now);

@@ -42,7 +42,7 @@ TEST(a_row_is_a_line_whatever_its_texts)
     CHECK_EQ_INT(all_lines(&before).n, 1);
     add_decision(&now, 0.1, "p", -7, "a");
     struct divergence divergence = compare(&before, &now, &arena);
-    CHECK(divergence.first.found && !divergence.is_only_time && !divergence.choice.found);
+    CHECK(divergence.first.found && !divergence.is_same_choice && !divergence.choice.found);
     CHECK_EQ_INT(divergence.first.number, 1);
     CHECK_EQ_STR(divergence.first.before.reason, "a, \"b\" c ");
     CHECK_EQ_STR(divergence.first.before.subject, "-7");
@@ -65,13 +65,13 @@ TEST(the_first_difference_is_found_wherever_it_is)
             bool planted = i == at;
             add_decision(&before, (double)i, "policy", (int64_t)i, "why");
             add_decision_of(&now, planted && field == 3 ? "chat" : "", (double)i + (planted && field == 0 ? 0.25 : 0),
-                            i == later ? "other" : "policy", (int64_t)i + (planted && field == 1),
+                            "policy", (int64_t)i + ((planted && field == 1) || i == later),
                             planted && field == 2 ? "why not" : "why");
         }
         struct divergence divergence = compare(&before, &now, &arena);
         CHECK(divergence.first.found);
         CHECK_EQ_INT(divergence.first.number, at + 1);
-        CHECK_EQ_INT(divergence.is_only_time, field == 0);
+        CHECK_EQ_INT(divergence.is_same_choice, field == 0);
         CHECK_EQ_INT(divergence.choice.found, field == 0 && later < n);
         if (divergence.choice.found) CHECK_EQ_INT(divergence.choice.number, later + 1);
         CHECK_EQ_INT(divergence.n_context, at < DIVERGENCE_CONTEXT ? at : DIVERGENCE_CONTEXT);
@@ -81,6 +81,41 @@ TEST(the_first_difference_is_found_wherever_it_is)
         CHECK(!compare(&before, &before, &arena).first.found);
         text_fini(&before);
         text_fini(&now);
+    }
+}
+
+/* Another policy that does the same for another reason chooses the same, until it does something else. */
+TEST(another_policy_may_choose_the_same)
+{
+    static const struct {
+        const char *before, *now;
+        bool is_same;
+    } cases[] = {
+        {"head of the queue: takes 1 GPU", "shortest: takes 1 GPU", true},
+        {"head of the queue: takes 1 GPU", "shortest: takes 2 GPUs", false},
+        {"a: gives back 1 GPU", "b: c: gives back 1 GPU", true},
+        {"a: gives back 1 GPU", "a: takes 1 GPU", false},
+        {"a: goes on with 1 GPU", "b: goes on with 1 GPU", true},
+        {"to replica 0: 1 unfinished", "to replica 0: 1 unfinished", true},
+        {"to replica 0: 1 unfinished", "to replica 1: 1 unfinished", false},
+        {": takes 1", ": takes", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(arena) arena = {0};
+        struct text before = {0}, now = {0}, own = {0};
+        add_decision(&before, 1, "p", 3, cases[i].before);
+        add_decision(&now, 1, "q", 3, cases[i].now);
+        add_decision(&own, 1, "p", 3, cases[i].now);
+        struct divergence divergence = compare(&before, &now, &arena);
+        CHECK_EQ_INT(divergence.first.number, 1);
+        CHECK_EQ_INT(divergence.is_same_choice, cases[i].is_same);
+        CHECK(!divergence.choice.found);
+        divergence = compare(&before, &own, &arena); /* of one policy, every word counts */
+        CHECK_EQ_INT(divergence.first.found, strcmp(cases[i].before, cases[i].now) != 0);
+        CHECK(!divergence.is_same_choice);
+        text_fini(&before);
+        text_fini(&now);
+        text_fini(&own);
     }
 }
 
