@@ -43,8 +43,8 @@ link() { # PROGRAM
 }
 
 # Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors. Memory
-# that is fresh or freed is not zero (glibc's MALLOC_PERTURB_), as under AddressSanitizer. A mutant that starts processes
-# without end is stopped at MOST_PROCESSES.
+# that is fresh or freed is not zero (glibc's MALLOC_PERTURB_), as under AddressSanitizer. A mutant that starts
+# processes without end is stopped at MOST_PROCESSES.
 run_tests() { # SECONDS NAME...
     limit_s=$1
     shift
