@@ -93,6 +93,20 @@ static void random_pools(struct naive_scenario *s, struct naive_site *site, uint
     site->nodes = nodes_for_pools(s, site);
 }
 
+static void random_causes(struct naive_site *site, uint64_t seed, struct rng *rng)
+{
+    site->seed = seed;
+    site->life_ns = naive_life_ns;
+    site->restart_ns = naive_one_in(rng, 3) ? 0 : naive_between(rng, 1, 200000000);
+    site->n_causes = naive_between(rng, 1, 2);
+    for (int i = 0; i < site->n_causes; i++) {
+        const double mean_s = random_rate(rng, 0.1, 0.6) * site->nodes * (i == 1 ? site->node_gpus : 1);
+        site->causes[i] = (struct naive_cause){.of_gpus = i == 1, .nodes_each = naive_between(rng, 1, 3),
+                                               .repair_ns = naive_one_in(rng, 4) ? 0 : naive_between(rng, 1, 300000000),
+                                               .mean_ns = (int64_t)(mean_s * 1e9)};
+    }
+}
+
 static void random_failing(struct naive_scenario *s, struct naive_site *site, uint64_t seed)
 {
     struct rng rng;
@@ -105,16 +119,21 @@ static void random_failing(struct naive_scenario *s, struct naive_site *site, ui
     random_site(site, s, &rng);
     if (nodes_for(site, site->gpus, s->stages, s->replicas) > NAIVE_NODES - 2) s->stages = 1;
     site->nodes = nodes_for(site, site->gpus, s->stages, s->replicas) + naive_between(&rng, 0, 2);
-    site->seed = seed;
-    site->life_ns = naive_life_ns;
-    site->restart_ns = naive_one_in(&rng, 3) ? 0 : naive_between(&rng, 1, 200000000);
-    site->n_causes = naive_between(&rng, 1, 2);
-    for (int i = 0; i < site->n_causes; i++) {
-        const double mean_s = random_rate(&rng, 0.1, 0.6) * site->nodes * (i == 1 ? site->node_gpus : 1);
-        site->causes[i] = (struct naive_cause){.of_gpus = i == 1, .nodes_each = naive_between(&rng, 1, 3),
-                                               .repair_ns = naive_one_in(&rng, 4) ? 0 : naive_between(&rng, 1, 300000000),
-                                               .mean_ns = (int64_t)(mean_s * 1e9)};
-    }
+    random_causes(site, seed, &rng);
+}
+
+/* Some nodes more than the pools need, so that a replica may start elsewhere. Every other network is slow,
+ * so that failures find KV on its way. */
+static void random_failing_pools(struct naive_scenario *s, struct naive_site *site, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 0, "pools that fail", 0);
+    random_pools(s, site, seed + 5000);
+    if (naive_one_in(&rng, 2)) site->adapter = random_rate(&rng, 0.3, 2);
+    site->nodes += naive_between(&rng, 0, 2);
+    if (site->nodes > NAIVE_NODES) site->nodes = NAIVE_NODES;
+    random_causes(site, seed, &rng);
+    for (int i = 0; i < site->n_causes; i++) site->causes[i].mean_ns /= 3;
 }
 
 /* --- Tests --- */
@@ -141,4 +160,16 @@ TEST(failures_take_groups)
         naive_check_scenario(&s, seed, &totals);
     }
     CHECK(totals.requests > 800 && totals.restarts > 500);
+}
+
+TEST(failures_take_pools_and_what_moves_between_them)
+{
+    static struct naive_scenario s;
+    struct naive_site site;
+    struct naive_totals totals = {0};
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_failing_pools(&s, &site, seed);
+        naive_check_scenario(&s, seed, &totals);
+    }
+    CHECK(totals.requests > 800 && totals.restarts > 500 && totals.lost_moves > 100);
 }

@@ -299,6 +299,7 @@ static bool compare(const struct naive_scenario *s, const struct naive_outcome *
         totals->preemptions += outcomes[i].preemptions;
         totals->rejections += outcomes[i].rejected;
         totals->restarts += outcomes[i].restarts;
+        totals->lost_moves += outcomes[i].lost_moves;
         totals->right += outcomes[i].right;
         if (same(&s->requests[i], &outcomes[i], bed_request(rows, i), text, sizeof text)) continue;
         snprintf(told, sizeof told, "seed %d request %d: %s", (int)seed, i, text);

@@ -1,6 +1,7 @@
 /* Failures of the naive simulator: a node that fails takes every replica that has a GPU there. Their requests begin
- * again, each with the tokens that it had been sent, at the replicas that are up, in order of arrival. A missing
- * replica starts as soon as there is room. */
+ * again, each with the tokens that it had been sent, at the replicas that are up, in order of arrival. So do requests
+ * whose KV is on its way from or to such a replica, but for KV that has left it. A missing replica starts as soon as
+ * there is room. */
 #include "tests/oracle/naive_state.h"
 #include "tests/support/harness.h"
 
@@ -33,6 +34,9 @@ static void lose(struct naive *naive, int id)
 {
     static const struct sequence none;
     struct sequence *sequence = &naive->sequences[id];
+    naive->outcomes[id].lost_moves += sequence->handed_blocks > 0;
+    if (sequence->handed_blocks > 0) release(naive, id);
+    site_drop_moves(naive, id);
     const int todo = is_prompt(sequence) ? sequence->todo : sequence->processed;
     const int generated = sequence->generated, output = sequence->output;
     int at = naive->held.n;
@@ -49,13 +53,38 @@ static void lose_all(struct naive *naive, struct list *list)
     while (list->n > 0) lose(naive, list_take(list, 0));
 }
 
+/* Of a list of another replica, those whose KV is still to come from the one that fails. */
+static void lose_awaited(struct naive *naive, struct replica *replica, struct list *list, int failed)
+{
+    for (int i = 0; i < list->n; i++) {
+        const int id = list->id[i];
+        struct sequence *sequence = &naive->sequences[id];
+        if (naive->outcomes[id].replica != failed || sequence->handed_blocks == 0) continue;
+        if (sequence->is_here) {
+            release(naive, id);
+            continue;
+        }
+        list_take(list, i--);
+        if (replica != NULL) give_blocks(naive, replica, id);
+        lose(naive, id);
+    }
+}
+
 static void stop(struct naive *naive, int index)
 {
     static const struct replica none;
     struct replica *replica = &naive->replicas[index];
+    lose_awaited(naive, NULL, &naive->undecided, index);
+    for (int i = 0; i < naive->s->replicas; i++) {
+        lose_awaited(naive, &naive->replicas[i], &naive->replicas[i].remote, index);
+        lose_awaited(naive, &naive->replicas[i], &naive->replicas[i].taken, index);
+    }
     site_release_gpus(naive, index);
     lose_all(naive, &replica->waiting);
     lose_all(naive, &replica->idle);
+    lose_all(naive, &replica->remote);
+    lose_all(naive, &replica->taken);
+    lose_all(naive, &replica->moved);
     for (int i = 0; i < replica->n_flying; i++)
         for (int k = 0; k < replica->flying[i].n; k++) lose(naive, replica->flying[i].id[k]);
     *replica = none;
@@ -116,7 +145,7 @@ void failures_restart(struct naive *naive)
         }
         if (!replica->starts || replica->up_ns > naive->now_ns) continue;
         replica->starts = false;
-        if (naive->held.n > 0) naive->release_ns = naive->now_ns + 1;
+        if (naive->held.n + naive->undecided.n > 0) naive->release_ns = naive->now_ns + 1;
     }
 }
 

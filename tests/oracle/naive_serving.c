@@ -189,22 +189,33 @@ static int take_group(const struct naive *naive, struct replica *replica)
     return replica->next_group++ % groups_of(naive, replica);
 }
 
-/* To the decoding replica with the fewest requests. The KV blocks stay here until they have moved. */
-static void hand_over(struct naive *naive, int id)
+/* To the decoding replica with the fewest requests, of those that are up. False: none is. */
+static bool send(struct naive *naive, int id)
 {
-    int best = naive->s->prefill_replicas;
-    for (int i = best + 1; i < naive->s->replicas; i++)
-        if (requests_at(&naive->replicas[i]) < requests_at(&naive->replicas[best])) best = i;
+    int best = -1;
+    for (int i = naive->s->prefill_replicas; i < naive->s->replicas; i++)
+        if (is_up(naive, &naive->replicas[i]) &&
+            (best < 0 || requests_at(&naive->replicas[i]) < requests_at(&naive->replicas[best])))
+            best = i;
+    if (best < 0) return false;
     struct list *remote = &naive->replicas[best].remote;
     struct sequence *sequence = &naive->sequences[id];
-    sequence->handed_blocks = sequence->blocks;
-    sequence->blocks = 0;
     sequence->left_ns = sequence->todo * naive->s->kv_token_ns;
     sequence->moves = naive->s->push;
     sequence->to = best;
-    sequence->from_group = take_group(naive, &naive->replicas[naive->outcomes[id].replica]);
     sequence->to_group = take_group(naive, &naive->replicas[best]);
     list_insert(remote, remote->n, id);
+    return true;
+}
+
+/* The KV blocks stay here until they have moved. */
+static void hand_over(struct naive *naive, int id)
+{
+    struct sequence *sequence = &naive->sequences[id];
+    sequence->handed_blocks = sequence->blocks;
+    sequence->blocks = 0;
+    sequence->from_group = take_group(naive, &naive->replicas[naive->outcomes[id].replica]);
+    if (!send(naive, id)) list_insert(&naive->undecided, naive->undecided.n, id);
 }
 
 static void end_batch(struct naive *naive, struct replica *replica)
@@ -273,9 +284,11 @@ static int route(struct naive *naive, int id)
     return up[best];
 }
 
+/* Of those that process prompts. */
 static bool some_are_up(const struct naive *naive)
 {
-    for (int i = 0; i < naive->s->replicas; i++)
+    const int n = naive->s->prefill_replicas > 0 ? naive->s->prefill_replicas : naive->s->replicas;
+    for (int i = 0; i < n; i++)
         if (is_up(naive, &naive->replicas[i])) return true;
     return false;
 }
@@ -321,6 +334,7 @@ static void release_held(struct naive *naive)
 {
     naive->release_ns = INT64_MAX;
     while (naive->held.n > 0 && some_are_up(naive)) enqueue(naive, list_take(&naive->held, 0));
+    while (naive->undecided.n > 0 && send(naive, naive->undecided.id[0])) list_take(&naive->undecided, 0);
 }
 
 static int sharers(const struct naive *naive)

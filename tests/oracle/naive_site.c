@@ -225,6 +225,13 @@ void site_follow_moves(struct naive *naive, bool *ended)
     for (int i = 0; i < network->n; i++) ended[network->flows[i].id] = false;
 }
 
+void site_drop_moves(struct naive *naive, int id)
+{
+    struct network *network = &naive->network;
+    for (int i = 0; i < network->n; i++)
+        if (network->flows[i].id == id) network->flows[i] = network->flows[--network->n], i--, network->changed = true;
+}
+
 int64_t site_next_ns(const struct naive *naive)
 {
     int64_t next = INT64_MAX;

@@ -79,6 +79,7 @@ struct naive {
     bool released; /* blocks of another replica, in these decisions */
     struct network network;
     struct list held;    /* requests without a replica that is up */
+    struct list undecided; /* prompts that are processed while no replica that decodes is up */
     int64_t release_ns;  /* when they are routed; INT64_MAX: later */
 };
 
@@ -92,6 +93,7 @@ void site_begin_moves(struct naive *naive);
 /* Moves bytes up to now. ended: [NAIVE_REQUESTS], whether the last flow of a sequence has ended. */
 void site_follow_moves(struct naive *naive, bool *ended);
 int64_t site_next_ns(const struct naive *naive);
+void site_drop_moves(struct naive *naive, int id);
 
 /* Up at the start: all. */
 void failures_begin(struct naive *naive);

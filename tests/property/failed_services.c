@@ -502,14 +502,14 @@ TEST(services_and_jobs_bear_failures_together)
                 " 'min': 0, 'max': 4, 'interval': '3s', 'start_delay': '1s'},");
 }
 
-/* Replicas that hand over go on; the run says so. */
+/* Replicas whose router chooses pairs go on; the run says so. */
 TEST(a_service_that_ignores_failures_warns)
 {
     static const char text[] =
         "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'network': {'bandwidth':"
         " '50GB/s'}}, 'failures': {'causes': {'node': {'scope': '%s', 'lifetime': {'mean': '3s'}}}},"
-        " 'services': {'chat': {'llm': 'mistral-7b', 'pools': {'prompts': {'role': 'prefill'}, 'tokens':"
-        " {'role': 'decode'}}, " AFFINE ", 'trace': {'format': 'generate', 'count': 40, 'arrival':"
+        " 'services': {'chat': {'llm': 'mistral-7b', 'routing': 'splitwise', 'pools': {'prompts': {'role': 'prefill'},"
+        " 'tokens': {'role': 'decode'}}, " AFFINE ", 'trace': {'format': 'generate', 'count': 40, 'arrival':"
         " {'process': 'poisson', 'rate': '2/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 30}}}}";
     struct bed_rows *failing = run(&(struct bed_options){.check = true}, text, "node");
     struct bed_rows *plain = run(&(struct bed_options){.check = true}, text, "job");

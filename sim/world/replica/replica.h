@@ -262,9 +262,16 @@ int replica_settle(struct replica *replica, sim_ns now);
 
 /* The replica's GPUs have failed: the current iteration, all KV here and on the host, and KV in transfer are lost.
  * Appends all requests to `lost` as new arrivals, ordered by arrival, then by id; their generated tokens become part of
- * their prompts. The replica is then empty and idle. Not for replicas with hand-over or offloaded weights. Returns 0 or
- * a negative code. */
+ * their prompts. The replica is then empty and idle. No hand-over from or to it may be left. Not for replicas with
+ * offloaded weights. Returns 0 or a negative code. */
 int replica_lose(struct replica *replica, struct request_list *lost, sim_ns now);
+
+/* The KV of a request that was handed over is lost with the replica that processed its prompt. The request leaves this
+ * one, which was to decode it, and starts anew. Its transfer has been cancelled; no batch waits for it. */
+void replica_drop_remote(struct replica *replica, struct request *request, sim_ns now);
+
+/* A request without KV starts anew: generated tokens become part of its prompt. The replica counts the lost tokens. */
+void replica_restart_request(struct replica *replica, struct request *request);
 
 /* KV blocks in use at a time with no event pending, including those taken by unvisited boundaries of the current
  * run. */

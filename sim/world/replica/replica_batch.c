@@ -14,7 +14,7 @@
 /* Whether the KV moves to or from the host, not from another replica that processed the prompt. */
 static bool is_of_host(const struct kv_move *move)
 {
-    return move->request->handed_blocks == 0;
+    return !move->request->is_remote;
 }
 
 static int start(struct kv_move *move, sim_ns now)
@@ -311,7 +311,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
         return running_join(replica->ready, request, replica->env->batcher->order);
     }
     request_list_remove(&replica->nonresident, request);
-    replica->n_remote -= request->handed_blocks > 0;
+    replica->n_remote -= request->is_remote;
     request->view.admission = ++replica->admissions;
     /* During the transfer no other sequence gets the block that its next token may need. */
     request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);
@@ -404,6 +404,7 @@ static int count_gap_of_preemption(struct replica *replica, struct request *requ
 static int hand_over(struct replica *replica, struct request *request, sim_ns now)
 {
     request->view.state = REQUEST_NONRESIDENT;
+    request->is_remote = true;
     request->handed_blocks = request->held_blocks;
     request->held_blocks = 0;
     replica->handed_blocks += request->handed_blocks;

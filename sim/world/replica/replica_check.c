@@ -52,7 +52,7 @@ static void add_request(void *context, struct request *request)
         sums->shares += request->prefix->n_shared;
     if (request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING)
         sums->unprocessed_tokens += request_unprocessed_tokens(request);
-    else if (request->move != NULL || (request->view.state == REQUEST_NONRESIDENT && request->handed_blocks == 0))
+    else if (request->move != NULL || (request->view.state == REQUEST_NONRESIDENT && !request->is_remote))
         sums->elsewhere_blocks += request->move != NULL ? request->move->blocks
                                                         : kvcache_blocks(kv, request->context_tokens - 1);
 }
@@ -80,7 +80,7 @@ static int64_t count_remote(const struct request_list *nonresident)
 {
     int64_t n = 0;
     const struct request_view *view = nonresident->head != NULL ? &nonresident->head->view : NULL;
-    for (; view != NULL; view = view->next) n += request_of(view)->handed_blocks > 0;
+    for (; view != NULL; view = view->next) n += request_of(view)->is_remote;
     return n;
 }
 

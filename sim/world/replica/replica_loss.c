@@ -40,7 +40,7 @@ static int drop_moved(struct replica *replica, const struct request *request, si
         transfer_cancel(&move->transfer);
         pool_give(replica->env->kv_moves, move);
     }
-    return replica->env->give_host(replica, blocks * replica->env->kv_block_bytes, now);
+    return request->is_remote ? 0 : replica->env->give_host(replica, blocks * replica->env->kv_block_bytes, now);
 }
 
 /* Tokens of the request with keys and values here. */
@@ -50,24 +50,49 @@ static int32_t processed_tokens(const struct request *request)
     return request->view.state == REQUEST_PREFILLING ? request->view.prefilled_tokens : request->context_tokens - 1;
 }
 
-static int start_anew(struct replica *replica, struct request *request, sim_ns now)
+void replica_restart_request(struct replica *replica, struct request *request)
 {
-    int code = drop_moved(replica, request, now);
-    if (code == 0 && request->loads != NULL) code = replica_drop_loads(replica, request);
     const bool is_prompt = request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING;
-    SIM_REQUIRE(request->handover == NULL);
+    SIM_REQUIRE(request->handover == NULL && request->handed_blocks == 0);
     replica->counts.lost_tokens += processed_tokens(request);
-    replica_release_prefix(replica, request);
     if (!is_prompt) request->view.prompt_tokens = request->context_tokens;
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
     request->held_blocks = request->planned = 0;
     request->first_gap_ns = 0;
     request->draft_tokens = 0;
-    request->in_flight = false;
+    request->in_flight = request->is_remote = request->kv_is_pushed = false;
     request->move = NULL;
     request->n_fetches = 0;
+}
+
+static int start_anew(struct replica *replica, struct request *request, sim_ns now)
+{
+    int code = drop_moved(replica, request, now);
+    if (code == 0 && request->loads != NULL) code = replica_drop_loads(replica, request);
+    replica_release_prefix(replica, request);
+    replica_restart_request(replica, request);
     return code;
+}
+
+void replica_drop_remote(struct replica *replica, struct request *request, sim_ns now)
+{
+    struct kv_move *move = request->move;
+    replica_catch_up(replica, now);
+    if (move == NULL) {
+        request_list_remove(&replica->nonresident, request);
+        replica->n_remote--;
+    } else {
+        SIM_REQUIRE(!move->wait && move->before == NULL && move->then == NULL);
+        request_list_remove(&replica->moving, request);
+        kvcache_give(&replica->kv, request->held_blocks);
+        replica->n_moves--;
+        replica->moving_blocks -= move->blocks;
+        pool_give(replica->env->kv_moves, move);
+    }
+    replica_add_load(replica, -1, 0, 0);
+    replica_restart_request(replica, request);
+    replica_wake(replica, now, true);
 }
 
 static void empty(struct replica *replica)
@@ -80,6 +105,7 @@ static void empty(struct replica *replica)
     replica->unattached = NULL;
     replica->n_remote = replica->n_moves = replica->host_blocks = replica->moving_blocks = 0;
     replica_add_load(replica, -replica->load->outstanding, -replica->load->waiting, -replica->load->queued_tokens);
+    replica->next_group = 0;
     replica->state = REPLICA_IDLE;
     replica->is_woken = false;
 }

@@ -34,7 +34,7 @@ int64_t replica_view_generated_tokens(const struct replica_view *view, const str
 bool replica_view_is_remote(const struct replica_view *view, const struct request_view *request)
 {
     (void)view;
-    return request_of(request)->handed_blocks > 0;
+    return request_of(request)->is_remote;
 }
 
 bool replica_view_kv_is_pushed(const struct replica_view *view, const struct request_view *request)

@@ -43,6 +43,7 @@ struct request {
     int64_t planned;                     /* number of the last batch plan that named it */
     sim_ns scheduled_ns, first_token_ns; /* TIME_UNSET before */
     int64_t handed_blocks;               /* held at the replica that processed its prompt, until its KV has moved */
+    bool is_remote;                      /* handed over; its KV has not yet been taken where it decodes */
     bool kv_is_pushed;                   /* handed over, and pushed to the replica that will take it */
     bool in_flight;                      /* its prompt is in a batch in flight */
     struct kv_move *move;                /* the latest current move of its KV, or NULL */

@@ -8,12 +8,16 @@
  * by side. */
 static void narrow(const struct fleet_candidates *candidates, struct fleet_view *view)
 {
-    const int32_t n = candidates->n;
+    const int32_t first = view->first, behind = first + view->n_replicas;
+    int32_t from = first < candidates->n ? first : candidates->n, to = behind < candidates->n ? behind : candidates->n;
+    while (from > 0 && candidates->numbers[from - 1] >= first) from--; /* numbers[i] >= i */
+    while (to > 0 && candidates->numbers[to - 1] >= behind) to--;
+    const int32_t n = to - from, *numbers = candidates->numbers + from;
     view->n_replicas = n;
-    view->numbers = candidates->numbers;
-    if (n > 0 && candidates->numbers[n - 1] == n - 1) return;
-    for (int32_t i = 0; i < n; i++) candidates->loads[i] = view->loads[candidates->numbers[i]];
-    view->loads = candidates->loads;
+    view->numbers = numbers;
+    if (n > 0 && numbers[n - 1] == first + n - 1) return;
+    for (int32_t i = 0; i < n; i++) candidates->loads[from + i] = view->loads[numbers[i] - first];
+    view->loads = candidates->loads + from;
     view->changed_loads = NULL;
 }
 
@@ -133,6 +137,30 @@ int fleet_route_decode(struct fleet *fleet, struct request *request, sim_ns now)
     return 0;
 }
 
+bool fleet_may_prompt(const struct fleet *fleet)
+{
+    const struct fleet_candidates *up = &fleet->candidates;
+    return up->numbers == NULL || (up->n > 0 && up->numbers[0] < fleet->n_prompt);
+}
+
+bool fleet_may_decode(const struct fleet *fleet)
+{
+    const struct fleet_candidates *up = &fleet->candidates;
+    return up->numbers == NULL || (up->n > 0 && up->numbers[up->n - 1] >= fleet->first_decode);
+}
+
+static void leave_decode(struct fleet *fleet, const struct request *request)
+{
+    fleet->loads[request->decode_replica].decodes--;
+    fleet->reserved_tokens[request->decode_replica] -= full_tokens(request);
+}
+
+void fleet_unassign_decode(struct fleet *fleet, struct request *request)
+{
+    leave_decode(fleet, request);
+    request->decode_replica = -1;
+}
+
 void fleet_handed_over(struct fleet *fleet, const struct request *request, int32_t prompt_replica)
 {
     fleet->reserved_tokens[prompt_replica] -= request->prompt_tokens;
@@ -141,9 +169,7 @@ void fleet_handed_over(struct fleet *fleet, const struct request *request, int32
 void fleet_leave(struct fleet *fleet, const struct request *request)
 {
     if (request->decode_replica != request->replica) fleet->reserved_tokens[request->replica] -= request->prompt_tokens;
-    if (request->decode_replica < 0) return;
-    fleet->loads[request->decode_replica].decodes--;
-    fleet->reserved_tokens[request->decode_replica] -= full_tokens(request);
+    if (request->decode_replica >= 0) leave_decode(fleet, request);
 }
 
 int64_t fleet_sequence_blocks(const struct fleet_pool *pool)

@@ -101,8 +101,10 @@ int32_t fleet_gpus_per_node(const struct fleet *fleet, const struct pool_config 
 /* The GPUs of a replica that have the KV of a sequence: all of them, or those of the attention group. */
 const struct topology_placement *fleet_kv_placement(const struct replica *replica, int32_t group);
 
-/* Lists the GPUs of each attention group, of services that hand KV over. Returns 0 or SIM_E_NOMEM. In fleet_gpus.c. */
+/* Lists the GPUs of each attention group, of services that hand KV over. Returns 0 or SIM_E_NOMEM. fleet_relist_groups:
+ * of a replica that has taken other GPUs. In fleet_gpus.c. */
 int fleet_list_groups(struct fleet *fleet);
+void fleet_relist_groups(const struct fleet_pool *pool, struct replica *replica);
 
 /* Marks the placements of all replicas as bundled, once they are taken, if their links carry nothing but KV in equal
  * parts (sim/world/links/bundle.c). In fleet_gpus.c. */
@@ -117,7 +119,7 @@ void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_
  * use. The claim ends when it takes GPUs, or by `claims` false. */
 void fleet_claim_gpus(const struct fleet *fleet, struct replica *replica, bool claims);
 
-/* Whether its replicas can start anew: no pools, nothing offloaded, a router that chooses one replica. */
+/* Whether its replicas can start anew: nothing offloaded, a router that chooses one replica. */
 bool fleet_may_restart(const struct fleet *fleet);
 
 /* What cannot scale is found: 0 or SIM_E_CONFIG. For a fleet whose pools are built. */
@@ -142,6 +144,13 @@ int fleet_route(struct fleet *fleet, struct request *request, sim_ns now);
 /* Chooses the replica that decodes a request whose prompt is processed elsewhere. Returns 0, or SIM_E_POLICY with a
  * finding. */
 int fleet_route_decode(struct fleet *fleet, struct request *request, sim_ns now);
+
+/* It is to be chosen again. */
+void fleet_unassign_decode(struct fleet *fleet, struct request *request);
+
+/* Whether a replica is up that processes prompts; one that decodes what another one has processed. */
+bool fleet_may_prompt(const struct fleet *fleet);
+bool fleet_may_decode(const struct fleet *fleet);
 
 /* The KV of the request's prompt has left the replica that processed it. */
 void fleet_handed_over(struct fleet *fleet, const struct request *request, int32_t prompt_replica);

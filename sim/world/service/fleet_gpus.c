@@ -150,6 +150,12 @@ int fleet_list_groups(struct fleet *fleet)
     return code;
 }
 
+void fleet_relist_groups(const struct fleet_pool *pool, struct replica *replica)
+{
+    for (int32_t i = 0; i < replica->n_groups; i++)
+        list_group(&pool->config, &replica->placement, i, &replica->groups[i], replica->groups[i].gpus);
+}
+
 /* --- Bundles --- */
 
 /* Whether the links of all replicas carry KV between them and nothing else, in equal parts over all of their GPUs. */
@@ -175,7 +181,8 @@ static bool has_bundles(const struct fleet *fleet)
 
 void fleet_bundle(struct fleet *fleet)
 {
-    if (fleet->first_decode == 0 || !has_bundles(fleet)) return;
+    /* replicas that start anew may share nodes with others */
+    if (fleet->first_decode == 0 || fleet->env->nodes_fail || !has_bundles(fleet)) return;
     for (int32_t i = 0; i < fleet->n_replicas; i++) fleet->replicas[i].placement.bundled = true;
 }
 
@@ -217,7 +224,9 @@ static int refuse(const struct fleet *fleet, const char *key, const char *hint, 
 bool fleet_may_restart(const struct fleet *fleet)
 {
     const struct router *router = fleet->config->routing.entry;
-    return fleet->config->pools.n == 0 && !offload_in_use(&fleet->pools->offload) && router->route_pair == NULL;
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        if (offload_in_use(&fleet->pools[i].offload)) return false;
+    return router->route_pair == NULL;
 }
 
 int fleet_check_scaling(const struct fleet *fleet)

@@ -23,8 +23,8 @@
  * a request would come after some of the boundaries between iterations. After the trace has ended and the last request
  * has left, the service goes down to min and its autoscaler is no longer called. Decisions keep no run alive.
  *
- * Leaves out: pools, offloaded weights, routers that choose pairs; how the weights reach the GPUs, and competition on
- * that path; requests that move from a draining replica to another one. */
+ * Leaves out: autoscalers of pools, offloaded weights, routers that choose pairs; how the weights reach the GPUs, and
+ * competition on that path; requests that move from a draining replica to another one. */
 
 struct service_scaling;
 
@@ -89,7 +89,6 @@ struct service_scaling {
     int32_t n; /* replicas, in all lives */
     struct tenure *tenures;
     int32_t count[REPLICA_PHASES];
-    sim_ns delay_ns; /* from taking GPUs to being up */
     sim_ns next_ns;  /* the next decision; SIM_NS_MAX: none */
     int64_t wanted;
     bool moved;     /* GPUs were taken or released in this event */

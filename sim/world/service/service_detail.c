@@ -107,7 +107,7 @@ static int emit_move(const struct replica *replica, const struct request *reques
     const char *policy = replica->env->batcher->policy.name;
     const bool out = strcmp(action, "swap") == 0, back = request->view.state == REQUEST_NONRESIDENT && !out;
     const int64_t blocks = kvcache_blocks(&replica->kv, request->context_tokens - 1);
-    if (request->handed_blocks > 0) return 0;
+    if (request->is_remote) return 0;
     if (!out && !back)
         return emit(service, policy, action, request->view.id, now, "replica %d of %s: its KV stays there",
                     replica->index, service->config->name);

@@ -218,11 +218,10 @@ static int emit_too_long(const struct service *service)
 static int emit_not_simulated(const struct service *service)
 {
     char text[512];
-    snprintf(
-        text, sizeof text,
-        "service '%s' has pools, offloaded weights or a routing that chooses pairs: failures of nodes do not stop its "
-        "replicas",
-        service->config->name);
+    snprintf(text, sizeof text,
+             "service '%s' has offloaded weights or a routing that chooses pairs: failures of nodes do not stop its "
+             "replicas",
+             service->config->name);
     return emit_warning(service, "failures-ignored", service->env.nodes_fail && service->scaling == NULL, text);
 }
 

@@ -7,9 +7,12 @@
  * replica is up after its start delay, with an empty cache. A service with an autoscaler also tries again at each
  * decision.
  *
- * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart), which failures
- * do not affect: the run warns. Clients that notice and try elsewhere, or give up. KV that other replicas or the host
- * could still have. */
+ * In a service with pools each replica starts anew with the GPUs of its pool. A request waits at the service while no
+ * replica that processes prompts is up. One whose prompt is processed keeps its KV there while none that decodes is up.
+ * What becomes of KV on its way is in service_handover.c.
+ *
+ * Leaves out: offloaded weights, or routers that choose pairs (fleet_may_restart), which failures do not affect: the
+ * run warns. Clients that notice and try elsewhere, or give up. KV that other replicas or the host could still have. */
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/scaling_state.h"
@@ -73,6 +76,7 @@ static int strike_one(struct service_scaling *scaling, int32_t index, const char
 {
     struct request_list lost = {0};
     const bool was_wanted = scaling->tenures[index].phase != REPLICA_DRAINING;
+    service_lose_handovers(scaling->service, index, &lost, now);
     int code = replica_lose(&scaling->service->fleet.replicas[index], &lost, now);
     if (code == 0) code = scaling_leave_gpus(scaling, index, now);
     if (code == 0) code = scaling_emit_decision(scaling, "failures", index, "fail", reason, now);
@@ -134,7 +138,8 @@ void scaling_count_failed(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t up = scaling->count[REPLICA_UP], lack = scaling->wanted > up ? scaling->wanted - up : 0;
     for (int32_t i = scaling->n - 1; scaling->failed.value > lack; i--) scaling_clear_failure(scaling, i, now);
-    level_set(&scaling->gone, now, up == 0 && scaling->failed.value > 0);
+    const bool is_serving = fleet_may_prompt(&scaling->service->fleet) && fleet_may_decode(&scaling->service->fleet);
+    level_set(&scaling->gone, now, !is_serving && scaling->failed.value > 0);
 }
 
 struct failure_total {

@@ -7,10 +7,14 @@
  * the first replica holds the blocks until the KV has arrived and has been taken. Requests are taken in order of
  * arrival, at boundaries between iterations (in DistServe's engine also within them). If its KV has already arrived, a
  * request is in the iteration that begins; otherwise in one that begins after its KV has arrived. If `decode_routing`
- * chooses the decoding replica, it is asked when the transfer may begin.
+ * chooses the decoding replica, it is asked when the transfer may begin; while none is up, the KV stays where it is.
+ *
+ * A failure of either replica loses the KV, unless all of it has left the failed one: the request starts anew.
  *
  * Leaves out: what a layer-wise transfer costs the prompt's computation, and the timing of its bytes if a prompt comes
- * in pieces: all pieces move with the last one. A request whose first token is its last is not handed over. */
+ * in pieces: all pieces move with the last one. A request whose first token is its last is not handed over. A batch
+ * that already waits for KV gets it, even if its sender fails. KV that was to go to a failed replica is not sent to
+ * another one. */
 #include "sim/core/check.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/service_state.h"
@@ -56,7 +60,7 @@ static int kv_transport_move(struct kv_move *move)
 {
     struct topology_placement *placement = &move->replica->placement;
     struct topology_end gpus = {placement, NULL}, host = {placement, NULL};
-    SIM_REQUIRE(move->request->handed_blocks == 0);
+    SIM_REQUIRE(!move->request->is_remote);
     int code = find_host(move->replica, &host.tier);
     if (code != 0) return code;
     bool out = move->direction == KV_OUT;
@@ -79,8 +83,9 @@ struct part {
 
 struct handover {
     struct service *service;
+    struct handover *prev, *next; /* in order of their beginning */
     struct request *request;
-    int32_t from; /* replica of the prompt */
+    int32_t from; /* replica of the prompt; -1: lost, and no longer needed */
     int32_t from_group, to_group; /* attention groups of both replicas, in turn */
     sim_ns processed_ns; /* TIME_UNSET: not yet */
     struct part early, rest;
@@ -161,21 +166,40 @@ static bool is_pushed(const struct handover *handover)
     return config->start == KV_TRANSFER_PUSH || handover->early.bytes > 0;
 }
 
+/* The replica of the prompt gives up the KV. An undecided request still counts there. */
+static void release_sender(struct handover *handover, sim_ns now)
+{
+    struct service *service = handover->service;
+    const struct request *request = handover->request;
+    if (handover->from < 0) return;
+    replica_release_kv(&service->fleet.replicas[handover->from], handover->request, now);
+    if (request->decode_replica >= 0) fleet_handed_over(&service->fleet, request, handover->from);
+    handover->from = -1;
+}
+
+static void forget(struct handover *handover)
+{
+    struct service *service = handover->service;
+    *(handover->prev != NULL ? &handover->prev->next : &service->handing_over.first) = handover->next;
+    *(handover->next != NULL ? &handover->next->prev : &service->handing_over.last) = handover->prev;
+    service->fleet.n_handovers--;
+    handover->request->handover = NULL;
+    handover->request->kv_is_pushed = false;
+    pool_give(&service->handovers, handover);
+}
+
 /* Ends a hand-over: the KV is at the decoding replica, and has been taken. */
 static int end(struct handover *handover, sim_ns now)
 {
     struct service *service = handover->service;
     struct request *request = handover->request;
     struct kv_move *move = handover->move;
-    replica_release_kv(&service->fleet.replicas[handover->from], request, now);
-    fleet_handed_over(&service->fleet, request, handover->from);
+    release_sender(handover, now);
+    request->is_remote = false;
     int code = service_detail_arrived(service, request, handover->processed_ns, now);
     if (code == 0 && service_counts(service, request))
         code = distribution_add(&service->stats.kv_transfer_s, sim_s_from_ns(now - handover->processed_ns));
-    service->fleet.n_handovers--;
-    request->handover = NULL;
-    request->kv_is_pushed = false;
-    pool_give(&service->handovers, handover);
+    forget(handover);
     return code != 0 ? code : replica_kv_moved(move, now);
 }
 
@@ -203,23 +227,35 @@ static int32_t take_group(struct replica *replica)
     return group;
 }
 
+/* Chooses the replica that decodes, if one is up. Returns 0 or a negative code. */
+static int choose_taker(struct handover *handover, sim_ns now)
+{
+    struct fleet *fleet = &handover->service->fleet;
+    struct request *request = handover->request;
+    int code = 0;
+    if (request->decode_replica < 0 && fleet_may_decode(fleet)) code = fleet_route_decode(fleet, request, now);
+    if (code == 0 && request->decode_replica >= 0)
+        handover->to_group = take_group(&fleet->replicas[request->decode_replica]);
+    return code;
+}
+
 static int begin(struct service *service, struct request *request, int32_t from, sim_ns now)
 {
-    int code = request->decode_replica < 0 ? fleet_route_decode(&service->fleet, request, now) : 0;
-    if (code != 0) return code;
-    struct handover *handover = pool_take(&service->handovers);
+    struct handover *handover = pool_take(&service->handovers), *last = service->handing_over.last;
     if (handover == NULL) return SIM_E_NOMEM;
     *handover = (struct handover){.service = service,
+                                  .prev = last,
                                   .request = request,
                                   .from = from,
                                   .from_group = take_group(&service->fleet.replicas[from]),
-                                  .to_group = take_group(&service->fleet.replicas[request->decode_replica]),
                                   .processed_ns = TIME_UNSET};
     part_init(&handover->early, handover);
     part_init(&handover->rest, handover);
+    *(last != NULL ? &last->next : &service->handing_over.first) = handover;
+    service->handing_over.last = handover;
     request->handover = handover;
     service->fleet.n_handovers++;
-    return 0;
+    return choose_taker(handover, now);
 }
 
 static int64_t kv_bytes(const struct service *service, double tokens)
@@ -238,7 +274,8 @@ static int begin_layer_wise(struct service *service, const struct replica *repli
     bool ends = request->view.prefilled_tokens + prefill->tokens == request->view.prompt_tokens;
     bool stays = request->decode_replica == replica->index || request->generated_tokens + 1 >= request->output_tokens;
     if (config->mode != KV_TRANSFER_LAYER_WISE || !ends || stays ||
-        request->view.prompt_tokens < config->layer_wise_from_tokens)
+        request->view.prompt_tokens < config->layer_wise_from_tokens ||
+        (request->decode_replica < 0 && !fleet_may_decode(&service->fleet)))
         return 0;
     int code = begin(service, request, replica->index, now);
     if (code != 0) return code;
@@ -262,19 +299,42 @@ int service_on_prefilled(struct replica *replica, struct request *request, sim_n
     return request->decode_replica != replica->index;
 }
 
+/* The replica that decodes is known, and the prompt processed. */
+static int send(struct handover *handover, sim_ns now)
+{
+    struct service *service = handover->service;
+    struct request *request = handover->request;
+    const int64_t bytes = handover->early.bytes + handover->rest.bytes;
+    const int code = service_detail_handover(service, request, handover->from, bytes, now);
+    if (code != 0) return code;
+    replica_enqueue_remote(&service->fleet.replicas[request->decode_replica], request, now);
+    return advance(handover, now);
+}
+
 int service_on_handover(struct replica *replica, struct request *request, sim_ns now)
 {
     struct service *service = replica->env->owner;
     int code = request->handover == NULL ? begin(service, request, replica->index, now) : 0;
     if (code != 0) return code;
     struct handover *handover = request->handover;
-    int64_t bytes = kv_bytes(service, request->view.prompt_tokens);
     handover->processed_ns = now;
-    handover->rest.bytes = bytes - handover->early.bytes;
-    code = service_detail_handover(service, request, handover->from, bytes, now);
-    if (code != 0) return code;
-    replica_enqueue_remote(&service->fleet.replicas[request->decode_replica], request, now);
-    return advance(handover, now);
+    handover->rest.bytes = kv_bytes(service, request->view.prompt_tokens) - handover->early.bytes;
+    if (request->decode_replica >= 0) return send(handover, now);
+    request_list_push_back(&service->handing_over.undecided, request);
+    return 0;
+}
+
+int service_send_undecided(struct service *service, sim_ns now)
+{
+    struct request_list *undecided = &service->handing_over.undecided;
+    int code = 0;
+    while (code == 0 && undecided->n > 0 && fleet_may_decode(&service->fleet)) {
+        struct handover *handover = undecided->head->handover;
+        request_list_remove(undecided, undecided->head);
+        code = choose_taker(handover, now);
+        if (code == 0) code = send(handover, now);
+    }
+    return code;
 }
 
 /* The KV has already arrived; the batch learns of it in an event of its own. */
@@ -294,4 +354,72 @@ int service_on_move_kv(struct kv_move *move, sim_ns now)
     if (handover->rest.state != PART_MOVED || move->wait) return advance(handover, now);
     engine_arm(handover->service->env.site->engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
     return 0;
+}
+
+/* --- Failures --- */
+
+static void stop_part(struct part *part)
+{
+    engine_disarm(part->handover->service->env.site->engine, &part->owner);
+    transfer_cancel(&part->transfer);
+}
+
+/* Ends a hand-over whose KV is lost. Its request is, or will be, in no replica but the failed one. */
+static void cancel(struct handover *handover, sim_ns now)
+{
+    stop_part(&handover->early);
+    stop_part(&handover->rest);
+    release_sender(handover, now);
+    forget(handover);
+}
+
+/* The KV counts as arrived: a batch waits for it. */
+static void arrive_at_once(struct handover *handover, sim_ns now)
+{
+    stop_part(&handover->early);
+    stop_part(&handover->rest);
+    handover->early.state = handover->rest.state = PART_MOVED;
+    engine_arm(handover->service->env.site->engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
+}
+
+/* The replica of the prompt fails after it has processed the prompt. */
+static void lose_sender(struct handover *handover, struct request_list *lost, sim_ns now)
+{
+    struct service *service = handover->service;
+    struct request *request = handover->request;
+    const bool is_undecided = request->decode_replica < 0, is_there = handover->rest.state == PART_MOVED;
+    const bool is_awaited = handover->move != NULL && handover->move->wait;
+    if (is_there || is_awaited) {
+        if (!is_there) arrive_at_once(handover, now);
+        release_sender(handover, now);
+        return;
+    }
+    struct replica *sender = &service->fleet.replicas[handover->from];
+    struct replica *taker = is_undecided ? NULL : &service->fleet.replicas[request->decode_replica];
+    if (is_undecided) request_list_remove(&service->handing_over.undecided, request);
+    cancel(handover, now);
+    if (is_undecided)
+        replica_restart_request(sender, request);
+    else
+        replica_drop_remote(taker, request, now);
+    request_list_push_back(lost, request);
+}
+
+void service_lose_handovers(struct service *service, int32_t index, struct request_list *lost, sim_ns now)
+{
+    for (struct handover *handover = service->handing_over.first, *next; handover != NULL; handover = next) {
+        struct request *request = handover->request;
+        const bool is_processed = handover->processed_ns != TIME_UNSET, is_sender = handover->from == index;
+        next = handover->next;
+        if (!is_sender && request->decode_replica != index) continue;
+        if (is_processed && is_sender) {
+            lose_sender(handover, lost, now);
+        } else if (is_processed) {
+            cancel(handover, now);
+        } else { /* the prompt is being processed */
+            stop_part(&handover->early);
+            forget(handover);
+            if (!is_sender) fleet_unassign_decode(&service->fleet, request);
+        }
+    }
 }

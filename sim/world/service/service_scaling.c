@@ -10,12 +10,12 @@
 /* --- Creating the autoscaler of a service --- */
 
 /* Delay from taking GPUs to being up: as given, else the time to read the weights. */
-static sim_ns start_delay(const struct service *service)
+static sim_ns start_delay(const struct service *service, const struct fleet_pool *pool)
 {
     const struct service_config *config = service->config;
     const struct start_config *start = config->scaling.policy.entry != NULL ? &config->scaling.start : &config->restart;
     if (!isnan(start->delay_s)) return sim_ns_from_s(start->delay_s);
-    return sim_ns_from_s(pool_weight_bytes(&service->fleet.pools[0].config, &service->llm) / start->load_bytes_per_s);
+    return sim_ns_from_s(pool_weight_bytes(&pool->config, &service->llm) / start->load_bytes_per_s);
 }
 
 /* The replicas that the service starts with are up. */
@@ -61,7 +61,6 @@ int scaling_create(struct service *service, struct service_scaling **out)
     scaling->autoscaler = policy->entry;
     scaling->min = policy->entry != NULL ? scaling->config->min : INT64_MAX;
     if (policy->entry == NULL) scaling->next_ns = SIM_NS_MAX;
-    scaling->delay_ns = start_delay(service);
     owner_init(&scaling->clock, site_env_owner_ids(service->env.site, 1));
     owner_init(&scaling->release, site_env_owner_ids(service->env.site, 1));
     const int code = init_replicas(scaling);
@@ -108,9 +107,9 @@ static int emit(const struct service_scaling *scaling, int32_t replica, const ch
 
 /* --- States of replicas --- */
 
-static const struct fleet_pool *pool_of(const struct service_scaling *scaling)
+static const struct fleet_pool *pool_of(const struct service_scaling *scaling, int32_t index)
 {
-    return scaling->service->fleet.pools;
+    return fleet_pool_of(&scaling->service->fleet, index);
 }
 
 static struct replica *replica_of(const struct service_scaling *scaling, int32_t index)
@@ -118,10 +117,10 @@ static struct replica *replica_of(const struct service_scaling *scaling, int32_t
     return &scaling->service->fleet.replicas[index];
 }
 
-/* The lowest number in this state, or the highest one; -1: none. */
-static int32_t lowest(const struct service_scaling *scaling, enum replica_phase phase)
+/* The lowest number of the pool in this state, or the highest one of all; -1: none. */
+static int32_t lowest(const struct service_scaling *scaling, const struct fleet_pool *pool, enum replica_phase phase)
 {
-    for (int32_t i = 0; i < scaling->n; i++)
+    for (int32_t i = pool->first; i < pool->first + pool->n; i++)
         if (scaling->tenures[i].phase == phase) return i;
     return -1;
 }
@@ -157,11 +156,12 @@ void scaling_route_waiting(struct engine *engine, struct owner *owner, sim_ns no
     (void)engine;
     struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, release);
     int code = 0;
-    while (code == 0 && scaling->waiting.n > 0 && scaling->count[REPLICA_UP] > 0) {
+    while (code == 0 && scaling->waiting.n > 0 && fleet_may_prompt(&scaling->service->fleet)) {
         struct request *request = request_of(&scaling->waiting.head->view);
         request_list_remove(&scaling->waiting, request);
         code = service_route(scaling->service, request, now);
     }
+    if (code == 0) code = service_send_undecided(scaling->service, now);
     fail(scaling, code);
 }
 
@@ -172,7 +172,7 @@ static int put_up(struct service_scaling *scaling, int32_t index, const char *ac
     set_phase(scaling, index, REPLICA_UP, now);
     tenure->seen_ns = now;
     tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
-    if (scaling->waiting.n > 0)
+    if (scaling->waiting.n + scaling->service->handing_over.undecided.n > 0)
         engine_arm(scaling->service->env.site->engine, now + 1, PRIORITY_ARRIVAL, scaling_route_waiting,
                    &scaling->release);
     return emit(scaling, index, action, reason, now);
@@ -181,7 +181,7 @@ static int put_up(struct service_scaling *scaling, int32_t index, const char *ac
 /* Takes GPUs for a replica, from jobs that yield if none are free. Returns 1, 0 without room, or a negative code. */
 static int take_gpus(struct service_scaling *scaling, struct replica *replica, sim_ns now)
 {
-    const struct fleet_pool *pool = pool_of(scaling);
+    const struct fleet_pool *pool = pool_of(scaling, replica->index);
     const struct fleet_parts parts = fleet_parts_of(&scaling->service->fleet, &pool->config);
     const struct holders *holders = &scaling->service->env.cluster->holders;
     int got = fleet_take_gpus(&scaling->service->fleet, pool, replica, now), yielded = 1;
@@ -190,19 +190,30 @@ static int take_gpus(struct service_scaling *scaling, struct replica *replica, s
         if (yielded > 0) got = fleet_take_gpus(&scaling->service->fleet, pool, replica, now);
         if (yielded > 0) scaling->n_yielded += yielded;
     }
+    if (got > 0) fleet_relist_groups(pool, replica);
     return yielded < 0 ? yielded : got;
+}
+
+/* GPUs for the lowest replica that is down, of the first pool that has room. Returns 1, 0 or a negative code. */
+static int take_for_one(struct service_scaling *scaling, int32_t *index, sim_ns now)
+{
+    const struct fleet *fleet = &scaling->service->fleet;
+    int got = 0;
+    for (size_t i = 0; i < fleet->n_pools && got == 0; i++) {
+        *index = lowest(scaling, &fleet->pools[i], REPLICA_DOWN);
+        if (*index >= 0) got = take_gpus(scaling, replica_of(scaling, *index), now);
+    }
+    return got;
 }
 
 /* Starts one replica. Returns 1, 0 if there is none to start or no room, or a negative code. */
 static int start_one(struct service_scaling *scaling, const char *reason, sim_ns now)
 {
-    const int32_t index = lowest(scaling, REPLICA_DOWN);
-    if (index < 0) return 0;
-    struct replica *replica = replica_of(scaling, index);
-    int got = take_gpus(scaling, replica, now);
+    int32_t index;
+    int got = take_for_one(scaling, &index, now);
     if (got <= 0) return got;
     scaling->tenures[index].since_ns = now;
-    scaling->tenures[index].up_ns = now > 0 ? sim_ns_add(now, scaling->delay_ns) : 0;
+    scaling->tenures[index].up_ns = now > 0 ? sim_ns_add(now, start_delay(scaling->service, pool_of(scaling, index))) : 0;
     scaling->n_starts++;
     scaling->moved = true;
     set_phase(scaling, index, REPLICA_STARTING, now);
@@ -222,7 +233,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
     level_set(&scaling->placed, now, scaling->placed.value - 1);
     set_phase(scaling, index, REPLICA_DOWN, now);
     scaling->moved = true;
-    return fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
+    return fleet_renew(&scaling->service->fleet, pool_of(scaling, index), replica);
 }
 
 /* Stops a replica without requests: it releases its GPUs. */
@@ -253,11 +264,13 @@ static int64_t count_serving(const struct service_scaling *scaling)
     return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING];
 }
 
+/* Only services with an autoscaler drain replicas, and these have one pool. */
 static int add_replicas(struct service_scaling *scaling, const char *reason, sim_ns now)
 {
     int code = 0, got = 1;
     int32_t index;
-    while (code == 0 && count_serving(scaling) < scaling->wanted && (index = lowest(scaling, REPLICA_DRAINING)) >= 0)
+    while (code == 0 && count_serving(scaling) < scaling->wanted &&
+           (index = lowest(scaling, pool_of(scaling, 0), REPLICA_DRAINING)) >= 0)
         code = put_up(scaling, index, "keep", reason, now);
     while (code == 0 && got > 0 && count_serving(scaling) < scaling->wanted) {
         got = start_one(scaling, reason, now);
@@ -412,8 +425,9 @@ void scaling_on_arrival(struct service_scaling *scaling)
 
 bool scaling_makes_wait(struct service_scaling *scaling, struct request *request)
 {
-    if (scaling->count[REPLICA_UP] > 0 && scaling->waiting.n == 0) return false;
+    const bool is_up = fleet_may_prompt(&scaling->service->fleet);
+    if (is_up && scaling->waiting.n == 0) return false;
     request_list_push_back(&scaling->waiting, request);
-    scaling->n_held += scaling->count[REPLICA_UP] == 0;
+    scaling->n_held += !is_up;
     return true;
 }

@@ -73,13 +73,15 @@ struct autoscaling_view scaling_make_view(struct service_scaling *scaling, sim_n
 
 int64_t scaling_waiting(const struct service_scaling *scaling)
 {
-    return scaling != NULL ? scaling->waiting.n : 0;
+    return scaling != NULL ? scaling->waiting.n + scaling->service->handing_over.undecided.n : 0;
 }
 
 void scaling_each_waiting(const struct service_scaling *scaling, void (*visit)(void *context, struct request *request),
                           void *context)
 {
-    if (scaling != NULL) request_list_each(&scaling->waiting, visit, context);
+    if (scaling == NULL) return;
+    request_list_each(&scaling->waiting, visit, context);
+    request_list_each(&scaling->service->handing_over.undecided, visit, context);
 }
 
 /* --- GPUs --- */
@@ -102,9 +104,9 @@ double scaling_held_frac(const struct service_scaling *scaling, int32_t replica,
     return now > 0 ? (double)scaling_held_ns(scaling, replica, now) / (double)now : 0.0;
 }
 
-static int64_t replica_gpus(const struct service_scaling *scaling)
+static int64_t replica_gpus(const struct service_scaling *scaling, int32_t index)
 {
-    const struct pool_config *config = &scaling->service->fleet.pools->config;
+    const struct pool_config *config = &fleet_pool_of(&scaling->service->fleet, index)->config;
     return config->tensor_parallel * config->pipeline_parallel;
 }
 
@@ -122,8 +124,9 @@ bool service_scales(const struct service *service)
 int64_t service_gpus(const struct service *service)
 {
     int64_t gpus = 0;
-    if (service->scaling != NULL) return service->scaling->placed.value * replica_gpus(service->scaling);
-    for (size_t i = 0; i < service->fleet.n_pools; i++) {
+    for (int32_t i = 0; service->scaling != NULL && i < service->fleet.n_replicas; i++)
+        if (service->scaling->tenures[i].phase != REPLICA_DOWN) gpus += replica_gpus(service->scaling, i);
+    for (size_t i = 0; service->scaling == NULL && i < service->fleet.n_pools; i++) {
         const struct pool_config *config = &service->fleet.pools[i].config;
         gpus += config->replicas * config->tensor_parallel * config->pipeline_parallel;
     }
@@ -142,7 +145,7 @@ void scaling_check(const struct service_scaling *scaling)
         if (phase == REPLICA_DOWN || phase == REPLICA_STARTING) replica_check_absent(replica);
         if (fleet->env->cluster->n_nodes > 0)
             SIM_LAW("INV-10 (replicas hold the GPUs they need)", replica->placement.n_gpus,
-                    phase == REPLICA_DOWN ? 0 : replica_gpus(scaling));
+                    phase == REPLICA_DOWN ? 0 : replica_gpus(scaling, i));
     }
     for (int phase = 0; phase < REPLICA_PHASES; phase++) SIM_REQUIRE(count[phase] == scaling->count[phase]);
 }
@@ -159,7 +162,7 @@ static void add(struct scaling_total *total, const struct service_scaling *scali
     total->up_mean += level_mean(&scaling->up, now);
     total->up_max += (double)scaling->up.max;
     total->missing_s += level_integral_s(&scaling->missing, now);
-    total->gpu_s += level_integral_s(&scaling->placed, now) * (double)replica_gpus(scaling);
+    total->gpu_s += level_integral_s(&scaling->placed, now) * (double)replica_gpus(scaling, 0); /* it has one pool */
     total->starts += scaling->n_starts;
     total->drains += scaling->n_drains;
     total->held += scaling->n_held;

@@ -18,6 +18,12 @@ struct awaited {
     struct prefix_chain *prefix;  /* the keys of these blocks; NULL: there are none, or nothing caches them */
 };
 
+/* Requests whose KV moves from the replica of their prompt to the one that decodes (service_handover.c). */
+struct handing_over {
+    struct handover *first, *last;
+    struct request_list undecided; /* their prompts are processed, and no replica that decodes is up */
+};
+
 struct service {
     struct owner owner; /* of the next arrival */
     const struct service_config *config;
@@ -30,6 +36,7 @@ struct service {
     struct request_source *source;
     struct awaited next;
     struct pool requests, follow_ups, kv_moves, handovers;
+    struct handing_over handing_over;
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
     int32_t trace_block_tokens; /* length of the trace's prefix blocks; 0: it has none */
@@ -71,6 +78,13 @@ int service_on_move_kv(struct kv_move *move, sim_ns now);
 int service_on_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                        sim_ns now);
 size_t service_handover_bytes(void); /* of a record in the pool */
+
+/* Sends the KV of undecided requests while a replica that decodes is up. Returns 0 or a negative code. */
+int service_send_undecided(struct service *service, sim_ns now);
+
+/* Ends the hand-overs from and to a replica that fails, but for those that no longer need it. Requests of its own stay
+ * there; others go to `lost`, to start anew. */
+void service_lose_handovers(struct service *service, int32_t index, struct request_list *lost, sim_ns now);
 
 /* Rows of the decision table about single requests (service_detail.c), if the sink wants them. Return 0 or the sink's
  * code. service_detail_start sets the callbacks of the replicas; the sink must be set by then. */
