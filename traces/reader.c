@@ -169,25 +169,50 @@ bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns 
     return unexpected(reader, column, expected);
 }
 
+/* Seconds from 1970 to 2001: numbers from there on are Unix times. */
+enum { UNIX_LEAST_S = 1000000000 };
+
 /* Whether the field settles the unit: it is a calendar time, or a number. */
 static bool settle_unit(struct reader *reader, int column)
 {
     struct row_format *format = &reader->format;
     const struct csv_field field = reader_text(reader, column);
-    sim_ns value;
-    if (number_ns(field.chars, field.n_chars, 1, &value) == NUMBER_BAD) {
+    sim_ns value; /* of a number, without its fraction */
+    const enum number_status status = number_ns(field.chars, field.n_chars, 1, &value);
+    if (status == NUMBER_BAD) {
         if (number_timestamp(field.chars, field.n_chars, &value) == NUMBER_BAD) return false;
         format->time_unit = TIME_CALENDAR;
-        if (format->guess_origin) format->from_first = true;
     }
+    const bool is_unix_s = status == NUMBER_OK && value >= UNIX_LEAST_S;
+    if (format->guess_origin && (status == NUMBER_BAD || is_unix_s)) format->from_first = true;
     format->guess_unit = false;
     return true;
 }
 
+/* The unit in which a number, which is too large for seconds, would be a Unix time of this century; NULL: none. */
+static const char *unix_unit(struct csv_field field)
+{
+    static const char *const names[] = {"ms", "us", "ns"};
+    sim_ns value;
+    if (number_ns(field.chars, field.n_chars, 1, &value) != NUMBER_OK) return NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        value /= 1000;
+        if (value >= UNIX_LEAST_S && value < 4 * (sim_ns)UNIX_LEAST_S) return names[i];
+    }
+    return NULL;
+}
+
 bool reader_table_time(struct reader *reader, int column, sim_ns *value)
 {
-    if (reader->format.guess_unit && !settle_unit(reader, column))
+    const bool guesses = reader->format.guess_unit;
+    if (guesses && !settle_unit(reader, column))
         return unexpected(reader, column, "a number of seconds or a time such as 2023-11-16T18:15:46Z");
+    const char *unit = guesses && reader->format.time_unit == TIME_S ? unix_unit(reader_text(reader, column)) : NULL;
+    if (unit != NULL) {
+        char expected[96];
+        snprintf(expected, sizeof expected, "a number of seconds; for a Unix time in %s set time_unit to \"%s\"", unit, unit);
+        return unexpected(reader, column, expected);
+    }
     return reader_time(reader, column, reader->format.time_unit, value);
 }
 

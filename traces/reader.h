@@ -39,7 +39,7 @@ struct row_format {
     bool from_first;                  /* time starts at the first record, not at the file's own zero */
     enum time_unit time_unit;         /* for reader_table_time */
     bool guess_unit;                  /* the first row decides: calendar times, else time_unit */
-    bool guess_origin;                /* ... and calendar times start at the first record */
+    bool guess_origin;                /* ... and calendar and Unix times start at the first record */
     bool requests;                    /* otherwise jobs */
     bool no_sort;                     /* its parameters have no "sort" */
     const struct csv_column *columns; /* the first one is the time by which the trace is sorted */

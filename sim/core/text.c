@@ -3,6 +3,7 @@
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -278,13 +279,31 @@ static bool goes_on(const char *a, const char *b)
     return n > 1 && (a[n] == 0 || b[n] == 0) && (rest == 0 || strchr("-.", rest) != NULL);
 }
 
-/* The shortest of those that go on; NULL: none does. */
+/* "vllm-0.12" is later than "vllm-0.2", both behind "vllm". */
+static bool is_later_version(const char *a, const char *b, size_t n_common)
+{
+    if (strlen(a) <= n_common + 1 || strlen(b) <= n_common + 1 || a[n_common] != '-' || b[n_common] != '-') return false;
+    for (a += n_common + 1, b += n_common + 1; isdigit((unsigned char)*a) && isdigit((unsigned char)*b);) {
+        char *behind_a, *behind_b;
+        const unsigned long x = strtoul(a, &behind_a, 10), y = strtoul(b, &behind_b, 10);
+        if (x >= 1000 || y >= 1000) return false; /* a year */
+        if (x != y) return x > y;
+        a = behind_a + (*behind_a == '.'), b = behind_b + (*behind_b == '.');
+    }
+    return false;
+}
+
+/* The shortest of those that go on, but of several versions the latest; NULL: none does. */
 static const char *longer_or_shorter(const char *word, const char *const *candidates, size_t n)
 {
     const char *found = NULL;
-    for (size_t i = 0; i < n; i++)
-        if (goes_on(word, candidates[i]) && (found == NULL || strlen(candidates[i]) < strlen(found)))
-            found = candidates[i];
+    const size_t n_word = strlen(word);
+    for (size_t i = 0; i < n; i++) {
+        if (!goes_on(word, candidates[i])) continue;
+        const bool is_shorter = found == NULL || strlen(candidates[i]) < strlen(found);
+        if (found != NULL && is_later_version(found, candidates[i], n_word)) continue;
+        if (is_shorter || is_later_version(candidates[i], found, n_word)) found = candidates[i];
+    }
     return found;
 }
 

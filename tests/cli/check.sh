@@ -155,7 +155,7 @@ cat >"$T/gate/scheduled.json" <<'END'
   "jobs": {"scheduler": "fifo", "trace": {"format": "csv-jobs", "path": "three.csv"}} }
 END
 parts scheduled fifo sjf
-out '    seen now  8 of 8 GPUs free; jobs with their GPUs, submission and time on GPUs; 2 wait: job 1 (6, 1.000000 s, 0.000000 s), 2 (6, 2.000000 s, 0.000000 s); 0 run'
+out '    seen now  8 of 8 GPUs free; jobs with their GPUs, submission, estimate and time on GPUs; 2 wait: job 1 (6, 1 s, 90 s, 0 s), 2 (6, 2 s, 5 s, 0 s); 0 run'
 printf 'arrival_s,prompt_tokens,output_tokens\n0,400,20\n0,300,20\n' >"$T/gate/two.csv"
 cat >"$T/gate/batched.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 1},

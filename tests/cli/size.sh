@@ -116,7 +116,7 @@ out 'no configuration of at most 8 GPUs meets this'
 holds "$T/none.html" '<p class="answer">no configuration of at most 8 GPUs meets this</p>'
 run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo ttft.p99=9s -q
 out 'cannot hold llama-3.1-70b'
-out '  l4: cannot run llama-3.1-70b: a replica needs more than 141.1 GB for its weights, and has 4'
+out '  l4: cannot run llama-3.1-70b: a replica of 141.1 GB of weights needs more memory than its 4'
 
 # With drafts a sequence makes several tokens per iteration: no bound may rule such a replica out.
 drafts() { run 0 size llama-3.1-8b --rate 2/s --requests 50 --max-gpus 1 --gpu h100-sxm -q --slo tpot.p50=4ms "$@"; }
@@ -152,4 +152,11 @@ run 2 size llama-3.1-8b -t "$T/trace.csv" --slo ttft.p99=1s --study "$T/trace.cs
 err '--study'
 run 3 size llama-3.1-8b -t "$T/none.csv" --slo ttft.p99=1s
 err 'none.csv'
+# A rate is sized on a minute of it; a load that lasts less is told of.
+run 0 size llama-3.1-8b --rate 100/s --max-gpus 64 --gpu h100-sxm --slo ttft.p99=1s --json
+json '$.requests' 6000
+equal "$(json_of "$T/out" '$.span_s' | awk '{ print ($1 > 50 && $1 < 70) }')" 1 'a minute'
+run 0 size llama-3.1-8b --rate 100/s --requests 500 --max-gpus 64 --gpu h100-sxm --slo ttft.p99=1s
+err 'longer ones may need more GPUs'
+
 finish

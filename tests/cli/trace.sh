@@ -220,4 +220,18 @@ run 3 trace stat "$T/jobs.csv" -f csv-jobs --prefix-cache lru=5
 run 2 trace check "$T/blocks.jsonl" -f mooncake --prefix-cache lru=5
 err "this tries no prefix caches; 'orrery trace stat' does"
 
+# Unix times start at the first record; in other units they are told of. Rows that are wrong are counted once.
+printf 'arrival_s,prompt_tokens,output_tokens\n1709281801.5,10,5\n1709281803,10,5\n' >"$T/unix.csv"
+run 0 trace convert "$T/unix.csv" -f csv --to csv -o "$T/from_first.csv"
+equal "$(cut -d, -f1 "$T/from_first.csv" | tr '\n' ' ')" 'arrival_s 0 1.5 ' 'times from the first record on'
+sed 's/1709281801.5/1709281801500/; s/1709281803,/1709281803000,/' "$T/unix.csv" >"$T/unix_ms.csv"
+run 3 trace check "$T/unix_ms.csv" -f csv
+err 'for a Unix time in ms set time_unit to "ms"'
+out '2 of 2 rows are wrong'
+run 0 trace check "$T/unix_ms.csv" -f csv --set time_unit=ms
+out 'over 1.5 s'
+printf 'arrival_s,prompt_tokens,output_tokens\n999999999,10,5\n1000000000,10,5\n' >"$T/zero.csv"
+run 0 trace convert "$T/zero.csv" -f csv --to csv -o "$T/from_zero.csv"
+equal "$(sed -n 2p "$T/from_zero.csv" | cut -d, -f1)" 999999999 'a time from the zero of the file'
+
 finish

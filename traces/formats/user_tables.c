@@ -2,8 +2,8 @@
  * file has no header. With the default names, csv and csv-jobs read what `orrery trace convert` writes.
  *
  * Times are seconds, or calendar times if the first row has one; "time_unit" names another unit. Numeric times count
- * from the file's own zero, calendar times from the first record; "origin" changes that. The first row shows what
- * separates columns. Lines that begin with '#' are comments. */
+ * from the file's own zero, calendar times and Unix times (seconds from 10^9 on) from the first record; "origin"
+ * changes that. The first row shows what separates columns. Lines that begin with '#' are comments. */
 #include "traces/formats/file_trace.h"
 #include "traces/registry.h"
 
@@ -31,7 +31,7 @@ struct user_table {
         ROW_CHOICE("delimiter", table.delimiter, DEFAULT("auto"), delimiter_names,                                     \
                    "separator of columns; auto: as in the first row"),                                                 \
         ROW_CHOICE("origin", table.origin, DEFAULT("auto"), origin_names,                                              \
-                   "time 0 of the run: that of the file (zero) or the first record (first); auto: first for calendar times, else zero"),                \
+                   "time 0 of the run: that of the file (zero) or the first record (first); auto: first for calendar and Unix times, else zero"),                \
         ROW_BOOL("header", table.header, DEFAULT("true"), "the first row names the columns")
 
 /* 0-based; -1 when the text is not the number of a column. */

@@ -66,6 +66,13 @@ static int fail_unknown(struct asking *asking, const char *what, const char *tab
     if (code != 0) return code;
     double low = range.columns[0].numbers[0], high = range.columns[1].numbers[0];
     char hint[160] = "the run stored none: repeat it with --keep rows";
+    if (isnan(low)) {
+        const char *others = asking->subject.is_job ? "SELECT count(*) AS n FROM request WHERE run_id = ?1"
+                                                    : "SELECT count(*) AS n FROM job WHERE run_id = ?1";
+        if ((code = query(asking, others, 0, &range)) != 0) return code;
+        if (range.columns[0].numbers[0] > 0)
+            snprintf(hint, sizeof hint, "it has only %s", asking->subject.is_job ? "requests" : "jobs");
+    }
     if (!isnan(low)) snprintf(hint, sizeof hint, "those of the run are %.0f to %.0f; table %s", low, high, table);
     return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint, "run %" PRId64 " has no %s %" PRId64,
                       asking->record.id, what, asking->subject.id);

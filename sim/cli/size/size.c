@@ -35,7 +35,7 @@ static const struct option size_options_table[] = {
     {NULL, "prompt", 0, OPTION_TEXT, AT(prompt), "TOKENS", NULL,
      "their prompts (default: lengths of the Azure conversation trace)"},
     {NULL, "output-tokens", 0, OPTION_TEXT, AT(output_tokens), "TOKENS", NULL, "their outputs (default: as for --prompt)"},
-    {NULL, "requests", 0, OPTION_TEXT, AT(count), "N", NULL, "their number (default: 5000)"},
+    {NULL, "requests", 0, OPTION_TEXT, AT(count), "N", NULL, "their number (default: those of a minute, 5,000 to 100,000)"},
     {"What it must meet", "slo", 0, OPTION_TEXTS, AT(slos), "LIMIT", NULL,
      "such as ttft.p99=1s, tpot.p95=50ms, e2e.p50=20s; of one class, chat:ttft.p99=1s; several times"},
     {"What may be bought", "gpu", 'g', OPTION_TEXTS, AT(gpus), "NAME[=$N/h]", NULL,
@@ -48,7 +48,7 @@ static const struct option size_options_table[] = {
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
      "set a value of the scenario; the service is services.llm"},
     {"What comes out", "study", 0, OPTION_TEXT, AT(study), "FILE", NULL,
-     "write a study of the best configurations, for 'orrery sweep'; its scenario is FILE.scenario.json"},
+     "write a study of the best configurations, for 'orrery sweep'; its scenario is beside it: NAME.scenario.json of NAME.json"},
     {NULL, "page", 0, OPTION_TEXT, AT(page), "FILE", NULL, "write the answer as a page (HTML) with its Pareto front"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the best configurations as CSV"},
@@ -235,11 +235,20 @@ static int find_format(struct cli *cli, const struct size_verb_options *options,
     return code;
 }
 
-static int check_rate(struct cli *cli, const char *text)
+/* Requests of a rate, unless the user says: those of LEAST_S, within bounds. */
+enum { LEAST_REQUESTS = 5000, MOST_REQUESTS = 100000 };
+
+static int64_t default_count(double rate_per_s)
 {
-    double rate_per_s;
+    const double n = rate_per_s * SIZE_LEAST_S;
+    return n < LEAST_REQUESTS ? LEAST_REQUESTS : n > MOST_REQUESTS ? MOST_REQUESTS : (int64_t)n;
+}
+
+static int read_rate(struct cli *cli, const char *text, double *rate_per_s)
+{
     const char *why;
-    if (text == NULL || (unit_parse(text, UNIT_RATE, &rate_per_s, &why) == 0 && rate_per_s > 0)) return 0;
+    *rate_per_s = 0;
+    if (text == NULL || (unit_parse(text, UNIT_RATE, rate_per_s, &why) == 0 && *rate_per_s > 0)) return 0;
     return diag_error(&cli->diag, SIM_E_USAGE, "--rate", "such as --rate 5/s or --rate 300/min",
                       "must be a number of requests per time, got '%s'", text);
 }
@@ -248,16 +257,17 @@ static int read_load(struct cli *cli, const struct size_verb_options *options, s
                      struct size_question *question)
 {
     int64_t count, tokens;
+    double rate_per_s;
     char full[PATH_MAX];
     if ((options->trace != NULL) == (options->rate != NULL))
         return diag_error(&cli->diag, SIM_E_USAGE, NULL,
                           "--trace FILE, or --rate 5/s --prompt 1000 --output-tokens 200",
                           "give a trace or a rate of requests");
-    int code = read_number(cli, "--requests", options->count, 5000, &count);
+    int code = read_rate(cli, options->rate, &rate_per_s);
+    if (code == 0) code = read_number(cli, "--requests", options->count, default_count(rate_per_s), &count);
     if (code == 0) code = read_number(cli, "--prompt", options->prompt, 1, &tokens);
     if (code == 0) code = read_number(cli, "--output-tokens", options->output_tokens, 1, &tokens);
     const char *format = NULL;
-    if (code == 0) code = check_rate(cli, options->rate);
     if (code == 0) code = find_format(cli, options, &format);
     if (code != 0) return code;
     const char *absolute = options->trace != NULL && realpath(options->trace, full) != NULL ? full : options->trace;
@@ -372,6 +382,14 @@ static int write_page(struct cli *cli, const char *path, const struct size_quest
     return page_code != 0 ? page_code : code;
 }
 
+static void warn_of_span(const struct size_requests *requests, struct diag *diag)
+{
+    if (requests->is_closed || requests->n < 2 || requests->span_s > 0.9 * SIZE_LEAST_S) return;
+    diag_warning(diag, NULL, "a longer trace, or more --requests",
+                 "the load arrives in %.3g s: longer ones may need more GPUs, since answers that still run add up",
+                 requests->span_s);
+}
+
 static int answer_question(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
                            struct arena *arena, struct size_question *question)
 {
@@ -383,6 +401,7 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
     if (code == 0)
         code = size_search(question, workers, cli->interrupt, show_progress, &watch, arena, &result, &cli->diag);
     if (watch.is_shown) fprintf(cli->err, "\r\033[K");
+    if (code == 0 && result.n_best > 0) warn_of_span(&result.requests, &cli->diag);
     if (code == 0 && options->study != NULL)
         code = size_write_study(question, &result, options->study, arena, &cli->diag);
     if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, catalog, arena);

@@ -109,6 +109,9 @@ void size_describe(const struct size_option *option, int64_t replicas, struct te
 
 /* --- size_load.c --- */
 
+/* A load that arrives in less time says little: answers that still run do not weigh on it yet. */
+enum { SIZE_LEAST_S = 60 };
+
 /* The requests of the trace. */
 struct size_requests {
     size_t n, capacity;

@@ -308,6 +308,7 @@ int size_answer(const struct size_question *question, const struct size_result *
     answer_text(&answer, "cost_model", result->cost_model);
     if (result->engine != NULL) answer_text(&answer, "engine", result->engine);
     answer_number(&answer, "requests", (double)result->requests.n);
+    answer_number(&answer, "span_s", result->requests.span_s);
     answer_open(&answer, "objectives", '[');
     for (size_t i = 0; i < question->n_objectives; i++) {
         answer_open_row(&answer, NULL, '{');

@@ -58,8 +58,11 @@ static bool report_left_over(struct binding *binding, const char *tag, const str
     char path[PATH_CHARS], where[DIAG_WHERE_CHARS], hint[DIAG_TEXT_CHARS];
     struct json_node key = *member;
     key.place = member->key_place;
-    snprintf(hint, sizeof hint, "set it to null, as the %s was changed by %.160s", tag,
-             json_where(named, where, sizeof where));
+    json_where(named, where, sizeof where);
+    if (member->source->has_lines)
+        snprintf(hint, sizeof hint, "set it to null, as the %s was changed by %.160s", tag, where);
+    else /* --set comes last */
+        snprintf(hint, sizeof hint, "the %s was chosen by %.160s; another one may have the key", tag, where);
     config_report(&binding->reading, &key, hint, "unknown key '%s' in '%s' with %s '%s'", member->key,
                   config_trail_path(section, path, sizeof path), tag, named->text);
     return true;
@@ -84,6 +87,8 @@ static bool find_belonging(const struct binding *binding, const struct config_fi
         snprintf(hint, hint_bytes, "%s", advice);
         return true;
     }
+    for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++)
+        if (text_distance(field->name, key) == 1) return false; /* a slip */
     if (!config_find_elsewhere(fields, families, usual != NULL ? usual : key, path, sizeof path)) return false;
     snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
     return true;

@@ -52,7 +52,7 @@ int job_emit_clock(const struct job *job, sim_ns now)
     return sink->job_clock(sink->context, &row);
 }
 
-/* The oldest jobs of a state, each with its GPUs, its submission, and the time for which it has held GPUs. */
+/* The oldest jobs of a state: GPUs, submission, the user's estimate, and the time for which it has held GPUs. */
 static void tell_jobs(const struct jobs *jobs, enum job_state state, sim_ns now, struct text *text)
 {
     int n = 0;
@@ -63,9 +63,9 @@ static void tell_jobs(const struct jobs *jobs, enum job_state state, sim_ns now,
             text_add(text, ", ..");
             return;
         }
-        text_printf(text, "%s %" PRId64 " (%.10g, %.6f s, %.6f s)", n > 1 ? "," : ": job", view->id,
+        text_printf(text, "%s %" PRId64 " (%.10g, %.10g s, %.10g s, %.10g s)", n > 1 ? "," : ": job", view->id,
                     state == JOB_RUNNING ? view->held_gpus : (double)view->gpus, sim_s_from_ns(view->submit_ns),
-                    sim_s_from_ns(job_executed_ns(job, now)));
+                    sim_s_from_ns(view->estimate_ns), sim_s_from_ns(job_executed_ns(job, now)));
     }
 }
 
@@ -78,7 +78,7 @@ int jobs_emit_seen(const struct jobs *jobs, sim_ns now)
     for (const struct cluster_view *view = &jobs->view; view != NULL; view = view->next_type)
         if (view->total_gpus < INT64_MAX)
             text_printf(&text, "%.10g of %" PRId64 " GPUs free; ", view->free_amount, view->total_gpus);
-    text_printf(&text, "jobs with their GPUs, submission and time on GPUs; %" PRId64 " wait", jobs->view.n_pending);
+    text_printf(&text, "jobs with their GPUs, submission, estimate and time on GPUs; %" PRId64 " wait", jobs->view.n_pending);
     tell_jobs(jobs, JOB_PENDING, now, &text);
     text_printf(&text, "; %" PRId64 " run", jobs->view.n_running);
     tell_jobs(jobs, JOB_RUNNING, now, &text);
