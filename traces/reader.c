@@ -210,7 +210,8 @@ bool reader_table_time(struct reader *reader, int column, sim_ns *value)
     const char *unit = guesses && reader->format.time_unit == TIME_S ? unix_unit(reader_text(reader, column)) : NULL;
     if (unit != NULL) {
         char expected[96];
-        snprintf(expected, sizeof expected, "a number of seconds; for a Unix time in %s set time_unit to \"%s\"", unit, unit);
+        snprintf(expected, sizeof expected, "a number of seconds; for a Unix time in %s set time_unit to \"%s\"", unit,
+                 unit);
         return unexpected(reader, column, expected);
     }
     return reader_time(reader, column, reader->format.time_unit, value);

@@ -282,7 +282,8 @@ static bool goes_on(const char *a, const char *b)
 /* "vllm-0.12" is later than "vllm-0.2", both behind "vllm". */
 static bool is_later_version(const char *a, const char *b, size_t n_common)
 {
-    if (strlen(a) <= n_common + 1 || strlen(b) <= n_common + 1 || a[n_common] != '-' || b[n_common] != '-') return false;
+    if (strlen(a) <= n_common + 1 || strlen(b) <= n_common + 1 || a[n_common] != '-' || b[n_common] != '-')
+        return false;
     for (a += n_common + 1, b += n_common + 1; isdigit((unsigned char)*a) && isdigit((unsigned char)*b);) {
         char *behind_a, *behind_b;
         const unsigned long x = strtoul(a, &behind_a, 10), y = strtoul(b, &behind_b, 10);

@@ -285,4 +285,19 @@ out 'decoded  10 iterations, one every '
 sqlite3 "$repeated" "update run set result_hash = 'ff' where id = 1"
 run 1 why "$repeated:1" request 3
 err 'run 1 does not repeat'
+# A job of two nodes waits while only one is wholly free.
+cat >"$T/scattered.json" <<'END'
+{"cluster": {"nodes": 4, "gpus_per_node": 8}, "keep": "rows",
+ "jobs": {"scheduler": "fifo-skip", "placement": "consolidated", "trace": {"format": "inline-jobs", "jobs": [
+   {"submit": "0s", "duration": "1h", "gpus": 5}, {"submit": "0s", "duration": "1h", "gpus": 5},
+   {"submit": "0s", "duration": "1h", "gpus": 5}, {"submit": "1s", "duration": "10min", "gpus": 16},
+   {"submit": "2s", "duration": "1min", "gpus": 1}]}}}
+END
+run 0 run "$T/scattered.json" -o "$T/scattered.db" -q
+run 0 why "$T/scattered.db" job 3
+out '3 found 16 GPUs free or more, 3 of them not on 2 whole nodes; at most 17 were free'
+! grep -q 'with room for it' "$T/out" || complain 'there was no room for it'
+run 2 why "$T/scattered.db" request 1
+err 'it has only jobs'
+
 finish

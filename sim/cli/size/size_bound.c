@@ -61,10 +61,11 @@ static int build(const struct size_question *question, const struct size_option 
                                          .diag = diag};
     code = cost_build(&pool.cost, &request, &replica->model);
     if (code != 0 || replica->kv_tokens > 0) return code;
-    return diag_error(diag, SIM_E_UNFIT, NULL, NULL,
-                      "a replica of %.4g GB of weights needs more memory than its %.4g GB: a KV cache stands beside them",
-                      pool_weight_bytes(&pool, &replica->llm) / 1e9,
-                      (double)size_replica_gpus(option) * replica->gpu.memory_bytes * pool.kv.usable_frac / 1e9);
+    return diag_error(
+        diag, SIM_E_UNFIT, NULL, NULL,
+        "a replica of %.4g GB of weights needs more memory than its %.4g GB: a KV cache stands beside them",
+        pool_weight_bytes(&pool, &replica->llm) / 1e9,
+        (double)size_replica_gpus(option) * replica->gpu.memory_bytes * pool.kv.usable_frac / 1e9);
 }
 
 /* `prompts` equal prompts in one iteration. */

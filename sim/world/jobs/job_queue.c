@@ -16,6 +16,14 @@ static int64_t most_on_node_gpus(const struct cluster *cluster)
     return gpus;
 }
 
+static int64_t whole_nodes(const struct cluster *cluster)
+{
+    const int32_t gpus = cluster->gpus_per_node;
+    int64_t n = 0;
+    for (int32_t node = 0; (node = cluster_next_node(cluster, gpus, gpus, node)) >= 0; node++) n++;
+    return n;
+}
+
 int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now)
 {
     const struct sink *sink = jobs->site->sink;
@@ -32,7 +40,9 @@ int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns
         if (jobs->placer == NULL || cluster->n_nodes == 0) continue;
         const int64_t most = most_on_node_gpus(cluster);
         if (most > row.most_on_node_gpus) row.most_on_node_gpus = most;
-        if (cluster->gpus_per_node > row.gpus_per_node) row.gpus_per_node = cluster->gpus_per_node;
+        if (cluster->gpus_per_node < row.gpus_per_node) continue;
+        row.whole_nodes = whole_nodes(cluster) + (cluster->gpus_per_node == row.gpus_per_node ? row.whole_nodes : 0);
+        row.gpus_per_node = cluster->gpus_per_node;
     }
     return sink->queue(sink->context, &row);
 }
@@ -78,7 +88,8 @@ int jobs_emit_seen(const struct jobs *jobs, sim_ns now)
     for (const struct cluster_view *view = &jobs->view; view != NULL; view = view->next_type)
         if (view->total_gpus < INT64_MAX)
             text_printf(&text, "%.10g of %" PRId64 " GPUs free; ", view->free_amount, view->total_gpus);
-    text_printf(&text, "jobs with their GPUs, submission, estimate and time on GPUs; %" PRId64 " wait", jobs->view.n_pending);
+    text_printf(&text, "jobs with their GPUs, submission, estimate and time on GPUs; %" PRId64 " wait",
+                jobs->view.n_pending);
     tell_jobs(jobs, JOB_PENDING, now, &text);
     text_printf(&text, "; %" PRId64 " run", jobs->view.n_running);
     tell_jobs(jobs, JOB_RUNNING, now, &text);
