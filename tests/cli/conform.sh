@@ -11,6 +11,7 @@ optimised # the suite conformance runs listed policies under sanitizers
 run 0 conform least-outstanding --json
 json '$[0].conforms' 1
 json '$[0].scenarios[0].ends' 1
+equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'), '$[0].scenarios') = $rows")" 1 'as many scenarios as in the text'
 equal "$(sqlite3 :memory: "select json_type(readfile('$T/out'), '$[0].scenarios[0].stable')")" null 'what is not checked'
 sanitized
 run 2 conform round-robbin

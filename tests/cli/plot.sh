@@ -121,6 +121,12 @@ run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --json
 json '$[1].batching' sarathi
 json '$[1].runs' 3
 
+# Every line has a band, or none has.
+for errors in none band; do
+    run 0 plot "$db" -x replicas -y ttft_s.p99 --by batching --errors $errors -o "$T/of_$errors.tex"
+done
+equal "$(grep -c fill "$T/of_none.tex")/$(grep -c fill "$T/of_band.tex")" "0/$(grep -c 'addlegendentry' "$T/of_band.tex")" 'bands'
+
 # Axes that x determines, as zipped ones, make no lines of their own. Dots are not joined.
 run 0 plot "$T/wide.db" -x replicas -y ttft_s.p99 --kind dots -o "$T/zipped.tex"
 equal "$(grep -c addplot "$T/zipped.tex")/$(grep -c 'only marks' "$T/zipped.tex")" 1/1 'number of lines of zipped axes'

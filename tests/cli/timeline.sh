@@ -87,4 +87,20 @@ err 'cannot write'
 run 3 run quickstart --timeline "$T/none.json" -o "$T/nowhere/none.db"
 run 2 run quickstart --timeline "$T/none.json" --set services.chat.llm=nonesuch
 [ -z "$(find "$T" -name 'none*' -o -name '*-part')" ] || complain 'a file was left behind'
+# Jobs of a node are in its process, from node 0 on; jobs on no node in particular have their own.
+for placement in '"consolidated"' '"counted"'; do
+    cat >"$T/nodes.json" <<END
+{"cluster": {"nodes": 2, "gpus_per_node": 2}, "jobs": {"placement": $placement, "trace": {"format": "inline-jobs", "jobs": [
+    {"submit": "0s", "duration": "10s", "gpus": 2}, {"submit": "0s", "duration": "10s", "gpus": 2}]}}}
+END
+    run 0 run "$T/nodes.json" --quiet -o "$T/nodes.db" --timeline "$T/nodes.out"
+    events "$T/nodes.out"
+    sqlite3 "$T/nodes.out.db" "select group_concat(name, ', ') from (select distinct p.args ->> 'name' as name
+        from event as e join event as p on p.pid = e.pid and p.name = 'process_name'
+        where e.ph = 'X' and e.name like 'job %' order by 1)" >"$T/processes"
+    case $placement in *counted*) wanted='GPUs' ;; *) wanted='node 0, node 1' ;; esac
+    equal "$(cat "$T/processes")" "$wanted" "processes of jobs under $placement"
+    rm -f "$T/nodes.out.db"
+done
+
 finish

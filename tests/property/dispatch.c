@@ -236,6 +236,29 @@ TEST(runs_with_halves_are_those_of_single_steps)
     }
 }
 
+/* A file has the loads of each layer with experts: of DeepSeek-V3 58 of 61. Equal ones are no skew. */
+TEST(loads_are_of_the_layers_that_have_experts)
+{
+    static const char format[] = "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'expert_loads': '%s'";
+    char path[300], cost[400];
+    snprintf(path, sizeof path, "%s/loads.csv", test_tmpdir());
+    snprintf(cost, sizeof cost, format, path);
+    for (int layers = 57; layers <= 59; layers++) {
+        FILE *file = fopen(path, "w");
+        MUST(file != NULL);
+        for (int layer = 0; layer < layers; layer++)
+            for (int expert = 0; expert < 256; expert++) fprintf(file, "7%s", expert < 255 ? "," : "\n");
+        fclose(file);
+        struct bed_rows *rows = run(BED(.quiet = true), cost);
+        CHECK_EQ_INT(rows->code, layers == 58 ? 0 : SIM_E_DATA);
+        if (rows->code != 0) continue;
+        struct bed_rows *even = run(BED(.quiet = true), "'expert_parallel': 16, 'dispatch': 'deepep-normal'");
+        CHECK_EQ_INT(rows->n_requests, even->n_requests);
+        for (size_t i = 0; i < rows->n_requests; i++)
+            CHECK_NEAR(bed_request(rows, (int64_t)i)->e2e_s, bed_request(even, (int64_t)i)->e2e_s, 1e-9);
+    }
+}
+
 static void check_refused(const char *cost, const char *text)
 {
     struct bed_rows *rows = run(BED(.quiet = true), cost);

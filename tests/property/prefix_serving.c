@@ -399,6 +399,23 @@ TEST(what_cannot_be_is_refused)
     check_error(&setup, NULL, SIM_E_CONFIG, "nothing");
 }
 
+/* Prompts of 90 tokens that begin with the same 80, one after the other: these are found, whatever the block. */
+TEST(blocks_of_one_token_are_found)
+{
+    for (int block_tokens = 1; block_tokens <= 16; block_tokens *= 4) {
+        const struct bed_rows *rows = bed_run(
+            &checked,
+            "{'cluster': {'gpu': 'h100-sxm'}, 'services': {'trace': {'llm': 'llama-3.1-8b', 'kv': {'blocks': 4000,"
+            " 'block_tokens': %d, 'prefix_cache': 'lru'}, 'cost': 'roofline', 'batching': 'vllm-v1', 'trace': {'format':"
+            " 'generate', 'count': 40, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution':"
+            " 'fixed', 'tokens': 90}, 'output': {'distribution': 'fixed', 'tokens': 2}, 'sessions': {'block_tokens': 16,"
+            " 'continue': 0.5, 'system_blocks': 5}}}}}",
+            block_tokens);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_metric(rows, "prefix.saved_tokens.sum"), 39 * 80);
+    }
+}
+
 TEST(a_cache_smaller_than_a_block_caches_nothing)
 {
     struct setup setup = {

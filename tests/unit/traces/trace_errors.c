@@ -137,12 +137,12 @@ TEST(times_and_durations_have_limits)
     struct job_record job;
     const char *path = trace_source_file("j.csv",
                                          "submit_s,duration_s,gpus,estimate_s\n2305843009,2305843009,1,2305843009\n");
-    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'origin': 'zero'}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.submit_ns <= SIM_NS_MAX - job.duration_ns && job.duration_ns == job.submit_ns);
     trace_source_fini(&trace);
     path = trace_source_file("j.csv", "submit_s,duration_s,gpus\n0,2305843010,1\n");
-    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'origin': 'zero'}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), SIM_E_DATA);
     CHECK(strstr(trace.message, ":2:3: error: 'duration_s' must be a number of seconds within 73 years") != NULL);
     trace_source_fini(&trace);
