@@ -86,8 +86,9 @@ static const char *why_unclear(const struct compare_work *work, const struct com
     const double level = work->options->level;
     const bool is_spread = row->method == COMPARE_REPLICATES && stats_replicate_least_p(row->n, level) == 0;
     if (row->delta.low <= 0 && row->delta.high >= 0 && is_spread && row->worse_frac == 1 && row->n > 1)
-        return arena_printf(work->arena, "all %zu replicates are worse, within their spread; %.0f seeds give percentiles",
-                            row->n, ceil(2 / (1 - level) - 1e-9));
+        return arena_printf(work->arena,
+                            "all %zu replicates are worse, within their spread; %.0f seeds give percentiles", row->n,
+                            ceil(2 / (1 - level) - 1e-9));
     if (row->delta.low <= 0 && row->delta.high >= 0)
         return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
     return "not significant after correction";

@@ -393,9 +393,9 @@ static int list_parameters(struct listing *list)
                       "'%s' is no family", list->only);
 }
 
-/* --- Scenarios --- */
+/* --- Scenarios and studies --- */
 
-/* The first line of a scenario: a comment that describes it. */
+/* The first line of a file: a comment that describes it. */
 static const char *first_comment(struct arena *arena, const char *path)
 {
     char line[256];
@@ -408,22 +408,39 @@ static const char *first_comment(struct arena *arena, const char *path)
     return arena_printf(arena, "%.*s", (int)strcspn(text, "\r\n"), text);
 }
 
-static int list_scenarios(struct listing *list)
+/* The files of a folder of configs, with what they say of themselves. */
+static int list_folder(struct listing *list, const char *folder)
 {
-    static const struct table_column columns[] = {LEFT("scenario"), LEFT("summary"), JSON_ONLY("path")};
-    COLUMNS(list, columns);
+    static const char *const endings[] = {".json", NULL};
     struct file_names names;
-    int code = paths_list_scenarios(&list->arena, list->catalog.root, &names);
+    const char *directory = arena_printf(&list->arena, "%s/%s", list->catalog.root, folder);
+    int code = directory != NULL ? paths_list_files(&list->arena, directory, endings, &names) : SIM_E_NOMEM;
     if (code == SIM_E_IO)
-        return diag_error(&list->cli->diag, code, list->catalog.root, CATALOG_ROOT_HINT, "cannot list the scenarios");
-    for (size_t i = 0; i < names.n && code == 0; i++) {
-        const char *path = arena_printf(&list->arena, "%s/scenarios/%s.json", list->catalog.root, names.names[i]);
-        if (path == NULL) return SIM_E_NOMEM;
-        table_text(&list->table, names.names[i]);
+        return diag_error(&list->cli->diag, code, directory, CATALOG_ROOT_HINT, "cannot list the %s", folder);
+    for (size_t i = 0; code == 0 && i < names.n; i++) {
+        const char *path = arena_printf(&list->arena, "%s/%s", directory, names.names[i]);
+        const char *name = arena_printf(&list->arena, "%.*s", (int)(strlen(names.names[i]) - strlen(endings[0])),
+                                        names.names[i]);
+        if (path == NULL || name == NULL) return SIM_E_NOMEM;
+        table_text(&list->table, name);
         table_text(&list->table, first_comment(&list->arena, path));
         table_text(&list->table, path);
     }
     return code;
+}
+
+static int list_scenarios(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("scenario"), LEFT("summary"), JSON_ONLY("path")};
+    COLUMNS(list, columns);
+    return list_folder(list, "scenarios");
+}
+
+static int list_studies(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("study"), LEFT("summary"), JSON_ONLY("path")};
+    COLUMNS(list, columns);
+    return list_folder(list, "studies");
 }
 
 /* --- The verb --- */
@@ -435,7 +452,7 @@ static const struct {
 } listings[] = {{"gpus", list_gpus, false},         {"llms", list_llms, false},       {"storage", list_storage, false}, {"engines", list_engines, false},
                 {"prices", list_prices, false},
                 {"policies", list_policies, true}, {"formats", list_formats, false}, {"metrics", list_metrics, true},
-                {"scenarios", list_scenarios, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
+                {"scenarios", list_scenarios, false}, {"studies", list_studies, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
 /* Names that begin with a word which begins none: makes all of them, to suggest one. */
@@ -478,7 +495,7 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|storage|prices|formats|scenarios [--json|--csv|--markdown]\n"
+    .usage = "gpus|llms|engines|storage|prices|formats|scenarios|studies [--json|--csv|--markdown]\n"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"

@@ -291,13 +291,16 @@ static int run_study(struct cli *cli, const struct sweep_verb_options *options, 
     return 0;
 }
 
-/* A bare name that is no file is a study that comes with the program; if it is unknown, it stays as it is. NULL when
- * out of memory. */
+/* A bare name that is no file, or a path in "configs" as pages name it, is a study that comes with the program; if it
+ * is unknown, it stays as it is. NULL when out of memory. */
 static const char *find_study(const char *name, struct arena *arena)
 {
-    if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return name;
+    const bool is_shipped = strncmp(name, "configs/", strlen("configs/")) == 0;
+    if ((strpbrk(name, "/.") != NULL && !is_shipped) || paths_is_file(name)) return name;
     const char *data = paths_data(arena);
-    const char *path = data != NULL ? arena_printf(arena, "%s/configs/studies/%s.json", data, name) : NULL;
+    const char *path = data == NULL ? NULL
+                       : is_shipped ? arena_printf(arena, "%s/%s", data, name)
+                                    : arena_printf(arena, "%s/configs/studies/%s.json", data, name);
     return path != NULL && !paths_is_file(path) ? name : path;
 }
 
@@ -316,8 +319,8 @@ static int fail_unknown(struct cli *cli, const char *name, struct arena *arena)
     }
     const char *nearest = text_nearest(name, files.names, files.n);
     if (hint == NULL && nearest != NULL) hint = arena_printf(arena, "did you mean '%s'?", nearest);
-    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint != NULL ? hint : "name a file, or one of configs/studies",
-                      "no study '%s'", name);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                      hint != NULL ? hint : "name a file, or one of 'orrery list studies'", "no study '%s'", name);
 }
 
 /* Points to the right verb when the call names a scenario. */
