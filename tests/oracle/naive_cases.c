@@ -282,11 +282,14 @@ static bool same(const struct naive_request *request, const struct naive_outcome
         return false;
     }
     int64_t first_ns = ns_after(request->arrival_ns, row->ttft_s), end_ns = ns_after(request->arrival_ns, row->e2e_s);
-    snprintf(text, n_chars, "%s first %lld end %lld replica %d preemptions %d, naive %d: %lld %lld %d %d", row->status,
-             (long long)first_ns, (long long)end_ns, (int)row->replica, (int)row->preemptions, naive->rejected,
-             (long long)naive->first_ns, (long long)naive->end_ns, naive->replica, naive->preemptions);
-    return first_ns == naive->first_ns && end_ns == naive->end_ns && row->replica == naive->replica &&
-           row->preemptions == naive->preemptions && (strcmp(row->status, "rejected") == 0) == naive->rejected;
+    const int64_t max_gap_ns = ns_after(0, row->max_gap_s);
+    snprintf(text, n_chars, "%s first %lld end %lld gap %lld replica %d preemptions %d, naive %d: %lld %lld %lld %d %d",
+             row->status, (long long)first_ns, (long long)end_ns, (long long)max_gap_ns, (int)row->replica,
+             (int)row->preemptions, naive->rejected, (long long)naive->first_ns, (long long)naive->end_ns,
+             (long long)naive->max_gap_ns, naive->replica, naive->preemptions);
+    return max_gap_ns == naive->max_gap_ns && first_ns == naive->first_ns && end_ns == naive->end_ns &&
+           row->replica == naive->replica && row->preemptions == naive->preemptions &&
+           (strcmp(row->status, "rejected") == 0) == naive->rejected;
 }
 
 static bool compare(const struct naive_scenario *s, const struct naive_outcome *outcomes, const struct bed_rows *rows,

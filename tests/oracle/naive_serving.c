@@ -234,7 +234,11 @@ static void end_batch(struct naive *naive, struct replica *replica)
             continue;
         }
         if (prompt) sequence->processed++;
-        if (++sequence->generated == 1) outcome->first_ns = naive->now_ns;
+        if (++sequence->generated == 1)
+            outcome->first_ns = naive->now_ns;
+        else if (naive->now_ns - outcome->token_ns > outcome->max_gap_ns)
+            outcome->max_gap_ns = naive->now_ns - outcome->token_ns;
+        outcome->token_ns = naive->now_ns;
         if (!prompt && batch.drafts > 0) outcome->right += accept_drafts(naive, replica, &batch, id);
         if (sequence->generated < sequence->output) {
             if (outcome->replica < naive->s->prefill_replicas)
@@ -317,7 +321,7 @@ static void arrive(struct naive *naive)
     int id = naive->arrived++;
     const struct naive_request *request = &naive->s->requests[id];
     int64_t tokens = request->prompt + request->output;
-    naive->outcomes[id] = (struct naive_outcome){.first_ns = -1, .end_ns = -1, .replica = -1};
+    naive->outcomes[id] = (struct naive_outcome){.first_ns = -1, .end_ns = -1, .replica = -1, .max_gap_ns = -1};
     naive->sequences[id] = (struct sequence){.todo = request->prompt, .output = request->output};
     if (tokens > naive->s->max_context || !fits_everywhere(naive, request)) {
         naive->outcomes[id].rejected = true;
