@@ -224,7 +224,6 @@ static int recompute(struct replica *replica, struct request *request, bool to_t
     replica->counts.recomputed_tokens += processed_tokens;
     request->draft_tokens = 0;
     if (!was_prompt) request->view.prompt_tokens = request->context_tokens;
-    request->first_gap_ns = 0;
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
     if (to_tail)
@@ -251,7 +250,6 @@ static int swap(struct replica *replica, struct request *request, sim_ns now)
     stop(replica, request);
     give_blocks(replica, request);
     request->draft_tokens = 0;
-    request->first_gap_ns = 0;
     request->view.state = REQUEST_NONRESIDENT;
     leave_for_host(replica, request);
     replica->counts.swaps++;
@@ -292,7 +290,6 @@ static int evict(struct replica *replica, const struct batch_eviction *eviction,
 static int pause_decoding(struct replica *replica, struct request *request, sim_ns now)
 {
     running_leave(replica->ready, request);
-    request->first_gap_ns = 0;
     request->view.state = REQUEST_PAUSED;
     request_list_push_back(&replica->paused, request);
     return replica->env->on_move != NULL ? replica->env->on_move(replica, request, now, "pause") : 0;

@@ -59,7 +59,6 @@ void replica_restart_request(struct replica *replica, struct request *request)
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
     request->held_blocks = request->planned = 0;
-    request->first_gap_ns = 0;
     request->draft_tokens = 0;
     request->in_flight = request->is_remote = request->kv_is_pushed = false;
     request->move = NULL;
