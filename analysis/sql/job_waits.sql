@@ -1,6 +1,7 @@
 -- Which jobs wait? One row per run and size class of jobs that were started. queue_*_s: from submission to the first
--- start; jct_mean_s: from submission to the end; slowdown_mean: JCT / run time, over jobs that finished and ran for at
--- least a second; longest_queue_id: the job that waited longest.
+-- start; jct_mean_s: from submission to the end; slowdown_mean: JCT / time for which the job held its GPUs, over jobs
+-- that ended and held them for at least a second. That time is gpu_s / gpus: it has saves, waits at starts and repeated
+-- work, which the run time in the metric job.slowdown.mean has not. longest_queue_id: the job that waited longest.
 CREATE TEMP VIEW IF NOT EXISTS job_waits AS
 WITH started AS (
     SELECT *, start_s - submit_s AS queue_s,
