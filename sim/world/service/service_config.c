@@ -160,7 +160,7 @@ const struct config_field service_config_fields[] = {
             "groups of these GPUs with sequences of their own, which share the experts; divides tensor_parallel"),
     ROW_INT("replicas", replicas, DEFAULT("1"), WITHIN(1, 1000000),
             "instances of the LLM; with 'scaling': instances at the start"),
-    ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v0"), "batching", "policy",
+    ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v1"), "batching", "policy",
                       "requests that an iteration serves"),
     ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy", "replica that serves a request"),
     ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
