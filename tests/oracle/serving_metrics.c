@@ -130,7 +130,8 @@ TEST(rejected_requests_delay_no_other_request)
 /* Alone and larger than the cache allows to grow: it preempts itself and must come back by itself. */
 TEST(a_request_that_preempts_itself_resumes)
 {
-    static const char *const sets[] = {"services.chat.kv.blocks=10", "services.chat.batching.watermark=0", NULL};
+    static const char *const sets[] = {"services.chat.kv.blocks=10", "services.chat.batching=vllm-v0",
+                                       "services.chat.batching.watermark=0", NULL};
     const char *path = test_file("trace.csv", "arrival_s,prompt_tokens,output_tokens\n0,16,144\n100,16,1\n");
     struct bed_rows *rows = bed_run(BED(.sets = sets, .check = true, .no_detail = true), scenario, path);
     MUST(rows->code == 0);
