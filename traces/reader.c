@@ -183,10 +183,15 @@ static bool settle_unit(struct reader *reader, int column)
         if (number_timestamp(field.chars, field.n_chars, &value) == NUMBER_BAD) return false;
         format->time_unit = TIME_CALENDAR;
     }
-    const bool is_unix_s = status == NUMBER_OK && value >= UNIX_LEAST_S;
-    if (format->guess_origin && (status == NUMBER_BAD || is_unix_s)) format->from_first = true;
     format->guess_unit = false;
     return true;
+}
+
+/* Calendar and Unix times start at the first record. */
+static void settle_origin(struct row_format *format, sim_ns first_ns)
+{
+    format->from_first = format->time_unit == TIME_CALENDAR || first_ns >= UNIX_LEAST_S * INT64_C(1000000000);
+    format->guess_origin = false;
 }
 
 /* The unit in which a number, which is too large for seconds, would be a Unix time of this century; NULL: none. */
@@ -214,7 +219,9 @@ bool reader_table_time(struct reader *reader, int column, sim_ns *value)
                  unit);
         return unexpected(reader, column, expected);
     }
-    return reader_time(reader, column, reader->format.time_unit, value);
+    if (!reader_time(reader, column, reader->format.time_unit, value)) return false;
+    if (reader->format.guess_origin) settle_origin(&reader->format, *value);
+    return true;
 }
 
 bool reader_duration(struct reader *reader, int column, enum time_unit unit, sim_ns *value)

@@ -81,17 +81,22 @@ static int out_of_memory(int code, struct diag *diag)
 
 /* --- Verdicts --- */
 
+/* Whether all replicates get worse, or none does. */
+static bool is_one_way(const struct compare_row *row)
+{
+    return row->n > 1 && (row->worse_frac >= 1 || row->worse_frac <= 0);
+}
+
 static const char *why_unclear(const struct compare_work *work, const struct compare_row *row)
 {
     const double level = work->options->level;
     const bool is_spread = row->method == COMPARE_REPLICATES && stats_replicate_least_p(row->n, level) == 0;
-    if (row->delta.low <= 0 && row->delta.high >= 0 && is_spread && row->worse_frac == 1 && row->n > 1)
+    if (!(row->delta.low <= 0 && row->delta.high >= 0)) return "not significant after correction";
+    if (is_spread && is_one_way(row))
         return arena_printf(work->arena,
-                            "all %zu replicates are worse, within their spread; %.0f seeds give percentiles", row->n,
-                            ceil(2 / (1 - level) - 1e-9));
-    if (row->delta.low <= 0 && row->delta.high >= 0)
-        return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
-    return "not significant after correction";
+                            "%s %zu replicates are worse, within their spread; %.0f seeds give percentiles",
+                            row->worse_frac > 0 ? "all" : "none of", row->n, ceil(2 / (1 - level) - 1e-9));
+    return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
 }
 
 static void judge_row(const struct compare_work *work, struct compare_row *row)

@@ -3,7 +3,6 @@
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
-#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -279,15 +278,21 @@ static bool goes_on(const char *a, const char *b)
     return n > 1 && (a[n] == 0 || b[n] == 0) && (rest == 0 || strchr("-.", rest) != NULL);
 }
 
-/* "vllm-0.12" is later than "vllm-0.2", both behind "vllm". */
-static bool is_later_version(const char *a, const char *b, size_t n_common)
+/* What stands behind the word and a dash, if that is a version such as "0.12"; else NULL. */
+static const char *version_behind(const char *candidate, size_t n_word)
 {
-    if (strlen(a) <= n_common + 1 || strlen(b) <= n_common + 1 || a[n_common] != '-' || b[n_common] != '-')
-        return false;
-    for (a += n_common + 1, b += n_common + 1; isdigit((unsigned char)*a) && isdigit((unsigned char)*b);) {
+    const char *rest = strlen(candidate) > n_word + 1 && candidate[n_word] == '-' ? candidate + n_word + 1 : NULL;
+    const bool is_version = rest != NULL && strchr(rest, '.') != NULL && rest[strspn(rest, "0123456789.")] == 0;
+    return is_version ? rest : NULL;
+}
+
+/* "vllm-0.12" is later than "vllm-0.2", both behind "vllm". */
+static bool is_later_version(const char *candidate, const char *than, size_t n_word)
+{
+    const char *a = version_behind(candidate, n_word), *b = version_behind(than, n_word);
+    while (a != NULL && b != NULL && *a != 0 && *b != 0) {
         char *behind_a, *behind_b;
         const unsigned long x = strtoul(a, &behind_a, 10), y = strtoul(b, &behind_b, 10);
-        if (x >= 1000 || y >= 1000) return false; /* a year */
         if (x != y) return x > y;
         a = behind_a + (*behind_a == '.'), b = behind_b + (*behind_b == '.');
     }

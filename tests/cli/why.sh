@@ -295,7 +295,7 @@ cat >"$T/scattered.json" <<'END'
 END
 run 0 run "$T/scattered.json" -o "$T/scattered.db" -q
 run 0 why "$T/scattered.db" job 3
-out '3 found 16 GPUs free or more, 3 of them not on 2 whole nodes; at most 17 were free'
+out '3 found 16 GPUs free or more, 3 of them not on 2 nodes; at most 17 were free'
 ! grep -q 'with room for it' "$T/out" || complain 'there was no room for it'
 run 2 why "$T/scattered.db" request 1
 err 'it has only jobs'

@@ -305,11 +305,13 @@ static void enqueue(struct naive *naive, int id)
     list_insert(waiting, waiting->n, id);
 }
 
-/* Into the part of an attention group of each replica. Where prompts are processed only, into which the prompt goes. */
+/* Into the part of an attention group of each replica. Where prompts are processed only, the prompt, unless a failure
+ * may bring it back with its tokens. */
 static bool fits_everywhere(const struct naive *naive, const struct naive_request *request)
 {
     for (int i = 0; i < naive->s->replicas; i++) {
-        const bool only_prompts = i < naive->s->prefill_replicas;
+        const bool fails = naive->s->site != NULL && naive->s->site->n_causes > 0;
+        const bool only_prompts = i < naive->s->prefill_replicas && !fails;
         const int64_t tokens = only_prompts ? request->prompt : request->prompt + request->output - 1;
         if (blocks_of(naive, tokens) > naive->s->blocks / groups_of(naive, &naive->replicas[i])) return false;
     }

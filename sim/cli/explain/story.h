@@ -44,7 +44,7 @@ struct story_queue {
     int64_t gpus;                /* that it asks for */
     int64_t n_decisions;         /* that did not start it */
     int64_t n_enough, n_divided; /* before which enough GPUs were free; enough, but not on one node or whole ones */
-    int64_t whole_nodes;         /* that its GPUs fill; 0: a part of one */
+    int64_t node_parts;          /* nodes on which its GPUs have room, if these are empty */
     int64_t n_others, other;     /* that had room for it, but started others; one of these */
     struct queue_row latest;     /* before a decision whose outcome is not yet known */
     int64_t started;             /* a job that this decision started; -1: none so far */

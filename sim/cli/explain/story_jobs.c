@@ -23,14 +23,14 @@ static void free_text(char *text, size_t bytes, const struct queue_row *row)
         snprintf(text + n, bytes - (size_t)n, ", at most %" PRId64 " of them on one node", row->most_on_node_gpus);
 }
 
-/* Whether the free GPUs are too scattered: placers put a job on one node, or on whole nodes and a part of one more. */
+/* Whether the free GPUs are scattered: the job does not fit on one node, or on whole nodes and a part of one more, as
+ * most placers put it. */
 static bool is_scattered(const struct queue_row *row, int64_t gpus)
 {
     if (row->most_on_node_gpus < 0 || row->gpus_per_node == 0) return false;
     const int64_t nodes = gpus / row->gpus_per_node, rest = gpus % row->gpus_per_node;
     if (nodes == 0) return row->most_on_node_gpus < gpus;
-    return row->whole_nodes < nodes || (row->whole_nodes == nodes && rest > 0 &&
-                                        row->free_gpus - (double)(nodes * row->gpus_per_node) < (double)rest);
+    return row->whole_nodes < nodes || (row->whole_nodes == nodes && row->most_beside_gpus < rest);
 }
 
 /* Counts a decision that left the job waiting: were GPUs free for it, in total and together, and who got them? */
@@ -40,7 +40,7 @@ static void count_decision(struct story_queue *queue)
     if (!queue->has_latest) return;
     const bool is_enough = row->free_gpus >= (double)queue->gpus;
     const bool is_divided = is_enough && is_scattered(row, queue->gpus);
-    queue->whole_nodes = row->gpus_per_node > 0 ? queue->gpus / row->gpus_per_node : 0;
+    queue->node_parts = row->gpus_per_node > 0 ? (queue->gpus + row->gpus_per_node - 1) / row->gpus_per_node : 0;
     queue->has_latest = false;
     queue->n_decisions++;
     queue->n_enough += is_enough;
@@ -101,11 +101,11 @@ static int tell_queue(struct story *story, double t_s, const char *what)
     if (queue->n_decisions == 0)
         return story_tell(story, t_s, what, "%.6g s for GPUs%s", t_s - queue->from_s,
                           is_over ? ", until the next decision" : " so far, without a decision");
-    if (queue->n_divided > 0 && queue->whole_nodes <= 1)
+    if (queue->n_divided > 0 && queue->node_parts <= 1)
         snprintf(divided, sizeof divided, ", %" PRId64 " of them not on one node", queue->n_divided);
     else if (queue->n_divided > 0)
-        snprintf(divided, sizeof divided, ", %" PRId64 " of them not on %" PRId64 " whole nodes", queue->n_divided,
-                 queue->whole_nodes);
+        snprintf(divided, sizeof divided, ", %" PRId64 " of them not on %" PRId64 " nodes", queue->n_divided,
+                 queue->node_parts);
     room_text(room, sizeof room, queue);
     return story_tell(story, t_s, what,
                       "%.6g s for GPUs%s; of %" PRId64 " decision%s meanwhile, %" PRId64 " found %" PRId64

@@ -8,10 +8,10 @@
 
 enum { JOBS_TOLD = 8 };
 
-/* The most free GPUs of one node, by the index of nodes with equal numbers of free GPUs. */
-static int64_t most_on_node_gpus(const struct cluster *cluster)
+/* The most free GPUs of one node, up to `most`, by the index of nodes with equal numbers of free GPUs. */
+static int64_t most_on_node_gpus(const struct cluster *cluster, int64_t most)
 {
-    int64_t gpus = cluster->gpus_per_node;
+    int64_t gpus = most;
     while (gpus > 0 && cluster_next_node(cluster, (int32_t)gpus, (int32_t)gpus, 0) < 0) gpus--;
     return gpus;
 }
@@ -38,8 +38,10 @@ int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns
     for (; cluster != NULL; cluster = jobs->scheduler->uses_node_types ? cluster->next : NULL) {
         row.free_gpus += cluster_free_amount(cluster);
         if (jobs->placer == NULL || cluster->n_nodes == 0) continue;
-        const int64_t most = most_on_node_gpus(cluster);
+        const int64_t most = most_on_node_gpus(cluster, cluster->gpus_per_node);
+        const int64_t beside = most_on_node_gpus(cluster, cluster->gpus_per_node - 1);
         if (most > row.most_on_node_gpus) row.most_on_node_gpus = most;
+        if (beside > row.most_beside_gpus) row.most_beside_gpus = beside;
         if (cluster->gpus_per_node < row.gpus_per_node) continue;
         row.whole_nodes = whole_nodes(cluster) + (cluster->gpus_per_node == row.gpus_per_node ? row.whole_nodes : 0);
         row.gpus_per_node = cluster->gpus_per_node;

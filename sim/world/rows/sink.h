@@ -39,6 +39,7 @@ struct queue_row {
     int64_t most_on_node_gpus; /* most free GPUs of one node; -1: jobs are on no node in particular */
     int64_t gpus_per_node;     /* of the largest nodes; 0: no nodes */
     int64_t whole_nodes;       /* of these, wholly free ones */
+    int64_t most_beside_gpus;  /* most free GPUs of a node that is not wholly free */
     int64_t pending, running;  /* jobs, without the one submitted */
 };
 

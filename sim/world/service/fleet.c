@@ -196,13 +196,15 @@ const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet)
     return smallest;
 }
 
+/* A failure may bring a request back to where prompts are processed, with all but its last token. */
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request)
 {
+    const bool may_return = fleet->env->nodes_fail && fleet_may_restart(fleet);
     bool pairs = fleet->routing.router->route_pair != NULL;
     if (full_tokens(request) > fleet->llm->max_context) return false;
     for (size_t i = 0; i < fleet->n_pools; i++) {
         const struct fleet_pool *pool = &fleet->pools[i];
-        bool prompt_only = pool->config.role == POOL_PREFILL && !pairs;
+        bool prompt_only = pool->config.role == POOL_PREFILL && !pairs && !may_return;
         if (!has_room(fleet, pool, prompt_only ? request->prompt_tokens : full_tokens(request) - 1)) return false;
     }
     return true;

@@ -219,3 +219,15 @@ TEST(fields_are_quoted_where_a_reader_needs_it)
     check_field("a\"b\"\"c", "\"a\"\"b\"\"\"\"c\"");
     check_field("\"a", "\"\"\"a\"");
 }
+
+TEST(the_latest_version_and_else_the_shortest)
+{
+    static const char *const engines[] = {"sglang-0.5", "vllm-0.12", "vllm-0.19", "vllm-0.2", "vllm-2024"};
+    static const char *const turned[] = {"vllm-2024", "vllm-0.2", "vllm-0.19", "vllm-0.12", "sglang-0.5"};
+    static const char *const llms[] = {"llama-2-13b", "llama-2-70b", "llama-2-7b", "opt-13b", "opt-175b"};
+    CHECK_EQ_STR(text_nearest("vllm", engines, 5), "vllm-0.19");
+    CHECK_EQ_STR(text_nearest("vllm", turned, 5), "vllm-0.19");
+    CHECK_EQ_STR(text_nearest("vLLM-0", engines, 5), "vllm-0.2");
+    CHECK_EQ_STR(text_nearest("llama-2", llms, 5), "llama-2-7b");
+    CHECK_EQ_STR(text_nearest("opt", llms, 5), "opt-13b");
+}
