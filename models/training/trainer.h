@@ -1,0 +1,26 @@
+/* Constants of a training program: how it stores states, which kernels it has, which share of the calibrated rate of
+ * kernels it sustains. The catalog reads them from configs/trainers. */
+#ifndef ORRERY_MODELS_TRAINING_TRAINER_H
+#define ORRERY_MODELS_TRAINING_TRAINER_H
+
+#include <stdbool.h>
+
+struct training_trainer {
+    /* Share of the rate of products and attention, as calibrated on kernels alone, that a step sustains: a GPU under
+     * lasting load lowers its clock to keep its power limit. Kernels that are bound by memory keep their time. */
+    double sustained_compute;
+    double attention_backward; /* rate of attention's backward pass, in FLOP/s, over that of its forward pass */
+    double step_s;             /* CPU time of a step that no kernel hides: schedule, loss, clipping */
+    double layer_launch_s;     /* CPU time to launch the kernels of a layer, forward; twice as much backward */
+    bool flash_attention;      /* else scores are written to memory: two products, softmax and dropout apart */
+    bool dropout;              /* after attention and the feed-forward layer, and on scores; keeps masks */
+    bool overlap_tensor;       /* collectives of inputs and their gradients run beside products of the backward pass */
+    double weight_bytes, gradient_bytes; /* of a parameter */
+    double optimizer_bytes;    /* of a parameter: master copy and two moments */
+    double update_bytes;       /* that the update of a parameter moves through memory */
+    double loss_passes;        /* times that the loss reads or writes the logits */
+    double loss_bytes;         /* of memory of each logit, besides the logit */
+    double buffer_bytes;       /* of memory of a rank: workspaces of libraries */
+};
+
+#endif
