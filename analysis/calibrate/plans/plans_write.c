@@ -1,0 +1,207 @@
+/* Priced plans as tables of an SQLite file. */
+#include "analysis/calibrate/plans/plans.h"
+
+#include "sim/core/database.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const tables[] = {
+    "CREATE TABLE plans_source (hash TEXT, source TEXT) STRICT",
+    "CREATE TABLE plan (plan INTEGER PRIMARY KEY, series TEXT, name TEXT, x REAL, llm TEXT, gpu TEXT, trainer TEXT, "
+    "problem TEXT, gpus INTEGER, micro_batch INTEGER, micro_batches INTEGER, step_s REAL, forward_s REAL, "
+    "backward_s REAL, recompute_s REAL, bubble_s REAL, tensor_s REAL, context_s REAL, expert_s REAL, pipeline_s REAL, "
+    "data_s REAL, optimizer_s REAL, host_s REAL, mfu REAL, hfu REAL, tflops_per_gpu REAL, outside_frac REAL, "
+    "weight_bytes REAL, gradient_bytes REAL, optimizer_bytes REAL, activation_bytes REAL, working_bytes REAL, "
+    "buffer_bytes REAL, memory_bytes REAL, fits INTEGER) STRICT",
+    "CREATE TABLE measurement (plan INTEGER, series TEXT, name TEXT, x REAL, quantity TEXT, measured REAL, "
+    "predicted REAL, error REAL) STRICT",
+    "CREATE TABLE fit (gpu TEXT, left_out TEXT, constant REAL, rows INTEGER) STRICT",
+    "CREATE TABLE left_out (plan INTEGER, series TEXT, name TEXT, x REAL, quantity TEXT, constant REAL, measured REAL, "
+    "predicted REAL, error REAL) STRICT",
+    NULL};
+
+struct writing {
+    struct database database;
+    struct diag *diag;
+    sqlite3_stmt *statement;
+    int next;
+};
+
+static int begin(struct writing *writing, const char *sql)
+{
+    writing->next = 0;
+    return database_prepare(&writing->database, sql, &writing->statement, "store the plans", writing->diag);
+}
+
+static void add_text(struct writing *writing, const char *text)
+{
+    writing->next++;
+    if (text != NULL) sqlite3_bind_text(writing->statement, writing->next, text, -1, SQLITE_STATIC);
+}
+
+static void add_number(struct writing *writing, double value)
+{
+    writing->next++;
+    if (isfinite(value)) sqlite3_bind_double(writing->statement, writing->next, value);
+}
+
+static int end(struct writing *writing)
+{
+    int code = sqlite3_step(writing->statement) == SQLITE_DONE
+                   ? 0 : database_error(&writing->database, "store the plans", writing->diag);
+    sqlite3_finalize(writing->statement);
+    return code;
+}
+
+static int write_plan(struct writing *writing, const struct plans_row *row, size_t index)
+{
+    char sql[256] = "INSERT INTO plan VALUES (?";
+    for (int i = 1; i < 35; i++) strcat(sql, ",?");
+    strcat(sql, ")");
+    const struct training_step *step = &row->step;
+    const struct training_memory *memory = &step->memory;
+    const int code = begin(writing, sql);
+    if (code != 0) return code;
+    add_number(writing, (double)index + 1.0);
+    add_text(writing, row->series);
+    add_text(writing, row->name);
+    add_number(writing, row->x);
+    add_text(writing, row->llm);
+    add_text(writing, row->setup.gpu.name);
+    add_text(writing, row->setup.preset.name);
+    add_text(writing, row->problem);
+    add_number(writing, (double)row->request.gpus);
+    if (row->problem != NULL) return end(writing);
+    const double values[] = {
+        (double)row->setup.plan.micro_batch, (double)row->setup.plan.micro_batches, step->step_s, step->forward_s,
+        step->backward_s, step->recompute_s, step->bubble_s, step->tensor_s, step->context_s, step->expert_s,
+        step->pipeline_s, step->data_s, step->optimizer_s, step->host_s, step->mfu, step->hfu, step->flop_per_s / 1e12,
+        step->outside_frac, memory->weight_bytes, memory->gradient_bytes, memory->optimizer_bytes,
+        memory->activation_bytes, memory->working_bytes, memory->buffer_bytes, memory->total_bytes, step->fits};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) add_number(writing, values[i]);
+    return end(writing);
+}
+
+static int write_measurements(struct writing *writing, const struct plans_row *row, size_t index)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && row->problem == NULL && i < row->n_measured; i++) {
+        const struct plans_value *measured = &row->measured[i];
+        const double predicted = plans_quantity(&row->setup.plan, &row->step, measured->quantity);
+        code = begin(writing, "INSERT INTO measurement VALUES (?,?,?,?,?,?,?,?)");
+        if (code != 0) return code;
+        add_number(writing, (double)index + 1.0);
+        add_text(writing, row->series);
+        add_text(writing, row->name);
+        add_number(writing, row->x);
+        add_text(writing, measured->quantity);
+        add_number(writing, measured->value);
+        add_number(writing, predicted);
+        add_number(writing, predicted / measured->value - 1.0);
+        code = end(writing);
+    }
+    return code;
+}
+
+static int write_fit(struct writing *writing, const struct plans_row *like, const char *left_out, double constant,
+                     size_t n)
+{
+    const int code = begin(writing, "INSERT INTO fit VALUES (?,?,?,?)");
+    if (code != 0) return code;
+    add_text(writing, like->setup.gpu.name);
+    add_text(writing, left_out);
+    add_number(writing, constant);
+    add_number(writing, (double)n);
+    return end(writing);
+}
+
+/* Whether an earlier row has the same GPU, and with `llm` the same LLM. */
+static bool is_repeated(const struct plans *plans, size_t index, bool llm)
+{
+    const struct plans_row *row = &plans->rows[index];
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(plans->rows[i].setup.gpu.name, row->setup.gpu.name) == 0 &&
+            (!llm || strcmp(plans->rows[i].llm, row->llm) == 0))
+            return true;
+    return false;
+}
+
+/* The rows of one LLM on one GPU, by the constant of all others. */
+static int write_left_out(struct writing *writing, const struct plans *plans, size_t first, double constant)
+{
+    int code = 0;
+    for (size_t i = first; i < plans->n; i++) {
+        const struct plans_row *row = &plans->rows[i], *like = &plans->rows[first];
+        if (row->problem != NULL || strcmp(row->llm, like->llm) != 0 ||
+            strcmp(row->setup.gpu.name, like->setup.gpu.name) != 0)
+            continue;
+        const struct training_step step = plans_step_with(row, constant);
+        for (size_t k = 0; code == 0 && k < row->n_measured; k++) {
+            const struct plans_value *measured = &row->measured[k];
+            const double predicted = plans_quantity(&row->setup.plan, &step, measured->quantity);
+            code = begin(writing, "INSERT INTO left_out VALUES (?,?,?,?,?,?,?,?,?)");
+            if (code != 0) return code;
+            add_number(writing, (double)i + 1.0);
+            add_text(writing, row->series);
+            add_text(writing, row->name);
+            add_number(writing, row->x);
+            add_text(writing, measured->quantity);
+            add_number(writing, constant);
+            add_number(writing, measured->value);
+            add_number(writing, predicted);
+            add_number(writing, predicted / measured->value - 1.0);
+            code = end(writing);
+        }
+    }
+    return code;
+}
+
+static int write_fits(struct writing *writing, const struct plans *plans)
+{
+    int code = 0;
+    size_t n;
+    for (size_t i = 0; code == 0 && i < plans->n; i++) {
+        const struct plans_row *row = &plans->rows[i];
+        if (!is_repeated(plans, i, false)) {
+            const double constant = plans_fit(plans, row, NULL, &n);
+            code = write_fit(writing, row, NULL, constant, n);
+        }
+        if (code != 0 || plans->file->fit.leave_out == NULL || is_repeated(plans, i, true)) continue;
+        const double constant = plans_fit(plans, row, row->llm, &n);
+        code = write_fit(writing, row, row->llm, constant, n);
+        if (code == 0 && !isnan(constant)) code = write_left_out(writing, plans, i, constant);
+    }
+    return code;
+}
+
+static int write_source(struct writing *writing, const struct plans_file *file)
+{
+    const int code = begin(writing, "INSERT INTO plans_source VALUES (?,?)");
+    if (code != 0) return code;
+    add_text(writing, file->hash);
+    add_text(writing, file->source);
+    return end(writing);
+}
+
+int plans_write(const struct plans *plans, const char *path, struct diag *diag)
+{
+    enum { BUSY_MS = 1000 };
+    struct writing writing = {.diag = diag};
+    if (unlink(path) != 0 && errno != ENOENT)
+        return diag_system_error(diag, path, "cannot replace the results of an earlier call", errno);
+    int code = database_open_write(&writing.database, path, tables, BUSY_MS, diag);
+    if (code != 0) return code;
+    code = write_source(&writing, plans->file);
+    for (size_t i = 0; code == 0 && i < plans->n; i++) {
+        code = write_plan(&writing, &plans->rows[i], i);
+        if (code == 0) code = write_measurements(&writing, &plans->rows[i], i);
+    }
+    if (code == 0 && plans->file->fit.constant != NULL) code = write_fits(&writing, plans);
+    if (code == 0) code = database_run(&writing.database, "COMMIT", "store the plans", diag);
+    database_close(&writing.database, code != 0);
+    return code;
+}
