@@ -91,6 +91,17 @@ static void add_elementwise(struct filling *filling, enum kernel_class class, do
 
 /* --- Collectives --- */
 
+/* GPUs that send over a bridge between PCIe switches at once, in messages of a collective's size: those of groups whose
+ * members lie between those of this one; in an all-to-all also those of this group behind the bridge, each with what
+ * goes to the other side. */
+static double bridge_senders(const struct training_parts *parts, enum kernel_class class, struct training_group group)
+{
+    const double stride = fmin((double)group.stride, (double)parts->plan->gpus_per_node);
+    const double side = (double)parts->gpu->gpus_per_switch / stride, all = (double)group.gpus;
+    if (class != KERNEL_ALL_TO_ALL || side >= all) return stride;
+    return stride * fmax(side * (all - side) / (all - 1.0), 1.0);
+}
+
 struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
                                                   struct training_group group, double bytes)
 {
@@ -102,6 +113,7 @@ struct training_collective training_collective_of(const struct training_parts *p
     const int64_t span = group.gpus * group.stride;
     collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
     shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;
+    if (shape.bridges > 0.0) shape.link_bytes_per_s /= bridge_senders(parts, class, group);
     const struct kernel_call call = {.class = class, .shape.collective = shape};
     enum kernel_basis basis;
     const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, &call, &basis);
@@ -131,7 +143,7 @@ static void send_tensor(struct filling *filling, enum kernel_class class, double
 static void add_half(struct filling *filling, struct product_times first)
 {
     struct training_block *block = &filling->block;
-    const bool overlaps = filling->parts->trainer->overlap_tensor;
+    const bool overlaps = filling->parts->plan->overlap_tensor;
     const double bytes = filling->tokens * (double)filling->parts->llm->hidden * filling->number_bytes;
     const double input_s = overlaps ? first.input_s : 0.0, weight_s = overlaps ? first.weight_s : 0.0;
     if (filling->parts->plan->sequence) {
@@ -204,6 +216,17 @@ static double score_product_s(struct filling *filling, double m, double n, doubl
     return seconds;
 }
 
+/* Kernels that walk through all scores, at the memory bandwidth that sums of residuals reach: rows are too many for the
+ * range of element-wise laws. */
+static void add_scores(struct filling *filling, double rows, double forward_width, double backward_width)
+{
+    const struct training_parts *parts = filling->parts;
+    const double frac = fmin(parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac, 1.0);
+    const double number_s = filling->number_bytes / (frac * parts->gpu->memory_bytes_per_s);
+    spend(&filling->block.forward, rows * forward_width * number_s, true);
+    spend(&filling->block.input, rows * backward_width * number_s, true);
+}
+
 /* Scores in memory: products, a softmax that reads and writes them, dropout with a mask. Causal masks save nothing. */
 static void add_plain_attention(struct filling *filling)
 {
@@ -218,8 +241,8 @@ static void add_plain_attention(struct filling *filling)
     const double before_s = block->forward.compute_s;
     spend(&block->forward, scores_s + sums_s, outside);
     spend(&block->input, 2.0 * (scores_s + sums_s), outside);
-    add_elementwise(filling, KERNEL_ACTIVATION, rows, 2.0 * context, 3.0 * context);
-    if (parts->trainer->dropout) add_elementwise(filling, KERNEL_ACTIVATION, rows, 2.5 * context, 2.5 * context);
+    add_scores(filling, rows, 2.0 * context, 3.0 * context);
+    if (parts->trainer->dropout) add_scores(filling, rows, 2.5 * context, 2.5 * context);
     block->attention_s += block->forward.compute_s - before_s;
 }
 
@@ -377,7 +400,7 @@ static void add_head(struct filling *filling)
     const struct training_parts *parts = filling->parts;
     const double passes = parts->trainer->loss_passes, vocab = filling->shard.vocab;
     const double bytes = filling->tokens * (double)parts->llm->hidden * filling->number_bytes;
-    const bool overlaps = parts->trainer->overlap_tensor;
+    const bool overlaps = parts->plan->overlap_tensor;
     add_norms(filling, 1.0);
     const struct product_times head = add_product(filling, 1.0, filling->tokens, vocab, (double)parts->llm->hidden, true);
     add_elementwise(filling, KERNEL_ACTIVATION, filling->tokens, passes * vocab, vocab);
@@ -401,6 +424,14 @@ static void add_launches(struct filling *filling)
     block->input.compute_s += fmax(2.0 * launch_s - backward_s, 0.0);
 }
 
+/* A third of the host's waits are in the forward pass. */
+static void add_waits(struct filling *filling)
+{
+    const double wait_s = filling->parts->trainer->expert_layer_s;
+    filling->block.forward.compute_s += wait_s / 3.0;
+    filling->block.input.compute_s += wait_s * 2.0 / 3.0;
+}
+
 struct training_block training_block_of(const struct training_parts *parts, enum training_block_kind kind)
 {
     const struct training_plan *plan = parts->plan;
@@ -419,5 +450,6 @@ struct training_block training_block_of(const struct training_parts *parts, enum
     if (kind == BLOCK_DENSE)
         add_dense_ffn(&filling, parts->llm->experts > 0 ? filling.shard.dense_ffn : filling.shard.ffn);
     if (kind == BLOCK_DENSE || kind == BLOCK_SPARSE) add_launches(&filling);
+    if (kind == BLOCK_SPARSE) add_waits(&filling);
     return filling.block;
 }

@@ -8,7 +8,7 @@
  *
  * Tensor parallelism has four collectives of b s h numbers per layer: two forward and two backward all-reduces, or with
  * sequence parallelism pairs of an all-gather and a reduce-scatter (Korthikanti et al. 2022). Backward, sequence
- * parallelism gathers the inputs of the first product of each half again. Where the trainer overlaps, that gather runs
+ * parallelism gathers the inputs of the first product of each half again. Where the plan overlaps, that gather runs
  * beside the gradient of the input, and the sum of this gradient beside the gradient of the weights.
  *
  * Experts have equal loads. Each choice of a token travels by an all-to-all, there and back, forward and backward. */

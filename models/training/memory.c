@@ -198,11 +198,22 @@ static double working_bytes(const struct training_parts *parts, int64_t stage)
     const double dense = layers.dense > 0.0 ? layer_working_bytes(parts, BLOCK_DENSE) : 0.0;
     const double sparse = layers.sparse > 0.0 ? layer_working_bytes(parts, BLOCK_SPARSE) : 0.0;
     const double head = widths.tokens * (4.0 * widths.hidden * widths.own +
-                                         widths.shard.vocab * (2.0 + parts->trainer->loss_bytes));
+                                         widths.shard.vocab * (2.0 + parts->trainer->loss_bytes)) +
+                        parts->trainer->placeholder_bytes * widths.shard.vocab * widths.hidden;
     return fmax(fmax(dense, sparse), stage == parts->plan->pipeline - 1 ? head : 0.0);
 }
 
 /* --- A rank --- */
+
+/* Placeholders of gradients: of each kind of layer on the stage, without experts, which are alike and small. */
+static double placeholder_bytes(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_stage_layers layers = training_stage_layers(parts, stage);
+    double parameters = 0.0;
+    if (layers.sparse > 0.0) parameters = training_block_parameters(parts, BLOCK_SPARSE).dense;
+    if (layers.dense > 0.0) parameters = fmax(parameters, training_block_parameters(parts, BLOCK_DENSE).dense);
+    return parts->trainer->placeholder_bytes * parameters;
+}
 
 static struct training_memory stage_memory(const struct training_parts *parts, int64_t stage)
 {
@@ -218,7 +229,7 @@ static struct training_memory stage_memory(const struct training_parts *parts, i
         .optimizer_bytes = trainer->optimizer_bytes * (plan->zero >= 1 ? own : whole),
         .activation_bytes = kept_bytes(parts, stage),
         .working_bytes = working_bytes(parts, stage),
-        .buffer_bytes = trainer->buffer_bytes,
+        .buffer_bytes = trainer->buffer_bytes + placeholder_bytes(parts, stage),
         .stage = stage,
     };
     memory.total_bytes = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes +

@@ -39,6 +39,7 @@ struct training_plan {
      * 2: gradients; 3: weights. */
     int64_t zero;
     enum number_format compute; /* of products and of activations that they read: bf16, fp16 or fp8 */
+    bool overlap_tensor;        /* backward: collectives of inputs and their gradients beside products */
     bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
     bool overlap_weights;       /* gathering of weights beside computing */
     enum context_form context_form;

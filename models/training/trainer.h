@@ -14,13 +14,19 @@ struct training_trainer {
     double layer_launch_s;     /* CPU time to launch the kernels of a layer, forward; twice as much backward */
     bool flash_attention;      /* else scores are written to memory: two products, softmax and dropout apart */
     bool dropout;              /* after attention and the feed-forward layer, and on scores; keeps masks */
-    bool overlap_tensor;       /* collectives of inputs and their gradients run beside products of the backward pass */
+    /* CPU time of a layer with experts, forward and backward together, that no kernel hides: the host waits for counts
+     * of tokens before it launches the rest. */
+    double expert_layer_s;
     double weight_bytes, gradient_bytes; /* of a parameter */
     double optimizer_bytes;    /* of a parameter: master copy and two moments */
     double update_bytes;       /* that the update of a parameter moves through memory */
     double loss_passes;        /* times that the loss reads or writes the logits */
     double loss_bytes;         /* of memory of each logit, besides the logit */
     double buffer_bytes;       /* of memory of a rank: workspaces of libraries */
+    /* Bytes of a weight in placeholders of gradients: one for each shape of weights in a layer, and one of the head while
+     * its backward pass runs. Products add gradients in place, but a framework's hooks want a tensor (TransformerEngine,
+     * dummy weight gradients). */
+    double placeholder_bytes;
 };
 
 #endif

@@ -8,6 +8,8 @@
 static const struct config_field gpu_fields[] = {
     ROW_TEXT("gpu", gpu, REQUIRED, WITHIN(1, 256), "GPU of the catalog"),
     ROW_REAL("sustained_compute", sustained_compute, REQUIRED, WITHIN(0.05, 2), "as the key of all GPUs"),
+    ROW_QUANTITY("step", step_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 100), "as the key of all GPUs"),
+    ROW_QUANTITY("expert_layer", expert_layer_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 10), "as the key of all GPUs"),
     ROW_TEXT("fitted_on", fitted_on, REQUIRED, WITHIN(1, 512), "measurements that the constant was fitted on"),
     {0}};
 #undef ROW_OF
@@ -29,11 +31,11 @@ static const struct config_field preset_fields[] = {
                  "CPU time of a step that no kernel hides"),
     ROW_QUANTITY("layer_launch", constants.layer_launch_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10),
                  "CPU time to launch the kernels of a layer forward, and half of it backward"),
+    ROW_QUANTITY("expert_layer", constants.expert_layer_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10),
+                 "CPU time of a layer with experts that no kernel hides"),
     ROW_BOOL("flash_attention", constants.flash_attention, DEFAULT("true"),
              "attention is one kernel, which keeps no scores in memory"),
     ROW_BOOL("dropout", constants.dropout, DEFAULT("false"), "dropout, whose masks are kept"),
-    ROW_BOOL("overlap_tensor", constants.overlap_tensor, DEFAULT("true"),
-             "backward, collectives of tensor parallelism run beside products"),
     ROW_QUANTITY("weight", constants.weight_bytes, UNIT_BYTES, SOURCED_DEFAULT("2B"), WITHIN(0.25, 16),
                  "memory of a weight"),
     ROW_QUANTITY("gradient", constants.gradient_bytes, UNIT_BYTES, SOURCED_DEFAULT("4B"), WITHIN(0.25, 16),
@@ -48,6 +50,8 @@ static const struct config_field preset_fields[] = {
                  "memory of the loss for each logit, besides the logit"),
     ROW_QUANTITY("buffers", constants.buffer_bytes, UNIT_BYTES, SOURCED_DEFAULT("256MiB"), WITHIN(0, 1e12),
                  "workspaces of libraries on a rank"),
+    ROW_QUANTITY("placeholder", constants.placeholder_bytes, UNIT_BYTES, SOURCED_DEFAULT("0B"), WITHIN(0, 16),
+                 "placeholder of a gradient, of each shape of weights in a layer and of the head"),
     {0}};
 #undef ROW_OF
 
@@ -78,6 +82,8 @@ bool trainer_preset_constants(const struct trainer_preset *preset, const char *g
     for (size_t i = 0; i < preset->measured.n; i++) {
         if (strcmp(measured[i].gpu, gpu) != 0) continue;
         constants->sustained_compute = measured[i].sustained_compute;
+        constants->step_s = measured[i].step_s;
+        constants->expert_layer_s = measured[i].expert_layer_s;
         return true;
     }
     return false;

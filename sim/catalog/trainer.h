@@ -17,7 +17,7 @@
 /* Constants of one GPU. */
 struct trainer_gpu {
     const char *gpu, *fitted_on;
-    double sustained_compute;
+    double sustained_compute, step_s, expert_layer_s;
 };
 
 struct trainer_preset {

@@ -54,6 +54,8 @@ static const struct config_field shape_fields[] = {
     ROW_INT("zero", t zero, DEFAULT("1"), WITHIN(0, 3),                                                                \
             "ZeRO stage over the data ranks: 1 shards optimizer states, 2 gradients too, 3 weights too"),              \
     ROW_CHOICE("precision", t precision, DEFAULT("bf16"), precisions, "number format of matrix products"),             \
+    ROW_BOOL("overlap_tensor", t overlap_tensor, DEFAULT("false"),                                                     \
+             "backward, collectives of tensor parallelism run beside products"),                                       \
     ROW_BOOL("overlap_gradients", t overlap_gradients, DEFAULT("false"),                                               \
              "gradients are reduced beside the last backward pass"),                                                   \
     ROW_BOOL("overlap_weights", t overlap_weights, DEFAULT("false"), "weights are gathered beside computing"),         \
@@ -73,6 +75,13 @@ const struct config_field training_request_fields[] = {
     ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 1 << 16), "GPUs of a node"),
     ROW_QUANTITY("network", network_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
                  "bandwidth between nodes, per GPU and direction"),
+    ROW_BOOL("nvlink", nvlink, DEFAULT("true"), "GPUs of a node are joined by NVLink, if they can be; else by PCIe"),
+    ROW_INT("gpus_per_switch", gpus_per_switch, DEFAULT("0"), WITHIN(0, 1024),
+            "GPUs behind one PCIe switch, one switch for each socket; 0: as in the file of the GPU"),
+    ROW_REAL("bridge_share", bridge_share, OPTIONAL, WITHIN(0.01, 1),
+             "share of the PCIe bandwidth beyond each bridge, of a switch and of a socket; default: as in that file"),
+    ROW_REAL("link_share", link_share, DEFAULT("1"), WITHIN(0.01, 1),
+             "share of the data sheet's bandwidth that the server leaves between GPUs of a node"),
     TRAINING_ROWS(training.),
     {0}};
 #undef ROW_OF
@@ -114,6 +123,22 @@ static int read_llm(const struct catalog *catalog, const struct training_config 
 
 /* --- The setup --- */
 
+/* The links of this server. */
+static void join_gpus(const struct training_request *request, struct gpu_spec *gpu)
+{
+    if (!request->nvlink) {
+        gpu->fabric = FABRIC_NONE;
+        gpu->nvlink_gpus = 0;
+    }
+    if (request->gpus_per_switch > 0) {
+        gpu->gpus_per_switch = request->gpus_per_switch;
+        gpu->switches_per_socket = 1;
+    }
+    if (!isnan(request->bridge_share)) gpu->bridge_share = request->bridge_share;
+    gpu->nvlink_bytes_per_s *= request->link_share;
+    gpu->pcie_bytes_per_s *= request->link_share;
+}
+
 int training_setup_make(const struct catalog *catalog, const struct training_request *request, const char *where,
                         struct arena *arena, struct training_setup *setup, struct diag *diag)
 {
@@ -122,6 +147,7 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
                                      .network_bytes_per_s = isnan(request->network_bytes_per_s)
                                                                 ? 0.0 : request->network_bytes_per_s};
     int code = catalog_gpu(catalog, request->gpu, where, arena, &setup->gpu, diag);
+    if (code == 0) join_gpus(request, &setup->gpu);
     if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
     if (code == 0) code = catalog_trainer(catalog, config->trainer, where, arena, &setup->preset, diag);
     if (code != 0) return code;
@@ -182,7 +208,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .micro_batch = micro_batch, .sequence_tokens = config->sequence_tokens,
         .recompute = (enum training_recompute)config->recompute, .recompute_layers = config->recompute_layers,
         .zero = config->zero, .compute = formats[config->precision],
-        .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
+        .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
         .context_form = (enum context_form)config->context_form,
         .gpus_per_node = setup->gpus_per_node, .network_bytes_per_s = setup->network_bytes_per_s};
     if (gpus < others || gpus % others != 0)

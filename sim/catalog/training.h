@@ -17,7 +17,7 @@ struct training_config {
     const char *llm, *trainer;
     struct training_shape shape;
     int64_t tensor_parallel, pipeline_parallel, pipeline_chunks, context_parallel, expert_parallel;
-    bool sequence_parallel, scatter_gather, overlap_gradients, overlap_weights;
+    bool sequence_parallel, scatter_gather, overlap_tensor, overlap_gradients, overlap_weights;
     int schedule, recompute, precision, context_form;
     int64_t micro_batch, micro_batches, global_batch, global_batch_tokens, sequence_tokens;
     int64_t recompute_layers, zero;
@@ -31,6 +31,10 @@ struct training_request {
     const char *gpu;
     int64_t gpus, gpus_per_node;
     double network_bytes_per_s; /* NAN: no network */
+    bool nvlink;                /* the server has the links that the GPU may have */
+    int64_t gpus_per_switch;    /* 0: as the GPU's file says */
+    double bridge_share;        /* likewise, NAN */
+    double link_share;          /* of the data sheet's bandwidth between GPUs of a node */
     struct training_config training;
 };
 

@@ -4,15 +4,17 @@
  * stand in the file, or in a CSV table whose columns it maps to keys of the plan.
  *
  *     { "source": "...", "obtain": "...", "plan": "base.plan.json",
- *       "fit": {"constant": "sustained_compute", "by": "gpu", "series": "Table 1", "x": [1.7], "leave_out": "llm"},
+ *       "fits": [{"gpu": "a100-80-sxm", "constants": ["sustained_compute"], "series": "Table 1", "x": [1.7],
+ *                 "leave_out": "llm"}],
  *       "table": {"path": "rows.csv", "series": "gpu", "name": "case", "set": {"gpus": "column"},
- *                 "words": [{"column": "gpu", "is": "B200", "means": "b200-sxm"}],
+ *                 "words": [{"key": "gpu", "is": "B200", "means": "b200-sxm"}],
  *                 "measured": [{"quantity": "step_s", "column": "real_ms", "unit": 0.001}]},
  *       "rows": [{"series": "Table 1", "x": 1.7, "set": ["gpus=32"], "measured": {"tflops_per_gpu": 137}}] }
  *
- * `fit` finds the constant of the training program that brings the times of its rows closest: the least sum of absolute
- * logarithms of predicted over measured. It changes no prediction: the shipped constant stands in configs/trainers.
- * With `leave_out`, each row is also predicted with the constant fitted to the rows of all other LLMs. */
+ * `fits` find the constants, of the training program or of the server, that bring times and rates of their rows closest:
+ * the least sum of squared logarithms of predicted over measured. They change no prediction: shipped constants stand in
+ * configs/trainers, those of a server in the plan. With `leave_out`, each row is also predicted with the constants fitted
+ * to the rows of all other LLMs. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_PLANS_PLANS_H
 #define ORRERY_ANALYSIS_CALIBRATE_PLANS_PLANS_H
 
@@ -25,7 +27,7 @@ struct plans_quantity { /* a column of measurements */
 };
 
 struct plans_word {
-    const char *column, *is, *means;
+    const char *key, *is, *means; /* of the plan; in the table; in the plan */
 };
 
 struct plans_column {
@@ -49,14 +51,22 @@ struct plans_given {
     struct config_list measured; /* struct plans_value */
 };
 
+/* Constants that a fit may choose. */
+enum plans_constant { PLANS_SUSTAINED, PLANS_STEP, PLANS_EXPERT_LAYER, PLANS_LINK_SHARE, PLANS_BRIDGE_SHARE, PLANS_CONSTANTS };
+
+struct plans_constants {
+    double value[PLANS_CONSTANTS];
+};
+
 struct plans_fit {
-    const char *constant, *by, *series, *leave_out;
-    struct config_list x; /* double; none: all rows of the series */
+    const char *gpu, *series, *leave_out;
+    struct config_list constants; /* int, enum plans_constant */
+    struct config_list x;         /* double; none: all rows of the series */
 };
 
 struct plans_file {
     const char *path, *source, *obtain, *plan;
-    struct plans_fit fit;
+    struct config_list fits; /* struct plans_fit */
     struct plans_table table;
     struct config_list rows; /* struct plans_given */
     char hash[HASH_HEX_CHARS];
@@ -94,12 +104,19 @@ int plans_read(struct plans *plans, const struct plans_file *file, const struct 
 /* The predicted value of a quantity: step_s, tflops_per_gpu, sequences_per_s, mfu, memory_gib; NAN: unknown name. */
 double plans_quantity(const struct training_plan *plan, const struct training_step *step, const char *quantity);
 
-/* The constant fitted to the fit's rows on the GPU of `like`, without those of the LLM `left_out` (NULL: with all).
- * NAN: there are none. *n gets their number. */
-double plans_fit(const struct plans *plans, const struct plans_row *like, const char *left_out, size_t *n);
+/* "sustained_compute", "step", "expert_layer", "link_share", "bridge_share". */
+const char *plans_constant_name(enum plans_constant constant);
 
-/* The row's step with another constant. */
-struct training_step plans_step_with(const struct plans_row *row, double sustained_compute);
+/* Whether the fit is about the row's GPU. */
+bool plans_fit_applies(const struct plans_fit *fit, const struct plans_row *row);
+
+/* The constants fitted to the fit's rows, without those of the LLM `left_out` (NULL: with all). Returns the number of
+ * their measurements; 0: nothing was fitted. Constants that the fit does not choose are those of the first row. */
+size_t plans_fit_find(const struct plans *plans, const struct plans_fit *fit, const char *left_out,
+                      struct plans_constants *constants);
+
+/* The row's step with other constants. */
+struct training_step plans_step_with(const struct plans_row *row, const struct plans_constants *constants);
 
 /* Writes the tables plan, measurement, fit and left_out of a new SQLite file. Returns 0 or a negative code. */
 int plans_write(const struct plans *plans, const char *path, struct diag *diag);

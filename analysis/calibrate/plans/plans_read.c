@@ -19,7 +19,7 @@ static const struct config_field quantity_fields[] = {
 
 #define ROW_OF struct plans_word
 static const struct config_field word_fields[] = {
-    ROW_TEXT("column", column, REQUIRED, WITHIN(1, 200), "of the table"),
+    ROW_TEXT("key", key, REQUIRED, WITHIN(1, 200), "of the plan"),
     ROW_TEXT("is", is, REQUIRED, WITHIN(1, 200), "what stands there"),
     ROW_TEXT("means", means, REQUIRED, WITHIN(1, 4096), "value of the plan; what ends in .json lies beside this file"),
     {0}};
@@ -30,6 +30,9 @@ static const struct config_field column_item[] = {
 static const struct config_field value_item[] = {
     {.kind = CONFIG_REAL, .offset = offsetof(struct plans_value, value), .help = "measured"}, {0}};
 static const struct config_field text_item[] = {{.kind = CONFIG_TEXT, .help = "key=value of the plan"}, {0}};
+static const char *const constant_names[] = {"sustained_compute", "step", "expert_layer", "link_share", "bridge_share", NULL};
+static const struct config_field constant_item[] = {
+    {.kind = CONFIG_CHOICE, .choices = constant_names, .help = "of the training program, or the server"}, {0}};
 static const struct config_field real_item[] = {{.kind = CONFIG_REAL, .help = "x of a row"}, {0}};
 
 #define ROW_OF struct plans_table
@@ -55,8 +58,8 @@ static const struct config_field row_fields[] = {
 
 #define ROW_OF struct plans_fit
 static const struct config_field fit_fields[] = {
-    ROW_TEXT("constant", constant, REQUIRED, WITHIN(1, 64), "of the training program: sustained_compute"),
-    ROW_TEXT("by", by, OPTIONAL, WITHIN(1, 64), "gpu: one constant for each"),
+    ROW_TEXT("gpu", gpu, REQUIRED, WITHIN(1, 64), "rows of this GPU"),
+    ROW_LIST("constants", constants, REQUIRED, WITHIN(1, PLANS_CONSTANTS), int, constant_item, "that are fitted"),
     ROW_TEXT("series", series, OPTIONAL, WITHIN(1, 200), "rows of this series alone"),
     ROW_LIST("x", x, OPTIONAL, ANY, double, real_item, "of them those at these places"),
     ROW_TEXT("leave_out", leave_out, OPTIONAL, WITHIN(1, 64), "llm: also fit without the rows of each LLM"),
@@ -68,7 +71,7 @@ static const struct config_field file_fields[] = {
     ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1000), "what was measured, and by whom"),
     ROW_TEXT("obtain", obtain, DEFAULT("it stands in the figure's files"), WITHIN(1, 1000), "where to get the table"),
     ROW_PATH("plan", plan, REQUIRED, "the plan that rows change"),
-    ROW_SECTION("fit", fit, OPTIONAL, fit_fields, "a constant, and the rows that it is fitted to"),
+    ROW_LIST("fits", fits, OPTIONAL, ANY, struct plans_fit, fit_fields, "constants, and rows that they are fitted to"),
     ROW_SECTION("table", table, OPTIONAL, table_fields, "rows in a table"),
     ROW_LIST("rows", rows, OPTIONAL, ANY, struct plans_given, row_fields, "rows in this file"),
     {0}};
@@ -83,9 +86,12 @@ int plans_load(const char *path, struct arena *arena, struct plans_file *file, s
     if (code != 0) return code;
     file->path = arena_strdup(arena, path);
     if (file->path == NULL) return diag_nomem(diag);
-    if (file->fit.constant != NULL && strcmp(file->fit.constant, "sustained_compute") != 0)
-        return diag_error(diag, SIM_E_CONFIG, path, NULL, "'fit.constant' must be sustained_compute");
     return file_hash(path, file->hash, diag);
+}
+
+const char *plans_constant_name(enum plans_constant constant)
+{
+    return constant_names[constant];
 }
 
 const char *plans_missing_file(const struct plans_file *file)
@@ -164,11 +170,11 @@ static const char *text_of(const struct sheet *sheet, int column)
 }
 
 /* A word of the table as the plan has it. */
-static const char *meaning(const struct plans_table *table, const char *column, const char *text)
+static const char *meaning(const struct plans_table *table, const char *key, const char *text)
 {
     const struct plans_word *words = table->words.items;
     for (size_t i = 0; i < table->words.n; i++)
-        if (strcmp(words[i].column, column) == 0 && strcmp(words[i].is, text) == 0) return words[i].means;
+        if (strcmp(words[i].key, key) == 0 && strcmp(words[i].is, text) == 0) return words[i].means;
     return text;
 }
 
@@ -205,7 +211,7 @@ static int read_row(struct plans *plans, const struct catalog *catalog, struct s
         const char *text = text_of(sheet, 2 + (int)i);
         if (text == NULL) return diag_nomem(diag);
         if (*text == 0) continue;
-        sets[n_sets] = arena_printf(plans->arena, "%s=%s", set[i].key, meaning(table, set[i].column, text));
+        sets[n_sets] = arena_printf(plans->arena, "%s=%s", set[i].key, meaning(table, set[i].key, text));
         if (sets[n_sets++] == NULL) return diag_nomem(diag);
     }
     const int code = read_measured(table, sheet, 2 + (int)table->set.n, row);

@@ -19,8 +19,8 @@ static const char *const tables[] = {
     "buffer_bytes REAL, memory_bytes REAL, fits INTEGER) STRICT",
     "CREATE TABLE measurement (plan INTEGER, series TEXT, name TEXT, x REAL, quantity TEXT, measured REAL, "
     "predicted REAL, error REAL) STRICT",
-    "CREATE TABLE fit (gpu TEXT, left_out TEXT, constant REAL, rows INTEGER) STRICT",
-    "CREATE TABLE left_out (plan INTEGER, series TEXT, name TEXT, x REAL, quantity TEXT, constant REAL, measured REAL, "
+    "CREATE TABLE fit (gpu TEXT, left_out TEXT, constant TEXT, value REAL, rows INTEGER) STRICT",
+    "CREATE TABLE left_out (plan INTEGER, series TEXT, name TEXT, x REAL, quantity TEXT, measured REAL, "
     "predicted REAL, error REAL) STRICT",
     NULL};
 
@@ -107,54 +107,71 @@ static int write_measurements(struct writing *writing, const struct plans_row *r
     return code;
 }
 
-static int write_fit(struct writing *writing, const struct plans_row *like, const char *left_out, double constant,
-                     size_t n)
+static int write_fit(struct writing *writing, const struct plans_fit *fit, const char *left_out,
+                     const struct plans_constants *constants, size_t n)
 {
-    const int code = begin(writing, "INSERT INTO fit VALUES (?,?,?,?)");
-    if (code != 0) return code;
-    add_text(writing, like->setup.gpu.name);
-    add_text(writing, left_out);
-    add_number(writing, constant);
-    add_number(writing, (double)n);
-    return end(writing);
+    const int *chosen = fit->constants.items;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < fit->constants.n; i++) {
+        code = begin(writing, "INSERT INTO fit VALUES (?,?,?,?,?)");
+        if (code != 0) return code;
+        add_text(writing, fit->gpu);
+        add_text(writing, left_out);
+        add_text(writing, plans_constant_name((enum plans_constant)chosen[i]));
+        add_number(writing, constants->value[chosen[i]]);
+        add_number(writing, (double)n);
+        code = end(writing);
+    }
+    return code;
 }
 
-/* Whether an earlier row has the same GPU, and with `llm` the same LLM. */
-static bool is_repeated(const struct plans *plans, size_t index, bool llm)
+static int write_left_out_row(struct writing *writing, const struct plans_row *row, size_t index,
+                              const struct plans_constants *constants)
 {
-    const struct plans_row *row = &plans->rows[index];
+    const struct training_step step = plans_step_with(row, constants);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < row->n_measured; i++) {
+        const struct plans_value *measured = &row->measured[i];
+        const double predicted = plans_quantity(&row->setup.plan, &step, measured->quantity);
+        code = begin(writing, "INSERT INTO left_out VALUES (?,?,?,?,?,?,?,?)");
+        if (code != 0) return code;
+        add_number(writing, (double)index + 1.0);
+        add_text(writing, row->series);
+        add_text(writing, row->name);
+        add_number(writing, row->x);
+        add_text(writing, measured->quantity);
+        add_number(writing, measured->value);
+        add_number(writing, predicted);
+        add_number(writing, predicted / measured->value - 1.0);
+        code = end(writing);
+    }
+    return code;
+}
+
+/* Whether an earlier row of the fit's GPU has the same LLM. */
+static bool is_repeated(const struct plans *plans, const struct plans_fit *fit, size_t index)
+{
     for (size_t i = 0; i < index; i++)
-        if (strcmp(plans->rows[i].setup.gpu.name, row->setup.gpu.name) == 0 &&
-            (!llm || strcmp(plans->rows[i].llm, row->llm) == 0))
+        if (plans_fit_applies(fit, &plans->rows[i]) && strcmp(plans->rows[i].llm, plans->rows[index].llm) == 0)
             return true;
     return false;
 }
 
-/* The rows of one LLM on one GPU, by the constant of all others. */
-static int write_left_out(struct writing *writing, const struct plans *plans, size_t first, double constant)
+/* The rows of each LLM, by constants of all others. */
+static int write_left_out(struct writing *writing, const struct plans *plans, const struct plans_fit *fit)
 {
     int code = 0;
-    for (size_t i = first; i < plans->n; i++) {
-        const struct plans_row *row = &plans->rows[i], *like = &plans->rows[first];
-        if (row->problem != NULL || strcmp(row->llm, like->llm) != 0 ||
-            strcmp(row->setup.gpu.name, like->setup.gpu.name) != 0)
-            continue;
-        const struct training_step step = plans_step_with(row, constant);
-        for (size_t k = 0; code == 0 && k < row->n_measured; k++) {
-            const struct plans_value *measured = &row->measured[k];
-            const double predicted = plans_quantity(&row->setup.plan, &step, measured->quantity);
-            code = begin(writing, "INSERT INTO left_out VALUES (?,?,?,?,?,?,?,?,?)");
-            if (code != 0) return code;
-            add_number(writing, (double)i + 1.0);
-            add_text(writing, row->series);
-            add_text(writing, row->name);
-            add_number(writing, row->x);
-            add_text(writing, measured->quantity);
-            add_number(writing, constant);
-            add_number(writing, measured->value);
-            add_number(writing, predicted);
-            add_number(writing, predicted / measured->value - 1.0);
-            code = end(writing);
+    for (size_t i = 0; code == 0 && i < plans->n; i++) {
+        struct plans_constants constants;
+        if (!plans_fit_applies(fit, &plans->rows[i]) || is_repeated(plans, fit, i)) continue;
+        const char *llm = plans->rows[i].llm;
+        const size_t n = plans_fit_find(plans, fit, llm, &constants);
+        if (n == 0) continue;
+        code = write_fit(writing, fit, llm, &constants, n);
+        for (size_t k = i; code == 0 && k < plans->n; k++) {
+            const struct plans_row *row = &plans->rows[k];
+            if (plans_fit_applies(fit, row) && row->problem == NULL && strcmp(row->llm, llm) == 0)
+                code = write_left_out_row(writing, row, k, &constants);
         }
     }
     return code;
@@ -162,18 +179,13 @@ static int write_left_out(struct writing *writing, const struct plans *plans, si
 
 static int write_fits(struct writing *writing, const struct plans *plans)
 {
+    const struct plans_fit *fits = plans->file->fits.items;
     int code = 0;
-    size_t n;
-    for (size_t i = 0; code == 0 && i < plans->n; i++) {
-        const struct plans_row *row = &plans->rows[i];
-        if (!is_repeated(plans, i, false)) {
-            const double constant = plans_fit(plans, row, NULL, &n);
-            code = write_fit(writing, row, NULL, constant, n);
-        }
-        if (code != 0 || plans->file->fit.leave_out == NULL || is_repeated(plans, i, true)) continue;
-        const double constant = plans_fit(plans, row, row->llm, &n);
-        code = write_fit(writing, row, row->llm, constant, n);
-        if (code == 0 && !isnan(constant)) code = write_left_out(writing, plans, i, constant);
+    for (size_t i = 0; code == 0 && i < plans->file->fits.n; i++) {
+        struct plans_constants constants;
+        const size_t n = plans_fit_find(plans, &fits[i], NULL, &constants);
+        if (n > 0) code = write_fit(writing, &fits[i], NULL, &constants, n);
+        if (code == 0 && fits[i].leave_out != NULL) code = write_left_out(writing, plans, &fits[i]);
     }
     return code;
 }
@@ -200,7 +212,7 @@ int plans_write(const struct plans *plans, const char *path, struct diag *diag)
         code = write_plan(&writing, &plans->rows[i], i);
         if (code == 0) code = write_measurements(&writing, &plans->rows[i], i);
     }
-    if (code == 0 && plans->file->fit.constant != NULL) code = write_fits(&writing, plans);
+    if (code == 0) code = write_fits(&writing, plans);
     if (code == 0) code = database_run(&writing.database, "COMMIT", "store the plans", diag);
     database_close(&writing.database, code != 0);
     return code;
