@@ -175,7 +175,7 @@ static double kept_bytes(const struct training_parts *parts, int64_t stage)
 }
 
 /* Gradients of the widest tensors of a layer while its backward pass runs, and what it recomputes. A tensor group also
- * gathers an input. */
+ * gathers an input; with sharded weights two layers are gathered at a time. */
 static double layer_working_bytes(const struct training_parts *parts, enum training_block_kind kind)
 {
     const struct llm_spec *llm = parts->llm;
@@ -188,7 +188,9 @@ static double layer_working_bytes(const struct training_parts *parts, enum train
     const double gathered = parts->plan->tensor > 1 && parts->plan->sequence ? 2.0 * widths.hidden : 0.0;
     const double gradients = widths.tokens * (2.0 * passes * width + 2.0 * (copies + widths.own) * widths.hidden + gathered);
     const bool recomputes = training_plan_recomputed(parts->plan, llm) > 0;
-    return gradients + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
+    const struct training_parameters layer = training_block_parameters(parts, kind);
+    const double whole = parts->plan->zero >= 3 ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert) : 0.0;
+    return gradients + whole + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
 }
 
 static double working_bytes(const struct training_parts *parts, int64_t stage)
