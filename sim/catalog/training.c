@@ -64,8 +64,12 @@ static const struct config_field shape_fields[] = {
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
 
-#define ROW_OF struct training_config
-const struct config_field training_config_fields[] = {TRAINING_ROWS(), {0}};
+#define ROW_OF struct training_job_config
+const struct config_field training_job_config_fields[] = {
+    TRAINING_ROWS(plan.),
+    ROW_INT("steps", steps, DEFAULT("0"), WITHIN(0, 1e12),
+            "steps of each job, in place of the trace's run time; 0: the trace says how long, or how many steps"),
+    {0}};
 #undef ROW_OF
 
 #define ROW_OF struct training_request

@@ -24,8 +24,14 @@ struct training_config {
     double reserve_frac;
 };
 
-/* Table of the keys above, and of a plan that stands alone (struct training_request). */
-extern const struct config_field training_config_fields[];
+/* A plan within a job type: the plan, and the steps of each job. */
+struct training_job_config {
+    struct training_config plan; /* llm NULL: there is none */
+    int64_t steps;               /* 0: not given */
+};
+
+/* Tables of both, and of a plan that stands alone. */
+extern const struct config_field training_job_config_fields[];
 
 struct training_request {
     const char *gpu;
