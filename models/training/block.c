@@ -270,7 +270,8 @@ static void add_context(struct filling *filling)
     }
     const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention_s;
     for (int pass = 0; pass < 2; pass++) {
-        const double hidden_s = attention_s / ranks * (pass == 0 ? 1.0 : 2.5 / filling->parts->trainer->attention_backward);
+        const double hidden_s = attention_s / ranks *
+                                (pass == 0 ? 1.0 : 2.5 / filling->parts->trainer->attention_backward);
         for (double step = 1.0; step < ranks; step++)
             send(filling, KERNEL_SEND, group, kv_bytes * (pass == 0 ? 1.0 : 2.0), hidden_s, &times[pass]->context_s,
                  &block->context_bytes, &times[pass]->outside_s);
@@ -323,8 +324,8 @@ static void add_attention(struct filling *filling)
     else
         add_plain_attention(filling);
     add_context(filling);
-    add_product(filling, 1.0, filling->tokens, (double)llm->hidden,
-                filling->shard.q_heads * (double)llm_value_dim(llm), false);
+    add_product(filling, 1.0, filling->tokens, (double)llm->hidden, filling->shard.q_heads * (double)llm_value_dim(llm),
+                false);
     add_half(filling, first);
     add_residual(filling);
 }
@@ -387,7 +388,8 @@ static void add_experts(struct filling *filling)
 static void add_embedding(struct filling *filling)
 {
     const struct llm_spec *llm = filling->parts->llm;
-    const double width = 2.0 * (double)llm->hidden, bytes = filling->tokens * (double)llm->hidden * filling->number_bytes;
+    const double width = 2.0 * (double)llm->hidden,
+                 bytes = filling->tokens * (double)llm->hidden * filling->number_bytes;
     const bool splits = filling->parts->plan->sequence;
     add_elementwise(filling, KERNEL_EMBEDDING, filling->tokens, width, width);
     if (llm->position_embeddings > 0) add_elementwise(filling, KERNEL_EMBEDDING, filling->tokens, width, width);
@@ -402,7 +404,8 @@ static void add_head(struct filling *filling)
     const double bytes = filling->tokens * (double)parts->llm->hidden * filling->number_bytes;
     const bool overlaps = parts->plan->overlap_tensor;
     add_norms(filling, 1.0);
-    const struct product_times head = add_product(filling, 1.0, filling->tokens, vocab, (double)parts->llm->hidden, true);
+    const struct product_times head = add_product(filling, 1.0, filling->tokens, vocab, (double)parts->llm->hidden,
+                                                  true);
     add_elementwise(filling, KERNEL_ACTIVATION, filling->tokens, passes * vocab, vocab);
     if (parts->plan->sequence) {
         send_tensor(filling, KERNEL_ALL_GATHER, bytes, 0.0, &filling->block.forward);

@@ -39,7 +39,7 @@ struct training_block {
     struct training_time input;  /* backward: gradients of inputs, with everything but products of weight gradients */
     struct training_time weight; /* backward: gradients of weights */
     double attention_s;          /* of the forward pass: the inside of attention */
-    double tensor_bytes;         /* that a rank sends to its tensor group, forward and backward, without recomputation */
+    double tensor_bytes;         /* that a rank sends to its tensor group, without recomputation */
     double context_bytes, expert_bytes; /* likewise */
 };
 

@@ -30,13 +30,12 @@ struct training_parameters training_block_parameters(const struct training_parts
     const double norm = hidden * (llm->norm_bias ? 2.0 : 1.0), matrices = llm->gated_ffn ? 3.0 : 2.0;
     switch (kind) {
     case BLOCK_DENSE:
-        return (struct training_parameters){
-            layer_parameters(llm, llm->experts > 0 ? llm->dense_ffn : llm->ffn, tensor), 0.0};
+        return (struct training_parameters){layer_parameters(llm, llm->experts > 0 ? llm->dense_ffn : llm->ffn, tensor),
+                                            0.0};
     case BLOCK_SPARSE:
-        return (struct training_parameters){
-            layer_parameters(llm, llm->ffn, tensor) + hidden * (double)llm->experts,
-            matrices * hidden * (double)llm->expert_ffn * (double)llm->experts /
-                (double)(tensor * parts->plan->expert)};
+        return (struct training_parameters){layer_parameters(llm, llm->ffn, tensor) + hidden * (double)llm->experts,
+                                            matrices * hidden * (double)llm->expert_ffn * (double)llm->experts /
+                                                (double)(tensor * parts->plan->expert)};
     case BLOCK_EMBEDDING:
         return (struct training_parameters){
             vocab + (double)llm->position_embeddings * hidden + (llm->embedding_norm ? norm : 0.0), 0.0};
@@ -102,7 +101,8 @@ static double score_bytes(const struct training_parts *parts, const struct width
 {
     const double context = (double)parts->plan->sequence_tokens, heads = widths->shard.q_heads;
     if (parts->trainer->flash_attention) return 4.0 * heads;
-    return parts->plan->recompute == RECOMPUTE_SELECTIVE ? 0.0 : (parts->trainer->dropout ? 5.0 : 2.0) * heads * context;
+    return parts->plan->recompute == RECOMPUTE_SELECTIVE ? 0.0
+                                                         : (parts->trainer->dropout ? 5.0 : 2.0) * heads * context;
 }
 
 static double attention_bytes(const struct training_parts *parts, const struct widths *widths)
@@ -110,8 +110,8 @@ static double attention_bytes(const struct training_parts *parts, const struct w
     const struct llm_spec *llm = parts->llm;
     const double key = (double)llm_key_dim(llm), value = (double)llm_value_dim(llm), heads = widths->shard.q_heads;
     const double kv_heads = widths->shard.kv_heads;
-    const double latent = llm->kv_latent > 0
-                              ? (2.0 + widths->operand) * (double)(llm->query_latent + llm->kv_latent) : 0.0;
+    const double latent = llm->kv_latent > 0 ? (2.0 + widths->operand) * (double)(llm->query_latent + llm->kv_latent)
+                                             : 0.0;
     const double kept = 2.0 * (heads * key + kv_heads * (key + value)) + widths->operand * heads * value;
     return kept + latent + score_bytes(parts, widths);
 }
@@ -186,10 +186,12 @@ static double layer_working_bytes(const struct training_parts *parts, enum train
                                               : widths.shard.ffn;
     const double copies = kind == BLOCK_SPARSE ? (double)llm->experts_per_token : 1.0;
     const double gathered = parts->plan->tensor > 1 && parts->plan->sequence ? 2.0 * widths.hidden : 0.0;
-    const double gradients = widths.tokens * (2.0 * passes * width + 2.0 * (copies + widths.own) * widths.hidden + gathered);
+    const double gradients = widths.tokens *
+                             (2.0 * passes * width + 2.0 * (copies + widths.own) * widths.hidden + gathered);
     const bool recomputes = training_plan_recomputed(parts->plan, llm) > 0;
     const struct training_parameters layer = training_block_parameters(parts, kind);
-    const double whole = parts->plan->zero >= 3 ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert) : 0.0;
+    const double whole = parts->plan->zero >= 3 ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert)
+                                                : 0.0;
     return gradients + whole + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
 }
 

@@ -1,8 +1,8 @@
-/* Memory of a rank in training: weights, gradients, the optimizer's states, what the forward pass keeps for the backward
- * pass, and what that needs while it works on one layer.
+/* Memory of a rank in training: weights, gradients, the optimizer's states, what the forward pass keeps for the
+ * backward pass, and what that needs while it works on one layer.
  *
- * A layer keeps, for each token and in bytes (h hidden state, a query heads, k key-value heads of width d, f feed-forward
- * width; a tensor group splits all but the norms, and with sequence parallelism these too):
+ * A layer keeps, for each token and in bytes (h hidden state, a query heads, k key-value heads of width d, f
+ * feed-forward width; a tensor group splits all but the norms, and with sequence parallelism these too):
  *
  *     norms        4 (inputs 2h, outputs 2h) = 8 h for two norms
  *     attention    2 (a + 2k) d + 2 a d, and 4 a of the softmax; without a fused kernel 5 a s of scores, with dropout

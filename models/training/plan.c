@@ -16,8 +16,9 @@ static bool divides(int64_t part, int64_t all)
 
 static const char *size_problem(const struct training_plan *plan)
 {
-    const int64_t sizes[] = {plan->tensor, plan->pipeline, plan->chunks, plan->context, plan->data, plan->expert,
-                             plan->micro_batch, plan->micro_batches, plan->sequence_tokens, plan->gpus_per_node};
+    const int64_t sizes[] = {
+        plan->tensor, plan->pipeline,    plan->chunks,        plan->context,         plan->data,
+        plan->expert, plan->micro_batch, plan->micro_batches, plan->sequence_tokens, plan->gpus_per_node};
     const int64_t most = (int64_t)1 << 20;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] < 1 || sizes[i] > most * 64) return "sizes of a plan start at 1";
@@ -32,7 +33,8 @@ static const char *schedule_problem(const struct training_plan *plan)
     const bool interleaves = plan->schedule == SCHEDULE_INTERLEAVED;
     if (interleaves && plan->chunks < 2) return "an interleaved schedule needs 'pipeline_chunks' of at least 2";
     if (!interleaves && plan->chunks > 1) return "several 'pipeline_chunks' need the schedule 'interleaved'";
-    if (plan->schedule != SCHEDULE_1F1B && plan->pipeline < 2) return "this schedule needs 'pipeline_parallel' of at least 2";
+    if (plan->schedule != SCHEDULE_1F1B && plan->pipeline < 2)
+        return "this schedule needs 'pipeline_parallel' of at least 2";
     if (interleaves && plan->micro_batches % plan->pipeline != 0)
         return "an interleaved schedule needs micro-batches in multiples of 'pipeline_parallel'";
     return NULL;

@@ -37,8 +37,8 @@ static void price_send(const struct training_parts *parts, struct blocks *blocks
                          (splits ? (double)plan->tensor : 1.0);
     const int64_t stage_ranks = training_plan_gpus(plan) / plan->pipeline;
     if (plan->pipeline == 1) return;
-    const struct training_collective sent =
-        training_collective_of(parts, KERNEL_SEND, (struct training_group){2, stage_ranks}, bytes);
+    const struct training_collective sent = training_collective_of(parts, KERNEL_SEND,
+                                                                   (struct training_group){2, stage_ranks}, bytes);
     blocks->send_s = sent.seconds;
     blocks->send_outside = sent.outside;
     if (plan->scatter_gather && !plan->sequence) {
@@ -133,11 +133,12 @@ static void add_collective(const struct training_parts *parts, struct reduction 
 }
 
 /* Over the ranks with the same weights: of dense parts and of experts, which have other groups. */
-static void add_both(const struct training_parts *parts, struct reduction *sum, enum kernel_class class, double bytes_each,
-                     struct training_parameters parameters, double times)
+static void add_both(const struct training_parts *parts, struct reduction *sum, enum kernel_class class,
+                     double bytes_each, struct training_parameters parameters, double times)
 {
     add_collective(parts, sum, class, training_replica_group(parts->plan), bytes_each * parameters.dense, times);
-    add_collective(parts, sum, class, training_expert_replica_group(parts->plan), bytes_each * parameters.expert, times);
+    add_collective(parts, sum, class, training_expert_replica_group(parts->plan), bytes_each * parameters.expert,
+                   times);
 }
 
 /* What hides behind `cover_s` does not show, but for the part of one of `layers`. */
@@ -165,7 +166,8 @@ static struct reduction reduction_of(const struct training_parts *parts, const s
     const double weights_cover_s = plan->zero >= 3 ? batches * (forward_s + backward_s) : forward_s;
     const double gradients_s = plan->overlap_gradients ? shown_s(gradients.seconds, reductions * backward_s, layers)
                                                        : gradients.seconds;
-    const double weights_s = plan->overlap_weights ? shown_s(weights.seconds, weights_cover_s, layers) : weights.seconds;
+    const double weights_s = plan->overlap_weights ? shown_s(weights.seconds, weights_cover_s, layers)
+                                                   : weights.seconds;
     return (struct reduction){gradients.seconds + weights.seconds, gradients_s + weights_s,
                               gradients.sent_bytes + weights.sent_bytes, gradients.outside_s + weights.outside_s};
 }
@@ -247,8 +249,8 @@ struct training_step training_step_of(const struct training_parts *parts, double
     step.optimizer_s = update_s(parts, pipeline.slowest_stage);
     const double passes_s = batches * pipeline.slowest.sum_s;
     step.step_s = passes_s + step.bubble_s + step.data_s + step.optimizer_s + step.host_s;
-    const double priced_s = passes_s + reduction.seconds;
-    step.outside_frac = (batches * pipeline.slowest.outside_s + reduction.outside_s) / priced_s;
+    const double priced_s = passes_s + reduction.seconds; /* sums in another order may differ in the last digit */
+    step.outside_frac = fmin((batches * pipeline.slowest.outside_s + reduction.outside_s) / priced_s, 1.0);
     step.model_flop = training_model_flop(parts);
     step.hardware_flop = step.model_flop + repeated_flop(parts);
     const double peak = gpus * gpu_peak_flop_per_s(parts->gpu, plan->compute);

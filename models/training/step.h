@@ -10,15 +10,15 @@
  *     zero-bubble  m max (f + b + w) + (sum - max) (f + b - w), at least the first term
  *
  * With equal stages the bubble of the first two is (p - 1)/m of the ideal time, that of the third 1/v of it (Narayanan
- * et al. 2021), and that of the last (p - 1) (f + b - w) (Qi et al. 2024, ZB-H1). Stages wait for what they send to each
- * other. An interleaved schedule sends v times as often.
+ * et al. 2021), and that of the last (p - 1) (f + b - w) (Qi et al. 2024, ZB-H1). Stages wait for what they send to
+ * each other. An interleaved schedule sends v times as often.
  *
  * Gradients are reduced once per step over the context and data ranks: an all-reduce, or with ZeRO a reduce-scatter and
  * an all-gather of weights. ZeRO 2 reduces after each micro-batch, ZeRO 3 also gathers weights for each pass. What
  * overlaps hides behind the last backward pass, or behind computing; at least the part of one layer shows.
  *
- * Model FLOP count scores of all pairs, masked ones too, as Megatron-LM does: 96 B s l h^2 (1 + s/(6h) + V/(16 l h)) of a
- * GPT whose layers are recomputed, 3/4 of the first two terms without. */
+ * Model FLOP count scores of all pairs, masked ones too, as Megatron-LM does: 96 B s l h^2 (1 + s/(6h) + V/(16 l h)) of
+ * a GPT whose layers are recomputed, 3/4 of the first two terms without. */
 #ifndef ORRERY_MODELS_TRAINING_STEP_H
 #define ORRERY_MODELS_TRAINING_STEP_H
 

@@ -23,9 +23,9 @@ struct training_trainer {
     double loss_passes;        /* times that the loss reads or writes the logits */
     double loss_bytes;         /* of memory of each logit, besides the logit */
     double buffer_bytes;       /* of memory of a rank: workspaces of libraries */
-    /* Bytes of a weight in placeholders of gradients: one for each shape of weights in a layer, and one of the head while
-     * its backward pass runs. Products add gradients in place, but a framework's hooks want a tensor (TransformerEngine,
-     * dummy weight gradients). */
+    /* Bytes of a weight in placeholders of gradients: one for each shape of weights in a layer, and one of the head
+     * while its backward pass runs. Products add gradients in place, but a framework's hooks want a tensor
+     * (TransformerEngine, dummy weight gradients). */
     double placeholder_bytes;
 };
 

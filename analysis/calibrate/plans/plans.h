@@ -1,7 +1,7 @@
 /* Training plans with published measurements: read, priced, and compared.
  *
- * A file NAME.plans.json names a plan (sim/catalog/training.h), and rows that change it and give what was measured. Rows
- * stand in the file, or in a CSV table whose columns it maps to keys of the plan.
+ * A file NAME.plans.json names a plan (sim/catalog/training.h), and rows that change it and give what was measured.
+ * Rows stand in the file, or in a CSV table whose columns it maps to keys of the plan.
  *
  *     { "source": "...", "obtain": "...", "plan": "base.plan.json",
  *       "fits": [{"gpu": "a100-80-sxm", "constants": ["sustained_compute"], "series": "Table 1", "x": [1.7],
@@ -11,10 +11,10 @@
  *                 "measured": [{"quantity": "step_s", "column": "real_ms", "unit": 0.001}]},
  *       "rows": [{"series": "Table 1", "x": 1.7, "set": ["gpus=32"], "measured": {"tflops_per_gpu": 137}}] }
  *
- * `fits` find the constants, of the training program or of the server, that bring times and rates of their rows closest:
- * the least sum of squared logarithms of predicted over measured. They change no prediction: shipped constants stand in
- * configs/trainers, those of a server in the plan. With `leave_out`, each row is also predicted with the constants fitted
- * to the rows of all other LLMs. */
+ * `fits` find the constants, of the training program or of the server, that bring times and rates of their rows
+ * closest: the least sum of squared logarithms of predicted over measured. They change no prediction: shipped constants
+ * stand in configs/trainers, those of a server in the plan. With `leave_out`, each row is also predicted with the
+ * constants fitted to the rows of all other LLMs. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_PLANS_PLANS_H
 #define ORRERY_ANALYSIS_CALIBRATE_PLANS_PLANS_H
 

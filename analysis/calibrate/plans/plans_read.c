@@ -111,10 +111,10 @@ static int price(struct plans *plans, const struct catalog *catalog, struct plan
     int code = config_load(plans->file->plan, &config, diag);
     for (size_t i = 0; code == 0 && i < n_sets; i++) code = config_set_in(config, sets[i], directory, row->name, diag);
     if (code == 0)
-        code = config_bind(config, training_request_fields, NULL, plans->arena, &row->request, sizeof row->request, diag);
+        code = config_bind(config, training_request_fields, NULL, plans->arena, &row->request, sizeof row->request,
+                           diag);
     config_destroy(config);
-    if (code == 0)
-        code = training_setup_make(catalog, &row->request, row->name, plans->arena, &row->setup, diag);
+    if (code == 0) code = training_setup_make(catalog, &row->request, row->name, plans->arena, &row->setup, diag);
     if (code != 0) return code;
     row->llm = row->request.training.llm;
     row->problem = training_setup_price(&row->setup, row->request.gpus, false, &row->step);
@@ -138,7 +138,8 @@ static int read_given(struct plans *plans, const struct catalog *catalog, struct
         struct plans_row *row = new_row(plans, diag);
         if (row == NULL) return SIM_E_NOMEM;
         row->series = given[i].series;
-        row->name = given[i].name != NULL ? given[i].name : arena_printf(plans->arena, "%s, %g", given[i].series, given[i].x);
+        row->name = given[i].name != NULL ? given[i].name
+                                          : arena_printf(plans->arena, "%s, %g", given[i].series, given[i].x);
         row->x = given[i].x;
         row->measured = given[i].measured.items;
         row->n_measured = given[i].measured.n;

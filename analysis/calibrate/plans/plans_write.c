@@ -52,16 +52,16 @@ static void add_number(struct writing *writing, double value)
 static int end(struct writing *writing)
 {
     int code = sqlite3_step(writing->statement) == SQLITE_DONE
-                   ? 0 : database_error(&writing->database, "store the plans", writing->diag);
+                   ? 0
+                   : database_error(&writing->database, "store the plans", writing->diag);
     sqlite3_finalize(writing->statement);
     return code;
 }
 
 static int write_plan(struct writing *writing, const struct plans_row *row, size_t index)
 {
-    char sql[256] = "INSERT INTO plan VALUES (?";
-    for (int i = 1; i < 35; i++) strcat(sql, ",?");
-    strcat(sql, ")");
+    static const char sql[] =
+        "INSERT INTO plan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     const struct training_step *step = &row->step;
     const struct training_memory *memory = &step->memory;
     const int code = begin(writing, sql);

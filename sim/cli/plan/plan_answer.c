@@ -159,18 +159,20 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     answer_say(answer, "%" PRId64 " micro-batches of %" PRId64 " x %" PRId64 " tokens on each data rank\n",
                plan->micro_batches, plan->micro_batch, plan->sequence_tokens);
     answer_say(answer, "step %.4g s: %.4g tokens/s, %.4g TFLOP/s of a GPU, MFU %.1f %%, HFU %.1f %%\n\n", step->step_s,
-               training_plan_tokens(plan) / step->step_s, step->flop_per_s / 1e12, 100.0 * step->mfu, 100.0 * step->hfu);
+               training_plan_tokens(plan) / step->step_s, step->flop_per_s / 1e12, 100.0 * step->mfu,
+               100.0 * step->hfu);
     step_parts(step, times);
     say_parts(answer, "time", "s", times, STEP_PARTS, step->step_s, 1.0);
-    answer_say(answer, "\nmemory of the fullest rank, of stage %" PRId64 ": %.4g of %.4g GiB: %s\n\n", step->memory.stage,
-               step->memory.total_bytes / gib, setup->gpu.memory_bytes / gib, step->fits ? "fits" : "does not fit");
+    answer_say(answer, "\nmemory of the fullest rank, of stage %" PRId64 ": %.4g of %.4g GiB: %s\n\n",
+               step->memory.stage, step->memory.total_bytes / gib, setup->gpu.memory_bytes / gib,
+               step->fits ? "fits" : "does not fit");
     memory_parts(&step->memory, bytes);
     say_parts(answer, "memory", "GiB", bytes, MEMORY_PARTS, step->memory.total_bytes, gib);
     say_trust(answer, setup, step->outside_frac);
 }
 
-int plan_answer_one(const struct training_setup *setup, const struct plan_found *found, enum answer_form form, FILE *out,
-                    struct diag *diag)
+int plan_answer_one(const struct training_setup *setup, const struct plan_found *found, enum answer_form form,
+                    FILE *out, struct diag *diag)
 {
     struct answer answer;
     answer_init(&answer, form, NULL);
@@ -197,9 +199,13 @@ static void add_table(struct answer *answer, const struct plan_search *search)
         const struct plan_found *found = &search->best[i];
         const struct training_step *step = &found->step;
         const double messages_s = step->tensor_s + step->context_s + step->expert_s + step->pipeline_s + step->data_s;
-        const double values[] = {step->step_s, training_plan_tokens(&found->plan) / step->step_s, step->mfu,
-                                 step->bubble_s / step->step_s, messages_s / step->step_s,
-                                 step->memory.total_bytes / gib, step->outside_frac};
+        const double values[] = {step->step_s,
+                                 training_plan_tokens(&found->plan) / step->step_s,
+                                 step->mfu,
+                                 step->bubble_s / step->step_s,
+                                 messages_s / step->step_s,
+                                 step->memory.total_bytes / gib,
+                                 step->outside_frac};
         struct text layout;
         text_init(&layout);
         plan_describe(&found->plan, &found->config, &layout);
@@ -239,8 +245,8 @@ int plan_answer_search(const struct training_setup *setup, const struct plan_sea
         add_subject(&answer, setup);
         answer_number(&answer, "priced", (double)search->n_priced);
         answer_number(&answer, "unfit", (double)search->n_unfit);
-        answer_number(&answer, "least_bytes", search->n_priced > 0 ? search->smallest.step.memory.total_bytes
-                                                                   : (double)NAN);
+        answer_number(&answer, "least_bytes",
+                      search->n_priced > 0 ? search->smallest.step.memory.total_bytes : (double)NAN);
     } else {
         say_search(&answer, setup, search);
     }

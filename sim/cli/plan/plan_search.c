@@ -52,8 +52,9 @@ static void try_ways(struct training_setup *setup, const struct plan_free *free,
     const struct training_config given = config;
     for (size_t r = 0; r < (free->recompute ? 2 : 1); r++)
         for (size_t z = 0; z < (free->zero && given.pipeline_parallel == 1 ? 2 : 1); z++)
-            for (int64_t chunks = 1; chunks == 1 || (free->chunks && chunks <= most_chunks && chunks <= 4 &&
-                                                     given.pipeline_parallel > 1); chunks *= 2) {
+            for (int64_t chunks = 1;
+                 chunks == 1 || (free->chunks && chunks <= most_chunks && chunks <= 4 && given.pipeline_parallel > 1);
+                 chunks *= 2) {
                 if (free->recompute) config.recompute = recomputes[r];
                 if (free->zero) config.zero = zeros[z];
                 if (free->chunks) config.pipeline_chunks = chunks;
@@ -76,7 +77,8 @@ void plan_search(struct training_setup *setup, const struct plan_free *free, str
     if (free->micro_batch) config.micro_batch = 0;
     for (config.tensor_parallel = first(free->tensor, given.tensor_parallel); config.tensor_parallel > 0;
          config.tensor_parallel = next(free->tensor, config.tensor_parallel, setup->gpus_per_node))
-        for (int64_t stages = first(free->pipeline, given.pipeline_parallel); stages <= layers && stages <= gpus; stages++) {
+        for (int64_t stages = first(free->pipeline, given.pipeline_parallel); stages <= layers && stages <= gpus;
+             stages++) {
             if (!free->pipeline && stages != given.pipeline_parallel) break;
             if (layers % stages != 0 || gpus % (stages * config.tensor_parallel) != 0) continue;
             config.pipeline_parallel = stages;

@@ -166,7 +166,8 @@ static int check_plans(struct figure_work *work, size_t index, bool *is_current)
     if (!paths_is_file(work->databases[index])) return 0;
     int code = plans_load(study_at(work, index)->path, &work->arena, &plans, NULL);
     if (code != 0 || database_open_read(&database, work->databases[index], NULL) != 0) return code;
-    code = query_run(&database, "SELECT hash FROM plans_source", NULL, 0, "read the plans", &work->arena, &answer, NULL);
+    code = query_run(&database, "SELECT hash FROM plans_source", NULL, 0, "read the plans", &work->arena, &answer,
+                     NULL);
     *is_current = code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL &&
                   strcmp(answer.columns[0].texts[0], plans.hash) == 0;
     database_close(&database, false);

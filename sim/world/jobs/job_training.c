@@ -111,7 +111,8 @@ int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct j
     for (size_t i = 0; i < n_types && code == 0; i++) {
         const struct job_type *type = type_at(jobs, i);
         if (type->training.plan.llm == NULL) continue;
-        for (int32_t k = 0; k < jobs->n_node_types && code == 0; k++) code = make_one(jobs, type, k, network_bytes_per_s);
+        for (int32_t k = 0; k < jobs->n_node_types && code == 0; k++)
+            code = make_one(jobs, type, k, network_bytes_per_s);
         if (code == 0) code = check_plan(jobs, type);
     }
     return code;
@@ -200,8 +201,8 @@ static int warn(const struct jobs *jobs, const struct job_type *type, const stru
     if (priced->lacking_gib > 0.0)
         snprintf(memory, sizeof memory, ": %.4g GiB, and %.4g are usable", priced->lacking_gib,
                  usable_frac * priced->setup->gpu.memory_bytes / gib);
-    snprintf(text, sizeof text, "jobs: type '%s' cannot train on %" PRId64 " %s: %s%s", type->name, priced->problem_gpus,
-             priced->setup->gpu.name, priced->problem, memory);
+    snprintf(text, sizeof text, "jobs: type '%s' cannot train on %" PRId64 " %s: %s%s", type->name,
+             priced->problem_gpus, priced->setup->gpu.name, priced->problem, memory);
     const struct warning_row row = {.t_s = (double)NAN, .code = "training-plan", .text = text, .count = 1};
     return jobs->site->sink->warning(jobs->site->sink->context, &row);
 }

@@ -1,7 +1,7 @@
 /* Jobs that train an LLM: the section "training" of a job type says which, and how. The time of a step follows from the
  * model (models/training) for each type of GPU and each number of GPUs, and with it the speed of the job under every
- * scheduler. A job with a number of steps lasts as long as these take on the GPUs that it requested; other jobs keep the
- * run time of the trace.
+ * scheduler. A job with a number of steps lasts as long as these take on the GPUs that it requested; other jobs keep
+ * the run time of the trace.
  *
  * Tensor, pipeline and context parallelism stay as the plan says. Data parallelism follows the number of GPUs: of GPUs
  * that are no multiple of the others together, the rest idles. The batch stays, rounded up to whole micro-batches. GPUs
@@ -26,8 +26,8 @@ struct job_trainings;
 int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct job_trainings **out);
 void job_trainings_destroy(struct job_trainings *trainings); /* NULL is allowed */
 
-/* Speed of a job of a type that trains, on `gpus` GPUs of a node type: 1 on the `asked` GPUs of the first node type that
- * can run it so; 0: it cannot run there. */
+/* Speed of a job of a type that trains, on `gpus` GPUs of a node type: 1 on the `asked` GPUs of the first node type
+ * that can run it so; 0: it cannot run there. */
 double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           double asked);
 

@@ -90,8 +90,9 @@ static const char *training_conflict(const struct job_type *type)
 {
     if (type->training.plan.llm == NULL) return NULL;
     if (type->speeds.n > 0) return "'speeds' and 'training' exclude each other: speeds follow from the plan";
-    return type->speedup.law != SPEEDUP_LINEAR ? "'speedup' and 'training' exclude each other: speeds follow from the plan"
-                                               : NULL;
+    return type->speedup.law != SPEEDUP_LINEAR
+               ? "'speedup' and 'training' exclude each other: speeds follow from the plan"
+               : NULL;
 }
 
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
