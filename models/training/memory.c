@@ -174,6 +174,11 @@ static double kept_bytes(const struct training_parts *parts, int64_t stage)
            (whole_frac * whole + (1.0 - whole_frac) * all * input_bytes(&widths));
 }
 
+static bool is_gathered(const struct training_plan *plan)
+{
+    return training_plan_shards(plan, training_plan_replicas(plan)).weights > 1;
+}
+
 /* Gradients of the widest tensors of a layer while its backward pass runs, and what it recomputes. A tensor group also
  * gathers an input; with sharded weights two layers are gathered at a time. */
 static double layer_working_bytes(const struct training_parts *parts, enum training_block_kind kind)
@@ -190,7 +195,7 @@ static double layer_working_bytes(const struct training_parts *parts, enum train
                              (2.0 * passes * width + 2.0 * (copies + widths.own) * widths.hidden + gathered);
     const bool recomputes = training_plan_recomputed(parts->plan, llm) > 0;
     const struct training_parameters layer = training_block_parameters(parts, kind);
-    const double whole = parts->plan->zero >= 3 ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert)
+    const double whole = is_gathered(parts->plan) ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert)
                                                 : 0.0;
     return gradients + whole + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
 }
@@ -219,18 +224,24 @@ static double placeholder_bytes(const struct training_parts *parts, int64_t stag
     return parts->trainer->placeholder_bytes * parameters;
 }
 
+/* Parameters of a rank's shards. */
+static double sharded(const struct training_parameters *all, int64_t dense_shards, int64_t expert_shards)
+{
+    return all->dense / (double)dense_shards + all->expert / (double)expert_shards;
+}
+
 static struct training_memory stage_memory(const struct training_parts *parts, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
     const struct training_trainer *trainer = parts->trainer;
     const struct training_parameters all = training_stage_parameters(parts, stage);
-    const double replicas = (double)training_plan_replicas(plan);
-    const double own = all.dense / replicas + all.expert / (replicas / (double)plan->expert);
-    const double whole = all.dense + all.expert;
+    const int64_t replicas = training_plan_replicas(plan);
+    const struct training_shards dense = training_plan_shards(plan, replicas);
+    const struct training_shards expert = training_plan_shards(plan, replicas / plan->expert);
     struct training_memory memory = {
-        .weight_bytes = trainer->weight_bytes * (plan->zero >= 3 ? own : whole),
-        .gradient_bytes = trainer->gradient_bytes * (plan->zero >= 2 ? own : whole),
-        .optimizer_bytes = trainer->optimizer_bytes * (plan->zero >= 1 ? own : whole),
+        .weight_bytes = trainer->weight_bytes * sharded(&all, dense.weights, expert.weights),
+        .gradient_bytes = trainer->gradient_bytes * sharded(&all, dense.gradients, expert.gradients),
+        .optimizer_bytes = trainer->optimizer_bytes * sharded(&all, dense.optimizer, expert.optimizer),
         .activation_bytes = kept_bytes(parts, stage),
         .working_bytes = working_bytes(parts, stage),
         .buffer_bytes = trainer->buffer_bytes + placeholder_bytes(parts, stage),

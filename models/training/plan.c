@@ -9,6 +9,20 @@ int64_t training_plan_recomputed(const struct training_plan *plan, const struct 
     return plan->recompute_layers > 0 && plan->recompute_layers < layers ? plan->recompute_layers : layers;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas)
+{
+    if (plan->shard_optimizer > 0)
+        return (struct training_shards){least(plan->shard_weights, replicas), least(plan->shard_gradients, replicas),
+                                        least(plan->shard_optimizer, replicas)};
+    return (struct training_shards){plan->zero >= 3 ? replicas : 1, plan->zero >= 2 ? replicas : 1,
+                                    plan->zero >= 1 ? replicas : 1};
+}
+
 static bool divides(int64_t part, int64_t all)
 {
     return part > 0 && all % part == 0;
@@ -55,14 +69,28 @@ static const char *split_problem(const struct training_plan *plan, const struct 
         return "the experts are not a multiple of 'expert_parallel'";
     if (!divides(plan->expert, training_plan_replicas(plan)))
         return "the context and data ranks are not a multiple of 'expert_parallel'";
-    if (plan->zero >= 2 && plan->pipeline > 1)
+    const struct training_shards shards = training_plan_shards(plan, training_plan_replicas(plan));
+    if (shards.gradients > 1 && plan->pipeline > 1)
         return "a pipeline adds up gradients over micro-batches, so that 'zero' 2 and 3 cannot shard them";
+    return NULL;
+}
+
+static const char *shard_problem(const struct training_plan *plan)
+{
+    const int64_t weights = plan->shard_weights, gradients = plan->shard_gradients, optimizer = plan->shard_optimizer;
+    if (weights == 0 && gradients == 0 && optimizer == 0) return NULL;
+    if (weights < 1 || gradients < 1 || optimizer < 1)
+        return "'shard_weights', 'shard_gradients' and 'shard_optimizer' are given together";
+    if (!divides(weights, gradients) || !divides(gradients, optimizer) ||
+        !divides(optimizer, training_plan_replicas(plan)))
+        return "shards of weights divide those of gradients, these divide those of the optimizer, and these the ranks";
     return NULL;
 }
 
 const char *training_plan_problem(const struct training_plan *plan, const struct llm_spec *llm)
 {
     const char *problem = size_problem(plan);
+    if (!problem) problem = shard_problem(plan);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
     if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && !(plan->network_bytes_per_s > 0.0))

@@ -38,6 +38,9 @@ struct training_plan {
     /* ZeRO (Rajbhandari et al. 2020) over the context and data ranks. 0: nothing is sharded; 1: the optimizer's states;
      * 2: gradients; 3: weights. */
     int64_t zero;
+    /* Neighbouring ranks that share weights, gradients and optimizer states, each at least as many as the one before
+     * (Chen et al. 2023, AMSP). All 0: as `zero` says. */
+    int64_t shard_weights, shard_gradients, shard_optimizer;
     enum number_format compute; /* of products and of activations that they read: bf16, fp16 or fp8 */
     bool overlap_tensor;        /* backward: collectives of inputs and their gradients beside products */
     bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
@@ -74,6 +77,13 @@ static inline double training_plan_rank_tokens(const struct training_plan *plan)
 {
     return (double)plan->micro_batch * (double)plan->sequence_tokens / (double)plan->context;
 }
+
+/* Ranks that share each kind of state among `replicas` with the same weights; at least 1. */
+struct training_shards {
+    int64_t weights, gradients, optimizer;
+};
+
+struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas);
 
 /* Layers of each stage. */
 static inline int64_t training_plan_layers(const struct training_plan *plan, const struct llm_spec *llm)

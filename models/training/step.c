@@ -123,22 +123,60 @@ struct reduction {
     double seconds, exposed_s, sent_bytes, outside_s;
 };
 
-static void add_collective(const struct training_parts *parts, struct reduction *sum, enum kernel_class class,
-                           struct training_group group, double bytes, double times)
+/* Ranks with the same weights, `stride` apart, and how they share states. */
+struct sharing {
+    struct training_shards shards;
+    int64_t replicas, stride;
+    double parameters;
+};
+
+/* `calls` equal collectives of some of these ranks, `bytes` together. */
+static void add_calls(const struct training_parts *parts, struct reduction *sum, enum kernel_class class,
+                      struct training_group group, double bytes, double calls)
 {
-    const struct training_collective collective = training_collective_of(parts, class, group, bytes);
-    sum->seconds += times * collective.seconds;
-    sum->sent_bytes += times * collective.sent_bytes;
-    if (collective.outside) sum->outside_s += times * collective.seconds;
+    const struct training_collective collective = training_collective_of(parts, class, group, bytes / calls);
+    sum->seconds += calls * collective.seconds;
+    sum->sent_bytes += calls * collective.sent_bytes;
+    if (collective.outside) sum->outside_s += calls * collective.seconds;
 }
 
-/* Over the ranks with the same weights: of dense parts and of experts, which have other groups. */
-static void add_both(const struct training_parts *parts, struct reduction *sum, enum kernel_class class,
-                     double bytes_each, struct training_parameters parameters, double times)
+/* `count` ranks that lie `inner` shards apart. */
+static struct training_group group_of(const struct sharing *sharing, int64_t count, int64_t inner)
 {
-    add_collective(parts, sum, class, training_replica_group(parts->plan), bytes_each * parameters.dense, times);
-    add_collective(parts, sum, class, training_expert_replica_group(parts->plan), bytes_each * parameters.expert,
-                   times);
+    return (struct training_group){count, sharing->stride * inner};
+}
+
+/* What ranks send for a step: for each micro-batch, layer by layer, and once at its end. */
+struct traffic {
+    struct reduction layer_weights, layer_gradients, end_gradients, end_weights;
+};
+
+static void add_sharing(const struct training_parts *parts, const struct sharing *sharing, double layers,
+                        struct traffic *traffic)
+{
+    const struct training_shards shards = sharing->shards;
+    const double weight_bytes = parts->trainer->weight_bytes * sharing->parameters;
+    const double gradient_bytes = parts->trainer->gradient_bytes * sharing->parameters;
+    const double batches = (double)parts->plan->micro_batches, calls = batches * layers;
+    const int64_t w = shards.weights, g = shards.gradients, o = shards.optimizer;
+    if (w > 1) {
+        add_calls(parts, &traffic->layer_weights, KERNEL_ALL_GATHER, group_of(sharing, w, 1), 2.0 * batches * weight_bytes,
+                  2.0 * calls);
+        add_calls(parts, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, w, 1),
+                  batches * gradient_bytes, calls);
+    }
+    if (g > w)
+        add_calls(parts, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, g / w, w),
+                  batches * gradient_bytes / (double)w, calls);
+    if (o > g)
+        add_calls(parts, &traffic->end_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, o / g, g),
+                  gradient_bytes / (double)g, 1.0);
+    if (sharing->replicas > o)
+        add_calls(parts, &traffic->end_gradients, KERNEL_ALL_REDUCE, group_of(sharing, sharing->replicas / o, o),
+                  gradient_bytes / (double)o, 1.0);
+    if (o > w)
+        add_calls(parts, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, o / w, w),
+                  weight_bytes / (double)w, 1.0);
 }
 
 /* What hides behind `cover_s` does not show, but for the part of one of `layers`. */
@@ -147,29 +185,36 @@ static double shown_s(double seconds, double cover_s, double layers)
     return fmax(seconds - cover_s, seconds / layers);
 }
 
+static void add_shown(struct reduction *sum, const struct reduction *part, bool overlaps, double cover_s, double layers)
+{
+    sum->seconds += part->seconds;
+    sum->sent_bytes += part->sent_bytes;
+    sum->outside_s += part->outside_s;
+    sum->exposed_s += overlaps ? shown_s(part->seconds, cover_s, layers) : part->seconds;
+}
+
 static struct reduction reduction_of(const struct training_parts *parts, const struct pipeline_time *pipeline)
 {
     const struct training_plan *plan = parts->plan;
-    const struct training_trainer *trainer = parts->trainer;
     const struct stage_time *stage = &pipeline->slowest;
     const struct training_parameters parameters = training_stage_parameters(parts, pipeline->slowest_stage);
     const double layers = (double)training_plan_layers(plan, parts->llm), batches = (double)plan->micro_batches;
     const double backward_s = training_time_s(&stage->backward) + training_time_s(&stage->weight) +
                               training_time_s(&stage->recompute);
     const double forward_s = training_time_s(&stage->forward);
-    const double reductions = plan->zero >= 2 ? batches : 1.0;
-    struct reduction gradients = {0}, weights = {0};
-    add_both(parts, &gradients, plan->zero == 0 ? KERNEL_ALL_REDUCE : KERNEL_REDUCE_SCATTER, trainer->gradient_bytes,
-             parameters, reductions);
-    const double gathers = plan->zero == 0 ? 0.0 : plan->zero >= 3 ? 2.0 * batches : 1.0;
-    if (gathers > 0.0) add_both(parts, &weights, KERNEL_ALL_GATHER, trainer->weight_bytes, parameters, gathers);
-    const double weights_cover_s = plan->zero >= 3 ? batches * (forward_s + backward_s) : forward_s;
-    const double gradients_s = plan->overlap_gradients ? shown_s(gradients.seconds, reductions * backward_s, layers)
-                                                       : gradients.seconds;
-    const double weights_s = plan->overlap_weights ? shown_s(weights.seconds, weights_cover_s, layers)
-                                                   : weights.seconds;
-    return (struct reduction){gradients.seconds + weights.seconds, gradients_s + weights_s,
-                              gradients.sent_bytes + weights.sent_bytes, gradients.outside_s + weights.outside_s};
+    const int64_t replicas = training_plan_replicas(plan), expert_replicas = replicas / plan->expert;
+    const struct sharing dense = {training_plan_shards(plan, replicas), replicas, plan->tensor, parameters.dense};
+    const struct sharing expert = {training_plan_shards(plan, expert_replicas), expert_replicas,
+                                   plan->tensor * plan->expert, parameters.expert};
+    struct traffic traffic = {0};
+    struct reduction sum = {0};
+    add_sharing(parts, &dense, layers, &traffic);
+    if (parameters.expert > 0.0) add_sharing(parts, &expert, layers, &traffic);
+    add_shown(&sum, &traffic.layer_weights, plan->overlap_weights, batches * (forward_s + backward_s), batches * layers);
+    add_shown(&sum, &traffic.layer_gradients, plan->overlap_gradients, batches * backward_s, batches * layers);
+    add_shown(&sum, &traffic.end_gradients, plan->overlap_gradients, backward_s, layers);
+    add_shown(&sum, &traffic.end_weights, plan->overlap_weights, forward_s, layers);
+    return sum;
 }
 
 /* Each rank updates its part. Before, it clears all its gradients and takes the norm of its part. */
@@ -177,9 +222,10 @@ static double update_s(const struct training_parts *parts, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
     const struct training_parameters all = training_stage_parameters(parts, stage);
-    const double replicas = plan->zero >= 1 ? (double)training_plan_replicas(plan) : 1.0;
-    const double experts = plan->zero >= 1 ? replicas / (double)plan->expert : 1.0;
-    const double own = all.dense / replicas + all.expert / experts;
+    const int64_t replicas = training_plan_replicas(plan);
+    const struct training_shards dense = training_plan_shards(plan, replicas);
+    const struct training_shards expert = training_plan_shards(plan, replicas / plan->expert);
+    const double own = all.dense / (double)dense.optimizer + all.expert / (double)expert.optimizer;
     const double bytes = own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
                          (all.dense + all.expert) * parts->trainer->gradient_bytes;
     const double frac = parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac;

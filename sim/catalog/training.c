@@ -53,6 +53,12 @@ static const struct config_field shape_fields[] = {
             "full: layers of each stage that are recomputed; 0: all"),                                                 \
     ROW_INT("zero", t zero, DEFAULT("1"), WITHIN(0, 3),                                                                \
             "ZeRO stage over the data ranks: 1 shards optimizer states, 2 gradients too, 3 weights too"),              \
+    ROW_INT("shard_weights", t shard_weights, DEFAULT("0"), WITHIN(0, 1 << 20),                                        \
+            "neighbouring ranks that share weights, in place of 'zero'; with the next two keys"),                      \
+    ROW_INT("shard_gradients", t shard_gradients, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
+            "ranks that share gradients"),                                                                             \
+    ROW_INT("shard_optimizer", t shard_optimizer, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
+            "ranks that share optimizer states"),                                                                      \
     ROW_CHOICE("precision", t precision, DEFAULT("bf16"), precisions, "number format of matrix products"),             \
     ROW_BOOL("overlap_tensor", t overlap_tensor, DEFAULT("false"),                                                     \
              "backward, collectives of tensor parallelism run beside products"),                                       \
@@ -211,7 +217,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .schedule = (enum training_schedule)config->schedule,
         .micro_batch = micro_batch, .sequence_tokens = config->sequence_tokens,
         .recompute = (enum training_recompute)config->recompute, .recompute_layers = config->recompute_layers,
-        .zero = config->zero, .compute = formats[config->precision],
+        .zero = config->zero, .shard_weights = config->shard_weights,
+        .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
         .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
         .context_form = (enum context_form)config->context_form,
         .gpus_per_node = setup->gpus_per_node, .network_bytes_per_s = setup->network_bytes_per_s};

@@ -20,7 +20,7 @@ struct training_config {
     bool sequence_parallel, scatter_gather, overlap_tensor, overlap_gradients, overlap_weights;
     int schedule, recompute, precision, context_form;
     int64_t micro_batch, micro_batches, global_batch, global_batch_tokens, sequence_tokens;
-    int64_t recompute_layers, zero;
+    int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;
     double reserve_frac;
 };
 
