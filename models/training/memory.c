@@ -196,7 +196,7 @@ static double layer_working_bytes(const struct training_parts *parts, enum train
     const bool recomputes = training_plan_recomputed(parts->plan, llm) > 0;
     const struct training_parameters layer = training_block_parameters(parts, kind);
     const double whole = is_gathered(parts->plan) ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert)
-                                                : 0.0;
+                                                  : 0.0;
     return gradients + whole + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
 }
 

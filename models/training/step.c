@@ -160,8 +160,8 @@ static void add_sharing(const struct training_parts *parts, const struct sharing
     const double batches = (double)parts->plan->micro_batches, calls = batches * layers;
     const int64_t w = shards.weights, g = shards.gradients, o = shards.optimizer;
     if (w > 1) {
-        add_calls(parts, &traffic->layer_weights, KERNEL_ALL_GATHER, group_of(sharing, w, 1), 2.0 * batches * weight_bytes,
-                  2.0 * calls);
+        add_calls(parts, &traffic->layer_weights, KERNEL_ALL_GATHER, group_of(sharing, w, 1),
+                  2.0 * batches * weight_bytes, 2.0 * calls);
         add_calls(parts, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, w, 1),
                   batches * gradient_bytes, calls);
     }
@@ -210,7 +210,8 @@ static struct reduction reduction_of(const struct training_parts *parts, const s
     struct reduction sum = {0};
     add_sharing(parts, &dense, layers, &traffic);
     if (parameters.expert > 0.0) add_sharing(parts, &expert, layers, &traffic);
-    add_shown(&sum, &traffic.layer_weights, plan->overlap_weights, batches * (forward_s + backward_s), batches * layers);
+    add_shown(&sum, &traffic.layer_weights, plan->overlap_weights, batches * (forward_s + backward_s),
+              batches * layers);
     add_shown(&sum, &traffic.layer_gradients, plan->overlap_gradients, batches * backward_s, batches * layers);
     add_shown(&sum, &traffic.end_gradients, plan->overlap_gradients, backward_s, layers);
     add_shown(&sum, &traffic.end_weights, plan->overlap_weights, forward_s, layers);

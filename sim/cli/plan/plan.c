@@ -74,7 +74,7 @@ static struct plan_free find_free(const struct config *config, const struct trai
         .context = lacks(config, "context_parallel") && setup->config->sequence_tokens >= long_tokens,
         .expert = lacks(config, "expert_parallel") && setup->llm.experts > 0,
         .micro_batch = lacks(config, "micro_batch") && lacks(config, "micro_batches"),
-        .recompute = lacks(config, "recompute"), .zero = lacks(config, "zero")};
+        .recompute = lacks(config, "recompute"), .zero = lacks(config, "zero") && lacks(config, "shard_optimizer")};
 }
 
 static int fail_plan(struct cli *cli, const char *problem)
@@ -138,7 +138,7 @@ const struct verb verb_plan = {
     .summary = "time and memory of a training step, of one plan or of the fastest for a number of GPUs",
     .usage = "LLM --gpu NAME --gpus N --batch N [options]\nFILE.plan.json [options]",
     .notes = "A search tries tensor, pipeline, expert and, from 32768 tokens on, context parallelism, chunks of stages,\n"
-             "sizes of micro-batches, recomputation of layers, and ZeRO 1 and 3. What does not fit is counted.\n",
+             "sizes of micro-batches, recomputation of layers, and shards of states. What does not fit is counted.\n",
     .options = plan_options_table,
     .options_bytes = sizeof(struct plan_options),
     .min_arguments = 1,

@@ -21,7 +21,11 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     add_size(text, "CP", plan->context);
     add_size(text, "EP", plan->expert);
     text_printf(text, ", DP %" PRId64, plan->data);
-    if (plan->zero != 1) text_printf(text, ", ZeRO %" PRId64, plan->zero);
+    if (plan->shard_optimizer > 0)
+        text_printf(text, ", shards %" PRId64 "/%" PRId64 "/%" PRId64, plan->shard_weights, plan->shard_gradients,
+                    plan->shard_optimizer);
+    else if (plan->zero != 1)
+        text_printf(text, ", ZeRO %" PRId64, plan->zero);
     text_add(text, recomputes[config->recompute]);
 }
 
@@ -37,6 +41,9 @@ static void add_layout(struct answer *answer, const struct training_plan *plan, 
     answer_number(answer, "expert_parallel", (double)plan->expert);
     answer_number(answer, "data_parallel", (double)plan->data);
     answer_number(answer, "zero", (double)plan->zero);
+    answer_number(answer, "shard_weights", (double)plan->shard_weights);
+    answer_number(answer, "shard_gradients", (double)plan->shard_gradients);
+    answer_number(answer, "shard_optimizer", (double)plan->shard_optimizer);
     answer_text(answer, "recompute", recomputes[config->recompute]);
     answer_number(answer, "micro_batch", (double)plan->micro_batch);
     answer_number(answer, "micro_batches", (double)plan->micro_batches);

@@ -43,24 +43,43 @@ static int64_t next(bool is_free, int64_t value, int64_t most)
     return is_free && value * 2 <= most ? value * 2 : 0;
 }
 
-/* Recomputation, ZeRO and chunks of a layout. */
+/* Ways to share the states of a layout among `replicas` ranks: ZeRO 1; without a pipeline also every choice of
+ * neighbours of which those with the same weights are at most as many as those with the same gradients, and these at
+ * most as many as those with the same optimizer states (Chen et al. 2023, AMSP). Gradients lie with one of the others. */
+static void try_shards(struct training_setup *setup, const struct plan_free *free, struct training_config config,
+                       struct plan_search *search)
+{
+    const int64_t others = config.tensor_parallel * config.pipeline_parallel * config.context_parallel;
+    const int64_t replicas = setup->gpus / others * config.context_parallel;
+    try_plan(setup, &config, search);
+    if (!free->zero || config.pipeline_parallel > 1) return;
+    for (int64_t weights = 1; weights <= replicas; weights *= 2)
+        for (int64_t optimizer = weights; optimizer <= replicas; optimizer *= 2)
+            for (int side = 0; side < (optimizer > weights ? 2 : 1); side++) {
+                if (replicas % optimizer != 0 || (optimizer == replicas && weights == 1 && side == 0)) continue;
+                config.shard_weights = weights;
+                config.shard_optimizer = optimizer;
+                config.shard_gradients = side == 0 ? weights : optimizer;
+                try_plan(setup, &config, search);
+            }
+}
+
+/* Recomputation, shards and chunks of a layout. */
 static void try_ways(struct training_setup *setup, const struct plan_free *free, struct training_config config,
                      struct plan_search *search)
 {
     const int recomputes[] = {RECOMPUTE_NONE, RECOMPUTE_FULL};
-    const int64_t zeros[] = {1, 3}, most_chunks = setup->llm.layers / config.pipeline_parallel;
+    const int64_t most_chunks = setup->llm.layers / config.pipeline_parallel;
     const struct training_config given = config;
     for (size_t r = 0; r < (free->recompute ? 2 : 1); r++)
-        for (size_t z = 0; z < (free->zero && given.pipeline_parallel == 1 ? 2 : 1); z++)
-            for (int64_t chunks = 1;
-                 chunks == 1 || (free->chunks && chunks <= most_chunks && chunks <= 4 && given.pipeline_parallel > 1);
-                 chunks *= 2) {
-                if (free->recompute) config.recompute = recomputes[r];
-                if (free->zero) config.zero = zeros[z];
-                if (free->chunks) config.pipeline_chunks = chunks;
-                if (free->chunks) config.schedule = chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
-                try_plan(setup, &config, search);
-            }
+        for (int64_t chunks = 1;
+             chunks == 1 || (free->chunks && chunks <= most_chunks && chunks <= 4 && given.pipeline_parallel > 1);
+             chunks *= 2) {
+            if (free->recompute) config.recompute = recomputes[r];
+            if (free->chunks) config.pipeline_chunks = chunks;
+            if (free->chunks) config.schedule = chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+            try_shards(setup, free, config, search);
+        }
 }
 
 static int64_t first(bool is_free, int64_t given)

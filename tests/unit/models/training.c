@@ -138,6 +138,43 @@ TEST(model_states_are_those_of_zero)
     }
 }
 
+/* Chen et al. 2023 (AMSP): 2P/s_p + 2P/s_g + 12P/s_os bytes; the stages of ZeRO are corners of that, also in what is
+ * sent and in time. */
+TEST(shards_are_those_of_amsp)
+{
+    static const int64_t corners[4][3] = {{1, 1, 1}, {1, 1, 8}, {1, 8, 8}, {8, 8, 8}};
+    struct bed bed;
+    bed_init(&bed, &gpt);
+    bed.plan.data = 8;
+    const double parameters = (double)llm_parameters(&bed.llm);
+    for (int64_t zero = 0; zero <= 3; zero++) {
+        bed.plan.shard_weights = bed.plan.shard_gradients = bed.plan.shard_optimizer = 0;
+        bed.plan.zero = zero;
+        const struct training_step by_zero = step_of(&bed);
+        bed.plan.zero = 0;
+        bed.plan.shard_weights = corners[zero][0];
+        bed.plan.shard_gradients = corners[zero][1];
+        bed.plan.shard_optimizer = corners[zero][2];
+        const struct training_step by_shards = step_of(&bed);
+        CHECK_NEAR(by_shards.step_s, by_zero.step_s, 0.0);
+        CHECK_NEAR(by_shards.data_bytes, by_zero.data_bytes, 0.0);
+        CHECK_NEAR(by_shards.memory.total_bytes, by_zero.memory.total_bytes, 0.0);
+    }
+    bed.plan.shard_weights = 2;
+    bed.plan.shard_gradients = 4;
+    bed.plan.shard_optimizer = 8;
+    const struct training_step step = step_of(&bed);
+    CHECK_NEAR((step.memory.weight_bytes + step.memory.gradient_bytes + step.memory.optimizer_bytes) /
+                   (parameters * (2.0 / 2.0 + 2.0 / 4.0 + 12.0 / 8.0)),
+               1.0, 1e-12);
+    /* Per micro-batch: weights twice and gradients over 2 ranks, a half of these over 2 more; at the end a quarter of
+     * the gradients over 2, and a half of the weights over 4. */
+    const double each = 3.0 / 2.0 + 0.5 / 2.0, last = 0.25 / 2.0 + 0.5 * 3.0 / 4.0;
+    CHECK_NEAR(step.data_bytes / (2.0 * parameters * (4.0 * each + last)), 1.0, 1e-12);
+    bed.plan.shard_gradients = 3;
+    CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
+}
+
 /* --- The pipeline --- */
 
 /* An LLM whose stages are alike: neither embedding nor head to speak of. */
@@ -186,7 +223,8 @@ TEST(micro_batches_in_flight)
 {
     struct bed bed;
     make_even(&bed);
-    for (int64_t stage = 0; stage < 4; stage++) CHECK_NEAR(training_in_flight(&bed.plan, stage), 4.0 - (double)stage, 0.0);
+    for (int64_t stage = 0; stage < 4; stage++)
+        CHECK_NEAR(training_in_flight(&bed.plan, stage), 4.0 - (double)stage, 0.0);
     bed.plan.micro_batches = 2;
     CHECK_NEAR(training_in_flight(&bed.plan, 0), 2.0, 0.0);
     bed.plan.micro_batches = 16;
@@ -284,7 +322,9 @@ TEST(parts_add_up)
     CHECK_NEAR(sum / step.step_s, 1.0, 1e-12);
     const struct training_memory *memory = &step.memory;
     CHECK_NEAR((memory->weight_bytes + memory->gradient_bytes + memory->optimizer_bytes + memory->activation_bytes +
-                memory->working_bytes + memory->buffer_bytes) / memory->total_bytes, 1.0, 1e-12);
+                memory->working_bytes + memory->buffer_bytes) /
+                   memory->total_bytes,
+               1.0, 1e-12);
     CHECK(step.outside_frac >= 0.0 && step.outside_frac <= 1.0);
 }
 
