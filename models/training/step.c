@@ -180,17 +180,19 @@ static void add_sharing(const struct training_parts *parts, const struct sharing
 }
 
 /* What hides behind `cover_s` does not show, but for the part of one of `layers`. */
-static double shown_s(double seconds, double cover_s, double layers)
+static double shown_s(double seconds, double cover_s, double layers, double overlap_frac)
 {
-    return fmax(seconds - cover_s, seconds / layers);
+    return fmax(seconds - overlap_frac * fmin(seconds, cover_s), seconds / layers);
 }
 
-static void add_shown(struct reduction *sum, const struct reduction *part, bool overlaps, double cover_s, double layers)
+/* `overlap_frac`: share that hides; 0: the plan overlaps nothing. */
+static void add_shown(struct reduction *sum, const struct reduction *part, double overlap_frac, double cover_s,
+                      double layers)
 {
     sum->seconds += part->seconds;
     sum->sent_bytes += part->sent_bytes;
     sum->outside_s += part->outside_s;
-    sum->exposed_s += overlaps ? shown_s(part->seconds, cover_s, layers) : part->seconds;
+    sum->exposed_s += shown_s(part->seconds, cover_s, layers, overlap_frac);
 }
 
 static struct reduction reduction_of(const struct training_parts *parts, const struct pipeline_time *pipeline)
@@ -206,15 +208,18 @@ static struct reduction reduction_of(const struct training_parts *parts, const s
     const struct sharing dense = {training_plan_shards(plan, replicas), replicas, plan->tensor, parameters.dense};
     const struct sharing expert = {training_plan_shards(plan, expert_replicas), expert_replicas,
                                    plan->tensor * plan->expert, parameters.expert};
+    const double overlap_frac = parts->trainer->overlap_frac;
+    const double weights_frac = plan->overlap_weights ? overlap_frac : 0.0;
+    const double gradients_frac = plan->overlap_gradients ? overlap_frac : 0.0;
     struct traffic traffic = {0};
     struct reduction sum = {0};
     add_sharing(parts, &dense, layers, &traffic);
     if (parameters.expert > 0.0) add_sharing(parts, &expert, layers, &traffic);
-    add_shown(&sum, &traffic.layer_weights, plan->overlap_weights, batches * (forward_s + backward_s),
+    add_shown(&sum, &traffic.layer_weights, weights_frac, batches * (forward_s + backward_s),
               batches * layers);
-    add_shown(&sum, &traffic.layer_gradients, plan->overlap_gradients, batches * backward_s, batches * layers);
-    add_shown(&sum, &traffic.end_gradients, plan->overlap_gradients, backward_s, layers);
-    add_shown(&sum, &traffic.end_weights, plan->overlap_weights, forward_s, layers);
+    add_shown(&sum, &traffic.layer_gradients, gradients_frac, batches * backward_s, batches * layers);
+    add_shown(&sum, &traffic.end_gradients, gradients_frac, backward_s, layers);
+    add_shown(&sum, &traffic.end_weights, weights_frac, forward_s, layers);
     return sum;
 }
 

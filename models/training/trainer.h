@@ -12,6 +12,7 @@ struct training_trainer {
     double attention_backward; /* rate of attention's backward pass, in FLOP/s, over that of its forward pass */
     double step_s;             /* CPU time of a step that no kernel hides: schedule, loss, clipping */
     double layer_launch_s;     /* CPU time to launch the kernels of a layer, forward; twice as much backward */
+    double overlap_frac;       /* share of a message that hides behind computing where the plan overlaps them */
     bool flash_attention;      /* else scores are written to memory: two products, softmax and dropout apart */
     bool dropout;              /* after attention and the feed-forward layer, and on scores; keeps masks */
     /* CPU time of a layer with experts, forward and backward together, that no kernel hides: the host waits for counts

@@ -33,6 +33,8 @@ static const struct config_field preset_fields[] = {
                  "CPU time to launch the kernels of a layer forward, and half of it backward"),
     ROW_QUANTITY("expert_layer", constants.expert_layer_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10),
                  "CPU time of a layer with experts that no kernel hides"),
+    ROW_REAL("overlap", constants.overlap_frac, SOURCED_DEFAULT("1"), WITHIN(0, 1),
+             "share of a message that hides behind computing where a plan overlaps them"),
     ROW_BOOL("flash_attention", constants.flash_attention, DEFAULT("true"),
              "attention is one kernel, which keeps no scores in memory"),
     ROW_BOOL("dropout", constants.dropout, DEFAULT("false"), "dropout, whose masks are kept"),

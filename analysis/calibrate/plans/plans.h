@@ -52,7 +52,7 @@ struct plans_given {
 };
 
 /* Constants that a fit may choose. */
-enum plans_constant { PLANS_SUSTAINED, PLANS_STEP, PLANS_EXPERT_LAYER, PLANS_LINK_SHARE, PLANS_BRIDGE_SHARE, PLANS_CONSTANTS };
+enum plans_constant { PLANS_SUSTAINED, PLANS_STEP, PLANS_EXPERT_LAYER, PLANS_LINK_SHARE, PLANS_BRIDGE_SHARE, PLANS_OVERLAP, PLANS_CONSTANTS };
 
 struct plans_constants {
     double value[PLANS_CONSTANTS];
@@ -104,7 +104,7 @@ int plans_read(struct plans *plans, const struct plans_file *file, const struct 
 /* The predicted value of a quantity: step_s, tflops_per_gpu, sequences_per_s, mfu, memory_gib; NAN: unknown name. */
 double plans_quantity(const struct training_plan *plan, const struct training_step *step, const char *quantity);
 
-/* "sustained_compute", "step", "expert_layer", "link_share", "bridge_share". */
+/* "sustained_compute", "step", "expert_layer", "link_share", "bridge_share", "overlap". */
 const char *plans_constant_name(enum plans_constant constant);
 
 /* Whether the fit is about the row's GPU. */

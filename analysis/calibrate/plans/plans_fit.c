@@ -23,6 +23,7 @@ struct training_step plans_step_with(const struct plans_row *row, const struct p
     const double links = constants->value[PLANS_LINK_SHARE] / row->request.link_share;
     trainer.sustained_compute = constants->value[PLANS_SUSTAINED];
     trainer.step_s = constants->value[PLANS_STEP];
+    trainer.overlap_frac = constants->value[PLANS_OVERLAP];
     trainer.expert_layer_s = constants->value[PLANS_EXPERT_LAYER];
     gpu.nvlink_bytes_per_s *= links;
     gpu.pcie_bytes_per_s *= links;
@@ -76,7 +77,7 @@ static void improve(const struct plans *plans, const struct plans_fit *fit, cons
 {
     static const struct {
         double low, high;
-    } bounds[] = {{0.2, 1.6}, {0.0, 0.5}, {0.0, 0.05}, {0.05, 1.0}, {0.1, 1.0}};
+    } bounds[] = {{0.2, 1.6}, {0.0, 0.5}, {0.0, 0.05}, {0.05, 1.0}, {0.1, 1.0}, {0.0, 1.0}};
     enum { SECTIONS = 24 };
     const double golden = 0.5 * (sqrt(5.0) - 1.0);
     double low = bounds[which].low, high = bounds[which].high, losses[2];
@@ -98,7 +99,7 @@ static void improve(const struct plans *plans, const struct plans_fit *fit, cons
 size_t plans_fit_find(const struct plans *plans, const struct plans_fit *fit, const char *left_out,
                       struct plans_constants *constants)
 {
-    enum { ROUNDS = 6 };
+    enum { ROUNDS = 16 };
     const int *chosen = fit->constants.items;
     const int rounds = fit->constants.n > 1 ? ROUNDS : 1;
     size_t n = 0;
@@ -107,7 +108,8 @@ size_t plans_fit_find(const struct plans *plans, const struct plans_fit *fit, co
         if (!takes(fit, row, left_out)) continue;
         const struct training_trainer *trainer = &row->setup.trainer;
         *constants = (struct plans_constants){{trainer->sustained_compute, trainer->step_s, trainer->expert_layer_s,
-                                               row->request.link_share, row->setup.gpu.bridge_share}};
+                                               row->request.link_share, row->setup.gpu.bridge_share,
+                                               trainer->overlap_frac}};
         loss_of(plans, fit, left_out, constants, &n);
     }
     for (int round = 0; n > 0 && round < rounds; round++)

@@ -40,7 +40,7 @@ static void bed_init(struct bed *bed, const struct llm_spec *llm)
         .micro_batch = 1, .micro_batches = 4, .sequence_tokens = 2048, .zero = 0, .compute = FORMAT_BF16,
         .gpus_per_node = 8, .network_bytes_per_s = 25e9};
     bed->trainer = (struct training_trainer){
-        .sustained_compute = 0.8, .attention_backward = 0.9, .flash_attention = true, .weight_bytes = 2.0,
+        .sustained_compute = 0.8, .attention_backward = 0.9, .overlap_frac = 1.0, .flash_attention = true, .weight_bytes = 2.0,
         .gradient_bytes = 2.0, .optimizer_bytes = 12.0, .update_bytes = 30.0, .loss_passes = 3.0};
     bed->parts = (struct training_parts){&a100, &bed->llm, &bed->kernels, &bed->plan, &bed->trainer};
 }
