@@ -124,8 +124,8 @@ static double send(struct filling *filling, enum kernel_class class, struct trai
                    double hidden_s, double *sum_s, double *sent_bytes, double *outside_s)
 {
     const struct training_collective collective = training_collective_of(filling->parts, class, group, bytes);
-    const double exposed_s =
-        collective.seconds - filling->parts->trainer->overlap_frac * fmin(collective.seconds, hidden_s);
+    const double exposed_s = collective.seconds -
+                             filling->parts->trainer->overlap_frac * fmin(collective.seconds, hidden_s);
     *sum_s += exposed_s;
     *sent_bytes += collective.sent_bytes;
     if (collective.outside) *outside_s += exposed_s;

@@ -215,8 +215,7 @@ static struct reduction reduction_of(const struct training_parts *parts, const s
     struct reduction sum = {0};
     add_sharing(parts, &dense, layers, &traffic);
     if (parameters.expert > 0.0) add_sharing(parts, &expert, layers, &traffic);
-    add_shown(&sum, &traffic.layer_weights, weights_frac, batches * (forward_s + backward_s),
-              batches * layers);
+    add_shown(&sum, &traffic.layer_weights, weights_frac, batches * (forward_s + backward_s), batches * layers);
     add_shown(&sum, &traffic.layer_gradients, gradients_frac, batches * backward_s, batches * layers);
     add_shown(&sum, &traffic.end_gradients, gradients_frac, backward_s, layers);
     add_shown(&sum, &traffic.end_weights, weights_frac, forward_s, layers);

@@ -44,8 +44,8 @@ static int64_t next(bool is_free, int64_t value, int64_t most)
 }
 
 /* Ways to share the states of a layout among `replicas` ranks: ZeRO 1; without a pipeline also every choice of
- * neighbours of which those with the same weights are at most as many as those with the same gradients, and these at
- * most as many as those with the same optimizer states (Chen et al. 2023, AMSP). Gradients lie with one of the others. */
+ * neighbours of which those that share weights are at most as many as those that share gradients, and these at most as
+ * many as those that share optimizer states (Chen et al. 2023, AMSP). Gradients lie with one of the others. */
 static void try_shards(struct training_setup *setup, const struct plan_free *free, struct training_config config,
                        struct plan_search *search)
 {
