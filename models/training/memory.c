@@ -241,7 +241,8 @@ static struct training_memory stage_memory(const struct training_parts *parts, i
     struct training_memory memory = {
         .weight_bytes = trainer->weight_bytes * sharded(&all, dense.weights, expert.weights),
         .gradient_bytes = trainer->gradient_bytes * sharded(&all, dense.gradients, expert.gradients),
-        .optimizer_bytes = trainer->optimizer_bytes * sharded(&all, dense.optimizer, expert.optimizer),
+        .optimizer_bytes = (1.0 - plan->offload.optimizer_frac) * trainer->optimizer_bytes *
+                           sharded(&all, dense.optimizer, expert.optimizer),
         .activation_bytes = kept_bytes(parts, stage),
         .working_bytes = working_bytes(parts, stage),
         .buffer_bytes = trainer->buffer_bytes + placeholder_bytes(parts, stage),

@@ -75,6 +75,15 @@ static const char *split_problem(const struct training_plan *plan, const struct 
     return NULL;
 }
 
+static const char *offload_problem(const struct training_offload *offload)
+{
+    if (!(offload->optimizer_frac > 0.0)) return NULL;
+    if (!(offload->cpu_update_per_s > 0.0 && offload->link_bytes_per_s > 0.0))
+        return "offloading needs 'cpu_update' and a link to the host";
+    if (offload->blocks_flush && !(offload->flush_bytes_per_s > 0.0)) return "a flush that blocks needs 'flush_rate'";
+    return NULL;
+}
+
 static const char *shard_problem(const struct training_plan *plan)
 {
     const int64_t weights = plan->shard_weights, gradients = plan->shard_gradients, optimizer = plan->shard_optimizer;
@@ -91,6 +100,7 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
 {
     const char *problem = size_problem(plan);
     if (!problem) problem = shard_problem(plan);
+    if (!problem) problem = offload_problem(&plan->offload);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
     if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && !(plan->network_bytes_per_s > 0.0))

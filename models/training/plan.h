@@ -27,6 +27,18 @@ enum training_recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };
  * all-to-all: heads are exchanged for tokens (DeepSpeed-Ulysses, Jacobs et al. 2023). */
 enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL };
 
+/* Optimizer states in host memory, where CPUs update them: ZeRO-Offload (Ren et al. 2021). Gradients go to the host
+ * before the backward pass goes on, or beside it. With `gpu_stride` k, of every k groups of these states one is updated
+ * by the GPU, which fetches it and puts it back meanwhile (Maurya et al. 2024, Deep Optimizer States). */
+struct training_offload {
+    double optimizer_frac; /* of the optimizer's states; 0: none is offloaded */
+    bool blocks_flush;
+    int64_t gpu_stride;           /* 0 and 1: CPUs update all groups */
+    double cpu_update_per_s;      /* parameters that the CPUs of a node update */
+    double flush_bytes_per_s;     /* of a flush that blocks, per GPU */
+    double link_bytes_per_s;      /* pinned host memory to a GPU and back, each way */
+};
+
 struct training_plan {
     int64_t tensor, pipeline, chunks, context, data, expert; /* >= 1; chunks: of the layers, on each stage */
     bool sequence;       /* norms and residuals split by tokens among the tensor group (Korthikanti et al. 2022) */
@@ -46,6 +58,7 @@ struct training_plan {
     bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
     bool overlap_weights;       /* gathering of weights beside computing */
     enum context_form context_form;
+    struct training_offload offload;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
 };

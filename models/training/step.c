@@ -222,15 +222,44 @@ static struct reduction reduction_of(const struct training_parts *parts, const s
     return sum;
 }
 
-/* Each rank updates its part. Before, it clears all its gradients and takes the norm of its part. */
-static double update_s(const struct training_parts *parts, int64_t stage)
+/* Parameters of which a rank owns the optimizer's states. */
+static double owned(const struct training_parts *parts, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
     const struct training_parameters all = training_stage_parameters(parts, stage);
     const int64_t replicas = training_plan_replicas(plan);
     const struct training_shards dense = training_plan_shards(plan, replicas);
     const struct training_shards expert = training_plan_shards(plan, replicas / plan->expert);
-    const double own = all.dense / (double)dense.optimizer + all.expert / (double)expert.optimizer;
+    return all.dense / (double)dense.optimizer + all.expert / (double)expert.optimizer;
+}
+
+/* Of states in host memory: the CPUs of a node, and what they leave to its GPUs. */
+static double host_update_s(const struct training_parts *parts, double own)
+{
+    const struct training_offload *offload = &parts->plan->offload;
+    const int64_t gpus = training_plan_gpus(parts->plan), each = parts->plan->gpus_per_node;
+    const double on_node = (double)(gpus < each ? gpus : each), moved = own * offload->optimizer_frac;
+    const double gpu_frac = offload->gpu_stride > 1 ? 1.0 / (double)offload->gpu_stride : 0.0;
+    if (!(moved > 0.0)) return 0.0;
+    return fmax((1.0 - gpu_frac) * on_node * moved / offload->cpu_update_per_s,
+                gpu_frac * moved * parts->trainer->optimizer_bytes / offload->link_bytes_per_s);
+}
+
+/* Gradients of states in host memory, in fp32. */
+static double flush_s(const struct training_parts *parts, double own, double backward_s)
+{
+    const struct training_offload *offload = &parts->plan->offload;
+    const double bytes = 4.0 * own * offload->optimizer_frac;
+    if (!(bytes > 0.0)) return 0.0;
+    return offload->blocks_flush ? bytes / offload->flush_bytes_per_s
+                                 : fmax(bytes / offload->link_bytes_per_s - backward_s, 0.0);
+}
+
+/* Each rank updates its part. Before, it clears all its gradients and takes the norm of its part. */
+static double update_s(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_parameters all = training_stage_parameters(parts, stage);
+    const double own = owned(parts, stage) * (1.0 - parts->plan->offload.optimizer_frac);
     const double bytes = own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
                          (all.dense + all.expert) * parts->trainer->gradient_bytes;
     const double frac = parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac;
@@ -297,9 +326,10 @@ struct training_step training_step_of(const struct training_parts *parts, double
                                  .data_s = reduction.exposed_s, .data_bytes = reduction.sent_bytes,
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &pipeline.slowest, batches);
-    step.optimizer_s = update_s(parts, pipeline.slowest_stage);
-    const double passes_s = batches * pipeline.slowest.sum_s;
-    step.step_s = passes_s + step.bubble_s + step.data_s + step.optimizer_s + step.host_s;
+    const double own = owned(parts, pipeline.slowest_stage), passes_s = batches * pipeline.slowest.sum_s;
+    step.optimizer_s = update_s(parts, pipeline.slowest_stage) + host_update_s(parts, own);
+    step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
+    step.step_s = passes_s + step.bubble_s + step.data_s + step.flush_s + step.optimizer_s + step.host_s;
     const double priced_s = passes_s + reduction.seconds; /* sums in another order may differ in the last digit */
     step.outside_frac = fmin((batches * pipeline.slowest.outside_s + reduction.outside_s) / priced_s, 1.0);
     step.model_flop = training_model_flop(parts);

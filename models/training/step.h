@@ -17,6 +17,12 @@
  * an all-gather of weights. ZeRO 2 reduces after each micro-batch, ZeRO 3 also gathers weights for each pass. What
  * overlaps hides behind the last backward pass, or behind computing; at least the part of one layer shows.
  *
+ * Optimizer states in host memory: CPUs update n parameters of a node at their rate, and of every k groups the GPU one,
+ * for which it moves 12 bytes of each parameter either way. Both overlap:
+ *
+ *     update = max((1 - 1/k) n / rate, 12 n / (k link))
+ *     flush  = 4 n / rate of flushes, or beside the backward pass max(4 n / link - backward, 0)
+ *
  * Model FLOP count scores of all pairs, masked ones too, as Megatron-LM does: 96 B s l h^2 (1 + s/(6h) + V/(16 l h)) of
  * a GPT whose layers are recomputed, 3/4 of the first two terms without. */
 #ifndef ORRERY_MODELS_TRAINING_STEP_H
@@ -30,6 +36,7 @@ struct training_step {
     double forward_s, backward_s, recompute_s; /* computing of all micro-batches */
     double bubble_s;                           /* that stage waits for others to fill and drain the pipeline */
     double tensor_s, context_s, expert_s, pipeline_s, data_s; /* waiting for messages: exposed communication */
+    double flush_s; /* gradients to host memory, as far as nothing hides them */
     double optimizer_s, host_s;
     int64_t slowest; /* stage, from 0 */
     double model_flop, hardware_flop; /* of all GPUs; hardware_flop with recomputation */

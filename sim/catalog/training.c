@@ -21,6 +21,25 @@ static const struct config_field shape_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const flushes[] = {"blocking", "overlapped", NULL};
+
+#define ROW_OF struct training_offload_config
+static const struct config_field offload_fields[] = {
+    ROW_REAL("optimizer", optimizer_frac, DEFAULT("0"), WITHIN(0, 1),
+             "share of the optimizer's states in host memory, which CPUs update"),
+    ROW_CHOICE("flush", flush, DEFAULT("blocking"), flushes,
+               "gradients go to the host before the backward pass goes on, or beside it"),
+    ROW_INT("gpu_stride", gpu_stride, DEFAULT("0"), WITHIN(0, 1 << 20),
+            "of so many groups of these states the GPU updates one; 0: none"),
+    ROW_QUANTITY("cpu_update", cpu_update_per_s, UNIT_RATE, SOURCED_DEFAULT("6.64e9/s"), POSITIVE,
+                 "parameters that the CPUs of a node update"),
+    ROW_QUANTITY("flush_rate", flush_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_DEFAULT("4.96GB/s"), POSITIVE,
+                 "of a flush that blocks, per GPU"),
+    ROW_QUANTITY("link", link_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_OPTIONAL, POSITIVE,
+                 "pinned host memory to a GPU and back, each way; default: its PCIe bandwidth"),
+    {0}};
+#undef ROW_OF
+
 #define SIZE(key, member, what) ROW_INT(key, member, DEFAULT("1"), WITHIN(1, 1 << 20), what)
 
 /* The rows of struct training_config inside ROW_OF, at `t`. */
@@ -67,6 +86,7 @@ static const struct config_field shape_fields[] = {
     ROW_BOOL("overlap_weights", t overlap_weights, DEFAULT("false"), "weights are gathered beside computing"),         \
     ROW_CHOICE("context_form", t context_form, DEFAULT("ring"), context_forms,                                         \
                "how ranks of a sequence meet: keys and values circulate, or heads are exchanged for tokens"),          \
+    ROW_SECTION("offload", t offload, FILLED, offload_fields, "optimizer states in host memory"),                      \
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
 
@@ -208,7 +228,13 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     const struct training_config *config = setup->config;
     const int64_t others = config->tensor_parallel * config->pipeline_parallel * config->context_parallel;
     setup->gpus = gpus;
+    const struct training_offload_config *offload = &config->offload;
     setup->plan = (struct training_plan){
+        .offload = {.optimizer_frac = offload->optimizer_frac, .blocks_flush = offload->flush == 0,
+                    .gpu_stride = offload->gpu_stride, .cpu_update_per_s = offload->cpu_update_per_s,
+                    .flush_bytes_per_s = offload->flush_bytes_per_s,
+                    .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
+                                                                         : offload->link_bytes_per_s},
         .tensor = config->tensor_parallel, .pipeline = config->pipeline_parallel, .chunks = config->pipeline_chunks,
         .context = config->context_parallel, .expert = config->expert_parallel,
         .data = gpus / others,

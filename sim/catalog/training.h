@@ -13,6 +13,13 @@ struct training_shape {
     int64_t layers, hidden, heads, dense_layers;
 };
 
+/* NAN: as the GPU's PCIe link. */
+struct training_offload_config {
+    double optimizer_frac, cpu_update_per_s, flush_bytes_per_s, link_bytes_per_s;
+    int flush;
+    int64_t gpu_stride;
+};
+
 struct training_config {
     const char *llm, *trainer;
     struct training_shape shape;
@@ -22,6 +29,7 @@ struct training_config {
     int64_t micro_batch, micro_batches, global_batch, global_batch_tokens, sequence_tokens;
     int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;
     double reserve_frac;
+    struct training_offload_config offload;
 };
 
 /* A plan within a job type: the plan, and the steps of each job. */

@@ -7,6 +7,8 @@ run 0 figure run training/megatron -q -o "$T/figures"
 out '11 claims: 4 pass, 7 known to fail'
 run 0 figure run training/amsp -q -o "$T/figures"
 out '7 claims: 1 pass, 6 known to fail'
+run 0 figure run training/offload -q -o "$T/figures"
+out '8 claims: 1 pass, 7 known to fail'
 sql "$T/figures/training/amsp.db" "select count(*) from plan where problem is not null" 0
 
 # Shipped constants are those that the fits find.
@@ -17,6 +19,7 @@ constant() { # FIGURE GPU CONSTANT SHIPPED
 constant megatron a100-80-sxm sustained_compute 0.9576
 constant amsp a800-80-sxm sustained_compute 1.0495
 constant amsp a800-80-sxm overlap 0.470
+constant offload h100-sxm step 0.688
 
 if [ -f ../shared/data/job_traces/simumax_training_step_time_and_memory_b200_a100.csv ]; then
     run 0 figure run training/simumax -q -o "$T/figures"

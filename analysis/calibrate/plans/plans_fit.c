@@ -19,6 +19,7 @@ struct training_step plans_step_with(const struct plans_row *row, const struct p
 {
     struct training_trainer trainer = row->setup.trainer;
     struct gpu_spec gpu = row->setup.gpu;
+    struct training_plan plan = row->setup.plan;
     struct training_parts parts = row->setup.parts;
     const double links = constants->value[PLANS_LINK_SHARE] / row->request.link_share;
     trainer.sustained_compute = constants->value[PLANS_SUSTAINED];
@@ -28,6 +29,9 @@ struct training_step plans_step_with(const struct plans_row *row, const struct p
     gpu.nvlink_bytes_per_s *= links;
     gpu.pcie_bytes_per_s *= links;
     gpu.bridge_share = constants->value[PLANS_BRIDGE_SHARE];
+    plan.offload.cpu_update_per_s = constants->value[PLANS_CPU_UPDATE];
+    plan.offload.flush_bytes_per_s = constants->value[PLANS_FLUSH_RATE];
+    parts.plan = &plan;
     parts.trainer = &trainer;
     parts.gpu = &gpu;
     return training_step_of(&parts, row->request.training.reserve_frac);
@@ -77,7 +81,7 @@ static void improve(const struct plans *plans, const struct plans_fit *fit, cons
 {
     static const struct {
         double low, high;
-    } bounds[] = {{0.2, 1.6}, {0.0, 0.5}, {0.0, 0.05}, {0.05, 1.0}, {0.1, 1.0}, {0.0, 1.0}};
+    } bounds[] = {{0.2, 1.6}, {0.0, 2.0}, {0.0, 0.05}, {0.05, 1.0}, {0.1, 1.0}, {0.0, 1.0}, {1e9, 2e10}, {1e9, 5e10}};
     enum { SECTIONS = 24 };
     const double golden = 0.5 * (sqrt(5.0) - 1.0);
     double low = bounds[which].low, high = bounds[which].high, losses[2];
@@ -109,7 +113,8 @@ size_t plans_fit_find(const struct plans *plans, const struct plans_fit *fit, co
         const struct training_trainer *trainer = &row->setup.trainer;
         *constants = (struct plans_constants){{trainer->sustained_compute, trainer->step_s, trainer->expert_layer_s,
                                                row->request.link_share, row->setup.gpu.bridge_share,
-                                               trainer->overlap_frac}};
+                                               trainer->overlap_frac, row->setup.plan.offload.cpu_update_per_s,
+                                               row->setup.plan.offload.flush_bytes_per_s}};
         loss_of(plans, fit, left_out, constants, &n);
     }
     for (int round = 0; n > 0 && round < rounds; round++)

@@ -56,7 +56,7 @@ struct part {
     double value;
 };
 
-enum { STEP_PARTS = 11, MEMORY_PARTS = 6 };
+enum { STEP_PARTS = 12, MEMORY_PARTS = 6 };
 
 static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
 {
@@ -70,6 +70,7 @@ static void step_parts(const struct training_step *step, struct part parts[STEP_
         {"expert_s", "expert-parallel messages", step->expert_s},
         {"pipeline_s", "messages between stages", step->pipeline_s},
         {"data_s", "gradients and weights", step->data_s},
+        {"flush_s", "gradients to the host", step->flush_s},
         {"optimizer_s", "optimizer", step->optimizer_s},
         {"host_s", "CPU", step->host_s}};
     for (int i = 0; i < STEP_PARTS; i++) parts[i] = all[i];

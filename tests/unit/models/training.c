@@ -318,7 +318,8 @@ TEST(parts_add_up)
     bed.trainer.step_s = 0.01;
     const struct training_step step = step_of(&bed);
     const double sum = step.forward_s + step.backward_s + step.recompute_s + step.bubble_s + step.tensor_s +
-                       step.context_s + step.expert_s + step.pipeline_s + step.data_s + step.optimizer_s + step.host_s;
+                       step.context_s + step.expert_s + step.pipeline_s + step.data_s + step.flush_s +
+                       step.optimizer_s + step.host_s;
     CHECK_NEAR(sum / step.step_s, 1.0, 1e-12);
     const struct training_memory *memory = &step.memory;
     CHECK_NEAR((memory->weight_bytes + memory->gradient_bytes + memory->optimizer_bytes + memory->activation_bytes +
@@ -350,6 +351,34 @@ TEST(more_work_takes_longer_and_more_memory)
     CHECK(half.step_s < repeated.step_s && half.memory.activation_bytes > repeated.memory.activation_bytes);
     bed.trainer.sustained_compute = 0.4;
     CHECK(step_of(&bed).step_s > half.step_s);
+}
+
+/* CPUs update n parameters at their rate; of every second group the GPU moves 12 bytes of a parameter either way,
+ * beside the CPUs. A flush of 4 bytes blocks, or hides behind the backward pass. The states leave the GPU. */
+TEST(offloaded_states_are_updated_by_the_host)
+{
+    struct bed bed;
+    bed_init(&bed, &gpt);
+    bed.plan.data = 4;
+    bed.plan.zero = 3;
+    const struct training_step kept = step_of(&bed);
+    const double parameters = (double)llm_parameters(&bed.llm);
+    bed.plan.offload = (struct training_offload){.optimizer_frac = 1.0, .blocks_flush = true, .cpu_update_per_s = 5e9,
+                                                 .flush_bytes_per_s = 5e9, .link_bytes_per_s = 25e9};
+    const struct training_step host = step_of(&bed);
+    CHECK_NEAR(host.memory.optimizer_bytes, 0.0, 0.0);
+    CHECK_NEAR(host.flush_s / (parameters / 4.0 * 4.0 / 5e9), 1.0, 1e-12);
+    CHECK(host.optimizer_s > parameters / 5e9 && host.optimizer_s < parameters / 5e9 + kept.optimizer_s);
+    bed.plan.offload.gpu_stride = 2;
+    CHECK_NEAR((host.optimizer_s - step_of(&bed).optimizer_s) / (0.5 * parameters / 5e9), 1.0, 1e-9);
+    bed.plan.offload.link_bytes_per_s = 1e9; /* now the link is slower than the CPUs */
+    const double moved_s = 0.5 * parameters / 4.0 * 12.0 / 1e9;
+    CHECK_NEAR((step_of(&bed).optimizer_s - host.optimizer_s) / (moved_s - parameters / 5e9), 1.0, 1e-9);
+    bed.plan.offload.link_bytes_per_s = 1e12;
+    bed.plan.offload.blocks_flush = false;
+    CHECK_NEAR(step_of(&bed).flush_s, 0.0, 0.0);
+    bed.plan.offload.cpu_update_per_s = 0.0;
+    CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
 }
 
 /* Overlap hides messages and nothing else. */
