@@ -19,7 +19,8 @@ struct figure_fact {
     const char *says, *tag;
 };
 
-/* A study that the figure uses, by name; or a board, whose path ends in ".board.json". */
+/* A study that the figure uses, by name; or a board, whose path ends in ".board.json", or training plans, whose path
+ * ends in ".plans.json". */
 struct figure_study {
     const char *name, *path;
 };
@@ -117,6 +118,9 @@ size_t figure_series_index(const struct figure *figure, const char *name);
 
 /* Whether it is a board of measured rows instead of a study of runs. */
 bool figure_study_is_board(const struct figure_study *study);
+
+/* Whether it is a list of training plans instead of a study of runs. */
+bool figure_study_is_plans(const struct figure_study *study);
 
 /* The index of a study by name, of the only one for NULL; SIZE_MAX if there is none. */
 size_t figure_study_index(const struct figure *figure, const char *name);

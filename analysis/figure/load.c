@@ -177,11 +177,20 @@ size_t figure_series_index(const struct figure *figure, const char *name)
     return SIZE_MAX;
 }
 
+static bool ends_in(const struct figure_study *study, const char *ending)
+{
+    const size_t n = strlen(study->path), n_ending = strlen(ending);
+    return n > n_ending && strcmp(study->path + n - n_ending, ending) == 0;
+}
+
 bool figure_study_is_board(const struct figure_study *study)
 {
-    static const char ending[] = ".board.json";
-    const size_t n = strlen(study->path), n_ending = sizeof ending - 1;
-    return n > n_ending && strcmp(study->path + n - n_ending, ending) == 0;
+    return ends_in(study, ".board.json");
+}
+
+bool figure_study_is_plans(const struct figure_study *study)
+{
+    return ends_in(study, ".plans.json");
 }
 
 size_t figure_study_index(const struct figure *figure, const char *name)

@@ -47,6 +47,7 @@ struct verb {
 #define CLI_VERBS(X)                                                                                                   \
     X(run)                                                                                                             \
     X(size)                                                                                                            \
+    X(plan)                                                                                                            \
     X(sweep)                                                                                                           \
     X(merge)                                                                                                           \
     X(runs)                                                                                                            \

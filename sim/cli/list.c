@@ -3,6 +3,7 @@
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
 #include "sim/catalog/storage.h"
+#include "sim/catalog/trainer.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/list_empty.h"
@@ -230,6 +231,33 @@ static int list_engines(struct listing *list)
     return add_each(list, catalog_list_engines, add_engine);
 }
 
+/* A row for each GPU that its constants were fitted on, or one for all others. */
+static int add_trainer(struct listing *list, const char *name)
+{
+    struct trainer_preset preset;
+    struct answer_table *table = &list->table;
+    const int code = catalog_trainer(&list->catalog, name, name, &list->arena, &preset, &list->cli->diag);
+    if (code != 0) return code;
+    const struct trainer_gpu *measured = preset.measured.items;
+    for (size_t i = 0; i < preset.measured.n || i == 0; i++) {
+        const bool is_measured = i < preset.measured.n;
+        table_text(table, preset.name);
+        table_text(table, is_measured ? measured[i].gpu : NULL);
+        table_number(table, is_measured ? measured[i].sustained_compute : preset.constants.sustained_compute);
+        table_number(table, 1e3 * (is_measured ? measured[i].step_s : preset.constants.step_s));
+        table_text(table, preset.summary);
+    }
+    return 0;
+}
+
+static int list_trainers(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("trainer"), LEFT("measured_on"), RIGHT("sustained_compute"),
+                                                  RIGHT("step_ms"), LEFT("summary")};
+    COLUMNS(list, columns);
+    return add_each(list, catalog_list_trainers, add_trainer);
+}
+
 static int add_prices(struct listing *list, const char *name)
 {
     struct answer_table *table = &list->table;
@@ -450,7 +478,7 @@ static const struct {
     int (*make)(struct listing *list);
     bool takes_part; /* a second argument: which of them */
 } listings[] = {{"gpus", list_gpus, false},         {"llms", list_llms, false},       {"storage", list_storage, false}, {"engines", list_engines, false},
-                {"prices", list_prices, false},
+                {"trainers", list_trainers, false}, {"prices", list_prices, false},
                 {"policies", list_policies, true}, {"formats", list_formats, false}, {"metrics", list_metrics, true},
                 {"scenarios", list_scenarios, false}, {"studies", list_studies, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
@@ -495,7 +523,8 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|storage|prices|formats|scenarios|studies [--json|--csv|--markdown]\n"
+    .usage = "gpus|llms|engines|trainers|storage|prices|formats|scenarios|studies [--json|--csv|--markdown]
+"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"

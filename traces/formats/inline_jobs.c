@@ -13,7 +13,7 @@
 struct inline_job {
     sim_ns submit_ns, duration_ns;
     double estimate_s; /* NAN: the duration */
-    int64_t gpus, nodes;
+    int64_t gpus, nodes, steps;
     const char *type;
     double gpu_share, cpus, memory_bytes; /* memory NAN: none */
     const char *gpu_models;
@@ -41,11 +41,13 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
     struct inline_stream *list = (struct inline_stream *)stream;
     if (list->next == list->params->jobs.n) return 0;
     const struct inline_job *job = job_at(list->params, list->next);
+    const sim_ns duration_ns = job->duration_ns > 0 ? job->duration_ns : 0;
     record->job = (struct job_record){
         .id = (int64_t)list->next++,
         .submit_ns = job->submit_ns,
-        .duration_ns = job->duration_ns,
-        .estimate_ns = isnan(job->estimate_s) ? job->duration_ns : sim_ns_from_s(job->estimate_s),
+        .duration_ns = duration_ns,
+        .steps = job->duration_ns < 0 && job->steps == 0 ? -1 : job->steps,
+        .estimate_ns = isnan(job->estimate_s) ? duration_ns : sim_ns_from_s(job->estimate_s),
         .gpus = (int32_t)job->gpus,
         .nodes = (int32_t)job->nodes,
         .gpu_milli = job->gpus == 1 ? (int32_t)(job->gpu_share * 1000 + 0.5) : 1000,
@@ -82,6 +84,10 @@ static const struct stream_ops inline_ops = {
 
 static int check_order(const struct inline_params *params, const char *where, struct diag *diag)
 {
+    for (size_t i = 0; i < params->jobs.n; i++)
+        if (job_at(params, i)->duration_ns >= 0 && job_at(params, i)->steps > 0)
+            return diag_error(diag, SIM_E_CONFIG, where, "leave one of them out",
+                              "job %zu of \"jobs\" has a 'duration' and 'steps'", i);
     for (size_t i = 1; i < params->jobs.n; i++)
         if (job_at(params, i)->submit_ns < job_at(params, i - 1)->submit_ns)
             return diag_error(diag, SIM_E_CONFIG, where, "write the jobs in the order of their submission",
@@ -107,7 +113,10 @@ static int open_jobs(const void *params, const struct source_options *options, s
 #define ROW_OF struct inline_job
 static const struct config_field job_fields[] = {
     ROW_TIME("submit", submit_ns, DEFAULT("0s"), WITHIN(0, 9e9), "time of submission"),
-    ROW_TIME("duration", duration_ns, REQUIRED, WITHIN(0, 9e9), "run time on the requested GPUs"),
+    ROW_TIME("duration", duration_ns, DEFAULT("-1s"), WITHIN(-1, 9e9),
+             "run time on the requested GPUs; -1s: steps say it, of the job or its type"),
+    ROW_INT("steps", steps, DEFAULT("0"), WITHIN(0, 1e12),
+            "steps of training, in place of a duration; its type says what it trains"),
     ROW_QUANTITY("estimate", estimate_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
                  "run time estimated by the user; default: the duration"),
     ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(0, INT32_MAX), "GPUs requested"),

@@ -6,6 +6,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/figure_board.h"
+#include "sim/cli/study/figure_plans.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
@@ -155,6 +156,24 @@ static int check_board(struct figure_work *work, size_t index, bool *is_current)
     return code == SIM_E_NOMEM ? code : 0;
 }
 
+/* Whether the file has the prices of the plans in their present form. Returns 0 or a negative code. */
+static int check_plans(struct figure_work *work, size_t index, bool *is_current)
+{
+    struct plans_file plans;
+    struct database database;
+    struct query_answer answer;
+    *is_current = false;
+    if (!paths_is_file(work->databases[index])) return 0;
+    int code = plans_load(study_at(work, index)->path, &work->arena, &plans, NULL);
+    if (code != 0 || database_open_read(&database, work->databases[index], NULL) != 0) return code;
+    code = query_run(&database, "SELECT hash FROM plans_source", NULL, 0, "read the plans", &work->arena, &answer,
+                     NULL);
+    *is_current = code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL &&
+                  strcmp(answer.columns[0].texts[0], plans.hash) == 0;
+    database_close(&database, false);
+    return code == SIM_E_NOMEM ? code : 0;
+}
+
 /* Whether the results of all studies of the figure exist and are current. Returns 0 or SIM_E_NOMEM. */
 static int check_results(struct figure_work *work, bool *are_current)
 {
@@ -163,9 +182,11 @@ static int check_results(struct figure_work *work, bool *are_current)
     for (size_t i = 0; *are_current && i < work->figure.studies.n; i++) {
         struct study study;
         const bool is_board = figure_study_is_board(study_at(work, i));
+        const bool is_plans = figure_study_is_plans(study_at(work, i)), is_run = !is_board && !is_plans;
         if (is_board) code = check_board(work, i, are_current);
-        if (!is_board) code = load_study(work, i, &study, NULL);
-        if (!is_board && code == 0) code = check_current(work->databases[i], &study, &work->arena, are_current);
+        if (is_plans) code = check_plans(work, i, are_current);
+        if (is_run) code = load_study(work, i, &study, NULL);
+        if (is_run && code == 0) code = check_current(work->databases[i], &study, &work->arena, are_current);
         *are_current = *are_current && code == 0;
     }
     return code == SIM_E_NOMEM ? code : 0;
@@ -233,6 +254,13 @@ int figure_work_missing(struct figure_work *work, const char **file, const char 
     *file = *obtain = NULL;
     for (size_t i = 0; code == 0 && *file == NULL && i < work->figure.studies.n; i++) {
         struct board_file board;
+        struct plans_file plans;
+        if (figure_study_is_plans(study_at(work, i))) {
+            code = plans_load(study_at(work, i)->path, &work->arena, &plans, diag);
+            if (code == 0) *file = plans_missing_file(&plans);
+            if (code == 0) *obtain = plans.obtain;
+            continue;
+        }
         if (!figure_study_is_board(study_at(work, i))) continue;
         code = board_load(study_at(work, i)->path, &work->arena, &board, diag);
         if (code != 0) continue;
@@ -250,6 +278,10 @@ int figure_work_simulate(struct figure_work *work, const struct figure_options *
         struct study study;
         if (figure_study_is_board(study_at(work, i))) {
             code = figure_board_make(cli, study_at(work, i)->path, work->databases[i], options->study.quiet);
+            continue;
+        }
+        if (figure_study_is_plans(study_at(work, i))) {
+            code = figure_plans_make(cli, study_at(work, i)->path, work->databases[i], options->study.quiet);
             continue;
         }
         code = load_study(work, i, &study, &cli->diag);

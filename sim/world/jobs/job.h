@@ -10,6 +10,7 @@
 #include "sim/world/cluster/resource_requests.h"
 #include "sim/world/jobs/job_progress.h"
 #include "sim/world/jobs/job_stats.h"
+#include "sim/world/jobs/job_training.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/policy/placement.h"
 #include "sim/world/policy/scheduler.h"
@@ -90,6 +91,7 @@ struct jobs {
     struct job_plan plan;
     struct placement placement; /* buffer for the placer's answer */
     struct tenant tenant;
+    struct job_trainings *trainings; /* NULL: no type trains */
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
@@ -206,6 +208,9 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus);
 
 /* A running job has moved to its present allocation. It loses no work and continues after a wait. */
 void job_migrate(struct job *job, sim_ns now);
+
+/* Speed on `gpus` GPUs of the node type of a view, but for their distance and clock. */
+double job_speed_on(const struct job *job, const struct cluster_view *view, double gpus);
 
 /* Speed on its present GPUs at their last clock. */
 double job_speed(const struct job *job);

@@ -39,8 +39,7 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
-    return job->place_speed * job->holder.speed_frac *
-           job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
+    return job->place_speed * job->holder.speed_frac * job_speed_on(job, view, job->view.held_gpus);
 }
 
 static void arm(struct job *job)

@@ -56,6 +56,8 @@ const struct config_field job_type_config_fields[] = {
             "preemptible jobs of lower priority yield first"),
     ROW_SECTION("checkpoint", checkpoint, OPTIONAL, checkpoint_config_fields,
                 "checkpoints of its jobs; default: a failure loses all their work"),
+    ROW_SECTION("training", training, OPTIONAL, training_job_config_fields,
+                "LLM that its jobs train, and how: their speed on each GPU and number of GPUs follows"),
     ROW_SECTION("power", power, OPTIONAL, power_fields, "power of its GPUs; needs cluster.power"),
     {0}};
 #undef ROW_OF
@@ -83,11 +85,27 @@ static bool is_in_order(const struct config_list *points)
     return points->n > 0;
 }
 
+/* What a type that trains takes from its model. */
+static const char *training_conflict(const struct job_type *type)
+{
+    if (type->training.plan.llm == NULL) return NULL;
+    if (type->speeds.n > 0) return "'speeds' and 'training' exclude each other: speeds follow from the plan";
+    return type->speedup.law != SPEEDUP_LINEAR
+               ? "'speedup' and 'training' exclude each other: speeds follow from the plan"
+               : NULL;
+}
+
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
 {
     const struct job_type *type = types->items;
     int code = 0;
     for (size_t i = 0; i < types->n; i++, type++) {
+        const char *conflict = training_conflict(type);
+        if (conflict != NULL) {
+            char at[DIAG_WHERE_CHARS];
+            snprintf(at, sizeof at, "%s.types.%s", where, type->name);
+            code = diag_error(diag, SIM_E_CONFIG, at, NULL, "%s", conflict);
+        }
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);

@@ -5,6 +5,7 @@
 #define ORRERY_WORLD_JOBS_JOB_TYPES_H
 
 #include "models/speedup.h"
+#include "sim/catalog/training.h"
 #include "sim/core/config/config.h"
 #include "sim/core/rng.h"
 #include "sim/world/jobs/job_checkpoint.h"
@@ -39,6 +40,7 @@ struct job_type {
     int64_t priority;          /* jobs of lower priority yield first */
     struct checkpoint_config checkpoint;
     struct job_power_config power; /* all zero: the scenario gives none */
+    struct training_job_config training; /* plan.llm NULL: none */
 };
 
 extern const struct config_field job_type_config_fields[];

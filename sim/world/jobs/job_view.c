@@ -125,10 +125,19 @@ static bool has_model(const struct cluster_view *view, const struct job *job)
     return (job->jobs->requests.items[job->view.request].gpu_models & view->cluster->resources->model_set) != 0;
 }
 
+double job_speed_on(const struct job *job, const struct cluster_view *view, double gpus)
+{
+    const struct jobs *jobs = job->jobs;
+    if (job->type == NULL || job->type->training.plan.llm == NULL)
+        return job_type_speed(job->type, view->gpu, gpus, job->view.gpus);
+    const int32_t node_type = view == &jobs->view ? 0 : 1 + (int32_t)(view - jobs->next_views);
+    return job_training_speed(jobs, job->type, node_type, gpus, job->view.gpus);
+}
+
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus)
 {
     if (job->gpus == 0) return 1.0;
-    return has_model(view, job_of(job)) ? job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus) : 0.0;
+    return has_model(view, job_of(job)) ? job_speed_on(job_of(job), view, gpus) : 0.0;
 }
 
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job)

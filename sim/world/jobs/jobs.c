@@ -236,6 +236,10 @@ static int pull(struct jobs *jobs)
     if (found == SIM_E_INTERRUPTED) found = 0;
     if (found < 0) return found;
     jobs->dry = found == 0;
+    if (!jobs->dry && (jobs->trainings != NULL || jobs->record.steps != 0)) {
+        const int code = job_training_price(jobs, &jobs->record);
+        if (code < 0) return code;
+    }
     const struct job_record *record = &jobs->record;
     SIM_REQUIRE(jobs->dry || (record->submit_ns >= before_ns && record->duration_ns >= 0 && record->gpus >= 0));
     return 0;
@@ -320,7 +324,8 @@ static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
     int code = format->open_jobs(jobs->config->trace.params, &jobs->source_options, &source, jobs->site->diag);
     if (code < 0) return code;
     struct job_record record;
-    while (code == 0 && (code = source->next(source, &record, jobs->site->diag)) == 1)
+    while (code == 0 && (code = source->next(source, &record, jobs->site->diag)) == 1 &&
+           (code = job_training_price(jobs, &record)) == 0)
         code = record.gpus > 0 ? real_list_add(sizes, sim_s_from_ns(record.duration_ns) * record.gpus) : 0;
     source->close(source);
     real_list_sort(sizes);
@@ -381,6 +386,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
+    if (code == 0) code = job_trainings_create(jobs, options->network_bytes_per_s, &jobs->trainings);
     if (code == 0) code = make_placers(jobs);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
@@ -407,6 +413,7 @@ void jobs_destroy(struct jobs *jobs)
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     job_checkpoints_destroy(jobs);
+    job_trainings_destroy(jobs->trainings);
     mem_free(jobs->next_views);
     resource_requests_fini(&jobs->requests);
     real_list_fini(&jobs->sizes_gpu_s);
@@ -452,6 +459,7 @@ static void ask_for_warnings(struct jobs *jobs)
 int jobs_finish(struct jobs *jobs)
 {
     int code = emit_notes(jobs);
+    if (code == 0) code = job_trainings_warn(jobs);
     ask_for_warnings(jobs);
     if (code == 0) code = job_plan_emit_warnings(jobs);
     sim_ns now = engine_now(jobs->site->engine);

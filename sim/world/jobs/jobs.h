@@ -62,6 +62,7 @@ struct scheduler;
 struct jobs_options {
     const struct scheduler *renting; /* replaces the scheduler; NULL: none does */
     const void *renting_params;
+    double network_bytes_per_s; /* between nodes, per GPU and direction; 0: none */
 };
 
 struct jobs; /* job.h */

@@ -43,6 +43,7 @@ struct job_record {
     sim_ns submit_ns;
     sim_ns duration_ns;   /* run time on the requested GPUs until it ends, >= 0 */
     enum job_status status; /* JOB_COMPLETES when unknown */
+    int64_t steps;        /* of training, in place of the run time; 0: the run time counts; -1: neither is known */
     sim_ns estimate_ns;   /* run time stated by the user; the duration when unknown */
     int32_t gpus;         /* >= 0; 0: a CPU job */
     int32_t nodes;        /* asked for; 0: free choice */

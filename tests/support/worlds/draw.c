@@ -109,11 +109,19 @@ static double draw_number(struct drawing *drawing, const struct config_field *fi
     return value;
 }
 
+/* Whether its default is a negative time, which stands for none. */
+static bool stands_for_absence(const struct config_field *field)
+{
+    return field->kind == CONFIG_TIME && field->value != NULL && field->value[0] == '-';
+}
+
 static cJSON *draw_quantity(struct drawing *drawing, const struct config_field *field)
 {
     char text[64];
     const enum unit_dim dim = field->kind == CONFIG_TIME ? UNIT_TIME : field->dim;
-    unit_format(draw_number(drawing, field), dim, text, sizeof text);
+    struct config_field drawn = *field;
+    if (stands_for_absence(field)) drawn.min = 0;
+    unit_format(draw_number(drawing, &drawn), dim, text, sizeof text);
     return cJSON_CreateString(text);
 }
 
@@ -296,7 +304,7 @@ static void sort_list(const struct config_field *field, cJSON *list, bool is_cur
     if (field->fields->name == NULL) sort_items(list, NULL);
     for (const struct config_field *inner = field->fields; inner->name != NULL; inner++) {
         const bool is_needed = (inner->flags & CONFIG_REQUIRED) != 0;
-        const bool is_time = inner->kind == CONFIG_TIME && inner->value != NULL;
+        const bool is_time = inner->kind == CONFIG_TIME && inner->value != NULL && !stands_for_absence(inner);
         if (is_time && !is_curve) fill_times(list, inner);
         if (is_curve ? is_needed : is_time) sort_items(list, inner->name);
         if (is_curve && is_needed && inner->kind == CONFIG_REAL && inner->min == 0 && inner->max == 1)
@@ -363,6 +371,7 @@ static void complete_value(struct drawing *drawing, const struct config_field *f
 static bool is_required(const struct config_field *field)
 {
     if (field->flags & CONFIG_REQUIRED) return true;
+    if (stands_for_absence(field)) return true;
     if (field->kind != CONFIG_SECTION || (field->flags & CONFIG_OPTIONAL)) return false;
     for (const struct config_field *inner = field->fields; inner->name != NULL; inner++)
         if (is_required(inner)) return true;
@@ -406,7 +415,9 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"prefix_store", "prefix_cache", {NULL}, -1.0},
                  {"acceptance", "speculation", {NULL}, -1.0},
                  {"draft", "speculation", {NULL}, -1.0},
-                 {"dataset", "table", {NULL}, -1.0}};
+                 {"dataset", "table", {NULL}, -1.0},
+                 {"training", "training", {NULL}, -1.0}, /* plans that fit no cluster */
+                 {"steps", "training", {NULL}, -1.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;
         const cJSON *beside = cJSON_GetObjectItemCaseSensitive(object, rules[i].beside);

@@ -1,0 +1,459 @@
+#include "models/training/block.h"
+
+#include <math.h>
+
+/* A block being filled, and values that its kernels share. */
+struct filling {
+    const struct training_parts *parts;
+    struct llm_shard shard;
+    double tokens, own_tokens; /* of a micro-batch on a rank; of them those that norms and residuals handle */
+    double number_bytes;
+    struct training_block block;
+};
+
+/* --- Kernels --- */
+
+static enum kernel_class product_class(const struct training_parts *parts)
+{
+    return parts->plan->compute == FORMAT_FP8 ? KERNEL_GEMM_FP8 : KERNEL_GEMM;
+}
+
+static struct kernel_time kernel_of(const struct filling *filling, const struct kernel_call *call, bool *outside)
+{
+    enum kernel_basis basis;
+    const struct kernel_time time = kernel_set_time(filling->parts->kernels, filling->parts->gpu, call, &basis);
+    *outside = basis == KERNEL_EXTRAPOLATED;
+    return time;
+}
+
+static void spend(struct training_time *time, double seconds, bool outside)
+{
+    time->compute_s += seconds;
+    if (outside) time->outside_s += seconds;
+}
+
+/* Seconds of a product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. */
+static double product_s(const struct filling *filling, double m, double n, double k, double more_bytes, bool plain,
+                        bool *outside)
+{
+    const struct training_parts *parts = filling->parts;
+    const enum kernel_class class = plain ? KERNEL_GEMM : product_class(parts);
+    const enum number_format format = plain || parts->plan->compute != FORMAT_FP8 ? FORMAT_BF16 : FORMAT_FP8;
+    const struct kernel_call call = {.class = class, .shape.gemm = {m, n, k, format, format}};
+    const struct gemm_params *params = &parts->kernels->params[class].gemm;
+    const struct kernel_time time = kernel_of(filling, &call, outside);
+    const double moved_s = time.memory_s + more_bytes / (params->bandwidth_frac * parts->gpu->memory_bytes_per_s);
+    const double sustained_s = time.compute_s / parts->trainer->sustained_compute;
+    return time.seconds - soft_max(time.compute_s, time.memory_s, params->softness) +
+           soft_max(sustained_s, moved_s, params->softness);
+}
+
+/* A product with weights in `count` copies: forward, and both gradients. Gradients of weights are added to those of
+ * earlier micro-batches. Copies beyond the first start with it. */
+struct product_times {
+    double forward_s, input_s, weight_s;
+};
+
+static struct product_times add_product(struct filling *filling, double count, double m, double n, double k, bool plain)
+{
+    struct training_block *block = &filling->block;
+    const struct training_parts *parts = filling->parts;
+    const double start_s = (count - 1.0) * parts->kernels->params[KERNEL_GEMM].gemm.start_s;
+    const double added_bytes = n * k * (2.0 * parts->trainer->gradient_bytes - 2.0);
+    bool outside[3];
+    if (!(m > 0.0 && n > 0.0 && k > 0.0)) return (struct product_times){0};
+    const struct product_times times = {
+        fmax(count * product_s(filling, m, n, k, 0.0, plain, &outside[0]) - start_s, 0.0),
+        fmax(count * product_s(filling, m, k, n, 0.0, plain, &outside[1]) - start_s, 0.0),
+        fmax(count * product_s(filling, n, k, m, added_bytes, plain, &outside[2]) - start_s, 0.0),
+    };
+    spend(&block->forward, times.forward_s, outside[0]);
+    spend(&block->input, times.input_s, outside[1]);
+    spend(&block->weight, times.weight_s, outside[2]);
+    return times;
+}
+
+/* Numbers per row that an element-wise operator moves, forward and backward. */
+static void add_elementwise(struct filling *filling, enum kernel_class class, double tokens, double forward_width,
+                            double backward_width)
+{
+    const double widths[] = {forward_width, backward_width};
+    struct training_time *const times[] = {&filling->block.forward, &filling->block.input};
+    for (int i = 0; i < 2; i++) {
+        const struct kernel_call call = {.class = class,
+                                         .shape.elementwise = {tokens, widths[i], filling->number_bytes}};
+        bool outside;
+        if (!(tokens > 0.0 && widths[i] > 0.0)) continue;
+        const double seconds = kernel_of(filling, &call, &outside).seconds;
+        spend(times[i], seconds, outside);
+    }
+}
+
+/* --- Collectives --- */
+
+/* GPUs that send over a bridge between PCIe switches at once, in messages of a collective's size: those of groups whose
+ * members lie between those of this one; in an all-to-all also those of this group behind the bridge, each with what
+ * goes to the other side. */
+static double bridge_senders(const struct training_parts *parts, enum kernel_class class, struct training_group group)
+{
+    const double stride = fmin((double)group.stride, (double)parts->plan->gpus_per_node);
+    const double side = (double)parts->gpu->gpus_per_switch / stride, all = (double)group.gpus;
+    if (class != KERNEL_ALL_TO_ALL || side >= all) return stride;
+    return stride * fmax(side * (all - side) / (all - 1.0), 1.0);
+}
+
+struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
+                                                  struct training_group group, double bytes)
+{
+    const struct training_plan *plan = parts->plan;
+    const int64_t nodes = training_group_nodes(plan, group);
+    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){0.0, 0.0, false};
+    struct collective_shape shape = {.bytes = bytes, .gpus = (double)group.gpus, .nodes = (double)nodes,
+                                     .network_bytes_per_s = plan->network_bytes_per_s};
+    const int64_t span = group.gpus * group.stride;
+    collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
+    shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;
+    if (shape.bridges > 0.0) shape.link_bytes_per_s /= bridge_senders(parts, class, group);
+    const struct kernel_call call = {.class = class, .shape.collective = shape};
+    enum kernel_basis basis;
+    const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, &call, &basis);
+    return (struct training_collective){time.seconds, time.link_bytes, basis == KERNEL_EXTRAPOLATED};
+}
+
+static double send(struct filling *filling, enum kernel_class class, struct training_group group, double bytes,
+                   double hidden_s, double *sum_s, double *sent_bytes, double *outside_s)
+{
+    const struct training_collective collective = training_collective_of(filling->parts, class, group, bytes);
+    const double exposed_s = collective.seconds -
+                             filling->parts->trainer->overlap_frac * fmin(collective.seconds, hidden_s);
+    *sum_s += exposed_s;
+    *sent_bytes += collective.sent_bytes;
+    if (collective.outside) *outside_s += exposed_s;
+    return exposed_s;
+}
+
+static void send_tensor(struct filling *filling, enum kernel_class class, double bytes, double hidden_s,
+                        struct training_time *time)
+{
+    send(filling, class, training_tensor_group(filling->parts->plan), bytes, hidden_s, &time->tensor_s,
+         &filling->block.tensor_bytes, &time->outside_s);
+}
+
+/* The collectives around one half of a layer, whose first product is `first`: hidden states come in whole and leave as
+ * sums. */
+static void add_half(struct filling *filling, struct product_times first)
+{
+    struct training_block *block = &filling->block;
+    const bool overlaps = filling->parts->plan->overlap_tensor;
+    const double bytes = filling->tokens * (double)filling->parts->llm->hidden * filling->number_bytes;
+    const double input_s = overlaps ? first.input_s : 0.0, weight_s = overlaps ? first.weight_s : 0.0;
+    if (filling->parts->plan->sequence) {
+        send_tensor(filling, KERNEL_ALL_GATHER, bytes, 0.0, &block->forward);
+        send_tensor(filling, KERNEL_REDUCE_SCATTER, bytes, 0.0, &block->forward);
+        send_tensor(filling, KERNEL_ALL_GATHER, bytes, 0.0, &block->input);         /* the gradient of the output */
+        send_tensor(filling, KERNEL_ALL_GATHER, bytes, input_s, &block->input);     /* the input, again */
+        send_tensor(filling, KERNEL_REDUCE_SCATTER, bytes, weight_s, &block->input); /* the gradient of the input */
+    } else {
+        send_tensor(filling, KERNEL_ALL_REDUCE, bytes, 0.0, &block->forward);
+        send_tensor(filling, KERNEL_ALL_REDUCE, bytes, weight_s, &block->input);
+    }
+}
+
+/* --- Attention --- */
+
+static void add_norms(struct filling *filling, double count)
+{
+    const double width = (double)filling->parts->llm->hidden;
+    for (double i = 0.0; i < count; i++)
+        add_elementwise(filling, KERNEL_NORM, filling->own_tokens, 2.0 * width, 3.0 * width);
+}
+
+/* Dropout adds a mask of a byte per number. */
+static void add_residual(struct filling *filling)
+{
+    const double width = (double)filling->parts->llm->hidden, mask = filling->parts->trainer->dropout ? 0.5 : 0.0;
+    add_elementwise(filling, KERNEL_RESIDUAL, filling->own_tokens, (3.0 + mask) * width, (3.0 + mask) * width);
+}
+
+/* One call of the fused kernel in `share` of the layers, whose queries look back `window_tokens`; 0: all. */
+static void add_flash_kernel(struct filling *filling, double share, double window_tokens)
+{
+    const struct training_parts *parts = filling->parts;
+    const struct training_plan *plan = parts->plan;
+    const double ranks = (double)plan->context, sequences = (double)plan->micro_batch;
+    const double tokens = (double)plan->sequence_tokens;
+    const double pairs = window_tokens > 0.0 ? llm_window_pairs(tokens, 0.0, window_tokens) : tokens * tokens;
+    const struct prefill_shape shape = {
+        .sequences = sequences, .tokens = sequences * tokens, .pairs = sequences * pairs,
+        .q_heads = filling->shard.q_heads / ranks, .kv_heads = fmax(filling->shard.kv_heads / ranks, 1.0),
+        .key_dim = (double)llm_key_dim(parts->llm), .value_dim = (double)llm_value_dim(parts->llm),
+        .kv = FORMAT_BF16, .compute = FORMAT_BF16, .window = window_tokens};
+    const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
+    bool outside;
+    if (!(share > 0.0)) return;
+    const struct kernel_time time = kernel_of(filling, &call, &outside);
+    const double seconds = share * (time.seconds + time.compute_s * (1.0 / parts->trainer->sustained_compute - 1.0));
+    const double start_s = share * parts->kernels->params[KERNEL_PREFILL_ATTENTION].prefill.start_s;
+    filling->block.attention_s += seconds;
+    spend(&filling->block.forward, seconds, outside);
+    spend(&filling->block.input, start_s + (seconds - start_s) * 2.5 / parts->trainer->attention_backward, outside);
+}
+
+/* The inside of attention in one kernel. With context parallelism a rank has all tokens for its share of the heads, or
+ * its share of the pairs for all: as much work. */
+static void add_flash_attention(struct filling *filling)
+{
+    const double window_frac = llm_window_frac(filling->parts->llm);
+    add_flash_kernel(filling, 1.0 - window_frac, 0.0);
+    add_flash_kernel(filling, window_frac, (double)filling->parts->llm->sliding_window);
+}
+
+/* A product without weights, of `m` rows in all heads and sequences, `count` times. */
+static double score_product_s(struct filling *filling, double m, double n, double k, bool *outside)
+{
+    bool beyond;
+    const double seconds = product_s(filling, m, n, k, 0.0, true, &beyond);
+    *outside = *outside || beyond;
+    return seconds;
+}
+
+/* Kernels that walk through all scores, at the memory bandwidth that sums of residuals reach: rows are too many for the
+ * range of element-wise laws. */
+static void add_scores(struct filling *filling, double rows, double forward_width, double backward_width)
+{
+    const struct training_parts *parts = filling->parts;
+    const double frac = fmin(parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac, 1.0);
+    const double number_s = filling->number_bytes / (frac * parts->gpu->memory_bytes_per_s);
+    spend(&filling->block.forward, rows * forward_width * number_s, true);
+    spend(&filling->block.input, rows * backward_width * number_s, true);
+}
+
+/* Scores in memory: products, a softmax that reads and writes them, dropout with a mask. Causal masks save nothing. */
+static void add_plain_attention(struct filling *filling)
+{
+    const struct training_parts *parts = filling->parts;
+    struct training_block *block = &filling->block;
+    const double context = (double)parts->plan->sequence_tokens;
+    const double rows = filling->tokens * filling->shard.q_heads;
+    const double key = (double)llm_key_dim(parts->llm), value = (double)llm_value_dim(parts->llm);
+    bool outside = false;
+    const double scores_s = score_product_s(filling, rows, context, key, &outside);
+    const double sums_s = score_product_s(filling, rows, value, context, &outside);
+    const double before_s = block->forward.compute_s;
+    spend(&block->forward, scores_s + sums_s, outside);
+    spend(&block->input, 2.0 * (scores_s + sums_s), outside);
+    add_scores(filling, rows, 2.0 * context, 3.0 * context);
+    if (parts->trainer->dropout) add_scores(filling, rows, 2.5 * context, 2.5 * context);
+    block->attention_s += block->forward.compute_s - before_s;
+}
+
+/* Messages among the context ranks. Heads are exchanged for tokens before and after attention, of queries, keys, values
+ * and results. In a ring keys and values move on while a rank attends to those it has. Backward moves as much again,
+ * with gradients of keys and values in a ring also. */
+static void add_context(struct filling *filling)
+{
+    const struct training_plan *plan = filling->parts->plan;
+    struct training_block *block = &filling->block;
+    const struct training_group group = training_context_group(plan);
+    const double ranks = (double)plan->context;
+    const double key = (double)llm_key_dim(filling->parts->llm), value = (double)llm_value_dim(filling->parts->llm);
+    const double heads = filling->shard.q_heads, kv_heads = filling->shard.kv_heads;
+    const double token_bytes = filling->tokens * 2.0;
+    struct training_time *const times[] = {&block->forward, &block->input};
+    if (plan->context == 1) return;
+    if (plan->context_form == CONTEXT_ALL_TO_ALL) {
+        const double widths[] = {heads * key, kv_heads * key, kv_heads * value, heads * value};
+        for (int pass = 0; pass < 2; pass++)
+            for (int i = 0; i < 4; i++)
+                send(filling, KERNEL_ALL_TO_ALL, group, token_bytes * widths[i], 0.0, &times[pass]->context_s,
+                     &block->context_bytes, &times[pass]->outside_s);
+        return;
+    }
+    const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention_s;
+    for (int pass = 0; pass < 2; pass++) {
+        const double hidden_s = attention_s / ranks *
+                                (pass == 0 ? 1.0 : 2.5 / filling->parts->trainer->attention_backward);
+        for (double step = 1.0; step < ranks; step++)
+            send(filling, KERNEL_SEND, group, kv_bytes * (pass == 0 ? 1.0 : 2.0), hidden_s, &times[pass]->context_s,
+                 &block->context_bytes, &times[pass]->outside_s);
+    }
+}
+
+/* Queries, keys and values by one product; returns that. */
+static struct product_times add_plain_projections(struct filling *filling)
+{
+    const struct llm_spec *llm = filling->parts->llm;
+    const double width = (filling->shard.q_heads + 2.0 * filling->shard.kv_heads) * (double)llm->head_dim;
+    const double rotated = (filling->shard.q_heads + filling->shard.kv_heads) * (double)llm->head_dim;
+    const struct product_times first = add_product(filling, 1.0, filling->tokens, width, (double)llm->hidden, false);
+    if (llm->qk_norm) add_elementwise(filling, KERNEL_NORM, filling->tokens, 2.0 * rotated, 3.0 * rotated);
+    if (llm->position_embeddings == 0)
+        add_elementwise(filling, KERNEL_ROTARY, filling->tokens, 2.0 * rotated, 2.0 * rotated);
+    return first;
+}
+
+/* By latent vectors, which every rank of a tensor group makes for itself. Keys of all heads are put together with the
+ * common rotary part. */
+static struct product_times add_latent_projections(struct filling *filling)
+{
+    const struct llm_spec *llm = filling->parts->llm;
+    const double hidden = (double)llm->hidden, tokens = filling->tokens, heads = filling->shard.q_heads;
+    const double key = (double)llm_key_dim(llm), query_latent = (double)llm->query_latent;
+    const double kv_latent = (double)llm->kv_latent, rotary = (double)llm->rotary_dim;
+    const double from = query_latent > 0.0 ? query_latent : hidden;
+    const struct product_times first = add_product(filling, 1.0, tokens, kv_latent + rotary, hidden, false);
+    if (query_latent > 0.0) {
+        add_product(filling, 1.0, tokens, query_latent, hidden, false);
+        add_elementwise(filling, KERNEL_NORM, tokens, 2.0 * query_latent, 3.0 * query_latent);
+    }
+    add_product(filling, 1.0, tokens, heads * key, from, false);
+    add_elementwise(filling, KERNEL_NORM, tokens, 2.0 * kv_latent, 3.0 * kv_latent);
+    add_product(filling, 1.0, tokens, heads * (double)(llm->head_dim + llm->value_dim), kv_latent, false);
+    add_elementwise(filling, KERNEL_ROTARY, tokens, 2.0 * (heads + 1.0) * rotary, 2.0 * (heads + 1.0) * rotary);
+    add_elementwise(filling, KERNEL_RESIDUAL, tokens, 4.0 * heads * key, 4.0 * heads * key);
+    return first;
+}
+
+static void add_attention(struct filling *filling)
+{
+    const struct llm_spec *llm = filling->parts->llm;
+    const bool latent = llm->kv_latent > 0;
+    add_norms(filling, 1.0);
+    const struct product_times first = latent ? add_latent_projections(filling) : add_plain_projections(filling);
+    if (filling->parts->trainer->flash_attention)
+        add_flash_attention(filling);
+    else
+        add_plain_attention(filling);
+    add_context(filling);
+    add_product(filling, 1.0, filling->tokens, (double)llm->hidden, filling->shard.q_heads * (double)llm_value_dim(llm),
+                false);
+    add_half(filling, first);
+    add_residual(filling);
+}
+
+/* --- Feed-forward layers --- */
+
+/* Products and activation of `count` equal networks of `rows` tokens each; returns the first product. */
+static struct product_times add_ffn(struct filling *filling, double count, double rows, double width)
+{
+    const struct llm_spec *llm = filling->parts->llm;
+    const double up = llm->gated_ffn ? 2.0 * width : width, kept = llm->gated_ffn ? 3.0 : 2.0;
+    if (!(width > 0.0)) return (struct product_times){0};
+    const struct product_times first = add_product(filling, count, rows, up, (double)llm->hidden, false);
+    add_elementwise(filling, KERNEL_ACTIVATION, count * rows, kept * width, (2.0 * kept - 1.0) * width);
+    add_product(filling, count, rows, (double)llm->hidden, width, false);
+    return first;
+}
+
+static void add_dense_ffn(struct filling *filling, double width)
+{
+    add_norms(filling, 1.0);
+    add_half(filling, add_ffn(filling, 1.0, filling->tokens, width));
+    add_residual(filling);
+}
+
+/* Each choice of a token is copied, sent, computed, sent back and summed up. A tensor group's ranks send the choices of
+ * their own tokens and gather what arrives. */
+static void add_experts(struct filling *filling)
+{
+    const struct llm_spec *llm = filling->parts->llm;
+    const struct training_plan *plan = filling->parts->plan;
+    struct training_block *block = &filling->block;
+    const double hidden = (double)llm->hidden, chosen = (double)llm->experts_per_token;
+    const double held = (double)llm->experts / (double)plan->expert, copies = filling->tokens * chosen;
+    const double own_copies = copies / (double)plan->tensor;
+    struct training_time *const times[] = {&block->forward, &block->input};
+    add_norms(filling, 1.0);
+    add_product(filling, 1.0, filling->own_tokens, (double)llm->experts, hidden, true);
+    add_elementwise(filling, KERNEL_RESIDUAL, own_copies, 2.0 * hidden, 2.0 * hidden); /* to the sender's buffer */
+    add_elementwise(filling, KERNEL_RESIDUAL, copies, 2.0 * hidden, 2.0 * hidden);     /* by expert */
+    for (int pass = 0; pass < 2; pass++)
+        for (int way = 0; way < 2; way++) {
+            send(filling, KERNEL_ALL_TO_ALL, training_expert_group(plan), own_copies * hidden * filling->number_bytes,
+                 0.0, &times[pass]->expert_s, &block->expert_bytes, &times[pass]->outside_s);
+            send_tensor(filling, way == 0 ? KERNEL_ALL_GATHER : KERNEL_REDUCE_SCATTER,
+                        copies * hidden * filling->number_bytes, 0.0, times[pass]);
+        }
+    add_ffn(filling, held, copies / held, filling->shard.expert_ffn);
+    add_elementwise(filling, KERNEL_RESIDUAL, copies, 2.0 * hidden, 2.0 * hidden);
+    add_elementwise(filling, KERNEL_RESIDUAL, own_copies, 2.0 * hidden, 2.0 * hidden);
+    if (llm->ffn > 0) {
+        add_half(filling, add_ffn(filling, 1.0, filling->tokens, filling->shard.ffn));
+        add_residual(filling);
+    }
+    add_residual(filling);
+}
+
+/* --- Ends of the model --- */
+
+static void add_embedding(struct filling *filling)
+{
+    const struct llm_spec *llm = filling->parts->llm;
+    const double width = 2.0 * (double)llm->hidden,
+                 bytes = filling->tokens * (double)llm->hidden * filling->number_bytes;
+    const bool splits = filling->parts->plan->sequence;
+    add_elementwise(filling, KERNEL_EMBEDDING, filling->tokens, width, width);
+    if (llm->position_embeddings > 0) add_elementwise(filling, KERNEL_EMBEDDING, filling->tokens, width, width);
+    send_tensor(filling, splits ? KERNEL_REDUCE_SCATTER : KERNEL_ALL_REDUCE, bytes, 0.0, &filling->block.forward);
+    if (splits) send_tensor(filling, KERNEL_ALL_GATHER, bytes, 0.0, &filling->block.input);
+}
+
+static void add_head(struct filling *filling)
+{
+    const struct training_parts *parts = filling->parts;
+    const double passes = parts->trainer->loss_passes, vocab = filling->shard.vocab;
+    const double bytes = filling->tokens * (double)parts->llm->hidden * filling->number_bytes;
+    const bool overlaps = parts->plan->overlap_tensor;
+    add_norms(filling, 1.0);
+    const struct product_times head = add_product(filling, 1.0, filling->tokens, vocab, (double)parts->llm->hidden,
+                                                  true);
+    add_elementwise(filling, KERNEL_ACTIVATION, filling->tokens, passes * vocab, vocab);
+    if (parts->plan->sequence) {
+        send_tensor(filling, KERNEL_ALL_GATHER, bytes, 0.0, &filling->block.forward);
+        send_tensor(filling, KERNEL_ALL_GATHER, bytes, overlaps ? head.input_s : 0.0, &filling->block.input);
+        send_tensor(filling, KERNEL_REDUCE_SCATTER, bytes, overlaps ? head.weight_s : 0.0, &filling->block.input);
+    } else {
+        send_tensor(filling, KERNEL_ALL_REDUCE, bytes, overlaps ? head.weight_s : 0.0, &filling->block.input);
+    }
+}
+
+/* A CPU that launches kernels one by one limits a fast GPU: the slower of both counts. */
+static void add_launches(struct filling *filling)
+{
+    struct training_block *block = &filling->block;
+    const double launch_s = filling->parts->trainer->layer_launch_s;
+    const double forward_s = training_time_s(&block->forward);
+    const double backward_s = training_time_s(&block->input) + training_time_s(&block->weight);
+    block->forward.compute_s += fmax(launch_s - forward_s, 0.0);
+    block->input.compute_s += fmax(2.0 * launch_s - backward_s, 0.0);
+}
+
+/* A third of the host's waits are in the forward pass. */
+static void add_waits(struct filling *filling)
+{
+    const double wait_s = filling->parts->trainer->expert_layer_s;
+    filling->block.forward.compute_s += wait_s / 3.0;
+    filling->block.input.compute_s += wait_s * 2.0 / 3.0;
+}
+
+struct training_block training_block_of(const struct training_parts *parts, enum training_block_kind kind)
+{
+    const struct training_plan *plan = parts->plan;
+    const double tokens = training_plan_rank_tokens(plan);
+    struct filling filling = {
+        .parts = parts,
+        .shard = llm_shard(parts->llm, plan->tensor, 1),
+        .tokens = tokens,
+        .own_tokens = plan->sequence ? tokens / (double)plan->tensor : tokens,
+        .number_bytes = 2.0,
+    };
+    if (kind == BLOCK_EMBEDDING) add_embedding(&filling);
+    if (kind == BLOCK_HEAD) add_head(&filling);
+    if (kind == BLOCK_DENSE || kind == BLOCK_SPARSE) add_attention(&filling);
+    if (kind == BLOCK_SPARSE) add_experts(&filling);
+    if (kind == BLOCK_DENSE)
+        add_dense_ffn(&filling, parts->llm->experts > 0 ? filling.shard.dense_ffn : filling.shard.ffn);
+    if (kind == BLOCK_DENSE || kind == BLOCK_SPARSE) add_launches(&filling);
+    if (kind == BLOCK_SPARSE) add_waits(&filling);
+    return filling.block;
+}

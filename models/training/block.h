@@ -1,0 +1,67 @@
+/* Time of the parts of an LLM in training: a layer, the embedding, the head with the loss. All for one micro-batch on
+ * one rank, from the kernels and laws that price serving (models/kernel.h).
+ *
+ * The forward pass of a product of m tokens, n outputs and k inputs is that product. Its backward pass has two of as
+ * many FLOP: the gradient of the input (m, k, n) and that of the weights (n, k, m), which is added to gradients in
+ * memory. Attention's backward pass has 2.5 times the FLOP of its forward pass (Dao et al. 2022). Element-wise
+ * operators move more bytes backward: the gradient and what the forward pass kept.
+ *
+ * Tensor parallelism has four collectives of b s h numbers per layer: two forward and two backward all-reduces, or with
+ * sequence parallelism pairs of an all-gather and a reduce-scatter (Korthikanti et al. 2022). Backward, sequence
+ * parallelism gathers the inputs of the first product of each half again. Where the plan overlaps, that gather runs
+ * beside the gradient of the input, and the sum of this gradient beside the gradient of the weights.
+ *
+ * Experts have equal loads. Each choice of a token travels by an all-to-all, there and back, forward and backward. */
+#ifndef ORRERY_MODELS_TRAINING_BLOCK_H
+#define ORRERY_MODELS_TRAINING_BLOCK_H
+
+#include "models/kernel.h"
+#include "models/training/plan.h"
+#include "models/training/trainer.h"
+
+/* What a step is made of; the pointers outlive it. */
+struct training_parts {
+    const struct gpu_spec *gpu;
+    const struct llm_spec *llm;
+    const struct kernel_set *kernels;
+    const struct training_plan *plan;
+    const struct training_trainer *trainer;
+};
+
+/* Seconds of a pass that are spent computing, and waiting for collectives of each kind. */
+struct training_time {
+    double compute_s, tensor_s, context_s, expert_s;
+    double outside_s; /* of all of them, by kernels outside their fitted range */
+};
+
+struct training_block {
+    struct training_time forward;
+    struct training_time input;  /* backward: gradients of inputs, with everything but products of weight gradients */
+    struct training_time weight; /* backward: gradients of weights */
+    double attention_s;          /* of the forward pass: the inside of attention */
+    double tensor_bytes;         /* that a rank sends to its tensor group, without recomputation */
+    double context_bytes, expert_bytes; /* likewise */
+};
+
+enum training_block_kind { BLOCK_DENSE, BLOCK_SPARSE, BLOCK_EMBEDDING, BLOCK_HEAD, BLOCK_KINDS };
+
+/* The part on one rank. The plan is possible (training_plan_problem). */
+struct training_block training_block_of(const struct training_parts *parts, enum training_block_kind kind);
+
+/* Seconds of all kinds together. */
+static inline double training_time_s(const struct training_time *time)
+{
+    return time->compute_s + time->tensor_s + time->context_s + time->expert_s;
+}
+
+/* Time of a collective of a group of the plan, and whether it lies outside the fitted range. `bytes` as in struct
+ * collective_shape. Zero with one member. */
+struct training_collective {
+    double seconds, sent_bytes;
+    bool outside;
+};
+
+struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
+                                                  struct training_group group, double bytes);
+
+#endif

@@ -1,0 +1,264 @@
+#include "models/training/memory.h"
+
+#include <math.h>
+
+/* --- Parameters --- */
+
+/* Parameters of a shard whose every number takes a byte: its bytes. */
+static double counted(struct llm_spec llm, int64_t layers, int64_t tensor)
+{
+    llm.layers = layers;
+    llm.weights = llm.compute = FORMAT_INT8;
+    llm.expert_format = 0;
+    llm.experts = llm.experts_per_token = llm.expert_ffn = llm.dense_layers = llm.dense_ffn = 0;
+    return llm_shard(&llm, tensor, 1).weight_bytes;
+}
+
+/* Of a layer without experts, whose feed-forward layer is `ffn` wide. */
+static double layer_parameters(const struct llm_spec *llm, int64_t ffn, int64_t tensor)
+{
+    struct llm_spec alone = *llm;
+    alone.ffn = ffn;
+    return counted(alone, 2, tensor) - counted(alone, 1, tensor);
+}
+
+struct training_parameters training_block_parameters(const struct training_parts *parts, enum training_block_kind kind)
+{
+    const struct llm_spec *llm = parts->llm;
+    const int64_t tensor = parts->plan->tensor;
+    const double hidden = (double)llm->hidden, vocab = (double)llm->vocab / (double)tensor * hidden;
+    const double norm = hidden * (llm->norm_bias ? 2.0 : 1.0), matrices = llm->gated_ffn ? 3.0 : 2.0;
+    switch (kind) {
+    case BLOCK_DENSE:
+        return (struct training_parameters){layer_parameters(llm, llm->experts > 0 ? llm->dense_ffn : llm->ffn, tensor),
+                                            0.0};
+    case BLOCK_SPARSE:
+        return (struct training_parameters){layer_parameters(llm, llm->ffn, tensor) + hidden * (double)llm->experts,
+                                            matrices * hidden * (double)llm->expert_ffn * (double)llm->experts /
+                                                (double)(tensor * parts->plan->expert)};
+    case BLOCK_EMBEDDING:
+        return (struct training_parameters){
+            vocab + (double)llm->position_embeddings * hidden + (llm->embedding_norm ? norm : 0.0), 0.0};
+    case BLOCK_HEAD:
+    case BLOCK_KINDS: break;
+    }
+    const bool shares = llm->tied_embeddings && parts->plan->pipeline == 1;
+    return (struct training_parameters){norm + (shares ? 0.0 : vocab), 0.0};
+}
+
+struct training_stage_layers training_stage_layers(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_plan *plan = parts->plan;
+    const int64_t layers = training_plan_layers(plan, parts->llm), each = layers / plan->chunks;
+    const int64_t first = parts->llm->experts > 0 ? parts->llm->dense_layers : parts->llm->layers;
+    int64_t dense = 0;
+    for (int64_t chunk = 0; chunk < plan->chunks; chunk++) {
+        const int64_t from = (chunk * plan->pipeline + stage) * each;
+        dense += first <= from ? 0 : first - from < each ? first - from : each;
+    }
+    return (struct training_stage_layers){(double)dense, (double)(layers - dense)};
+}
+
+static void add_parameters(struct training_parameters *sum, double count, struct training_parameters part)
+{
+    sum->dense += count * part.dense;
+    sum->expert += count * part.expert;
+}
+
+struct training_parameters training_stage_parameters(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_stage_layers layers = training_stage_layers(parts, stage);
+    struct training_parameters sum = {0.0, 0.0};
+    if (layers.dense > 0.0) add_parameters(&sum, layers.dense, training_block_parameters(parts, BLOCK_DENSE));
+    if (layers.sparse > 0.0) add_parameters(&sum, layers.sparse, training_block_parameters(parts, BLOCK_SPARSE));
+    if (stage == 0) add_parameters(&sum, 1.0, training_block_parameters(parts, BLOCK_EMBEDDING));
+    if (stage == parts->plan->pipeline - 1) add_parameters(&sum, 1.0, training_block_parameters(parts, BLOCK_HEAD));
+    return sum;
+}
+
+/* --- Activations --- */
+
+/* Numbers per token of a rank's part of a layer. `operand`: bytes of what products read. */
+struct widths {
+    double tokens, own, hidden, operand; /* own: share of the tokens in norms and residuals */
+    struct llm_shard shard;
+};
+
+static struct widths widths_of(const struct training_parts *parts)
+{
+    const struct training_plan *plan = parts->plan;
+    return (struct widths){
+        .tokens = training_plan_rank_tokens(plan),
+        .own = plan->sequence ? 1.0 / (double)plan->tensor : 1.0,
+        .hidden = (double)parts->llm->hidden,
+        .operand = plan->compute == FORMAT_FP8 ? 1.0 : 2.0,
+        .shard = llm_shard(parts->llm, plan->tensor, 1),
+    };
+}
+
+/* Scores that are kept where no kernel recomputes them: the softmax, and with dropout its mask and result. */
+static double score_bytes(const struct training_parts *parts, const struct widths *widths)
+{
+    const double context = (double)parts->plan->sequence_tokens, heads = widths->shard.q_heads;
+    if (parts->trainer->flash_attention) return 4.0 * heads;
+    return parts->plan->recompute == RECOMPUTE_SELECTIVE ? 0.0
+                                                         : (parts->trainer->dropout ? 5.0 : 2.0) * heads * context;
+}
+
+static double attention_bytes(const struct training_parts *parts, const struct widths *widths)
+{
+    const struct llm_spec *llm = parts->llm;
+    const double key = (double)llm_key_dim(llm), value = (double)llm_value_dim(llm), heads = widths->shard.q_heads;
+    const double kv_heads = widths->shard.kv_heads;
+    const double latent = llm->kv_latent > 0 ? (2.0 + widths->operand) * (double)(llm->query_latent + llm->kv_latent)
+                                             : 0.0;
+    const double kept = 2.0 * (heads * key + kv_heads * (key + value)) + widths->operand * heads * value;
+    return kept + latent + score_bytes(parts, widths);
+}
+
+static double ffn_bytes(const struct training_parts *parts, const struct widths *widths, double width)
+{
+    return (parts->llm->gated_ffn ? 4.0 : 2.0) * width + widths->operand * width;
+}
+
+/* Of one choice of a token: its hidden state as the experts' products read it, and the inside of the expert. */
+static double expert_bytes(const struct training_parts *parts, const struct widths *widths)
+{
+    return widths->operand * widths->hidden + ffn_bytes(parts, widths, widths->shard.expert_ffn);
+}
+
+double training_layer_bytes(const struct training_parts *parts, enum training_block_kind kind)
+{
+    const struct llm_spec *llm = parts->llm;
+    const struct widths widths = widths_of(parts);
+    const double norms = 2.0 * (2.0 + widths.operand) * widths.hidden * widths.own;
+    const double masks = parts->trainer->dropout ? 2.0 * widths.hidden * widths.own : 0.0;
+    double bytes = norms + masks + attention_bytes(parts, &widths);
+    if (kind == BLOCK_DENSE)
+        bytes += ffn_bytes(parts, &widths, llm->experts > 0 ? widths.shard.dense_ffn : widths.shard.ffn);
+    if (kind == BLOCK_SPARSE)
+        bytes += ffn_bytes(parts, &widths, widths.shard.ffn) + 8.0 * (double)llm->experts * widths.own +
+                 (double)llm->experts_per_token * expert_bytes(parts, &widths);
+    return widths.tokens * bytes;
+}
+
+/* A layer that is recomputed keeps its input. */
+static double input_bytes(const struct widths *widths)
+{
+    return 2.0 * widths->tokens * widths->hidden * widths->own;
+}
+
+double training_in_flight(const struct training_plan *plan, int64_t stage)
+{
+    const double all = (double)plan->micro_batches, behind = (double)(plan->pipeline - 1 - stage);
+    const double chunks = (double)plan->chunks;
+    switch (plan->schedule) {
+    case SCHEDULE_GPIPE: return all;
+    case SCHEDULE_INTERLEAVED:
+        return fmin(all, (2.0 * behind + (chunks - 1.0) * (double)plan->pipeline + 1.0) / chunks);
+    case SCHEDULE_1F1B:
+    case SCHEDULE_ZERO_BUBBLE: break;
+    }
+    return fmin(all, behind + 1.0);
+}
+
+static double kept_bytes(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_stage_layers layers = training_stage_layers(parts, stage);
+    const struct widths widths = widths_of(parts);
+    const double all = layers.dense + layers.sparse;
+    const double whole_frac = 1.0 - (double)training_plan_recomputed(parts->plan, parts->llm) / all;
+    const double whole = (layers.dense > 0.0 ? layers.dense * training_layer_bytes(parts, BLOCK_DENSE) : 0.0) +
+                         (layers.sparse > 0.0 ? layers.sparse * training_layer_bytes(parts, BLOCK_SPARSE) : 0.0);
+    return training_in_flight(parts->plan, stage) *
+           (whole_frac * whole + (1.0 - whole_frac) * all * input_bytes(&widths));
+}
+
+static bool is_gathered(const struct training_plan *plan)
+{
+    return training_plan_shards(plan, training_plan_replicas(plan)).weights > 1;
+}
+
+/* Gradients of the widest tensors of a layer while its backward pass runs, and what it recomputes. A tensor group also
+ * gathers an input; with sharded weights two layers are gathered at a time. */
+static double layer_working_bytes(const struct training_parts *parts, enum training_block_kind kind)
+{
+    const struct llm_spec *llm = parts->llm;
+    const struct widths widths = widths_of(parts);
+    const double passes = llm->gated_ffn ? 3.0 : 2.0;
+    const double width = kind == BLOCK_SPARSE ? (double)llm->experts_per_token * widths.shard.expert_ffn
+                         : llm->experts > 0   ? widths.shard.dense_ffn
+                                              : widths.shard.ffn;
+    const double copies = kind == BLOCK_SPARSE ? (double)llm->experts_per_token : 1.0;
+    const double gathered = parts->plan->tensor > 1 && parts->plan->sequence ? 2.0 * widths.hidden : 0.0;
+    const double gradients = widths.tokens *
+                             (2.0 * passes * width + 2.0 * (copies + widths.own) * widths.hidden + gathered);
+    const bool recomputes = training_plan_recomputed(parts->plan, llm) > 0;
+    const struct training_parameters layer = training_block_parameters(parts, kind);
+    const double whole = is_gathered(parts->plan) ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert)
+                                                  : 0.0;
+    return gradients + whole + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
+}
+
+static double working_bytes(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_stage_layers layers = training_stage_layers(parts, stage);
+    const struct widths widths = widths_of(parts);
+    const double dense = layers.dense > 0.0 ? layer_working_bytes(parts, BLOCK_DENSE) : 0.0;
+    const double sparse = layers.sparse > 0.0 ? layer_working_bytes(parts, BLOCK_SPARSE) : 0.0;
+    const double head = widths.tokens * (4.0 * widths.hidden * widths.own +
+                                         widths.shard.vocab * (2.0 + parts->trainer->loss_bytes)) +
+                        parts->trainer->placeholder_bytes * widths.shard.vocab * widths.hidden;
+    return fmax(fmax(dense, sparse), stage == parts->plan->pipeline - 1 ? head : 0.0);
+}
+
+/* --- A rank --- */
+
+/* Placeholders of gradients: of each kind of layer on the stage, without experts, which are alike and small. */
+static double placeholder_bytes(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_stage_layers layers = training_stage_layers(parts, stage);
+    double parameters = 0.0;
+    if (layers.sparse > 0.0) parameters = training_block_parameters(parts, BLOCK_SPARSE).dense;
+    if (layers.dense > 0.0) parameters = fmax(parameters, training_block_parameters(parts, BLOCK_DENSE).dense);
+    return parts->trainer->placeholder_bytes * parameters;
+}
+
+/* Parameters of a rank's shards. */
+static double sharded(const struct training_parameters *all, int64_t dense_shards, int64_t expert_shards)
+{
+    return all->dense / (double)dense_shards + all->expert / (double)expert_shards;
+}
+
+static struct training_memory stage_memory(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_plan *plan = parts->plan;
+    const struct training_trainer *trainer = parts->trainer;
+    const struct training_parameters all = training_stage_parameters(parts, stage);
+    const int64_t replicas = training_plan_replicas(plan);
+    const struct training_shards dense = training_plan_shards(plan, replicas);
+    const struct training_shards expert = training_plan_shards(plan, replicas / plan->expert);
+    struct training_memory memory = {
+        .weight_bytes = trainer->weight_bytes * sharded(&all, dense.weights, expert.weights),
+        .gradient_bytes = trainer->gradient_bytes * sharded(&all, dense.gradients, expert.gradients),
+        .optimizer_bytes = (1.0 - plan->offload.optimizer_frac) * trainer->optimizer_bytes *
+                           sharded(&all, dense.optimizer, expert.optimizer),
+        .activation_bytes = kept_bytes(parts, stage),
+        .working_bytes = working_bytes(parts, stage),
+        .buffer_bytes = trainer->buffer_bytes + placeholder_bytes(parts, stage),
+        .stage = stage,
+    };
+    memory.total_bytes = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes +
+                         memory.activation_bytes + memory.working_bytes + memory.buffer_bytes;
+    return memory;
+}
+
+struct training_memory training_memory_of(const struct training_parts *parts)
+{
+    struct training_memory worst = stage_memory(parts, 0);
+    for (int64_t stage = 1; stage < parts->plan->pipeline; stage++) {
+        const struct training_memory memory = stage_memory(parts, stage);
+        if (memory.total_bytes > worst.total_bytes) worst = memory;
+    }
+    return worst;
+}

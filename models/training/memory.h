@@ -1,0 +1,55 @@
+/* Memory of a rank in training: weights, gradients, the optimizer's states, what the forward pass keeps for the
+ * backward pass, and what that needs while it works on one layer.
+ *
+ * A layer keeps, for each token and in bytes (h hidden state, a query heads, k key-value heads of width d, f
+ * feed-forward width; a tensor group splits all but the norms, and with sequence parallelism these too):
+ *
+ *     norms        4 (inputs 2h, outputs 2h) = 8 h for two norms
+ *     attention    2 (a + 2k) d + 2 a d, and 4 a of the softmax; without a fused kernel 5 a s of scores, with dropout
+ *     feed-forward 6 f with a gate, 4 f without
+ *     dropout      2 h of masks
+ *
+ * For a GPT (k = a, a d = h, f = 4h) without fused attention this is s b h (34 + 5 a s/h) per layer (Korthikanti et al.
+ * 2022, equation 1). A recomputed layer keeps its input alone, 2 h. Experts keep as much for each choice of a token,
+ * and the choice's hidden state. */
+#ifndef ORRERY_MODELS_TRAINING_MEMORY_H
+#define ORRERY_MODELS_TRAINING_MEMORY_H
+
+#include "models/training/block.h"
+
+/* Bytes on the fullest rank. */
+struct training_memory {
+    double weight_bytes, gradient_bytes, optimizer_bytes;
+    double activation_bytes; /* kept for the backward pass, of all micro-batches in flight */
+    double working_bytes;    /* beside it while the backward pass works on one layer, or on the loss */
+    double buffer_bytes;     /* of libraries */
+    double total_bytes;
+    int64_t stage;           /* that the rank belongs to, from 0 */
+};
+
+/* Parameters of a part on one rank, in whole copies: experts apart, since another group shards them. */
+struct training_parameters {
+    double dense, expert;
+};
+
+/* Of a layer; of a stage with its embedding and head. `plan` splits them, its ZeRO stage not counted. */
+struct training_parameters training_block_parameters(const struct training_parts *parts, enum training_block_kind kind);
+struct training_parameters training_stage_parameters(const struct training_parts *parts, int64_t stage);
+
+/* Layers of a stage without experts where others have some, and all others. */
+struct training_stage_layers {
+    double dense, sparse;
+};
+
+struct training_stage_layers training_stage_layers(const struct training_parts *parts, int64_t stage);
+
+/* Bytes that one layer keeps for the backward pass of one micro-batch on one rank. */
+double training_layer_bytes(const struct training_parts *parts, enum training_block_kind kind);
+
+/* The most micro-batches whose activations a stage keeps at once: gpipe all, 1f1b the stages from this one on,
+ * interleaved more by parts of a micro-batch (Narayanan et al. 2021, section 2.2). */
+double training_in_flight(const struct training_plan *plan, int64_t stage);
+
+struct training_memory training_memory_of(const struct training_parts *parts);
+
+#endif

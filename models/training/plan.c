@@ -1,0 +1,141 @@
+#include "models/training/plan.h"
+
+#include <stddef.h>
+
+int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm)
+{
+    const int64_t layers = training_plan_layers(plan, llm);
+    if (plan->recompute != RECOMPUTE_FULL) return 0;
+    return plan->recompute_layers > 0 && plan->recompute_layers < layers ? plan->recompute_layers : layers;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas)
+{
+    if (plan->shard_optimizer > 0)
+        return (struct training_shards){least(plan->shard_weights, replicas), least(plan->shard_gradients, replicas),
+                                        least(plan->shard_optimizer, replicas)};
+    return (struct training_shards){plan->zero >= 3 ? replicas : 1, plan->zero >= 2 ? replicas : 1,
+                                    plan->zero >= 1 ? replicas : 1};
+}
+
+static bool divides(int64_t part, int64_t all)
+{
+    return part > 0 && all % part == 0;
+}
+
+static const char *size_problem(const struct training_plan *plan)
+{
+    const int64_t sizes[] = {
+        plan->tensor, plan->pipeline,    plan->chunks,        plan->context,         plan->data,
+        plan->expert, plan->micro_batch, plan->micro_batches, plan->sequence_tokens, plan->gpus_per_node};
+    const int64_t most = (int64_t)1 << 20;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i] < 1 || sizes[i] > most * 64) return "sizes of a plan start at 1";
+    if (plan->tensor > most || plan->pipeline > most || plan->data > most || plan->context > most)
+        return "a plan has at most 1048576 ranks of a kind";
+    if (plan->zero < 0 || plan->zero > 3) return "'zero' is a stage from 0 to 3";
+    return NULL;
+}
+
+static const char *schedule_problem(const struct training_plan *plan)
+{
+    const bool interleaves = plan->schedule == SCHEDULE_INTERLEAVED;
+    if (interleaves && plan->chunks < 2) return "an interleaved schedule needs 'pipeline_chunks' of at least 2";
+    if (!interleaves && plan->chunks > 1) return "several 'pipeline_chunks' need the schedule 'interleaved'";
+    if (plan->schedule != SCHEDULE_1F1B && plan->pipeline < 2)
+        return "this schedule needs 'pipeline_parallel' of at least 2";
+    if (interleaves && plan->micro_batches % plan->pipeline != 0)
+        return "an interleaved schedule needs micro-batches in multiples of 'pipeline_parallel'";
+    return NULL;
+}
+
+static const char *split_problem(const struct training_plan *plan, const struct llm_spec *llm)
+{
+    const char *problem = llm_parallel_problem(llm, plan->tensor, 1);
+    if (problem) return problem;
+    if (!divides(plan->pipeline * plan->chunks, llm->layers))
+        return "the layers are not a multiple of 'pipeline_parallel' times 'pipeline_chunks'";
+    if (!divides(plan->context, plan->sequence_tokens)) return "the sequence is not a multiple of 'context_parallel'";
+    if (plan->context > 1 && plan->context_form == CONTEXT_ALL_TO_ALL &&
+        !divides(plan->context * plan->tensor, llm->q_heads))
+        return "the attention heads are not a multiple of 'context_parallel' times 'tensor_parallel'";
+    if (plan->expert > 1 && llm->experts == 0) return "'expert_parallel' needs an LLM with experts";
+    if (plan->expert > 1 && !divides(plan->expert, llm->experts))
+        return "the experts are not a multiple of 'expert_parallel'";
+    if (!divides(plan->expert, training_plan_replicas(plan)))
+        return "the context and data ranks are not a multiple of 'expert_parallel'";
+    const struct training_shards shards = training_plan_shards(plan, training_plan_replicas(plan));
+    if (shards.gradients > 1 && plan->pipeline > 1)
+        return "a pipeline adds up gradients over micro-batches, so that 'zero' 2 and 3 cannot shard them";
+    return NULL;
+}
+
+static const char *offload_problem(const struct training_offload *offload)
+{
+    if (!(offload->optimizer_frac > 0.0)) return NULL;
+    if (!(offload->cpu_update_per_s > 0.0 && offload->link_bytes_per_s > 0.0))
+        return "offloading needs 'cpu_update' and a link to the host";
+    if (offload->blocks_flush && !(offload->flush_bytes_per_s > 0.0)) return "a flush that blocks needs 'flush_rate'";
+    return NULL;
+}
+
+static const char *shard_problem(const struct training_plan *plan)
+{
+    const int64_t weights = plan->shard_weights, gradients = plan->shard_gradients, optimizer = plan->shard_optimizer;
+    if (weights == 0 && gradients == 0 && optimizer == 0) return NULL;
+    if (weights < 1 || gradients < 1 || optimizer < 1)
+        return "'shard_weights', 'shard_gradients' and 'shard_optimizer' are given together";
+    if (!divides(weights, gradients) || !divides(gradients, optimizer) ||
+        !divides(optimizer, training_plan_replicas(plan)))
+        return "shards of weights divide those of gradients, these divide those of the optimizer, and these the ranks";
+    return NULL;
+}
+
+const char *training_plan_problem(const struct training_plan *plan, const struct llm_spec *llm)
+{
+    const char *problem = size_problem(plan);
+    if (!problem) problem = shard_problem(plan);
+    if (!problem) problem = offload_problem(&plan->offload);
+    if (!problem) problem = schedule_problem(plan);
+    if (!problem) problem = split_problem(plan, llm);
+    if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && !(plan->network_bytes_per_s > 0.0))
+        problem = "the GPUs fill more than one node, and no network connects nodes";
+    return problem;
+}
+
+struct training_group training_tensor_group(const struct training_plan *plan)
+{
+    return (struct training_group){plan->tensor, 1};
+}
+
+struct training_group training_context_group(const struct training_plan *plan)
+{
+    return (struct training_group){plan->context, plan->tensor};
+}
+
+struct training_group training_expert_group(const struct training_plan *plan)
+{
+    return (struct training_group){plan->expert, plan->tensor};
+}
+
+struct training_group training_replica_group(const struct training_plan *plan)
+{
+    return (struct training_group){training_plan_replicas(plan), plan->tensor};
+}
+
+struct training_group training_expert_replica_group(const struct training_plan *plan)
+{
+    return (struct training_group){training_plan_replicas(plan) / plan->expert, plan->tensor * plan->expert};
+}
+
+int64_t training_group_nodes(const struct training_plan *plan, struct training_group group)
+{
+    const int64_t on_node = plan->gpus_per_node / group.stride; /* members that fit on a node */
+    if (on_node < 1) return group.gpus;
+    return (group.gpus + on_node - 1) / on_node;
+}

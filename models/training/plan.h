@@ -1,0 +1,127 @@
+/* How a training job is laid out over GPUs: the sizes of its groups, its pipeline schedule, its batch, what it
+ * recomputes and what it shards.
+ *
+ * Ranks are numbered as in Megatron-LM: tensor parallelism varies fastest, then context, data and pipeline parallelism.
+ * So a tensor group lies side by side, and the stages of a pipeline are as far apart as the job allows. Experts are
+ * dealt to groups of `expert` ranks among the context and data ranks of a stage; the tensor group splits each of them.
+ *
+ * A micro-batch is the sequences that pass through the pipeline together. A step handles `micro_batches` of them on
+ * each data rank, then reduces gradients and updates the weights. */
+#ifndef ORRERY_MODELS_TRAINING_PLAN_H
+#define ORRERY_MODELS_TRAINING_PLAN_H
+
+#include "models/transformer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* gpipe: all forward passes, then all backward passes (Huang et al. 2019). 1f1b: one forward, one backward pass in turn
+ * (Narayanan et al. 2019). interleaved: the same with `chunks` parts of the layers on each stage (Narayanan et al.
+ * 2021). zero-bubble: ZB-H1, which puts the products of weight gradients where a stage would wait (Qi et al. 2024). */
+enum training_schedule { SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SCHEDULE_ZERO_BUBBLE };
+
+/* selective: the inside of attention alone (Korthikanti et al. 2022); full: whole layers from their input. */
+enum training_recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };
+
+/* How a sequence split over the ranks of `context` meets itself. ring: keys and values circulate (Li et al. 2021);
+ * all-to-all: heads are exchanged for tokens (DeepSpeed-Ulysses, Jacobs et al. 2023). */
+enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL };
+
+/* Optimizer states in host memory, where CPUs update them: ZeRO-Offload (Ren et al. 2021). Gradients go to the host
+ * before the backward pass goes on, or beside it. With `gpu_stride` k, of every k groups of these states one is updated
+ * by the GPU, which fetches it and puts it back meanwhile (Maurya et al. 2024, Deep Optimizer States). */
+struct training_offload {
+    double optimizer_frac; /* of the optimizer's states; 0: none is offloaded */
+    bool blocks_flush;
+    int64_t gpu_stride;           /* 0 and 1: CPUs update all groups */
+    double cpu_update_per_s;      /* parameters that the CPUs of a node update */
+    double flush_bytes_per_s;     /* of a flush that blocks, per GPU */
+    double link_bytes_per_s;      /* pinned host memory to a GPU and back, each way */
+};
+
+struct training_plan {
+    int64_t tensor, pipeline, chunks, context, data, expert; /* >= 1; chunks: of the layers, on each stage */
+    bool sequence;       /* norms and residuals split by tokens among the tensor group (Korthikanti et al. 2022) */
+    bool scatter_gather; /* stages send each rank's share of the hidden state (Narayanan et al. 2021, 4.1) */
+    enum training_schedule schedule;
+    int64_t micro_batch, micro_batches, sequence_tokens;
+    enum training_recompute recompute;
+    int64_t recompute_layers; /* full: layers of a stage that are recomputed; 0: all of them */
+    /* ZeRO (Rajbhandari et al. 2020) over the context and data ranks. 0: nothing is sharded; 1: the optimizer's states;
+     * 2: gradients; 3: weights. */
+    int64_t zero;
+    /* Neighbouring ranks that share weights, gradients and optimizer states, each at least as many as the one before
+     * (Chen et al. 2023, AMSP). All 0: as `zero` says. */
+    int64_t shard_weights, shard_gradients, shard_optimizer;
+    enum number_format compute; /* of products and of activations that they read: bf16, fp16 or fp8 */
+    bool overlap_tensor;        /* backward: collectives of inputs and their gradients beside products */
+    bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
+    bool overlap_weights;       /* gathering of weights beside computing */
+    enum context_form context_form;
+    struct training_offload offload;
+    int64_t gpus_per_node;
+    double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
+};
+
+static inline int64_t training_plan_gpus(const struct training_plan *plan)
+{
+    return plan->tensor * plan->context * plan->data * plan->pipeline;
+}
+
+/* Ranks that hold the same weights of attention and dense layers. */
+static inline int64_t training_plan_replicas(const struct training_plan *plan)
+{
+    return plan->context * plan->data;
+}
+
+/* Sequences of a step, over all data ranks. */
+static inline int64_t training_plan_sequences(const struct training_plan *plan)
+{
+    return plan->micro_batch * plan->micro_batches * plan->data;
+}
+
+static inline double training_plan_tokens(const struct training_plan *plan)
+{
+    return (double)training_plan_sequences(plan) * (double)plan->sequence_tokens;
+}
+
+/* Tokens of a micro-batch on one rank. */
+static inline double training_plan_rank_tokens(const struct training_plan *plan)
+{
+    return (double)plan->micro_batch * (double)plan->sequence_tokens / (double)plan->context;
+}
+
+/* Ranks that share each kind of state among `replicas` with the same weights; at least 1. */
+struct training_shards {
+    int64_t weights, gradients, optimizer;
+};
+
+struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas);
+
+/* Layers of each stage. */
+static inline int64_t training_plan_layers(const struct training_plan *plan, const struct llm_spec *llm)
+{
+    return llm->layers / plan->pipeline;
+}
+
+/* Layers of a stage that are recomputed as a whole. */
+int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm);
+
+/* Why the LLM cannot be trained so, as a static text, or NULL if it can. Memory is not looked at. */
+const char *training_plan_problem(const struct training_plan *plan, const struct llm_spec *llm);
+
+/* A group of ranks: `gpus` of them, `stride` ranks apart. */
+struct training_group {
+    int64_t gpus, stride;
+};
+
+struct training_group training_tensor_group(const struct training_plan *plan);
+struct training_group training_context_group(const struct training_plan *plan);
+struct training_group training_expert_group(const struct training_plan *plan);
+struct training_group training_replica_group(const struct training_plan *plan);        /* context and data ranks */
+struct training_group training_expert_replica_group(const struct training_plan *plan); /* with the same experts */
+
+/* Nodes that a group lies on, equally many members on each. */
+int64_t training_group_nodes(const struct training_plan *plan, struct training_group group);
+
+#endif

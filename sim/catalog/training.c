@@ -1,0 +1,281 @@
+#include "sim/catalog/training.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
+static const char *const recomputes[] = {"none", "selective", "full", NULL};
+static const char *const context_forms[] = {"ring", "all-to-all", NULL};
+static const char *const precisions[] = {"bf16", "fp16", "fp8", NULL};
+static const enum number_format formats[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP8};
+
+#define ROW_OF struct training_shape
+static const struct config_field shape_fields[] = {
+    ROW_INT("layers", layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS), "layers; 0: those of the LLM"),
+    ROW_INT("hidden", hidden, DEFAULT("0"), WITHIN(0, LLM_MAX_HIDDEN),
+            "width of the hidden state, with feed-forward layers in proportion; 0: that of the LLM"),
+    ROW_INT("heads", heads, DEFAULT("0"), WITHIN(0, LLM_MAX_HEADS),
+            "attention heads that share 'hidden' evenly, each with keys and values of its own; 0: those of the LLM"),
+    ROW_INT("dense_layers", dense_layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "first layers without experts; 0: those of the LLM"),
+    {0}};
+#undef ROW_OF
+
+static const char *const flushes[] = {"blocking", "overlapped", NULL};
+
+#define ROW_OF struct training_offload_config
+static const struct config_field offload_fields[] = {
+    ROW_REAL("optimizer", optimizer_frac, DEFAULT("0"), WITHIN(0, 1),
+             "share of the optimizer's states in host memory, which CPUs update"),
+    ROW_CHOICE("flush", flush, DEFAULT("blocking"), flushes,
+               "gradients go to the host before the backward pass goes on, or beside it"),
+    ROW_INT("gpu_stride", gpu_stride, DEFAULT("0"), WITHIN(0, 1 << 20),
+            "of so many groups of these states the GPU updates one; 0: none"),
+    ROW_QUANTITY("cpu_update", cpu_update_per_s, UNIT_RATE, SOURCED_DEFAULT("6.64e9/s"), POSITIVE,
+                 "parameters that the CPUs of a node update"),
+    ROW_QUANTITY("flush_rate", flush_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_DEFAULT("4.96GB/s"), POSITIVE,
+                 "of a flush that blocks, per GPU"),
+    ROW_QUANTITY("link", link_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_OPTIONAL, POSITIVE,
+                 "pinned host memory to a GPU and back, each way; default: its PCIe bandwidth"),
+    {0}};
+#undef ROW_OF
+
+#define SIZE(key, member, what) ROW_INT(key, member, DEFAULT("1"), WITHIN(1, 1 << 20), what)
+
+/* The rows of struct training_config inside ROW_OF, at `t`. */
+#define TRAINING_ROWS(t)                                                                                               \
+    ROW_NAME_OR_PATH("llm", t llm, REQUIRED, WITHIN(1, 4096), "LLM that is trained ('orrery list llms')"),              \
+    ROW_SECTION("shape", t shape, FILLED, shape_fields, "changes of the LLM's shape"),                                 \
+    ROW_NAME_OR_PATH("trainer", t trainer, DEFAULT("megatron-core"), WITHIN(1, 4096),                                  \
+                     "training program ('orrery list trainers'): its kernels, states and constants"),                  \
+    SIZE("tensor_parallel", t tensor_parallel, "GPUs that share each layer"),                                          \
+    SIZE("pipeline_parallel", t pipeline_parallel, "stages of the pipeline"),                                          \
+    SIZE("pipeline_chunks", t pipeline_chunks, "parts of the layers on each stage, of an interleaved schedule"),       \
+    SIZE("context_parallel", t context_parallel, "GPUs that share each sequence"),                                     \
+    SIZE("expert_parallel", t expert_parallel, "groups that the experts are dealt to, among context and data ranks"),  \
+    ROW_BOOL("sequence_parallel", t sequence_parallel, DEFAULT("true"),                                                \
+             "the GPUs of a tensor group split norms and residuals by tokens"),                                        \
+    ROW_BOOL("scatter_gather", t scatter_gather, DEFAULT("true"),                                                      \
+             "without sequence_parallel: stages send shares of the hidden state, and gather them"),                    \
+    ROW_CHOICE("schedule", t schedule, DEFAULT("1f1b"), schedules, "order of the passes in the pipeline"),             \
+    ROW_INT("micro_batch", t micro_batch, DEFAULT("1"), WITHIN(0, 1 << 16),                                            \
+            "sequences of a micro-batch; 0: the fastest number that fits"),                                            \
+    ROW_INT("micro_batches", t micro_batches, DEFAULT("0"), WITHIN(0, 1 << 20),                                        \
+            "micro-batches of a step on each data rank, in place of a global batch"),                                  \
+    ROW_INT("global_batch", t global_batch, DEFAULT("0"), WITHIN(0, 1 << 24), "sequences of a step"),                  \
+    ROW_INT("global_batch_tokens", t global_batch_tokens, DEFAULT("0"), WITHIN(0, 1e12),                               \
+            "tokens of a step, in place of sequences"),                                                                \
+    ROW_INT("sequence_tokens", t sequence_tokens, DEFAULT("4096"), WITHIN(1, 1 << 26), "tokens of a sequence"),        \
+    ROW_CHOICE("recompute", t recompute, DEFAULT("none"), recomputes,                                                  \
+               "what the backward pass computes again: nothing, the inside of attention, or whole layers"),            \
+    ROW_INT("recompute_layers", t recompute_layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),                           \
+            "full: layers of each stage that are recomputed; 0: all"),                                                 \
+    ROW_INT("zero", t zero, DEFAULT("1"), WITHIN(0, 3),                                                                \
+            "ZeRO stage over the data ranks: 1 shards optimizer states, 2 gradients too, 3 weights too"),              \
+    ROW_INT("shard_weights", t shard_weights, DEFAULT("0"), WITHIN(0, 1 << 20),                                        \
+            "neighbouring ranks that share weights, in place of 'zero'; with the next two keys"),                      \
+    ROW_INT("shard_gradients", t shard_gradients, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
+            "ranks that share gradients"),                                                                             \
+    ROW_INT("shard_optimizer", t shard_optimizer, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
+            "ranks that share optimizer states"),                                                                      \
+    ROW_CHOICE("precision", t precision, DEFAULT("bf16"), precisions, "number format of matrix products"),             \
+    ROW_BOOL("overlap_tensor", t overlap_tensor, DEFAULT("false"),                                                     \
+             "backward, collectives of tensor parallelism run beside products"),                                       \
+    ROW_BOOL("overlap_gradients", t overlap_gradients, DEFAULT("false"),                                               \
+             "gradients are reduced beside the last backward pass"),                                                   \
+    ROW_BOOL("overlap_weights", t overlap_weights, DEFAULT("false"), "weights are gathered beside computing"),         \
+    ROW_CHOICE("context_form", t context_form, DEFAULT("ring"), context_forms,                                         \
+               "how ranks of a sequence meet: keys and values circulate, or heads are exchanged for tokens"),          \
+    ROW_SECTION("offload", t offload, FILLED, offload_fields, "optimizer states in host memory"),                      \
+    ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
+             "share of the GPU's memory kept for fragments, the runtime and communication")
+
+#define ROW_OF struct training_job_config
+const struct config_field training_job_config_fields[] = {
+    TRAINING_ROWS(plan.),
+    ROW_INT("steps", steps, DEFAULT("0"), WITHIN(0, 1e12),
+            "steps of each job, in place of the trace's run time; 0: the trace says how long, or how many steps"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct training_request
+const struct config_field training_request_fields[] = {
+    ROW_NAME_OR_PATH("gpu", gpu, REQUIRED, WITHIN(1, 4096), "GPU ('orrery list gpus')"),
+    ROW_INT("gpus", gpus, DEFAULT("8"), WITHIN(1, 1 << 20), "GPUs of the job"),
+    ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 1 << 16), "GPUs of a node"),
+    ROW_QUANTITY("network", network_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "bandwidth between nodes, per GPU and direction"),
+    ROW_BOOL("nvlink", nvlink, DEFAULT("true"), "GPUs of a node are joined by NVLink, if they can be; else by PCIe"),
+    ROW_INT("gpus_per_switch", gpus_per_switch, DEFAULT("0"), WITHIN(0, 1024),
+            "GPUs behind one PCIe switch, one switch for each socket; 0: as in the file of the GPU"),
+    ROW_REAL("bridge_share", bridge_share, OPTIONAL, WITHIN(0.01, 1),
+             "share of the PCIe bandwidth beyond each bridge, of a switch and of a socket; default: as in that file"),
+    ROW_REAL("link_share", link_share, DEFAULT("1"), WITHIN(0.01, 1),
+             "share of the data sheet's bandwidth that the server leaves between GPUs of a node"),
+    TRAINING_ROWS(training.),
+    {0}};
+#undef ROW_OF
+
+/* --- The LLM --- */
+
+static int64_t scaled(int64_t width, int64_t to, int64_t from)
+{
+    return (int64_t)llround((double)width * (double)to / (double)from);
+}
+
+static void reshape(struct llm_spec *llm, const struct training_shape *shape)
+{
+    if (shape->layers > 0) llm->layers = shape->layers;
+    if (shape->dense_layers > 0) llm->dense_layers = shape->dense_layers;
+    if (shape->hidden > 0) {
+        llm->ffn = scaled(llm->ffn, shape->hidden, llm->hidden);
+        llm->expert_ffn = scaled(llm->expert_ffn, shape->hidden, llm->hidden);
+        llm->dense_ffn = scaled(llm->dense_ffn, shape->hidden, llm->hidden);
+        llm->hidden = shape->hidden;
+    }
+    if (shape->heads > 0) {
+        llm->q_heads = llm->kv_heads = shape->heads;
+        llm->head_dim = llm->hidden / shape->heads;
+    }
+}
+
+static int read_llm(const struct catalog *catalog, const struct training_config *config, const char *where,
+                    struct arena *arena, struct llm_spec *llm, struct diag *diag)
+{
+    const int code = catalog_llm(catalog, config->llm, where, arena, llm, diag);
+    if (code != 0) return code;
+    reshape(llm, &config->shape);
+    llm_set_weights(llm, FORMAT_BF16);
+    llm->compute = llm->kv = FORMAT_BF16;
+    const char *problem = llm_problem(llm);
+    return problem == NULL ? 0 : diag_error(diag, SIM_E_CONFIG, where, "see the keys below 'shape'", "%s", problem);
+}
+
+/* --- The setup --- */
+
+/* The links of this server. */
+static void join_gpus(const struct training_request *request, struct gpu_spec *gpu)
+{
+    if (!request->nvlink) {
+        gpu->fabric = FABRIC_NONE;
+        gpu->nvlink_gpus = 0;
+    }
+    if (request->gpus_per_switch > 0) {
+        gpu->gpus_per_switch = request->gpus_per_switch;
+        gpu->switches_per_socket = 1;
+    }
+    if (!isnan(request->bridge_share)) gpu->bridge_share = request->bridge_share;
+    gpu->nvlink_bytes_per_s *= request->link_share;
+    gpu->pcie_bytes_per_s *= request->link_share;
+}
+
+int training_setup_make(const struct catalog *catalog, const struct training_request *request, const char *where,
+                        struct arena *arena, struct training_setup *setup, struct diag *diag)
+{
+    const struct training_config *config = &request->training;
+    *setup = (struct training_setup){.config = config, .gpus = request->gpus, .gpus_per_node = request->gpus_per_node,
+                                     .network_bytes_per_s = isnan(request->network_bytes_per_s)
+                                                                ? 0.0 : request->network_bytes_per_s};
+    int code = catalog_gpu(catalog, request->gpu, where, arena, &setup->gpu, diag);
+    if (code == 0) join_gpus(request, &setup->gpu);
+    if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
+    if (code == 0) code = catalog_trainer(catalog, config->trainer, where, arena, &setup->preset, diag);
+    if (code != 0) return code;
+    const bool over_pcie = config->tensor_parallel > setup->gpu.nvlink_gpus ||
+                           (request->gpus > setup->gpu.nvlink_gpus && setup->gpu.nvlink_gpus < request->gpus_per_node);
+    const struct calibration_request wanted = {
+        .gpu = setup->gpu.name, .kernels = setup->preset.kernels, .collectives = setup->preset.collectives,
+        .own_kernels = setup->preset.own_kernels, .over_pcie = over_pcie, .nvlink_gpus = setup->gpu.nvlink_gpus,
+        .where = where, .sets_where = setup->preset.path};
+    code = calibration_read(catalog, &wanted, arena, &setup->calibration, diag);
+    if (code != 0) return code;
+    setup->trainer_measured = trainer_preset_constants(&setup->preset, setup->gpu.name, &setup->trainer);
+    setup->parts = (struct training_parts){&setup->gpu, &setup->llm, &setup->calibration.kernels, &setup->plan,
+                                           &setup->trainer};
+    return 0;
+}
+
+/* --- The plan --- */
+
+/* Sequences of a step; 0: micro-batches are given. */
+static int64_t batch_sequences(const struct training_config *config)
+{
+    if (config->global_batch_tokens > 0)
+        return (config->global_batch_tokens + config->sequence_tokens / 2) / config->sequence_tokens;
+    return config->global_batch;
+}
+
+static const char *find_batches(struct training_plan *plan, const struct training_config *config, bool rounds)
+{
+    const int64_t sequences = batch_sequences(config), each = plan->data * plan->micro_batch;
+    if (sequences == 0 && config->micro_batches == 0)
+        return "a plan needs 'global_batch', 'global_batch_tokens' or 'micro_batches'";
+    if (sequences > 0 && config->micro_batches > 0) return "'micro_batches' and a global batch exclude each other";
+    if (sequences == 0) {
+        plan->micro_batches = config->micro_batches;
+        return NULL;
+    }
+    if (sequences % each != 0 && !rounds)
+        return "the global batch is not a multiple of the data ranks times 'micro_batch'";
+    plan->micro_batches = (sequences + each - 1) / each;
+    if (rounds && plan->schedule == SCHEDULE_INTERLEAVED)
+        plan->micro_batches = (plan->micro_batches + plan->pipeline - 1) / plan->pipeline * plan->pipeline;
+    return NULL;
+}
+
+static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t micro_batch, bool rounds)
+{
+    const struct training_config *config = setup->config;
+    const int64_t others = config->tensor_parallel * config->pipeline_parallel * config->context_parallel;
+    setup->gpus = gpus;
+    const struct training_offload_config *offload = &config->offload;
+    setup->plan = (struct training_plan){
+        .offload = {.optimizer_frac = offload->optimizer_frac, .blocks_flush = offload->flush == 0,
+                    .gpu_stride = offload->gpu_stride, .cpu_update_per_s = offload->cpu_update_per_s,
+                    .flush_bytes_per_s = offload->flush_bytes_per_s,
+                    .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
+                                                                         : offload->link_bytes_per_s},
+        .tensor = config->tensor_parallel, .pipeline = config->pipeline_parallel, .chunks = config->pipeline_chunks,
+        .context = config->context_parallel, .expert = config->expert_parallel,
+        .data = gpus / others,
+        .sequence = config->sequence_parallel && config->tensor_parallel > 1,
+        .scatter_gather = config->scatter_gather && config->tensor_parallel > 1,
+        .schedule = (enum training_schedule)config->schedule,
+        .micro_batch = micro_batch, .sequence_tokens = config->sequence_tokens,
+        .recompute = (enum training_recompute)config->recompute, .recompute_layers = config->recompute_layers,
+        .zero = config->zero, .shard_weights = config->shard_weights,
+        .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
+        .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
+        .context_form = (enum context_form)config->context_form,
+        .gpus_per_node = setup->gpus_per_node, .network_bytes_per_s = setup->network_bytes_per_s};
+    if (gpus < others || gpus % others != 0)
+        return "the GPUs are not a multiple of tensor, pipeline and context parallelism together";
+    const char *problem = find_batches(&setup->plan, config, rounds);
+    if (problem == NULL && config->precision == 2 && !(setup->gpu.peak_flop_per_s[FORMAT_FP8] > 0.0))
+        return "this GPU has no units for fp8";
+    return problem != NULL ? problem : training_plan_problem(&setup->plan, &setup->llm);
+}
+
+const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds)
+{
+    return make_plan(setup, gpus, setup->config->micro_batch > 0 ? setup->config->micro_batch : 1, rounds);
+}
+
+const char *training_setup_price(struct training_setup *setup, int64_t gpus, bool rounds, struct training_step *step)
+{
+    const char *problem = training_setup_plan(setup, gpus, rounds);
+    enum { MOST_SEQUENCES = 64 };
+    if (problem != NULL) return problem;
+    *step = training_step_of(&setup->parts, setup->config->reserve_frac);
+    struct training_plan best = setup->plan;
+    for (int64_t n = 2; setup->config->micro_batch == 0 && n <= MOST_SEQUENCES; n *= 2) {
+        if (make_plan(setup, gpus, n, rounds) != NULL) continue;
+        const struct training_step other = training_step_of(&setup->parts, setup->config->reserve_frac);
+        const double rate = (double)training_plan_sequences(&setup->plan) / other.step_s;
+        if (!other.fits || rate <= (double)training_plan_sequences(&best) / step->step_s) continue;
+        *step = other;
+        best = setup->plan;
+    }
+    setup->plan = best;
+    return NULL;
+}

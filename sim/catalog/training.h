@@ -1,0 +1,84 @@
+/* A training plan as configurations write it, and what it is made of: LLM, GPU, calibration, constants of the program.
+ *
+ * Keys that are absent follow from the others: data parallelism from the number of GPUs, micro-batches from the batch.
+ * A `micro_batch` of 0 stands for the fastest of 1, 2, 4, 8 ... 64 sequences that fits. */
+#ifndef ORRERY_CATALOG_TRAINING_H
+#define ORRERY_CATALOG_TRAINING_H
+
+#include "models/training/step.h"
+#include "sim/catalog/trainer.h"
+
+/* Changes of the LLM's shape; 0: as it is. */
+struct training_shape {
+    int64_t layers, hidden, heads, dense_layers;
+};
+
+/* NAN: as the GPU's PCIe link. */
+struct training_offload_config {
+    double optimizer_frac, cpu_update_per_s, flush_bytes_per_s, link_bytes_per_s;
+    int flush;
+    int64_t gpu_stride;
+};
+
+struct training_config {
+    const char *llm, *trainer;
+    struct training_shape shape;
+    int64_t tensor_parallel, pipeline_parallel, pipeline_chunks, context_parallel, expert_parallel;
+    bool sequence_parallel, scatter_gather, overlap_tensor, overlap_gradients, overlap_weights;
+    int schedule, recompute, precision, context_form;
+    int64_t micro_batch, micro_batches, global_batch, global_batch_tokens, sequence_tokens;
+    int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;
+    double reserve_frac;
+    struct training_offload_config offload;
+};
+
+/* A plan within a job type: the plan, and the steps of each job. */
+struct training_job_config {
+    struct training_config plan; /* llm NULL: there is none */
+    int64_t steps;               /* 0: not given */
+};
+
+/* Tables of both, and of a plan that stands alone. */
+extern const struct config_field training_job_config_fields[];
+
+struct training_request {
+    const char *gpu;
+    int64_t gpus, gpus_per_node;
+    double network_bytes_per_s; /* NAN: no network */
+    bool nvlink;                /* the server has the links that the GPU may have */
+    int64_t gpus_per_switch;    /* 0: as the GPU's file says */
+    double bridge_share;        /* likewise, NAN */
+    double link_share;          /* of the data sheet's bandwidth between GPUs of a node */
+    struct training_config training;
+};
+
+extern const struct config_field training_request_fields[];
+
+/* A plan that can be priced. Lives as long as its arena. */
+struct training_setup {
+    const struct training_config *config;
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct calibration calibration;
+    struct trainer_preset preset;
+    struct training_trainer trainer;
+    struct training_plan plan; /* of the latest pricing */
+    struct training_parts parts;
+    int64_t gpus, gpus_per_node;
+    double network_bytes_per_s;
+    bool trainer_measured; /* on this GPU */
+};
+
+/* Resolves names. `where`: path of the section, for findings. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int training_setup_make(const struct catalog *catalog, const struct training_request *request, const char *where,
+                        struct arena *arena, struct training_setup *setup, struct diag *diag);
+
+/* Fills setup->plan for `gpus` GPUs. With `rounds`, a batch that does not divide among the data ranks is rounded up;
+ * else that is a problem. Returns NULL, or why this cannot be, as a static text. */
+const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds);
+
+/* The same, and its price. *step is set if NULL is returned. With micro_batch 0 the fastest that fits; if none fits,
+ * one sequence. */
+const char *training_setup_price(struct training_setup *setup, int64_t gpus, bool rounds, struct training_step *step);
+
+#endif

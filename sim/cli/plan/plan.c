@@ -1,0 +1,147 @@
+/* orrery plan: the time of a training step and the memory of a GPU, of one plan or of the best for a number of GPUs. */
+#include "sim/cli/plan/plan.h"
+
+#include "sim/cli/paths.h"
+#include "sim/core/path.h"
+
+#include <string.h>
+
+struct plan_options {
+    struct option_texts settings;
+    const char *gpu, *gpus, *batch, *sequence;
+    int form; /* enum answer_form */
+    bool search;
+};
+
+#define AT(name) offsetof(struct plan_options, name)
+static const struct option plan_options_table[] = {
+    {"The plan", "gpu", 'g', OPTION_TEXT, AT(gpu), "NAME", NULL, "GPU, of 'orrery list gpus'"},
+    {NULL, "gpus", 'n', OPTION_TEXT, AT(gpus), "N", NULL, "GPUs (default: 8)"},
+    {NULL, "batch", 'b', OPTION_TEXT, AT(batch), "N", NULL, "sequences of a step, over all GPUs"},
+    {NULL, "sequence", 0, OPTION_TEXT, AT(sequence), "TOKENS", NULL, "tokens of a sequence (default: 4096)"},
+    {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
+     "set a key of the plan: tensor_parallel, pipeline_parallel, recompute, network, shape.layers ..."},
+    {NULL, "search", 0, OPTION_FLAG, AT(search), NULL, NULL,
+     "search the keys that are not set (default: when neither tensor_parallel nor pipeline_parallel is)"},
+    {"What comes out", "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print JSON"},
+    {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the plans of a search as CSV"},
+    {NULL, "markdown", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print Markdown"},
+    {0}};
+#undef AT
+
+static bool is_file(const char *subject)
+{
+    static const char ending[] = ".plan.json";
+    const size_t n = strlen(subject), n_ending = sizeof ending - 1;
+    return n >= n_ending && strcmp(subject + n - n_ending, ending) == 0;
+}
+
+static int set(struct cli *cli, struct config *config, const char *key, const char *value, struct arena *arena)
+{
+    if (value == NULL) return 0;
+    const char *assignment = arena_printf(arena, "%s=%s", key, value);
+    return assignment != NULL ? config_set(config, assignment, &cli->diag) : diag_nomem(&cli->diag);
+}
+
+/* The plan's document, or an empty one for an LLM. */
+static int load(struct cli *cli, const char *subject, const struct plan_options *options, struct arena *arena,
+                struct config **config)
+{
+    static const char empty[] = "{}";
+    int code = is_file(subject) ? config_load(subject, config, &cli->diag)
+                                : config_parse("orrery plan", ".", empty, sizeof empty - 1, config, &cli->diag);
+    if (code == 0 && !is_file(subject)) code = set(cli, *config, "llm", subject, arena);
+    if (code == 0) code = set(cli, *config, "gpu", options->gpu, arena);
+    if (code == 0) code = set(cli, *config, "gpus", options->gpus, arena);
+    if (code == 0) code = set(cli, *config, "global_batch", options->batch, arena);
+    if (code == 0) code = set(cli, *config, "sequence_tokens", options->sequence, arena);
+    for (size_t i = 0; code == 0 && i < options->settings.n; i++)
+        code = config_set(*config, options->settings.items[i], &cli->diag);
+    return code;
+}
+
+static bool lacks(const struct config *config, const char *key)
+{
+    return !config_is_given(config, key);
+}
+
+static struct plan_free find_free(const struct config *config, const struct training_setup *setup)
+{
+    const int64_t long_tokens = 32768;
+    return (struct plan_free){
+        .tensor = lacks(config, "tensor_parallel"), .pipeline = lacks(config, "pipeline_parallel"),
+        .chunks = lacks(config, "pipeline_chunks") && lacks(config, "schedule"),
+        .context = lacks(config, "context_parallel") && setup->config->sequence_tokens >= long_tokens,
+        .expert = lacks(config, "expert_parallel") && setup->llm.experts > 0,
+        .micro_batch = lacks(config, "micro_batch") && lacks(config, "micro_batches"),
+        .recompute = lacks(config, "recompute"), .zero = lacks(config, "zero") && lacks(config, "shard_optimizer")};
+}
+
+static int fail_plan(struct cli *cli, const char *problem)
+{
+    const bool batch = strstr(problem, "needs 'global_batch'") != NULL, network = strstr(problem, "network") != NULL;
+    return diag_error(&cli->diag, SIM_E_CONFIG, "plan",
+                      batch     ? "such as --batch 512, or --set global_batch_tokens=4194304"
+                      : network ? "such as --set network=50GB/s, per GPU and direction"
+                                : "'orrery plan --help' explains how to search",
+                      "%s", problem);
+}
+
+static int answer_plan(struct cli *cli, const struct plan_options *options, const struct config *config,
+                       struct training_setup *setup)
+{
+    const bool searches = options->search || (lacks(config, "tensor_parallel") && lacks(config, "pipeline_parallel"));
+    struct plan_found found = {.config = *setup->config};
+    const char *problem = training_setup_plan(setup, setup->gpus, true);
+    const bool hopeless = problem != NULL && (strstr(problem, "global") != NULL || strstr(problem, "network") != NULL ||
+                                              strstr(problem, "fp8") != NULL);
+    if (hopeless) return fail_plan(cli, problem);
+    if (searches) {
+        struct plan_search search;
+        const struct plan_free free = find_free(config, setup);
+        plan_search(setup, &free, &search);
+        return plan_answer_search(setup, &search, (enum answer_form)options->form, cli->out, &cli->diag);
+    }
+    problem = training_setup_price(setup, setup->gpus, false, &found.step);
+    if (problem != NULL) return fail_plan(cli, problem);
+    found.plan = setup->plan;
+    return plan_answer_one(setup, &found, (enum answer_form)options->form, cli->out, &cli->diag);
+}
+
+static int plan_verb(struct cli *cli, const struct cli_call *call)
+{
+    const struct plan_options *options = call->options;
+    struct arena arena;
+    struct catalog_memory memory;
+    struct training_request request;
+    struct training_setup *setup;
+    struct config *config = NULL;
+    arena_init(&arena);
+    catalog_memory_init(&memory);
+    const char *data = paths_data(&arena);
+    const struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
+    setup = arena_alloc(&arena, sizeof *setup);
+    int code = catalog.root != NULL && setup != NULL ? 0 : diag_nomem(&cli->diag);
+    if (code == 0) code = load(cli, call->arguments[0], options, &arena, &config);
+    if (code == 0)
+        code = config_bind(config, training_request_fields, NULL, &arena, &request, sizeof request, &cli->diag);
+    if (code == 0) code = training_setup_make(&catalog, &request, "plan", &arena, setup, &cli->diag);
+    if (code == 0) code = answer_plan(cli, options, config, setup);
+    config_destroy(config);
+    catalog_memory_fini(&memory);
+    arena_fini(&arena);
+    return code;
+}
+
+const struct verb verb_plan = {
+    .name = "plan",
+    .summary = "time and memory of a training step, of one plan or of the fastest for a number of GPUs",
+    .usage = "LLM --gpu NAME --gpus N --batch N [options]\nFILE.plan.json [options]",
+    .notes = "A search tries tensor, pipeline, expert and, from 32768 tokens on, context parallelism, chunks of stages,\n"
+             "sizes of micro-batches, recomputation of layers, and shards of states. What does not fit is counted.\n",
+    .options = plan_options_table,
+    .options_bytes = sizeof(struct plan_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = plan_verb,
+};

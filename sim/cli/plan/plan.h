@@ -1,0 +1,45 @@
+/* What `orrery plan` asks: one training plan, or the fastest plans for a number of GPUs. */
+#ifndef ORRERY_CLI_PLAN_PLAN_H
+#define ORRERY_CLI_PLAN_PLAN_H
+
+#include "sim/catalog/training.h"
+#include "sim/cli/answer.h"
+#include "sim/cli/cli.h"
+
+enum { PLAN_BEST = 10 }; /* plans of a search that are printed */
+
+/* Keys that a search may choose: those that nobody gave. */
+struct plan_free {
+    bool tensor, pipeline, chunks, context, expert, micro_batch, recompute, zero;
+};
+
+/* A priced plan. */
+struct plan_found {
+    struct training_config config;
+    struct training_plan plan;
+    struct training_step step;
+};
+
+struct plan_search {
+    struct plan_found best[PLAN_BEST]; /* the fastest first */
+    size_t n_best;
+    size_t n_priced, n_unfit, n_impossible; /* n_unfit: of the priced ones */
+    struct plan_found smallest;             /* the least memory of all, where none fits */
+};
+
+/* --- plan_search.c --- */
+
+/* Prices all plans of the free keys. setup->config is changed meanwhile. */
+void plan_search(struct training_setup *setup, const struct plan_free *free, struct plan_search *search);
+
+/* --- plan_answer.c --- */
+
+/* "TP 8, PP 2, DP 4"; "shards 1/1/8" are those of weights, gradients and optimizer states. */
+void plan_describe(const struct training_plan *plan, const struct training_config *config, struct text *text);
+
+int plan_answer_one(const struct training_setup *setup, const struct plan_found *found, enum answer_form form,
+                    FILE *out, struct diag *diag);
+int plan_answer_search(const struct training_setup *setup, const struct plan_search *search, enum answer_form form,
+                       FILE *out, struct diag *diag);
+
+#endif

@@ -1,0 +1,264 @@
+/* The answer: one plan with its parts, or the best plans of a search. */
+#include "sim/cli/plan/plan.h"
+
+#include "sim/core/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static const double gib = 1024.0 * 1024.0 * 1024.0;
+
+static void add_size(struct text *text, const char *name, int64_t size)
+{
+    if (size > 1) text_printf(text, ", %s %" PRId64, name, size);
+}
+
+void plan_describe(const struct training_plan *plan, const struct training_config *config, struct text *text)
+{
+    static const char *const recomputes[] = {"", ", selective recomputation", ", full recomputation"};
+    text_printf(text, "TP %" PRId64 ", PP %" PRId64, plan->tensor, plan->pipeline);
+    add_size(text, "chunks", plan->chunks);
+    add_size(text, "CP", plan->context);
+    add_size(text, "EP", plan->expert);
+    text_printf(text, ", DP %" PRId64, plan->data);
+    if (plan->shard_optimizer > 0)
+        text_printf(text, ", shards %" PRId64 "/%" PRId64 "/%" PRId64, plan->shard_weights, plan->shard_gradients,
+                    plan->shard_optimizer);
+    else if (plan->zero != 1)
+        text_printf(text, ", ZeRO %" PRId64, plan->zero);
+    text_add(text, recomputes[config->recompute]);
+}
+
+/* --- JSON --- */
+
+static void add_layout(struct answer *answer, const struct training_plan *plan, const struct training_config *config)
+{
+    static const char *const recomputes[] = {"none", "selective", "full"};
+    answer_number(answer, "tensor_parallel", (double)plan->tensor);
+    answer_number(answer, "pipeline_parallel", (double)plan->pipeline);
+    answer_number(answer, "pipeline_chunks", (double)plan->chunks);
+    answer_number(answer, "context_parallel", (double)plan->context);
+    answer_number(answer, "expert_parallel", (double)plan->expert);
+    answer_number(answer, "data_parallel", (double)plan->data);
+    answer_number(answer, "zero", (double)plan->zero);
+    answer_number(answer, "shard_weights", (double)plan->shard_weights);
+    answer_number(answer, "shard_gradients", (double)plan->shard_gradients);
+    answer_number(answer, "shard_optimizer", (double)plan->shard_optimizer);
+    answer_text(answer, "recompute", recomputes[config->recompute]);
+    answer_number(answer, "micro_batch", (double)plan->micro_batch);
+    answer_number(answer, "micro_batches", (double)plan->micro_batches);
+    answer_number(answer, "global_batch", (double)training_plan_sequences(plan));
+}
+
+/* Parts of the step in the order of the answer; the last name is NULL. */
+struct part {
+    const char *name, *shown;
+    double value;
+};
+
+enum { STEP_PARTS = 12, MEMORY_PARTS = 6 };
+
+static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
+{
+    const struct part all[STEP_PARTS] = {
+        {"forward_s", "forward", step->forward_s},
+        {"backward_s", "backward", step->backward_s},
+        {"recompute_s", "recomputation", step->recompute_s},
+        {"bubble_s", "pipeline bubble", step->bubble_s},
+        {"tensor_s", "tensor-parallel messages", step->tensor_s},
+        {"context_s", "context-parallel messages", step->context_s},
+        {"expert_s", "expert-parallel messages", step->expert_s},
+        {"pipeline_s", "messages between stages", step->pipeline_s},
+        {"data_s", "gradients and weights", step->data_s},
+        {"flush_s", "gradients to the host", step->flush_s},
+        {"optimizer_s", "optimizer", step->optimizer_s},
+        {"host_s", "CPU", step->host_s}};
+    for (int i = 0; i < STEP_PARTS; i++) parts[i] = all[i];
+}
+
+static void memory_parts(const struct training_memory *memory, struct part parts[MEMORY_PARTS])
+{
+    const struct part all[MEMORY_PARTS] = {
+        {"weight_bytes", "weights", memory->weight_bytes},
+        {"gradient_bytes", "gradients", memory->gradient_bytes},
+        {"optimizer_bytes", "optimizer", memory->optimizer_bytes},
+        {"activation_bytes", "activations", memory->activation_bytes},
+        {"working_bytes", "working set", memory->working_bytes},
+        {"buffer_bytes", "buffers", memory->buffer_bytes}};
+    for (int i = 0; i < MEMORY_PARTS; i++) parts[i] = all[i];
+}
+
+static void add_data(struct answer *answer, const struct training_setup *setup, const struct plan_found *found)
+{
+    const struct training_step *step = &found->step;
+    struct part times[STEP_PARTS], bytes[MEMORY_PARTS];
+    step_parts(step, times);
+    memory_parts(&step->memory, bytes);
+    answer_open(answer, "step", '{');
+    answer_number(answer, "step_s", step->step_s);
+    for (int i = 0; i < STEP_PARTS; i++) answer_number(answer, times[i].name, times[i].value);
+    answer_close(answer, '}');
+    answer_open(answer, "memory", '{');
+    answer_number(answer, "total_bytes", step->memory.total_bytes);
+    for (int i = 0; i < MEMORY_PARTS; i++) answer_number(answer, bytes[i].name, bytes[i].value);
+    answer_number(answer, "gpu_bytes", setup->gpu.memory_bytes);
+    answer_number(answer, "stage", (double)step->memory.stage);
+    answer_bool(answer, "fits", step->fits);
+    answer_close(answer, '}');
+    answer_number(answer, "mfu", step->mfu);
+    answer_number(answer, "hfu", step->hfu);
+    answer_number(answer, "tflops_per_gpu", step->flop_per_s / 1e12);
+    answer_number(answer, "tokens_per_s", training_plan_tokens(&found->plan) / step->step_s);
+    answer_number(answer, "model_flop", step->model_flop);
+    answer_number(answer, "hardware_flop", step->hardware_flop);
+    answer_number(answer, "outside_frac", step->outside_frac);
+}
+
+static void add_subject(struct answer *answer, const struct training_setup *setup)
+{
+    answer_text(answer, "llm", setup->llm.name);
+    answer_text(answer, "gpu", setup->gpu.name);
+    answer_number(answer, "gpus", (double)setup->gpus);
+    answer_text(answer, "trainer", setup->preset.name);
+    answer_bool(answer, "trainer_measured", setup->trainer_measured);
+    answer_bool(answer, "calibrated", setup->calibration.calibrated);
+}
+
+/* --- Text --- */
+
+static void say_trust(struct answer *answer, const struct training_setup *setup, double outside_frac)
+{
+    answer_say(answer, "\n%.0f %% of the kernels' time lies outside the calibrated range.\n", 100.0 * outside_frac);
+    if (!setup->calibration.calibrated)
+        answer_say(answer, "No kernel of %s was measured: times follow the fit over all GPUs.\n", setup->gpu.name);
+    if (!setup->trainer_measured)
+        answer_say(answer, "The constants of %s were not fitted on %s.\n", setup->preset.name, setup->gpu.name);
+}
+
+static void say_parts(struct answer *answer, const char *heading, const char *unit, const struct part *parts, int n,
+                      double total, double scale)
+{
+    const struct table_column columns[] = {LEFT_SHOWN(heading), RIGHT_SHOWN(unit), RIGHT_SHOWN("share")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (int i = 0; i < n; i++) {
+        char value[32], share[32];
+        if (!(parts[i].value > 0.0)) continue;
+        snprintf(value, sizeof value, "%.4g", parts[i].value / scale);
+        snprintf(share, sizeof share, "%.1f %%", 100.0 * parts[i].value / total);
+        table_text(&table, parts[i].shown);
+        table_shown(&table, parts[i].value, value);
+        table_shown(&table, parts[i].value / total, share);
+    }
+    answer_add(answer, NULL, NULL, &table);
+}
+
+static void say_plan(struct answer *answer, const struct training_setup *setup, const struct plan_found *found)
+{
+    const struct training_plan *plan = &found->plan;
+    const struct training_step *step = &found->step;
+    struct part times[STEP_PARTS], bytes[MEMORY_PARTS];
+    struct text layout;
+    text_init(&layout);
+    plan_describe(plan, &found->config, &layout);
+    answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %s\n", setup->llm.name, setup->llm.layers,
+               training_plan_gpus(plan), setup->gpu.name, setup->preset.name, layout.failed ? "" : layout.chars);
+    text_fini(&layout);
+    answer_say(answer, "%" PRId64 " micro-batches of %" PRId64 " x %" PRId64 " tokens on each data rank\n",
+               plan->micro_batches, plan->micro_batch, plan->sequence_tokens);
+    answer_say(answer, "step %.4g s: %.4g tokens/s, %.4g TFLOP/s of a GPU, MFU %.1f %%, HFU %.1f %%\n\n", step->step_s,
+               training_plan_tokens(plan) / step->step_s, step->flop_per_s / 1e12, 100.0 * step->mfu,
+               100.0 * step->hfu);
+    step_parts(step, times);
+    say_parts(answer, "time", "s", times, STEP_PARTS, step->step_s, 1.0);
+    answer_say(answer, "\nmemory of the fullest rank, of stage %" PRId64 ": %.4g of %.4g GiB: %s\n\n",
+               step->memory.stage, step->memory.total_bytes / gib, setup->gpu.memory_bytes / gib,
+               step->fits ? "fits" : "does not fit");
+    memory_parts(&step->memory, bytes);
+    say_parts(answer, "memory", "GiB", bytes, MEMORY_PARTS, step->memory.total_bytes, gib);
+    say_trust(answer, setup, step->outside_frac);
+}
+
+int plan_answer_one(const struct training_setup *setup, const struct plan_found *found, enum answer_form form,
+                    FILE *out, struct diag *diag)
+{
+    struct answer answer;
+    answer_init(&answer, form, NULL);
+    if (answer_is_data(form)) {
+        add_subject(&answer, setup);
+        add_layout(&answer, &found->plan, &found->config);
+        add_data(&answer, setup, found);
+    } else {
+        say_plan(&answer, setup, found);
+    }
+    return answer_end(&answer, 0, out, diag);
+}
+
+/* --- A search --- */
+
+static void add_table(struct answer *answer, const struct plan_search *search)
+{
+    static const struct table_column columns[] = {
+        LEFT("plan"), RIGHT("micro_batch"), RIGHT("step_s"), RIGHT("tokens_per_s"), RIGHT("mfu"), RIGHT("bubble_frac"),
+        RIGHT("messages_frac"), RIGHT("memory_gib"), RIGHT("outside_frac")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; i < search->n_best; i++) {
+        const struct plan_found *found = &search->best[i];
+        const struct training_step *step = &found->step;
+        const double messages_s = step->tensor_s + step->context_s + step->expert_s + step->pipeline_s + step->data_s;
+        const double values[] = {step->step_s,
+                                 training_plan_tokens(&found->plan) / step->step_s,
+                                 step->mfu,
+                                 step->bubble_s / step->step_s,
+                                 messages_s / step->step_s,
+                                 step->memory.total_bytes / gib,
+                                 step->outside_frac};
+        struct text layout;
+        text_init(&layout);
+        plan_describe(&found->plan, &found->config, &layout);
+        table_text(&table, layout.failed ? "" : layout.chars);
+        text_fini(&layout);
+        table_number(&table, (double)found->plan.micro_batch);
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            char shown[32];
+            snprintf(shown, sizeof shown, "%.4g", values[k]);
+            table_shown(&table, values[k], shown);
+        }
+    }
+    answer_add(answer, "plans", NULL, &table);
+}
+
+static void say_search(struct answer *answer, const struct training_setup *setup, const struct plan_search *search)
+{
+    answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %zu plans, of which %zu do not fit\n",
+               setup->llm.name, setup->llm.layers, setup->gpus, setup->gpu.name, setup->preset.name, search->n_priced,
+               search->n_unfit);
+    if (search->n_best == 0 && search->n_priced == 0) answer_say(answer, "No plan divides the work so.\n");
+    if (search->n_best > 0 || search->n_priced == 0) return;
+    struct text layout;
+    text_init(&layout);
+    plan_describe(&search->smallest.plan, &search->smallest.config, &layout);
+    answer_say(answer, "No plan fits. The least memory has %s: %.4g of %.4g GiB.\n", layout.failed ? "" : layout.chars,
+               search->smallest.step.memory.total_bytes / gib, setup->gpu.memory_bytes / gib);
+    text_fini(&layout);
+}
+
+int plan_answer_search(const struct training_setup *setup, const struct plan_search *search, enum answer_form form,
+                       FILE *out, struct diag *diag)
+{
+    struct answer answer;
+    answer_init(&answer, form, "plans");
+    if (answer_is_data(form)) {
+        add_subject(&answer, setup);
+        answer_number(&answer, "priced", (double)search->n_priced);
+        answer_number(&answer, "unfit", (double)search->n_unfit);
+        answer_number(&answer, "least_bytes",
+                      search->n_priced > 0 ? search->smallest.step.memory.total_bytes : (double)NAN);
+    } else {
+        say_search(&answer, setup, search);
+    }
+    add_table(&answer, search);
+    if (!answer_is_data(form) && search->n_best > 0) say_trust(&answer, setup, search->best[0].step.outside_frac);
+    return answer_end(&answer, 0, out, diag);
+}

@@ -1,0 +1,221 @@
+#include "sim/world/jobs/job_training.h"
+
+#include "sim/core/mem.h"
+#include "sim/world/jobs/job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Steps of a type on a node type, by the number of data ranks. */
+struct priced {
+    struct training_setup *setup;
+    double *step_s; /* [n]; NAN: not priced yet; 0: cannot be */
+    int64_t n;
+    const char *problem; /* the first that was met */
+    int64_t problem_gpus;
+    double lacking_gib;  /* memory that it would need; 0: it is not about memory */
+};
+
+struct job_trainings {
+    int32_t n_node_types;
+    size_t n_types;
+    struct priced *priced; /* [n_types][n_node_types] */
+};
+
+/* --- Setting up --- */
+
+static const struct job_type *type_at(const struct jobs *jobs, size_t index)
+{
+    return (const struct job_type *)jobs->config->types.items + index;
+}
+
+static struct priced *priced_of(const struct jobs *jobs, const struct job_type *type, int32_t node_type)
+{
+    const size_t index = (size_t)(type - type_at(jobs, 0));
+    return &jobs->trainings->priced[index * (size_t)jobs->n_node_types + (size_t)node_type];
+}
+
+static int check_cluster(struct jobs *jobs, const struct cluster *cluster, const char *where)
+{
+    if (cluster->gpu == NULL)
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "name the GPU with 'cluster.gpu'",
+                          "jobs that train need the type of the GPUs that they run on");
+    if (cluster->n_nodes == 0)
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "such as 'cluster.nodes' and 'cluster.gpus_per_node'",
+                          "jobs that train need nodes to run on");
+    return 0;
+}
+
+static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node_type, double network_bytes_per_s)
+{
+    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
+    struct arena *arena = jobs->site->arena;
+    struct priced *priced = priced_of(jobs, type, node_type);
+    char where[DIAG_WHERE_CHARS];
+    snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
+    int code = check_cluster(jobs, cluster, where);
+    if (code != 0) return code;
+    struct training_request *request = arena_alloc(arena, sizeof *request);
+    priced->setup = arena_alloc(arena, sizeof *priced->setup);
+    if (request == NULL || priced->setup == NULL) return diag_nomem(jobs->site->diag);
+    *request = (struct training_request){
+        .gpu = cluster->gpu, .gpus = cluster->total_gpus, .gpus_per_node = cluster->gpus_per_node, .nvlink = true,
+        .link_share = 1.0, .bridge_share = (double)NAN, .network_bytes_per_s = network_bytes_per_s,
+        .training = type->training.plan};
+    code = training_setup_make(jobs->site->catalog, request, where, arena, priced->setup, jobs->site->diag);
+    if (code != 0) return code;
+    const int64_t ranks = type->training.plan.tensor_parallel * type->training.plan.pipeline_parallel *
+                          type->training.plan.context_parallel;
+    priced->n = cluster->total_gpus / ranks + 1;
+    priced->step_s = arena_alloc(arena, (size_t)priced->n * sizeof *priced->step_s);
+    if (priced->step_s == NULL) return diag_nomem(jobs->site->diag);
+    for (int64_t i = 0; i < priced->n; i++) priced->step_s[i] = (double)NAN;
+    return 0;
+}
+
+/* What no number of GPUs changes is an error of the scenario. */
+static int check_plan(struct jobs *jobs, const struct job_type *type)
+{
+    char where[DIAG_WHERE_CHARS];
+    const struct training_config *plan = &type->training.plan;
+    struct priced *priced = priced_of(jobs, type, 0);
+    const int64_t gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
+    const bool has_batch = plan->global_batch > 0 || plan->global_batch_tokens > 0 || plan->micro_batches > 0;
+    snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
+    if (!has_batch)
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "such as \"global_batch\": 512",
+                          "a plan needs 'global_batch', 'global_batch_tokens' or 'micro_batches'");
+    if (plan->expert_parallel > 1) return 0; /* depends on the data ranks */
+    struct training_setup alone = *priced->setup;
+    alone.gpus_per_node = gpus > alone.gpus_per_node ? gpus : alone.gpus_per_node;
+    const char *problem = training_setup_plan(&alone, gpus, true);
+    if (problem == NULL) return 0;
+    return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "'orrery plan' prices such a plan", "%s", problem);
+}
+
+int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct job_trainings **out)
+{
+    const size_t n_types = jobs->config->types.n;
+    bool some = false;
+    *out = NULL;
+    for (size_t i = 0; i < n_types; i++) some = some || type_at(jobs, i)->training.plan.llm != NULL;
+    if (!some) return 0;
+    struct job_trainings *trainings = mem_zalloc(1, sizeof *trainings);
+    if (trainings == NULL) return diag_nomem(jobs->site->diag);
+    *trainings = (struct job_trainings){.n_node_types = jobs->n_node_types, .n_types = n_types};
+    trainings->priced = mem_zalloc(n_types * (size_t)jobs->n_node_types, sizeof *trainings->priced);
+    *out = trainings;
+    if (trainings->priced == NULL) return diag_nomem(jobs->site->diag);
+    int code = 0;
+    for (size_t i = 0; i < n_types && code == 0; i++) {
+        const struct job_type *type = type_at(jobs, i);
+        if (type->training.plan.llm == NULL) continue;
+        for (int32_t k = 0; k < jobs->n_node_types && code == 0; k++)
+            code = make_one(jobs, type, k, network_bytes_per_s);
+        if (code == 0) code = check_plan(jobs, type);
+    }
+    return code;
+}
+
+void job_trainings_destroy(struct job_trainings *trainings)
+{
+    if (trainings == NULL) return;
+    mem_free(trainings->priced);
+    mem_free(trainings);
+}
+
+/* --- Prices --- */
+
+/* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
+static double price(struct priced *priced, int64_t gpus)
+{
+    struct training_step step;
+    const double gib = 1024.0 * 1024.0 * 1024.0;
+    const char *problem = training_setup_price(priced->setup, gpus, true, &step);
+    double lacking_gib = 0.0;
+    if (problem == NULL && !step.fits) {
+        problem = "it does not fit into the memory of a GPU";
+        lacking_gib = step.memory.total_bytes / gib;
+    }
+    if (problem == NULL) return step.step_s;
+    if (priced->problem != NULL) return 0.0;
+    priced->problem = problem;
+    priced->problem_gpus = gpus;
+    priced->lacking_gib = lacking_gib;
+    return 0.0;
+}
+
+static double step_s(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus)
+{
+    const struct training_config *plan = &type->training.plan;
+    struct priced *priced = priced_of(jobs, type, node_type);
+    const int64_t each = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
+    const int64_t ranks = (int64_t)floor(gpus + 1e-9) / each;
+    if (ranks < 1 || ranks >= priced->n) return 0.0;
+    if (isnan(priced->step_s[ranks])) priced->step_s[ranks] = price(priced, ranks * each);
+    return priced->step_s[ranks];
+}
+
+/* On the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
+static double asked_step_s(const struct jobs *jobs, const struct job_type *type, double asked)
+{
+    double seconds = 0.0;
+    for (int32_t i = 0; i < jobs->n_node_types && !(seconds > 0.0); i++) seconds = step_s(jobs, type, i, asked);
+    return seconds;
+}
+
+double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
+                          double asked)
+{
+    const double here_s = step_s(jobs, type, node_type, gpus), asked_s = asked_step_s(jobs, type, asked);
+    return here_s > 0.0 && asked_s > 0.0 ? asked_s / here_s : 0.0;
+}
+
+int job_training_price(struct jobs *jobs, struct job_record *record)
+{
+    const struct job_type *type = job_type_find(&jobs->config->types, record->type);
+    const bool trains = type != NULL && type->training.plan.llm != NULL;
+    if (record->steps > 0 && !trains)
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "give its type a section 'training'",
+                          "job %" PRId64 " counts steps, but its type does not say what it trains", record->id);
+    if (record->steps < 0 && !(trains && type->training.steps > 0))
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "such as \"duration\": \"2h\", or \"steps\": 1000",
+                          "job %" PRId64 " has neither a duration nor steps", record->id);
+    const int64_t steps = record->steps > 0 ? record->steps : trains ? type->training.steps : 0;
+    if (steps == 0) return 0;
+    const bool follows = record->estimate_ns == record->duration_ns;
+    const double seconds = (double)steps * asked_step_s(jobs, type, (double)record->gpus);
+    const double most_s = 9e9;
+    record->duration_ns = sim_ns_from_s(seconds < most_s ? seconds : most_s);
+    if (follows) record->estimate_ns = record->duration_ns;
+    return 0;
+}
+
+/* --- Warnings --- */
+
+static int warn(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+{
+    char text[512], memory[96] = "";
+    const double usable_frac = 1.0 - type->training.plan.reserve_frac, gib = 1024.0 * 1024.0 * 1024.0;
+    if (priced->lacking_gib > 0.0)
+        snprintf(memory, sizeof memory, ": %.4g GiB, and %.4g are usable", priced->lacking_gib,
+                 usable_frac * priced->setup->gpu.memory_bytes / gib);
+    snprintf(text, sizeof text, "jobs: type '%s' cannot train on %" PRId64 " %s: %s%s", type->name,
+             priced->problem_gpus, priced->setup->gpu.name, priced->problem, memory);
+    const struct warning_row row = {.t_s = (double)NAN, .code = "training-plan", .text = text, .count = 1};
+    return jobs->site->sink->warning(jobs->site->sink->context, &row);
+}
+
+int job_trainings_warn(const struct jobs *jobs)
+{
+    const struct job_trainings *trainings = jobs->trainings;
+    int code = 0;
+    if (trainings == NULL || jobs->site->sink->warning == NULL) return 0;
+    for (size_t i = 0; i < trainings->n_types && code == 0; i++)
+        for (int32_t k = 0; k < trainings->n_node_types && code == 0; k++) {
+            const struct priced *priced = &trainings->priced[i * (size_t)trainings->n_node_types + (size_t)k];
+            if (priced->problem != NULL) code = warn(jobs, type_at(jobs, i), priced);
+        }
+    return code;
+}

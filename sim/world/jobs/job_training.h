@@ -1,0 +1,41 @@
+/* Jobs that train an LLM: the section "training" of a job type says which, and how. The time of a step follows from the
+ * model (models/training) for each type of GPU and each number of GPUs, and with it the speed of the job under every
+ * scheduler. A job with a number of steps lasts as long as these take on the GPUs that it requested; other jobs keep
+ * the run time of the trace.
+ *
+ * Tensor, pipeline and context parallelism stay as the plan says. Data parallelism follows the number of GPUs: of GPUs
+ * that are no multiple of the others together, the rest idles. The batch stays, rounded up to whole micro-batches. GPUs
+ * count as adjacent, on as few nodes as they fill; "network_penalty" acts on top. A job that does not fit into the
+ * memory of a GPU cannot run there.
+ *
+ * Each step is priced once and remembered. */
+#ifndef ORRERY_WORLD_JOBS_JOB_TRAINING_H
+#define ORRERY_WORLD_JOBS_JOB_TRAINING_H
+
+#include "sim/catalog/training.h"
+#include "sim/world/rows/source.h"
+
+struct job_type;
+struct jobs;
+
+/* Prices of all types that train. */
+struct job_trainings;
+
+/* network_bytes_per_s: between nodes, per GPU and direction; 0: none. *out is NULL if no type trains. Returns 0,
+ * SIM_E_CONFIG with findings, SIM_E_IO or SIM_E_NOMEM. */
+int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct job_trainings **out);
+void job_trainings_destroy(struct job_trainings *trainings); /* NULL is allowed */
+
+/* Speed of a job of a type that trains, on `gpus` GPUs of a node type: 1 on the `asked` GPUs of the first node type
+ * that can run it so; 0: it cannot run there. */
+double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
+                          double asked);
+
+/* Gives a record with steps, or of a type with steps, its run time on the GPUs that it requests; where none can run it
+ * so, any. Returns 0, or SIM_E_CONFIG: it has steps, and its type does not train. */
+int job_training_price(struct jobs *jobs, struct job_record *record);
+
+/* Warns of jobs that could not run as their plans say. Returns 0 or the sink's code. */
+int job_trainings_warn(const struct jobs *jobs);
+
+#endif

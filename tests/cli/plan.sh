@@ -1,0 +1,83 @@
+#!/bin/sh
+# orrery plan: one plan, a search, what cannot be; and jobs of a scenario that take as long as their steps.
+. tests/cli/lib.sh
+
+number() { sqlite3 :memory: "select json_extract(readfile('$T/out'), '$1')"; }
+is_true() { equal "$(sqlite3 :memory: "select $1")" 1 "$1"; }
+
+# One plan: its parts are its step, in text and as JSON.
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 16 --batch 64 --set tensor_parallel=2 --set network=25GB/s
+out 'TP 2, PP 1, DP 8'
+out 'fits'
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 16 --batch 64 --set tensor_parallel=2 --set network=25GB/s --json
+json '$.data_parallel' 8
+json '$.memory.fits' 1
+is_true "abs((select sum(value) from json_each(readfile('$T/out'), '\$.step') where key <> 'step_s') / $(number '$.step.step_s') - 1) < 1e-9"
+sixteen_s=$(number '$.step.step_s')
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set tensor_parallel=2 --json
+eight_s=$(number '$.step.step_s')
+
+# A search: the fastest first; what does not fit is an answer.
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --json
+is_true "$(number '$.plans[0].tokens_per_s') >= $(number '$.plans[1].tokens_per_s')"
+is_true "$(number '$.plans[0].step_s') <= $eight_s"
+run 0 plan deepseek-v3 -g a100-80-sxm -n 8 --batch 64
+out 'No plan fits. The least memory has'
+run 0 plan deepseek-v3 -g a100-80-sxm -n 8 --batch 64 --json
+json '$.plans' '[]'
+
+# What cannot be has a reason and a hint.
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8
+err "a plan needs 'global_batch'"
+err '--batch 512'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 16 --batch 64 --set tensor_parallel=2
+err 'no network connects nodes'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set tensor_parallel=3
+err 'error'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set precision=fp8
+err 'no units for fp8'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set tensor_paralel=2
+err "did you mean 'tensor_parallel'"
+
+# A job lasts as long as its steps, on the GPUs that it asks for and on others.
+scenario() { # JOB, TYPE KEYS
+    cat >"$T/s.json" <<END
+{"cluster": {"nodes": 2, "gpus_per_node": 8, "gpu": "a100-80-sxm", "network": {"bandwidth": "25GB/s"}},
+ "jobs": {"types": {"chat": {"training": {"llm": "llama-3.1-8b", "tensor_parallel": 2, "global_batch": 64$2}}},
+          "trace": {"format": "inline-jobs", "jobs": [{"type": "chat", $1}]}}}
+END
+}
+lasts() { # SECONDS
+    is_true "abs((select 1.0) * $(sqlite3 "$T/r.db" 'select end_s - start_s from job') / ($1) - 1) < 1e-6"
+    rm "$T/r.db"
+}
+scenario '"gpus": 16, "steps": 100' ''
+run 0 run "$T/s.json" -q -o "$T/r.db"
+lasts "100 * $sixteen_s"
+scenario '"gpus": 8' ', "steps": 50'
+run 0 run "$T/s.json" -q -o "$T/r.db"
+lasts "50 * $eight_s"
+run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.scheduler=equi
+lasts "50 * $sixteen_s"
+scenario '"gpus": 8, "duration": "1000s"' ''
+run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.scheduler=equi
+lasts "1000 * $sixteen_s / $eight_s"
+
+# What does not fit is rejected with a warning, what makes no sense refused.
+scenario '"gpus": 2, "steps": 100' ''
+run 0 run "$T/s.json" -q -o "$T/r.db"
+out "type 'chat' cannot train on 2 a100-80-sxm: it does not fit into the memory of a GPU"
+sql "$T/r.db" 'select status from job' rejected
+scenario '"gpus": 8' ''
+run 2 run "$T/s.json" -q -o "$T/x.db"
+err 'job 0 has neither a duration nor steps'
+scenario '"gpus": 8, "steps": 5, "duration": "1h"' ''
+run 2 run "$T/s.json" -q -o "$T/x.db"
+err "has a 'duration' and 'steps'"
+scenario '"gpus": 8, "steps": 5' ', "pipeline_parallel": 3'
+run 2 run "$T/s.json" -q -o "$T/x.db"
+err "multiple of 'pipeline_parallel'"
+sed -i 's/"type": "chat"/"type": "none"/' "$T/s.json"
+run 2 run "$T/s.json" -q -o "$T/x.db" --set jobs.types.chat.training.pipeline_parallel=1
+err 'job 0 counts steps, but its type does not say what it trains'
+finish
