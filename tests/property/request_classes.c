@@ -22,7 +22,7 @@ static double of_class(const struct bed_rows *rows, const char *metric, const ch
 /* --- Sums --- */
 
 #define MIXED                                                                                                          \
-    "'chat': {" CHAT ", 'kv': {'blocks': 900}, 'slo': {'ttft': '2s', 'classes': {'batch': {'e2e': '20s'}}},"           \
+    "'chat': {" CHAT ", 'kv': {'blocks': 900}, 'batching': 'vllm-v0', 'slo': {'ttft': '2s', 'classes': {'batch': {'e2e': '20s'}}},"           \
     " 'trace': {'format': 'generate', 'mix': 'sharegpt', 'count': 250, 'arrival': {'process': 'poisson',"              \
     " 'rate': '5/s'}, 'classes': {'interactive': {'share': 2}, 'batch': {'mix': 'arxiv-summarization',"                \
     " 'arrival': {'process': 'gamma', 'rate': '1/s', 'cv': 2}}}}}"
