@@ -186,5 +186,8 @@ void summary_intervals(const struct run_intervals *intervals, struct text *text)
                     in_words(&ends[1], shown[i].manner, high));
         is_first = false;
     }
-    if (!is_first) text_printf(text, ": TPOT of %g %% of %s\n", 100 * intervals->share, intervals->basis);
+    const bool has_ttft = intervals_of(intervals, "request.ttft_s.p99") != NULL;
+    if (!is_first)
+        text_printf(text, ": TPOT of %g %% of %s%s\n", 100 * intervals->share, intervals->basis,
+                    has_ttft ? "; errors of TTFT are not measured" : "");
 }
