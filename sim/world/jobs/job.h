@@ -93,6 +93,7 @@ struct jobs {
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
+    struct goodput_cache goodputs;
     struct rng estimates;       /* stream "jobs.estimates" */
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;

@@ -39,6 +39,8 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
+    if (job->type != NULL && goodput_is_given(&job->type->goodput))
+        return job->place_speed * job->holder.speed_frac * job_goodput_held(job);
     return job->place_speed * job->holder.speed_frac *
            job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
 }

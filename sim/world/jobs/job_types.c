@@ -57,6 +57,8 @@ const struct config_field job_type_config_fields[] = {
     ROW_SECTION("checkpoint", checkpoint, OPTIONAL, checkpoint_config_fields,
                 "checkpoints of its jobs; default: a failure loses all their work"),
     ROW_SECTION("power", power, OPTIONAL, power_fields, "power of its GPUs; needs cluster.power"),
+    ROW_SECTION("goodput", goodput, OPTIONAL, goodput_config_fields,
+                "speed by step times and batch sizes, instead of 'speedup' and 'speeds'"),
     {0}};
 #undef ROW_OF
 
@@ -83,11 +85,25 @@ static bool is_in_order(const struct config_list *points)
     return points->n > 0;
 }
 
+static int check_goodput(const struct job_type *type, const char *where, struct diag *diag)
+{
+    char place[DIAG_WHERE_CHARS];
+    snprintf(place, sizeof place, "%s.types.%s.goodput", where, type->name);
+    const int code = goodput_config_check(&type->goodput, place, diag);
+    if (type->speedup.law == SPEEDUP_LINEAR && type->speeds.n == 0) return code;
+    return diag_error(diag, SIM_E_CONFIG, place, "leave out 'speedup' and 'speeds'",
+                      "gives the speed on every number and type of GPUs, and so does 'speedup' or 'speeds'");
+}
+
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
 {
     const struct job_type *type = types->items;
     int code = 0;
     for (size_t i = 0; i < types->n; i++, type++) {
+        if (goodput_is_given(&type->goodput)) {
+            const int found = check_goodput(type, where, diag);
+            code = found < 0 ? found : code;
+        }
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);
@@ -119,6 +135,10 @@ static double speed_on(const struct job_type *type, const char *gpu)
 double job_type_speed(const struct job_type *type, const char *gpu, double gpus, double asked)
 {
     if (type == NULL) return gpus == asked ? 1.0 : gpus / asked;
+    if (goodput_is_given(&type->goodput)) {
+        const struct goodput_place place = {.gpu = gpu, .gpus = gpus, .nodes = 1};
+        return job_goodput_speed(&type->goodput, &place, (int32_t)asked, 0);
+    }
     const double speed = type->speeds.n == 0 ? 1.0 : speed_on(type, gpu);
     if (gpus == asked) return speed;
     const struct speedup speedup = speedup_config_get(&type->speedup);

@@ -125,20 +125,29 @@ static bool has_model(const struct cluster_view *view, const struct job *job)
     return (job->jobs->requests.items[job->view.request].gpu_models & view->cluster->resources->model_set) != 0;
 }
 
+/* Number of the node type of a view. */
+static int32_t number_of(const struct cluster_view *view, const struct job *job)
+{
+    int32_t node_type = 0;
+    while (jobs_view_of(job->jobs, node_type) != view) node_type++;
+    return node_type;
+}
+
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus)
 {
     if (job->gpus == 0) return 1.0;
-    return has_model(view, job_of(job)) ? job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus) : 0.0;
+    const struct job *of = job_of(job);
+    if (!has_model(view, of)) return 0.0;
+    if (of->type != NULL && goodput_is_given(&of->type->goodput)) return job_goodput_on(of, number_of(view, of), gpus);
+    return job_type_speed(of->type, view->gpu, gpus, job->gpus);
 }
 
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job)
 {
     struct jobs *jobs = job_of(job)->jobs;
-    int32_t node_type = 0;
     if (!(job_view_speed_on(view, job, job->gpus) > 0)) return false;
     if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
-    while (jobs_view_of(jobs, node_type) != view) node_type++;
-    return jobs->placer->possible(jobs->placer_states[node_type], view, job);
+    return jobs->placer->possible(jobs->placer_states[number_of(view, job_of(job))], view, job);
 }
 
 sim_ns job_remaining_ns(const struct job *job, sim_ns now)

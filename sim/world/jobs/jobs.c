@@ -380,6 +380,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
+    if (code == 0) code = goodput_cache_init(&jobs->goodputs, jobs);
     if (code == 0) code = make_placers(jobs);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
@@ -409,6 +410,7 @@ void jobs_destroy(struct jobs *jobs)
     mem_free(jobs->next_views);
     resource_requests_fini(&jobs->requests);
     real_list_fini(&jobs->sizes_gpu_s);
+    goodput_cache_fini(&jobs->goodputs);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);
     mem_free(jobs->plan.actions);
