@@ -38,19 +38,20 @@ enum { GOODPUT_BATCHES = 50 };
 
 /* T_grad for m samples, and T_step for s more accumulations, in seconds. */
 double goodput_grad_s(const struct step_profile *profile, double local);
-double goodput_step_s(const struct step_profile *profile, int32_t gpus, int32_t nodes, double local, double accumulations);
+double goodput_step_s(const struct step_profile *profile, int32_t gpus, int32_t nodes, double local,
+                      double accumulations);
 
 /* (noise + first) / (noise + batch). */
 double goodput_efficiency(const struct goodput_batches *batches, double batch);
 
 /* Useful samples per second with this batch size, accumulated as memory needs; 0: it leaves each of
  * several GPUs less than least_local. */
-double goodput_at(const struct step_profile *profile, const struct goodput_batches *batches, int32_t gpus, int32_t nodes,
-                  double batch);
+double goodput_at(const struct step_profile *profile, const struct goodput_batches *batches, int32_t gpus,
+                  int32_t nodes, double batch);
 
 /* The highest goodput over batch sizes, and its batch size if `batch` is not NULL; 0: the largest batch is too small
  * for so many GPUs. */
-double goodput_best(const struct step_profile *profile, const struct goodput_batches *batches, int32_t gpus, int32_t nodes,
-                    double *batch);
+double goodput_best(const struct step_profile *profile, const struct goodput_batches *batches, int32_t gpus,
+                    int32_t nodes, double *batch);
 
 #endif

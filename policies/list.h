@@ -56,6 +56,10 @@ POLICY(scheduler, scheduler_lucid_tiresias)
 POLICY(scheduler, scheduler_equi)
 POLICY(scheduler, scheduler_hesrpt)
 POLICY(scheduler, scheduler_all_to_shortest)
+POLICY(scheduler, scheduler_pollux)
+POLICY(scheduler, scheduler_sia)
+POLICY(scheduler, scheduler_optimus)
+POLICY(scheduler, scheduler_afs)
 
 /* placement */
 POLICY(placer, placement_counted)

@@ -76,7 +76,8 @@ int goodput_config_check(const struct goodput_config *config, const char *where,
     if (config->profiles.n == 0)
         code = bad(diag, where, "profiles", "name a GPU type with its step times", "has no GPU type");
     else if (config->run_times_on != NULL && find_profile(config, config->run_times_on) == NULL)
-        code = bad(diag, where, "run_times_on", "name one of 'profiles'", "has no profile of '%.64s'", config->run_times_on);
+        code = bad(diag, where, "run_times_on", "name one of 'profiles'", "has no profile of '%.64s'",
+                   config->run_times_on);
     return code;
 }
 
