@@ -60,6 +60,7 @@ POLICY(scheduler, scheduler_pollux)
 POLICY(scheduler, scheduler_sia)
 POLICY(scheduler, scheduler_optimus)
 POLICY(scheduler, scheduler_afs)
+POLICY(scheduler, scheduler_themis)
 
 /* placement */
 POLICY(placer, placement_counted)

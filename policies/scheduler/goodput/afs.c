@@ -1,11 +1,11 @@
-/* AFS, elastic resource sharing (Hwang et al., NSDI 2021, algorithm AFS-L): GPUs are given one by one, each to the winner
- * of a tournament over the jobs. Of two jobs let a be the one that would finish sooner on the GPUs it has so far, b the
- * other one. The GPU goes to the longer job b if it gains relatively more:
+/* AFS, elastic resource sharing (Hwang et al., NSDI 2021, algorithm AFS-L): GPUs are given one by one, each to the
+ * winner of a tournament over the jobs. Of two jobs let a be the one that would finish sooner on the GPUs it has so
+ * far, b the other one. The GPU goes to the longer job b if it gains relatively more:
  *
  *     (speed_b(k + 1) - speed_b(k)) / speed_b(k + 1) > (speed_a(m + 1) - speed_a(m)) / speed_a(m)
  *
- * and else to a. Of two jobs without GPUs the shorter one on one GPU goes first, and a job without GPUs goes before one
- * with GPUs that is not shorter. Lengths are users' estimates. Jobs keep their batch size. The cluster's own nodes only.
+ * and else to a. A job without GPUs counts as the longer one; of two such jobs the shorter on one GPU goes first.
+ * Lengths are users' estimates. Jobs keep their batch size. The cluster's own nodes only.
  *
  * The tournament passes over all jobs for each GPU, so a round takes time in proportion to GPUs times jobs. */
 #include "policies/declared.h"
@@ -38,18 +38,13 @@ static void look_ahead(const struct elastic *elastic, struct player *player)
     if (!(player->next > player->speed)) player->is_full = true;
 }
 
-/* Length on the GPUs so far; of a job without any, on one. */
-static double length_s(const struct player *player)
-{
-    return player->left_s / (player->job->gpus > 0 ? player->speed : player->next);
-}
-
 /* Whether the challenger takes the GPU from the holder, who is the older job. */
 static bool wins(const struct player *challenger, const struct player *holder)
 {
-    const bool is_shorter = length_s(challenger) < length_s(holder);
+    if (challenger->speed == 0 && holder->speed == 0)
+        return challenger->left_s / challenger->next < holder->left_s / holder->next;
+    const bool is_shorter = challenger->left_s / challenger->speed < holder->left_s / holder->speed;
     const struct player *a = is_shorter ? challenger : holder, *b = is_shorter ? holder : challenger;
-    if (a->speed == 0) return a == challenger;
     const double gain_b = (b->next - b->speed) / b->next, gain_a = (a->next - a->speed) / a->speed;
     return (gain_b > gain_a ? b : a) == challenger;
 }

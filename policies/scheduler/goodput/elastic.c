@@ -106,8 +106,7 @@ static void read_types(struct elastic *elastic, const struct cluster_view *view)
     int64_t wanted = 0;
     for (size_t i = 0; i < elastic->n_all; i++) wanted += elastic->jobs[i]->view->gpus;
     elastic->types = 0;
-    for (; view != NULL && elastic->types < (elastic->rule->one_type ? 1 : ELASTIC_TYPES);
-         view = view->next_type) {
+    for (; view != NULL && elastic->types < (elastic->rule->one_type ? 1 : ELASTIC_TYPES); view = view->next_type) {
         const bool is_unlimited = view->total_gpus == INT64_MAX;
         elastic->views[elastic->types] = view;
         elastic->gpus[elastic->types++] = is_unlimited ? wanted : view->total_gpus;
@@ -192,8 +191,7 @@ int elastic_decide(void *state, const struct cluster_view *view, struct job_plan
         elastic->code = decide_round(elastic, view, plan);
     }
     if (elastic->code == 0) elastic->code = cpu_jobs_start(&elastic->cpu_jobs, view, !elastic->rule->one_type, plan);
-    if (elastic->code == 0 && elastic->n_all > 0)
-        job_plan_wake_at(plan, sim_ns_add(view->now_ns - past_ns, round_ns));
+    if (elastic->code == 0 && elastic->n_all > 0) job_plan_wake_at(plan, sim_ns_add(view->now_ns - past_ns, round_ns));
     return elastic->code;
 }
 

@@ -35,7 +35,8 @@ struct elastic_params {
     ROW_TIME("round", at round_ns, DEFAULT(round), AT_LEAST(1e-3), "time between two decisions"),                      \
         ROW_INT("depth", at depth, DEFAULT("2000"), WITHIN(1, 1e9),                                                    \
                 "only the oldest jobs take part, at most so many, which bounds the cost of a decision"),               \
-        ROW_INT("most_gpus", at most_gpus, DEFAULT("64"), WITHIN(1, 1e6), "most GPUs that a job gets, unless it requests more")
+        ROW_INT("most_gpus", at most_gpus, DEFAULT("64"), WITHIN(1, 1e6),                                              \
+                "most GPUs that a job gets, unless it requests more")
 
 struct elastic;
 

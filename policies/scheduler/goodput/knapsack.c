@@ -115,42 +115,35 @@ static int32_t best_at(const struct knapsack *knapsack, size_t job, const double
     return best;
 }
 
-static int64_t demand(const struct knapsack *knapsack, const double *price, int type)
+/* GPUs of each type that the jobs want at these prices. */
+static void demand(const struct knapsack *knapsack, const double *price, int64_t wanted[KNAPSACK_TYPES])
 {
-    int64_t sum = 0;
+    for (int j = 0; j < knapsack->types; j++) wanted[j] = 0;
     for (size_t i = 0; i < knapsack->n; i++) {
         const int32_t c = best_at(knapsack, i, price, NULL);
-        const struct knapsack_choice *choice = c < 0 ? NULL : &knapsack->choices[knapsack->starts[i] + (size_t)c];
-        if (choice != NULL && choice->type == type) sum += choice->gpus;
+        if (c < 0) continue;
+        const struct knapsack_choice *choice = &knapsack->choices[knapsack->starts[i] + (size_t)c];
+        wanted[choice->type] += choice->gpus;
     }
-    return sum;
 }
 
-enum { PRICE_SWEEPS = 4, PRICE_STEPS = 30 };
+enum { PRICE_STEPS = 100 };
 
-/* The least price of a type at which demand fits, the others fixed. */
-static void bisect(const struct knapsack *knapsack, double *price, int type, double most)
-{
-    double low = 0, high = most;
-    price[type] = 0;
-    if (demand(knapsack, price, type) <= knapsack->gpus[type]) return;
-    for (int step = 0; step < PRICE_STEPS; step++) {
-        price[type] = (low + high) / 2;
-        if (demand(knapsack, price, type) > knapsack->gpus[type])
-            low = price[type];
-        else
-            high = price[type];
-    }
-    price[type] = high;
-}
-
+/* Prices move by the ratio of demand to supply, in steps that grow smaller. */
 static void find_prices(const struct knapsack *knapsack, double *price)
 {
     double most = 0;
+    int64_t wanted[KNAPSACK_TYPES];
     for (size_t c = 0; c < knapsack->starts[knapsack->n]; c++)
         most = fmax(most, knapsack->choices[c].value / knapsack->choices[c].gpus);
-    for (int sweep = 0; sweep < (knapsack->types > 1 ? PRICE_SWEEPS : 1); sweep++)
-        for (int j = 0; j < knapsack->types; j++) bisect(knapsack, price, j, most);
+    for (int j = 0; j < knapsack->types; j++) price[j] = most / 4;
+    for (int step = 0; step < PRICE_STEPS; step++) {
+        demand(knapsack, price, wanted);
+        for (int j = 0; j < knapsack->types; j++) {
+            const double ratio = ((double)wanted[j] + 0.5) / ((double)knapsack->gpus[j] + 0.5);
+            price[j] *= pow(fmin(fmax(ratio, 0.25), 4), 1 / (2 + step / 4.0));
+        }
+    }
 }
 
 static void move_gpus(const struct knapsack *knapsack, size_t job, int32_t choice, int sign, int64_t *left)
@@ -160,26 +153,20 @@ static void move_gpus(const struct knapsack *knapsack, size_t job, int32_t choic
     left[moved->type] += sign * moved->gpus;
 }
 
-/* Gives the jobs, in order, what is best for them of the GPUs left, at no price. Returns whether any changed. */
-static bool improve(const struct knapsack *knapsack, int64_t *left, int32_t *picked)
+/* Gives the jobs, in order, what is best for them of the GPUs left at a part of the prices. */
+static void offer(const struct knapsack *knapsack, const double *price, double part, int64_t *left, int32_t *picked)
 {
-    static const double free_of_charge[KNAPSACK_TYPES];
-    bool has_changed = false;
+    double reduced[KNAPSACK_TYPES];
+    for (int j = 0; j < knapsack->types; j++) reduced[j] = price[j] * part;
     for (size_t i = 0; i < knapsack->n; i++) {
-        const struct knapsack_choice *choices = &knapsack->choices[knapsack->starts[i]];
         move_gpus(knapsack, i, picked[i], 1, left);
-        const int32_t best = best_at(knapsack, i, free_of_charge, left);
-        const double had = picked[i] < 0 ? 0 : choices[picked[i]].value;
-        if (best >= 0 && choices[best].value > had) {
-            picked[i] = best;
-            has_changed = true;
-        }
+        picked[i] = best_at(knapsack, i, reduced, left);
         move_gpus(knapsack, i, picked[i], -1, left);
     }
-    return has_changed;
 }
 
-enum { IMPROVE_PASSES = 4 };
+/* Parts of the prices at which GPUs are offered, one after another. */
+static const double parts[] = {1, 1, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1, 0};
 
 int knapsack_solve_by_prices(const struct knapsack *knapsack, int32_t *picked)
 {
@@ -187,11 +174,8 @@ int knapsack_solve_by_prices(const struct knapsack *knapsack, int32_t *picked)
     int64_t left[KNAPSACK_TYPES];
     find_prices(knapsack, price);
     for (int j = 0; j < knapsack->types; j++) left[j] = knapsack->gpus[j];
-    for (size_t i = 0; i < knapsack->n; i++) {
-        picked[i] = best_at(knapsack, i, price, left);
-        move_gpus(knapsack, i, picked[i], -1, left);
-    }
-    for (int pass = 0; pass < IMPROVE_PASSES && improve(knapsack, left, picked); pass++) continue;
+    for (size_t i = 0; i < knapsack->n; i++) picked[i] = -1;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) offer(knapsack, price, parts[k], left, picked);
     return 0;
 }
 

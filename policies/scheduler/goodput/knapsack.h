@@ -3,8 +3,8 @@
  *
  * The solution is exact, by dynamic programming over the GPUs left (Kellerer, Pferschy and Pisinger, Knapsack Problems,
  * 2004, section 11.5), if that takes at most KNAPSACK_WORK steps. Else it is approximate: each job takes what is best
- * at a price per GPU of each type (Lagrangian relaxation). The prices rise until the choices fit, and GPUs that are left
- * go where they gain most. */
+ * at a price per GPU of each type (Lagrangian relaxation). Prices follow demand. Jobs then choose in order
+ * of what is left, and GPUs that remain are offered at lower prices. */
 #ifndef ORRERY_POLICIES_SCHEDULER_GOODPUT_KNAPSACK_H
 #define ORRERY_POLICIES_SCHEDULER_GOODPUT_KNAPSACK_H
 

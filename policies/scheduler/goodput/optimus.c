@@ -1,12 +1,12 @@
-/* Optimus (Peng et al., EuroSys 2018): every round, each job gets one GPU in order of submission. Every further GPU goes
- * to the job whose remaining time falls most by it:
+/* Optimus (Peng et al., EuroSys 2018): every round, each job gets one GPU in order of submission. Every further GPU
+ * goes to the job whose remaining time falls most by it:
  *
  *     gain(k) = left (1 / speed(k) - 1 / speed(k + 1))
  *
- * where `left` is the remaining work by the user's estimate. A job for which one more GPU gains nothing gets no more.
- * Jobs keep their batch size. This is Optimus as Pollux's authors compare with it (AdaptDL de25dcc9, policy/optimus.py):
- * one kind of task instead of workers and parameter servers, and remaining work that is known instead of fitted to the
- * loss. It uses the cluster's own nodes only. */
+ * where `left` is the remaining work by the user's estimate. A job for which one more GPU gains nothing gets no
+ * more. Jobs keep their batch size. This is Optimus as Pollux's authors compare with it (AdaptDL de25dcc9,
+ * policy/optimus.py): one kind of task instead of workers and parameter servers, and remaining work that is known
+ * instead of fitted to the loss. It uses the cluster's own nodes only. */
 #include "policies/declared.h"
 #include "policies/scheduler/goodput/elastic.h"
 #include "policies/scheduler/goodput/gains.h"

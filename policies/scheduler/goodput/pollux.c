@@ -2,14 +2,14 @@
  *
  *     s_j = goodput on its GPUs / goodput on its fair share, K / n rounded up, in units of a node's part of the cluster
  *
- * over the n jobs, with the power `fairness` (p = -1: harmonic mean). On other GPUs than the job holds, s_j counts only
- * by the part of its age in which the job was not restarting. Jobs adapt their batch size to their GPUs. As in the released
- * simulator (AdaptDL de25dcc9, simulator/pollux.py and simulator.py), `s_j + 0.001` takes the place of s_j, and a job
- * gets at most twice the GPUs that it has ever held.
+ * over the n jobs, with the power `fairness` (p = -1: harmonic mean). On other GPUs than the job holds, s_j counts
+ * only by the part of its age in which the job was not restarting. Jobs adapt their batch size to their GPUs. As in
+ * the released simulator (AdaptDL de25dcc9, simulator/pollux.py and simulator.py), `s_j + 0.001` takes the place of
+ * s_j, and a job gets at most twice the GPUs that it has ever held.
  *
- * Pollux searches for node-by-node allocations by a genetic algorithm. Here the objective is maximised exactly, but over
- * numbers of GPUs: the placement policy finds the nodes, and no rule keeps two jobs of several nodes apart. Goodputs are
- * known, not learnt. With several node types the goodput on each counts, which the paper leaves open. */
+ * Pollux searches for node-by-node allocations by a genetic algorithm. Here the objective is maximised exactly, but
+ * over numbers of GPUs: the placement policy finds the nodes, and no rule keeps two jobs of several nodes apart.
+ * Goodputs are known, not learnt. With several node types the goodput on each counts, which the paper leaves open. */
 #include "policies/declared.h"
 #include "policies/scheduler/goodput/elastic.h"
 
@@ -91,7 +91,8 @@ static int pollux_init(void *state, const void *params, struct diag *diag)
     struct pollux *pollux = state;
     pollux->params = *(const struct pollux_params *)params;
     if (pollux->params.fairness == 0)
-        return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.fairness", "take -1, as the paper", "the power must not be 0");
+        return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.fairness", "take -1, as the paper",
+                          "the power must not be 0");
     elastic_init(&pollux->elastic, &rule, &pollux->params.elastic);
     return 0;
 }

@@ -1,17 +1,17 @@
-/* Sia (Jayaram Subramanya et al., SOSP 2023): every round, each job gets at most one configuration, a number of GPUs of
- * one type. Numbers are 1, 2, 4 and so on within a node, then whole nodes. With p = `fairness` below 0, the choice
- * minimises
+/* Sia (Jayaram Subramanya et al., SOSP 2023): every round, each job gets at most one configuration, a number of
+ * GPUs of one type. Numbers are 1, 2, 4 and so on within a node, then whole nodes. With p = `fairness` below 0, the
+ * choice minimises
  *
  *     sum over jobs with GPUs of A^p  +  lambda times the jobs without
  *
- * where A is the goodput relative to the job's lowest in any configuration. For a running job, A on other GPUs than its
- * own is multiplied by (age - restarts x wait) / (age + wait), once it is older than a wait. p above 0 maximises the sum
- * instead, and lambda counts for jobs with GPUs. Jobs adapt their batch size to their GPUs.
+ * where A is the goodput relative to the job's lowest in any configuration. For a running job, A on other GPUs than
+ * its own is multiplied by (age - restarts x wait) / (age + wait), once it is older than a wait. p above 0
+ * maximises the sum instead, and lambda counts for jobs with GPUs. Jobs adapt their batch size to their GPUs.
  *
- * As in the released simulator (siasosp23/artifacts aaf7a0de, sia-simulator/sia.py), a job gets at most twice the GPUs
- * that it has ever held. That simulator rounds A^p to two digits and asks a solver for integer programs; here the
- * optimum is exact (knapsack.h), for all but large problems. Goodputs are known, not learnt, and jobs of fixed size or
- * of pipelines are left out. */
+ * As in the released simulator (siasosp23/artifacts aaf7a0de, sia-simulator/sia.py), a job gets at most twice the
+ * GPUs that it has ever held. That simulator rounds A^p to two digits and asks a solver for integer programs; here
+ * the optimum is exact (knapsack.h), for all but large problems. Goodputs are known, not learnt, and jobs of fixed
+ * size or of pipelines are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/goodput/elastic.h"
 
