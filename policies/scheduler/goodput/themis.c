@@ -100,7 +100,8 @@ static double auction(struct themis *themis, size_t n, size_t absent, bool keeps
 static void lease(struct themis *themis, const struct cluster_view *view, const struct bidder *bidder, double part)
 {
     struct elastic_job *job = bidder->job;
-    const double lease_s = fmax(sim_s_from_ns(themis->params.lease_ns) * part, sim_s_from_ns(themis->elastic.params.round_ns));
+    const double lease_s = fmax(sim_s_from_ns(themis->params.lease_ns) * part,
+                                sim_s_from_ns(themis->elastic.params.round_ns));
     job->gpus = job->view->gpus;
     job->until_ns = sim_ns_add(view->now_ns, sim_ns_from_s(lease_s));
     themis->left -= job->gpus;

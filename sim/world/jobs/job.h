@@ -23,6 +23,8 @@ struct job {
     struct owner finish;
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
+    struct job *mate;      /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
+    int64_t group_ugpus;   /* that they hold together */
     double place_speed;    /* speed factor of the distance between its GPUs */
     tally_int128 held_ugpu_ns; /* GPU time before since_ns, in 1e-6 GPU ns */
     sim_ns executed_ns;    /* time with GPUs before since_ns */

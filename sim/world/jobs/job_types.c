@@ -59,6 +59,7 @@ const struct config_field job_type_config_fields[] = {
     ROW_SECTION("power", power, OPTIONAL, power_fields, "power of its GPUs; needs cluster.power"),
     ROW_SECTION("goodput", goodput, OPTIONAL, goodput_config_fields,
                 "speed by step times and batch sizes, instead of 'speedup' and 'speeds'"),
+    ROW_SECTION("sharing", sharing, OPTIONAL, sharing_config_fields, "speed beside other jobs on the same GPUs"),
     {0}};
 #undef ROW_OF
 
@@ -95,6 +96,13 @@ static int check_goodput(const struct job_type *type, const char *where, struct 
                       "gives the speed on every number and type of GPUs, and so does 'speedup' or 'speeds'");
 }
 
+static int check_sharing(const struct job_type *type, const char *where, struct diag *diag)
+{
+    char place[DIAG_WHERE_CHARS];
+    snprintf(place, sizeof place, "%s.types.%s.sharing", where, type->name);
+    return sharing_config_check(&type->sharing, place, diag);
+}
+
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
 {
     const struct job_type *type = types->items;
@@ -104,6 +112,8 @@ int job_types_check(const struct config_list *types, const char *where, struct d
             const int found = check_goodput(type, where, diag);
             code = found < 0 ? found : code;
         }
+        const int shared = check_sharing(type, where, diag);
+        code = shared < 0 ? shared : code;
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);

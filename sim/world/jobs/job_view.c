@@ -142,6 +142,18 @@ double job_view_speed_on(const struct cluster_view *view, const struct job_view 
     return job_type_speed(of->type, view->gpu, gpus, job->gpus);
 }
 
+double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i)
+{
+    const struct job_type *types[INTERLEAVING_MOST];
+    if (n < 1 || n > INTERLEAVING_MOST) return 0;
+    for (int32_t k = 0; k < n; k++) {
+        const struct job_view *member = jobs[(i + k) % n];
+        if (member->gpus != jobs[i]->gpus || member->gpus == 0 || !has_model(view, job_of(member))) return 0;
+        types[k] = job_of(member)->type;
+    }
+    return job_type_shared_speed(types, n, view->gpu);
+}
+
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job)
 {
     struct jobs *jobs = job_of(job)->jobs;

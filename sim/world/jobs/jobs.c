@@ -136,6 +136,7 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     if (job_needs_node(job)) {
         jobs->view.n_running--;
         jobs_notify(jobs, JOB_EVENT_FINISH, job);
+        job_group_leave(job, now);
         jobs_request_decision(jobs);
     }
     if (code == 0) code = job_emit_detail(job, "finish", "has held", now);

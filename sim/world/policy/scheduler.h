@@ -27,6 +27,12 @@ struct job_grant {
 bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const struct job_grant *grant,
                        const char *reason);
 
+/* Starts n pending jobs that share GPUs, as many as each of them requested, if they are free. Each counts as
+ * holding an nth of them; job_view_shared_speed returns its speed. When one of them stops, the others run on with
+ * its part. A group of which a job cannot run is a policy fault, and so is one where a placer places GPUs. */
+bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *jobs, int32_t n,
+                          const struct job_grant *grant, const char *reason);
+
 /* Changes the number of GPUs of a running job on its node type, at once and without a delay, if there is room. Returns
  * whether it did; false for a job that asks for no GPUs. */
 bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);

@@ -118,7 +118,8 @@ TEST_OPTIMISED(large_problems_take_prices)
     static int32_t picked[JOBS];
     for (size_t i = 0; i < JOBS; i++) {
         starts[i] = i * EACH;
-        for (int c = 0; c < EACH; c++) choices[i * EACH + (size_t)c] = (struct knapsack_choice){sqrt(1.0 + c), 1 + c, 0};
+        for (int c = 0; c < EACH; c++)
+            choices[i * EACH + (size_t)c] = (struct knapsack_choice){sqrt(1.0 + c), 1 + c, 0};
     }
     starts[JOBS] = JOBS * EACH;
     const int64_t few = 64, many = 100000;
