@@ -61,6 +61,7 @@ POLICY(scheduler, scheduler_sia)
 POLICY(scheduler, scheduler_optimus)
 POLICY(scheduler, scheduler_afs)
 POLICY(scheduler, scheduler_themis)
+POLICY(scheduler, scheduler_gavel_packed)
 
 /* placement */
 POLICY(placer, placement_counted)

@@ -25,7 +25,8 @@ TEST(periods_are_bounded)
 {
     for (uint64_t round = 0; round < 200; round++) {
         struct rng rng = test_rng(1, "interleaving", round);
-        const int32_t resources = 2 + (int32_t)rng_below(&rng, 3), n = 1 + (int32_t)rng_below(&rng, (uint64_t)resources);
+        const int32_t resources = 2 + (int32_t)rng_below(&rng, 3),
+                      n = 1 + (int32_t)rng_below(&rng, (uint64_t)resources);
         struct interleaving_job jobs[4] = {{{0}}};
         double used[4] = {0}, sum = 0, longest = 0, busiest = 0;
         for (int32_t i = 0; i < n; i++) {

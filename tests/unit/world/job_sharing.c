@@ -57,8 +57,8 @@ static const struct scheduler grouping = {
 static struct gpu_speed beside_b = {.gpu = "v100", .speed = 0.6}, beside_a = {.gpu = "v100", .speed = 0.8};
 static struct pair_config of_a = {.type = "b", .speeds = {1, &beside_b}}, of_b = {.type = "a", .speeds = {1, &beside_a}};
 
-static void run_group(struct jobrun *run, struct job_type *types, size_t n_types, const struct job_record *records, int32_t n,
-                      double preempts_s)
+static void run_group(struct jobrun *run, struct job_type *types, size_t n_types, const struct job_record *records,
+                      int32_t n, double preempts_s)
 {
     const struct jobrun_spec spec = {.records = records, .n = (size_t)n, .cluster = {.nodes = 1, .gpus_per_node = 2},
                                      .own_scheduler = &grouping, .types = {n_types, types}};
