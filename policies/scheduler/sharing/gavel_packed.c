@@ -24,6 +24,7 @@ enum packed_objective { PACKED_LAS, PACKED_MAKESPAN };
 
 struct packed_params {
     sim_ns round_ns, reallocation_ns;
+    int64_t depth;
     int objective;
     bool shares;
 };
@@ -95,7 +96,7 @@ static void set_needs(struct packed *packed, const struct cluster_view *view)
     for (int j = 0; j < packed->types; j++) all += packed->gpus[j];
     for (int k = 0; k < kinds->kinds; k++) kinds->need[k] = 0;
     if (packed->params.objective == PACKED_MAKESPAN) {
-        for (size_t i = 0; i < kinds->n; i++) {
+        for (size_t i = 0; i < packed_kinds_n(kinds); i++) {
             const int k = kinds->jobs[i]->kind;
             if (k >= 0) kinds->need[k] += left_s(view, kinds->jobs[i]) / kinds->count[k];
         }
@@ -131,8 +132,9 @@ static void share_equally(struct packed *packed)
     for (int c = 0; c < kinds->combinations; c++)
         for (int j = 0; j < packed->types; j++) {
             const struct combination *of = &kinds->of[c];
-            packed->y[c * packed->types + j] =
-                of->second < 0 && of->speed_first[j] > 0 ? packed->gpus[j] / of->gpus / kinds->kinds : 0;
+            packed->y[c * packed->types + j] = of->second < 0 && of->speed_first[j] > 0
+                                                   ? packed->gpus[j] / of->gpus / kinds->kinds
+                                                   : 0;
         }
 }
 
@@ -166,22 +168,22 @@ static int allocate(struct packed *packed, const struct cluster_view *view, stru
 
 /* --- Rounds --- */
 
-/* What a job is owed of this round: the part of its kind's runs. */
+/* What combinations and jobs are owed of this round: a job has its part of its kind's runs. */
 static void add_owed(struct packed *packed)
 {
     const struct packed_kinds *kinds = &packed->kinds;
-    for (int c = 0; c < kinds->combinations; c++)
-        for (int j = 0; j < packed->types; j++) packed->owed[c * packed->types + j] += packed->y[c * packed->types + j];
-    for (size_t i = 0; i < kinds->n; i++) {
+    double runs[PACKED_MOST_KINDS] = {0};
+    for (int i = 0; i < kinds->combinations * packed->types; i++) {
+        const struct combination *of = &kinds->of[i / packed->types];
+        packed->owed[i] += packed->y[i];
+        runs[of->first] += packed->y[i];
+        if (of->second >= 0) runs[of->second] += packed->y[i];
+    }
+    for (size_t i = 0; i < packed_kinds_n(kinds); i++) {
         struct packed_job *job = kinds->jobs[i];
         job->next_type = -1;
         job->next_partner = NULL;
-        for (int c = 0; job->kind >= 0 && c < kinds->combinations; c++) {
-            const struct combination *of = &kinds->of[c];
-            const int times = (of->first == job->kind) + (of->second == job->kind);
-            for (int j = 0; times > 0 && j < packed->types; j++)
-                job->owed += times * packed->y[c * packed->types + j] / kinds->count[job->kind];
-        }
+        if (job->kind >= 0) job->owed += runs[job->kind] / kinds->count[job->kind];
     }
 }
 
@@ -193,7 +195,7 @@ static struct packed_job *next_of(const struct packed *packed, const struct clus
     const struct packed_kinds *kinds = &packed->kinds;
     struct packed_job *best = NULL;
     double most = 0;
-    for (size_t i = 0; i < kinds->n; i++) {
+    for (size_t i = 0; i < packed_kinds_n(kinds); i++) {
         struct packed_job *job = kinds->jobs[i];
         if (job->kind != kind || job->next_type >= 0 || job == partner) continue;
         if (partner != NULL && partner->partner == job) return job;
@@ -239,7 +241,8 @@ static int most_owed(const struct packed *packed)
     int best = -1;
     for (int i = 0; i < kinds->combinations * packed->types; i++) {
         const double gpus = kinds->of[i / packed->types].gpus;
-        if (packed->y[i] <= LEAST_OWED || packed->owed[i] <= LEAST_OWED || gpus > packed->left[i % packed->types]) continue;
+        if (packed->y[i] <= LEAST_OWED || packed->owed[i] <= LEAST_OWED || gpus > packed->left[i % packed->types])
+            continue;
         if (best < 0 || packed->owed[i] > packed->owed[best]) best = i;
     }
     return best;
@@ -251,7 +254,7 @@ static void choose(struct packed *packed, const struct cluster_view *view)
     add_owed(packed);
     for (int i = most_owed(packed); i >= 0; i = most_owed(packed))
         run_combination(packed, view, i / packed->types, i % packed->types);
-    for (size_t i = 0; i < packed->kinds.n; i++) {
+    for (size_t i = 0; i < packed_kinds_n(&packed->kinds); i++) {
         struct packed_job *job = packed->kinds.jobs[i];
         int best = -1;
         double most = 0;
@@ -295,10 +298,10 @@ static int open_round(struct packed *packed, const struct cluster_view *view, st
     const int code = packed->is_stale && is_due ? allocate(packed, view, plan) : 0;
     if (code < 0) return code;
     choose(packed, view);
-    for (size_t i = 0; i < kinds->n; i++)
+    for (size_t i = 0; i < packed_kinds_n(kinds); i++)
         if (kinds->jobs[i]->view->state == JOB_RUNNING && !stays(kinds->jobs[i]))
             job_plan_preempt(plan, kinds->jobs[i]->view, "others are owed more of their share");
-    for (size_t i = 0; i < kinds->n; i++)
+    for (size_t i = 0; i < packed_kinds_n(kinds); i++)
         if (kinds->jobs[i]->next_type >= 0 && kinds->jobs[i]->view->state == JOB_PENDING) start(kinds->jobs[i], plan);
     packed->round_ns = view->now_ns;
     return 0;
@@ -322,6 +325,7 @@ static int packed_init(void *state, const void *params, struct diag *diag)
     (void)diag;
     struct packed *packed = state;
     packed->params = *(const struct packed_params *)params;
+    packed->kinds.depth = (size_t)packed->params.depth;
     packed->allocated_ns = packed->round_ns = -1;
     return 0;
 }
@@ -343,6 +347,8 @@ static const struct config_field packed_fields[] = {
     ROW_TIME("round", round_ns, DEFAULT("6min"), AT_LEAST(1e-3), "length of a round"),
     ROW_TIME("reallocation", reallocation_ns, DEFAULT("32min"), AT_LEAST(0),
              "least time between two computations of the shares"),
+    ROW_INT("depth", depth, DEFAULT("2000"), WITHIN(1, 1e9),
+            "only the oldest jobs take part, at most so many, which bounds the cost of a round"),
     ROW_CHOICE("objective", objective, DEFAULT("las"), objectives,
                "las: max-min fair rates; makespan: earliest last finish"),
     ROW_BOOL("shares", shares, DEFAULT("true"), "two jobs may share GPUs; false: each runs alone"),

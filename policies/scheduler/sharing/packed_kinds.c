@@ -36,10 +36,12 @@ void packed_kinds_remove(struct packed_kinds *kinds, const struct packed_job *jo
 
 static bool is_alike(const struct packed_job *a, const struct packed_job *b, const struct cluster_view *view)
 {
-    if (a->view->gpus != b->view->gpus || a->view->request != b->view->request || strcmp(a->view->type, b->view->type) != 0)
+    if (a->view->gpus != b->view->gpus || a->view->request != b->view->request ||
+        strcmp(a->view->type, b->view->type) != 0)
         return false;
     for (; view != NULL; view = view->next_type)
-        if (job_view_speed_on(view, a->view, a->view->gpus) != job_view_speed_on(view, b->view, b->view->gpus)) return false;
+        if (job_view_speed_on(view, a->view, a->view->gpus) != job_view_speed_on(view, b->view, b->view->gpus))
+            return false;
     return true;
 }
 
@@ -93,7 +95,8 @@ static int add_pair(struct packed_kinds *kinds, const struct cluster_view *view,
         of.speed_first[j] = a;
         of.speed_second[j] = b;
         gains = gains || a / job_view_speed_on(view, jobs[0], jobs[0]->gpus) +
-                                 b / job_view_speed_on(view, jobs[1], jobs[1]->gpus) > 1;
+                                 b / job_view_speed_on(view, jobs[1], jobs[1]->gpus) >
+                             1;
     }
     return gains ? add_combination(kinds, &of) : 0;
 }
@@ -102,7 +105,7 @@ int packed_kinds_find(struct packed_kinds *kinds, const struct cluster_view *vie
 {
     int code = 0;
     kinds->kinds = kinds->combinations = 0;
-    for (size_t i = 0; code == 0 && i < kinds->n; i++) {
+    for (size_t i = 0; code == 0 && i < packed_kinds_n(kinds); i++) {
         struct packed_job *job = kinds->jobs[i];
         const int kind = kind_of(kinds, job, view);
         job->kind = kind < PACKED_MOST_KINDS ? kind : -1;

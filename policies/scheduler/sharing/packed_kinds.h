@@ -23,6 +23,7 @@ struct packed_job {
 struct packed_kinds {
     struct packed_job **jobs; /* [n] by order of submission */
     size_t n, capacity;
+    size_t depth;             /* only so many jobs take part, the oldest */
     int kinds, combinations;
     struct packed_job **first; /* [kinds]: the oldest job of each */
     double *count, *need;      /* [kinds] */
@@ -37,6 +38,12 @@ void packed_kinds_fini(struct packed_kinds *kinds);
 /* Adds and removes a job. packed_kinds_add returns 0 or SIM_E_NOMEM. */
 int packed_kinds_add(struct packed_kinds *kinds, struct packed_job *job);
 void packed_kinds_remove(struct packed_kinds *kinds, const struct packed_job *job);
+
+/* Jobs that take part. */
+static inline size_t packed_kinds_n(const struct packed_kinds *kinds)
+{
+    return kinds->n < kinds->depth ? kinds->n : kinds->depth;
+}
 
 /* Finds the kinds of the oldest jobs, up to PACKED_MOST_KINDS of them, and their combinations. Pairs only where
  * `shares`, and only those that do more together than one after the other on some node type. Returns 0 or

@@ -56,8 +56,7 @@ static void measure(struct program *program)
         const struct combination *of = &problem->of[c];
         for (int j = 0; j < problem->types; j++) {
             program->fastest[of->first] = fmax(program->fastest[of->first], of->speed_first[j]);
-            if (of->second >= 0)
-                program->fastest[of->second] = fmax(program->fastest[of->second], of->speed_second[j]);
+            if (of->second >= 0) program->fastest[of->second] = fmax(program->fastest[of->second], of->speed_second[j]);
         }
     }
     program->scale = (double)INFINITY;
@@ -95,7 +94,8 @@ static void add_column(struct program *program, const struct combination *of, in
 {
     const struct packed_problem *problem = program->problem;
     const int kinds = problem->kinds, types = problem->types;
-    const bool runs = of->gpus <= problem->gpus[type] && of->speed_first[type] > 0 && (of->second < 0 || of->speed_second[type] > 0);
+    const bool runs = of->gpus <= problem->gpus[type] && of->speed_first[type] > 0 &&
+                      (of->second < 0 || of->speed_second[type] > 0);
     const double first = relative(program, of->first, of->speed_first[type]);
     const double second = relative(program, of->second, of->speed_second[type]);
     add_entry(program, type, of->gpus / fmax(problem->gpus[type], 1));

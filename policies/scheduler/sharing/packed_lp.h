@@ -34,6 +34,7 @@ struct packed_basis {
 };
 
 /* Writes y [combinations][types] and the least rate over need. */
-enum lp_outcome packed_solve(const struct packed_problem *problem, struct packed_basis *basis, double *y, double *level);
+enum lp_outcome packed_solve(const struct packed_problem *problem, struct packed_basis *basis, double *y,
+                             double *level);
 
 #endif
