@@ -62,6 +62,9 @@ POLICY(scheduler, scheduler_optimus)
 POLICY(scheduler, scheduler_afs)
 POLICY(scheduler, scheduler_themis)
 POLICY(scheduler, scheduler_gavel_packed)
+POLICY(scheduler, scheduler_qssf)
+POLICY(scheduler, scheduler_edf)
+POLICY(scheduler, scheduler_elasticflow)
 
 /* placement */
 POLICY(placer, placement_counted)

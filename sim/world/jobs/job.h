@@ -97,6 +97,7 @@ struct jobs {
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct goodput_cache goodputs;
     struct rng estimates;       /* stream "jobs.estimates" */
+    struct rng deadlines;       /* stream "jobs.deadlines" */
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;
     struct job_stats stats;
