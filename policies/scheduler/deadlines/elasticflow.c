@@ -46,7 +46,8 @@ enum { IS_NEW, IS_ADMITTED, IS_REFUSED };
 
 static int by_deadline(const void *one, const void *other)
 {
-    const struct job_view *a = ((const struct promise *)one)->job->view, *b = ((const struct promise *)other)->job->view;
+    const struct job_view *a = ((const struct promise *)one)->job->view,
+                          *b = ((const struct promise *)other)->job->view;
     if (a->deadline_ns != b->deadline_ns) return a->deadline_ns < b->deadline_ns ? -1 : 1;
     return a->sequence < b->sequence ? -1 : 1;
 }
@@ -110,7 +111,8 @@ static int32_t share_of(struct elasticflow *flow, const struct cluster_view *vie
 
 /* Fills all promises in order, but not the new ones after `newest`. Returns whether each new one, and each that could
  * be kept before, is kept. `takes`: the jobs get the GPUs of the first slot. */
-static bool fill_all(struct elasticflow *flow, const struct cluster_view *view, const struct elastic_job *newest, bool takes)
+static bool fill_all(struct elasticflow *flow, const struct cluster_view *view, const struct elastic_job *newest,
+                     bool takes)
 {
     bool keeps = true;
     for (int32_t t = 0; t < MOST_SLOTS; t++) flow->left[t] = (int32_t)flow->elastic.gpus[0];

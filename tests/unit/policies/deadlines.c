@@ -64,7 +64,8 @@ TEST(elasticflow_keeps_more)
         double submit_s = 0;
         for (int i = 0; i < JOBS; i++) {
             submit_s += floor(rng_exponential(&rng, 300));
-            records[i] = jobrun_record(i, submit_s, 300 + (double)rng_below(&rng, 3000), 1 + (int32_t)rng_below(&rng, 4));
+            records[i] = jobrun_record(i, submit_s, 300 + (double)rng_below(&rng, 3000),
+                                       1 + (int32_t)rng_below(&rng, 4));
         }
         struct jobrun run;
         flow += kept(&run, records, JOBS, "elasticflow", 1.5);
@@ -100,8 +101,8 @@ TEST(draws)
  * less. */
 TEST(qssf_learns)
 {
-    struct job_record records[] = {jobrun_record(0, 0, 1000, 4), jobrun_record(1, 0, 10, 4),
-                                   jobrun_record(2, 500, 1000, 4), jobrun_record(3, 500, 100, 4),
+    struct job_record records[] = {jobrun_record(0, 0, 1000, 4),    jobrun_record(1, 0, 10, 4),
+                                   jobrun_record(2, 500, 1000, 4),  jobrun_record(3, 500, 100, 4),
                                    jobrun_record(4, 1020, 1000, 4), jobrun_record(5, 1020, 10, 4)};
     for (int i = 0; i < 6; i++) records[i].type = records[i].duration_ns > sim_ns_from_s(500) ? "long" : "short";
     for (int i = 0; i < 6; i++) records[i].estimate_ns = sim_ns_from_s(1);
