@@ -258,7 +258,7 @@ static void choose(struct packed *packed, const struct cluster_view *view)
         struct packed_job *job = packed->kinds.jobs[i];
         int best = -1;
         double most = 0;
-        for (int j = 0; j < packed->types && job->next_type < 0 && job->kind >= 0; j++) {
+        for (int j = 0; j < packed->types && job->next_type < 0; j++) {
             const double speed = job_view_speed_on(packed->views[j], job->view, job->view->gpus);
             if (job->view->gpus > packed->left[j] || speed <= most) continue;
             best = j;
