@@ -297,6 +297,52 @@ bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *v
     return plan->code == 0;
 }
 
+/* Whether the running job has GPUs to share with the other one; if not, that is a fault of the scheduler. */
+static bool may_join(const struct job *job, const struct job *running, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    const struct job_view *views[] = {&job->view, &running->view};
+    const struct job_grant grant = {.gpus = job->view.gpus, .node_type = running->view.node_type};
+    const bool is_alone = running->view.state == JOB_RUNNING && running->mate == NULL && jobs->placer == NULL &&
+                          running->view.held_gpus == job->view.gpus;
+    if (!is_alone) {
+        fault(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, which is %s (reason: %s)",
+              (long long)job->view.id, (long long)running->view.id,
+              running->view.state == JOB_RUNNING ? "not alone on as many counted GPUs"
+                                                 : state_name(running->view.state),
+              reason);
+        return false;
+    }
+    if (!is_sound(job, &grant, reason)) return false;
+    const struct cluster_view *view = jobs_view_of(jobs, grant.node_type);
+    const bool shares_well = job_view_shared_speed(view, views, 2, 0) > 0 &&
+                             job_view_shared_speed(view, views, 2, 1) > 0;
+    if (!shares_well)
+        fault(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, beside which it cannot run (reason: %s)",
+              (long long)job->view.id, (long long)running->view.id, reason);
+    return shares_well;
+}
+
+bool job_plan_join(struct job_plan *plan, const struct job_view *view, const struct job_view *other, const char *reason)
+{
+    struct job *job = job_of(view), *running = job_of(other), *members[] = {running, job};
+    struct jobs *jobs = plan->jobs;
+    const int64_t ugpus = running->holder.ugpus;
+    if (plan->code < 0 || !may_join(job, running, reason)) return false;
+    const bool is_first = job->first_start_ns < 0;
+    job_group_make(members, 2, ugpus);
+    job_group_hold(running, jobs->view.now_ns, ugpus / 2);
+    jobs_refresh_view(jobs);
+    if (!give(job, &(struct job_grant){.gpus = view->gpus, .node_type = other->node_type}, ugpus / 2)) return false;
+    jobs->view.n_pending--;
+    jobs->view.n_running++;
+    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus / 2);
+    add_action(plan, job, is_first ? "start" : "resume", reason);
+    job_run(job, jobs->view.now_ns, job_owed_wait_ns(job));
+    jobs_notify(jobs, JOB_EVENT_START, job);
+    return true;
+}
+
 bool job_plan_start(struct job_plan *plan, const struct job_view *view, const char *reason)
 {
     return job_plan_start_as(plan, view, &(struct job_grant){.gpus = view->gpus}, reason);

@@ -109,8 +109,7 @@ void job_group_make(struct job *const *jobs, int32_t n, int64_t ugpus)
     }
 }
 
-/* Gives a running job of a group another number of GPUs. There is room for them. */
-static void hold(struct job *job, sim_ns now, int64_t ugpus)
+void job_group_hold(struct job *job, sim_ns now, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
     struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
@@ -133,5 +132,5 @@ void job_group_leave(struct job *job, sim_ns now)
     job->mate = NULL;
     if (n == 0) return;
     job_group_make(others, n, job->group_ugpus);
-    for (int32_t i = 0; i < n; i++) hold(others[i], now, job->group_ugpus / n);
+    for (int32_t i = 0; i < n; i++) job_group_hold(others[i], now, job->group_ugpus / n);
 }

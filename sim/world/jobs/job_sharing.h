@@ -43,6 +43,9 @@ double job_shared_speed(const struct job *job);
 /* Makes a group of these n jobs, which then start. */
 void job_group_make(struct job *const *jobs, int32_t n, int64_t ugpus);
 
+/* Gives a running job of a group another number of GPUs. There is room for them. */
+void job_group_hold(struct job *job, sim_ns now, int64_t ugpus);
+
 /* Takes a job that has stopped out of its group, and gives its GPUs to the others. */
 void job_group_leave(struct job *job, sim_ns now);
 

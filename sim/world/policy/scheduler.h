@@ -33,6 +33,11 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const 
 bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *jobs, int32_t n,
                           const struct job_grant *grant, const char *reason);
 
+/* Starts a pending job on the GPUs of a running one that is alone on as many as both requested. Otherwise as
+ * job_plan_start_group. */
+bool job_plan_join(struct job_plan *plan, const struct job_view *job, const struct job_view *running,
+                   const char *reason);
+
 /* Changes the number of GPUs of a running job on its node type, at once and without a delay, if there is room. Returns
  * whether it did; false for a job that asks for no GPUs. */
 bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);
