@@ -112,7 +112,8 @@ static bool start_or_join(const struct lucid *lucid, const struct cluster_view *
                           struct job_plan *plan)
 {
     const struct job_view *waiting = job->ranked.job;
-    if (waiting->gpus <= view->free_gpus && job_plan_start(plan, waiting, "least predicted GPU time that fits")) return true;
+    if (waiting->gpus <= view->free_gpus && job_plan_start(plan, waiting, "least predicted GPU time that fits"))
+        return true;
     struct lucid_job *partner = view->n_nodes > 0 || waiting->gpus == 0 ? NULL : find_partner(lucid, view, job);
     if (partner == NULL) return false;
     job->mate = partner;
