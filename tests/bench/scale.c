@@ -83,6 +83,10 @@ static const struct stated {
     {"fixed-width", "'budget_gpus': 1000, 'classes': {'default': {'rate': '0.1/s', 'size': '1h'}}"},
     {"fixed-fleet", NULL},
     {"melange", NULL},
+    {"afs", "'depth': 100"},
+    {"pollux", "'depth': 200"},
+    {"sia", "'depth': 200"},
+    {"gavel-packed", "'depth': 200"},
     {"cheapest-single-type", NULL},
 };
 

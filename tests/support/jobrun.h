@@ -34,6 +34,7 @@ struct jobrun_spec {
     const struct restart_config *restart; /* NULL: no waits */
     struct config_list types;             /* struct job_type */
     sim_ns round_ns;
+    struct deadlines_config deadlines; /* all 0: none */
     sim_ns disturb_every_ns; /* > 0: a running job loses its GPUs, or gets on at another speed, in turns */
     size_t bad_row;      /* > 0: the source fails with SIM_E_DATA after so many records */
     long fail_after;     /* > 0: so many allocations succeed, then none; the code is not checked */

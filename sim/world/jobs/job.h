@@ -24,6 +24,8 @@ struct job {
     struct owner finish;
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
+    struct job *mate;      /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
+    int64_t group_ugpus;   /* that they hold together */
     double place_speed;    /* speed factor of the distance between its GPUs */
     tally_int128 held_ugpu_ns; /* GPU time before since_ns, in 1e-6 GPU ns */
     sim_ns executed_ns;    /* time with GPUs before since_ns */
@@ -95,7 +97,9 @@ struct jobs {
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
+    struct goodput_cache goodputs;
     struct rng estimates;       /* stream "jobs.estimates" */
+    struct rng deadlines;       /* stream "jobs.deadlines" */
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;
     struct job_stats stats;

@@ -256,6 +256,93 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     return true;
 }
 
+/* Whether the jobs may share the GPUs of the grant; if not, that is a fault of the scheduler. */
+static bool is_sound_group(struct jobs *jobs, const struct job_view *const *views, int32_t n,
+                           const struct job_grant *grant, const char *reason)
+{
+    const struct policy *policy = &jobs->scheduler->policy;
+    if (n < 1 || n > INTERLEAVING_MOST || jobs->placer != NULL)
+        fault(jobs, policy, "lets %d jobs share GPUs, which %s (reason: %s)", n,
+              jobs->placer != NULL ? "needs the placement 'counted'" : "is not possible", reason);
+    for (int32_t i = 0; i < n && jobs->plan.code == 0; i++) {
+        if (!is_sound(job_of(views[i]), &(struct job_grant){views[i]->gpus, grant->node_type}, reason)) return false;
+        if (views[i]->gpus != grant->gpus ||
+            !(job_view_shared_speed(jobs_view_of(jobs, grant->node_type), views, n, i) > 0))
+            fault(jobs, policy, "lets job %lld share %.6g GPUs, where it cannot run (reason: %s)",
+                  (long long)views[i]->id, grant->gpus, reason);
+    }
+    return jobs->plan.code == 0;
+}
+
+bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *views, int32_t n,
+                          const struct job_grant *grant, const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *members[INTERLEAVING_MOST];
+    const int64_t ugpus = ugpus_of(grant->gpus);
+    if (plan->code < 0 || !is_sound_group(jobs, views, n, grant, reason)) return false;
+    if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
+    for (int32_t i = 0; i < n; i++) members[i] = job_of(views[i]);
+    job_group_make(members, n, ugpus);
+    for (int32_t i = 0; i < n && plan->code == 0; i++) {
+        const bool is_first = members[i]->first_start_ns < 0;
+        if (!give(members[i], grant, ugpus / n)) return false;
+        jobs->view.n_pending--;
+        jobs->view.n_running++;
+        job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus / n);
+        add_action(plan, members[i], is_first ? "start" : "resume", reason);
+        job_run(members[i], jobs->view.now_ns, job_owed_wait_ns(members[i]));
+        jobs_notify(jobs, JOB_EVENT_START, members[i]);
+    }
+    return plan->code == 0;
+}
+
+/* Whether the running job has GPUs to share with the other one; if not, that is a fault of the scheduler. */
+static bool may_join(const struct job *job, const struct job *running, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    const struct job_view *views[] = {&job->view, &running->view};
+    const struct job_grant grant = {.gpus = job->view.gpus, .node_type = running->view.node_type};
+    const bool is_alone = running->view.state == JOB_RUNNING && running->mate == NULL && jobs->placer == NULL &&
+                          running->view.held_gpus == job->view.gpus;
+    if (!is_alone) {
+        fault(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, which is %s (reason: %s)",
+              (long long)job->view.id, (long long)running->view.id,
+              running->view.state == JOB_RUNNING ? "not alone on as many counted GPUs"
+                                                 : state_name(running->view.state),
+              reason);
+        return false;
+    }
+    if (!is_sound(job, &grant, reason)) return false;
+    const struct cluster_view *view = jobs_view_of(jobs, grant.node_type);
+    const bool shares_well = job_view_shared_speed(view, views, 2, 0) > 0 &&
+                             job_view_shared_speed(view, views, 2, 1) > 0;
+    if (!shares_well)
+        fault(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, beside which it cannot run (reason: %s)",
+              (long long)job->view.id, (long long)running->view.id, reason);
+    return shares_well;
+}
+
+bool job_plan_join(struct job_plan *plan, const struct job_view *view, const struct job_view *other, const char *reason)
+{
+    struct job *job = job_of(view), *running = job_of(other), *members[] = {running, job};
+    struct jobs *jobs = plan->jobs;
+    const int64_t ugpus = running->holder.ugpus;
+    if (plan->code < 0 || !may_join(job, running, reason)) return false;
+    const bool is_first = job->first_start_ns < 0;
+    job_group_make(members, 2, ugpus);
+    job_group_hold(running, jobs->view.now_ns, ugpus / 2);
+    jobs_refresh_view(jobs);
+    if (!give(job, &(struct job_grant){.gpus = view->gpus, .node_type = other->node_type}, ugpus / 2)) return false;
+    jobs->view.n_pending--;
+    jobs->view.n_running++;
+    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus / 2);
+    add_action(plan, job, is_first ? "start" : "resume", reason);
+    job_run(job, jobs->view.now_ns, job_owed_wait_ns(job));
+    jobs_notify(jobs, JOB_EVENT_START, job);
+    return true;
+}
+
 bool job_plan_start(struct job_plan *plan, const struct job_view *view, const char *reason)
 {
     return job_plan_start_as(plan, view, &(struct job_grant){.gpus = view->gpus}, reason);
@@ -335,6 +422,15 @@ static int exchange(struct job *job, const struct exchange *exchange)
     return emitted < 0 ? emitted : 1;
 }
 
+/* Whether the job is in a group, whose GPUs only change when jobs leave: a fault. */
+static bool shares(const struct job *job, const char *action, const char *reason)
+{
+    if (job->mate == NULL) return false;
+    fault(job->jobs, &job->jobs->scheduler->policy, "%s job %lld, which shares its GPUs (reason: %s)", action,
+          (long long)job->view.id, reason);
+    return true;
+}
+
 bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double gpus, const char *reason)
 {
     struct jobs *jobs = plan->jobs;
@@ -346,7 +442,7 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
               (long long)view->id, state_name(view->state), reason);
         return false;
     }
-    if (view->gpus == 0) return false;
+    if (view->gpus == 0 || shares(job, "resizes", reason)) return false;
     if (ugpus == job->holder.ugpus) return true;
     const int exchanged = exchange(job, &(struct exchange){.ugpus = ugpus, .node_type = view->node_type});
     if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
@@ -369,7 +465,7 @@ static bool may_migrate(const struct job *job, int32_t node_type, const char *re
         fault(jobs, &jobs->scheduler->policy, "moves job %lld, which is %s, to node type %d%s (reason: %s)",
               (long long)job->view.id, state_name(job->view.state), node_type, there_is ? "" : ", which does not exist",
               reason);
-    return jobs->plan.code == 0 &&
+    return jobs->plan.code == 0 && !shares(job, "moves", reason) &&
            job_view_speed_on(jobs_view_of(jobs, node_type), &job->view, job->view.held_gpus) > 0;
 }
 
@@ -409,6 +505,7 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
     jobs->view.n_running--;
     jobs->view.n_pending++;
     jobs_notify(jobs, JOB_EVENT_PREEMPT, job);
+    job_group_leave(job, jobs->view.now_ns);
 }
 
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)

@@ -39,6 +39,9 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
+    if (job->mate != NULL) return job->holder.speed_frac * job_shared_speed(job);
+    if (job->type != NULL && goodput_is_given(&job->type->goodput))
+        return job->place_speed * job->holder.speed_frac * job_goodput_held(job);
     return job->place_speed * job->holder.speed_frac * job_speed_on(job, view, job->view.held_gpus);
 }
 
@@ -176,6 +179,7 @@ int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
     jobs->view.n_pending++;
     int code = job_emit_detail(job, "interrupt", reason, now);
     jobs_notify_forced(jobs, job);
+    job_group_leave(job, now);
     jobs_request_decision(jobs);
     return code;
 }

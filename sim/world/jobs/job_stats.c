@@ -164,6 +164,7 @@ void job_stats_fini(struct job_stats *stats)
 void job_stats_submit(struct job_stats *stats, const struct job *job)
 {
     if (stats->n_submitted++ == 0) stats->first_submit_ns = job->view.submit_ns;
+    stats->n_deadlines += job->view.deadline_ns < SIM_NS_MAX;
 }
 
 void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
@@ -241,6 +242,7 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
     stats->n_ended++;
     stats->n_cancelled += job->status == JOB_IS_CANCELLED;
     stats->n_failed += job->status == JOB_FAILS;
+    stats->n_met += job->view.deadline_ns < SIM_NS_MAX && now <= job->view.deadline_ns;
     stats->last_finish_ns = now;
     stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
     count_useful(stats, job, now);
@@ -294,6 +296,15 @@ static int emit_waste(const struct job_stats *stats)
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         if (metrics[i].value > 0.0) code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     return code;
+}
+
+static int emit_deadlines(const struct job_stats *stats)
+{
+    if (stats->n_deadlines == 0) return 0;
+    const int code = metric_emit(stats->sink, "job.deadlines", (double)stats->n_deadlines);
+    return code < 0
+               ? code
+               : metric_emit(stats->sink, "job.deadline_met_frac", (double)stats->n_met / (double)stats->n_deadlines);
 }
 
 /* 1: all the same; 1/n: one has all (Jain, Chiu and Hawe 1984). NAN of nothing. */
@@ -351,6 +362,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
         code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
+    if (code == 0) code = emit_deadlines(stats);
     if (code == 0) code = emit_waste(stats);
     return code < 0 ? code : emit_service(stats, jobs, now);
 }

@@ -45,6 +45,7 @@ struct job_stats {
     sim_ns warmup_ns;
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;
     int64_t n_cancelled, n_failed; /* of n_ended */
+    int64_t n_deadlines, n_met;    /* jobs with a deadline; those that ended by it */
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
     struct level ugpus_in_use; /* by jobs */
     double lost_gpu_s;         /* of repeated work */

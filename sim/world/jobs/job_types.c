@@ -59,6 +59,9 @@ const struct config_field job_type_config_fields[] = {
     ROW_SECTION("training", training, OPTIONAL, training_job_config_fields,
                 "LLM that its jobs train, and how: their speed on each GPU and number of GPUs follows"),
     ROW_SECTION("power", power, OPTIONAL, power_fields, "power of its GPUs; needs cluster.power"),
+    ROW_SECTION("goodput", goodput, OPTIONAL, goodput_config_fields,
+                "speed by step times and batch sizes, instead of 'speedup' and 'speeds'"),
+    ROW_SECTION("sharing", sharing, OPTIONAL, sharing_config_fields, "speed beside other jobs on the same GPUs"),
     {0}};
 #undef ROW_OF
 
@@ -89,10 +92,30 @@ static bool is_in_order(const struct config_list *points)
 static const char *training_conflict(const struct job_type *type)
 {
     if (type->training.plan.llm == NULL) return NULL;
+    if (goodput_is_given(&type->goodput)) return "'goodput' and 'training' exclude each other: both give its speeds";
+    if (type->sharing.pairs.n > 0 || type->sharing.phases.n > 0)
+        return "'sharing' and 'training' exclude each other: a plan has its GPUs alone";
     if (type->speeds.n > 0) return "'speeds' and 'training' exclude each other: speeds follow from the plan";
     return type->speedup.law != SPEEDUP_LINEAR
                ? "'speedup' and 'training' exclude each other: speeds follow from the plan"
                : NULL;
+}
+
+static int check_goodput(const struct job_type *type, const char *where, struct diag *diag)
+{
+    char place[DIAG_WHERE_CHARS];
+    snprintf(place, sizeof place, "%s.types.%s.goodput", where, type->name);
+    const int code = goodput_config_check(&type->goodput, place, diag);
+    if (type->speedup.law == SPEEDUP_LINEAR && type->speeds.n == 0) return code;
+    return diag_error(diag, SIM_E_CONFIG, place, "leave out 'speedup' and 'speeds'",
+                      "gives the speed on every number and type of GPUs, and so does 'speedup' or 'speeds'");
+}
+
+static int check_sharing(const struct job_type *type, const char *where, struct diag *diag)
+{
+    char place[DIAG_WHERE_CHARS];
+    snprintf(place, sizeof place, "%s.types.%s.sharing", where, type->name);
+    return sharing_config_check(&type->sharing, place, diag);
 }
 
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
@@ -106,6 +129,12 @@ int job_types_check(const struct config_list *types, const char *where, struct d
             snprintf(at, sizeof at, "%s.types.%s", where, type->name);
             code = diag_error(diag, SIM_E_CONFIG, at, NULL, "%s", conflict);
         }
+        if (goodput_is_given(&type->goodput)) {
+            const int found = check_goodput(type, where, diag);
+            code = found < 0 ? found : code;
+        }
+        const int shared = check_sharing(type, where, diag);
+        code = shared < 0 ? shared : code;
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);
@@ -137,6 +166,10 @@ static double speed_on(const struct job_type *type, const char *gpu)
 double job_type_speed(const struct job_type *type, const char *gpu, double gpus, double asked)
 {
     if (type == NULL) return gpus == asked ? 1.0 : gpus / asked;
+    if (goodput_is_given(&type->goodput)) {
+        const struct goodput_place place = {.gpu = gpu, .gpus = gpus, .nodes = 1};
+        return job_goodput_speed(&type->goodput, &place, (int32_t)asked, 0);
+    }
     const double speed = type->speeds.n == 0 ? 1.0 : speed_on(type, gpu);
     if (gpus == asked) return speed;
     const struct speedup speedup = speedup_config_get(&type->speedup);

@@ -9,6 +9,8 @@
 #include "sim/core/config/config.h"
 #include "sim/core/rng.h"
 #include "sim/world/jobs/job_checkpoint.h"
+#include "sim/world/jobs/job_goodput.h"
+#include "sim/world/jobs/job_sharing.h"
 #include "sim/world/rows/source.h"
 
 /* An entry of "speeds". */
@@ -41,6 +43,8 @@ struct job_type {
     struct checkpoint_config checkpoint;
     struct job_power_config power; /* all zero: the scenario gives none */
     struct training_job_config training; /* plan.llm NULL: none */
+    struct goodput_config goodput; /* all zero: the scenario gives none */
+    struct sharing_config sharing;
 };
 
 extern const struct config_field job_type_config_fields[];

@@ -134,20 +134,41 @@ double job_speed_on(const struct job *job, const struct cluster_view *view, doub
     return job_training_speed(jobs, job->type, node_type, gpus, job->view.gpus);
 }
 
+/* Number of the node type of a view. */
+static int32_t number_of(const struct cluster_view *view, const struct job *job)
+{
+    int32_t node_type = 0;
+    while (jobs_view_of(job->jobs, node_type) != view) node_type++;
+    return node_type;
+}
+
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus)
 {
     if (job->gpus == 0) return 1.0;
-    return has_model(view, job_of(job)) ? job_speed_on(job_of(job), view, gpus) : 0.0;
+    const struct job *of = job_of(job);
+    if (!has_model(view, of)) return 0.0;
+    if (of->type != NULL && goodput_is_given(&of->type->goodput)) return job_goodput_on(of, number_of(view, of), gpus);
+    return job_speed_on(of, view, gpus);
+}
+
+double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i)
+{
+    const struct job_type *types[INTERLEAVING_MOST];
+    if (n < 1 || n > INTERLEAVING_MOST) return 0;
+    for (int32_t k = 0; k < n; k++) {
+        const struct job_view *member = jobs[(i + k) % n];
+        if (member->gpus != jobs[i]->gpus || member->gpus == 0 || !has_model(view, job_of(member))) return 0;
+        types[k] = job_of(member)->type;
+    }
+    return job_type_shared_speed(types, n, view->gpu);
 }
 
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job)
 {
     struct jobs *jobs = job_of(job)->jobs;
-    int32_t node_type = 0;
     if (!(job_view_speed_on(view, job, job->gpus) > 0)) return false;
     if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
-    while (jobs_view_of(jobs, node_type) != view) node_type++;
-    return jobs->placer->possible(jobs->placer_states[node_type], view, job);
+    return jobs->placer->possible(jobs->placer_states[number_of(view, job_of(job))], view, job);
 }
 
 sim_ns job_remaining_ns(const struct job *job, sim_ns now)

@@ -48,6 +48,7 @@ const struct config_field jobs_config_fields[] = {
             "job types, by their name in the trace; \"default\" for all others"),
     ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it computes"),
     ROW_SECTION("estimates", estimates, FILLED, estimates_config_fields, "run times that users estimate for their jobs"),
+    ROW_SECTION("deadlines", deadlines, OPTIONAL, deadlines_config_fields, "deadlines of jobs; default: they have none"),
     ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
              "the scheduler decides at multiples of this time only; 0s: at every change"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
@@ -137,6 +138,7 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     if (job_needs_node(job)) {
         jobs->view.n_running--;
         jobs_notify(jobs, JOB_EVENT_FINISH, job);
+        job_group_leave(job, now);
         jobs_request_decision(jobs);
     }
     if (code == 0) code = job_emit_detail(job, "finish", "has held", now);
@@ -178,7 +180,8 @@ static struct job *enter(struct jobs *jobs)
                                   .nodes = record->nodes,
                                   .state = JOB_PENDING,
                                   .type = record->type != NULL ? record->type : "",
-                                  .node_type = 0};
+                                  .node_type = 0,
+                                  .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines)};
     job->jobs = jobs;
     job->view.request = request_index(jobs);
     job->type = job_type_find(&jobs->config->types, record->type);
@@ -378,15 +381,18 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     resource_requests_init(&jobs->requests);
     rng_init(&jobs->random, site->seed, site->run, "placement", 0);
     rng_init(&jobs->estimates, site->seed, site->run, "jobs.estimates", 0);
+    rng_init(&jobs->deadlines, site->seed, site->run, "jobs.deadlines", 0);
     owner_init(&jobs->submit, site_env_owner_ids(site, 1));
     owner_init(&jobs->decide, site_env_owner_ids(site, 1));
     owner_init(&jobs->wake, site_env_owner_ids(site, 1));
     int code = job_stats_init(&jobs->stats, site->sink, site->warmup_ns);
     if (code == 0) code = job_types_check(&config->types, "jobs", site->diag);
+    if (code == 0) code = deadlines_check(&config->deadlines, site->diag);
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = job_trainings_create(jobs, options->network_bytes_per_s, &jobs->trainings);
+    if (code == 0) code = goodput_cache_init(&jobs->goodputs, jobs);
     if (code == 0) code = make_placers(jobs);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
@@ -417,6 +423,7 @@ void jobs_destroy(struct jobs *jobs)
     mem_free(jobs->next_views);
     resource_requests_fini(&jobs->requests);
     real_list_fini(&jobs->sizes_gpu_s);
+    goodput_cache_fini(&jobs->goodputs);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);
     mem_free(jobs->plan.actions);

@@ -13,6 +13,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/world/cluster/cluster.h"
+#include "sim/world/jobs/job_deadlines.h"
 #include "sim/world/jobs/job_types.h"
 #include "sim/world/rows/component.h"
 #include "sim/world/rows/site_env.h"
@@ -48,6 +49,7 @@ struct jobs_config {
     struct config_list types;        /* struct job_type */
     struct restart_config restart;
     struct estimates_config estimates;
+    struct deadlines_config deadlines;
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
     bool preemptible;                /* jobs yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */

@@ -94,6 +94,10 @@ sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *
 /* Speed of the job on `gpus` GPUs of the node type of `view`: 1 on the GPUs it asked for; 0: it cannot run there. */
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus);
 
+/* Speed of jobs[i] when the n jobs share the GPUs that each of them requested, on the node type of `view`: 1 is that of
+ * the trace's run times; 0: they cannot share. */
+double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i);
+
 /* Whether the node type of `view`, if it were empty, has room for the job with the GPUs, CPUs and memory it asked for,
  * in the eyes of the placer. It does not change. The cost may grow with the number of nodes. */
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job);

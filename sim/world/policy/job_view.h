@@ -24,6 +24,7 @@ struct job_view {
     double speed;       /* while it runs, once it works: 1 on the GPUs it asked for */
     int32_t node_type;  /* while it runs: 0: the cluster's own nodes, then as in node_types */
     int32_t request;    /* index into cluster_view.requests, if that is not NULL */
+    sim_ns deadline_ns; /* SIM_NS_MAX: none */
 };
 
 #endif

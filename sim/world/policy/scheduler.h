@@ -27,6 +27,17 @@ struct job_grant {
 bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const struct job_grant *grant,
                        const char *reason);
 
+/* Starts n pending jobs that share GPUs, as many as each of them requested, if they are free. Each counts as
+ * holding an nth of them; job_view_shared_speed returns its speed. When one of them stops, the others run on with
+ * its part. A group of which a job cannot run is a policy fault, and so is one where a placer places GPUs. */
+bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *jobs, int32_t n,
+                          const struct job_grant *grant, const char *reason);
+
+/* Starts a pending job on the GPUs of a running one that is alone on as many as both requested. Otherwise as
+ * job_plan_start_group. */
+bool job_plan_join(struct job_plan *plan, const struct job_view *job, const struct job_view *running,
+                   const char *reason);
+
 /* Changes the number of GPUs of a running job on its node type, at once and without a delay, if there is room. Returns
  * whether it did; false for a job that asks for no GPUs. */
 bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);
@@ -96,6 +107,7 @@ struct scheduler {
     SCHEDULER_FUNCTIONS(POLICY_MEMBER)
     bool wants_speed_events; /* notify gets JOB_EVENT_RESIZE and JOB_EVENT_SPEED */
     bool uses_node_types;    /* may use further node types; else jobs that never fit on the first are rejected */
+    bool adapts_batch;       /* jobs with a goodput profile take the best batch size for the GPUs that they hold */
 };
 
 #endif

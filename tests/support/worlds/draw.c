@@ -392,9 +392,13 @@ static bool is_wanted(struct drawing *drawing, const struct config_field *field)
 /* Puts two limits into their order. */
 static void order_limits(cJSON *object)
 {
-    cJSON *min = cJSON_GetObjectItemCaseSensitive(object, "min"),
-          *max = cJSON_GetObjectItemCaseSensitive(object, "max");
-    if (cJSON_IsNumber(min) && cJSON_IsNumber(max) && min->valuedouble > max->valuedouble) exchange(min, max);
+    static const char *const pairs[][2] = {
+        {"min", "max"}, {"first_batch", "most_batch"}, {"batch", "most_batch"}, {"least_local", "most_local"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        cJSON *min = cJSON_GetObjectItemCaseSensitive(object, pairs[i][0]),
+              *max = cJSON_GetObjectItemCaseSensitive(object, pairs[i][1]);
+        if (cJSON_IsNumber(min) && cJSON_IsNumber(max) && min->valuedouble > max->valuedouble) exchange(min, max);
+    }
 }
 
 /* Whether a key means nothing here: some do beside certain values of an earlier key only, or beside a number that is

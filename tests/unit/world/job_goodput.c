@@ -1,0 +1,59 @@
+/* Jobs with a goodput profile run as much faster on other GPUs as their goodput is higher there. */
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+
+#include <math.h>
+
+static struct gpu_profile profile = {.gpu = "t4", .step = {0.02, 0.0007, 0.03, 0.004, 0.13, 0.002, 2}};
+
+static struct job_type type_of(double batch)
+{
+    return (struct job_type){
+        .name = "default",
+        .goodput = {.batches = {.first = 128, .most = 4096, .least_local = 32, .most_local = 1024, .noise = 700},
+                    .batch = batch,
+                    .profiles = {.n = 1, .items = &profile}}};
+}
+
+/* All GPUs go to the only job. */
+static double jct_on(struct job_type *type, int32_t nodes, int32_t asked)
+{
+    const struct job_record record = jobrun_record(0, 0, 1000, asked);
+    const struct jobrun_spec spec = {.records = &record, .n = 1, .cluster = {.nodes = nodes, .gpus_per_node = 4},
+                                     .scheduler = "equi", .placement = "first-fit",
+                                     .types = {.n = 1, .items = type}};
+    struct jobrun run;
+    jobrun_init(&run, &spec, 0);
+    const double jct_s = run.jobs[0].jct_s;
+    jobrun_fini(&run);
+    return jct_s;
+}
+
+TEST(speed_is_relative_to_the_requested_run)
+{
+    struct job_type type = type_of(512);
+    const struct goodput_batches *batches = &type.goodput.batches;
+    CHECK_NEAR(jct_on(&type, 1, 4), 1000, 1e-6);
+    const double asked = goodput_at(&profile.step, batches, 2, 1, 512);
+    CHECK_NEAR(jct_on(&type, 1, 2), 1000 * asked / goodput_at(&profile.step, batches, 4, 1, 512), 1e-5);
+    CHECK_NEAR(jct_on(&type, 3, 2), 1000 * asked / goodput_at(&profile.step, batches, 12, 3, 512), 1e-5);
+}
+
+/* A batch of 128 splits over 4 GPUs at most. */
+TEST(gpus_beyond_the_batch_idle)
+{
+    struct job_type type = type_of(128);
+    const struct goodput_batches *batches = &type.goodput.batches;
+    const double asked = goodput_at(&profile.step, batches, 1, 1, 128);
+    CHECK_NEAR(jct_on(&type, 1, 1), 1000 * asked / goodput_at(&profile.step, batches, 4, 1, 128), 1e-5);
+    CHECK_NEAR(jct_on(&type, 2, 1), 1000 * asked / goodput_at(&profile.step, batches, 4, 2, 128), 1e-5);
+}
+
+/* Without a batch size of its own, the job takes the best for its GPUs. */
+TEST(batch_may_be_left_to_the_job)
+{
+    struct job_type type = type_of((double)NAN);
+    const double asked = goodput_best(&profile.step, &type.goodput.batches, 1, 1, NULL);
+    const double on_all = goodput_best(&profile.step, &type.goodput.batches, 8, 2, NULL);
+    CHECK_NEAR(jct_on(&type, 2, 1), 1000 * asked / on_all, 1e-5);
+}

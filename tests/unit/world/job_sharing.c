@@ -1,0 +1,115 @@
+/* Jobs that share GPUs: their speeds beside each other, and what is left when one of them ends. Times by hand. */
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+
+#include <string.h>
+
+/* Starts all jobs as one group once the last has come, and preempts the first at `preempts_ns`. */
+struct grouping {
+    const struct job_view *jobs[4];
+    int32_t n, expected;
+    sim_ns preempts_ns;
+    bool has_started, has_preempted;
+};
+
+static int32_t expected_jobs;
+static sim_ns preempts_at_ns;
+
+static int grouping_init(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    *(struct grouping *)state = (struct grouping){.expected = expected_jobs, .preempts_ns = preempts_at_ns};
+    return 0;
+}
+
+static void grouping_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    struct grouping *grouping = state;
+    if (note->event == JOB_EVENT_SUBMIT) grouping->jobs[grouping->n++] = note->job;
+}
+
+static int grouping_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct grouping *grouping = state;
+    if (grouping->n < grouping->expected) return 0;
+    if (!grouping->has_started)
+        grouping->has_started = job_plan_start_group(plan, grouping->jobs, grouping->n,
+                                                     &(struct job_grant){.gpus = grouping->jobs[0]->gpus}, "together");
+    if (grouping->has_preempted && view->free_gpus > 0 && grouping->jobs[0]->state == JOB_PENDING)
+        job_plan_start(plan, grouping->jobs[0], "alone");
+    if (grouping->preempts_ns > 0 && !grouping->has_preempted && view->now_ns < grouping->preempts_ns)
+        job_plan_wake_at(plan, grouping->preempts_ns);
+    if (grouping->preempts_ns > 0 && !grouping->has_preempted && view->now_ns >= grouping->preempts_ns) {
+        job_plan_preempt(plan, grouping->jobs[0], "leaves");
+        grouping->has_preempted = true;
+    }
+    return 0;
+}
+
+static const struct scheduler grouping = {
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "grouping", .state_bytes = sizeof(struct grouping),
+               .init = grouping_init},
+    .notify = grouping_notify,
+    .decide = grouping_decide,
+};
+
+static struct gpu_speed beside_b = {.gpu = "v100", .speed = 0.6}, beside_a = {.gpu = "v100", .speed = 0.8};
+static struct pair_config of_a = {.type = "b", .speeds = {1, &beside_b}}, of_b = {.type = "a", .speeds = {1, &beside_a}};
+
+static void run_group(struct jobrun *run, struct job_type *types, size_t n_types, const struct job_record *records,
+                      int32_t n, double preempts_s)
+{
+    const struct jobrun_spec spec = {.records = records, .n = (size_t)n, .cluster = {.nodes = 1, .gpus_per_node = 2},
+                                     .own_scheduler = &grouping, .types = {n_types, types}};
+    expected_jobs = n;
+    preempts_at_ns = sim_ns_from_s(preempts_s);
+    jobrun_init(run, &spec, 0);
+}
+
+static struct job_record record_of(int64_t id, double duration_s, const char *type)
+{
+    struct job_record record = jobrun_record(id, 0, duration_s, 2);
+    record.type = type;
+    return record;
+}
+
+TEST(pairs_run_at_measured_speeds)
+{
+    struct job_type types[] = {{.name = "a", .sharing.pairs = {1, &of_a}}, {.name = "b", .sharing.pairs = {1, &of_b}}};
+    const struct job_record records[] = {record_of(0, 60, "a"), record_of(1, 160, "b")};
+    struct jobrun run;
+    run_group(&run, types, 2, records, 2, 0);
+    CHECK_NEAR(run.jobs[0].jct_s, 100, 1e-6); /* 60 s at 0.6 */
+    CHECK_NEAR(run.jobs[1].jct_s, 180, 1e-6); /* 80 s of work in 100 s, and 80 s alone */
+    CHECK_NEAR(run.jobs[0].gpu_s, 100, 1e-3);
+    CHECK_NEAR(run.jobs[1].gpu_s, 100 + 160, 1e-3);
+    jobrun_fini(&run);
+}
+
+/* a leaves at 50 s and resumes once b has ended, at 50 + 120 s. */
+TEST(who_leaves_gives_back_its_part)
+{
+    struct job_type types[] = {{.name = "a", .sharing.pairs = {1, &of_a}}, {.name = "b", .sharing.pairs = {1, &of_b}}};
+    const struct job_record records[] = {record_of(0, 60, "a"), record_of(1, 160, "b")};
+    struct jobrun run;
+    run_group(&run, types, 2, records, 2, 50);
+    CHECK_NEAR(run.jobs[1].jct_s, 170, 1e-6);
+    CHECK_NEAR(run.jobs[0].jct_s, 170 + 30, 1e-6);
+    jobrun_fini(&run);
+}
+
+/* Three jobs of three phases: 6 s of iterations each alone, 9 s together, 6 + 1 for the first two. */
+TEST(phases_interleave)
+{
+    static double long_first[] = {3, 1, 2}, even[] = {2, 2, 2};
+    struct job_type types[] = {{.name = "x", .sharing.phases = {3, long_first}}, {.name = "y", .sharing.phases = {3, even}}};
+    const struct job_record records[] = {record_of(0, 600, "x"), record_of(1, 600, "y"), record_of(2, 600, "y")};
+    struct jobrun run;
+    const struct interleaving_job jobs[] = {{{3, 1, 2}}, {{2, 2, 2}}, {{2, 2, 2}}};
+    const double period_s = interleaving_period_s(jobs, 3, 3);
+    CHECK_NEAR(period_s, 7, 1e-12);
+    run_group(&run, types, 2, records, 3, 0);
+    for (int i = 0; i < 3; i++) CHECK_NEAR(run.jobs[i].jct_s, 700, 1e-6);
+    jobrun_fini(&run);
+}
