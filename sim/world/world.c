@@ -71,6 +71,19 @@ static void world_observe(void *context, sim_ns now, uint64_t events)
 
 /* --- Building --- */
 
+/* Placers see the leaves of the network as racks, if the scenario names no others, and its pods. Further node types
+ * begin at a leaf, or have none. */
+static void note_distances(struct world *world)
+{
+    const struct graph *graph = topology_graph(world->topology);
+    if (graph_is_flat(graph)) return;
+    const int32_t leaf_nodes = graph_leaf_nodes(graph), pod_nodes = graph_pod_nodes(graph);
+    for (struct cluster *type = world->cluster; type != NULL; type = type->next) {
+        if (type->nodes_per_rack == 0 && type->first_node % leaf_nodes == 0) type->nodes_per_rack = leaf_nodes;
+        if (pod_nodes > 0 && type->first_node % pod_nodes == 0) type->nodes_per_pod = pod_nodes;
+    }
+}
+
 static int create_topology(struct world *world)
 {
     struct topology_env env = {
@@ -78,7 +91,9 @@ static int create_topology(struct world *world)
         .cluster = &world->scenario->cluster.nodes,
         .links = &world->scenario->cluster.links,
     };
-    return topology_create(&env, &world->topology);
+    const int code = topology_create(&env, &world->topology);
+    if (code == 0) note_distances(world);
+    return code;
 }
 
 /* Checks that the catalog has the GPUs of further node types, whether or not a pool wants them. */

@@ -36,7 +36,7 @@ struct link_class;
 struct link_flow;
 struct link_net;
 
-enum { LINK_PATH_MAX = 10, LINK_NET_OWNERS = 2 };
+enum { LINK_PATH_MAX = 16, LINK_NET_OWNERS = 2 };
 
 /* A link that occurs twice in a path carries all bytes twice. */
 struct link_path {
@@ -107,6 +107,9 @@ struct link *link_net_add(struct link_net *net, const char *name, double bytes_p
  * been created at one moment, and `of` has no twin. */
 void link_make_twin(struct link *link, struct link *of);
 bool link_is_twin(const struct link *link);
+
+/* From now on the link carries this share of its bandwidth, above 0 and at most 1. It has no twin. */
+void link_net_slow(struct link_net *net, struct link *link, double share_frac);
 
 static inline void link_path_add(struct link_path *path, struct link *link)
 {

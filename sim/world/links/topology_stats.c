@@ -105,6 +105,7 @@ int topology_prepare_series(struct topology *topology)
     topology->sampled[LINK_PCIE] = true;
     topology->sampled[LINK_NVLINK] = topology->placed_gpus[0]->spec->nvlink_gpus > 1;
     topology->sampled[LINK_NETWORK] = topology_config(topology)->network.bytes_per_s > 0;
+    topology->sampled[LINK_UPLINK] = topology->graph.uplinks > 0;
     for (int32_t i = 0; i < topology->n_devices; i++)
         if (topology->devices[i].spec != NULL) topology->sampled[kinds[topology->devices[i].kind]] = true;
     if (topology->n_placed_gpus > TOPOLOGY_SAMPLED_GPUS) return 0;

@@ -29,10 +29,17 @@ static void delist(struct transfer *transfer)
     if (transfer->after != NULL) transfer->after->before = transfer->before;
 }
 
-/* Counts the shard's bytes on the links of its path, by kind; of a bundle also on their twins. */
+void topology_count_moved(struct topology *topology, const struct link_flow *flow, int64_t bytes)
+{
+    for (int32_t k = 0; k < flow->n_hops; k++)
+        topology->moved_bytes[topology->kinds[link_index(flow->links[k])]] += bytes;
+}
+
+/* Counts the bytes of a shard that ends on the links of its path, by kind; of a bundle also on their twins. */
 static void count_moved(const struct transfer *transfer, const struct link_flow *flow, int64_t bytes)
 {
     struct topology *topology = transfer->topology;
+    topology_note_path(topology, flow, -1);
     for (int32_t k = 0; k < flow->n_hops; k++)
         topology->moved_bytes[topology->kinds[link_index(flow->links[k])]] += bytes * transfer_copies(transfer, k);
 }
@@ -84,12 +91,15 @@ static int start_shard(struct transfer *transfer, struct transfer_shard *shard, 
     int code = topology_path(topology, from, to, number, &path, &cap_bytes_per_s);
     if (code != 0) return code;
     *shard = (struct transfer_shard){.transfer = transfer};
+    bytes = whole_granules(whole_granules(bytes, from.tier), to.tier);
     if (transfer->demand_bytes_per_s > 0)
-        return link_claim_start(topology->net, &shard->flow, &path,
+        code = link_claim_start(topology->net, &shard->flow, &path,
                                 fmin(transfer->demand_bytes_per_s / (double)n, cap_bytes_per_s), shard_changed,
                                 &granted);
-    bytes = whole_granules(whole_granules(bytes, from.tier), to.tier);
-    return link_flow_start(topology->net, &shard->flow, &path, bytes, cap_bytes_per_s, shard_done);
+    else
+        code = link_flow_start(topology->net, &shard->flow, &path, bytes, cap_bytes_per_s, shard_done);
+    if (code == 0) topology_note_path(topology, &shard->flow, 1);
+    return code;
 }
 
 /* Starts the one flow of a transfer whose shards are alike. */
@@ -109,6 +119,7 @@ static int start_bundle(struct transfer *transfer, struct topology_end from, str
     code = link_flow_start(topology->net, &transfer->first.flow, &path, transfer->bytes / n, cap_bytes_per_s,
                            shard_done);
     if (code != 0) return code;
+    topology_note_path(topology, &transfer->first.flow, 1);
     transfer->n_left = 1;
     enlist(transfer);
     return 0;
