@@ -203,7 +203,7 @@ static int create_jobs(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
     if (scenario->jobs.trace.entry == NULL) return 0;
-    struct jobs_options options = {0};
+    struct jobs_options options = {.topology = world->topology};
     if (world->market != NULL) {
         options.renting = market_scheduler(world->market);
         options.renting_params = market_scheduler_params(&world->market);

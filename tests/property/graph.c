@@ -102,8 +102,10 @@ TEST(a_fat_tree_of_k_ports_connects_k_cubed_over_4_nics)
         CHECK_EQ_INT(graph->n_leaves, n > k / 2 ? k * k / 2 : 1);
         site_destroy(site);
         int code;
-        site = site_create(&code, "'nodes': %d, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', "
-                                  "'topology': 'fat-tree', 'ports': %d}", n + 1, k);
+        site = site_create(&code,
+                           "'nodes': %d, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', "
+                           "'topology': 'fat-tree', 'ports': %d}",
+                           n + 1, k);
         CHECK_EQ_INT(code, SIM_E_CONFIG);
         site_destroy(site);
     }
@@ -124,7 +126,8 @@ static void on_done(struct link_net *net, struct link_flow *flow, sim_ns now)
 static void start(struct site *site, struct mover *mover, const struct link_path *path, int64_t bytes)
 {
     *mover = (struct mover){.end_ns = -1};
-    CHECK_EQ_INT(link_flow_start(topology_net(site->topology), &mover->flow, path, bytes, (double)INFINITY, on_done), 0);
+    CHECK_EQ_INT(link_flow_start(topology_net(site->topology), &mover->flow, path, bytes, (double)INFINITY, on_done),
+                 0);
     topology_note_path(site->topology, &mover->flow, 1);
 }
 
@@ -206,7 +209,8 @@ TEST(rails_are_changed_by_nvlink)
     struct link_path path;
     double cap;
     CHECK_EQ_INT(topology_path(site->topology, (struct topology_end){&from, NULL}, (struct topology_end){&to, NULL}, 0,
-                               &path, &cap), 0);
+                               &path, &cap),
+                 0);
     static const char *const names[] = {"node0/gpu0/nvlink-out", "node0/gpu3/nvlink-in", "node0/gpu3/pcie-out",
                                         "node0/gpu3/nic-out",    "node1/gpu3/nic-in",    "node1/gpu3/pcie-in"};
     CHECK_EQ_INT(path.n, 6);
@@ -450,7 +454,8 @@ static double rounding_of(const struct exchange *exchange)
     int n[2][64] = {{0}};
     double worst = 1.0;
     for (int i = 0; i < exchange->n; i++) {
-        const int from = graph_leaf_of(graph, exchange->flows[i].from), to = graph_leaf_of(graph, exchange->flows[i].to);
+        const int from = graph_leaf_of(graph, exchange->flows[i].from),
+                  to = graph_leaf_of(graph, exchange->flows[i].to);
         if (from == to) continue;
         n[0][from]++;
         n[1][to]++;

@@ -10,6 +10,7 @@
 #include "sim/world/cluster/resource_requests.h"
 #include "sim/world/jobs/job_progress.h"
 #include "sim/world/jobs/job_stats.h"
+#include "sim/world/jobs/job_traffic.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/policy/placement.h"
 #include "sim/world/policy/scheduler.h"
@@ -24,6 +25,7 @@ struct job {
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
     double place_speed;    /* speed factor of the distance between its GPUs */
+    struct job_traffic *traffic; /* what it exchanges while it runs; NULL: the scenario does not describe its steps */
     tally_int128 held_ugpu_ns; /* GPU time before since_ns, in 1e-6 GPU ns */
     sim_ns executed_ns;    /* time with GPUs before since_ns */
     sim_ns since_ns;       /* when it took the GPUs that it holds now */
@@ -91,6 +93,7 @@ struct jobs {
     struct placement placement; /* buffer for the placer's answer */
     struct tenant tenant;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
+    struct job_network *network; /* NULL: the scenario describes no steps */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct rng estimates;       /* stream "jobs.estimates" */
@@ -208,6 +211,9 @@ void job_migrate(struct job *job, sim_ns now);
 
 /* Speed on its present GPUs at their last clock. */
 double job_speed(const struct job *job);
+
+/* Something that the speed of a running job depends on has changed. */
+void job_speed_changed(struct job *job, sim_ns now);
 
 /* The job as the watchers of the site see it: operations, and its power. */
 extern const struct holder_ops job_holder_ops;

@@ -39,7 +39,7 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
-    return job->place_speed * job->holder.speed_frac *
+    return job->place_speed * job->holder.speed_frac * job_traffic_speed(job) *
            job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
 }
 
@@ -58,6 +58,12 @@ static void report_given(struct job *job, sim_ns now)
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
+static void begin_traffic(struct job *job)
+{
+    const int code = job->jobs->network != NULL ? job_traffic_begin(job) : 0;
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
+}
+
 void job_continue(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
@@ -65,6 +71,7 @@ void job_continue(struct job *job, sim_ns now)
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
     report_given(job, now);
+    begin_traffic(job);
     job->progress.speed = job->view.speed = job_speed(job);
     arm(job);
 }
@@ -107,6 +114,7 @@ void job_stop(struct job *job, sim_ns now)
     struct jobs *jobs = job->jobs;
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     job_progress_move(&job->progress, now);
+    job_traffic_end(job);
     job->unsaved_gpu_s = unsaved_gpu_s(job);
     count_held(job, now);
     job->held_to_ns = now;
@@ -132,6 +140,8 @@ static void go_on(struct job *job, sim_ns now)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     report_given(job, now);
+    job_traffic_end(job);
+    begin_traffic(job);
     set_speed(job, now);
 }
 
@@ -250,6 +260,13 @@ static int on_strike(struct holder *holder, struct holder_strike *strike, sim_ns
 static sim_ns held_ns(const struct holder *holder, sim_ns now)
 {
     return job_executed_ns(OWNER_ENTITY(holder, const struct job, holder), now);
+}
+
+void job_speed_changed(struct job *job, sim_ns now)
+{
+    const double before = job->progress.speed;
+    set_speed(job, now);
+    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
 }
 
 static void speed_changed(struct holder *holder, sim_ns now)

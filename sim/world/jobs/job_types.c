@@ -57,6 +57,8 @@ const struct config_field job_type_config_fields[] = {
     ROW_SECTION("checkpoint", checkpoint, OPTIONAL, checkpoint_config_fields,
                 "checkpoints of its jobs; default: a failure loses all their work"),
     ROW_SECTION("power", power, OPTIONAL, power_fields, "power of its GPUs; needs cluster.power"),
+    ROW_SECTION("step", step, OPTIONAL, step_config_fields,
+                "what each step computes and exchanges over the network; default: jobs send nothing"),
     {0}};
 #undef ROW_OF
 

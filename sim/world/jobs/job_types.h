@@ -8,6 +8,7 @@
 #include "sim/core/config/config.h"
 #include "sim/core/rng.h"
 #include "sim/world/jobs/job_checkpoint.h"
+#include "sim/world/jobs/job_traffic.h"
 #include "sim/world/rows/source.h"
 
 /* An entry of "speeds". */
@@ -39,6 +40,7 @@ struct job_type {
     int64_t priority;          /* jobs of lower priority yield first */
     struct checkpoint_config checkpoint;
     struct job_power_config power; /* all zero: the scenario gives none */
+    struct step_config step;       /* all zero: the scenario describes no steps */
 };
 
 extern const struct config_field job_type_config_fields[];

@@ -381,6 +381,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = make_placers(jobs);
+    if (code == 0) code = job_traffic_create(jobs, options->topology);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
@@ -405,6 +406,8 @@ void jobs_destroy(struct jobs *jobs)
     mem_free((void *)jobs->placer_states);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next) job_traffic_forget(job);
+    job_traffic_destroy(jobs);
     job_checkpoints_destroy(jobs);
     mem_free(jobs->next_views);
     resource_requests_fini(&jobs->requests);
@@ -457,11 +460,13 @@ int jobs_finish(struct jobs *jobs)
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
+        job_traffic_end(job);
         job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
     active_jobs_move(jobs, now);
-    return code < 0 ? code : job_stats_emit(&jobs->stats, jobs, now);
+    if (code == 0) code = job_stats_emit(&jobs->stats, jobs, now);
+    return code < 0 ? code : job_traffic_emit(jobs);
 }
 
 int64_t jobs_waiting(const struct jobs *jobs)

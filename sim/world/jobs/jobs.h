@@ -62,6 +62,7 @@ struct scheduler;
 struct jobs_options {
     const struct scheduler *renting; /* replaces the scheduler; NULL: none does */
     const void *renting_params;
+    struct topology *topology; /* NULL: no links */
 };
 
 struct jobs; /* job.h */

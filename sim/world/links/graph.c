@@ -99,8 +99,7 @@ static int init_fat_tree(const struct reading *reading)
         return REFUSE(reading, "pod_oversubscription", "take \"levels\": 3", "a network of two levels has no pods");
     graph->uplinks = divide_ports(ports, ratio_of(network->oversubscription));
     graph->leaf_nics = (int32_t)ports - graph->uplinks;
-    graph->uplink_bytes_per_s =
-        graph->leaf_nics * bytes_per_s / (graph->uplinks * ratio_of(network->oversubscription));
+    graph->uplink_bytes_per_s = graph->leaf_nics * bytes_per_s / (graph->uplinks * ratio_of(network->oversubscription));
     int64_t most_leaves = ports;
     if (has_pods) {
         graph->pod_uplinks = divide_ports(ports, ratio_of(network->pod_oversubscription));
@@ -120,7 +119,7 @@ static int init_leaves(const struct reading *reading)
     struct graph *graph = reading->graph;
     const struct network_config *network = reading->network;
     const double link_bytes_per_s = is_given(network->uplink_bytes_per_s) ? network->uplink_bytes_per_s
-                                                                        : network->bytes_per_s;
+                                                                          : network->bytes_per_s;
     const bool is_rails = network->topology == NETWORK_RAILS;
     const int64_t leaf_nics = network->nodes_per_leaf * (is_rails ? 1 : graph->nics_per_node);
     if (network->leaves_per_pod == 0 && is_given(network->pod_oversubscription))
@@ -129,8 +128,8 @@ static int init_leaves(const struct reading *reading)
         return REFUSE(reading, "nodes_per_leaf", "lower it", "a leaf has at most %d NICs", INT32_MAX);
     if (is_rails && network->leaves_per_pod % graph->nics_per_node != 0)
         return REFUSE(reading, "leaves_per_pod", "take a multiple of the NICs of a node",
-                      "a pod of %lld leaves has some of the %d rails of a node only", (long long)network->leaves_per_pod,
-                      graph->nics_per_node);
+                      "a pod of %lld leaves has some of the %d rails of a node only",
+                      (long long)network->leaves_per_pod, graph->nics_per_node);
     graph->nodes_per_leaf = (int32_t)network->nodes_per_leaf;
     graph->leaf_nics = (int32_t)leaf_nics;
     graph->uplinks = ports_above(graph->leaf_nics * network->bytes_per_s, ratio_of(network->oversubscription),
@@ -183,8 +182,7 @@ int graph_init(struct graph *graph, const struct network_config *network, const 
 
 int32_t graph_leaf_of(const struct graph *graph, struct graph_nic nic)
 {
-    if (graph->topology == NETWORK_RAILS)
-        return nic.node / graph->nodes_per_leaf * graph->nics_per_node + nic.nic;
+    if (graph->topology == NETWORK_RAILS) return nic.node / graph->nodes_per_leaf * graph->nics_per_node + nic.nic;
     return (int32_t)(((int64_t)nic.node * graph->nics_per_node + nic.nic) / graph->leaf_nics);
 }
 

@@ -251,8 +251,9 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
     claim->bytes = INT64_MAX;
     claim->notify = changed;
     link_class_enter(claim, engine_now(net->engine));
+    claim->reported = claim->rate;
     arm(net);
-    *granted_bytes_per_s = link_claim_grant(claim);
+    if (granted_bytes_per_s != NULL) *granted_bytes_per_s = link_claim_grant(claim);
     return 0;
 }
 

@@ -133,7 +133,8 @@ double link_flow_bytes_per_s(struct link_flow *flow);
 
 /* Starts an idle flow as a claim to demand_bytes_per_s > 0, at once: the caller adds the path's latency. Writes the
  * grant to *granted_bytes_per_s. `changed` is called, after all other events of the moment, when the grant differs from
- * the last reported one. Returns 0 or SIM_E_NOMEM. */
+ * the last reported one. With granted_bytes_per_s NULL no shares are computed, and the bound of the claim, its demand
+ * or the slowest link, counts as reported: for claims that start together. Returns 0 or SIM_E_NOMEM. */
 int link_claim_start(struct link_net *net, struct link_flow *claim, const struct link_path *path,
                      double demand_bytes_per_s, link_fn changed, double *granted_bytes_per_s);
 

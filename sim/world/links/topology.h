@@ -104,6 +104,9 @@ int topology_nic_path(struct topology *topology, struct graph_nic from, struct g
                       struct topology_route route, struct link_path *path);
 void topology_note_path(struct topology *topology, const struct link_flow *flow, int32_t more);
 
+/* Whether a replica holds the GPU of this NIC. */
+bool topology_nic_is_taken(const struct topology *topology, struct graph_nic nic);
+
 /* Paths for flows that begin together: graph_plan, with the ports shifted to those that carry least. Writes choices
  * [n]. Returns 0 or SIM_E_NOMEM. */
 int topology_plan(struct topology *topology, const struct graph_flow *flows, int32_t n, struct graph_choice *choices);

@@ -58,6 +58,12 @@ static struct link_pair *pod_port(struct topology *topology, int32_t pod, int32_
     return ports != NULL ? &ports[(int64_t)j * graph->pod_uplinks + c] : NULL;
 }
 
+bool topology_nic_is_taken(const struct topology *topology, struct graph_nic nic)
+{
+    const struct topology_node *node = topology->nodes[nic.node];
+    return node != NULL && nic.nic < node->n_gpus && node->gpus[nic.nic].taken;
+}
+
 /* --- Load --- */
 
 void topology_note_path(struct topology *topology, const struct link_flow *flow, int32_t more)
@@ -154,8 +160,8 @@ static struct graph_choice plan(const struct climb *climb)
 }
 
 /* Adds one direction of a port, which is created if missing. */
-static int add_port(struct topology *topology, struct link_pair *port, bool is_up, double bytes_per_s,
-                    const char *name, int32_t at, int32_t number, struct link_path *path)
+static int add_port(struct topology *topology, struct link_pair *port, bool is_up, double bytes_per_s, const char *name,
+                    int32_t at, int32_t number, struct link_path *path)
 {
     if (port == NULL) return SIM_E_NOMEM;
     struct link **link = is_up ? &port->out : &port->in;
