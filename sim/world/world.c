@@ -90,6 +90,7 @@ static int create_topology(struct world *world)
         .site = &world->site,
         .cluster = &world->scenario->cluster.nodes,
         .links = &world->scenario->cluster.links,
+        .slows_nics = failures_config_slows_nics(&world->scenario->failures),
     };
     const int code = topology_create(&env, &world->topology);
     if (code == 0) note_distances(world);
@@ -195,6 +196,7 @@ static int create_failures(struct world *world)
     struct failures_options options = {
         .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
         .has_breakers = has_outages(scenario),
+        .topology = world->topology,
     };
     return failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
 }

@@ -177,6 +177,22 @@ TEST(oversubscription_of_pods_divides_what_leaves_a_pod)
     site_destroy(site);
 }
 
+/* Switches have 64 ports, half of them below, if nothing else is said. */
+TEST(leaves_have_32_nics_by_default)
+{
+    static const char *const names[] = {"leaf-spine", "rails", "fat-tree"};
+    static const int nodes[] = {4, 32, 4};
+    for (int i = 0; i < 3; i++) {
+        int code;
+        struct site *site = site_create(&code, "'nodes': 100, 'network': {'bandwidth': '10GB/s', 'topology': '%s'}",
+                                        names[i]);
+        CHECK_EQ_INT(code, 0);
+        CHECK_EQ_INT(topology_graph(site->topology)->leaf_nics, 32);
+        CHECK_EQ_INT(graph_leaf_nodes(topology_graph(site->topology)), nodes[i]);
+        site_destroy(site);
+    }
+}
+
 TEST(rails_keep_equal_nics_below_one_leaf)
 {
     int code;
@@ -547,10 +563,8 @@ TEST(networks_that_cannot_be_are_refused)
     static const char *const cases[][2] = {
         {"'ports': 4", "'ports' means nothing in a network of topology 'flat'"},
         {"'paths': 'planned'", "'paths' means nothing in a network of topology 'flat'"},
-        {"'topology': 'fat-tree'", "a fat tree needs to know the ports of its switches"},
         {"'topology': 'fat-tree', 'ports': 8, 'nodes_per_leaf': 4",
          "'nodes_per_leaf' means nothing in a network of topology 'fat-tree'"},
-        {"'topology': 'rails'", "topology 'rails' needs to know the nodes of a leaf"},
         {"'topology': 'rails', 'nodes_per_leaf': 2, 'fabric': '1GB/s'",
          "'fabric' means nothing in a network of topology 'rails'"},
         {"'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'pod_oversubscription': 2",

@@ -198,7 +198,11 @@ static const char *random_site(uint64_t index)
     }
     return test_json(
         "{" SITE
-        ", 'seed': %d, 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '2000s'}, 'repair': {'mean': '30s'}}}}, 'jobs': {"
+        ", 'seed': %d, 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '2000s'}, 'repair': {'mean': '30s'}}, "
+        "'nic': {'scope': 'nic', 'lifetime': {'mean': '500s'}, 'slow': 0.4, 'repair': {'mean': '20s'}}, "
+        "'hang': {'scope': 'gpu', 'lifetime': {'mean': '4000s'}, 'detection': {'mean': '15s'}, "
+        "'repair': {'mean': '9s'}}, 'straggler': {'scope': 'node', 'lifetime': {'mean': '600s'}, "
+        "'slow': 0.5, 'repair': {'mean': '40s'}}}}, 'jobs': {"
         "'scheduler': 'fifo-skip', 'placement': '%s', 'types': {'plain': {}, 'talks': {'step': {"
         "'compute': '1s', 'collectives': [{'kind': '%s', 'bytes': '3GB', 'overlap': 0.3}]}}},"
         "'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
@@ -218,6 +222,69 @@ TEST(queues_and_checks_change_nothing)
         bed_free(plain);
         bed_free(heap);
         bed_free(step);
+    }
+}
+
+/* --- Slow components --- */
+
+#define CONSTANT(mean) "{'law': 'constant', 'mean': '" mean "'}"
+
+/* Life 100 s, then 50 s at half speed, and so on: 150 s for 125 s of work. */
+TEST(a_slow_node_slows_its_job_until_it_is_mended)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 1}, 'failures': {'causes': {'slow': {'scope': 'node', 'slow': 0.5, 'lifetime': " CONSTANT(
+            "100s") ", 'repair': " CONSTANT("50s") "}}}, 'jobs': {'trace': {'format': 'inline-jobs', "
+                                                   "'jobs': [{'submit': '0s', 'duration': '400s', 'gpus': 8}]}}}");
+    CHECK_NEAR(duration_of(rows, 0), 3 * 150 + 25, 1e-6);
+    CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 0);
+}
+
+/* The node hangs at 100 s and is found at 120 s. The job has lost its 20 s of work and 20 s of waiting. It restarts
+ * when the node has been repaired, at 150 s, after 5 s. */
+TEST(a_hang_holds_its_job_until_it_is_found)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 1}, 'failures': {'causes': {'hang': {'scope': 'node', 'lifetime': " CONSTANT("100s") ", 'detection': " CONSTANT(
+            "20s") ", 'repair': " CONSTANT("30s") ", 'restart': " CONSTANT("5s") "}}}, 'jobs': {'trace': {'format': 'inline-jobs', "
+                                                                                 "'jobs': [{'submit': '80s', 'duration': '60s', 'gpus': 8}]}}}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 150 + 5 + 60, 1e-6);
+    CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 1);
+}
+
+/* All NICs have a quarter of their bandwidth from 50 s on, for 20 s of each 70 s: the ring waits for the slow edges. */
+TEST(slow_nics_slow_what_is_exchanged)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{" SITE ", 'failures': {'causes': {'nic': {'scope': 'nic', 'slow': 0.25, 'lifetime': " CONSTANT(
+            "50s") ", 'repair': " CONSTANT("20s") "}}}, 'jobs': {" STEP ", 'trace': {'format': 'inline-jobs', 'jobs': ["
+                                                  "{'submit': '0s', 'duration': '120s', 'gpus': 4}]}}}",
+        2, "", test_json(RING, 10.0));
+    const double speed = (1 + ring_s(2, 10.0, 10.0)) / (1 + ring_s(2, 10.0, 2.5));
+    CHECK_NEAR(duration_of(rows, 0), 140 + 120 - 2 * (50 + 20 * speed), 1e-6);
+}
+
+/* One of two jobs is on slow GPUs, as drawn; a job over both nodes is as slow as the slower node. */
+TEST(a_job_waits_for_its_slowest_node)
+{
+    for (int seed = 1; seed <= 20; seed++) {
+        double end_s[3];
+        for (int i = 0; i < 3; i++) {
+            const char *const jobs[] = {"{'submit': '0s', 'duration': '100s', 'gpus': 1}, {'submit': '0s', 'duration': '100s', 'gpus': 1}",
+                                        "{'submit': '0s', 'duration': '100s', 'gpus': 2}"};
+            const struct bed_rows *rows = bed_ok(
+                NULL,
+                "{'seed': %d, 'until': '1000s', 'cluster': {'nodes': 2, 'gpus_per_node': 1}, 'failures': {'causes': {'slow': {'scope': 'gpu', "
+                "'slow': 0.5, 'lifetime': {'mean': '100s'}, 'repair': " CONSTANT(
+                    "10000s") "}}}, 'jobs': {"
+                              "'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+                seed, jobs[i == 2]);
+            end_s[i] = bed_job(rows, i % 2)->end_s;
+        }
+        CHECK_NEAR(end_s[2], fmax(end_s[0], end_s[1]), 1e-9);
     }
 }
 

@@ -39,7 +39,7 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
-    return job->place_speed * job->holder.speed_frac * job_traffic_speed(job) *
+    return job->place_speed * job->holder.speed_frac * job->holder.slow_frac * job_traffic_speed(job) *
            job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
 }
 
@@ -279,7 +279,13 @@ static void speed_changed(struct holder *holder, sim_ns now)
     if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
 }
 
-const struct holder_ops job_holder_ops = {.strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed};
+static void slowed(struct holder *holder, sim_ns now)
+{
+    job_speed_changed(OWNER_ENTITY(holder, struct job, holder), now);
+}
+
+const struct holder_ops job_holder_ops = {
+    .strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed, .slowed = slowed};
 
 struct holder_draw job_draw(const struct job_type *type)
 {

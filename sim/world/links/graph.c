@@ -54,13 +54,17 @@ static int check_keys(const struct reading *reading)
     if (reading->cluster->unlimited)
         return REFUSE(reading, "topology", "leave out \"unlimited\", or \"topology\"",
                       "an unlimited cluster has no nodes that switches could connect");
-    if (is_fat && network->ports == 0)
-        return REFUSE(reading, "topology", "add \"ports\": the number of ports of each switch",
-                      "a fat tree needs to know the ports of its switches");
-    if (!is_fat && network->nodes_per_leaf == 0)
-        return REFUSE(reading, "topology", "add \"nodes_per_leaf\"", "topology '%s' needs to know the nodes of a leaf",
-                      topology_names[network->topology]);
     return 0;
+}
+
+enum { USUAL_PORTS = 64 }; /* of a switch, unless the scenario says otherwise */
+
+/* Nodes of a leaf: given, or as many as half of the usual ports connect. */
+static int64_t leaf_nodes_of(const struct network_config *network, int32_t leaf_nics_each)
+{
+    const int64_t usual = USUAL_PORTS / 2 / leaf_nics_each;
+    if (network->nodes_per_leaf > 0) return network->nodes_per_leaf;
+    return usual > 0 ? usual : 1;
 }
 
 static double ratio_of(double given)
@@ -90,7 +94,7 @@ static int init_fat_tree(const struct reading *reading)
     struct graph *graph = reading->graph;
     const struct network_config *network = reading->network;
     const bool has_pods = network->levels != 2;
-    const int64_t ports = network->ports;
+    const int64_t ports = network->ports > 0 ? network->ports : USUAL_PORTS;
     const double bytes_per_s = network->bytes_per_s;
     if (is_given(network->uplink_bytes_per_s) && network->uplink_bytes_per_s != bytes_per_s)
         return REFUSE(reading, "uplink", "leave it out, or choose topology 'leaf-spine'",
@@ -121,7 +125,8 @@ static int init_leaves(const struct reading *reading)
     const double link_bytes_per_s = is_given(network->uplink_bytes_per_s) ? network->uplink_bytes_per_s
                                                                           : network->bytes_per_s;
     const bool is_rails = network->topology == NETWORK_RAILS;
-    const int64_t leaf_nics = network->nodes_per_leaf * (is_rails ? 1 : graph->nics_per_node);
+    const int32_t leaf_nics_each = is_rails ? 1 : graph->nics_per_node;
+    const int64_t leaf_nodes = leaf_nodes_of(network, leaf_nics_each), leaf_nics = leaf_nodes * leaf_nics_each;
     if (network->leaves_per_pod == 0 && is_given(network->pod_oversubscription))
         return REFUSE(reading, "pod_oversubscription", "add \"leaves_per_pod\"", "a network of two levels has no pods");
     if (leaf_nics > INT32_MAX)
@@ -130,7 +135,7 @@ static int init_leaves(const struct reading *reading)
         return REFUSE(reading, "leaves_per_pod", "take a multiple of the NICs of a node",
                       "a pod of %lld leaves has some of the %d rails of a node only",
                       (long long)network->leaves_per_pod, graph->nics_per_node);
-    graph->nodes_per_leaf = (int32_t)network->nodes_per_leaf;
+    graph->nodes_per_leaf = (int32_t)leaf_nodes;
     graph->leaf_nics = (int32_t)leaf_nics;
     graph->uplinks = ports_above(graph->leaf_nics * network->bytes_per_s, ratio_of(network->oversubscription),
                                  link_bytes_per_s, &graph->uplink_bytes_per_s);

@@ -70,6 +70,7 @@ struct topology_env {
     struct site_env *site;
     const struct cluster_config *cluster;
     const struct topology_config *links;
+    bool slows_nics; /* topology_slow_nic may be called */
 };
 
 /* Reads the devices that the cluster names. The pointers of env outlive it; destroyed only after the engine. Returns 0
@@ -103,6 +104,10 @@ struct topology_route {
 int topology_nic_path(struct topology *topology, struct graph_nic from, struct graph_nic to,
                       struct topology_route route, struct link_path *path);
 void topology_note_path(struct topology *topology, const struct link_flow *flow, int32_t more);
+
+/* From now on a NIC has this share of its bandwidth, above 0 and at most 1, in both directions. Returns 0 or
+ * SIM_E_NOMEM. */
+int topology_slow_nic(struct topology *topology, struct graph_nic nic, double share_frac);
 
 /* Whether a replica holds the GPU of this NIC. */
 bool topology_nic_is_taken(const struct topology *topology, struct graph_nic nic);

@@ -351,3 +351,19 @@ int topology_nic_path(struct topology *topology, struct graph_nic from, struct g
     nic(&way, to_gpu, true);
     return way.code;
 }
+
+int topology_slow_nic(struct topology *topology, struct graph_nic at, double share_frac)
+{
+    const bool each = topology_config(topology)->network.per == NETWORK_PER_GPU;
+    struct topology_node *node = topology_node(topology, at.node, 0);
+    struct link_path path = {0};
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = &path};
+    struct topology_gpu *gpu = &node->gpus[at.nic];
+    nic(&way, gpu, true);
+    if (way.code != 0) return way.code;
+    const struct link_pair *pair = each ? &gpu->nic : &node->nic;
+    link_net_slow(topology->net, pair->in, share_frac);
+    link_net_slow(topology->net, pair->out, share_frac);
+    return 0;
+}

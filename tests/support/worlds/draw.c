@@ -414,6 +414,9 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"uplink", "topology", {"leaf-spine", "rails"}, 0.0},
                  {"oversubscription", "topology", {"leaf-spine", "rails", "fat-tree"}, 0.0},
                  {"paths", "topology", {"leaf-spine", "rails", "fat-tree"}, 0.0},
+                 {"slow", "scope", {"gpu", "node", "nic"}, 0.0},
+                 {"detection", "scope", {"gpu", "node", "switch"}, 0.0},
+                 {"step", "checkpoint", {NULL}, -1.0},
                  {"dataset", "table", {NULL}, -1.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;
