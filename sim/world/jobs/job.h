@@ -9,6 +9,7 @@
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/cluster/resource_requests.h"
 #include "sim/world/jobs/job_progress.h"
+#include "sim/world/jobs/job_saver.h"
 #include "sim/world/jobs/job_stats.h"
 #include "sim/world/jobs/job_traffic.h"
 #include "sim/world/jobs/jobs.h"
@@ -21,10 +22,11 @@ struct job {
     _Alignas(16) struct job_view view; /* first member: a policy's pointer to the view is one to the job */
     struct jobs *jobs;
     struct holder holder; /* the GPUs it holds while it runs; after a preemption, those it held */
-    struct owner finish;
+    struct owner finish, save; /* save: of the saver, over all runs */
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
     double place_speed;    /* speed factor of the distance between its GPUs */
+    struct job_saver *saver;     /* its saves while it runs, if they are flows; else NULL */
     struct job_traffic *traffic; /* what it exchanges while it runs; NULL: the scenario does not describe its steps */
     tally_int128 held_ugpu_ns; /* GPU time before since_ns, in 1e-6 GPU ns */
     sim_ns executed_ns;    /* time with GPUs before since_ns */
@@ -93,6 +95,7 @@ struct jobs {
     struct placement placement; /* buffer for the placer's answer */
     struct tenant tenant;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
+    struct topology *topology;   /* NULL: no links */
     struct job_network *network; /* NULL: the scenario describes no steps */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
@@ -211,6 +214,9 @@ void job_migrate(struct job *job, sim_ns now);
 
 /* Speed on its present GPUs at their last clock. */
 double job_speed(const struct job *job);
+
+/* The progress of a running job has changed: its finish event follows. */
+void job_rearm(struct job *job);
 
 /* Something that the speed of a running job depends on has changed. */
 void job_speed_changed(struct job *job, sim_ns now);

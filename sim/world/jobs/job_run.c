@@ -49,6 +49,11 @@ static void arm(struct job *job)
                &job->finish);
 }
 
+void job_rearm(struct job *job)
+{
+    arm(job);
+}
+
 /* Reports the job's GPUs to the watchers of the site. */
 static void report_given(struct job *job, sim_ns now)
 {
@@ -64,12 +69,19 @@ static void begin_traffic(struct job *job)
     if (code != 0) engine_fail(job->jobs->site->engine, code);
 }
 
+static void begin_saver(struct job *job, sim_ns now, bool restores)
+{
+    const int code = job_saves_by_flows(job) ? job_saver_begin(job, now, restores) : 0;
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
+}
+
 void job_continue(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
+    if (job->saver == NULL) begin_saver(job, now, false);
     report_given(job, now);
     begin_traffic(job);
     job->progress.speed = job->view.speed = job_speed(job);
@@ -90,6 +102,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     job->restart_ns = 0;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
+    begin_saver(job, now, job->progress.done_ns > 0);
     job_continue(job, now);
 }
 
@@ -114,6 +127,7 @@ void job_stop(struct job *job, sim_ns now)
     struct jobs *jobs = job->jobs;
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     job_progress_move(&job->progress, now);
+    job_saver_end(job);
     job_traffic_end(job);
     job->unsaved_gpu_s = unsaved_gpu_s(job);
     count_held(job, now);
@@ -140,6 +154,8 @@ static void go_on(struct job *job, sim_ns now)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     report_given(job, now);
+    job_saver_end(job);
+    begin_saver(job, now, false);
     job_traffic_end(job);
     begin_traffic(job);
     set_speed(job, now);

@@ -105,6 +105,16 @@ int topology_nic_path(struct topology *topology, struct graph_nic from, struct g
                       struct topology_route route, struct link_path *path);
 void topology_note_path(struct topology *topology, const struct link_flow *flow, int32_t more);
 
+/* Whether this is the name of memory behind the network. */
+bool topology_has_remote(const struct topology *topology, const char *name);
+
+/* The path between that memory and a NIC. Returns 0 or SIM_E_NOMEM. */
+int topology_storage_path(struct topology *topology, struct graph_nic nic, const char *name, bool writes,
+                          struct link_path *path);
+
+/* Whether a link is one of the site that all nodes share: of memory behind the network, or the fabric. */
+bool topology_is_shared(const struct topology *topology, const struct link *link);
+
 /* From now on a NIC has this share of its bandwidth, above 0 and at most 1, in both directions. Returns 0 or
  * SIM_E_NOMEM. */
 int topology_slow_nic(struct topology *topology, struct graph_nic nic, double share_frac);
@@ -202,6 +212,18 @@ double transfer_grant(struct transfer *transfer); /* the present grant, which co
  * the first. */
 void transfer_hold(struct transfer *transfer);
 void transfer_count(struct transfer *transfer, int64_t bytes);
+
+/* A flow of bytes over a path of topology_nic_path or topology_storage_path, embedded in the struct that uses it. Its
+ * `done` calls topology_flow_ended first. */
+struct topology_flow {
+    struct link_flow flow;
+    struct topology_flow *before, *after; /* in the list of moving ones */
+};
+
+int topology_flow_start(struct topology *topology, struct topology_flow *flow, const struct link_path *path,
+                        int64_t bytes, link_fn done); /* 0 or SIM_E_NOMEM */
+void topology_flow_ended(struct topology *topology, struct topology_flow *flow);
+void topology_flow_cancel(struct topology *topology, struct topology_flow *flow); /* does nothing for an idle one */
 
 /* Ends a transfer or claim at once, without a callback. Does nothing for an idle one. */
 void transfer_cancel(struct transfer *transfer);

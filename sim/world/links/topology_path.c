@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A path under construction. */
 struct way {
@@ -366,4 +367,48 @@ int topology_slow_nic(struct topology *topology, struct graph_nic at, double sha
     link_net_slow(topology->net, pair->in, share_frac);
     link_net_slow(topology->net, pair->out, share_frac);
     return 0;
+}
+
+/* --- Memory behind the network --- */
+
+static int32_t remote_of(const struct topology *topology, const char *name)
+{
+    for (int32_t i = 1; i < topology->n_devices; i++)
+        if (topology->devices[i].kind == TIER_REMOTE && strcmp(topology->devices[i].config->name, name) == 0) return i;
+    return -1;
+}
+
+bool topology_has_remote(const struct topology *topology, const char *name)
+{
+    return remote_of(topology, name) >= 0;
+}
+
+int topology_storage_path(struct topology *topology, struct graph_nic at, const char *name, bool writes,
+                          struct link_path *path)
+{
+    struct topology_node *node = topology_node(topology, at.node, 0);
+    struct tier *tier = NULL;
+    *path = (struct link_path){0};
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = path};
+    struct topology_gpu *gpu = &node->gpus[at.nic];
+    way.code = topology_make_tier(topology, node, remote_of(topology, name), &tier);
+    if (way.code != 0) return way.code;
+    if (!writes) read_tier(&way, tier);
+    if (writes) nic(&way, gpu, false);
+    fabric(&way, writes ? gpu : NULL, writes ? NULL : gpu);
+    if (!writes) nic(&way, gpu, true);
+    if (writes) write_tier(&way, tier);
+    return way.code;
+}
+
+bool topology_is_shared(const struct topology *topology, const struct link *link)
+{
+    if (link == topology->fabric) return true;
+    for (int32_t i = 1; i < topology->n_devices; i++) {
+        const struct tier *tier = topology->site_tiers[i];
+        for (int op = 0; op < 2 && tier != NULL; op++)
+            if (link == tier->media[op] || link == tier->port[op] || link == tier->ceiling[op]) return true;
+    }
+    return false;
 }

@@ -60,6 +60,7 @@ struct topology {
     int32_t n_tiers, tiers_capacity;
     int64_t moved_bytes[LINK_KIND_COUNT]; /* of ended shards, over each of their links: counted apart from these */
     struct transfer *moving;              /* transfers that move */
+    struct topology_flow *flows;          /* flows of their own that move */
     struct topology_gpu *placed_gpus[TOPOLOGY_SAMPLED_GPUS]; /* the first GPUs of placements */
     int32_t n_placed_gpus;                                   /* all of them */
     bool sampled[LINK_KIND_COUNT];                           /* kinds with a series */

@@ -215,3 +215,35 @@ void transfer_cancel(struct transfer *transfer)
     delist(transfer);
     give_shards(transfer);
 }
+
+/* --- Flows of their own --- */
+
+int topology_flow_start(struct topology *topology, struct topology_flow *flow, const struct link_path *path,
+                        int64_t bytes, link_fn done)
+{
+    *flow = (struct topology_flow){.after = topology->flows};
+    const int code = link_flow_start(topology->net, &flow->flow, path, bytes, HUGE_VAL, done);
+    if (code != 0) return code;
+    if (flow->after != NULL) flow->after->before = flow;
+    topology->flows = flow;
+    topology_note_path(topology, &flow->flow, 1);
+    return 0;
+}
+
+static void end_flow(struct topology *topology, struct topology_flow *flow, int64_t bytes)
+{
+    *(flow->before != NULL ? &flow->before->after : &topology->flows) = flow->after;
+    if (flow->after != NULL) flow->after->before = flow->before;
+    topology_count_moved(topology, &flow->flow, bytes);
+    topology_note_path(topology, &flow->flow, -1);
+}
+
+void topology_flow_ended(struct topology *topology, struct topology_flow *flow)
+{
+    end_flow(topology, flow, flow->flow.bytes);
+}
+
+void topology_flow_cancel(struct topology *topology, struct topology_flow *flow)
+{
+    if (flow->flow.state != LINK_FLOW_IDLE) end_flow(topology, flow, link_flow_cancel(&flow->flow));
+}
