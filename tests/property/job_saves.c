@@ -61,14 +61,14 @@ TEST(saves_of_two_jobs_share_the_storage)
  * its state for 10 s, and does the other 20 s. */
 TEST(a_job_reads_its_state_back_before_it_works)
 {
-    const struct bed_rows *rows = one_job(
-        70, "'to': 'files'",
-        "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT("100s") ", 'restart': " CONSTANT("5s") "}}},");
+    const struct bed_rows *rows = one_job(70, "'to': 'files'",
+                                          "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
+                                              "100s") ", 'restart': " CONSTANT("5s") "}}},");
     /* 50 s work, 10 s save, 20 s work to the end at 80 s: the failure comes too late */
     CHECK_NEAR(jct(rows, 0), 80, 1e-6);
-    const struct bed_rows *longer = one_job(
-        95, "'to': 'files'",
-        "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT("100s") ", 'restart': " CONSTANT("5s") "}}},");
+    const struct bed_rows *longer = one_job(95, "'to': 'files'",
+                                            "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
+                                                "100s") ", 'restart': " CONSTANT("5s") "}}},");
     CHECK_NEAR(jct(longer, 0), 100 + 5 + 10 + 45, 1e-6);
     CHECK_NEAR(bed_metric(longer, "job.lost_gpu_s.sum"), 40 * 4, 1e-3);
 }
@@ -77,8 +77,7 @@ TEST(a_job_reads_its_state_back_before_it_works)
 TEST(a_save_counts_from_its_end)
 {
     const struct bed_rows *rows = one_job(
-        200, "'to': 'files'",
-        "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT("115s") "}}},");
+        200, "'to': 'files'", "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT("115s") "}}},");
     /* saves at 50 (to 60), 110 (to 120): struck at 115 with 50 s saved; reads to 125; saves at 175 (to 185): work 100;
      * at 230 struck: 145 done, 100 saved; reads to 240; at 290 a save to 300; at 345 struck with 150 saved; reads to
      * 355; works the last 50 s, the end of which needs no save */
@@ -89,7 +88,8 @@ TEST(a_save_counts_from_its_end)
 
 static const char *random_site(uint64_t index)
 {
-    static const char *const saves[] = {"'to': 'files'", "'to': 'peer'", "'to': 'files', 'model': 'fastpersist', 'overlap': '7s'",
+    static const char *const saves[] = {"'to': 'files'", "'to': 'peer'",
+                                        "'to': 'files', 'model': 'fastpersist', 'overlap': '7s'",
                                         "'to': 'files', 'model': 'datastates', 'overlap': '2s', 'gpu_copy': '5GB/s'"};
     struct rng rng = test_rng(index, "saves", 0);
     static char jobs[2048];
@@ -98,14 +98,17 @@ static const char *random_site(uint64_t index)
     jobs[0] = 0;
     for (int i = 0; i < 8; i++) {
         at += (double)rng_below(&rng, 60);
-        n += (size_t)snprintf(jobs + n, sizeof jobs - n, "%s" JOB, i > 0 ? "," : "", at, 50.0 + (double)rng_below(&rng, 300),
-                              1 + (int)rng_below(&rng, 8));
+        n += (size_t)snprintf(jobs + n, sizeof jobs - n, "%s" JOB, i > 0 ? "," : "", at,
+                              50.0 + (double)rng_below(&rng, 300), 1 + (int)rng_below(&rng, 8));
     }
-    return test_json("{'seed': %d, " CLUSTER ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '1500s'}, "
-                     "'repair': {'mean': '20s'}}, 'slow': {'scope': 'nic', 'slow': 0.3, 'lifetime': {'mean': '400s'}, 'repair': "
-                     "{'mean': '30s'}}}}, 'jobs': {'scheduler': 'fifo-skip', " SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
-                     (int)index, 6, rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4",
-                     saves[rng_below(&rng, 4)], jobs);
+    return test_json(
+        "{'seed': %d, " CLUSTER ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '1500s'}, "
+        "'repair': {'mean': '20s'}}, 'slow': {'scope': 'nic', 'slow': 0.3, 'lifetime': {'mean': '400s'}, 'repair': "
+        "{'mean': '30s'}}}}, 'jobs': {'scheduler': 'fifo-skip', " SAVES
+        ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        (int)index, 6,
+        rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4",
+        saves[rng_below(&rng, 4)], jobs);
 }
 
 TEST(queues_and_checks_change_no_save)

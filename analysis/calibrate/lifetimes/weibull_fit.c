@@ -116,7 +116,8 @@ static int find_intervals(const struct lives *lives, double shape, double scale,
     const double xx = -(likelihood(lives, x + h, y) - 2.0 * middle + likelihood(lives, x - h, y)) / (h * h);
     const double yy = -(likelihood(lives, x, y + h) - 2.0 * middle + likelihood(lives, x, y - h)) / (h * h);
     const double xy = -(likelihood(lives, x + h, y + h) - likelihood(lives, x + h, y - h) -
-                        likelihood(lives, x - h, y + h) + likelihood(lives, x - h, y - h)) / (4.0 * h * h);
+                        likelihood(lives, x - h, y + h) + likelihood(lives, x - h, y - h)) /
+                      (4.0 * h * h);
     const double determinant = xx * yy - xy * xy;
     if (!(determinant > 0.0) || !(xx > 0.0)) return SIM_E_DATA;
     fit->shape = estimate(x, yy / determinant);

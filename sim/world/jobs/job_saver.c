@@ -173,8 +173,7 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now);
 
 static void arm(struct job_saver *saver, sim_ns now, sim_ns after_ns)
 {
-    engine_arm(saver->job->jobs->site->engine, sim_ns_add(now, after_ns), PRIORITY_LINK, on_timer,
-               &saver->job->save);
+    engine_arm(saver->job->jobs->site->engine, sim_ns_add(now, after_ns), PRIORITY_LINK, on_timer, &saver->job->save);
 }
 
 /* The progress stands still until it is released. */
@@ -306,7 +305,8 @@ double job_saver_idle_bytes_per_s(const struct job *job)
     if (is_to_peer(config_of(job))) return nics;
     double least = nics;
     for (int32_t k = 0; k < path.n; k++)
-        if (topology_is_shared(job->jobs->topology, path.links[k])) least = fmin(least, link_bytes_per_s(path.links[k]));
+        if (topology_is_shared(job->jobs->topology, path.links[k]))
+            least = fmin(least, link_bytes_per_s(path.links[k]));
     return least;
 }
 
