@@ -288,6 +288,37 @@ TEST(a_job_waits_for_its_slowest_node)
     }
 }
 
+static const struct bed_rows *on_slow_nodes(int seed, int stragglers, const char *jobs)
+{
+    return bed_ok(NULL,
+                  "{'seed': %d, 'until': '1000s', 'cluster': {'nodes': 2, 'gpus_per_node': 1, 'network': {'bandwidth': "
+                  "'10GB/s', 'latency': '0s'}}, 'failures': {'causes': {'slow': {'scope': 'node', 'slow': 0.5, "
+                  "'lifetime': {'mean': '60s'}, 'repair': " CONSTANT(
+                      "10000s") "}}}, 'jobs': {'types': {'default': {"
+                                "'step': {'compute': '1s', 'stragglers': %d, 'collectives': [" RING
+                                "]}}}, 'trace': {'format': "
+                                "'inline-jobs', 'jobs': [%s]}}}",
+                  seed, stragglers, 10.0, jobs);
+}
+
+/* Two jobs of one GPU show when their nodes become slow. A job over both nodes, with steps of 1 s computing and 1 s
+ * exchange, is slow from the first of these times on. With coding its steps take 3 s instead of 2 s, and it is slow
+ * from the second time on. */
+TEST(gradient_coding_bears_stragglers)
+{
+    for (int seed = 1; seed <= 20; seed++) {
+        const struct bed_rows *single = on_slow_nodes(seed, 0,
+                                                      "{'submit': '0s', 'duration': '100s', 'gpus': 1}, "
+                                                      "{'submit': '0s', 'duration': '100s', 'gpus': 1}");
+        const double a_s = 200 - bed_job(single, 0)->end_s, b_s = 200 - bed_job(single, 1)->end_s;
+        for (int coded = 0; coded <= 1; coded++) {
+            const struct bed_rows *both = on_slow_nodes(seed, coded, "{'submit': '0s', 'duration': '40s', 'gpus': 2}");
+            const double since_s = coded ? fmax(a_s, b_s) : fmin(a_s, b_s), all_s = coded ? 60 : 40;
+            CHECK_NEAR(bed_job(both, 0)->end_s, since_s < all_s ? since_s + (all_s - since_s) / 0.5 : all_s, 1e-6);
+        }
+    }
+}
+
 /* --- Errors --- */
 
 TEST(steps_that_cannot_be_are_refused)

@@ -59,6 +59,7 @@ struct holder {
     int64_t ugpus;                  /* GPUs held, in 1e-6 */
     double speed_frac;              /* steady: speed at the present clock; a watcher of power sets it */
     double slow_frac;               /* steady: share of its speed on its slowest node; a watcher of failures sets it */
+    int32_t bears_slow;             /* steady: slow nodes that it does without */
     const char *power_domain, *power_target; /* steady: of the command that sets its clock; NULL: none is in force */
     sim_ns power_given_ns, power_since_ns;   /* steady: when the command was given, and took effect */
     double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */

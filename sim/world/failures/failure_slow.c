@@ -1,5 +1,5 @@
 /* Components that fail without stopping: slow GPUs, nodes and NICs, and hangs (slow: 0). A job runs at the share of its
- * slowest node, since all of its GPUs wait for one another. A slow NIC has a share of its bandwidth. A cause with
+ * slowest node, since all of its GPUs wait for one another, but for those that gradient coding does without. A slow NIC has a share of its bandwidth. A cause with
  * "detection" is found after that time: its nodes then fail as usual. Without it the component is as before after
  * "repair". Services are not slowed by nodes, only by NICs. */
 #include "sim/world/failures/failure_state.h"
@@ -37,12 +37,21 @@ static double share_of(const struct failures *failures, int32_t node)
     return share_frac;
 }
 
+/* The least share but for those of the nodes that the holder does without. */
 double failure_holder_share(const struct failure_exposure *exposure)
 {
-    double share_frac = 1.0;
-    for (const struct failure_occupant *part = exposure->occupants; part != NULL; part = part->next)
-        share_frac = fmin(share_frac, exposure->failures->nodes[part->node].share_frac);
-    return share_frac;
+    enum { MOST_BORNE = 64 };
+    double least[MOST_BORNE + 1]; /* rising */
+    const int32_t most = exposure->holder->bears_slow < MOST_BORNE ? exposure->holder->bears_slow : MOST_BORNE;
+    int32_t n = 0;
+    for (const struct failure_occupant *part = exposure->occupants; part != NULL; part = part->next) {
+        const double share_frac = exposure->failures->nodes[part->node].share_frac;
+        if (!(share_frac < 1.0) || (n > most && share_frac >= least[most])) continue;
+        int32_t at = n > most ? most : n++;
+        for (; at > 0 && least[at - 1] > share_frac; at--) least[at] = least[at - 1];
+        least[at] = share_frac;
+    }
+    return n > most ? least[most] : 1.0;
 }
 
 static void refresh_node(struct failures *failures, int32_t node, sim_ns now)

@@ -1,5 +1,6 @@
 #include "sim/world/jobs/job_traffic.h"
 
+#include "models/gradient_code.h"
 #include "sim/catalog/catalog.h"
 #include "sim/core/check.h"
 #include "sim/world/jobs/job.h"
@@ -30,6 +31,8 @@ static const struct config_field collective_fields[] = {
 #define ROW_OF struct step_config
 const struct config_field step_config_fields[] = {
     ROW_QUANTITY("compute", compute_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e6), "computing time of a step"),
+    ROW_INT("stragglers", stragglers, DEFAULT("0"), WITHIN(0, 64),
+            "slow nodes that a step does without, by gradient coding: each node computes so many shares more"),
     ROW_LIST("collectives", collectives, REQUIRED, WITHIN(1, 64), struct collective_config, collective_fields,
              "exchanges of a step, one after another"),
     {0}};
@@ -247,9 +250,19 @@ static int32_t flows_per_nic(const struct traffic_type *type, const struct step_
     return type->kind == STEP_ALL_TO_ALL && place->partners > 1 ? place->partners : 1;
 }
 
-static double step_s(const struct job_traffic *traffic, const struct step_place *place, double edge_bytes_per_s)
+/* Computing time over that without coding, on so many nodes. */
+static double coded(const struct job_traffic *traffic, int32_t nodes)
 {
-    return step_time_s(traffic->job->type->step.compute_s, traffic->type->collectives, traffic->type->n, place,
+    const int64_t most = nodes - 1, given = traffic->job->type->step.stragglers;
+    const struct gradient_code code = {.scheme = GRADIENT_GC, .workers = nodes,
+                                       .stragglers = (int32_t)(given < most ? given : most)};
+    return nodes * gradient_code_load(&code);
+}
+
+static double step_s(const struct job_traffic *traffic, const struct step_place *place, double coding,
+                     double edge_bytes_per_s)
+{
+    return step_time_s(coding * traffic->job->type->step.compute_s, traffic->type->collectives, traffic->type->n, place,
                        rates_of(traffic->job), edge_bytes_per_s);
 }
 
@@ -260,7 +273,7 @@ static double ideal_step_s(const struct job_traffic *traffic)
     const int32_t each = jobs_cluster_of(job->jobs, job->view.node_type)->gpus_per_node;
     const int32_t gpus = job->view.gpus, nodes = (gpus + each - 1) / each;
     const struct step_place place = place_on(network, traffic->type, nodes, gpus / nodes, (gpus + nodes - 1) / nodes);
-    return step_s(traffic, &place, nic_bytes_per_s(network) / flows_per_nic(traffic->type, &place));
+    return step_s(traffic, &place, 1.0, nic_bytes_per_s(network) / flows_per_nic(traffic->type, &place));
 }
 
 /* The speed at the present grants. */
@@ -268,7 +281,7 @@ static double speed_of(const struct job_traffic *traffic)
 {
     double least = nic_bytes_per_s(traffic->job->jobs->network) / flows_per_nic(traffic->type, &traffic->place);
     for (int32_t i = 0; i < traffic->n_flows; i++) least = fmin(least, link_flow_bytes_per_s(&traffic->flows[i].claim));
-    const double time_s = step_s(traffic, &traffic->place, least);
+    const double time_s = step_s(traffic, &traffic->place, coded(traffic, traffic->n_nodes), least);
     return time_s > 0.0 ? traffic->ideal_s / time_s : 1.0;
 }
 
@@ -467,7 +480,7 @@ int job_traffic_begin(struct job *job)
     if (code == 0) code = start_flows(traffic);
     if (code != 0) return code;
     traffic->ideal_s = ideal_step_s(traffic);
-    const double time_s = step_s(traffic, &traffic->place,
+    const double time_s = step_s(traffic, &traffic->place, coded(traffic, traffic->n_nodes),
                                  nic_bytes_per_s(jobs->network) / flows_per_nic(traffic->type, &traffic->place));
     traffic->speed = time_s > 0.0 ? traffic->ideal_s / time_s : 1.0;
     return 0;

@@ -13,6 +13,9 @@
  * All collectives of a step that leave a node have one pattern: rings, all-to-all or sends, among groups of one kind.
  * An all-to-all among more than STEP_PARTNERS + 1 nodes is represented by so many partners of each node, evenly spaced.
  *
+ * With `stragglers` s, the job computes by gradient coding (models/gradient_code.h): each node computes s + 1 shares of
+ * the data, and a step does without the s slowest nodes.
+ *
  * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
 #define ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
@@ -38,6 +41,7 @@ struct collective_config {
 
 struct step_config {
     double compute_s;
+    int64_t stragglers; /* slow nodes that it does without, by gradient coding */
     struct config_list collectives; /* struct collective_config; n 0: the scenario describes no steps */
 };
 

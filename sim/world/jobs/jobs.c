@@ -184,6 +184,7 @@ static struct job *enter(struct jobs *jobs)
     job->progress.work_ns = record->duration_ns;
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
                                   .number = (uint64_t)job->view.sequence, .speed_frac = 1.0, .slow_frac = 1.0,
+                                  .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0,
                                   .draw = job_draw(job->type)};
     job->place_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
