@@ -11,9 +11,9 @@
  * The last two (Krishnan et al., ICLR 2023, arXiv 2211.13802) tolerate stragglers of which in any W rounds at most
  * lambda differ, each in bursts of at most B rounds.
  *
- * A round: the master waits for (1 + patience) times the fastest worker. Who has not answered by then is a straggler. If
- * the stragglers of this and earlier rounds are tolerated, the round ends; else it ends with the slowest worker, and
- * has no stragglers.
+ * A round: the master waits for (1 + patience) times the fastest worker. Workers that have not answered by then are
+ * stragglers. If those of this and earlier rounds are tolerated, the round ends. Else it ends with the slowest worker,
+ * and has no stragglers.
  *
  * Leaves out: decoding, which coefficients the code has, and what workers send. */
 #ifndef ORRERY_MODELS_GRADIENT_CODE_H
@@ -37,8 +37,8 @@ double gradient_code_load(const struct gradient_code *code);
 /* Rounds between a step and its result. */
 int32_t gradient_code_delay(const struct gradient_code *code);
 
-/* Whether the stragglers of rounds 0 .. round are tolerated, if those up to the round before are. late[r * workers + i]:
- * worker i was late in round r. */
+/* Whether the stragglers of rounds 0 .. round are tolerated, if those up to the round before are. Worker i was late in
+ * round r if late[r * workers + i]. */
 bool gradient_code_tolerates(const struct gradient_code *code, const bool *late, int32_t round);
 
 /* Time of so many steps, and the rounds after them in which the last results come. delay_s[r * workers + i]: what

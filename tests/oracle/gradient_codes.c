@@ -47,8 +47,12 @@ TEST(tolerated_patterns_are_those_of_the_definition)
     int tolerated = 0;
     for (uint64_t index = 0; index < 3000; index++) {
         struct rng rng = test_rng(1, "codes", index);
-        const struct gradient_code code = {GRADIENT_M_SGC, WORKERS, 0, 1 + (int32_t)rng_below(&rng, 3),
-                                           2 + (int32_t)rng_below(&rng, 4), 1 + (int32_t)rng_below(&rng, 3)};
+        const struct gradient_code code = {GRADIENT_M_SGC,
+                                           WORKERS,
+                                           0,
+                                           1 + (int32_t)rng_below(&rng, 3),
+                                           2 + (int32_t)rng_below(&rng, 4),
+                                           1 + (int32_t)rng_below(&rng, 3)};
         bool late[WORKERS * ROUNDS], all = true;
         for (int i = 0; i < WORKERS * ROUNDS; i++) late[i] = rng_below(&rng, 8) == 0;
         for (int32_t round = 0; round < ROUNDS; round++) all = all && gradient_code_tolerates(&code, late, round);

@@ -84,6 +84,16 @@ TEST(a_save_counts_from_its_end)
     CHECK_NEAR(jct(rows, 0), 405, 1e-6);
 }
 
+/* FastPersist saves beside the work: a save of 50 s to 60 s counts 50 s of work, not 60 s. Struck at 100 s, the job
+ * restarts with these, reads for 10 s, and works 80 s, during which it saves at 165 s. */
+TEST(work_beside_a_save_does_not_count_with_it)
+{
+    const struct bed_rows *rows = one_job(130, "'to': 'files', 'model': 'fastpersist', 'overlap': '20s'",
+                                          "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
+                                              "100s") ", 'restart': " CONSTANT("5s") "}}},");
+    CHECK_NEAR(jct(rows, 0), 100 + 5 + 10 + 80, 1e-6);
+}
+
 /* --- Identity --- */
 
 static const char *random_site(uint64_t index)

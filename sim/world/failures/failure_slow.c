@@ -1,7 +1,7 @@
 /* Components that fail without stopping: slow GPUs, nodes and NICs, and hangs (slow: 0). A job runs at the share of its
- * slowest node, since all of its GPUs wait for one another, but for those that gradient coding does without. A slow NIC has a share of its bandwidth. A cause with
- * "detection" is found after that time: its nodes then fail as usual. Without it the component is as before after
- * "repair". Services are not slowed by nodes, only by NICs. */
+ * slowest node, since all of its GPUs wait for one another, but for the nodes that gradient coding does without. A slow
+ * NIC has a share of its bandwidth. A cause with "detection" is found after that time: its nodes then fail as usual.
+ * Without it the component is as before after "repair". Services are not slowed by nodes, only by NICs. */
 #include "sim/world/failures/failure_state.h"
 #include "sim/world/links/topology.h"
 
