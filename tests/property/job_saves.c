@@ -94,6 +94,18 @@ TEST(work_beside_a_save_does_not_count_with_it)
     CHECK_NEAR(jct(rows, 0), 100 + 5 + 10 + 80, 1e-6);
 }
 
+/* Two jobs flush every 12 s of work what takes the shared storage 20 s: each save waits for the end of the last one.
+ * 12 s of work are followed by 8 s of waiting, but for the first 12 s and the last. */
+TEST(saves_wait_until_the_last_one_has_been_flushed)
+{
+    const char *const sets[] = {"jobs.types.default.checkpoint.policy.interval=12s", NULL};
+    const struct bed_rows *rows = bed_ok(
+        BED(.sets = sets, .check = true),
+        "{" CLUSTER ", 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB "]}}}", 4, "",
+        "'to': 'files', 'model': 'datastates', 'overlap': '2s', 'gpu_copy': '25GB/s'", 0.0, 60.0, 4, 0.0, 60.0, 4);
+    for (int i = 0; i < 2; i++) CHECK_NEAR(jct(rows, i), 60 + 3 * 8, 1e-6);
+}
+
 /* --- Identity --- */
 
 static const char *random_site(uint64_t index)
