@@ -251,6 +251,46 @@ TEST(ecmp_spreads_flows_evenly_and_never_changes)
     site_destroy(site);
 }
 
+/* The longest paths there are, between pods, with switches and file systems at both ends, fit into a path. */
+TEST(all_ways_between_pods_fit_into_a_path)
+{
+    static const char *const names[] = {"", "host", "drives", "pool"};
+    int longest = 0;
+    for (int each = 0; each < 2; each++) {
+        int code;
+        struct site *site = site_create(
+            &code,
+            "'nodes': 4, 'gpus_per_node': 8, 'gpu': 'h100-sxm', 'pcie': '50GB/s', 'pcie_switch': {'gpus': 2, "
+            "'bandwidth': '50GB/s'}, 'host': {'device': 'host-dram-pcie4', 'software': 'alisa'}, 'storage': {'drives': {'device': "
+            "'samsung-980-pro', 'ceiling': '1GB/s'}, 'pool': {'device': 'rdma-h800', 'ceiling': '9GB/s', 'way': 'host'}}, "
+            "'network': {'bandwidth': '10GB/s', 'per': '%s', 'topology': 'leaf-spine', 'nodes_per_leaf': 1, "
+            "'leaves_per_pod': 2}",
+            each ? "gpu" : "node");
+        struct gpu_spec gpu;
+        struct topology_placement placements[3] = {{0}};
+        CHECK_EQ_INT(code, 0);
+        CHECK_EQ_INT(catalog_gpu(&catalog, "h100-sxm", "test", &site->arena, &gpu, &site->diag), 0);
+        CHECK_EQ_INT(topology_placement_add(site->topology, &placements[0], 0, 1, &gpu), 0);
+        CHECK_EQ_INT(topology_placement_add(site->topology, &placements[1], 0, 1, &gpu), 0);
+        CHECK_EQ_INT(topology_placement_add(site->topology, &placements[2], 3, 4, &gpu), 0);
+        for (int a = 0; a < 9; a++)
+            for (int b = 0; b < 12; b++) {
+                struct topology_end ends[2] = {{&placements[a / 4], NULL}, {&placements[b / 4], NULL}};
+                const int kinds[] = {a % 4, b % 4};
+                for (int i = 0; i < 2; i++)
+                    if (kinds[i] > 0)
+                        CHECK_EQ_INT(topology_tier_named(ends[i].placement, names[kinds[i]], &ends[i].tier), 0);
+                struct link_path path;
+                double cap;
+                if (a / 4 == b / 4 && kinds[0] == 0 && kinds[1] == 0) continue;
+                if (topology_path(site->topology, ends[0], ends[1], 0, &path, &cap) == 0 && path.n > longest)
+                    longest = path.n;
+            }
+        site_destroy(site);
+    }
+    CHECK_EQ_INT(longest, LINK_PATH_MAX);
+}
+
 /* --- Random exchanges --- */
 
 struct exchange {

@@ -36,7 +36,7 @@ struct link_class;
 struct link_flow;
 struct link_net;
 
-enum { LINK_PATH_MAX = 16, LINK_NET_OWNERS = 2 };
+enum { LINK_PATH_MAX = 12, LINK_NET_OWNERS = 2 };
 
 /* A link that occurs twice in a path carries all bytes twice. */
 struct link_path {
