@@ -1,5 +1,5 @@
-/* Networks that are graphs: closed forms of fat trees, rails and oversubscription, the hash, planned paths, ways that fit
- * into a path, placement, and errors. */
+/* Networks that are graphs: closed forms of fat trees, rails and oversubscription, the hash, planned paths, ways that
+ * fit into a path, placement, and errors. */
 #include "tests/support/bed.h"
 #include "tests/support/graph_fixture.h"
 
