@@ -187,7 +187,7 @@ TEST(rates_on_a_graph_are_max_min_fair)
         draw_flows(&rng, &exchange);
         for (int i = 0; i < exchange.n; i++) {
             graph_path(site, exchange.flows[i], (struct topology_route){.label = rng_below(&rng, 100)},
-                    &exchange.paths[i]);
+                       &exchange.paths[i]);
             paths[i][0] = exchange.paths[i];
             n_paths[i] = 1;
         }

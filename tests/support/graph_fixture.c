@@ -42,9 +42,9 @@ struct graph_site *graph_site_of(int nodes, const char *network)
 {
     int code;
     struct graph_site *site = graph_site_create(&code,
-                                    "'nodes': %d, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', "
-                                    "'latency': '0s', %s}",
-                                    nodes, network);
+                                                "'nodes': %d, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', "
+                                                "'latency': '0s', %s}",
+                                                nodes, network);
     CHECK_EQ_INT(code, 0);
     if (code != 0) CHECK_EQ_STR(site->diag.items[0].text, "");
     return site;
