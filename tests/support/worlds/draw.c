@@ -406,6 +406,7 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"prefix_store", "prefix_cache", {NULL}, -1.0},
                  {"acceptance", "speculation", {NULL}, -1.0},
                  {"draft", "speculation", {NULL}, -1.0},
+                 {"topology", "latency", {NULL}, -1.0}, /* else too many networks do not fit their nodes */
                  {"nodes_per_leaf", "topology", {"leaf-spine", "rails"}, 0.0},
                  {"leaves_per_pod", "topology", {"leaf-spine", "rails"}, 0.0},
                  {"pod_oversubscription", "leaves_per_pod", {NULL}, 0.0},
@@ -417,6 +418,7 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"slow", "scope", {"gpu", "node", "nic"}, 0.0},
                  {"detection", "scope", {"gpu", "node", "switch"}, 0.0},
                  {"step", "checkpoint", {NULL}, -1.0},
+                 {"to", "gpu_copy", {NULL}, -1.0}, /* few names are those of storage */
                  {"dataset", "table", {NULL}, -1.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;
