@@ -71,14 +71,30 @@ static void world_observe(void *context, sim_ns now, uint64_t events)
 
 /* --- Building --- */
 
+/* Placers see the leaves of the network as racks, if the scenario names no others, and its pods. Further node types
+ * begin at a leaf, or have none. */
+static void note_distances(struct world *world)
+{
+    const struct graph *graph = topology_graph(world->topology);
+    if (graph_is_flat(graph)) return;
+    const int32_t leaf_nodes = graph_leaf_nodes(graph), pod_nodes = graph_pod_nodes(graph);
+    for (struct cluster *type = world->cluster; type != NULL; type = type->next) {
+        if (type->nodes_per_rack == 0 && type->first_node % leaf_nodes == 0) type->nodes_per_rack = leaf_nodes;
+        if (pod_nodes > 0 && type->first_node % pod_nodes == 0) type->nodes_per_pod = pod_nodes;
+    }
+}
+
 static int create_topology(struct world *world)
 {
     struct topology_env env = {
         .site = &world->site,
         .cluster = &world->scenario->cluster.nodes,
         .links = &world->scenario->cluster.links,
+        .slows_nics = failures_config_slows_nics(&world->scenario->failures),
     };
-    return topology_create(&env, &world->topology);
+    const int code = topology_create(&env, &world->topology);
+    if (code == 0) note_distances(world);
+    return code;
 }
 
 /* Checks that the catalog has the GPUs of further node types, whether or not a pool wants them. */
@@ -180,6 +196,7 @@ static int create_failures(struct world *world)
     struct failures_options options = {
         .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
         .has_breakers = has_outages(scenario),
+        .topology = world->topology,
     };
     return failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
 }
@@ -193,6 +210,7 @@ static int create_jobs(struct world *world)
     const double sharers = each ? 1.0 : (double)(scenario->cluster.nodes.gpus_per_node > 0
                                                      ? scenario->cluster.nodes.gpus_per_node : 1);
     struct jobs_options options = {
+        .topology = world->topology,
         .network_bytes_per_s = network->bytes_per_s > 0 ? network->bytes_per_s / sharers : 0.0};
     if (world->market != NULL) {
         options.renting = market_scheduler(world->market);

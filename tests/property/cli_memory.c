@@ -175,6 +175,21 @@ TEST(pools_without_memory)
 }
 
 /* FlexGen's search solves linear programs with GLPK, whose own memory is not what fails here (tests/unit/core/lp.c). */
+/* Jobs that exchange data and save it over planned paths, with slow NICs and a node that fails. */
+TEST(networks_of_jobs_without_memory)
+{
+    const char *path = test_file(
+        "graph.json",
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'topology': 'leaf-spine',\n"
+        " 'nodes_per_leaf': 2, 'paths': 'planned'}, 'storage': {'files': {'device': 'rdma-h800', 'ceiling': '5GB/s'}}},\n"
+        " 'failures': {'causes': {'nic': {'scope': 'nic', 'slow': 0.5, 'lifetime': {'law': 'constant', 'mean': '7s'},\n"
+        " 'repair': {'mean': '3s'}}, 'node': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '21s'}}}},\n"
+        " 'jobs': {'types': {'default': {'step': {'compute': '1s', 'collectives': [{'kind': 'all-reduce', 'bytes': '3GB'}]},\n"
+        " 'checkpoint': {'policy': {'policy': 'periodic', 'interval': '5s'}, 'bytes': '10GB', 'to': 'files'}}},\n"
+        " 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '20s', 'gpus': 6}]}}}");
+    torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
+}
+
 TEST(linear_programs_without_memory)
 {
     static const char flexgen[] =

@@ -264,15 +264,15 @@ static int check_power_usage(struct cli *cli, const struct cli_call *call)
                       "the measurements of power determine all else");
 }
 
-static int check_board_usage(struct cli *cli, const struct cli_call *call)
+/* One file behind a word, and no options but those of the output. */
+static int check_file_usage(struct cli *cli, const struct cli_call *call, const char *hint, const char *text)
 {
     const struct calibrate_options *options = call->options;
     if (call->n_arguments == 2 && options->gpu == NULL && options->predict == NULL && options->engine == NULL &&
         options->calibration == NULL && options->set == NULL && options->llm == NULL &&
         options->tensor_parallel == NULL && options->report == NULL && !options->table)
         return 0;
-    return fail_usage(cli, "write orrery calibrate board NAME.board.json, with no more than --output, --json and --csv",
-                      "a board is one file, and determines all else");
+    return fail_usage(cli, hint, text);
 }
 
 static int check_usage(struct cli *cli, const struct calibrate_options *options)
@@ -304,24 +304,38 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
     return 0;
 }
 
+static const char board_hint[] =
+    "write orrery calibrate board NAME.board.json, with no more than --output, --json and --csv";
+static const char lifetimes_hint[] =
+    "write orrery calibrate lifetimes FILE.csv, with no more than --output, --json and --csv";
+
 static int calibrate(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
     const char *const *paths = (const char *const *)call->arguments;
-    const bool of_power = strcmp(call->arguments[0], "power") == 0, of_board = strcmp(call->arguments[0], "board") == 0;
-    int code = of_power   ? check_power_usage(cli, call)
-               : of_board ? check_board_usage(cli, call)
-                          : check_usage(cli, options);
+    const bool of_power = strcmp(call->arguments[0], "power") == 0, of_board = strcmp(call->arguments[0], "board") == 0,
+               of_lifetimes = strcmp(call->arguments[0], "lifetimes") == 0;
+    int code = 0;
+    if (of_power)
+        code = check_power_usage(cli, call);
+    else if (of_board)
+        code = check_file_usage(cli, call, board_hint, "a board is one file, and determines all else");
+    else if (of_lifetimes)
+        code = check_file_usage(cli, call, lifetimes_hint, "field data of lifetimes are one file");
+    else
+        code = check_usage(cli, options);
     if (code == 0) code = check_output(cli, call);
     if (code != 0) return code;
     struct reading reading = {.cli = cli, .options = options};
     arena_init(&reading.arena);
     code = find_catalog(&reading);
-    const bool has_word = of_power || of_board;
+    const bool has_word = of_power || of_board || of_lifetimes;
     const struct calibrate_inputs inputs = {paths + has_word, (size_t)(call->n_arguments - has_word)};
     const struct calibrate_output output = {options->output, (enum answer_form)options->form};
     if (code == 0 && of_power)
         code = calibrate_power(cli, &reading.catalog, options->gpu, &inputs, &output);
+    else if (code == 0 && of_lifetimes)
+        code = calibrate_lifetimes(cli, &inputs, &output);
     else if (code == 0 && of_board)
         code = calibrate_board(cli, &reading.catalog, &inputs, &output);
     else if (code == 0 && options->engine != NULL)
@@ -341,7 +355,8 @@ const struct verb verb_calibrate = {
              "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json|--csv]\n"
              "--engine NAME MEASURED... [-o FILE] [--json|--csv]\n"
              "power --gpu GPU MEASURED... [-o FILE] [--json|--csv]\n"
-             "board NAME.board.json [-o FILE] [--json|--csv]",
+             "board NAME.board.json [-o FILE] [--json|--csv]\n"
+             "lifetimes FILE.csv [-o FILE] [--json|--csv]",
     .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"
              "  kernel,m,n,k,weights,compute,time_us,group\n"
@@ -357,7 +372,10 @@ const struct verb verb_calibrate = {
              "'power' reads measured power instead: Splitwise's shares of TDP, the ML.ENERGY leaderboard, Zeus' sweeps of\n"
              "the power limit, or loads of your own, with columns load,busy_frac,instant_w,flop_per_s,bytes_per_s.\n\n"
              "'board' predicts a board's rows without their groups, and writes the interval of these errors: what runs\n"
-             "on GPUs, LLMs and engines get that no fit has seen.\n",
+             "on GPUs, LLMs and engines get that no fit has seen.\n\n"
+             "'lifetimes' fits a Weibull law to field data, in hours: columns age_h,failed[,from_h] for units that are\n"
+             "observed from an age on until they fail or leave, or shipped_h,end_h,window_h,lag_h,age_h where only\n"
+             "units that failed have a known date of deployment. The file is the 'lifetime' of a cause of failures.\n",
     .print_more = calibrate_print_kernels,
     .options = calibrate_options,
     .options_bytes = sizeof(struct calibrate_options),

@@ -76,6 +76,7 @@ struct cluster {
     struct level site_ugpus;       /* of the first node type: in use at the site */
     int64_t unplaced_ugpus;        /* of ugpus_in_use, on no node in particular */
     int32_t nodes_per_rack;        /* 0: all in one */
+    int32_t nodes_per_pod;         /* of the network; 0: all in one */
     uint64_t capacity_epoch; /* counts changes of the GPUs that jobs can use */
     const char *gpu;      /* as the scenario names it; NULL: it does not */
     double gpu_usd_per_h; /* not above 0: the price of the hardware catalog */

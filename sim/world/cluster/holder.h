@@ -41,6 +41,8 @@ struct holder_ops {
     sim_ns (*held_ns)(const struct holder *holder, sim_ns now);
     /* Steady: its speed_frac has changed while it holds GPUs. */
     void (*speed_changed)(struct holder *holder, sim_ns now);
+    /* Steady: its slow_frac has changed while it holds GPUs. Of holders with held_ns. */
+    void (*slowed)(struct holder *holder, sim_ns now);
     /* Others: applies a clock or cap from its next boundary on; energy and power of its GPUs. */
     void (*set_clock)(struct holder *holder, const struct clock_order *order, sim_ns now);
     double (*drawn_j)(const struct holder *holder, sim_ns at);
@@ -56,6 +58,8 @@ struct holder {
     struct allocation *held;        /* NULL: nothing, or GPUs on no node in particular */
     int64_t ugpus;                  /* GPUs held, in 1e-6 */
     double speed_frac;              /* steady: speed at the present clock; a watcher of power sets it */
+    double slow_frac;               /* steady: share of its speed on its slowest node; a watcher of failures sets it */
+    int32_t bears_slow;             /* steady: slow nodes that it does without */
     const char *power_domain, *power_target; /* steady: of the command that sets its clock; NULL: none is in force */
     sim_ns power_given_ns, power_since_ns;   /* steady: when the command was given, and took effect */
     double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */

@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/vec.h"
 #include "sim/world/failures/failure_state.h"
+#include "sim/world/links/topology.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"
 
@@ -53,7 +54,7 @@ static void failure_queue_fini(struct failure_queue *queue)
 }
 
 /* Numbers of queue entries: a component of a source, or a node that a shock of a source will strike later. */
-enum { COMPONENT_BITS = 40, SOURCE_BITS = 20 };
+enum { COMPONENT_BITS = FAILURE_COMPONENT_BITS, SOURCE_BITS = 20 };
 #define STAGGERED (INT64_C(1) << (COMPONENT_BITS + SOURCE_BITS))
 
 static int64_t entry_number(const struct failures *failures, const struct failure_source *source, int64_t component)
@@ -86,6 +87,7 @@ static int64_t count_components(const struct failures *failures, const struct fa
 {
     switch (source->scope) {
     case FAILURE_GPU: return failures->n_gpus;
+    case FAILURE_NIC: return failures->nic_per_gpu ? failures->n_gpus : failures->n_nodes;
     case FAILURE_JOB: return 0;
     default: return (failures->n_nodes + source->nodes_each - 1) / source->nodes_each;
     }
@@ -103,6 +105,18 @@ static int add_source(struct failures *failures, const struct failure_source *so
     return added->n_failures == NULL || added->n_held == NULL ? SIM_E_NOMEM : 0;
 }
 
+/* Components of the cause are slow, or hang, before anything else happens. */
+static int make_slow(struct failures *failures, const struct failure_cause_config *cause)
+{
+    struct failure_source *source = &failures->sources[failures->n_sources - 1];
+    if (!failure_cause_is_slow(cause)) return 0;
+    source->slow = mem_zalloc((size_t)source->n_components + 1, sizeof *source->slow);
+    source->slow_frac = cause->slow_frac >= 0.0 ? cause->slow_frac : 0.0;
+    source->is_found = cause->detection.mean_s > 0.0;
+    source->detection = lifetime_config_get(&cause->detection);
+    return source->slow == NULL ? SIM_E_NOMEM : 0;
+}
+
 static int add_cause(struct failures *failures, const struct failure_cause_config *cause)
 {
     struct failure_source source = {.name = cause->name,
@@ -115,7 +129,8 @@ static int add_cause(struct failures *failures, const struct failure_cause_confi
                                     .nodes_each = 1};
     if (cause->scope == FAILURE_SWITCH) source.nodes_each = (int32_t)failures->config->nodes_per_switch;
     if (cause->scope == FAILURE_SITE) source.nodes_each = failures->n_nodes;
-    return add_source(failures, &source, "cause");
+    const int code = add_source(failures, &source, "cause");
+    return code == 0 ? make_slow(failures, cause) : code;
 }
 
 static int add_shocks(struct failures *failures, const struct failure_domain_config *domain, double mean_s,
@@ -191,21 +206,11 @@ static void count_strike(struct failure_source *source, int failed)
     source->n_unseen += failed == 0;
 }
 
-/* Nodes of a component, from *first on. Returns their number. */
-static int32_t nodes_of(const struct failures *failures, const struct failure_source *source, int64_t component,
-                        int32_t *first)
-{
-    *first = source->scope == FAILURE_GPU ? failures->node_of_gpu[component] : (int32_t)component * source->nodes_each;
-    const int32_t left = failures->n_nodes - *first;
-    const int32_t n = source->scope == FAILURE_GPU ? 1 : source->nodes_each;
-    return n < left ? n : left;
-}
-
 /* A component fails with all its nodes. Returns how many were up, or a negative code. */
 static int strike_component(struct failures *failures, const struct failure_effect *effect, int64_t component)
 {
     int32_t first, n_failed = 0;
-    const int32_t n = nodes_of(failures, effect->source, component, &first);
+    const int32_t n = failure_nodes_of(failures, effect->source, component, &first);
     for (int32_t i = 0; i < n; i++) {
         const int failed = strike_node(failures, effect, first + i);
         if (failed < 0) return failed;
@@ -220,7 +225,7 @@ static int shock_group(struct failures *failures, struct failure_effect *effect,
     const struct failure_source *source = effect->source;
     const sim_ns now = engine_now(failures->site->engine);
     int32_t first, n_failed = 0;
-    const int32_t n = nodes_of(failures, source, group, &first);
+    const int32_t n = failure_nodes_of(failures, source, group, &first);
     for (int32_t i = 0; i < n; i++) {
         const bool hits = rng_uniform(rng) < source->hit_frac;
         const sim_ns later_ns = sim_ns_from_s(rng_uniform(rng) * source->spread_s);
@@ -256,7 +261,14 @@ static int strike(struct failures *failures, struct failure_source *source, int6
         failed = shock_group(failures, &effect, component, &rng);
     } else {
         effect.repair_ns = failure_draw_ns(&source->repair, &rng);
-        if (is_visible) failed = strike_component(failures, &effect, component);
+        if (is_visible && source->slow != NULL)
+            failed = failure_slow_begin(failures, &effect, component, &rng);
+        else if (is_visible)
+            failed = strike_component(failures, &effect, component);
+    }
+    if (source->slow != NULL && failed > 0) {
+        count_strike(source, failed);
+        return 0; /* its life begins anew when it has been found or mended */
     }
     const bool is_repaired = failed > 0 && !source->is_shock; /* an unseen failure needs no repair */
     count_strike(source, failed);
@@ -273,6 +285,20 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     const struct failure_effect effect = {source, entry->repair_ns, entry->restart_ns};
     const int failed = strike_node(failures, &effect, (int32_t)component); /* counted with the shock */
     return failed < 0 ? failed : 0;
+}
+
+/* A slow component is found, and its nodes fail; or it is as before. */
+static int end_slow(struct failures *failures, const struct failure_entry *entry)
+{
+    struct failure_source *source = &failures->sources[entry->number >> COMPONENT_BITS];
+    const int64_t component = entry->number & ((INT64_C(1) << COMPONENT_BITS) - 1);
+    const struct failure_effect effect = {source, entry->repair_ns, entry->restart_ns};
+    int code = failure_slow_end(failures, source, component), failed = 0;
+    if (code == 0 && source->is_found) failed = strike_component(failures, &effect, component);
+    if (failed < 0) code = failed;
+    if (code < 0) return code;
+    const sim_ns now = engine_now(failures->site->engine);
+    return begin_life(failures, source, component, sim_ns_add(now, failed > 0 ? entry->repair_ns : 0));
 }
 
 /* Schedules the event of the next failure or return. */
@@ -305,6 +331,10 @@ static int do_due(struct failures *failures, sim_ns now)
         code = failure_node_returns(failures, (int32_t)failure_queue_take(&failures->returns).number);
         holders_changed(&failures->cluster->holders, SITE_NODE_RETURNED);
     }
+    while (code == 0 && failure_queue_next_ns(&failures->found) <= now) {
+        const struct failure_entry entry = failure_queue_take(&failures->found);
+        code = end_slow(failures, &entry);
+    }
     while (code == 0 && failure_queue_next_ns(&failures->strikes) <= now) {
         const struct failure_entry entry = failure_queue_take(&failures->strikes);
         code = strike_entry(failures, &entry);
@@ -332,7 +362,9 @@ static void on_awaited(struct engine *engine, struct owner *owner, sim_ns now)
 static void schedule_next(struct failures *failures)
 {
     const sim_ns strike_ns = failure_queue_next_ns(&failures->strikes);
-    const sim_ns return_ns = failure_queue_next_ns(&failures->returns);
+    const sim_ns found_ns = failure_queue_next_ns(&failures->found);
+    const sim_ns back_ns = failure_queue_next_ns(&failures->returns);
+    const sim_ns return_ns = back_ns < found_ns ? back_ns : found_ns; /* jobs may wait for either */
     const sim_ns next_ns = strike_ns < return_ns ? strike_ns : return_ns;
     if (failures->cluster->holders.n_awaiting > 0 && return_ns < SIM_NS_MAX)
         engine_arm(failures->site->engine, return_ns, PRIORITY_FAILURE, on_awaited, &failures->awaited);
@@ -347,10 +379,13 @@ static int list_gpus(struct failures *failures)
 {
     for (int32_t i = 0; i < failures->n_nodes; i++) failures->n_gpus += failure_node_gpus(&failures->nodes[i]);
     failures->node_of_gpu = mem_alloc(((size_t)failures->n_gpus + 1) * sizeof *failures->node_of_gpu);
-    if (failures->node_of_gpu == NULL) return SIM_E_NOMEM;
+    failures->first_gpu = mem_zalloc((size_t)failures->n_nodes + 1, sizeof *failures->first_gpu);
+    if (failures->node_of_gpu == NULL || failures->first_gpu == NULL) return SIM_E_NOMEM;
     int32_t *gpu = failures->node_of_gpu;
-    for (int32_t i = 0; i < failures->n_nodes; i++)
+    for (int32_t i = 0; i < failures->n_nodes; i++) {
         for (int32_t k = failure_node_gpus(&failures->nodes[i]); k > 0; k--) *gpu++ = i;
+        failures->first_gpu[i + 1] = gpu - failures->node_of_gpu;
+    }
     return 0;
 }
 
@@ -392,15 +427,34 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
     return check_equal(failures, diag);
 }
 
+/* Slow NICs need a network whose links are all there is between nodes. */
+static int check_nics(struct failures *failures, struct diag *diag)
+{
+    const struct failure_cause_config *causes = failures->config->causes.items;
+    const struct topology *topology = failures->options.topology;
+    const struct network_config *network = topology != NULL ? &topology_config(topology)->network : NULL;
+    failures->nic_per_gpu = network == NULL || network->per == NETWORK_PER_GPU;
+    for (size_t i = 0; i < failures->config->causes.n; i++) {
+        if (causes[i].scope != FAILURE_NIC || (network != NULL && network->bytes_per_s > 0)) continue;
+        return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures"),
+                          "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
+                          "cause '%s' makes NICs slow, and there is no network", causes[i].name);
+    }
+    return 0;
+}
+
 static void destroy(void *self)
 {
     struct failures *failures = self;
     for (int32_t i = 0; i < failures->n_sources; i++) {
         mem_free(failures->sources[i].n_failures);
         mem_free(failures->sources[i].n_held);
+        mem_free(failures->sources[i].slow);
     }
     mem_free(failures->sources);
     mem_free(failures->node_of_gpu);
+    mem_free(failures->first_gpu);
+    failure_queue_fini(&failures->found);
     failure_queue_fini(&failures->strikes);
     failure_queue_fini(&failures->returns);
     failure_nodes_fini(failures);
@@ -424,6 +478,7 @@ int failures_create(struct site_env *site, struct cluster *cluster, const struct
     code = failure_nodes_init(failures);
     if (code == 0) code = list_gpus(failures);
     if (code == 0) code = check_nodes(failures, site->diag);
+    if (code == 0) code = check_nics(failures, site->diag);
     if (code == 0) code = add_sources(failures);
     if (code < 0) {
         destroy(failures);

@@ -14,6 +14,8 @@
  * A failure costs O(log n) in the components, the decisions of the schedulers whose jobs it strikes, and for each
  * failed node a scan over all replicas.
  *
+ * A cause may make its components slow, or hang, instead: failure_slow.c.
+ *
  * Not modelled: GPUs that fail without their node; services whose replicas cannot restart (they keep what they hold on
  * a node that is down). */
 #ifndef ORRERY_WORLD_FAILURES_FAILURE_H
@@ -26,10 +28,12 @@
 #include "sim/world/rows/site_env.h"
 
 struct failures;
+struct topology;
 
 struct failures_options {
     bool places_jobs;  /* jobs are on particular nodes */
     bool has_breakers; /* breakers leave nodes without power */
+    struct topology *topology; /* NULL: there are no links, and no cause makes them slow */
 };
 
 /* Sets spare nodes aside and watches who holds GPUs (holder.h). Site, cluster and config outlive the failures. Causes

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char *const kind_names[] = {"exponential", "weibull", "lognormal", "constant", NULL};
-static const char *const scope_names[] = {"gpu", "node", "switch", "site", "job", NULL};
+static const char *const scope_names[] = {"gpu", "node", "switch", "site", "job", "nic", NULL};
 
 #define ROW_OF struct lifetime_config
 static const struct config_field lifetime_fields[] = {
@@ -26,12 +26,16 @@ static const char restart_help[] = "time until a failed job computes again, adde
 static const struct config_field cause_fields[] = {
     ROW_CHOICE(
         "scope", scope, REQUIRED, scope_names,
-        "component that fails: each GPU (with its node), each node, each switch (with its nodes), the site, or each running job"),
+        "component that fails: each GPU (with its node), each node, each switch (with its nodes), the site, each running job, or each NIC (slow)"),
     ROW_SECTION("lifetime", lifetime, FILLED, lifetime_fields, "time to failure of each component, new or repaired"),
     ROW_SECTION("repair", repair, OPTIONAL, lifetime_fields, repair_help),
     ROW_SECTION("restart", restart, OPTIONAL, lifetime_fields, restart_help),
     ROW_REAL("visible", visible_frac, DEFAULT("1"), WITHIN(0, 1),
              "share of the failures that affect jobs and nodes; the others are only counted (failure.unseen)"),
+    ROW_REAL("slow", slow_frac, OPTIONAL, WITHIN(0, 1),
+             "share of its speed that a failing component keeps until it is found ('detection') or mended ('repair')"),
+    ROW_SECTION("detection", detection, OPTIONAL, lifetime_fields,
+                "time until a failure is found: jobs hang, or are slow, and then restart; default: at once"),
     {0}};
 #undef ROW_OF
 
@@ -76,6 +80,14 @@ bool failures_config_strikes_nodes(const struct failures_config *config)
     const struct failure_cause_config *causes = config->causes.items;
     bool any = config->domains.n > 0;
     for (size_t i = 0; i < config->causes.n; i++) any = any || causes[i].scope != FAILURE_JOB;
+    return any;
+}
+
+bool failures_config_slows_nics(const struct failures_config *config)
+{
+    const struct failure_cause_config *causes = config->causes.items;
+    bool any = false;
+    for (size_t i = 0; i < config->causes.n; i++) any = any || causes[i].scope == FAILURE_NIC;
     return any;
 }
 
@@ -132,6 +144,25 @@ static int both(int a, int b)
     return a != 0 ? a : b;
 }
 
+bool failure_cause_is_slow(const struct failure_cause_config *cause)
+{
+    return cause->slow_frac >= 0.0 || cause->detection.mean_s > 0.0;
+}
+
+static int check_slow(const struct checking *checking, const struct failure_cause_config *cause)
+{
+    if (cause->scope == FAILURE_NIC && !(cause->slow_frac > 0.0))
+        return report(checking, "slow", "for example \"slow\": 0.5", "must be given, above 0: its scope is 'nic'");
+    if (!failure_cause_is_slow(cause)) return 0;
+    if (cause->scope == FAILURE_JOB)
+        return report(checking, cause->slow_frac >= 0.0 ? "slow" : "detection", "add the time to 'restart'",
+                      "has no effect: its scope is 'job'");
+    if (!(cause->detection.mean_s > 0.0) && !(cause->repair.mean_s > 0.0))
+        return report(checking, "slow", "add a 'detection', after which its node is repaired, or a 'repair'",
+                      "would never end");
+    return check_lifetime(checking, "detection", &cause->detection);
+}
+
 static int check_cause(const struct failure_cause_config *cause, const struct config *document, struct diag *diag)
 {
     const struct checking checking = {document, diag, "causes", cause->name};
@@ -140,6 +171,7 @@ static int check_cause(const struct failure_cause_config *cause, const struct co
     if (code == 0) code = check_median(&checking, "lifetime", &lifetime);
     if (cause->scope == FAILURE_JOB && cause->repair.mean_s > 0.0)
         code = report(&checking, "repair", "use 'restart'", "has no effect: its scope is 'job', nodes stay");
+    code = both(code, check_slow(&checking, cause));
     code = both(code, check_lifetime(&checking, "repair", &cause->repair));
     return both(code, check_lifetime(&checking, "restart", &cause->restart));
 }

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /* What fails. A GPU takes its node down, a switch and the site all of their nodes. A job fails by its own software and
- * leaves the nodes up. */
-enum failure_scope { FAILURE_GPU, FAILURE_NODE, FAILURE_SWITCH, FAILURE_SITE, FAILURE_JOB };
+ * leaves the nodes up. A NIC that is slow leaves its node up until it is found. */
+enum failure_scope { FAILURE_GPU, FAILURE_NODE, FAILURE_SWITCH, FAILURE_SITE, FAILURE_JOB, FAILURE_NIC };
 
 /* A distribution as the scenario writes it; absent: mean_s is 0. */
 struct lifetime_config {
@@ -24,8 +24,9 @@ struct lifetime_config {
 struct failure_cause_config {
     const char *name; /* its key */
     int scope;
-    struct lifetime_config lifetime, repair, restart;
+    struct lifetime_config lifetime, repair, restart, detection;
     double visible_frac;
+    double slow_frac; /* share of its speed that a component keeps; NAN: not given */
 };
 
 struct failure_domain_config {
@@ -49,6 +50,12 @@ extern const struct config_field failures_config_fields[];
 
 /* Whether anything fails. */
 bool failures_config_any(const struct failures_config *config);
+
+/* Whether components of a cause are slow, or hang, before their failure has consequences. */
+bool failure_cause_is_slow(const struct failure_cause_config *cause);
+
+/* Whether NICs may be slow. */
+bool failures_config_slows_nics(const struct failures_config *config);
 
 /* Whether any cause or domain strikes nodes. */
 bool failures_config_strikes_nodes(const struct failures_config *config);

@@ -147,6 +147,7 @@ static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
     if (exposure == NULL) return SIM_E_NOMEM;
     for (const struct allocation *part = holder->held; part != NULL; part = part->next)
         if (occupy_node(exposure, holder->cluster->first_node + part->node) != 0) return SIM_E_NOMEM;
+    holder->slow_frac = failure_holder_share(exposure);
     if (holder->ugpus > 0) arm(exposure, now);
     return 0;
 }
@@ -172,7 +173,7 @@ static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_fi
 
 static bool hits_groups(const struct failure_source *source)
 {
-    return source->scope != FAILURE_GPU && source->scope != FAILURE_JOB;
+    return source->scope != FAILURE_GPU && source->scope != FAILURE_JOB && source->scope != FAILURE_NIC;
 }
 
 /* Counts the holder's nodes of one component, `node` included. */
@@ -193,9 +194,12 @@ static double rate_of(const struct failures *failures, const struct failure_sour
     const double each = source->visible_frac / source->lifetime.mean_s;
     double rate = source->scope == FAILURE_JOB ? each : 0.0;
     const int32_t first = holder->cluster->first_node;
+    const bool is_part = source->scope == FAILURE_GPU || (source->scope == FAILURE_NIC && failures->nic_per_gpu);
+    if (source->slow != NULL && !source->is_found) return 0.0; /* it interrupts nothing */
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
         const int32_t node = first + part->node;
-        if (source->scope == FAILURE_GPU) rate += each * failure_node_gpus(&failures->nodes[node]);
+        if (source->scope == FAILURE_NIC && !is_part) rate += each;
+        if (is_part) rate += each * failure_node_gpus(&failures->nodes[node]);
         if (hits_groups(source))
             rate += each * source->hit_frac * pow(1.0 - source->hit_frac, count_held(source, node) - 1);
     }

@@ -12,7 +12,7 @@ static int make_nodes(struct failures *failures)
     if (failures->nodes == NULL) return SIM_E_NOMEM;
     struct failure_node *node = failures->nodes;
     for (struct cluster *part = failures->cluster; part != NULL; part = part->next)
-        for (int32_t i = 0; i < part->n_nodes; i++) *node++ = (struct failure_node){.part = part, .index = i};
+        for (int32_t i = 0; i < part->n_nodes; i++) *node++ = (struct failure_node){.part = part, .index = i, .share_frac = 1.0};
     return 0;
 }
 

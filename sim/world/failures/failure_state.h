@@ -31,6 +31,10 @@ struct failure_source {
     bool is_shock;
     struct lifetime lifetime, repair, restart;
     double visible_frac, hit_frac, spread_s;
+    bool *slow;      /* [n_components]: slow now; NULL: components of this source fail at once */
+    bool is_found;   /* slow components are found after `detection`; else they are as before after `repair` */
+    double slow_frac;
+    struct lifetime detection;
     int64_t n_components;
     int32_t nodes_each;    /* nodes of a switch or a group */
     uint32_t *n_failures;  /* [n_components]: failures so far */
@@ -70,6 +74,7 @@ struct failure_node {
     int32_t index;        /* in it */
     enum failure_node_state state;
     sim_ns no_power_until_ns; /* it has no power before */
+    double share_frac;        /* of its speed, while components of it are slow; else 1 */
     struct failure_occupant *occupants;
 };
 
@@ -94,7 +99,7 @@ struct failures {
     const struct failures_config *config;
     struct failures_options options;
     struct owner due, awaited;
-    struct failure_queue strikes, returns;
+    struct failure_queue strikes, returns, found; /* found: slow components that are found or mended */
     sim_ns due_ns; /* time of the earliest background event; SIM_NS_MAX: none */
     struct failure_source *sources;
     int32_t n_sources, n_job_sources;
@@ -102,6 +107,8 @@ struct failures {
     struct failure_node *nodes;
     int32_t n_nodes;
     int32_t *node_of_gpu;
+    int64_t *first_gpu; /* [n_nodes + 1] */
+    bool nic_per_gpu;   /* else one per node */
     int64_t n_gpus;
     struct nodeset spares; /* spare nodes that wait */
     int64_t n_uncovered;   /* the cluster's own nodes that are down without a spare node in their place */
@@ -124,6 +131,23 @@ struct failure_effect {
     struct failure_source *source;
     sim_ns repair_ns, restart_ns;
 };
+
+/* Nodes of a component, from *first on. Returns their number. */
+int32_t failure_nodes_of(const struct failures *failures, const struct failure_source *source, int64_t component,
+                         int32_t *first);
+
+/* --- failure_slow.c --- */
+
+enum { FAILURE_COMPONENT_BITS = 40 };
+
+/* A component becomes slow, and an entry of `found` says until when. Returns how many of its nodes were up, or a
+ * negative code; 0: nothing has happened. */
+int failure_slow_begin(struct failures *failures, const struct failure_effect *effect, int64_t component,
+                       struct rng *rng);
+int failure_slow_end(struct failures *failures, struct failure_source *source, int64_t component);
+
+/* The share of its speed that a holder keeps: that of its slowest node. */
+double failure_holder_share(const struct failure_exposure *exposure);
 
 extern const struct watcher_ops failure_watcher_ops; /* failure_jobs.c */
 int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);

@@ -9,7 +9,9 @@
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/cluster/resource_requests.h"
 #include "sim/world/jobs/job_progress.h"
+#include "sim/world/jobs/job_saver.h"
 #include "sim/world/jobs/job_stats.h"
+#include "sim/world/jobs/job_traffic.h"
 #include "sim/world/jobs/job_training.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/policy/placement.h"
@@ -21,12 +23,14 @@ struct job {
     _Alignas(16) struct job_view view; /* first member: a policy's pointer to the view is one to the job */
     struct jobs *jobs;
     struct holder holder; /* the GPUs it holds while it runs; after a preemption, those it held */
-    struct owner finish;
+    struct owner finish, save; /* save: of the saver, over all runs */
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
     struct job *mate;      /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
     int64_t group_ugpus;   /* that they hold together */
     double place_speed;    /* speed factor of the distance between its GPUs */
+    struct job_saver *saver;     /* its saves while it runs, if they are flows; else NULL */
+    struct job_traffic *traffic; /* what it exchanges while it runs; NULL: the scenario does not describe its steps */
     tally_int128 held_ugpu_ns; /* GPU time before since_ns, in 1e-6 GPU ns */
     sim_ns executed_ns;    /* time with GPUs before since_ns */
     sim_ns since_ns;       /* when it took the GPUs that it holds now */
@@ -95,6 +99,8 @@ struct jobs {
     struct tenant tenant;
     struct job_trainings *trainings; /* NULL: no type trains */
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
+    struct topology *topology;   /* NULL: no links */
+    struct job_network *network; /* NULL: the scenario describes no steps */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct goodput_cache goodputs;
@@ -218,6 +224,12 @@ double job_speed_on(const struct job *job, const struct cluster_view *view, doub
 
 /* Speed on its present GPUs at their last clock. */
 double job_speed(const struct job *job);
+
+/* The progress of a running job has changed: its finish event follows. */
+void job_rearm(struct job *job);
+
+/* Something that the speed of a running job depends on has changed. */
+void job_speed_changed(struct job *job, sim_ns now);
 
 /* The job as the watchers of the site see it: operations, and its power. */
 extern const struct holder_ops job_holder_ops;

@@ -34,6 +34,9 @@ const struct config_field checkpoint_config_fields[] = {
                  "duration of a step's forward and backward pass, which hides writes of fastpersist and datastates"),
     ROW_CHOICE("preempt_keeps", preempt_keeps, DEFAULT("all"), keeps_names,
                "work kept at a preemption: all, or saved work only; a failure keeps saved work only"),
+    ROW_TEXT(
+        "to", to, OPTIONAL, ANY,
+        "saves as flows over the network: to an entry of cluster.storage behind it, or to a \"peer\", the next node; default: by 'write' alone"),
     {0}};
 #undef ROW_OF
 
@@ -49,7 +52,8 @@ static int check(const struct jobs *jobs, const struct job_type *type)
     const char *missing = NULL;
     char where[DIAG_WHERE_CHARS];
     if (isnan(config->bytes) && isnan(config->params)) missing = "'bytes', or 'params'";
-    if (isnan(config->write_bytes_per_s) && isnan(config->node_write_bytes_per_s)) missing = "'write' or 'node_write'";
+    if (config->to == NULL && isnan(config->write_bytes_per_s) && isnan(config->node_write_bytes_per_s))
+        missing = "'write' or 'node_write'";
     if (config->design == CHECKPOINT_DATASTATES && isnan(config->gpu_copy_bytes_per_s)) missing = "'gpu_copy'";
     if (missing == NULL) return 0;
     snprintf(where, sizeof where, "jobs.types.%s.checkpoint", type->name);
@@ -94,13 +98,22 @@ static double nodes_of(const struct job *job)
     return n > 0.0 || each == 0 ? fmax(n, 1.0) : ceil(job->view.held_gpus / each);
 }
 
+double job_checkpoint_bytes(const struct job *job)
+{
+    const struct checkpoint_config *config = &job->type->checkpoint;
+    return isnan(config->bytes) ? config->params * config->bytes_per_param : config->bytes;
+}
+
 static struct checkpoint_save save_of(const struct job *job)
 {
     const struct checkpoint_config *config = &job->type->checkpoint;
+    const bool has_flows = job_saves_by_flows(job);
     return (struct checkpoint_save){
         .design = (enum checkpoint_design)config->design,
-        .bytes = isnan(config->bytes) ? config->params * config->bytes_per_param : config->bytes,
-        .write_bytes_per_s = fmin(config->write_bytes_per_s, config->node_write_bytes_per_s * nodes_of(job)),
+        .bytes = job_checkpoint_bytes(job),
+        .write_bytes_per_s = has_flows ? job_saver_idle_bytes_per_s(job)
+                                       : fmin(config->write_bytes_per_s,
+                                              config->node_write_bytes_per_s * nodes_of(job)),
         .copy_bytes_per_s = config->gpu_copy_bytes_per_s * job->view.held_gpus,
         .buffer_bytes = config->gpu_buffer_bytes * job->view.held_gpus,
         .overlap_s = config->overlap_s};
@@ -127,22 +140,34 @@ static int fault(const struct jobs *jobs, const struct checkpointer *policy, con
                       (long long)job->view.id, interval_s, sim_s_from_ns(engine_now(jobs->site->engine)));
 }
 
-struct job_saves job_checkpoint_saves(const struct job *job)
+/* The interval that the policy chooses; INFINITY: no saves. */
+static double interval_of(const struct job *job, const struct checkpoint_save *save)
 {
     const struct jobs *jobs = job->jobs;
-    const struct job_saves none = {0};
-    const struct checkpointer *policy = job->type == NULL ? NULL : policy_of(&job->type->checkpoint);
-    if (policy == NULL || job->view.gpus == 0) return none;
-    const struct checkpoint_save save = save_of(job);
-    const struct checkpoint_view view = view_of(job, &save);
+    const struct checkpointer *policy = policy_of(&job->type->checkpoint);
+    const struct checkpoint_view view = view_of(job, save);
     void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->types.items];
-    double interval_s = policy->interval_s(state, &view);
-    if (!(interval_s >= 0.0)) {
-        engine_fail(jobs->site->engine, fault(jobs, policy, job, interval_s));
-        return none;
-    }
+    const double interval_s = policy->interval_s(state, &view);
+    if (interval_s >= 0.0) return fmax(interval_s, view.least_interval_s);
+    engine_fail(jobs->site->engine, fault(jobs, policy, job, interval_s));
+    return (double)INFINITY;
+}
+
+sim_ns job_checkpoint_interval_ns(const struct job *job)
+{
+    const struct checkpoint_save save = save_of(job);
+    if (!(save.write_bytes_per_s > 0.0)) return 0;
+    const double interval_s = interval_of(job, &save);
+    return isinf(interval_s) ? 0 : sim_ns_from_s(interval_s);
+}
+
+struct job_saves job_checkpoint_saves(const struct job *job)
+{
+    const struct job_saves none = {0};
+    if (!job_checkpoint_is_taken(job) || job->view.gpus == 0 || job_saves_by_flows(job)) return none;
+    const struct checkpoint_save save = save_of(job);
+    const double interval_s = interval_of(job, &save);
     if (isinf(interval_s)) return none;
-    interval_s = fmax(interval_s, view.least_interval_s);
     const struct checkpoint_time time = checkpoint_save_time(&save, interval_s);
     return (struct job_saves){.interval_ns = sim_ns_from_s(interval_s),
                               .stall_ns = sim_ns_from_s(time.stall_s),

@@ -20,6 +20,7 @@ struct checkpoint_config {
     double write_bytes_per_s, node_write_bytes_per_s, gpu_copy_bytes_per_s, gpu_buffer_bytes;
     double overlap_s;
     int preempt_keeps; /* enum checkpoint_keeps */
+    const char *to;    /* where saves are flows; NULL: they take their bandwidths alone */
 };
 
 /* Work that a job keeps when its scheduler preempts it. */
@@ -33,6 +34,10 @@ void job_checkpoints_destroy(struct jobs *jobs);
 
 /* How the job saves its state on its present GPUs. A fault of the policy fails the engine. */
 struct job_saves job_checkpoint_saves(const struct job *job);
+
+/* Bytes of the whole state; and, of a job whose saves are flows, the work between two of them, 0: none. */
+double job_checkpoint_bytes(const struct job *job);
+sim_ns job_checkpoint_interval_ns(const struct job *job);
 
 /* Whether a policy makes the job save its state; and how long a save takes on its present GPUs, from its start until it
  * counts. */

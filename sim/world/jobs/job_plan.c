@@ -162,7 +162,7 @@ static int place(struct job *job, int32_t gpus)
     if (found <= 0) return found;
     code = cluster_take_request(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &request, placement,
                                 &job->holder.held);
-    if (code == 0) job->place_speed = jobs_place_speed(jobs, job->holder.held);
+    if (code == 0) job->place_speed = job_has_traffic(job) ? 1.0 : jobs_place_speed(jobs, job->holder.held);
     if (code == SIM_E_POLICY)
         fault(jobs, &jobs->placer->policy,
               "puts job %lld on GPUs that are not free, or on another number than requested", (long long)job->view.id);

@@ -39,16 +39,22 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
-    if (job->mate != NULL) return job->holder.speed_frac * job_shared_speed(job);
+    const double slowed = job->holder.speed_frac * job->holder.slow_frac * job_traffic_speed(job);
+    if (job->mate != NULL) return slowed * job_shared_speed(job);
     if (job->type != NULL && goodput_is_given(&job->type->goodput))
-        return job->place_speed * job->holder.speed_frac * job_goodput_held(job);
-    return job->place_speed * job->holder.speed_frac * job_speed_on(job, view, job->view.held_gpus);
+        return job->place_speed * slowed * job_goodput_held(job);
+    return job->place_speed * slowed * job_speed_on(job, view, job->view.held_gpus);
 }
 
 static void arm(struct job *job)
 {
     engine_arm(job->jobs->site->engine, job_progress_end_ns(&job->progress), PRIORITY_JOB_FINISH, job_on_finish,
                &job->finish);
+}
+
+void job_rearm(struct job *job)
+{
+    arm(job);
 }
 
 /* Reports the job's GPUs to the watchers of the site. */
@@ -60,13 +66,27 @@ static void report_given(struct job *job, sim_ns now)
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
+static void begin_traffic(struct job *job)
+{
+    const int code = job->jobs->network != NULL ? job_traffic_begin(job) : 0;
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
+}
+
+static void begin_saver(struct job *job, sim_ns now, bool restores)
+{
+    const int code = job_saves_by_flows(job) ? job_saver_begin(job, now, restores) : 0;
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
+}
+
 void job_continue(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
+    if (job->saver == NULL) begin_saver(job, now, false);
     report_given(job, now);
+    begin_traffic(job);
     job->progress.speed = job->view.speed = job_speed(job);
     arm(job);
 }
@@ -85,6 +105,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     job->restart_ns = 0;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
+    begin_saver(job, now, job->progress.done_ns > 0);
     job_continue(job, now);
 }
 
@@ -109,6 +130,8 @@ void job_stop(struct job *job, sim_ns now)
     struct jobs *jobs = job->jobs;
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     job_progress_move(&job->progress, now);
+    job_saver_end(job);
+    job_traffic_end(job);
     job->unsaved_gpu_s = unsaved_gpu_s(job);
     count_held(job, now);
     job->held_to_ns = now;
@@ -134,6 +157,10 @@ static void go_on(struct job *job, sim_ns now)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     report_given(job, now);
+    job_saver_end(job);
+    begin_saver(job, now, false);
+    job_traffic_end(job);
+    begin_traffic(job);
     set_speed(job, now);
 }
 
@@ -255,6 +282,13 @@ static sim_ns held_ns(const struct holder *holder, sim_ns now)
     return job_executed_ns(OWNER_ENTITY(holder, const struct job, holder), now);
 }
 
+void job_speed_changed(struct job *job, sim_ns now)
+{
+    const double before = job->progress.speed;
+    set_speed(job, now);
+    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
+}
+
 static void speed_changed(struct holder *holder, sim_ns now)
 {
     struct job *job = OWNER_ENTITY(holder, struct job, holder);
@@ -265,7 +299,13 @@ static void speed_changed(struct holder *holder, sim_ns now)
     if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
 }
 
-const struct holder_ops job_holder_ops = {.strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed};
+static void slowed(struct holder *holder, sim_ns now)
+{
+    job_speed_changed(OWNER_ENTITY(holder, struct job, holder), now);
+}
+
+const struct holder_ops job_holder_ops = {
+    .strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed, .slowed = slowed};
 
 struct holder_draw job_draw(const struct job_type *type)
 {

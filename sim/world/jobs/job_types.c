@@ -62,6 +62,8 @@ const struct config_field job_type_config_fields[] = {
     ROW_SECTION("goodput", goodput, OPTIONAL, goodput_config_fields,
                 "speed by step times and batch sizes, instead of 'speedup' and 'speeds'"),
     ROW_SECTION("sharing", sharing, OPTIONAL, sharing_config_fields, "speed beside other jobs on the same GPUs"),
+    ROW_SECTION("step", step, OPTIONAL, step_config_fields,
+                "what each step computes and exchanges over the network; default: jobs send nothing"),
     {0}};
 #undef ROW_OF
 
@@ -92,6 +94,8 @@ static bool is_in_order(const struct config_list *points)
 static const char *training_conflict(const struct job_type *type)
 {
     if (type->training.plan.llm == NULL) return NULL;
+    if (type->step.collectives.n > 0)
+        return "'step' and 'training' exclude each other: the plan has the times of its messages";
     if (goodput_is_given(&type->goodput)) return "'goodput' and 'training' exclude each other: both give its speeds";
     if (type->sharing.pairs.n > 0 || type->sharing.phases.n > 0)
         return "'sharing' and 'training' exclude each other: a plan has its GPUs alone";

@@ -11,6 +11,7 @@
 #include "sim/world/jobs/job_checkpoint.h"
 #include "sim/world/jobs/job_goodput.h"
 #include "sim/world/jobs/job_sharing.h"
+#include "sim/world/jobs/job_traffic.h"
 #include "sim/world/rows/source.h"
 
 /* An entry of "speeds". */
@@ -45,6 +46,7 @@ struct job_type {
     struct training_job_config training; /* plan.llm NULL: none */
     struct goodput_config goodput; /* all zero: the scenario gives none */
     struct sharing_config sharing;
+    struct step_config step;       /* all zero: the scenario describes no steps */
 };
 
 extern const struct config_field job_type_config_fields[];

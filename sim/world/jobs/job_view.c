@@ -79,6 +79,7 @@ int jobs_make_views(struct jobs *jobs)
         describe(view, cluster, jobs->placer != NULL);
         view->random = &jobs->random;
         view->nodes_per_rack = cluster->nodes_per_rack;
+        view->nodes_per_pod = cluster->nodes_per_pod;
         view->next_type = i + 1 < jobs->n_node_types ? jobs_view_of(jobs, i + 1) : NULL;
     }
     return 0;

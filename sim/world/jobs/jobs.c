@@ -187,10 +187,12 @@ static struct job *enter(struct jobs *jobs)
     job->type = job_type_find(&jobs->config->types, record->type);
     job->progress.work_ns = record->duration_ns;
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
-                                  .number = (uint64_t)job->view.sequence, .speed_frac = 1.0,
+                                  .number = (uint64_t)job->view.sequence, .speed_frac = 1.0, .slow_frac = 1.0,
+                                  .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0,
                                   .draw = job_draw(job->type)};
     job->place_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
+    owner_init_passing(&job->save, OWNER_ID_JOB_SAVES, (uint64_t)job->view.sequence);
     job->first_start_ns = -1;
     job->status = record->status;
     job->active_before_ns = jobs->active.job_ns;
@@ -394,6 +396,9 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = job_trainings_create(jobs, options->network_bytes_per_s, &jobs->trainings);
     if (code == 0) code = goodput_cache_init(&jobs->goodputs, jobs);
     if (code == 0) code = make_placers(jobs);
+    jobs->topology = options->topology;
+    if (code == 0) code = job_traffic_create(jobs, options->topology);
+    if (code == 0) code = job_savers_check(jobs, options->topology);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
@@ -418,6 +423,11 @@ void jobs_destroy(struct jobs *jobs)
     mem_free((void *)jobs->placer_states);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next) {
+        job_traffic_forget(job);
+        job_saver_forget(job);
+    }
+    job_traffic_destroy(jobs);
     job_checkpoints_destroy(jobs);
     job_trainings_destroy(jobs->trainings);
     mem_free(jobs->next_views);
@@ -473,11 +483,14 @@ int jobs_finish(struct jobs *jobs)
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
+        job_saver_end(job);
+        job_traffic_end(job);
         job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
     active_jobs_move(jobs, now);
-    return code < 0 ? code : job_stats_emit(&jobs->stats, jobs, now);
+    if (code == 0) code = job_stats_emit(&jobs->stats, jobs, now);
+    return code < 0 ? code : job_traffic_emit(jobs);
 }
 
 int64_t jobs_waiting(const struct jobs *jobs)

@@ -65,6 +65,7 @@ struct jobs_options {
     const struct scheduler *renting; /* replaces the scheduler; NULL: none does */
     const void *renting_params;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: none */
+    struct topology *topology; /* NULL: no links */
 };
 
 struct jobs; /* job.h */

@@ -34,7 +34,8 @@ bool topology_bundles(const struct topology *topology, int32_t from_gpus, int32_
     const int32_t n = from_gpus > to_gpus ? from_gpus : to_gpus;
     const bool is_large = topology->n_placed_gpus > TOPOLOGY_SAMPLED_GPUS; /* no series of single links */
     const bool is_plain = is_large && config->network.bytes_per_s > 0 && config->network.per == NETWORK_PER_GPU &&
-                          !(config->network.fabric_bytes_per_s > 0) && config->pcie_switch.gpus == 0;
+                          !(config->network.fabric_bytes_per_s > 0) && config->pcie_switch.gpus == 0 &&
+                          graph_is_flat(&topology->graph) && !topology->env.slows_nics;
     if (!is_plain || n % from_gpus != 0 || n % to_gpus != 0) return false;
     const int64_t bytes = (int64_t)token_bytes;
     return (double)bytes == token_bytes && bytes % n == 0 &&

@@ -170,7 +170,7 @@ static int prepare(struct link_net *net, struct link_flow *flow, const struct li
     flow->n_hops = path->n;
     for (int32_t k = 0; k < path->n; k++) {
         flow->links[k] = path->links[k];
-        if (path->links[k]->capacity < bound) bound = (int64_t)path->links[k]->capacity;
+        if (path->links[k]->full < bound) bound = (int64_t)path->links[k]->full;
     }
     int code = link_net_reserve(net, net->n_links, net->n_flows + 1);
     if (code == 0) code = link_class_join(flow, bound);
@@ -251,8 +251,9 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
     claim->bytes = INT64_MAX;
     claim->notify = changed;
     link_class_enter(claim, engine_now(net->engine));
+    claim->reported = claim->rate;
     arm(net);
-    *granted_bytes_per_s = link_claim_grant(claim);
+    if (granted_bytes_per_s != NULL) *granted_bytes_per_s = link_claim_grant(claim);
     return 0;
 }
 
@@ -262,11 +263,21 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
     int64_t bound = claim->cap = cap_of(demand_bytes_per_s);
     claim->cap_bytes_per_s = demand_bytes_per_s;
     for (int32_t k = 0; k < claim->n_hops; k++)
-        if (claim->links[k]->capacity < bound) bound = (int64_t)claim->links[k]->capacity;
+        if (claim->links[k]->full < bound) bound = (int64_t)claim->links[k]->full;
     for (int32_t k = 0; k < claim->n_hops; k++)
         link_add_wanted(claim->net, claim->links[k], bound - claim->class->bound);
     claim->class->bound = bound;
     link_flow_set_rate(claim, bound, engine_now(claim->net->engine));
     arm(claim->net);
     return link_claim_grant(claim);
+}
+
+/* The bounds of classes stay those of the full link: a slow one is short of bandwidth for each of them. */
+void link_net_slow(struct link_net *net, struct link *link, double share_frac)
+{
+    SIM_REQUIRE(share_frac > 0 && share_frac <= 1 && link->twin_of == NULL);
+    link_add_wanted(net, link, 0);
+    link->capacity = share_frac < 1 ? link_rate(link->bytes_per_s * share_frac) : link->full;
+    link_add_wanted(net, link, 0);
+    arm(net);
 }

@@ -36,7 +36,7 @@ struct link_class;
 struct link_flow;
 struct link_net;
 
-enum { LINK_PATH_MAX = 10, LINK_NET_OWNERS = 2 };
+enum { LINK_PATH_MAX = 12, LINK_NET_OWNERS = 2 };
 
 /* A link that occurs twice in a path carries all bytes twice. */
 struct link_path {
@@ -108,6 +108,9 @@ struct link *link_net_add(struct link_net *net, const char *name, double bytes_p
 void link_make_twin(struct link *link, struct link *of);
 bool link_is_twin(const struct link *link);
 
+/* From now on the link carries this share of its bandwidth, above 0 and at most 1. It has no twin. */
+void link_net_slow(struct link_net *net, struct link *link, double share_frac);
+
 static inline void link_path_add(struct link_path *path, struct link *link)
 {
     path->links[path->n++] = link;
@@ -130,7 +133,8 @@ double link_flow_bytes_per_s(struct link_flow *flow);
 
 /* Starts an idle flow as a claim to demand_bytes_per_s > 0, at once: the caller adds the path's latency. Writes the
  * grant to *granted_bytes_per_s. `changed` is called, after all other events of the moment, when the grant differs from
- * the last reported one. Returns 0 or SIM_E_NOMEM. */
+ * the last reported one. With granted_bytes_per_s NULL no shares are computed, and the bound of the claim, its demand
+ * or the slowest link, counts as reported: for claims that start together. Returns 0 or SIM_E_NOMEM. */
 int link_claim_start(struct link_net *net, struct link_flow *claim, const struct link_path *path,
                      double demand_bytes_per_s, link_fn changed, double *granted_bytes_per_s);
 

@@ -83,7 +83,7 @@ struct link *link_net_add(struct link_net *net, const char *name, double bytes_p
     link->index = net->n_links;
     link->latency_ns = latency_ns;
     link->bytes_per_s = bytes_per_s;
-    link->capacity = link_rate(bytes_per_s);
+    link->full = link->capacity = link_rate(bytes_per_s);
     level_init(&link->hops, engine_now(net->engine), 0);
     net->links[net->n_links++] = link;
     return link;

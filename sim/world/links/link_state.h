@@ -60,7 +60,7 @@ struct link {
     int32_t index;
     sim_ns latency_ns;
     double bytes_per_s;
-    tally_int128 capacity, wanted; /* what it carries; the bounds of all hops over it, added up */
+    tally_int128 full, capacity, wanted; /* what it carries unless slow, and now; the bounds of all hops, added up */
     struct link_hop *first, *last; /* hops of classes with moving flows, in the order in which they came */
     struct level hops;             /* hops of moving flows and claims */
     sim_ns busy_ns, busy_since_ns; /* busy up to when the last hop left; since, while there are hops */

@@ -122,6 +122,8 @@ int topology_create(const struct topology_env *env, struct topology **out)
     if (topology->net == NULL) return SIM_E_NOMEM;
     int code = check_switches(topology), device_code = read_devices(topology);
     if (code == 0) code = device_code;
+    device_code = topology_graph_create(topology);
+    if (code == 0) code = device_code;
     if (code != 0 || env->cluster->unlimited) return code;
     topology->nodes = mem_zalloc((size_t)cluster_config_nodes(env->cluster), sizeof *topology->nodes);
     return topology->nodes != NULL ? 0 : SIM_E_NOMEM;
@@ -132,6 +134,11 @@ const struct topology_config *topology_config(const struct topology *topology)
     return topology->env.links;
 }
 
+struct link_net *topology_net(struct topology *topology)
+{
+    return topology->net;
+}
+
 void topology_destroy(struct topology *topology)
 {
     if (topology == NULL) return;
@@ -139,6 +146,7 @@ void topology_destroy(struct topology *topology)
     pool_fini(&topology->shards);
     mem_free(topology->nodes);
     mem_free(topology->kinds);
+    mem_free(topology->load);
     mem_free(topology->tiers);
     arena_fini(&topology->arena);
     mem_free(topology);
@@ -150,7 +158,7 @@ static int note_kind(struct topology *topology, int32_t index, enum link_kind ki
 {
     if (vec_reserve(&topology->kinds, &topology->kinds_capacity, index + 1) != 0) return SIM_E_NOMEM;
     topology->kinds[index] = (unsigned char)kind;
-    return 0;
+    return topology_reserve_load(topology, index + 1);
 }
 
 int topology_link(struct topology *topology, struct link **link, enum link_kind kind, double bytes_per_s,
@@ -188,7 +196,7 @@ static struct topology_node *make_node(struct topology *topology, int32_t index,
     return node;
 }
 
-static struct topology_node *find_node(struct topology *topology, int32_t index, int32_t n_gpus)
+struct topology_node *topology_node(struct topology *topology, int32_t index, int32_t n_gpus)
 {
     if (index < 0) {
         struct topology_node *node = make_node(topology, topology->n_own_nodes++, n_gpus);
@@ -205,7 +213,7 @@ static struct topology_node *find_node(struct topology *topology, int32_t index,
 int topology_placement_add(struct topology *topology, struct topology_placement *placement, int32_t node_index,
                            int32_t n_gpus, const struct gpu_spec *gpu)
 {
-    struct topology_node *node = find_node(topology, node_index, n_gpus);
+    struct topology_node *node = topology_node(topology, node_index, n_gpus);
     struct topology_gpu **gpus = arena_alloc(&topology->arena, (size_t)(placement->n_gpus + n_gpus) * sizeof(*gpus));
     if (node == NULL || gpus == NULL) return SIM_E_NOMEM;
     if (placement->n_gpus > 0) memcpy(gpus, placement->gpus, (size_t)placement->n_gpus * sizeof(*gpus));

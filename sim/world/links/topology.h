@@ -4,6 +4,7 @@
  *     GPU -- PCIe -- [switch] -- host      each GPU has its link; a switch is shared by its GPUs
  *     host -- DRAM, drives, computational drives (tier.h)
  *     GPU -- PCIe -- NIC -- [fabric] -- NIC -- PCIe -- GPU     between nodes; a NIC per GPU or per node
+ *     NIC -- leaf -- [pod switch -- [core -- pod switch] -- leaf] -- NIC     with "topology" (graph.h)
  *
  * Every link is a pair, one per direction, except DRAM, which reads and writes share. Rates come from the scenario's
  * "cluster", else from the host device's sustained ones, else from the GPU's data sheet. What is not given does not
@@ -20,14 +21,17 @@
  * that GPU's PCIe link, below a switch; a NIC per node is attached to the host. Links are created when a transfer first
  * needs them, so that a large site costs only what moves.
  *
- * Leaves out: which GPUs of a node jobs hold, several sockets, NUMA, topology of the network between NICs, drives of
- * other nodes. */
+ * With rails, what goes to another rail first crosses NVLink to the GPU of that rail in its own node, if the two are
+ * joined (PXN). Remote memory is attached to the top switches.
+ *
+ * Leaves out: which GPUs of a node jobs hold, several sockets, NUMA, drives of other nodes. */
 #ifndef ORRERY_WORLD_LINKS_TOPOLOGY_H
 #define ORRERY_WORLD_LINKS_TOPOLOGY_H
 
 #include "models/hardware.h"
 #include "sim/catalog/storage.h"
 #include "sim/world/cluster/cluster.h"
+#include "sim/world/links/graph.h"
 #include "sim/world/links/link.h"
 #include "sim/world/links/tier.h"
 #include "sim/world/rows/component.h"
@@ -45,11 +49,12 @@ struct topology_placement {
     bool bundled; /* transfers between such placements are moved as one flow (bundle.c) */
 };
 
-/* What kind of link; rows and metrics are by kind. "host": DRAM and its software. */
+/* What kind of link; rows and metrics are by kind. "uplink": between switches. "host": DRAM and its software. */
 #define LINK_KINDS(X)                                                                                                  \
     X(LINK_PCIE, "pcie")                                                                                               \
     X(LINK_NVLINK, "nvlink")                                                                                           \
     X(LINK_NETWORK, "network")                                                                                         \
+    X(LINK_UPLINK, "uplink")                                                                                           \
     X(LINK_HOST, "host")                                                                                               \
     X(LINK_STORAGE, "storage")                                                                                         \
     X(LINK_CSD, "csd")
@@ -65,6 +70,7 @@ struct topology_env {
     struct site_env *site;
     const struct cluster_config *cluster;
     const struct topology_config *links;
+    bool slows_nics; /* topology_slow_nic may be called */
 };
 
 /* Reads the devices that the cluster names. The pointers of env outlive it; destroyed only after the engine. Returns 0
@@ -82,6 +88,47 @@ void topology_placement_release(struct topology_placement *placement);
 
 /* The links as the scenario describes them. */
 const struct topology_config *topology_config(const struct topology *topology);
+
+/* The switches between the NICs. */
+const struct graph *topology_graph(const struct topology *topology);
+
+/* Which of the equal paths: the given one, or (NULL) the network's own choice for a flow with this label. */
+struct topology_route {
+    uint64_t label;
+    const struct graph_choice *choice;
+};
+
+/* The path between the NICs of two nodes, from the port of the one to the port of the other. Returns 0 or SIM_E_NOMEM.
+ * Where paths are planned, a flow or claim over the path counts as load from topology_note_path(..., 1) to
+ * topology_note_path(..., -1). */
+int topology_nic_path(struct topology *topology, struct graph_nic from, struct graph_nic to,
+                      struct topology_route route, struct link_path *path);
+void topology_note_path(struct topology *topology, const struct link_flow *flow, int32_t more);
+
+/* Whether this is the name of memory behind the network. */
+bool topology_has_remote(const struct topology *topology, const char *name);
+
+/* The path between that memory and a NIC. Returns 0 or SIM_E_NOMEM. */
+int topology_storage_path(struct topology *topology, struct graph_nic nic, const char *name, bool writes,
+                          struct link_path *path);
+
+/* Whether a link is one of the site that all nodes share: of memory behind the network, or the fabric. */
+bool topology_is_shared(const struct topology *topology, const struct link *link);
+
+/* From now on a NIC has this share of its bandwidth, above 0 and at most 1, in both directions. Returns 0 or
+ * SIM_E_NOMEM. */
+int topology_slow_nic(struct topology *topology, struct graph_nic nic, double share_frac);
+
+/* Whether a replica holds the GPU of this NIC. */
+bool topology_nic_is_taken(const struct topology *topology, struct graph_nic nic);
+
+/* Paths for flows that begin together: graph_plan, with the ports shifted to those that carry least. Writes choices
+ * [n]. Returns 0 or SIM_E_NOMEM. */
+int topology_plan(struct topology *topology, const struct graph_flow *flows, int32_t n, struct graph_choice *choices);
+
+/* The network in which the paths are, and that so many bytes have moved over each hop of a path of it. */
+struct link_net *topology_net(struct topology *topology);
+void topology_count_moved(struct topology *topology, const struct link_flow *flow, int64_t bytes);
 
 /* Rate of one GPU's PCIe link per direction; 0: unknown. */
 double topology_port_bytes_per_s(const struct topology *topology, const struct gpu_spec *gpu);
@@ -165,6 +212,18 @@ double transfer_grant(struct transfer *transfer); /* the present grant, which co
  * the first. */
 void transfer_hold(struct transfer *transfer);
 void transfer_count(struct transfer *transfer, int64_t bytes);
+
+/* A flow of bytes over a path of topology_nic_path or topology_storage_path, embedded in the struct that uses it. Its
+ * `done` calls topology_flow_ended first. */
+struct topology_flow {
+    struct link_flow flow;
+    struct topology_flow *before, *after; /* in the list of moving ones */
+};
+
+int topology_flow_start(struct topology *topology, struct topology_flow *flow, const struct link_path *path,
+                        int64_t bytes, link_fn done); /* 0 or SIM_E_NOMEM */
+void topology_flow_ended(struct topology *topology, struct topology_flow *flow);
+void topology_flow_cancel(struct topology *topology, struct topology_flow *flow); /* does nothing for an idle one */
 
 /* Ends a transfer or claim at once, without a callback. Does nothing for an idle one. */
 void transfer_cancel(struct transfer *transfer);

@@ -22,6 +22,12 @@ const struct config_field host_config_fields[] = {
 #undef ROW_OF
 
 static const char *const per_names[] = {"gpu", "node", NULL};
+static const char *const network_topology_names[] = {
+#define NETWORK_TOPOLOGY_NAME(id, name) name,
+    NETWORK_TOPOLOGIES(NETWORK_TOPOLOGY_NAME) NULL
+#undef NETWORK_TOPOLOGY_NAME
+};
+static const char *const paths_names[] = {"ecmp", "planned", NULL};
 
 #define ROW_OF struct network_config
 const struct config_field network_config_fields[] = {
@@ -30,6 +36,23 @@ const struct config_field network_config_fields[] = {
     ROW_QUANTITY("fabric", fabric_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
                  "bandwidth that all transfers between nodes share; default: NICs are the only limit"),
     ROW_TIME("latency", latency_ns, DEFAULT("5us"), WITHIN(0, 10), "latency from node to node"),
+    ROW_CHOICE("topology", topology, OPTIONAL, network_topology_names,
+               "switches between the NICs; default: flat, without limits but those of the NICs and 'fabric'"),
+    ROW_INT("nodes_per_leaf", nodes_per_leaf, OPTIONAL, WITHIN(1, 1e6),
+            "leaf-spine and rails: nodes below each leaf switch, or each set of rails; default: 32 NICs for each leaf"),
+    ROW_INT("leaves_per_pod", leaves_per_pod, OPTIONAL, WITHIN(1, 1e6),
+            "leaf-spine and rails: leaves of each pod; default: two levels of switches"),
+    ROW_INT("ports", ports, OPTIONAL, WITHIN(2, 65536), "fat-tree: ports of each switch; default: 64"),
+    ROW_INT("levels", levels, OPTIONAL, WITHIN(2, 3), "fat-tree: levels of switches; default: 3"),
+    ROW_REAL("oversubscription", oversubscription, OPTIONAL, WITHIN(0.01, 1000),
+             "bandwidth below a leaf over that of its ports to the switches above; default: 1"),
+    ROW_REAL("pod_oversubscription", pod_oversubscription, OPTIONAL, WITHIN(0.01, 1000),
+             "bandwidth below a switch of a pod over that of its ports to the core; default: 1"),
+    ROW_QUANTITY("uplink", uplink_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "largest bandwidth of a port between switches, per direction; default: that of a NIC"),
+    ROW_CHOICE(
+        "paths", paths, OPTIONAL, paths_names,
+        "which of the equal paths a flow takes: ecmp, by a hash (default); planned, the least loaded when it begins"),
     {0}};
 #undef ROW_OF
 

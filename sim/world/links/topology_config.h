@@ -21,11 +21,33 @@ struct host_config {
 
 enum network_per { NETWORK_PER_GPU, NETWORK_PER_NODE };
 
+/* What connects the NICs (graph.h). */
+#define NETWORK_TOPOLOGIES(X)                                                                                          \
+    X(NETWORK_FLAT, "flat")                                                                                            \
+    X(NETWORK_LEAF_SPINE, "leaf-spine")                                                                                \
+    X(NETWORK_RAILS, "rails")                                                                                          \
+    X(NETWORK_FAT_TREE, "fat-tree")
+
+enum network_topology {
+#define NETWORK_TOPOLOGY_ENUM(id, name) id,
+    NETWORK_TOPOLOGIES(NETWORK_TOPOLOGY_ENUM)
+#undef NETWORK_TOPOLOGY_ENUM
+};
+
+/* Which of the equal paths a flow takes: by a hash, or the least loaded one when it begins. */
+enum network_paths { NETWORK_ECMP, NETWORK_PLANNED };
+
 struct network_config {
     double bytes_per_s; /* of each NIC */
     int per;            /* enum network_per */
     double fabric_bytes_per_s;
     int64_t latency_ns; /* from node to node */
+    int topology;       /* enum network_topology */
+    int64_t nodes_per_leaf, leaves_per_pod; /* 0: not given */
+    int64_t ports, levels;                  /* of a fat tree; 0: not given */
+    double oversubscription, pod_oversubscription;
+    double uplink_bytes_per_s; /* of each port between switches, at most */
+    int paths;               /* enum network_paths */
 };
 
 /* How data gets from a device to a GPU. */

@@ -4,12 +4,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A path under construction. */
 struct way {
     struct topology *topology;
     struct link_path *path;
     double cap_bytes_per_s;
+    struct topology_route route; /* of the flow, over equal paths */
     int code; /* the first that went wrong */
 };
 
@@ -105,11 +107,26 @@ static void nic(struct way *way, struct topology_gpu *gpu, bool inwards)
     add_link(way, inwards ? pair->in : pair->out);
 }
 
-static void fabric(struct way *way)
+static struct graph_nic nic_of(const struct topology *topology, const struct topology_gpu *gpu)
+{
+    const bool each = topology_config(topology)->network.per == NETWORK_PER_GPU;
+    SIM_REQUIRE(!gpu->node->own);
+    return (struct graph_nic){gpu->node->index, each ? gpu->index : 0};
+}
+
+/* Between the NICs of two GPUs; NULL: memory of the site. */
+static void fabric(struct way *way, const struct topology_gpu *from, const struct topology_gpu *to)
 {
     struct topology *topology = way->topology;
     const struct network_config *network = &topology_config(topology)->network;
     add_latency(way, network->latency_ns);
+    if (way->code == 0 && !graph_is_flat(&topology->graph)) {
+        struct graph_nic from_nic, to_nic;
+        if (from != NULL) from_nic = nic_of(topology, from);
+        if (to != NULL) to_nic = nic_of(topology, to);
+        way->code = topology_climb(topology, from != NULL ? &from_nic : NULL, to != NULL ? &to_nic : NULL, way->route,
+                                   way->path);
+    }
     if (!(network->fabric_bytes_per_s > 0) || way->code != 0) return;
     way->code = topology_link(topology, &topology->fabric, LINK_NETWORK, network->fabric_bytes_per_s, "fabric");
     add_link(way, topology->fabric);
@@ -177,11 +194,25 @@ static void over_nvlink(struct way *way, struct topology_gpu *from, struct topol
     way->cap_bytes_per_s = fmin(gpu_pair_bytes_per_s(from->spec, 2), gpu_pair_bytes_per_s(to->spec, 2));
 }
 
+/* The GPU of the destination's rail in the sender's node, if data can get there by NVLink; else the sender. */
+static struct topology_gpu *on_rail(struct way *way, struct topology_gpu *from, const struct topology_gpu *to)
+{
+    if (way->topology->graph.topology != NETWORK_RAILS || from->index == to->index) return from;
+    if (topology_config(way->topology)->network.per != NETWORK_PER_GPU) return from;
+    if (to->index >= from->node->n_gpus) return from;
+    struct topology_gpu *beside = &from->node->gpus[to->index];
+    if (beside->spec == NULL) beside->spec = from->spec;
+    if (!is_joined(from, beside)) return from;
+    over_nvlink(way, from, beside);
+    return beside;
+}
+
 static void between_gpus(struct way *way, struct topology_gpu *from, struct topology_gpu *to)
 {
     if (from->node != to->node) {
+        from = on_rail(way, from, to);
         leave_node(way, from, true);
-        fabric(way);
+        fabric(way, from, to);
         enter_node(way, to, true);
     } else if (is_joined(from, to)) {
         over_nvlink(way, from, to);
@@ -204,7 +235,7 @@ static void between_hosts(struct way *way, const struct topology_end *from, stru
     bool crosses = far_from || far_to ? has_network(way) : from_gpu->node != to_gpu->node;
     if (crosses) {
         if (!far_from) leave_node(way, from_gpu, from->tier == NULL);
-        fabric(way);
+        fabric(way, far_from ? NULL : from_gpu, far_to ? NULL : to_gpu);
         if (!far_to) enter_node(way, to_gpu, to->tier == NULL);
         return;
     }
@@ -288,7 +319,7 @@ int topology_path(struct topology *topology, struct topology_end from, struct to
     struct topology_gpu *from_gpu = gpu_of_shard(from.placement, shard, n),
                         *to_gpu = gpu_of_shard(to.placement, shard, n);
     *path = (struct link_path){0};
-    struct way way = {.topology = topology, .path = path, .cap_bytes_per_s = HUGE_VAL};
+    struct way way = {.topology = topology, .path = path, .cap_bytes_per_s = HUGE_VAL, .route = {.label = (uint64_t)shard}};
     from.tier = tier_beside(&way, from.tier, from_gpu);
     to.tier = tier_beside(&way, to.tier, to_gpu);
     SIM_REQUIRE(from.tier != NULL || to.tier != NULL || from_gpu != to_gpu);
@@ -305,4 +336,79 @@ int topology_path(struct topology *topology, struct topology_end from, struct to
              "the host's memory is read, but its bandwidth is unknown");
     *cap_bytes_per_s = way.cap_bytes_per_s;
     return way.code;
+}
+
+int topology_nic_path(struct topology *topology, struct graph_nic from, struct graph_nic to,
+                      struct topology_route route, struct link_path *path)
+{
+    struct topology_node *from_node = topology_node(topology, from.node, 0),
+                         *to_node = topology_node(topology, to.node, 0);
+    *path = (struct link_path){0};
+    if (from_node == NULL || to_node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = path, .route = route};
+    struct topology_gpu *from_gpu = &from_node->gpus[from.nic], *to_gpu = &to_node->gpus[to.nic];
+    nic(&way, from_gpu, false);
+    fabric(&way, from_gpu, to_gpu);
+    nic(&way, to_gpu, true);
+    return way.code;
+}
+
+int topology_slow_nic(struct topology *topology, struct graph_nic at, double share_frac)
+{
+    const bool each = topology_config(topology)->network.per == NETWORK_PER_GPU;
+    struct topology_node *node = topology_node(topology, at.node, 0);
+    struct link_path path = {0};
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = &path};
+    struct topology_gpu *gpu = &node->gpus[at.nic];
+    nic(&way, gpu, true);
+    if (way.code != 0) return way.code;
+    const struct link_pair *pair = each ? &gpu->nic : &node->nic;
+    link_net_slow(topology->net, pair->in, share_frac);
+    link_net_slow(topology->net, pair->out, share_frac);
+    return 0;
+}
+
+/* --- Memory behind the network --- */
+
+static int32_t remote_of(const struct topology *topology, const char *name)
+{
+    for (int32_t i = 1; i < topology->n_devices; i++)
+        if (topology->devices[i].kind == TIER_REMOTE && strcmp(topology->devices[i].config->name, name) == 0) return i;
+    return -1;
+}
+
+bool topology_has_remote(const struct topology *topology, const char *name)
+{
+    return remote_of(topology, name) >= 0;
+}
+
+int topology_storage_path(struct topology *topology, struct graph_nic at, const char *name, bool writes,
+                          struct link_path *path)
+{
+    struct topology_node *node = topology_node(topology, at.node, 0);
+    struct tier *tier = NULL;
+    *path = (struct link_path){0};
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = path};
+    struct topology_gpu *gpu = &node->gpus[at.nic];
+    way.code = topology_make_tier(topology, node, remote_of(topology, name), &tier);
+    if (way.code != 0) return way.code;
+    if (!writes) read_tier(&way, tier);
+    if (writes) nic(&way, gpu, false);
+    fabric(&way, writes ? gpu : NULL, writes ? NULL : gpu);
+    if (!writes) nic(&way, gpu, true);
+    if (writes) write_tier(&way, tier);
+    return way.code;
+}
+
+bool topology_is_shared(const struct topology *topology, const struct link *link)
+{
+    if (link == topology->fabric) return true;
+    for (int32_t i = 1; i < topology->n_devices; i++) {
+        const struct tier *tier = topology->site_tiers[i];
+        for (int op = 0; op < 2 && tier != NULL; op++)
+            if (link == tier->media[op] || link == tier->port[op] || link == tier->ceiling[op]) return true;
+    }
+    return false;
 }

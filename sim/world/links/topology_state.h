@@ -5,6 +5,8 @@
 #include "sim/core/mem.h"
 #include "sim/world/links/topology.h"
 
+#include <stdio.h>
+
 /* A link for each direction; in: towards the GPU, or into the node. NULL until a transfer needs them. */
 struct link_pair {
     struct link *in, *out;
@@ -47,6 +49,10 @@ struct topology {
     int32_t n_own_nodes;
     struct tier **site_tiers; /* [n_devices]: remote memory */
     struct link *fabric;
+    struct graph graph;
+    struct link_pair **leaf_ports, **pod_ports; /* [leaves], [pods]: ports of their switches, NULL before the first */
+    int32_t *load;                              /* by link: flows and claims over it, where paths are planned */
+    int32_t load_capacity;
     unsigned char *kinds; /* enum link_kind of each link of the network */
     int32_t kinds_capacity;
     struct pool shards;
@@ -54,6 +60,7 @@ struct topology {
     int32_t n_tiers, tiers_capacity;
     int64_t moved_bytes[LINK_KIND_COUNT]; /* of ended shards, over each of their links: counted apart from these */
     struct transfer *moving;              /* transfers that move */
+    struct topology_flow *flows;          /* flows of their own that move */
     struct topology_gpu *placed_gpus[TOPOLOGY_SAMPLED_GPUS]; /* the first GPUs of placements */
     int32_t n_placed_gpus;                                   /* all of them */
     bool sampled[LINK_KIND_COUNT];                           /* kinds with a series */
@@ -64,8 +71,21 @@ struct topology {
 int topology_link(struct topology *topology, struct link **link, enum link_kind kind, double bytes_per_s,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* A node of the cluster; index < 0: a new private one with n_gpus. NULL: out of memory. */
+struct topology_node *topology_node(struct topology *topology, int32_t index, int32_t n_gpus);
+
 /* The tier of a device that a node reaches; created if missing. Returns 0 or SIM_E_NOMEM. */
 int topology_make_tier(struct topology *topology, struct topology_node *node, int32_t index, struct tier **tier);
+
+/* --- topology_graph.c --- */
+
+int topology_graph_create(struct topology *topology);
+int topology_reserve_load(struct topology *topology, int32_t n_links); /* 0 or SIM_E_NOMEM */
+
+/* Adds the ports between the leaves of two NICs, by one of the equal paths; NULL: memory of the site, at the top
+ * switches. Returns 0 or SIM_E_NOMEM. */
+int topology_climb(struct topology *topology, const struct graph_nic *from, const struct graph_nic *to,
+                   struct topology_route route, struct link_path *path);
 
 /* --- bundle.c --- */
 

@@ -105,6 +105,7 @@ int topology_prepare_series(struct topology *topology)
     topology->sampled[LINK_PCIE] = true;
     topology->sampled[LINK_NVLINK] = topology->placed_gpus[0]->spec->nvlink_gpus > 1;
     topology->sampled[LINK_NETWORK] = topology_config(topology)->network.bytes_per_s > 0;
+    topology->sampled[LINK_UPLINK] = topology->graph.uplinks > 0;
     for (int32_t i = 0; i < topology->n_devices; i++)
         if (topology->devices[i].spec != NULL) topology->sampled[kinds[topology->devices[i].kind]] = true;
     if (topology->n_placed_gpus > TOPOLOGY_SAMPLED_GPUS) return 0;
@@ -168,6 +169,9 @@ void topology_check(const struct topology *topology, sim_ns now)
         for (const struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
             add_moving(transfer, &shard->flow, now, moved);
     }
+    for (const struct topology_flow *flow = topology->flows; flow != NULL; flow = flow->after)
+        for (int32_t k = 0; k < flow->flow.n_hops && flow->flow.state == LINK_FLOW_MOVING; k++)
+            moved[topology->kinds[link_index(flow->flow.links[k])]] += link_flow_moved_bytes(&flow->flow, now);
     for (int kind = 0; kind < LINK_KIND_COUNT; kind++)
         SIM_LAW("INV-8 (links carry what transfers move)", carried[kind], moved[kind]);
     for (int32_t i = 0; i < topology->n_tiers; i++) check_tier(topology->tiers[i]);

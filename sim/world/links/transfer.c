@@ -29,10 +29,17 @@ static void delist(struct transfer *transfer)
     if (transfer->after != NULL) transfer->after->before = transfer->before;
 }
 
-/* Counts the shard's bytes on the links of its path, by kind; of a bundle also on their twins. */
+void topology_count_moved(struct topology *topology, const struct link_flow *flow, int64_t bytes)
+{
+    for (int32_t k = 0; k < flow->n_hops; k++)
+        topology->moved_bytes[topology->kinds[link_index(flow->links[k])]] += bytes;
+}
+
+/* Counts the bytes of a shard that ends on the links of its path, by kind; of a bundle also on their twins. */
 static void count_moved(const struct transfer *transfer, const struct link_flow *flow, int64_t bytes)
 {
     struct topology *topology = transfer->topology;
+    topology_note_path(topology, flow, -1);
     for (int32_t k = 0; k < flow->n_hops; k++)
         topology->moved_bytes[topology->kinds[link_index(flow->links[k])]] += bytes * transfer_copies(transfer, k);
 }
@@ -84,12 +91,15 @@ static int start_shard(struct transfer *transfer, struct transfer_shard *shard, 
     int code = topology_path(topology, from, to, number, &path, &cap_bytes_per_s);
     if (code != 0) return code;
     *shard = (struct transfer_shard){.transfer = transfer};
+    bytes = whole_granules(whole_granules(bytes, from.tier), to.tier);
     if (transfer->demand_bytes_per_s > 0)
-        return link_claim_start(topology->net, &shard->flow, &path,
+        code = link_claim_start(topology->net, &shard->flow, &path,
                                 fmin(transfer->demand_bytes_per_s / (double)n, cap_bytes_per_s), shard_changed,
                                 &granted);
-    bytes = whole_granules(whole_granules(bytes, from.tier), to.tier);
-    return link_flow_start(topology->net, &shard->flow, &path, bytes, cap_bytes_per_s, shard_done);
+    else
+        code = link_flow_start(topology->net, &shard->flow, &path, bytes, cap_bytes_per_s, shard_done);
+    if (code == 0) topology_note_path(topology, &shard->flow, 1);
+    return code;
 }
 
 /* Starts the one flow of a transfer whose shards are alike. */
@@ -109,6 +119,7 @@ static int start_bundle(struct transfer *transfer, struct topology_end from, str
     code = link_flow_start(topology->net, &transfer->first.flow, &path, transfer->bytes / n, cap_bytes_per_s,
                            shard_done);
     if (code != 0) return code;
+    topology_note_path(topology, &transfer->first.flow, 1);
     transfer->n_left = 1;
     enlist(transfer);
     return 0;
@@ -203,4 +214,36 @@ void transfer_cancel(struct transfer *transfer)
     transfer->n_left = 0;
     delist(transfer);
     give_shards(transfer);
+}
+
+/* --- Flows of their own --- */
+
+int topology_flow_start(struct topology *topology, struct topology_flow *flow, const struct link_path *path,
+                        int64_t bytes, link_fn done)
+{
+    *flow = (struct topology_flow){.after = topology->flows};
+    const int code = link_flow_start(topology->net, &flow->flow, path, bytes, HUGE_VAL, done);
+    if (code != 0) return code;
+    if (flow->after != NULL) flow->after->before = flow;
+    topology->flows = flow;
+    topology_note_path(topology, &flow->flow, 1);
+    return 0;
+}
+
+static void end_flow(struct topology *topology, struct topology_flow *flow, int64_t bytes)
+{
+    *(flow->before != NULL ? &flow->before->after : &topology->flows) = flow->after;
+    if (flow->after != NULL) flow->after->before = flow->before;
+    topology_count_moved(topology, &flow->flow, bytes);
+    topology_note_path(topology, &flow->flow, -1);
+}
+
+void topology_flow_ended(struct topology *topology, struct topology_flow *flow)
+{
+    end_flow(topology, flow, flow->flow.bytes);
+}
+
+void topology_flow_cancel(struct topology *topology, struct topology_flow *flow)
+{
+    if (flow->flow.state != LINK_FLOW_IDLE) end_flow(topology, flow, link_flow_cancel(&flow->flow));
 }

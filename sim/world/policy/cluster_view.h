@@ -56,6 +56,7 @@ struct cluster_view {
      * NULL. */
     const struct node_view *nodes;               /* [n_nodes] */
     int32_t nodes_per_rack;                      /* neighbours under one switch; 0: all of them */
+    int32_t nodes_per_pod;                       /* neighbours below the core of the network; 0: all of them */
     const struct resource_request *requests;     /* [n_requests]; more may come with every job */
     int32_t n_requests;
     /* [n_tasks]: the most frequent kinds of jobs, for a placer that wants_tasks; else NULL */

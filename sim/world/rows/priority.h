@@ -26,7 +26,8 @@ enum event_priority {
 enum {
     OWNER_ID_SERVICES = 1 << PASSING_ID_BITS,
     OWNER_ID_JOBS = 2 << PASSING_ID_BITS,
-    OWNER_ID_JOB_FAILURES = 3 << PASSING_ID_BITS
+    OWNER_ID_JOB_FAILURES = 3 << PASSING_ID_BITS,
+    OWNER_ID_JOB_SAVES = OWNER_ID_JOB_FAILURES + (1 << (PASSING_ID_BITS - 1)) /* half of the ids each */
 };
 
 #endif

@@ -406,7 +406,7 @@ static void order_limits(cJSON *object)
 static bool is_idle(const struct config_field *field, const cJSON *object)
 {
     static const struct {
-        const char *key, *beside, *values[2];
+        const char *key, *beside, *values[3];
         double above;
     } rules[] = {{"median", "law", {"lognormal"}, 0.0},
                  {"shape", "law", {"weibull", "lognormal"}, 0.0},
@@ -419,13 +419,26 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"prefix_store", "prefix_cache", {NULL}, -1.0},
                  {"acceptance", "speculation", {NULL}, -1.0},
                  {"draft", "speculation", {NULL}, -1.0},
+                 {"topology", "latency", {NULL}, -1.0}, /* else too many networks do not fit their nodes */
+                 {"nodes_per_leaf", "topology", {"leaf-spine", "rails"}, 0.0},
+                 {"leaves_per_pod", "topology", {"leaf-spine", "rails"}, 0.0},
+                 {"pod_oversubscription", "leaves_per_pod", {NULL}, 0.0},
+                 {"ports", "topology", {"fat-tree"}, 0.0},
+                 {"levels", "topology", {"fat-tree"}, 0.0},
+                 {"uplink", "topology", {"leaf-spine", "rails"}, 0.0},
+                 {"oversubscription", "topology", {"leaf-spine", "rails", "fat-tree"}, 0.0},
+                 {"paths", "topology", {"leaf-spine", "rails", "fat-tree"}, 0.0},
+                 {"slow", "scope", {"gpu", "node", "nic"}, 0.0},
+                 {"detection", "scope", {"gpu", "node", "switch"}, 0.0},
+                 {"step", "checkpoint", {NULL}, -1.0},
+                 {"to", "gpu_copy", {NULL}, -1.0}, /* few names are those of storage */
                  {"dataset", "table", {NULL}, -1.0},
                  {"training", "training", {NULL}, -1.0}, /* plans that fit no cluster */
                  {"steps", "training", {NULL}, -1.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;
         const cJSON *beside = cJSON_GetObjectItemCaseSensitive(object, rules[i].beside);
-        for (size_t k = 0; k < 2 && beside != NULL && rules[i].values[k] != NULL; k++)
+        for (size_t k = 0; k < 3 && beside != NULL && rules[i].values[k] != NULL; k++)
             if (strcmp(beside->valuestring, rules[i].values[k]) == 0) return false;
         return beside == NULL || rules[i].values[0] != NULL || beside->valuedouble <= rules[i].above;
     }

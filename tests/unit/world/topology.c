@@ -445,8 +445,9 @@ struct rows {
 
 static int note_metric(void *context, const struct metric_row *row)
 {
-    static const char *const names[] = {"link.pcie.bytes", "link.nvlink.bytes",  "link.network.bytes",
-                                        "link.host.bytes", "link.storage.bytes", "link.csd.bytes"};
+    static const char *const names[] = {"link.pcie.bytes",   "link.nvlink.bytes", "link.network.bytes",
+                                        "link.uplink.bytes", "link.host.bytes",   "link.storage.bytes",
+                                        "link.csd.bytes"};
     struct rows *rows = context;
     rows->n++;
     for (int kind = 0; kind < LINK_KIND_COUNT; kind++)

@@ -1,0 +1,352 @@
+#include "sim/world/jobs/job_saver.h"
+
+#include "models/checkpoint.h"
+#include "sim/core/check.h"
+#include "sim/world/jobs/job.h"
+#include "sim/world/links/topology.h"
+#include "sim/world/rows/priority.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char peer[] = "peer";
+
+enum saver_state {
+    SAVER_AWAITS,    /* the end of the wait, to restore */
+    SAVER_RESTORES,  /* reads; the job waits */
+    SAVER_WORKS,     /* towards the next save; a flow of the last one may still move */
+    SAVER_OVERLAPS,  /* the flow moves beside the work, until the overlap ends */
+    SAVER_STALLS,    /* the job stalls until the flow has ended */
+    SAVER_QUEUES     /* the job stalls until the flow of the last save has ended, for the next one */
+};
+
+struct saver_flow {
+    struct topology_flow slice;
+    struct job_saver *saver;
+};
+
+struct job_saver {
+    struct job *job;
+    enum saver_state state;
+    sim_ns interval_ns;     /* of work between saves; 0: none */
+    sim_ns covered_ns;      /* of the interval after a stall: work done beside the flow */
+    sim_ns saving_ns;       /* work that counts when the flow has ended */
+    int32_t n_flows, n_moving;
+    struct saver_flow *flows; /* [n_flows] */
+};
+
+/* --- Configuration --- */
+
+static const struct checkpoint_config *config_of(const struct job *job)
+{
+    return &job->type->checkpoint;
+}
+
+static bool is_to_peer(const struct checkpoint_config *config)
+{
+    return strcmp(config->to, peer) == 0;
+}
+
+bool job_saves_by_flows(const struct job *job)
+{
+    return job->type != NULL && config_of(job)->to != NULL && job_checkpoint_is_taken(job) && job->view.gpus > 0;
+}
+
+static int refuse(const struct jobs *jobs, const struct job_type *type, const char *hint, const char *text)
+{
+    char where[DIAG_WHERE_CHARS];
+    snprintf(where, sizeof where, "jobs.types.%s.checkpoint.to", type->name);
+    return diag_error(jobs->site->diag, SIM_E_CONFIG, config_where(jobs->site->config, where), hint,
+                      "checkpoints of type '%s' go to '%s', %s", type->name, type->checkpoint.to, text);
+}
+
+static int check_type(const struct jobs *jobs, const struct job_type *type, const struct topology *topology)
+{
+    if (topology == NULL || !(topology_config(topology)->network.bytes_per_s > 0))
+        return refuse(jobs, type, "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
+                      "and there is no network");
+    if (jobs->placer == NULL)
+        return refuse(jobs, type, "choose a placement policy that gives nodes, and a cluster that has some",
+                      "and jobs are on no nodes in particular");
+    if (!is_to_peer(&type->checkpoint) && !topology_has_remote(topology, type->checkpoint.to))
+        return refuse(jobs, type, "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\"",
+                      "which is no storage behind the network");
+    return 0;
+}
+
+int job_savers_check(const struct jobs *jobs, struct topology *topology)
+{
+    int code = 0;
+    for (size_t i = 0; i < jobs->config->types.n && code == 0; i++) {
+        const struct job_type *type = (const struct job_type *)jobs->config->types.items + i;
+        if (type->checkpoint.to != NULL) code = check_type(jobs, type, topology);
+    }
+    return code;
+}
+
+/* --- Flows --- */
+
+static int32_t n_parts_of(const struct job *job)
+{
+    int32_t n = 0;
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) n++;
+    return n;
+}
+
+static bool has_nic_per_gpu(const struct job *job)
+{
+    return topology_config(job->jobs->topology)->network.per == NETWORK_PER_GPU;
+}
+
+/* Flows of a save: one for each GPU, or each node that has one NIC. */
+static int32_t n_flows_of(const struct job *job)
+{
+    int32_t n = 0;
+    if (is_to_peer(config_of(job)) && n_parts_of(job) < 2) return 0;
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next)
+        n += has_nic_per_gpu(job) && part->gpus > 0 ? part->gpus : 1;
+    return n;
+}
+
+static struct graph_nic nic_on(const struct job *job, const struct allocation *part, int32_t nic)
+{
+    const struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
+    return (struct graph_nic){cluster->first_node + part->node, nic};
+}
+
+static int path_of(const struct job *job, const struct allocation *part, int32_t nic, bool writes,
+                   struct link_path *path)
+{
+    struct topology *topology = job->jobs->topology;
+    const struct graph_nic own = nic_on(job, part, nic);
+    if (!is_to_peer(config_of(job))) return topology_storage_path(topology, own, config_of(job)->to, writes, path);
+    const struct allocation *next = part->next != NULL ? part->next : job->holder.held;
+    const int32_t of_next = has_nic_per_gpu(job) ? nic % (next->gpus > 0 ? next->gpus : 1) : 0;
+    const struct graph_nic beside = nic_on(job, next, of_next);
+    const struct topology_route route = {.label = (uint64_t)job->view.sequence};
+    return writes ? topology_nic_path(topology, own, beside, route, path)
+                  : topology_nic_path(topology, beside, own, route, path);
+}
+
+static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now);
+
+static int64_t bytes_of(const struct job *job)
+{
+    return (int64_t)fmin(job_checkpoint_bytes(job), 9e18);
+}
+
+static int start_flow(struct job_saver *saver, const struct allocation *part, int32_t nic, bool writes)
+{
+    struct topology *topology = saver->job->jobs->topology;
+    struct saver_flow *flow = &saver->flows[saver->n_moving];
+    const int64_t bytes = bytes_of(saver->job), n = saver->n_flows;
+    struct link_path path;
+    int code = path_of(saver->job, part, nic, writes, &path);
+    flow->saver = saver;
+    if (code == 0)
+        code = topology_flow_start(topology, &flow->slice, &path, bytes / n + (saver->n_moving < bytes % n), on_moved);
+    if (code == 0) saver->n_moving++;
+    return code;
+}
+
+static int start_flows(struct job_saver *saver, bool writes)
+{
+    int code = 0;
+    for (const struct allocation *part = saver->job->holder.held; part != NULL && code == 0; part = part->next) {
+        const int32_t n = has_nic_per_gpu(saver->job) && part->gpus > 0 ? part->gpus : 1;
+        for (int32_t nic = 0; nic < n && code == 0; nic++) code = start_flow(saver, part, nic, writes);
+    }
+    return code;
+}
+
+static void stop_flows(struct job_saver *saver)
+{
+    for (int32_t i = 0; i < saver->n_flows; i++)
+        topology_flow_cancel(saver->job->jobs->topology, &saver->flows[i].slice);
+    saver->n_moving = 0;
+}
+
+/* --- The run of a job --- */
+
+static void on_timer(struct engine *engine, struct owner *owner, sim_ns now);
+
+static void arm(struct job_saver *saver, sim_ns now, sim_ns after_ns)
+{
+    engine_arm(saver->job->jobs->site->engine, sim_ns_add(now, after_ns), PRIORITY_LINK, on_timer, &saver->job->save);
+}
+
+/* The progress stands still until it is released. */
+static void hold(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
+{
+    job_progress_move(&saver->job->progress, now);
+    *rest_ns = SIM_NS_MAX;
+    job_rearm(saver->job);
+}
+
+static void release(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
+{
+    job_progress_move(&saver->job->progress, now);
+    *rest_ns = 0;
+    job_rearm(saver->job);
+}
+
+static void await_save(struct job_saver *saver, sim_ns now, sim_ns after_ns)
+{
+    saver->state = SAVER_WORKS;
+    if (saver->interval_ns > 0 && saver->n_flows > 0) arm(saver, now, after_ns);
+}
+
+static sim_ns overlap_of(const struct job_saver *saver)
+{
+    return sim_ns_from_s(config_of(saver->job)->overlap_s);
+}
+
+/* DataStates: what the copy to the host takes beyond the overlap. */
+static sim_ns copy_stall_ns(const struct job_saver *saver)
+{
+    const struct checkpoint_config *config = config_of(saver->job);
+    const double copy_s = job_checkpoint_bytes(saver->job) /
+                          (config->gpu_copy_bytes_per_s * saver->job->view.held_gpus);
+    return sim_ns_from_s(fmax(copy_s - config->overlap_s, 0.0));
+}
+
+static int begin_save(struct job_saver *saver, sim_ns now)
+{
+    struct job_progress *progress = &saver->job->progress;
+    job_progress_move(progress, now);
+    saver->saving_ns = progress->done_ns;
+    saver->covered_ns = 0;
+    const int code = start_flows(saver, true);
+    switch (config_of(saver->job)->design) {
+    case CHECKPOINT_FASTPERSIST:
+        saver->state = SAVER_OVERLAPS;
+        arm(saver, now, overlap_of(saver));
+        break;
+    case CHECKPOINT_DATASTATES: {
+        const sim_ns stall_ns = copy_stall_ns(saver);
+        progress->stall_ns = stall_ns;
+        job_rearm(saver->job);
+        await_save(saver, now, sim_ns_add(stall_ns, saver->interval_ns));
+        break;
+    }
+    default:
+        saver->state = SAVER_STALLS;
+        hold(saver, &progress->stall_ns, now);
+    }
+    return code;
+}
+
+static void fail(const struct job_saver *saver, int code)
+{
+    if (code < 0) engine_fail(saver->job->jobs->site->engine, code);
+}
+
+static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct job_saver *saver = OWNER_ENTITY(owner, struct job, save)->saver;
+    (void)engine;
+    switch (saver->state) {
+    case SAVER_AWAITS:
+        saver->state = SAVER_RESTORES;
+        fail(saver, start_flows(saver, false));
+        break;
+    case SAVER_OVERLAPS:
+        if (saver->n_moving == 0) {
+            await_save(saver, now, saver->interval_ns - overlap_of(saver));
+            break;
+        }
+        saver->state = SAVER_STALLS;
+        saver->covered_ns = overlap_of(saver);
+        hold(saver, &saver->job->progress.stall_ns, now);
+        break;
+    case SAVER_WORKS:
+        if (saver->n_moving == 0) {
+            fail(saver, begin_save(saver, now));
+            break;
+        }
+        saver->state = SAVER_QUEUES;
+        hold(saver, &saver->job->progress.stall_ns, now);
+        break;
+    default: break;
+    }
+}
+
+static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now)
+{
+    struct saver_flow *moved = LINK_FLOW_ENTITY(flow, struct saver_flow, slice.flow);
+    struct job_saver *saver = moved->saver;
+    struct job_progress *progress = &saver->job->progress;
+    (void)net;
+    topology_flow_ended(saver->job->jobs->topology, &moved->slice);
+    if (--saver->n_moving > 0) return;
+    if (saver->state == SAVER_RESTORES) {
+        release(saver, &progress->wait_ns, now);
+        await_save(saver, now, saver->interval_ns);
+        return;
+    }
+    job_progress_move(progress, now);
+    progress->saved_ns = saver->saving_ns;
+    if (saver->state == SAVER_STALLS) {
+        release(saver, &progress->stall_ns, now);
+        await_save(saver, now, saver->interval_ns - saver->covered_ns);
+    } else if (saver->state == SAVER_QUEUES) {
+        release(saver, &progress->stall_ns, now);
+        fail(saver, begin_save(saver, now));
+    }
+}
+
+double job_saver_idle_bytes_per_s(const struct job *job)
+{
+    struct link_path path;
+    const int32_t n = n_flows_of(job);
+    if (n == 0 || path_of(job, job->holder.held, 0, true, &path) != 0) return 0.0;
+    const double nics = n * topology_config(job->jobs->topology)->network.bytes_per_s;
+    if (is_to_peer(config_of(job))) return nics;
+    double least = nics;
+    for (int32_t k = 0; k < path.n; k++)
+        if (topology_is_shared(job->jobs->topology, path.links[k]))
+            least = fmin(least, link_bytes_per_s(path.links[k]));
+    return least;
+}
+
+int job_saver_begin(struct job *job, sim_ns now, bool restores)
+{
+    struct job_saver *saver = mem_zalloc(1, sizeof *saver);
+    if (saver == NULL) return SIM_E_NOMEM;
+    job->saver = saver;
+    saver->job = job;
+    saver->n_flows = n_flows_of(job);
+    saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
+    if (saver->flows == NULL) return SIM_E_NOMEM;
+    saver->interval_ns = job_checkpoint_interval_ns(job);
+    const struct job_progress *progress = &job->progress;
+    const sim_ns wait_ns = sim_ns_add(sim_ns_add(progress->move_ns, progress->wait_ns), progress->stall_ns);
+    if (restores && saver->n_flows > 0) {
+        job->progress.wait_ns = SIM_NS_MAX;
+        saver->state = SAVER_AWAITS;
+        arm(saver, now, wait_ns);
+    } else {
+        await_save(saver, now, sim_ns_add(wait_ns, saver->interval_ns));
+    }
+    return 0;
+}
+
+void job_saver_end(struct job *job)
+{
+    if (job->saver == NULL) return;
+    const enum saver_state state = job->saver->state;
+    stop_flows(job->saver);
+    engine_disarm(job->jobs->site->engine, &job->save);
+    if (state == SAVER_STALLS || state == SAVER_QUEUES) job->progress.stall_ns = 0;
+    if (state == SAVER_AWAITS || state == SAVER_RESTORES) job->progress.wait_ns = 0;
+    job_saver_forget(job);
+}
+
+void job_saver_forget(struct job *job)
+{
+    if (job->saver == NULL) return;
+    mem_free(job->saver->flows);
+    mem_free(job->saver);
+    job->saver = NULL;
+}

@@ -1,0 +1,45 @@
+/* Checkpoints as flows: `to` of "checkpoint". Each save moves the bytes of the job's state over the network: to storage
+ * that the site shares ("remote" of cluster.storage), or to the memory of the next node of the job (a peer). Each GPU
+ * writes an equal slice through a NIC of its node. How long a save takes follows from the shares of the links, so that
+ * saves of several jobs, and all other traffic, slow each other down. A job that restarts reads its state back in the
+ * same way before it works.
+ *
+ * The designs are those of models/checkpoint.h. A synchronous save stalls the job until its last byte has moved. One
+ * of FastPersist stalls it from the end of the overlap on. One of DataStates stalls it for the copy to the host, beyond
+ * the overlap. Its pinned memory holds one save: the next one waits for the end of the flow, while the job stalls.
+ * Work counts from the end of the flow.
+ *
+ * A job on one node has no peer: its saves to a peer never count.
+ *
+ * Leaves out: whether the peer that holds a state has failed as well, PCIe links, the capacity of the storage, and
+ * which GPUs of its nodes the job has: it uses their lowest NICs. */
+#ifndef ORRERY_WORLD_JOBS_JOB_SAVER_H
+#define ORRERY_WORLD_JOBS_JOB_SAVER_H
+
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+
+struct job;
+struct jobs;
+struct job_type;
+struct topology;
+
+/* Checks `to` of all types. Returns 0 or SIM_E_CONFIG with findings. */
+int job_savers_check(const struct jobs *jobs, struct topology *topology);
+
+/* Whether saves of the job are flows. */
+bool job_saves_by_flows(const struct job *job);
+
+/* Rate at which the job can save in an idle network; 0: it cannot. */
+double job_saver_idle_bytes_per_s(const struct job *job);
+
+/* The job begins a run whose progress has begun at `now`; if it `restores`, it reads its state once its wait is over.
+ * Returns 0 or a negative code. */
+int job_saver_begin(struct job *job, sim_ns now, bool restores);
+
+/* The run ends, or its GPUs change. Its progress has been moved to now. */
+void job_saver_end(struct job *job);
+void job_saver_forget(struct job *job); /* after the run: frees only */
+
+#endif

@@ -1,0 +1,72 @@
+/* The data that jobs send between nodes: "step" of an entry of "jobs.types". It states what each step computes and
+ * exchanges (models/step_traffic.h). This is all that the network needs to know of a job, whatever computes it.
+ *
+ * While a job runs on several nodes, it holds a claim on the links for each edge of its exchange, from adapter to
+ * adapter, up to the adapter's bandwidth. Its step takes as long as the claim with the smallest grant lets it, and is
+ * timed anew whenever a grant changes. The run time in the trace is that on the fewest nodes, evenly spread, in an idle
+ * network without oversubscription. The speed of the job is the ratio of both step times.
+ *
+ * A job claims its bandwidth all the time that it runs: all jobs are taken to exchange data at the same moment. This is
+ * the worst case for jobs that share links and exchange data for a part of the step only. Links count the bytes that
+ * the steps have moved, when the job stops.
+ *
+ * All collectives of a step that leave a node have one pattern: rings, all-to-all or sends, among groups of one kind.
+ * An all-to-all among more than STEP_PARTNERS + 1 nodes is represented by so many partners of each node, evenly spaced.
+ *
+ * With `stragglers` s, the job computes by gradient coding (models/gradient_code.h): each node computes s + 1 shares of
+ * the data, and a step does without the s slowest nodes.
+ *
+ * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. */
+#ifndef ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
+#define ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
+
+#include "models/step_traffic.h"
+#include "sim/core/config/config.h"
+#include "sim/core/err.h"
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+
+enum { STEP_PARTNERS = 16 };
+
+struct job;
+struct jobs;
+struct topology;
+
+struct collective_config {
+    int kind, group; /* enum step_collective_kind, enum step_group */
+    double bytes, overlap_frac;
+    int64_t nodes; /* of a group; 0: all nodes of the job */
+};
+
+struct step_config {
+    double compute_s;
+    int64_t stragglers; /* slow nodes that it does without, by gradient coding */
+    struct config_list collectives; /* struct collective_config; n 0: the scenario describes no steps */
+};
+
+extern const struct config_field step_config_fields[];
+
+/* Checks the types with steps against each other and the site. `topology` NULL: there are no links. Returns 0 or a
+ * negative code with findings. */
+int job_traffic_create(struct jobs *jobs, struct topology *topology);
+void job_traffic_destroy(struct jobs *jobs);
+
+/* Whether steps of the job are described, so that its speed on distant GPUs follows from the links. */
+bool job_has_traffic(const struct job *job);
+
+/* The job begins or ceases to exchange data on its present GPUs. begin returns 0 or SIM_E_NOMEM. Before end, its
+ * progress has been moved to now. */
+int job_traffic_begin(struct job *job);
+void job_traffic_end(struct job *job);
+
+/* Speed of the job relative to an idle network; 1 without steps. */
+double job_traffic_speed(const struct job *job);
+
+/* Frees what a job has that is still in the system after the run. */
+void job_traffic_forget(struct job *job);
+
+/* Emits job.network_speed, if jobs have exchanged data. Returns 0 or the sink's code. */
+int job_traffic_emit(const struct jobs *jobs);
+
+#endif

@@ -1,0 +1,164 @@
+/* Checkpoints as flows: as the closed forms say in an idle network, slower beside others, read back at a restart, and
+ * equal whatever the queue. Nodes have 2 GPUs and NICs of 10 GB/s without latency; storage takes 10 GB/s. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#define CLUSTER                                                                                                        \
+    "'cluster': {'nodes': %d, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'%s}, "             \
+    "'storage': {'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}"
+#define SAVES                                                                                                          \
+    "'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': '100GB', %s}}}"
+#define JOB "{'submit': '%gs', 'duration': '%gs', 'gpus': %d}"
+#define CONSTANT(mean) "{'law': 'constant', 'mean': '" mean "'}"
+
+static double jct(const struct bed_rows *rows, int64_t id)
+{
+    const struct job_row *row = bed_job(rows, id);
+    return row != NULL ? row->end_s - row->submit_s : (double)NAN;
+}
+
+static const struct bed_rows *one_job(double duration_s, const char *save, const char *failures)
+{
+    return bed_ok(BED(.check = true), "{" CLUSTER ", %s 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
+                  2, "", failures, save, 0.0, duration_s, 4);
+}
+
+/* 100 GB at 10 GB/s: 10 s for each save. */
+TEST(an_idle_network_gives_the_times_of_the_model)
+{
+    static const char *const designs[] = {"'model': 'synchronous'", "'model': 'fastpersist', 'overlap': '4s'",
+                                          "'model': 'fastpersist', 'overlap': '20s'",
+                                          "'model': 'datastates', 'overlap': '4s', 'gpu_copy': '4GB/s'"};
+    for (int i = 0; i < 4; i++)
+        for (double duration_s = 40; duration_s < 600; duration_s += 93) {
+            const struct bed_rows *flows = one_job(duration_s, test_json("%s, 'to': 'files'", designs[i]), ""),
+                                  *model = one_job(duration_s, test_json("%s, 'write': '10GB/s'", designs[i]), "");
+            CHECK_NEAR(jct(flows, 0), jct(model, 0), 1e-6);
+            const double saves = ceil(duration_s / 50) - 1, bytes = bed_metric(flows, "link.network.bytes");
+            if (i == 0 && saves > 0) CHECK_NEAR(bytes, saves * 100e9 * 4, 1); /* NIC, write, port, software */
+        }
+}
+
+/* Four NICs send to the four of the other node: 2.5 s. */
+TEST(a_peer_takes_what_the_nics_carry)
+{
+    const struct bed_rows *rows = one_job(170, "'to': 'peer'", "");
+    CHECK_NEAR(jct(rows, 0), 170 + 3 * 2.5, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 3 * 100e9 * 2, 1);
+}
+
+/* Two jobs begin their saves together and share the storage: 20 s for each save. */
+TEST(saves_of_two_jobs_share_the_storage)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL, "{" CLUSTER ", 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB "]}}}", 4,
+        "", "'to': 'files'", 0.0, 170.0, 4, 0.0, 170.0, 4);
+    for (int i = 0; i < 2; i++) CHECK_NEAR(jct(rows, i), 170 + 3 * 20.0, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 3 * (100e9 * 4), 1); /* NIC, write, port, software */
+}
+
+/* The node fails at 100 s: at 60 s a save has ended, of 50 s of work; the next begins at 110 s. After 5 s the job reads
+ * its state for 10 s, and does the other 20 s. */
+TEST(a_job_reads_its_state_back_before_it_works)
+{
+    const struct bed_rows *rows = one_job(70, "'to': 'files'",
+                                          "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
+                                              "100s") ", 'restart': " CONSTANT("5s") "}}},");
+    /* 50 s work, 10 s save, 20 s work to the end at 80 s: the failure comes too late */
+    CHECK_NEAR(jct(rows, 0), 80, 1e-6);
+    const struct bed_rows *longer = one_job(95, "'to': 'files'",
+                                            "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
+                                                "100s") ", 'restart': " CONSTANT("5s") "}}},");
+    CHECK_NEAR(jct(longer, 0), 100 + 5 + 10 + 45, 1e-6);
+    CHECK_NEAR(bed_metric(longer, "job.lost_gpu_s.sum"), 40 * 4, 1e-3);
+}
+
+/* A failure during a save falls back to the one before. */
+TEST(a_save_counts_from_its_end)
+{
+    const struct bed_rows *rows = one_job(
+        200, "'to': 'files'", "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT("115s") "}}},");
+    /* saves at 50 (to 60), 110 (to 120): struck at 115 with 50 s saved; reads to 125; saves at 175 (to 185): work 100;
+     * at 230 struck: 145 done, 100 saved; reads to 240; at 290 a save to 300; at 345 struck with 150 saved; reads to
+     * 355; works the last 50 s, the end of which needs no save */
+    CHECK_NEAR(jct(rows, 0), 405, 1e-6);
+}
+
+/* FastPersist saves beside the work: a save of 50 s to 60 s counts 50 s of work, not 60 s. Struck at 100 s, the job
+ * restarts with these, reads for 10 s, and works 80 s, during which it saves at 165 s. */
+TEST(work_beside_a_save_does_not_count_with_it)
+{
+    const struct bed_rows *rows = one_job(130, "'to': 'files', 'model': 'fastpersist', 'overlap': '20s'",
+                                          "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
+                                              "100s") ", 'restart': " CONSTANT("5s") "}}},");
+    CHECK_NEAR(jct(rows, 0), 100 + 5 + 10 + 80, 1e-6);
+}
+
+/* Two jobs flush every 12 s of work what takes the shared storage 20 s: each save waits for the end of the last one.
+ * 12 s of work are followed by 8 s of waiting, but for the first 12 s and the last. */
+TEST(saves_wait_until_the_last_one_has_been_flushed)
+{
+    const char *const sets[] = {"jobs.types.default.checkpoint.policy.interval=12s", NULL};
+    const struct bed_rows *rows = bed_ok(
+        BED(.sets = sets, .check = true),
+        "{" CLUSTER ", 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB "]}}}", 4, "",
+        "'to': 'files', 'model': 'datastates', 'overlap': '2s', 'gpu_copy': '25GB/s'", 0.0, 60.0, 4, 0.0, 60.0, 4);
+    for (int i = 0; i < 2; i++) CHECK_NEAR(jct(rows, i), 60 + 3 * 8, 1e-6);
+}
+
+/* --- Identity --- */
+
+static const char *random_site(uint64_t index)
+{
+    static const char *const saves[] = {"'to': 'files'", "'to': 'peer'",
+                                        "'to': 'files', 'model': 'fastpersist', 'overlap': '7s'",
+                                        "'to': 'files', 'model': 'datastates', 'overlap': '2s', 'gpu_copy': '5GB/s'"};
+    struct rng rng = test_rng(index, "saves", 0);
+    static char jobs[2048];
+    size_t n = 0;
+    double at = 0;
+    jobs[0] = 0;
+    for (int i = 0; i < 8; i++) {
+        at += (double)rng_below(&rng, 60);
+        n += (size_t)snprintf(jobs + n, sizeof jobs - n, "%s" JOB, i > 0 ? "," : "", at,
+                              50.0 + (double)rng_below(&rng, 300), 1 + (int)rng_below(&rng, 8));
+    }
+    return test_json(
+        "{'seed': %d, " CLUSTER ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '1500s'}, "
+        "'repair': {'mean': '20s'}}, 'slow': {'scope': 'nic', 'slow': 0.3, 'lifetime': {'mean': '400s'}, 'repair': "
+        "{'mean': '30s'}}}}, 'jobs': {'scheduler': 'fifo-skip', " SAVES
+        ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        (int)index, 6,
+        rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4",
+        saves[rng_below(&rng, 4)], jobs);
+}
+
+TEST(queues_and_checks_change_no_save)
+{
+    for (uint64_t index = 1; index <= 12; index++) {
+        const char *site = random_site(index);
+        struct bed_rows *plain = bed_ok(NULL, "%s", site), *heap = bed_ok(BED(.queue = QUEUE_HEAP), "%s", site),
+                        *step = bed_ok(BED(.single_step = true, .check = true), "%s", site);
+        CHECK(bed_equal(plain, heap));
+        CHECK(bed_equal(plain, step));
+        bed_free(plain);
+        bed_free(heap);
+        bed_free(step);
+    }
+}
+
+/* --- Errors --- */
+
+TEST(saves_that_cannot_be_are_refused)
+{
+    static const char *const cases[][2] = {
+        {"'network': {'bandwidth': '1GB/s'}", "checkpoints of type 'default' go to 'files', which is no storage behind the network"},
+        {"'host': {}", "checkpoints of type 'default' go to 'files', and there is no network"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bed_rows *rows = bed_run(BED(.quiet = true), "{'cluster': {%s}, 'jobs': {" SAVES ", 'trace': {'format': "
+                                                                  "'inline-jobs', 'jobs': [" JOB "]}}}",
+                                              cases[i][0], "'to': 'files'", 0.0, 1.0, 1);
+        CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+        if (rows->code != 0) CHECK_EQ_STR(rows->diag.items[0].text, cases[i][1]);
+    }
+}
