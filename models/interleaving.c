@@ -26,7 +26,7 @@ static double least_s(const struct interleaving_job *jobs, int32_t n, int32_t re
                       uint32_t used)
 {
     double least = (double)INFINITY;
-    if (at == n) return period_s(jobs, n, resources, shifts);
+    if (at == n || at == INTERLEAVING_MOST) return period_s(jobs, n, resources, shifts);
     for (int32_t shift = 0; shift < resources; shift++) {
         if ((used >> shift & 1) != 0) continue;
         shifts[at] = shift;

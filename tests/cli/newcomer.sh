@@ -56,7 +56,7 @@ done <<'END'
 2	run S --set 'services.chat.batching={"policy":"vllm-v1","max_num_batched_tokens":512}'	here it is 'token_budget'
 2	run S --set 'services.chat.batching={"policy":"sglang","chunked_prefill_size":512}'	here it is 'chunked_prefill_tokens'
 2	run S --set 'services.chat.batching={"policy":"trtllm","max_num_tokens":512}'	here it is 'token_budget'
-2	run S --set services.chat.batching.token_budget=512	here it is 'max_batched_tokens'
+2	run S --set services.chat.batching=vllm-v0 --set services.chat.batching.token_budget=512	here it is 'max_batched_tokens'
 2	run S --set services.chat.qps=5	unknown key 'qps' in 'services.chat'; it is 'services.chat.trace.
 2	run S --set services.chat.tensor_parallel=3	the number of attention heads is not a multiple of the tensor parallelism
 2	run S --set services.chat.trace.arrival.rate=4	'rate' needs a unit, got 4; write "4/s" or "4/min"

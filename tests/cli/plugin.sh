@@ -46,7 +46,7 @@ out '"last"'
 # It runs, and the run names it.
 run 0 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/last.so" -o "$T/r.db" --quiet
 sql "$T/r.db" 'select distinct replica from request where replica >= 0' 3
-sql "$T/r.db" "select policies like 'services.chat.batching=vllm-v0 services.chat.routing=last plugin.last.so=%' from run" 1
+sql "$T/r.db" "select policies like 'services.chat.batching=vllm-v1 services.chat.routing=last plugin.last.so=%' from run" 1
 sql "$T/r.db" "select length(substr(policies, instr(policies, 'last.so=') + 8)) from run" 32
 
 # A plug-in that has nothing in force is not named.

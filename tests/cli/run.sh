@@ -36,7 +36,7 @@ cmp -s "$T/summary" "$T/out" || complain 'another summary with -o'
 sql "$T/r.db" 'select count(*) from request' 300
 sql "$T/r.db" "select name, status, seed, result_hash from run" "serve|done|1|$hash"
 sql "$T/r.db" "select count(*) from run where git_commit is null or platform is null or scenario_hash is null" 0
-sql "$T/r.db" "select policies from run" 'services.chat.batching=vllm-v0 services.chat.routing=round-robin'
+sql "$T/r.db" "select policies from run" 'services.chat.batching=vllm-v1 services.chat.routing=round-robin'
 sql "$T/r.db" 'select count(*) = 1, min(events) > 0, min(wall_s) >= 0 from run_cost' '1|1|1'
 sql "$T/r.db" "select value from metric where name = 'request.finished'" \
     "$(sqlite3 "$T/r.db" "select count(*) * 1.0 from request where arrival_s >= 5 and status = 'finished'")"
@@ -116,7 +116,7 @@ json '$.metrics."model.extrapolated_frac"' 0
 # Of kernels, all but a head over 128256 words was measured on this GPU.
 covered='services.chat.cost={"kind": "operators", "engine": "none", "kernels": "isolated"}'
 for gpu in a100-80-sxm h100-sxm; do
-    run 0 run "$T/serve.json" --set cluster.gpu=$gpu --set "$covered" --strict-domain --json \
+    run 0 run "$T/serve.json" --set cluster.gpu=$gpu --set "$covered" --strict-domain --json --set services.chat.batching=vllm-v0 \
         --set services.chat.llm=llama-2-70b --set services.chat.tensor_parallel=4
     json '$.metrics."model.extrapolated_frac"' 0
     run 1 run "$T/serve.json" --set cluster.gpu=$gpu --set "$covered" --strict-domain \

@@ -111,8 +111,8 @@ TEST(cut_off_in_a_decode)
 TEST(rejected_requests_delay_no_other_request)
 {
     char path[512];
-    static const char *const sets[] = {"services.chat.kv.blocks=4000", "services.chat.batching.max_batched_tokens=512",
-                                       NULL};
+    static const char *const sets[] = {"services.chat.kv.blocks=4000", "services.chat.batching=vllm-v0",
+                                       "services.chat.batching.max_batched_tokens=512", NULL};
     snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
