@@ -10,7 +10,7 @@
 
 #define SCENARIO                                                                                                       \
     "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\", \"network\": {\"bandwidth\":"            \
-    " \"0.5GB/s\"}}, \"seed\": 1, \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"kv\": {\"blocks\": 10000000},"      \
+    " \"0.5GB/s\"}}, \"seed\": 1, \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"batching\": \"vllm-v0\", \"kv\": {\"blocks\": 10000000},"      \
     " \"pools\": {\"prompts\": {\"role\": \"prefill\"}, \"tokens\": {\"role\": \"decode\"}}, \"cost\": {\"kind\":"            \
     " \"affine\", \"prefill\": {\"fixed\": \"1us\", \"per_token\": \"1ns\"}, \"decode\": {\"fixed\": \"1ms\","               \
     " \"per_sequence\": \"1us\", \"per_context_token\": \"1ns\"}}, \"trace\": {\"format\": \"generate\", \"count\": %d,"  \

@@ -51,23 +51,24 @@ static const struct axis axes[] = {
      SERVICE("'nodes': 1", "'batching': $P", "'count': $R, 'arrival': {'process': 'fixed', 'rate': '1000000/s'}")},
     {POLICY_KV_OFFLOAD, "waiting requests", 8000, 1,
      SERVICE("'nodes': 1",
-             "'kv': {'blocks': 2000, 'offload': $P, 'slo_ttft': '10s', 'slo_tpot': '1s', 'tiers': {'host': {'device':"
+             "'batching': 'vllm-v0', 'kv': {'blocks': 2000, 'offload': $P, 'slo_ttft': '10s', 'slo_tpot': '1s', 'tiers': {'host': {'device':"
              " 'host-dram-pcie4'}, 'disk': {'device': 'samsung-980-pro'}, 'csd': {'device': 'instcsd'}}}",
              "'count': $R, 'arrival': {'process': 'fixed', 'rate': '1000000/s'}")},
     {POLICY_ROUTING, "replicas", 1000, 8,
-     SERVICE("'nodes': $N, 'network': {'bandwidth': '50GB/s'}", "'replicas': $N, 'routing': $P",
+     SERVICE("'nodes': $N, 'network': {'bandwidth': '50GB/s'}", "'replicas': $N, 'batching': 'vllm-v0', 'routing': $P",
              "'duration': '10s', 'arrival': {'process': 'poisson', 'rate': '$R/s'}")},
     {POLICY_AUTOSCALING, "replicas", 1000, 2,
-     SERVICE("'nodes': $N", "'replicas': 10, 'scaling': {'max': $N, 'start_delay': '1s', 'policy': $P}",
+     SERVICE("'nodes': $N",
+             "'replicas': 10, 'batching': 'vllm-v0', 'scaling': {'max': $N, 'start_delay': '1s', 'policy': $P}",
              "'duration': '120s', 'arrival': {'process': 'poisson', 'rate': '$R/s'}")},
     {POLICY_EVICTION, "cached blocks", 20000, 1,
-     SERVICE("'nodes': 1", "'kv': {'blocks': $N, 'prefix_cache': $P}",
+     SERVICE("'nodes': 1", "'batching': 'vllm-v0', 'kv': {'blocks': $N, 'prefix_cache': $P}",
              "'count': $R, 'sessions': {'continue': 0.5, 'block_tokens': 64, 'max_sessions': 1000},"
              " 'arrival': {'process': 'poisson', 'rate': '10/s'}")},
     {POLICY_POWER_CAP, "servers", 100, 4,
      SERVICE("'nodes': $N, 'gpus_per_node': 1, 'server_power': {'idle': '300W', 'per_gpu_watt': 1}, 'power': {'budget':"
              " '$NkW', 'level': 'site', 'capping': $P}",
-             "'replicas': $N", "'duration': '60s', 'arrival': {'process': 'poisson', 'rate': '$R/s'}")},
+             "'replicas': $N, 'batching': 'vllm-v0'", "'duration': '60s', 'arrival': {'process': 'poisson', 'rate': '$R/s'}")},
     {POLICY_RENTAL, "running jobs", 4000, 2,
      "{'cluster': {'unlimited': true}, 'seed': 1, 'market': {'offers': {'any': {'price': '$1/h'}}, 'renting': $P},"
      " 'jobs': {'types': {'default': {'speedup': {'law': 'amdahl', 'parallel_frac': 0.8}}}, 'trace': {'format': 'csv-jobs', 'path': '$T'}}}"},
