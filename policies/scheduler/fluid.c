@@ -178,6 +178,18 @@ static void round_to_whole(struct fluid *fluid, int64_t total_gpus)
     for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].gpus = floor(fluid->jobs[i].gpus) + ((int64_t)i < total_gpus);
 }
 
+/* The most whole GPUs up to its part on which a job runs, else the fewest beyond: a plan of training has ranks of
+ * several GPUs. 0: it runs on none. */
+static double runnable(const struct cluster_view *view, const struct job_view *job, double part)
+{
+    if (!(part > 0) || view->n_nodes == 0 || job_view_speed_on(view, job, part) > 0) return part;
+    for (double gpus = part - 1; gpus > 0; gpus--)
+        if (job_view_speed_on(view, job, gpus) > 0) return gpus;
+    for (double gpus = part + 1; gpus <= (double)view->total_gpus; gpus++)
+        if (job_view_speed_on(view, job, gpus) > 0) return gpus;
+    return 0;
+}
+
 static void set_gpus(struct fluid *fluid, const struct cluster_view *view)
 {
     bool unlimited = view->total_gpus == INT64_MAX;
@@ -187,6 +199,7 @@ static void set_gpus(struct fluid *fluid, const struct cluster_view *view)
         job->gpus = unlimited ? job->job->gpus : view->n_nodes > 0 ? part : floor(part / SMALLEST_GPUS) * SMALLEST_GPUS;
     }
     if (view->n_nodes > 0 && !unlimited) round_to_whole(fluid, view->total_gpus);
+    for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].gpus = runnable(view, fluid->jobs[i].job, fluid->jobs[i].gpus);
 }
 
 static void shrink(const struct fluid_job *job, struct job_plan *plan)
@@ -205,21 +218,22 @@ static bool give(const struct fluid_job *job, double gpus, struct job_plan *plan
 }
 
 /* Starts or grows the job, on nodes to as much of its part as there is room for. Returns whether it did. */
-static bool grow(const struct fluid_job *job, bool is_placed, struct job_plan *plan)
+static bool grow(const struct fluid_job *job, const struct cluster_view *view, struct job_plan *plan)
 {
     const double held = job->job->state == JOB_RUNNING ? job->job->held_gpus : 0;
     for (double gpus = job->gpus; gpus > held; gpus--) {
+        if (view->n_nodes > 0 && !(job_view_speed_on(view, job->job, gpus) > 0)) continue;
         if (give(job, gpus, plan)) return true;
-        if (!is_placed) break;
+        if (view->n_nodes == 0) break;
     }
     return false;
 }
 
 /* A job that moves to other nodes may make room that an earlier job did not find. Returns whether any job grew. */
-static bool grow_all(const struct fluid *fluid, bool is_placed, struct job_plan *plan)
+static bool grow_all(const struct fluid *fluid, const struct cluster_view *view, struct job_plan *plan)
 {
     bool has_grown = false;
-    for (size_t i = 0; i < fluid->n; i++) has_grown = grow(&fluid->jobs[i], is_placed, plan) || has_grown;
+    for (size_t i = 0; i < fluid->n; i++) has_grown = grow(&fluid->jobs[i], view, plan) || has_grown;
     return has_grown;
 }
 
@@ -228,7 +242,7 @@ static void divide_gpus(struct fluid *fluid, const struct cluster_view *view, st
     set_gpus(fluid, view);
     qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_age);
     for (size_t i = 0; i < fluid->n; i++) shrink(&fluid->jobs[i], plan);
-    while (grow_all(fluid, view->n_nodes > 0, plan)) continue;
+    while (grow_all(fluid, view, plan)) continue;
 }
 
 void fluid_divide(struct fluid *fluid, const struct cluster_view *view, struct job_plan *plan)

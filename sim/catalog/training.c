@@ -268,11 +268,15 @@ const char *training_setup_price(struct training_setup *setup, int64_t gpus, boo
     if (problem != NULL) return problem;
     *step = training_step_of(&setup->parts, setup->config->reserve_frac);
     struct training_plan best = setup->plan;
+    /* a batch that is given stays, whatever is padded */
+    const bool is_given = setup->config->global_batch > 0 || setup->config->global_batch_tokens > 0;
     for (int64_t n = 2; setup->config->micro_batch == 0 && n <= MOST_SEQUENCES; n *= 2) {
         if (make_plan(setup, gpus, n, rounds) != NULL) continue;
         const struct training_step other = training_step_of(&setup->parts, setup->config->reserve_frac);
-        const double rate = (double)training_plan_sequences(&setup->plan) / other.step_s;
-        if (!other.fits || rate <= (double)training_plan_sequences(&best) / step->step_s) continue;
+        const double more = is_given ? 1.0
+                                     : (double)training_plan_sequences(&setup->plan) /
+                                           (double)training_plan_sequences(&best);
+        if (!other.fits || more * step->step_s <= other.step_s) continue;
         *step = other;
         best = setup->plan;
     }

@@ -215,6 +215,7 @@ static int begin_save(struct job_saver *saver, sim_ns now)
 {
     struct job_progress *progress = &saver->job->progress;
     job_progress_move(progress, now);
+    job_rearm(saver->job); /* moving rounds */
     saver->saving_ns = progress->done_ns;
     saver->covered_ns = 0;
     const int code = start_flows(saver, true);
@@ -286,6 +287,7 @@ static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now)
         return;
     }
     job_progress_move(progress, now);
+    job_rearm(saver->job);
     progress->saved_ns = saver->saving_ns;
     if (saver->state == SAVER_STALLS) {
         release(saver, &progress->stall_ns, now);

@@ -74,6 +74,7 @@ struct job_traffic {
     const struct traffic_type *type;
     struct step_place place;
     double ideal_s, speed;  /* of a step in an idle network; present speed relative to that */
+    double held_gpus;       /* since it began */
     sim_ns since_ns, began_at_ns; /* of the present speed; work done when it began */
     int32_t n_nodes, n_flows;
     struct traffic_node *nodes;
@@ -428,7 +429,7 @@ static int start_flows(struct job_traffic *traffic)
 static void count_time(struct job_traffic *traffic, sim_ns now)
 {
     struct job_network *network = traffic->job->jobs->network;
-    const double gpu_s = sim_s_from_ns(now - traffic->since_ns) * traffic->job->view.held_gpus;
+    const double gpu_s = sim_s_from_ns(now - traffic->since_ns) * traffic->held_gpus;
     network->gpu_s += gpu_s;
     network->speed_gpu_s += gpu_s * traffic->speed;
     traffic->since_ns = now;
@@ -451,12 +452,11 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
     }
 }
 
-static void on_changed(struct link_net *net, struct link_flow *claim, sim_ns now)
+/* Its speed is computed anew at the end of this moment. */
+static void note_stale(struct job_traffic *traffic, sim_ns now)
 {
-    struct job_traffic *traffic = LINK_FLOW_ENTITY(claim, struct job_flow, claim)->traffic;
     struct jobs *jobs = traffic->job->jobs;
     struct job_network *network = jobs->network;
-    (void)net;
     if (traffic->is_stale) return;
     traffic->is_stale = true;
     if (network->stale == NULL) engine_arm(jobs->site->engine, now, PRIORITY_LINK_SETTLE, on_settle, &network->settle);
@@ -464,6 +464,12 @@ static void on_changed(struct link_net *net, struct link_flow *claim, sim_ns now
     while (*last != NULL) last = &(*last)->next_stale;
     traffic->next_stale = NULL;
     *last = traffic;
+}
+
+static void on_changed(struct link_net *net, struct link_flow *claim, sim_ns now)
+{
+    (void)net;
+    note_stale(LINK_FLOW_ENTITY(claim, struct job_flow, claim)->traffic, now);
 }
 
 int job_traffic_begin(struct job *job)
@@ -475,6 +481,7 @@ int job_traffic_begin(struct job *job)
     traffic->job = job;
     traffic->type = &jobs->network->types[job->type - type_at(jobs, 0)];
     traffic->since_ns = engine_now(jobs->site->engine);
+    traffic->held_gpus = job->view.held_gpus;
     traffic->began_at_ns = job->progress.done_ns;
     int code = list_nodes(traffic);
     if (code == 0) code = start_flows(traffic);
@@ -483,6 +490,8 @@ int job_traffic_begin(struct job *job)
     const double time_s = step_s(traffic, &traffic->place, coded(traffic, traffic->n_nodes),
                                  nic_bytes_per_s(jobs->network) / flows_per_nic(traffic->type, &traffic->place));
     traffic->speed = time_s > 0.0 ? traffic->ideal_s / time_s : 1.0;
+    /* the bound of a claim counts as reported, and may be below the rate of an adapter */
+    if (traffic->n_flows > 0) note_stale(traffic, traffic->since_ns);
     return 0;
 }
 

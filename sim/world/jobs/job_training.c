@@ -81,11 +81,12 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
     const struct training_config *plan = &type->training.plan;
     struct priced *priced = priced_of(jobs, type, 0);
     const int64_t gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
-    const bool has_batch = plan->global_batch > 0 || plan->global_batch_tokens > 0 || plan->micro_batches > 0;
+    const bool has_batch = plan->global_batch > 0 || plan->global_batch_tokens > 0;
     snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
     if (!has_batch)
-        return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "such as \"global_batch\": 512",
-                          "a plan needs 'global_batch', 'global_batch_tokens' or 'micro_batches'");
+        return diag_error(
+            jobs->site->diag, SIM_E_CONFIG, where, "such as \"global_batch\": 512",
+            "a job's plan needs 'global_batch' or 'global_batch_tokens', which stays when its GPUs change");
     if (plan->expert_parallel > 1) return 0; /* depends on the data ranks */
     struct training_setup alone = *priced->setup;
     alone.gpus_per_node = gpus > alone.gpus_per_node ? gpus : alone.gpus_per_node;

@@ -1,0 +1,80 @@
+/* Jobs whose speed is no whole ratio, whose link is slower than an adapter, or whose plan has ranks of several GPUs. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+
+#define TRACE(jobs) "'trace': {'format': 'inline-jobs', 'jobs': [" jobs "]}"
+
+static double end_s(const struct bed_rows *rows)
+{
+    CHECK_EQ_INT(rows->code, 0);
+    return bed_metric(rows, "job.jct_s.max");
+}
+
+/* Saves that are flows change what a job has done in the midst of its work. */
+TEST(saves_as_flows_meet_any_speed)
+{
+    static const char *const designs[] = {"synchronous", "datastates", "fastpersist"};
+    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++)
+        for (double speed = 0.7; speed < 0.78; speed += 0.009) {
+            const struct bed_rows *rows = bed_run(
+                BED(.check = true),
+                "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '25GB/s'},"
+                " 'storage': {'store': {'device': 'rdma-h800'}}}, 'jobs': {'types': {'t': {'speeds': {'a100-80-sxm':"
+                " %.3f}, 'checkpoint': {'policy': {'policy': 'periodic', 'interval': '1min'}, 'params': 13e9, 'model':"
+                " '%s', 'gpu_copy': '10GB/s', 'overlap': '10s', 'to': 'store'}}}, " TRACE(
+                    "{'submit': '0s', 'type': 't', 'gpus': 16, 'duration': '1h'}") "}}",
+                speed, designs[i]);
+            CHECK(end_s(rows) >= 3600 / speed);
+        }
+}
+
+/* A ring of two nodes sends the 10 GB once each way: 0.4 s at the adapters' 25 GB/s, 6.4 s at a sixteenth. */
+TEST(a_link_slower_than_an_adapter_bounds_a_job_alone)
+{
+    for (int over = 1; over <= 16; over *= 4) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '25GB/s',"
+            " 'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'oversubscription': %d}}, 'jobs': {'types': {'t': {'step':"
+            " {'compute': '1s', 'collectives': [{'kind': 'all-reduce', 'bytes': '10GB'}]}}}, " TRACE(
+                "{'submit': '0s', 'type': 't', 'gpus': 2, 'duration': '1000s'}") "}}",
+            over);
+        CHECK_NEAR(end_s(rows), 1000 * (1 + 0.4 * over) / 1.4, 0.1); /* latency */
+    }
+}
+
+#define PLANNED                                                                                                        \
+    "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '25GB/s'}}, 'jobs': "  \
+    "{'scheduler': '%s', 'types': {'t': {'training': {'llm': 'llama-3.1-8b', 'tensor_parallel': 8, 'recompute': "       \
+    "'full', 'global_batch': 8, 'micro_batch': %d}}}, "
+
+/* Of the sizes of micro-batches, 0 takes the fastest. */
+TEST(the_best_micro_batch_is_that_of_the_shortest_step)
+{
+    double least_s = (double)INFINITY;
+    for (int n = 1; n <= 8; n *= 2)
+        least_s = fmin(least_s, end_s(bed_run(BED(.check = true),
+                                              PLANNED TRACE("{'submit': '0s', 'type': 't', 'gpus': 8, 'steps': 50}") "}}",
+                                              "fifo", n)));
+    CHECK_NEAR(end_s(bed_run(BED(.check = true),
+                             PLANNED TRACE("{'submit': '0s', 'type': 't', 'gpus': 8, 'steps': 50}") "}}", "fifo", 0)),
+               least_s, 1e-6);
+}
+
+/* Three jobs whose ranks have 8 GPUs share 16: their parts of five run nowhere, and yet all of them end. */
+TEST(parts_smaller_than_a_rank_let_jobs_run)
+{
+    static const char *const schedulers[] = {"equi", "hesrpt", "all-to-shortest"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
+        struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            PLANNED TRACE("{'submit': '0s', 'type': 't', 'gpus': 8, 'steps': 50}, {'submit': '1s', 'type': 't', 'gpus':"
+                          " 16, 'steps': 50}, {'submit': '2s', 'type': 't', 'gpus': 8, 'steps': 50}") "}}",
+            schedulers[i], 1);
+        CHECK_EQ_INT(rows->code, 0);
+        for (size_t k = 0; k < rows->n_jobs; k++) CHECK_EQ_STR(rows->jobs[k].status, "finished");
+        CHECK_EQ_INT(rows->n_jobs, 3);
+    }
+}
