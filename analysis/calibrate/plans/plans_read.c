@@ -30,7 +30,9 @@ static const struct config_field column_item[] = {
 static const struct config_field value_item[] = {
     {.kind = CONFIG_REAL, .offset = offsetof(struct plans_value, value), .help = "measured"}, {0}};
 static const struct config_field text_item[] = {{.kind = CONFIG_TEXT, .help = "key=value of the plan"}, {0}};
-static const char *const constant_names[] = {"sustained_compute", "step", "expert_layer", "link_share", "bridge_share", "overlap", "cpu_update", "flush_rate", NULL};
+static const char *const constant_names[] = {"sustained_compute", "step",         "expert_layer",
+                                             "link_share",        "bridge_share", "overlap",
+                                             "cpu_update",        "flush_rate",   NULL};
 static const struct config_field constant_item[] = {
     {.kind = CONFIG_CHOICE, .choices = constant_names, .help = "of the training program, or the server"}, {0}};
 static const struct config_field real_item[] = {{.kind = CONFIG_REAL, .help = "x of a row"}, {0}};

@@ -86,13 +86,15 @@ static int write_plan(struct writing *writing, const struct plans_row *row, size
     return end(writing);
 }
 
-static int write_measurements(struct writing *writing, const struct plans_row *row, size_t index)
+/* A row of the table for each measured quantity, beside what the step gives. */
+static int write_errors(struct writing *writing, const char *sql, const struct plans_row *row, size_t index,
+                        const struct training_step *step)
 {
     int code = 0;
-    for (size_t i = 0; code == 0 && row->problem == NULL && i < row->n_measured; i++) {
+    for (size_t i = 0; code == 0 && i < row->n_measured; i++) {
         const struct plans_value *measured = &row->measured[i];
-        const double predicted = plans_quantity(&row->setup.plan, &row->step, measured->quantity);
-        code = begin(writing, "INSERT INTO measurement VALUES (?,?,?,?,?,?,?,?)");
+        const double predicted = plans_quantity(&row->setup.plan, step, measured->quantity);
+        code = begin(writing, sql);
         if (code != 0) return code;
         add_number(writing, (double)index + 1.0);
         add_text(writing, row->series);
@@ -105,6 +107,12 @@ static int write_measurements(struct writing *writing, const struct plans_row *r
         code = end(writing);
     }
     return code;
+}
+
+static int write_measurements(struct writing *writing, const struct plans_row *row, size_t index)
+{
+    if (row->problem != NULL) return 0;
+    return write_errors(writing, "INSERT INTO measurement VALUES (?,?,?,?,?,?,?,?)", row, index, &row->step);
 }
 
 static int write_fit(struct writing *writing, const struct plans_fit *fit, const char *left_out,
@@ -129,23 +137,7 @@ static int write_left_out_row(struct writing *writing, const struct plans_row *r
                               const struct plans_constants *constants)
 {
     const struct training_step step = plans_step_with(row, constants);
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < row->n_measured; i++) {
-        const struct plans_value *measured = &row->measured[i];
-        const double predicted = plans_quantity(&row->setup.plan, &step, measured->quantity);
-        code = begin(writing, "INSERT INTO left_out VALUES (?,?,?,?,?,?,?,?)");
-        if (code != 0) return code;
-        add_number(writing, (double)index + 1.0);
-        add_text(writing, row->series);
-        add_text(writing, row->name);
-        add_number(writing, row->x);
-        add_text(writing, measured->quantity);
-        add_number(writing, measured->value);
-        add_number(writing, predicted);
-        add_number(writing, predicted / measured->value - 1.0);
-        code = end(writing);
-    }
-    return code;
+    return write_errors(writing, "INSERT INTO left_out VALUES (?,?,?,?,?,?,?,?)", row, index, &step);
 }
 
 /* Whether an earlier row of the fit's GPU has the same LLM. */

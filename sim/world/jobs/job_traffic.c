@@ -330,9 +330,10 @@ static int list_nodes(struct job_traffic *traffic)
     if (traffic->nodes == NULL) return SIM_E_NOMEM;
     for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
         struct traffic_node *node = &traffic->nodes[traffic->n_nodes++];
-        *node = (struct traffic_node){.first = {cluster->first_node + part->node, 0}, .gpus = part->gpus > 0 ? part->gpus : 1};
-        if (each && n > 1) node->nics = take_nics(network, node->first.node, node->gpus,
-                                                    cluster_node_gpus(cluster, part->node));
+        *node = (struct traffic_node){.first = {cluster->first_node + part->node, 0},
+                                      .gpus = part->gpus > 0 ? part->gpus : 1};
+        if (each && n > 1)
+            node->nics = take_nics(network, node->first.node, node->gpus, cluster_node_gpus(cluster, part->node));
         if (node->gpus < least) least = node->gpus;
         if (node->gpus > most) most = node->gpus;
     }
