@@ -67,6 +67,8 @@ POLICY(scheduler, scheduler_lucid)
 POLICY(scheduler, scheduler_qssf)
 POLICY(scheduler, scheduler_edf)
 POLICY(scheduler, scheduler_elasticflow)
+POLICY(scheduler, scheduler_dispatch)
+POLICY(scheduler, scheduler_heft)
 
 /* placement */
 POLICY(placer, placement_counted)

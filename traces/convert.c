@@ -136,6 +136,16 @@ static void add_session(struct text *text, const struct request_record *first, c
 
 /* --- csv-jobs --- */
 
+static void add_needs(struct text *text, const struct job_record *r)
+{
+    for (int32_t i = 0; i < r->n_needs; i++) {
+        text_printf(text, "%s%" PRId64, i > 0 ? " " : "", r->needs[i].job);
+        if (r->needs[i].delay_ns == 0) continue;
+        text_add(text, ":");
+        add_seconds(text, r->needs[i].delay_ns);
+    }
+}
+
 static void add_csv_job(struct text *text, const struct job_record *r)
 {
     static const char *const statuses[] = {
@@ -152,7 +162,9 @@ static void add_csv_job(struct text *text, const struct job_record *r)
     add_field(text, r->user);
     text_add(text, ",");
     add_field(text, r->type);
-    text_printf(text, ",%s\n", statuses[r->status]);
+    text_printf(text, ",%s,", statuses[r->status]);
+    add_needs(text, r);
+    text_add(text, "\n");
 }
 
 /* --- philly --- */
@@ -185,7 +197,7 @@ static const struct trace_writer writers[] = {
     {.name = "sessions", .summary = "JSON Lines with sessions of several turns", .header = "", .session = add_session},
     {.name = "csv-jobs",
      .summary = "table of jobs, exact",
-     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate\n",
+     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,after\n",
      .job = add_csv_job},
     {.name = "philly",
      .summary = "columns of the Philly list",

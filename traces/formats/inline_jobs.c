@@ -2,7 +2,8 @@
  *
  *     "trace": {"format": "inline-jobs", "jobs": [{"submit": "0s", "duration": "5min", "gpus": 4}, ...]}
  *
- * In the order of their submission; a job's id is its place in the list, from 0. */
+ * In the order of their submission; a job's id is its place in the list, from 0. A job with "after" waits for earlier
+ * ones: {"duration": "5min", "after": [{"job": 0}, {"job": 2, "delay": "3s"}]}. */
 #include "traces/registry.h"
 #include "traces/transform.h"
 
@@ -17,6 +18,7 @@ struct inline_job {
     const char *type;
     double gpu_share, cpus, memory_bytes; /* memory NAN: none */
     const char *gpu_models;
+    struct config_list after; /* struct job_need */
 };
 
 struct inline_params {
@@ -57,6 +59,8 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
         .group = "",
         .user = "",
         .type = job->type,
+        .needs = job->after.items,
+        .n_needs = (int32_t)job->after.n,
     };
     return 1;
 }
@@ -95,11 +99,27 @@ static int check_order(const struct inline_params *params, const char *where, st
     return 0;
 }
 
+/* Jobs wait for earlier ones only, so no job waits for itself. */
+static int check_needs(const struct inline_params *params, const char *where, struct diag *diag)
+{
+    for (size_t i = 0; i < params->jobs.n; i++) {
+        const struct config_list *after = &job_at(params, i)->after;
+        const struct job_need *needs = after->items;
+        for (size_t k = 0; k < after->n; k++)
+            if (needs[k].job >= (int64_t)i)
+                return diag_error(diag, SIM_E_CONFIG, where, "name jobs above it; the first has number 0",
+                                  "job %zu of \"jobs\" comes after job %lld, which is not above it", i,
+                                  (long long)needs[k].job);
+    }
+    return 0;
+}
+
 static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
                      struct diag *diag)
 {
     const struct inline_params *inline_params = params;
     int code = check_order(inline_params, options->where, diag);
+    if (code == 0) code = check_needs(inline_params, options->where, diag);
     if (code != 0) return code;
     struct inline_stream *list = mem_zalloc(1, sizeof *list);
     if (list == NULL) return diag_nomem(diag);
@@ -109,6 +129,14 @@ static int open_jobs(const void *params, const struct source_options *options, s
     code = transform_open(&inline_params->transform, options, false, stream, &stream, diag);
     return code != 0 ? code : stream_to_jobs(stream, source, diag);
 }
+
+#define ROW_OF struct job_need
+static const struct config_field need_fields[] = {
+    ROW_INT("job", job, REQUIRED, WITHIN(0, 1e15), "number of the job in the list, from 0"),
+    ROW_TIME("delay", delay_ns, DEFAULT("0s"), WITHIN(0, 9e9),
+             "time that its data takes to another node than its first one"),
+    {0}};
+#undef ROW_OF
 
 #define ROW_OF struct inline_job
 static const struct config_field job_fields[] = {
@@ -129,6 +157,7 @@ static const struct config_field job_fields[] = {
     ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, OPTIONAL, WITHIN(0, 1e18), "memory requested, over all nodes; counted on nodes with memory_per_node"),
     ROW_TEXT("gpu_models", gpu_models, OPTIONAL, ANY,
              "acceptable GPU models, \"V100|A100\", if nodes differ; default: any"),
+    ROW_LIST("after", after, OPTIONAL, ANY, struct job_need, need_fields, "jobs that must have ended before it starts"),
     {0}};
 #undef ROW_OF
 

@@ -7,6 +7,8 @@
 #include "traces/formats/file_trace.h"
 #include "traces/registry.h"
 
+#include "sim/core/key_map.h"
+#include "sim/core/mem.h"
 #include "sim/core/number.h"
 
 #include <string.h>
@@ -191,8 +193,10 @@ const struct trace_format trace_csv = {.name = "csv",
 
 /* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based row
  * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
- * (group, user, type), completed (fate; the other two are cancelled and failed). */
-enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, JOB_COLUMNS };
+ * (group, user, type), completed (fate; the other two are cancelled and failed), no other job (after). A job comes
+ * after the jobs of earlier rows whose ids "after" lists, separated by blanks; "7:1.5" adds 1.5 s for the data of job 7
+ * to come to another node. */
+enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, AFTER, JOB_COLUMNS };
 
 static const struct status_word statuses[] = {
     {"completed", JOB_COMPLETES}, {"cancelled", JOB_IS_CANCELLED}, {"failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
@@ -219,6 +223,72 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
     return file_trace_names(reader, ID, GROUP, USER, TYPE, job);
 }
 
+/* The jobs so far, where a column says what comes after what: the time of submission by id. */
+static struct key_map *submissions_of(const struct reader *reader)
+{
+    return reader->format.state;
+}
+
+static void destroy_submissions(void *state)
+{
+    struct key_map *submissions = state;
+    if (submissions != NULL) key_map_fini(submissions);
+    mem_free(submissions);
+}
+
+/* Keys of a key_map hold numbers >= 0. */
+static int64_t submission_number(const struct job_record *job)
+{
+    return job->submit_ns + READER_MAX_NS;
+}
+
+/* One of the jobs in the field: "7" or "7:1.5". */
+static bool read_need(struct reader *reader, const struct job_record *job, const char *chars, size_t n_chars,
+                      struct job_need *need)
+{
+    const char *colon = memchr(chars, ':', n_chars);
+    const size_t n_id = colon != NULL ? (size_t)(colon - chars) : n_chars;
+    double delay_s = 0;
+    bool is_good = number_i64(chars, n_id, &need->job) == NUMBER_OK && need->job >= 0;
+    if (is_good && colon != NULL)
+        is_good = number_f64(colon + 1, n_chars - n_id - 1, &delay_s) == NUMBER_OK && delay_s >= 0 && delay_s <= 9e9;
+    if (!is_good) {
+        reader_bad(reader, AFTER, "write for example \"3 7:1.5\": after job 3 and, with 1.5 s for its data, job 7",
+                   "'%s' must be ids of jobs separated by blanks, got '%.*s'", reader->columns[AFTER].name,
+                   (int)(n_chars < 60 ? n_chars : 60), chars);
+        return false;
+    }
+    need->delay_ns = sim_ns_from_s(delay_s);
+    const int64_t submitted = key_map_find(submissions_of(reader), (uint64_t)need->job);
+    if (submitted >= 0 && submitted <= submission_number(job)) return true;
+    reader_bad(reader, AFTER, "write each job below those that it comes after",
+               submitted < 0 ? "no row above has the job %lld" : "job %lld is submitted later", (long long)need->job);
+    return false;
+}
+
+static bool read_needs(struct reader *reader, struct job_record *job)
+{
+    const struct csv_field field = reader_text(reader, AFTER);
+    const char *at = field.chars, *const end = at + field.n_chars;
+    struct job_need *needs = NULL;
+    if (reader_has(reader, AFTER)) {
+        int32_t n_most = 1;
+        for (const char *c = at; c < end; c++) n_most += *c == ' ';
+        needs = arena_alloc(&reader->arena, (size_t)n_most * sizeof *needs);
+        if (needs == NULL) return reader_no_memory(reader);
+    }
+    while (needs != NULL && at < end) {
+        const char *blank = memchr(at, ' ', (size_t)(end - at));
+        const size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
+        if (n_chars > 0 && !read_need(reader, job, at, n_chars, &needs[job->n_needs++])) return false;
+        at += n_chars + (blank != NULL);
+    }
+    job->needs = needs;
+    if (reader->positions[AFTER] < 0) return true;
+    if (key_map_set(submissions_of(reader), (uint64_t)job->id, submission_number(job)) == 0) return true;
+    return reader_no_memory(reader);
+}
+
 static enum row_result read_job(struct reader *reader, union trace_record *record)
 {
     const struct csv_jobs_params *params = (const struct csv_jobs_params *)reader->file;
@@ -226,7 +296,8 @@ static enum row_result read_job(struct reader *reader, union trace_record *recor
     *job = (struct job_record){.id = reader->row};
     if (!reader_table_time(reader, SUBMIT, &job->submit_ns) ||
         !reader_duration(reader, DURATION, (enum time_unit)(params->duration_unit + 1), &job->duration_ns) ||
-        !reader_i32(reader, GPUS, 0, INT32_MAX, &job->gpus) || !read_optional(reader, params, job)) {
+        !reader_i32(reader, GPUS, 0, INT32_MAX, &job->gpus) || !read_optional(reader, params, job) ||
+        !read_needs(reader, job)) {
         return ROW_BAD;
     }
     return file_trace_job(reader, job);
@@ -236,14 +307,18 @@ static int open_jobs(const void *params, const struct source_options *options, s
                      struct diag *diag)
 {
     static const bool optional[JOB_COLUMNS] = {
-        [ID] = true, [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true, [USER] = true, [TYPE] = true, [FATE] = true};
+        [ID] = true,   [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true,
+        [USER] = true, [TYPE] = true,  [FATE] = true,      [AFTER] = true};
     const struct csv_jobs_params *jobs = params;
     struct csv_column columns[JOB_COLUMNS];
     int positions[JOB_COLUMNS];
-    struct row_format rows = {.columns = columns, .n_columns = JOB_COLUMNS, .row = read_job};
+    struct row_format rows = {.columns = columns, .n_columns = JOB_COLUMNS, .row = read_job,
+                              .destroy_state = destroy_submissions};
     int code = user_columns(&jobs->table, jobs->columns, optional, JOB_COLUMNS, options->where, columns, positions,
                             &rows, diag);
-    return code != 0 ? code : file_trace_jobs(&rows, &jobs->job_file, options, source, diag);
+    if (code != 0) return code;
+    rows.state = mem_zalloc(1, sizeof(struct key_map));
+    return rows.state == NULL ? diag_nomem(diag) : file_trace_jobs(&rows, &jobs->job_file, options, source, diag);
 }
 
 #define ROW_OF struct csv_jobs_params
@@ -259,6 +334,8 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user that submitted the job"),
     ROW_TEXT("type", columns[TYPE], DEFAULT("type"), ANY, "name of its entry under \"jobs.types\""),
     ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "final status: completed, cancelled or failed"),
+    ROW_TEXT("after", columns[AFTER], DEFAULT("after"), ANY,
+             "ids of the jobs that must have ended before; may be absent"),
     {0}};
 
 static const struct config_field job_params[] = {

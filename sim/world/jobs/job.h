@@ -8,6 +8,7 @@
 #include "sim/core/rng.h"
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/cluster/resource_requests.h"
+#include "sim/world/jobs/job_graph.h"
 #include "sim/world/jobs/job_progress.h"
 #include "sim/world/jobs/job_saver.h"
 #include "sim/world/jobs/job_stats.h"
@@ -36,6 +37,7 @@ struct job {
     sim_ns since_ns;       /* when it took the GPUs that it holds now */
     sim_ns first_start_ns; /* -1: never started */
     enum job_status status;
+    struct job_place place; /* among the jobs that come after one another */
     tally_int128 active_before_ns; /* integral of the active jobs when it was submitted */
     int32_t restarts;      /* after its GPUs were taken by force */
     bool falls_back;       /* after a preemption: its next start falls back to the saved work */
@@ -104,6 +106,7 @@ struct jobs {
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct goodput_cache goodputs;
+    struct job_graph graph;
     struct rng estimates;       /* stream "jobs.estimates" */
     struct rng deadlines;       /* stream "jobs.deadlines" */
     struct rng random;          /* stream "placement", for placers */
@@ -159,6 +162,12 @@ static inline bool job_needs_node(const struct job *job)
     const struct resource_request *request = &jobs->requests.items[job->view.request];
     return request->cpu_milli > 0 || request->memory_bytes > 0;
 }
+
+/* A job that waits for no other becomes pending, or runs at once if it needs no GPUs. Returns 0 or a negative code. */
+int jobs_admit(struct job *job, sim_ns now);
+
+/* Rejects a held job whose needs are rejected. Returns 0 or the sink's code. */
+int jobs_reject_held(struct job *job, sim_ns now);
 
 /* Brings the views of the cluster up to date. */
 void jobs_refresh_view(struct jobs *jobs);

@@ -104,7 +104,8 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     if (job->falls_back) fall_back(job);
     job->restart_ns = 0;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
-    job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
+    const sim_ns data_ns = job_graph_wait_ns(job, now);
+    job_progress_begin(&job->progress, now, data_ns > wait_ns ? data_ns : wait_ns, job_checkpoint_saves(job));
     begin_saver(job, now, job->progress.done_ns > 0);
     job_continue(job, now);
 }

@@ -298,6 +298,12 @@ static int emit_waste(const struct job_stats *stats)
     return code;
 }
 
+static int emit_held(const struct job_stats *stats, const struct job_graph *graph)
+{
+    if (graph->n_released == 0) return 0;
+    return metric_emit(stats->sink, "job.held_s.mean", graph->held_s / (double)graph->n_released);
+}
+
 static int emit_deadlines(const struct job_stats *stats)
 {
     if (stats->n_deadlines == 0) return 0;
@@ -362,6 +368,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
         code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
+    if (code == 0) code = emit_held(stats, &jobs->graph);
     if (code == 0) code = emit_deadlines(stats);
     if (code == 0) code = emit_waste(stats);
     return code < 0 ? code : emit_service(stats, jobs, now);

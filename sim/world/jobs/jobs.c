@@ -122,6 +122,7 @@ static void leave(struct jobs *jobs, struct job *job)
     *(job->next != NULL ? &job->next->prev : &jobs->youngest) = job->prev;
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     holders_leave(&jobs->cluster->holders, &job->holder, job->view.state == JOB_FINISHED);
+    job_graph_leave(job);
     if (jobs_done(jobs)) holders_end(&jobs->cluster->holders, &jobs->tenant);
     pool_give(&jobs->pool, job);
 }
@@ -145,6 +146,8 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
+    code = job_graph_end(job, now);
+    if (code < 0) engine_fail(engine, code);
     leave(jobs, job);
 }
 
@@ -202,8 +205,9 @@ static struct job *enter(struct jobs *jobs)
     return job;
 }
 
-static int reject(struct jobs *jobs, struct job *job, sim_ns now)
+static int reject_alone(struct job *job, sim_ns now)
 {
+    struct jobs *jobs = job->jobs;
     job->view.state = JOB_REJECTED;
     int code = job_emit_detail(job, "reject", job->obstacle, now);
     if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
@@ -211,18 +215,26 @@ static int reject(struct jobs *jobs, struct job *job, sim_ns now)
     return code;
 }
 
-static int submit(struct jobs *jobs, sim_ns now)
+static int reject(struct job *job, sim_ns now)
 {
-    struct job *job = enter(jobs);
-    if (job == NULL) return SIM_E_NOMEM;
-    job_stats_submit(&jobs->stats, job);
-    if (job->view.request < 0) return SIM_E_NOMEM;
+    const int code = job_graph_reject(job, now);
+    const int rejected = reject_alone(job, now);
+    return code < 0 ? code : rejected;
+}
+
+int jobs_reject_held(struct job *job, sim_ns now)
+{
+    job->obstacle = "comes after a rejected job, and asked for";
+    return reject_alone(job, now);
+}
+
+int jobs_admit(struct job *job, sim_ns now)
+{
+    struct jobs *jobs = job->jobs;
     if (!job_needs_node(job)) {
         job_run(job, now, 0);
         return 0;
     }
-    if (!is_possible(jobs, job)) job->obstacle = "would never find";
-    if (job->obstacle != NULL) return reject(jobs, job, now);
     const int code = jobs_emit_queue(jobs, job, now);
     if (code != 0) return code;
     jobs->view.n_pending++;
@@ -230,7 +242,19 @@ static int submit(struct jobs *jobs, sim_ns now)
     jobs_request_decision(jobs);
     if (job->obstacle == NULL) return 0;
     jobs->view.n_pending--; /* the market has found one */
-    return reject(jobs, job, now);
+    return reject(job, now);
+}
+
+static int submit(struct jobs *jobs, sim_ns now)
+{
+    struct job *job = enter(jobs);
+    if (job == NULL) return SIM_E_NOMEM;
+    job_stats_submit(&jobs->stats, job);
+    if (job->view.request < 0 || job_graph_enter(job, &jobs->record) != 0) return SIM_E_NOMEM;
+    if (job_graph_is_void(jobs, &jobs->record)) job->obstacle = "comes after a rejected job, and asked for";
+    if (job_needs_node(job) && !is_possible(jobs, job)) job->obstacle = "would never find";
+    if (job->obstacle != NULL) return reject(job, now);
+    return job_is_held(job) ? 0 : jobs_admit(job, now);
 }
 
 /* Reads the next record. Returns 0 or a negative code. An interrupt is the end of the trace: the engine reports it. */
@@ -381,6 +405,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     jobs->tenant = (struct tenant){.ops = &jobs_tenant_ops, .awaits_nodes = true};
     holders_enter(&cluster->holders, &jobs->tenant);
     resource_requests_init(&jobs->requests);
+    job_graph_init(&jobs->graph);
     rng_init(&jobs->random, site->seed, site->run, "placement", 0);
     rng_init(&jobs->estimates, site->seed, site->run, "jobs.estimates", 0);
     rng_init(&jobs->deadlines, site->seed, site->run, "jobs.deadlines", 0);
@@ -430,6 +455,7 @@ void jobs_destroy(struct jobs *jobs)
     job_traffic_destroy(jobs);
     job_checkpoints_destroy(jobs);
     job_trainings_destroy(jobs->trainings);
+    job_graph_fini(&jobs->graph);
     mem_free(jobs->next_views);
     resource_requests_fini(&jobs->requests);
     real_list_fini(&jobs->sizes_gpu_s);

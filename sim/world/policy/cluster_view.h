@@ -103,6 +103,34 @@ double job_view_shared_speed(const struct cluster_view *view, const struct job_v
  * in the eyes of the placer. It does not change. The cost may grow with the number of nodes. */
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job);
 
+/* Where a job stands among those that come after one another, by estimated run times: means over the node types on
+ * which a job can run. A path counts the delays between its jobs; needs that had ended before a job's submission are
+ * not on it. */
+struct job_path {
+    sim_ns head_ns;    /* longest path up to the job, without it */
+    sim_ns own_ns;     /* its own run time */
+    sim_ns tail_ns;    /* longest path from the job on, with it */
+    int32_t tail_jobs; /* most jobs on a path from the job on, with it */
+};
+
+struct job_path job_view_path(const struct cluster_view *view, const struct job_view *job);
+
+/* The oldest job in the system, of which the given one is any; and the next one in order of submission, or NULL. Jobs
+ * that wait for others are among them, which schedulers get to know otherwise only when they may start. */
+const struct job_view *job_view_oldest(const struct cluster_view *view, const struct job_view *job);
+const struct job_view *job_view_next(const struct cluster_view *view, const struct job_view *job);
+
+/* A job that another one needs. */
+struct job_edge {
+    const struct job_view *from; /* NULL: it has ended */
+    sim_ns delay_ns;             /* of its data, to other nodes than its first one */
+    sim_ns ended_ns;             /* if it has ended */
+    const struct cluster_view *on; /* if it has ended: the node type of its first node; NULL: it was on none */
+};
+
+/* The index-th need of a job, the latest named first. Returns whether there is one. */
+bool job_view_need(const struct cluster_view *view, const struct job_view *job, int32_t index, struct job_edge *edge);
+
 /* The scheduler's own state of the job (scheduler.job_bytes), zeroed at submission. */
 void *job_view_slot(const struct job_view *job);
 

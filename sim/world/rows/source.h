@@ -38,6 +38,12 @@ struct request_record {
 /* Status of a job at the end of its run time. No scheduler decides it. */
 enum job_status { JOB_COMPLETES, JOB_IS_CANCELLED, JOB_FAILS };
 
+/* A job that must have ended before another one starts, and what the other then waits for. */
+struct job_need {
+    int64_t job;     /* its id: of an earlier record */
+    sim_ns delay_ns; /* >= 0: of its data, unless the other runs on its first node */
+};
+
 struct job_record {
     int64_t id;           /* as in the trace when it is a number, else the 0-based row */
     sim_ns submit_ns;
@@ -53,6 +59,8 @@ struct job_record {
     const char *type; /* name of its kind, interned for the life of the source; "" or NULL when unknown */
     int64_t cpu_milli, memory_bytes; /* of all its nodes together; 0: unknown */
     const char *gpu_models; /* acceptable GPU models, "A|B"; interned for the life of the source; NULL or "": any */
+    const struct job_need *needs; /* [n_needs], for the life of the source. However they end, the job may start then */
+    int32_t n_needs;
 };
 
 /* Where a source is in its file, for messages and progress. */

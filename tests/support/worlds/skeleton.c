@@ -24,6 +24,20 @@ static const char *const batches[] = {
     "          'trace': {'format': 'generate-jobs', 'mix': '?', 'count': '$3-30', 'max_gpus': '$1-16'}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$2-8'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': '?8'}}}",
+    "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
+    " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
+    "    {'duration': '$0-60s', 'gpus': '$0-4'}, {'duration': '$0-60s', 'gpus': '$1-9', 'after': [{'job': 0}]},"
+    "    {'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}]},"
+    "    {'submit': '$0-40s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}]},"
+    "    {'submit': '40s', 'duration': '$0-60s', 'gpus': '$1-2', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
+    "{'cluster': {'gpu': '$gpu', 'nodes': 1, 'gpus_per_node': 1, 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 1,"
+    " 'gpu': '$gpu'}, 'c': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '$gpu'}}}, 'until': '$20-2000s',"
+    " 'jobs': {'scheduler': {'policy': 'heft', 'order': '?', 'choice': '?', 'insertion': '?'}, 'trace': {'format':"
+    " 'inline-jobs', 'jobs': ["
+    "    {'duration': '$0-60s'}, {'duration': '$0-60s', 'gpus': '$0-1', 'after': [{'job': 0, 'delay': '$0-9s'}]},"
+    "    {'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}]},"
+    "    {'submit': '$0-40s', 'duration': '$0-60s', 'after': [{'job': 1}, {'job': 2}]},"
+    "    {'submit': '40s', 'duration': '$0-60s', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$2-8'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?',"
     "          'trace': {'format': 'generate-job-types', 'count': '$3-30', 'types':"

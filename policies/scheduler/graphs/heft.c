@@ -1,0 +1,371 @@
+/* List scheduling of graphs of jobs: a plan gives each job, before it can start, a place in the order of one processing
+ * element, which is a node type of one GPU. Jobs that are known when a job becomes ready are planned together, behind
+ * or between those planned before. With estimated run times w on each element and delays c between two of them:
+ *
+ *     order                     the next job to be planned
+ *     upward-rank               largest u = mean w + max over its users (c + u)                        (HEFT)
+ *     critical-path             of those whose needs are planned, the largest u + longest path to it   (CPOP)
+ *     submission                the oldest
+ *     least-start, least-finish of those whose needs are planned, that with the least start (ETF) or finish (EFT)
+ *
+ *     choice                    its element
+ *     finish                    the least finish; with `insertion` gaps of the plan are used
+ *     time                      the least w                                                            (MET)
+ *     start                     the least start
+ *
+ * CPOP puts the jobs of the critical path on the element that runs them in the least time. Ties go to the older job,
+ * then to the first element. Jobs start in the order of the plan as soon as their needs, the element and their data
+ * allow; times of the plan are not revised when run times differ. A plan costs the square of the jobs planned together.
+ * On a cluster whose node types have more GPUs there is no plan: ready jobs start in the order where they fit.
+ *
+ * Sources: Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002 (HEFT, CPOP); Hwang et al., SIAM J. Computing 18(2), 1989
+ * (ETF). */
+#include "policies/declared.h"
+#include "policies/scheduler/graphs/line.h"
+
+#include "sim/core/mem.h"
+#include "sim/core/vec.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_ELEMENTS = 64, NO_ELEMENT = -1 };
+enum order { UPWARD_RANK, CRITICAL_PATH, SUBMISSION, LEAST_START, LEAST_FINISH };
+enum choice { BY_FINISH, BY_TIME, BY_START };
+
+static const char *const order_names[] = {"upward-rank",  "critical-path", "submission", "least-start",
+                                          "least-finish", NULL};
+static const char *const choice_names[] = {"finish", "time", "start", NULL};
+
+struct heft_params {
+    int order, choice;
+    bool insertion;
+};
+
+/* The scheduler's state of a job. */
+struct task {
+    struct line_job line_job; /* first */
+    const struct job_view *job;
+    bool is_planned, is_ready;
+    int32_t element;
+    sim_ns start_ns, finish_ns; /* planned */
+    struct task *next;          /* on its element, in the order of the plan */
+};
+
+struct heft {
+    struct heft_params params; /* first */
+    struct line line;       /* unless `has_elements`: of the ready jobs; else only of those without GPUs */
+    bool has_elements;      /* each node type is one */
+    const struct cluster_view *elements[MOST_ELEMENTS];
+    int32_t n_elements;
+    struct task *first[MOST_ELEMENTS]; /* jobs planned on each that have not finished */
+    const struct job_view *latest;     /* a job in the system, if one became ready since the latest plan; else NULL */
+    struct task **tasks;               /* [n] to be planned */
+    size_t n, capacity;
+};
+
+static struct task *task_of(const struct job_view *job)
+{
+    return job_view_slot(job);
+}
+
+/* --- Times --- */
+
+/* The estimated run time on an element; infinite where the job cannot run. */
+static double time_on(const struct heft *heft, const struct job_view *job, int32_t element)
+{
+    const double speed = job_view_speed_on(heft->elements[element], job, job->gpus);
+    return speed > 0 ? (double)job->estimate_ns / speed : (double)INFINITY;
+}
+
+static sim_ns later(sim_ns one, sim_ns other)
+{
+    return one > other ? one : other;
+}
+
+/* When the data of all needs is on the element, by the plan. */
+static sim_ns data_ns(const struct heft *heft, const struct cluster_view *view, const struct job_view *job,
+                      int32_t element)
+{
+    sim_ns there_ns = view->now_ns;
+    struct job_edge edge;
+    for (int32_t i = 0; job_view_need(view, job, i, &edge); i++) {
+        const struct task *from = edge.from != NULL ? task_of(edge.from) : NULL;
+        if (from != NULL && !from->is_planned) continue; /* it needs no GPU */
+        const bool is_here = from != NULL ? from->element == element : edge.on == heft->elements[element];
+        const sim_ns end_ns = from != NULL ? from->finish_ns : edge.ended_ns;
+        there_ns = later(there_ns, is_here ? end_ns : sim_ns_add(end_ns, edge.delay_ns));
+    }
+    return there_ns;
+}
+
+struct slot {
+    int32_t element;
+    sim_ns start_ns, finish_ns;
+};
+
+/* The first time from `from_ns` on at which the element is free for `time_ns`. */
+static sim_ns free_ns(const struct heft *heft, int32_t element, sim_ns from_ns, sim_ns time_ns)
+{
+    sim_ns at_ns = from_ns;
+    for (const struct task *task = heft->first[element]; task != NULL; task = task->next) {
+        if (heft->params.insertion && sim_ns_add(at_ns, time_ns) <= task->start_ns) break;
+        at_ns = later(at_ns, task->finish_ns);
+    }
+    return at_ns;
+}
+
+static struct slot slot_on(const struct heft *heft, const struct cluster_view *view, const struct job_view *job,
+                           int32_t element)
+{
+    const sim_ns time_ns = (sim_ns)llround(time_on(heft, job, element));
+    const sim_ns start_ns = free_ns(heft, element, data_ns(heft, view, job, element), time_ns);
+    return (struct slot){element, start_ns, sim_ns_add(start_ns, time_ns)};
+}
+
+/* The slot that a choice takes; its element is NO_ELEMENT if the job can run on none. */
+static struct slot best_slot(const struct heft *heft, const struct cluster_view *view, const struct job_view *job,
+                             enum choice choice)
+{
+    struct slot best = {.element = NO_ELEMENT};
+    double least = (double)INFINITY;
+    for (int32_t i = 0; i < heft->n_elements; i++) {
+        const double time = time_on(heft, job, i);
+        if (isinf(time)) continue;
+        const struct slot slot = slot_on(heft, view, job, i);
+        const double value = choice == BY_TIME    ? time
+                             : choice == BY_START ? (double)slot.start_ns
+                                                  : (double)slot.finish_ns;
+        if (!(value < least)) continue;
+        least = value;
+        best = slot;
+    }
+    return best;
+}
+
+/* --- The plan --- */
+
+static void put(struct heft *heft, struct task *task, const struct slot *slot)
+{
+    task->is_planned = true;
+    task->element = slot->element;
+    task->start_ns = slot->start_ns;
+    task->finish_ns = slot->finish_ns;
+    struct task **at = &heft->first[slot->element];
+    while (*at != NULL && ((*at)->start_ns < slot->start_ns ||
+                           ((*at)->start_ns == slot->start_ns && (*at)->finish_ns <= slot->start_ns)))
+        at = &(*at)->next;
+    task->next = *at;
+    *at = task;
+}
+
+/* Jobs in the system that are not planned, the oldest first. */
+static int list_tasks(struct heft *heft, const struct cluster_view *view)
+{
+    int code = 0;
+    heft->n = 0;
+    for (const struct job_view *job = job_view_oldest(view, heft->latest); job != NULL && code == 0;
+         job = job_view_next(view, job)) {
+        struct task *task = task_of(job);
+        if (task->is_planned || job->gpus == 0 || job->state != JOB_PENDING) continue;
+        task->job = job;
+        task->element = NO_ELEMENT;
+        code = vec_push(&heft->tasks, &heft->n, &heft->capacity, task);
+    }
+    return code;
+}
+
+/* Whether no need is still to be planned. */
+static bool has_needs_planned(const struct cluster_view *view, const struct task *task)
+{
+    struct job_edge edge;
+    for (int32_t i = 0; job_view_need(view, task->job, i, &edge); i++)
+        if (edge.from != NULL && edge.from->gpus > 0 && !task_of(edge.from)->is_planned) return false;
+    return true;
+}
+
+static sim_ns priority_of(const struct cluster_view *view, const struct task *task)
+{
+    const struct job_path path = job_view_path(view, task->job);
+    return sim_ns_add(path.head_ns, path.tail_ns);
+}
+
+/* The element that runs the jobs of the critical path in the least time. */
+static int32_t critical_element(const struct heft *heft, const struct cluster_view *view, sim_ns longest_ns)
+{
+    int32_t best = NO_ELEMENT;
+    double least = (double)INFINITY;
+    for (int32_t i = 0; i < heft->n_elements; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < heft->n; k++)
+            if (priority_of(view, heft->tasks[k]) == longest_ns) sum += time_on(heft, heft->tasks[k]->job, i);
+        if (!(sum < least)) continue;
+        least = sum;
+        best = i;
+    }
+    return best;
+}
+
+/* How late the order takes a job: the least is next. */
+static double lateness(const struct heft *heft, const struct cluster_view *view, const struct task *task)
+{
+    switch ((enum order)heft->params.order) {
+    case UPWARD_RANK: return -(double)job_view_path(view, task->job).tail_ns;
+    case CRITICAL_PATH: return -(double)priority_of(view, task);
+    case LEAST_START: return (double)best_slot(heft, view, task->job, BY_START).start_ns;
+    case LEAST_FINISH: return (double)best_slot(heft, view, task->job, BY_FINISH).finish_ns;
+    case SUBMISSION: break;
+    }
+    return (double)task->job->sequence;
+}
+
+static struct task *next_task(const struct heft *heft, const struct cluster_view *view)
+{
+    struct task *next = NULL;
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < heft->n; i++) {
+        struct task *task = heft->tasks[i];
+        if (task->is_planned || !has_needs_planned(view, task)) continue;
+        const double value = lateness(heft, view, task);
+        if (next != NULL && !(value < least)) continue;
+        least = value;
+        next = task;
+    }
+    return next;
+}
+
+static struct slot slot_of(const struct heft *heft, const struct cluster_view *view, const struct task *task,
+                           int32_t critical, sim_ns longest_ns)
+{
+    static const enum choice of_order[] = {[LEAST_START] = BY_START, [LEAST_FINISH] = BY_FINISH};
+    const enum order order = (enum order)heft->params.order;
+    if (order == CRITICAL_PATH && critical != NO_ELEMENT && priority_of(view, task) == longest_ns)
+        return slot_on(heft, view, task->job, critical);
+    return best_slot(heft, view, task->job,
+                     order == LEAST_START || order == LEAST_FINISH ? of_order[order] : (enum choice)heft->params.choice);
+}
+
+static int plan_all(struct heft *heft, const struct cluster_view *view)
+{
+    const int code = list_tasks(heft, view);
+    sim_ns longest_ns = 0;
+    int32_t critical = NO_ELEMENT;
+    if (heft->params.order == CRITICAL_PATH) {
+        for (size_t i = 0; i < heft->n; i++) longest_ns = later(longest_ns, priority_of(view, heft->tasks[i]));
+        critical = critical_element(heft, view, longest_ns);
+    }
+    for (struct task *task; code == 0 && (task = next_task(heft, view)) != NULL;) {
+        const struct slot slot = slot_of(heft, view, task, critical, longest_ns);
+        task->is_planned = true;
+        if (slot.element != NO_ELEMENT) put(heft, task, &slot);
+    }
+    return code;
+}
+
+/* --- Doing it --- */
+
+/* A job in the system beside this one, or NULL. */
+static const struct job_view *another(const struct cluster_view *view, const struct job_view *job)
+{
+    const struct job_view *oldest = job_view_oldest(view, job);
+    return oldest != job ? oldest : job_view_next(view, job);
+}
+
+static void heft_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct heft *heft = state;
+    struct task *task = task_of(note->job);
+    if (!heft->has_elements) line_notify(&heft->line, view, note);
+    if (heft->has_elements) cpu_jobs_notify(&heft->line.cpu_jobs, note, &task->line_job.ranked);
+    if (!heft->has_elements || note->job->gpus == 0) return;
+    task->is_ready = note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT;
+    if (note->event == JOB_EVENT_SUBMIT) heft->latest = note->job;
+    if (note->event != JOB_EVENT_FINISH) return;
+    if (heft->latest == note->job) heft->latest = another(view, note->job);
+    struct task **at = &heft->first[task->element];
+    while (*at != task) at = &(*at)->next;
+    *at = task->next;
+}
+
+/* Starts what is first in the plan of an element once its data is there. */
+static void start_on(struct heft *heft, const struct cluster_view *view, int32_t element, struct job_plan *plan)
+{
+    const struct task *task = heft->first[element];
+    if (task == NULL || !task->is_ready) return;
+    const sim_ns there_ns = data_ns(heft, view, task->job, element);
+    const struct job_grant grant = {.gpus = task->job->gpus, .node_type = element};
+    if (there_ns > view->now_ns)
+        job_plan_wake_at(plan, there_ns);
+    else if (heft->elements[element]->free_gpus >= task->job->gpus)
+        job_plan_start_as(plan, task->job, &grant, order_names[heft->params.order]);
+}
+
+/* Without elements there is no plan, and the order is that of the ready jobs. */
+static double rank_of(const void *state, const struct cluster_view *view, const struct job_view *job)
+{
+    const struct heft *heft = state;
+    const struct job_path path = job_view_path(view, job);
+    switch ((enum order)heft->params.order) {
+    case UPWARD_RANK: return -(double)path.tail_ns;
+    case CRITICAL_PATH: return -(double)sim_ns_add(path.head_ns, path.tail_ns);
+    case LEAST_FINISH: return (double)path.own_ns;
+    case LEAST_START: break;
+    case SUBMISSION: break;
+    }
+    return (double)job->sequence;
+}
+
+static int heft_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct heft *heft = state;
+    if (!heft->has_elements)
+        return line_start(&heft->line, view, plan, rank_of, heft, true, order_names[heft->params.order]);
+    int code = cpu_jobs_start(&heft->line.cpu_jobs, view, true, plan);
+    if (code == 0 && heft->latest != NULL) code = plan_all(heft, view);
+    heft->latest = NULL;
+    for (int32_t i = 0; i < heft->n_elements && code == 0; i++) start_on(heft, view, i, plan);
+    return code;
+}
+
+static int heft_prepare(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    struct heft *heft = state;
+    (void)diag;
+    heft->has_elements = true;
+    for (const struct cluster_view *type = view; type != NULL; type = type->next_type) {
+        heft->has_elements = heft->has_elements && type->total_gpus == 1 && heft->n_elements < MOST_ELEMENTS;
+        if (heft->has_elements) heft->elements[heft->n_elements++] = type;
+    }
+    return 0;
+}
+
+static void heft_fini(void *state)
+{
+    struct heft *heft = state;
+    line_fini(&heft->line);
+    mem_free(heft->tasks);
+}
+
+#define ROW_OF struct heft_params
+static const struct config_field heft_fields[] = {
+    ROW_CHOICE("order", order, DEFAULT("upward-rank"), order_names, "the order in which jobs are planned"),
+    ROW_CHOICE("choice", choice, DEFAULT("finish"), choice_names,
+               "a job's node type: the least of this; orders by least start and finish have their own"),
+    ROW_BOOL("insertion", insertion, DEFAULT("true"), "use gaps between jobs planned before"), {0}};
+#undef ROW_OF
+
+const struct scheduler scheduler_heft = {
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
+               .name = "heft",
+               .summary = "plans graphs of jobs on node types of one GPU: HEFT, CPOP, ETF, EFT, MET",
+               .source = "Topcuoglu, Hariri and Wu, TPDS 13(3), 2002",
+               .params = heft_fields,
+               .params_bytes = sizeof(struct heft_params),
+               .state_bytes = sizeof(struct heft),
+               .fini = heft_fini},
+    .job_bytes = sizeof(struct task),
+    .notify = heft_notify,
+    .decide = heft_decide,
+    .prepare = heft_prepare,
+    .uses_node_types = true,
+};

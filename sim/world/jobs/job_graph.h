@@ -1,0 +1,77 @@
+/* Jobs that come after others: a job is held until all that it needs have ended, however they ended, and only then do
+ * the scheduler and the cluster learn of it. A job with a rejected need is rejected.
+ *
+ * A need is a job of an earlier record, so there are no cycles. A need that is not in the system when a job is
+ * submitted has ended before. Data comes from the first node of the need: on another node the job waits, with its GPUs,
+ * until the need's end plus the delay.
+ *
+ * Not modelled: the bytes of the data on links. */
+#ifndef ORRERY_WORLD_JOBS_JOB_GRAPH_H
+#define ORRERY_WORLD_JOBS_JOB_GRAPH_H
+
+#include "sim/core/key_map.h"
+#include "sim/core/mem.h"
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct job;
+struct jobs;
+struct job_record;
+
+/* One need of one job. */
+struct job_link {
+    struct job *from, *to;          /* from NULL: it has ended */
+    struct job_link *next_need, *next_user; /* in lists of `to` and of `from` */
+    sim_ns delay_ns;
+    sim_ns ended_ns;                /* of one that has ended */
+    int64_t node;                   /* of one that has ended: its first node, over all node types; -1: none */
+    int32_t node_type;
+    sim_ns head_ns;                 /* of one that has ended: longest path up to its end and the delay */
+};
+
+/* A job's place among the others; zeroed, it has none. */
+struct job_place {
+    struct job_link *needs, *users; /* users: of those that need it */
+    int32_t n_awaited;              /* needs that have not ended; above 0: it is held */
+    struct job *next_due;           /* in a list of jobs to be rejected */
+    sim_ns head_ns, tail_ns;        /* as in struct job_path, once `is_fresh` */
+    int32_t tail_jobs;
+};
+
+struct job_graph {
+    bool is_used; /* some job of the run has needs */
+    bool is_fresh; /* the paths of all jobs are up to date */
+    struct key_map ids; /* jobs in the system and rejected ones, by id; kept while is_used */
+    struct pool links;
+    int64_t n_held;
+    double held_s; /* time for which jobs were held, summed over those that are not held any more */
+    int64_t n_released;
+};
+
+void job_graph_init(struct job_graph *graph);
+void job_graph_fini(struct job_graph *graph);
+
+/* The job of a record enters the system. Returns 0 or SIM_E_NOMEM. */
+int job_graph_enter(struct job *job, const struct job_record *record);
+
+/* Whether a need of the job was rejected. Only while the job enters. */
+bool job_graph_is_void(const struct jobs *jobs, const struct job_record *record);
+
+bool job_is_held(const struct job *job);
+
+/* The job has ended: those that waited for it alone are admitted (jobs_admit). Returns 0 or a negative code. */
+int job_graph_end(struct job *job, sim_ns now);
+
+/* The job is rejected and leaves: those that need it, and those that need these, are rejected (jobs_reject_held).
+ * Returns 0 or a negative code. */
+int job_graph_reject(struct job *job, sim_ns now);
+
+/* The job leaves the system. */
+void job_graph_leave(struct job *job);
+
+/* The wait of a job that starts on its GPUs: until its data has come. */
+sim_ns job_graph_wait_ns(const struct job *job, sim_ns now);
+
+#endif

@@ -1,0 +1,260 @@
+/* Dispatch rules on two published job shops, ft06 (Fisher and Thompson, 1963) and la01 (Lawrence, 1984): makespans,
+ * mean completion times and mean tardiness are exact integers and fractions, worked out by an independent program of
+ * non-delay schedules with ties to the lower job. The optimal makespans, 55 and 666 (Applegate and Cook, ORSA J.
+ * Computing 3(2), 1991), are proved again here by branch and bound, and no rule comes below them. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+enum { MOST_MACHINES = 6, MOST_JOBS = 10 };
+
+struct shop {
+    int jobs, machines;
+    struct {
+        int machine, time_s;
+    } tasks[MOST_JOBS][MOST_MACHINES];
+};
+
+static const struct shop ft06 = {
+    6, 6,
+    {{{2, 1}, {0, 3}, {1, 6}, {3, 7}, {5, 3}, {4, 6}},
+     {{1, 8}, {2, 5}, {4, 10}, {5, 10}, {0, 10}, {3, 4}},
+     {{2, 5}, {3, 4}, {5, 8}, {0, 9}, {1, 1}, {4, 7}},
+     {{1, 5}, {0, 5}, {2, 5}, {3, 3}, {4, 8}, {5, 9}},
+     {{2, 9}, {1, 3}, {4, 5}, {5, 4}, {0, 3}, {3, 1}},
+     {{1, 3}, {3, 3}, {5, 9}, {0, 10}, {4, 4}, {2, 1}}}};
+
+static const struct shop la01 = {
+    10, 5,
+    {{{1, 21}, {0, 53}, {4, 95}, {3, 55}, {2, 34}},
+     {{0, 21}, {3, 52}, {4, 16}, {2, 26}, {1, 71}},
+     {{3, 39}, {4, 98}, {1, 42}, {2, 31}, {0, 12}},
+     {{1, 77}, {0, 55}, {4, 79}, {2, 66}, {3, 77}},
+     {{0, 83}, {3, 34}, {2, 64}, {1, 19}, {4, 37}},
+     {{1, 54}, {2, 43}, {4, 79}, {0, 92}, {3, 62}},
+     {{3, 69}, {4, 77}, {1, 87}, {2, 87}, {0, 93}},
+     {{2, 38}, {0, 60}, {1, 41}, {3, 24}, {4, 83}},
+     {{3, 17}, {1, 49}, {4, 25}, {0, 44}, {2, 98}},
+     {{4, 77}, {3, 79}, {2, 43}, {1, 75}, {0, 96}}}};
+
+static const char *const machine_gpus[MOST_MACHINES] = {"p100", "t4", "k80", "l4", "a10", "a30"};
+static const char *const rules[] = {"fifo",  "spt",      "lpt", "mwkr",  "lwkr", "mopnr",
+                                    "lopnr", "fdd-mwkr", "edd", "slack", "cr",   "s-opn"};
+enum { RULES = sizeof rules / sizeof *rules };
+
+/* --- By the simulator: a machine is a node type of one GPU, a task is a job --- */
+
+static void add_machines(struct text *text, const struct shop *shop)
+{
+    text_printf(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s', 'node_types': {", machine_gpus[0]);
+    for (int i = 1; i < shop->machines; i++)
+        text_printf(text, "%s'm%d': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s'}", i > 1 ? ", " : "", i,
+                    machine_gpus[i]);
+    text_add(text, "}}, 'jobs': {'types': {");
+    for (int i = 0; i < shop->machines; i++) {
+        text_printf(text, "%s'on%d': {'speeds': {", i > 0 ? ", " : "", i);
+        for (int k = 0; k < shop->machines; k++)
+            text_printf(text, "%s'%s': %d", k > 0 ? ", " : "", machine_gpus[k], k == i);
+        text_add(text, "}}");
+    }
+}
+
+static const struct bed_rows *dispatch(const struct shop *shop, const char *rule)
+{
+    SCOPED(text) text;
+    text_init(&text);
+    add_machines(&text, shop);
+    text_printf(&text, "}, 'scheduler': {'policy': 'dispatch', 'rule': '%s'}, 'trace': {'format': 'inline-jobs', 'jobs': [",
+                rule);
+    for (int j = 0; j < shop->jobs; j++)
+        for (int k = 0; k < shop->machines; k++) {
+            text_printf(&text, "%s{'duration': '%ds', 'type': 'on%d'", j + k > 0 ? ", " : "", shop->tasks[j][k].time_s,
+                        shop->tasks[j][k].machine);
+            if (k > 0) text_printf(&text, ", 'after': [{'job': %d}]", j * shop->machines + k - 1);
+            text_add(&text, "}");
+        }
+    text_add(&text, "]}}}");
+    return bed_run(BED(.check = true), "%s", text.chars);
+}
+
+struct outcome {
+    double makespan_s, mean_end_s, mean_tardiness_s;
+};
+
+static struct outcome outcome_of(const struct shop *shop, const struct bed_rows *rows)
+{
+    struct outcome outcome = {.makespan_s = bed_metric(rows, "job.makespan_s")};
+    double end_s[MOST_JOBS] = {0};
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(rows->n_jobs, shop->jobs * shop->machines);
+    for (size_t i = 0; i < rows->n_jobs; i++) {
+        const int64_t job = rows->jobs[i].id / shop->machines;
+        end_s[job] = fmax(end_s[job], rows->jobs[i].end_s);
+    }
+    for (int j = 0; j < shop->jobs; j++) {
+        double work_s = 0;
+        for (int k = 0; k < shop->machines; k++) work_s += shop->tasks[j][k].time_s;
+        outcome.mean_end_s += end_s[j] / shop->jobs;
+        outcome.mean_tardiness_s += fmax(end_s[j] - 1.5 * work_s, 0) / shop->jobs;
+    }
+    return outcome;
+}
+
+TEST(rules_give_their_integers_on_ft06)
+{
+    static const double makespan_s[RULES] = {65, 88, 77, 61, 83, 59, 68, 67, 83, 76, 60, 76};
+    static const double end_s[RULES] = {54.83, 52.67, 62.50, 55.83, 49.17, 52.17, 54.00, 58.33, 49.17, 55.00, 55.00, 55.50};
+    static const double tardiness_s[RULES] = {9.5, 6.667, 16.75, 9.167, 3.0, 6.5, 8.167, 11.583, 3.0, 7.5, 7.833, 8.0};
+    for (int i = 0; i < RULES; i++) {
+        const struct outcome outcome = outcome_of(&ft06, dispatch(&ft06, rules[i]));
+        CHECK_NEAR(outcome.makespan_s, makespan_s[i], 1e-9);
+        CHECK_NEAR(outcome.mean_end_s, end_s[i], 0.005);
+        CHECK_NEAR(outcome.mean_tardiness_s, tardiness_s[i], 0.0005);
+    }
+}
+
+TEST(rules_give_their_integers_on_la01)
+{
+    static const double makespan_s[RULES] = {772, 751, 822, 735, 933, 763, 941, 747, 933, 784, 933, 933};
+    static const double tardiness_s[RULES] = {187.25, 135.5,  192.7,  181.6,  118.05, 184.7,
+                                              142.05, 230.55, 118.05, 109.35, 116.15, 120.75};
+    for (int i = 0; i < RULES; i++) {
+        const struct outcome outcome = outcome_of(&la01, dispatch(&la01, rules[i]));
+        CHECK_NEAR(outcome.makespan_s, makespan_s[i], 1e-9);
+        CHECK_NEAR(outcome.mean_tardiness_s, tardiness_s[i], 0.005);
+    }
+}
+
+/* --- Optima, by branch and bound over active schedules (Giffler and Thompson, Operations Research 8(4), 1960) --- */
+
+struct partial {
+    int next[MOST_JOBS], ready[MOST_JOBS], free[MOST_MACHINES]; /* of a job its next task and when it can start */
+};
+
+struct search {
+    const struct shop *shop;
+    int best;
+};
+
+static int tail_of(const struct shop *shop, int job, int from)
+{
+    int tail = 0;
+    for (int k = from; k < shop->machines; k++) tail += shop->tasks[job][k].time_s;
+    return tail;
+}
+
+struct task {
+    int head, left, tail;
+};
+
+/* The makespan of one machine's tasks if they could be interrupted: at any time the released task with the longest tail
+ * works (Jackson). No schedule of the machine is shorter. */
+static int preemptive_makespan(struct task *tasks, int n, int now)
+{
+    int makespan = 0, n_left = n;
+    while (n_left > 0) {
+        int at = -1, next = INT32_MAX;
+        for (int i = 0; i < n; i++) {
+            if (tasks[i].left == 0) continue;
+            if (tasks[i].head > now) next = tasks[i].head < next ? tasks[i].head : next;
+            else if (at < 0 || tasks[i].tail > tasks[at].tail) at = i;
+        }
+        if (at < 0) {
+            now = next;
+            continue;
+        }
+        const int works = next - now < tasks[at].left ? next - now : tasks[at].left;
+        now += works;
+        tasks[at].left -= works;
+        if (tasks[at].left > 0) continue;
+        n_left--;
+        if (now + tasks[at].tail > makespan) makespan = now + tasks[at].tail;
+    }
+    return makespan;
+}
+
+static int least_makespan(const struct shop *shop, const struct partial *partial)
+{
+    int least = 0;
+    for (int m = 0; m < shop->machines; m++) {
+        struct task tasks[MOST_JOBS];
+        int n = 0;
+        for (int j = 0; j < shop->jobs; j++) {
+            int head = partial->ready[j];
+            for (int k = partial->next[j]; k < shop->machines; head += shop->tasks[j][k++].time_s)
+                if (shop->tasks[j][k].machine == m)
+                    tasks[n++] = (struct task){head, shop->tasks[j][k].time_s, tail_of(shop, j, k + 1)};
+        }
+        const int bound = preemptive_makespan(tasks, n, partial->free[m]);
+        least = bound > least ? bound : least;
+    }
+    for (int j = 0; j < shop->jobs; j++) {
+        const int end = partial->ready[j] + tail_of(shop, j, partial->next[j]);
+        least = end > least ? end : least;
+    }
+    return least;
+}
+
+static int start_of(const struct shop *shop, const struct partial *partial, int job)
+{
+    const int free = partial->free[shop->tasks[job][partial->next[job]].machine];
+    return partial->ready[job] > free ? partial->ready[job] : free;
+}
+
+/* The waiting job whose next task can end first: in some best schedule its machine does next one of the tasks that can
+ * start before this end. -1: all tasks are planned. */
+static int earliest(const struct shop *shop, const struct partial *partial, int *end)
+{
+    int job = -1;
+    for (int j = 0; j < shop->jobs; j++) {
+        if (partial->next[j] == shop->machines) continue;
+        const int ends = start_of(shop, partial, j) + shop->tasks[j][partial->next[j]].time_s;
+        if (job >= 0 && ends >= *end) continue;
+        job = j;
+        *end = ends;
+    }
+    return job;
+}
+
+static void branch(struct search *search, const struct partial *partial)
+{
+    const struct shop *shop = search->shop;
+    struct partial nodes[MOST_JOBS];
+    int bounds[MOST_JOBS], n = 0, end = 0;
+    const int first = earliest(shop, partial, &end);
+    if (first < 0) {
+        search->best = least_makespan(shop, partial);
+        return;
+    }
+    const int machine = shop->tasks[first][partial->next[first]].machine;
+    for (int j = 0; j < shop->jobs; j++) {
+        if (partial->next[j] == shop->machines || shop->tasks[j][partial->next[j]].machine != machine) continue;
+        const int start = start_of(shop, partial, j);
+        if (start >= end) continue;
+        nodes[n] = *partial;
+        nodes[n].ready[j] = nodes[n].free[machine] = start + shop->tasks[j][partial->next[j]].time_s;
+        nodes[n].next[j]++;
+        bounds[n] = least_makespan(shop, &nodes[n]);
+        n++;
+    }
+    for (int left = n; left > 0; left--) {
+        int least = 0;
+        for (int i = 1; i < n; i++)
+            if (bounds[i] < bounds[least]) least = i;
+        if (bounds[least] >= search->best) return;
+        bounds[least] = INT32_MAX;
+        branch(search, &nodes[least]);
+    }
+}
+
+static int optimum(const struct shop *shop)
+{
+    struct search search = {.shop = shop, .best = INT32_MAX};
+    branch(&search, &(struct partial){.free = {0}});
+    return search.best;
+}
+
+TEST(optima_are_the_published_ones)
+{
+    CHECK_EQ_INT(optimum(&ft06), 55);
+    CHECK_EQ_INT(optimum(&la01), 666);
+}

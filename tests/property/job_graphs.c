@@ -1,0 +1,209 @@
+/* Jobs that come after others: when they start, what becomes of them when a need is rejected, and list schedulers
+ * against the best of all schedules on small random graphs. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#define TRACE(jobs) "'trace': {'format': 'inline-jobs', 'jobs': [" jobs "]}"
+
+static const struct job_row *row_of(const struct bed_rows *rows, int64_t id)
+{
+    for (size_t i = 0; i < rows->n_jobs; i++)
+        if (rows->jobs[i].id == id) return &rows->jobs[i];
+    CHECK(!"the job has a row");
+    return &rows->jobs[0];
+}
+
+/* --- A chain and a fork --- */
+
+/* Two nodes of two GPUs. Job 1 runs where job 0 ran; job 2 has no room there and waits 7 s for its data. */
+TEST(a_job_waits_for_its_needs_and_for_their_data)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'p100'}, 'jobs': {" TRACE(
+            "{'duration': '10s', 'gpus': 2}, {'duration': '5s', 'gpus': 2, 'after': [{'job': 0, 'delay': '7s'}]},"
+            "{'duration': '4s', 'gpus': 2, 'after': [{'job': 0, 'delay': '7s'}]},"
+            "{'duration': '1s', 'gpus': 0, 'after': [{'job': 1}, {'job': 2}]}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(row_of(rows, 1)->start_s, 10, 1e-9);
+    CHECK_NEAR(row_of(rows, 1)->end_s, 15, 1e-9);
+    CHECK_NEAR(row_of(rows, 2)->start_s, 10, 1e-9);
+    CHECK_NEAR(row_of(rows, 2)->end_s, 21, 1e-9);
+    CHECK_NEAR(row_of(rows, 3)->start_s, 21, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "job.queue_s.max"), 21, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "job.held_s.mean"), (10.0 + 10 + 21) / 3, 1e-9);
+}
+
+/* Needs that had ended before a job's submission hold nothing up, nor do jobs that fail. */
+TEST(needs_that_have_ended_hold_nothing_up)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100'}, 'jobs': {" TRACE(
+                                "{'duration': '10s'}, {'submit': '20s', 'duration': '5s', 'after': [{'job': 0}]}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(row_of(rows, 1)->start_s, 20, 1e-9);
+    CHECK(isnan(bed_metric(rows, "job.held_s.mean")));
+}
+
+/* Job 0 is larger than the cluster. Jobs 1 to 4 come after it, some by way of others; job 4 is submitted later. */
+TEST(what_comes_after_a_rejected_job_is_rejected)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true, .quiet = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {" TRACE(
+            "{'duration': '10s', 'gpus': 1}, {'duration': '9s', 'gpus': 9, 'after': [{'job': 0}]},"
+            "{'duration': '1s', 'after': [{'job': 1}, {'job': 0}]}, {'duration': '1s', 'after': [{'job': 2}]},"
+            "{'submit': '30s', 'duration': '1s', 'after': [{'job': 3}]}, {'submit': '30s', 'duration': '1s'}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(rows->n_jobs, 6);
+    for (int64_t id = 1; id < 5; id++) CHECK_EQ_STR(row_of(rows, id)->status, "rejected");
+    CHECK_EQ_STR(row_of(rows, 0)->status, "finished");
+    CHECK_NEAR(row_of(rows, 5)->end_s, 31, 1e-9);
+}
+
+TEST(a_job_may_need_earlier_ones_only)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100'}, 'jobs': {" TRACE(
+                                "{'duration': '1s'}, {'duration': '1s', 'after': [{'job': 1}]}") "}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+}
+
+/* --- Tables of jobs --- */
+
+#define TABLE "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'p100'}, 'jobs': {'trace': {'format': 'csv-jobs', "  \
+              "'path': '%s'}}}"
+
+TEST(a_table_says_what_comes_after_what)
+{
+    const char *path = test_file("graph.csv", "job_id,submit_s,duration_s,gpus,after\n"
+                                              "7,0,10,1,\n9,0,3,1,7:2.5\n4,5,1,1,9 7\n");
+    const struct bed_rows *rows = bed_run(BED(.check = true), TABLE, path);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(row_of(rows, 9)->end_s, 13, 1e-9);
+    CHECK_NEAR(row_of(rows, 4)->start_s, 13, 1e-9);
+}
+
+TEST(a_table_whose_jobs_need_what_is_not_there_is_refused)
+{
+    static const char *const bad[] = {"8", "9", "7:", "7:-1", "x", "7,", "4"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *path = test_file("graph.csv",
+                                     "job_id,submit_s,duration_s,gpus,after\n7,0,10,1,\n9,0,3,1,\"%s\"\n4,5,1,1,\n",
+                                     bad[i]);
+        const struct bed_rows *rows = bed_run(BED(.quiet = true), TABLE, path);
+        CHECK_EQ_INT(rows->code, SIM_E_DATA);
+        CHECK(strstr(rows->diag.items[0].where, "graph.csv:3:") != NULL);
+    }
+}
+
+/* --- List schedulers against all schedules --- */
+
+enum { MOST_TASKS = 5, ELEMENTS = 2, GRAPHS = 200 };
+
+struct graph {
+    int n, time_s[MOST_TASKS][ELEMENTS];
+    int delay_s[MOST_TASKS][MOST_TASKS]; /* from the earlier to the later task; -1: no edge */
+};
+
+static struct graph draw_graph(struct rng *rng)
+{
+    struct graph graph = {.n = 2 + (int)rng_below(rng, MOST_TASKS - 1)};
+    for (int i = 0; i < graph.n; i++) {
+        for (int e = 0; e < ELEMENTS; e++) graph.time_s[i][e] = 1 + (int)rng_below(rng, 20);
+        for (int k = 0; k < i; k++) graph.delay_s[k][i] = rng_below(rng, 2) == 0 ? (int)rng_below(rng, 15) : -1;
+    }
+    return graph;
+}
+
+static const struct bed_rows *run_graph(const struct graph *graph, const char *scheduler)
+{
+    SCOPED(text) text;
+    text_init(&text);
+    text_add(&text, "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100', 'node_types': {'b': {'nodes': 1,"
+                    " 'gpus_per_node': 1, 'gpu': 't4'}}}, 'jobs': {'types': {");
+    for (int i = 0; i < graph->n; i++)
+        text_printf(&text, "%s'task%d': {'speeds': {'p100': %.17g, 't4': %.17g}}", i > 0 ? ", " : "", i,
+                    1.0 / graph->time_s[i][0], 1.0 / graph->time_s[i][1]);
+    text_printf(&text, "}, 'scheduler': %s, 'trace': {'format': 'inline-jobs', 'jobs': [", scheduler);
+    for (int i = 0; i < graph->n; i++) {
+        text_printf(&text, "%s{'duration': '1s', 'type': 'task%d', 'after': [", i > 0 ? ", " : "", i);
+        for (int k = 0, n = 0; k < i; k++)
+            if (graph->delay_s[k][i] >= 0)
+                text_printf(&text, "%s{'job': %d, 'delay': '%ds'}", n++ > 0 ? ", " : "", k, graph->delay_s[k][i]);
+        text_add(&text, "]}");
+    }
+    text_add(&text, "]}}}");
+    return bed_run(BED(.check = true), "%s", text.chars);
+}
+
+/* Tries each task next on each element, so that every order and every assignment is met. */
+static int best_makespan(const struct graph *graph, const int *element, const int *end_s, const int *free_s)
+{
+    int best = INT32_MAX;
+    bool is_whole = true;
+    for (int i = 0; i < graph->n; i++) {
+        bool is_ready = element[i] < 0;
+        is_whole = is_whole && element[i] >= 0;
+        for (int k = 0; k < i; k++) is_ready = is_ready && (graph->delay_s[k][i] < 0 || element[k] >= 0);
+        for (int e = 0; e < ELEMENTS && is_ready; e++) {
+            int elements[MOST_TASKS], ends_s[MOST_TASKS], frees_s[ELEMENTS], start_s = free_s[e];
+            memcpy(elements, element, sizeof elements);
+            memcpy(ends_s, end_s, sizeof ends_s);
+            memcpy(frees_s, free_s, sizeof frees_s);
+            for (int k = 0; k < i; k++) {
+                if (graph->delay_s[k][i] < 0) continue;
+                const int there_s = end_s[k] + (element[k] == e ? 0 : graph->delay_s[k][i]);
+                start_s = there_s > start_s ? there_s : start_s;
+            }
+            elements[i] = e;
+            ends_s[i] = frees_s[e] = start_s + graph->time_s[i][e];
+            const int makespan = best_makespan(graph, elements, ends_s, frees_s);
+            best = makespan < best ? makespan : best;
+        }
+    }
+    return is_whole ? (free_s[0] > free_s[1] ? free_s[0] : free_s[1]) : best;
+}
+
+/* No task begins before its data is there, and no element runs two at once. */
+static void check_schedule(const struct graph *graph, const struct bed_rows *rows)
+{
+    const struct placement_row *of[MOST_TASKS] = {0};
+    for (size_t i = 0; i < rows->n_placements; i++) of[rows->placements[i].job] = &rows->placements[i];
+    for (int i = 0; i < graph->n; i++) {
+        CHECK(of[i] != NULL);
+        const double start_s = of[i]->end_s - graph->time_s[i][of[i]->node];
+        for (int k = 0; k < i; k++) {
+            const bool is_same = of[k]->node == of[i]->node;
+            if (is_same) CHECK(of[k]->end_s <= of[i]->start_s + 1e-6 || of[i]->end_s <= of[k]->start_s + 1e-6);
+            if (graph->delay_s[k][i] >= 0)
+                CHECK(start_s >= of[k]->end_s + (is_same ? 0 : graph->delay_s[k][i]) - 1e-6);
+        }
+    }
+}
+
+TEST(list_schedulers_are_sound_and_none_beats_the_best_schedule)
+{
+    static const char *const schedulers[] = {"'heft'", "{'policy': 'heft', 'order': 'critical-path'}",
+                                             "{'policy': 'heft', 'order': 'least-start'}",
+                                             "{'policy': 'heft', 'order': 'least-finish'}",
+                                             "{'policy': 'heft', 'order': 'submission', 'choice': 'time'}",
+                                             "{'policy': 'heft', 'order': 'submission', 'insertion': false}",
+                                             "{'policy': 'dispatch', 'rule': 'mwkr'}"};
+    enum { SCHEDULERS = sizeof schedulers / sizeof *schedulers };
+    struct rng rng = test_rng(2002, "graphs", 0);
+    int n_best = 0;
+    for (int i = 0; i < GRAPHS; i++) {
+        const struct graph graph = draw_graph(&rng);
+        const int none[MOST_TASKS] = {-1, -1, -1, -1, -1}, zeros[MOST_TASKS] = {0};
+        const int best_s = best_makespan(&graph, none, zeros, zeros);
+        struct bed_rows *rows = (struct bed_rows *)run_graph(&graph, schedulers[i % SCHEDULERS]);
+        const double makespan_s = bed_metric(rows, "job.makespan_s");
+        CHECK_EQ_INT(rows->code, 0);
+        check_schedule(&graph, rows);
+        CHECK(makespan_s >= best_s - 1e-6);
+        n_best += makespan_s < best_s + 1e-6;
+        bed_free(rows);
+    }
+    CHECK(n_best > GRAPHS / 4);
+}
