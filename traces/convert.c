@@ -138,6 +138,7 @@ static void add_session(struct text *text, const struct request_record *first, c
 
 static void add_needs(struct text *text, const struct job_record *r)
 {
+    if (r->n_enough > 0) text_printf(text, "%" PRId32 "of ", r->n_enough);
     for (int32_t i = 0; i < r->n_needs; i++) {
         text_printf(text, "%s%" PRId64, i > 0 ? " " : "", r->needs[i].job);
         if (r->needs[i].delay_ns == 0) continue;

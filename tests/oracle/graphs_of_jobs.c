@@ -41,7 +41,8 @@ static const struct bed_rows *schedule(const char *scheduler)
         text_printf(&text, "%s{'duration': '1s', 'type': 'task%d', 'after': [", i > 0 ? ", " : "", i);
         for (int e = 0, n = 0; e < EDGES; e++)
             if (edges[e].to == i)
-                text_printf(&text, "%s{'job': %d, 'delay': '%ds'}", n++ > 0 ? ", " : "", edges[e].from, edges[e].delay_s);
+                text_printf(&text, "%s{'job': %d, 'delay': '%ds'}", n++ > 0 ? ", " : "", edges[e].from,
+                            edges[e].delay_s);
         text_add(&text, "]}");
     }
     text_add(&text, "]}}}");

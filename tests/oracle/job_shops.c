@@ -63,7 +63,8 @@ static const struct bed_rows *dispatch(const struct shop *shop, const char *rule
     SCOPED(text) text;
     text_init(&text);
     add_machines(&text, shop);
-    text_printf(&text, "}, 'scheduler': {'policy': 'dispatch', 'rule': '%s'}, 'trace': {'format': 'inline-jobs', 'jobs': [",
+    text_printf(&text,
+                "}, 'scheduler': {'policy': 'dispatch', 'rule': '%s'}, 'trace': {'format': 'inline-jobs', 'jobs': [",
                 rule);
     for (int j = 0; j < shop->jobs; j++)
         for (int k = 0; k < shop->machines; k++) {
@@ -155,8 +156,10 @@ static int preemptive_makespan(struct task *tasks, int n, int now)
         int at = -1, next = INT32_MAX;
         for (int i = 0; i < n; i++) {
             if (tasks[i].left == 0) continue;
-            if (tasks[i].head > now) next = tasks[i].head < next ? tasks[i].head : next;
-            else if (at < 0 || tasks[i].tail > tasks[at].tail) at = i;
+            if (tasks[i].head > now)
+                next = tasks[i].head < next ? tasks[i].head : next;
+            else if (at < 0 || tasks[i].tail > tasks[at].tail)
+                at = i;
         }
         if (at < 0) {
             now = next;

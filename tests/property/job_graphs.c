@@ -61,6 +61,18 @@ TEST(what_comes_after_a_rejected_job_is_rejected)
     CHECK_NEAR(row_of(rows, 5)->end_s, 31, 1e-9);
 }
 
+/* Two of three end at 3 s and 5 s; the third one goes on for nothing. */
+TEST(a_job_starts_when_enough_of_its_needs_have_ended)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {" TRACE(
+                                "{'duration': '3s'}, {'duration': '9s'}, {'duration': '5s'}, {'duration': '1s', 'enough': 2,"
+                                " 'after': [{'job': 0}, {'job': 1}, {'job': 2}]}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(row_of(rows, 3)->start_s, 5, 1e-9);
+    CHECK_NEAR(row_of(rows, 1)->end_s, 9, 1e-9);
+}
+
 TEST(a_job_may_need_earlier_ones_only)
 {
     const struct bed_rows *rows = bed_run(
@@ -77,20 +89,20 @@ TEST(a_job_may_need_earlier_ones_only)
 TEST(a_table_says_what_comes_after_what)
 {
     const char *path = test_file("graph.csv", "job_id,submit_s,duration_s,gpus,after\n"
-                                              "7,0,10,1,\n9,0,3,1,7:2.5\n4,5,1,1,9 7\n");
+                                              "7,0,10,1,\n9,0,3,1,7:2.5\n4,5,1,1,9 7\n5,5,1,1,1of 9 7\n");
     const struct bed_rows *rows = bed_run(BED(.check = true), TABLE, path);
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(row_of(rows, 9)->end_s, 13, 1e-9);
     CHECK_NEAR(row_of(rows, 4)->start_s, 13, 1e-9);
+    CHECK_NEAR(row_of(rows, 5)->start_s, 10, 1e-9);
 }
 
 TEST(a_table_whose_jobs_need_what_is_not_there_is_refused)
 {
-    static const char *const bad[] = {"8", "9", "7:", "7:-1", "x", "7,", "4"};
+    static const char *const bad[] = {"8", "9", "7:", "7:-1", "x", "7,", "4", "2of 7", "0of 7"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const char *path = test_file("graph.csv",
-                                     "job_id,submit_s,duration_s,gpus,after\n7,0,10,1,\n9,0,3,1,\"%s\"\n4,5,1,1,\n",
-                                     bad[i]);
+        const char *path = test_file(
+            "graph.csv", "job_id,submit_s,duration_s,gpus,after\n7,0,10,1,\n9,0,3,1,\"%s\"\n4,5,1,1,\n", bad[i]);
         const struct bed_rows *rows = bed_run(BED(.quiet = true), TABLE, path);
         CHECK_EQ_INT(rows->code, SIM_E_DATA);
         CHECK(strstr(rows->diag.items[0].where, "graph.csv:3:") != NULL);
@@ -176,15 +188,15 @@ static void check_schedule(const struct graph *graph, const struct bed_rows *row
         for (int k = 0; k < i; k++) {
             const bool is_same = of[k]->node == of[i]->node;
             if (is_same) CHECK(of[k]->end_s <= of[i]->start_s + 1e-6 || of[i]->end_s <= of[k]->start_s + 1e-6);
-            if (graph->delay_s[k][i] >= 0)
-                CHECK(start_s >= of[k]->end_s + (is_same ? 0 : graph->delay_s[k][i]) - 1e-6);
+            if (graph->delay_s[k][i] >= 0) CHECK(start_s >= of[k]->end_s + (is_same ? 0 : graph->delay_s[k][i]) - 1e-6);
         }
     }
 }
 
 TEST(list_schedulers_are_sound_and_none_beats_the_best_schedule)
 {
-    static const char *const schedulers[] = {"'heft'", "{'policy': 'heft', 'order': 'critical-path'}",
+    static const char *const schedulers[] = {"'heft'",
+                                             "{'policy': 'heft', 'order': 'critical-path'}",
                                              "{'policy': 'heft', 'order': 'least-start'}",
                                              "{'policy': 'heft', 'order': 'least-finish'}",
                                              "{'policy': 'heft', 'order': 'submission', 'choice': 'time'}",

@@ -19,6 +19,7 @@ struct inline_job {
     double gpu_share, cpus, memory_bytes; /* memory NAN: none */
     const char *gpu_models;
     struct config_list after; /* struct job_need */
+    int64_t enough;
 };
 
 struct inline_params {
@@ -61,6 +62,7 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
         .type = job->type,
         .needs = job->after.items,
         .n_needs = (int32_t)job->after.n,
+        .n_enough = (int32_t)job->enough,
     };
     return 1;
 }
@@ -105,6 +107,10 @@ static int check_needs(const struct inline_params *params, const char *where, st
     for (size_t i = 0; i < params->jobs.n; i++) {
         const struct config_list *after = &job_at(params, i)->after;
         const struct job_need *needs = after->items;
+        if (job_at(params, i)->enough > (int64_t)after->n)
+            return diag_error(diag, SIM_E_CONFIG, where, "lower its 'enough', or name more jobs",
+                              "job %zu of \"jobs\" waits for %lld of %zu jobs", i, (long long)job_at(params, i)->enough,
+                              after->n);
         for (size_t k = 0; k < after->n; k++)
             if (needs[k].job >= (int64_t)i)
                 return diag_error(diag, SIM_E_CONFIG, where, "name jobs above it; the first has number 0",
@@ -158,6 +164,7 @@ static const struct config_field job_fields[] = {
     ROW_TEXT("gpu_models", gpu_models, OPTIONAL, ANY,
              "acceptable GPU models, \"V100|A100\", if nodes differ; default: any"),
     ROW_LIST("after", after, OPTIONAL, ANY, struct job_need, need_fields, "jobs that must have ended before it starts"),
+    ROW_INT("enough", enough, DEFAULT("0"), WITHIN(0, INT32_MAX), "of these, so many must have ended; 0: all"),
     {0}};
 #undef ROW_OF
 

@@ -195,7 +195,7 @@ const struct trace_format trace_csv = {.name = "csv",
  * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
  * (group, user, type), completed (fate; the other two are cancelled and failed), no other job (after). A job comes
  * after the jobs of earlier rows whose ids "after" lists, separated by blanks; "7:1.5" adds 1.5 s for the data of job 7
- * to come to another node. */
+ * to come to another node, and "2of 3 7 8" waits for two of three. */
 enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, AFTER, JOB_COLUMNS };
 
 static const struct status_word statuses[] = {
@@ -266,11 +266,22 @@ static bool read_need(struct reader *reader, const struct job_record *job, const
     return false;
 }
 
+/* "2of": so many of the jobs behind it. */
+static bool is_enough(const char *chars, size_t n_chars, int32_t *n_enough)
+{
+    int64_t n;
+    if (n_chars < 3 || memcmp(chars + n_chars - 2, "of", 2) != 0) return false;
+    if (number_i64(chars, n_chars - 2, &n) != NUMBER_OK || n < 1 || n > INT32_MAX) return false;
+    *n_enough = (int32_t)n;
+    return true;
+}
+
 static bool read_needs(struct reader *reader, struct job_record *job)
 {
     const struct csv_field field = reader_text(reader, AFTER);
     const char *at = field.chars, *const end = at + field.n_chars;
     struct job_need *needs = NULL;
+    int32_t n_enough = 0;
     if (reader_has(reader, AFTER)) {
         int32_t n_most = 1;
         for (const char *c = at; c < end; c++) n_most += *c == ' ';
@@ -280,8 +291,15 @@ static bool read_needs(struct reader *reader, struct job_record *job)
     while (needs != NULL && at < end) {
         const char *blank = memchr(at, ' ', (size_t)(end - at));
         const size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
-        if (n_chars > 0 && !read_need(reader, job, at, n_chars, &needs[job->n_needs++])) return false;
+        if (at == field.chars && is_enough(at, n_chars, &job->n_enough))
+            n_enough = job->n_enough;
+        else if (n_chars > 0 && !read_need(reader, job, at, n_chars, &needs[job->n_needs++]))
+            return false;
         at += n_chars + (blank != NULL);
+    }
+    if (n_enough > job->n_needs) {
+        reader_bad(reader, AFTER, "lower it, or name more jobs", "%d of %d jobs cannot end", n_enough, job->n_needs);
+        return false;
     }
     job->needs = needs;
     if (reader->positions[AFTER] < 0) return true;

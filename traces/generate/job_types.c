@@ -2,22 +2,13 @@
  * Each type draws from its own random streams, so types do not depend on each other. Among jobs submitted at one time,
  * those of the type named first go first. */
 #include "traces/generate/arrival.h"
+#include "traces/generate/run_time.h"
 #include "traces/registry.h"
 #include "traces/transform.h"
 
 #include "sim/core/mem.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
-
-enum run_law { RUN_EXPONENTIAL, RUN_FIXED, RUN_TWO_MODE, RUN_HYPEREXPONENTIAL, RUN_GAVEL };
-
-/* Run times of jobs on the GPUs that they request. */
-struct run_params {
-    int law; /* enum run_law */
-    double mean_s, short_frac, short_of_mean;
-};
 
 struct job_class_params {
     const char *name; /* its key, and the type of its jobs */
@@ -49,28 +40,6 @@ struct generator {
     sim_ns now_ns;
 };
 
-/* Run times of Gavel's evaluation (OSDI 2020, section 7.1), with mean 1. */
-static double draw_gavel(struct rng *rng)
-{
-    static const double short_frac = 0.8, low = 1.5, middle = 3, high = 4;
-    const double ln_10 = log(10);
-    const double short_mean = (pow(10, middle) - pow(10, low)) / (middle - low) / ln_10;
-    const double long_mean = (pow(10, high) - pow(10, middle)) / (high - middle) / ln_10;
-    const bool is_short = rng_uniform(rng) < short_frac;
-    const double x = is_short ? low + (middle - low) * rng_uniform(rng) : middle + (high - middle) * rng_uniform(rng);
-    return pow(10, x) / (short_frac * short_mean + (1 - short_frac) * long_mean);
-}
-
-static double draw_run_s(struct rng *rng, const struct run_params *run)
-{
-    if (run->law == RUN_FIXED) return run->mean_s;
-    if (run->law == RUN_GAVEL) return draw_gavel(rng) * run->mean_s;
-    if (run->law == RUN_EXPONENTIAL) return rng_exponential(rng, run->mean_s);
-    const double long_of_mean = (1.0 - run->short_frac * run->short_of_mean) / (1.0 - run->short_frac);
-    const double mode_s = run->mean_s * (rng_uniform(rng) < run->short_frac ? run->short_of_mean : long_of_mean);
-    return run->law == RUN_TWO_MODE ? mode_s : rng_exponential(rng, mode_s);
-}
-
 static struct job_class *next_class(const struct generator *generator)
 {
     struct job_class *first = generator->classes;
@@ -85,7 +54,7 @@ static int generator_next(struct stream *stream, union trace_record *record, str
     struct job_class *of = next_class(generator);
     generator->now_ns = of->next_ns;
     if (generate_end_reached(&generator->params->end, generator->n, of->next_ns)) return 0;
-    const sim_ns run_ns = sim_ns_from_s(draw_run_s(&of->rng, &of->params->run));
+    const sim_ns run_ns = sim_ns_from_s(run_draw_s(&of->rng, &of->params->run));
     record->job = (struct job_record){.id = generator->n++, .submit_ns = of->next_ns, .duration_ns = run_ns,
                                       .estimate_ns = run_ns, .gpus = (int32_t)of->params->gpus, .gpu_milli = 1000,
                                       .group = of->params->name, .user = "", .type = of->params->name};
@@ -123,10 +92,9 @@ static int check_class(const struct job_class_params *params, const char *where,
     const struct arrival_process *process = params->arrival.entry;
     if (process->think != NULL)
         return diag_error(diag, SIM_E_CONFIG, where, "choose another process", "jobs cannot follow a closed loop");
-    const struct run_params *run = &params->run;
-    if (run->law == RUN_EXPONENTIAL || run->law == RUN_FIXED || run->short_frac * run->short_of_mean < 1.0) return 0;
-    return diag_error(diag, SIM_E_CONFIG, where, NULL,
-                      "the short jobs of type '%s' alone take its mean run time or more", params->name);
+    char what[STREAM_NAME_CHARS];
+    snprintf(what, sizeof what, "jobs of type '%s'", params->name);
+    return run_check(&params->run, what, where, diag);
 }
 
 static int open_class(struct generator *generator, size_t i, const struct source_options *options, struct diag *diag)
@@ -167,19 +135,6 @@ static int open_jobs(const void *params, const struct source_options *options, s
     code = transform_open(&generate->transform, options, false, stream, &stream, diag);
     return code != 0 ? code : stream_to_jobs(stream, source, diag);
 }
-
-static const char *const law_names[] = {"exponential", "fixed", "two-mode", "hyperexponential", "gavel", NULL};
-
-#define ROW_OF struct run_params
-static const struct config_field run_fields[] = {
-    ROW_CHOICE("law", law, DEFAULT("exponential"), law_names, "distribution of run times on the requested GPUs; gavel: 10^x with x even on 1.5 to 3 for 80 % and on 3 to 4"),
-    ROW_QUANTITY("mean", mean_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e9), "mean run time"),
-    ROW_REAL("short_frac", short_frac, DEFAULT("0.9"), WITHIN(0, 0.999999),
-             "two-mode, hyperexponential: share of short jobs"),
-    ROW_REAL("short", short_of_mean, DEFAULT("0.1"), WITHIN(0, 1e6),
-             "run time of short jobs / mean of all jobs; hyperexponential: mean of short jobs / mean of all jobs"),
-    {0}};
-#undef ROW_OF
 
 #define ROW_OF struct job_class_params
 static const struct config_field class_fields[] = {

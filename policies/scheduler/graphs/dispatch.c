@@ -16,8 +16,8 @@
 
 enum rule { FIFO, SPT, LPT, MWKR, LWKR, MOPNR, LOPNR, FDD_MWKR, EDD, SLACK, CR, S_OPN };
 
-static const char *const rule_names[] = {"fifo",  "spt",      "lpt", "mwkr",  "lwkr", "mopnr",
-                                         "lopnr", "fdd-mwkr", "edd", "slack", "cr",   "s-opn", NULL};
+static const char *const rule_names[] = {"fifo",     "spt", "lpt",   "mwkr", "lwkr",  "mopnr", "lopnr",
+                                         "fdd-mwkr", "edd", "slack", "cr",   "s-opn", NULL};
 
 struct dispatch_params {
     int rule;

@@ -33,8 +33,8 @@ enum { MOST_ELEMENTS = 64, NO_ELEMENT = -1 };
 enum order { UPWARD_RANK, CRITICAL_PATH, SUBMISSION, LEAST_START, LEAST_FINISH };
 enum choice { BY_FINISH, BY_TIME, BY_START };
 
-static const char *const order_names[] = {"upward-rank",  "critical-path", "submission", "least-start",
-                                          "least-finish", NULL};
+static const char *const order_names[] = {"upward-rank", "critical-path", "submission",
+                                          "least-start", "least-finish",  NULL};
 static const char *const choice_names[] = {"finish", "time", "start", NULL};
 
 struct heft_params {
@@ -242,7 +242,8 @@ static struct slot slot_of(const struct heft *heft, const struct cluster_view *v
     if (order == CRITICAL_PATH && critical != NO_ELEMENT && priority_of(view, task) == longest_ns)
         return slot_on(heft, view, task->job, critical);
     return best_slot(heft, view, task->job,
-                     order == LEAST_START || order == LEAST_FINISH ? of_order[order] : (enum choice)heft->params.choice);
+                     order == LEAST_START || order == LEAST_FINISH ? of_order[order]
+                                                                   : (enum choice)heft->params.choice);
 }
 
 static int plan_all(struct heft *heft, const struct cluster_view *view)

@@ -65,6 +65,10 @@ int job_graph_enter(struct job *job, const struct job_record *record)
     if (!graph->is_used && record->n_needs == 0) return 0;
     if (!graph->is_used) code = begin(job->jobs);
     for (int32_t i = 0; i < record->n_needs && code == 0; i++) code = add_need(job, &record->needs[i]);
+    if (record->n_enough > 0) {
+        job->place.n_awaited -= record->n_needs - record->n_enough;
+        if (job->place.n_awaited < 0) job->place.n_awaited = 0;
+    }
     if (code == 0) code = remember(graph, job);
     graph->is_fresh = false;
     graph->n_held += job_is_held(job);
@@ -118,7 +122,7 @@ int job_graph_end(struct job *job, sim_ns now)
         link->node = first_node(job);
         link->node_type = job->view.node_type;
         link->head_ns = sim_ns_add(head_ns, link->delay_ns);
-        if (--to->place.n_awaited > 0) continue;
+        if (to->place.n_awaited == 0 || --to->place.n_awaited > 0) continue;
         graph->n_held--;
         graph->n_released++;
         graph->held_s += sim_s_from_ns(now - to->view.submit_ns);
@@ -198,7 +202,7 @@ sim_ns job_graph_wait_ns(const struct job *job, sim_ns now)
 {
     sim_ns until_ns = now;
     for (const struct job_link *link = job->place.needs; link != NULL; link = link->next_need) {
-        if (link->delay_ns == 0 || (link->node >= 0 && is_on_node(job, link->node))) continue;
+        if (link->from != NULL || link->delay_ns == 0 || (link->node >= 0 && is_on_node(job, link->node))) continue;
         const sim_ns there_ns = sim_ns_add(link->ended_ns, link->delay_ns);
         if (there_ns > until_ns) until_ns = there_ns;
     }
@@ -286,7 +290,11 @@ bool job_view_need(const struct cluster_view *view, const struct job_view *job, 
     struct jobs *jobs = job_of(job)->jobs;
     const struct job_link *link = job_of(job)->place.needs;
     (void)view;
-    while (link != NULL && index-- > 0) link = link->next_need;
+    const bool is_held = job_is_held(job_of(job));
+    for (; link != NULL; link = link->next_need) {
+        if (link->from != NULL && !is_held) continue; /* enough others have ended */
+        if (index-- == 0) break;
+    }
     if (link == NULL) return false;
     *edge = (struct job_edge){.from = link->from != NULL ? &link->from->view : NULL, .delay_ns = link->delay_ns};
     if (link->from != NULL) return true;

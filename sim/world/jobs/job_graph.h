@@ -1,5 +1,5 @@
-/* Jobs that come after others: a job is held until all that it needs have ended, however they ended, and only then do
- * the scheduler and the cluster learn of it. A job with a rejected need is rejected.
+/* Jobs that come after others: a job is held until all that it needs, or enough of them, have ended, however they
+ * ended. Only then do the scheduler and the cluster learn of it. A job with a rejected need is rejected.
  *
  * A need is a job of an earlier record, so there are no cycles. A need that is not in the system when a job is
  * submitted has ended before. Data comes from the first node of the need: on another node the job waits, with its GPUs,
@@ -34,7 +34,7 @@ struct job_link {
 /* A job's place among the others; zeroed, it has none. */
 struct job_place {
     struct job_link *needs, *users; /* users: of those that need it */
-    int32_t n_awaited;              /* needs that have not ended; above 0: it is held */
+    int32_t n_awaited;              /* of its needs so many must still end; above 0: it is held */
     struct job *next_due;           /* in a list of jobs to be rejected */
     sim_ns head_ns, tail_ns;        /* as in struct job_path, once `is_fresh` */
     int32_t tail_jobs;

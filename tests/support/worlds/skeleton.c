@@ -30,6 +30,10 @@ static const char *const batches[] = {
     "    {'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}]},"
     "    {'submit': '$0-40s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}]},"
     "    {'submit': '40s', 'duration': '$0-60s', 'gpus': '$1-2', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
+    "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
+    " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'generate-rounds', 'rounds': '$1-4', 'clients':"
+    " '$1-6', 'run_time': {'law': '?', 'mean': '$1-60s'}, 'gpus': '$0-2', 'enough': '$0-1', 'fold': '$0-3s',"
+    " 'hop': '$0-3s'}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': 1, 'gpus_per_node': 1, 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 1,"
     " 'gpu': '$gpu'}, 'c': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '$gpu'}}}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': {'policy': 'heft', 'order': '?', 'choice': '?', 'insertion': '?'}, 'trace': {'format':"
