@@ -281,6 +281,22 @@ run 0 run "$T/drafts.json" -q -o "$T/drafts.db"
 run 0 why "$T/drafts.db" request 0
 out 'decoded  10 iterations, one every '
 
+# The second turn of the first session loads what the second session has evicted; its iteration starts after that.
+cat >"$T/turns.jsonl" <<'END'
+{"arrival_s": 0, "input": [800, 20], "output": [10, 9], "wait_s": [0, 30]}
+{"arrival_s": 10, "input": [1200], "output": [10]}
+END
+cat >"$T/loads.json" <<'END'
+{"cluster": {"nodes": 1, "gpus_per_node": 1, "gpu": "a100-80-sxm", "host": {"device": "host-dram-pcie4"}},
+ "services": {"chat": {"llm": "llama-3.1-8b", "kv": {"blocks": 90, "prefix_cache": "lru", "prefix_store": {"load": "always",
+   "tiers": {"host": {"capacity": "4GB"}}}}, "trace": {"format": "sessions", "path": "turns.jsonl"}}}}
+END
+run 0 run "$T/loads.json" -q -o "$T/loads.db"
+run 0 why "$T/loads.db" request 1
+out 'loaded, takes'
+out 'ms for loads, an iteration of'
+out 'decoded  8 tokens'
+
 # A run that does not repeat is not explained.
 sqlite3 "$repeated" "update run set result_hash = 'ff' where id = 1"
 run 1 why "$repeated:1" request 3

@@ -13,7 +13,7 @@
 void story_init(struct story *story, const struct story_subject *subject, struct arena *arena)
 {
     *story = (struct story){.arena = arena, .subject = *subject, .replica = -1, .last_token_s = (double)NAN,
-                            .end_s = (double)NAN};
+                            .prompt_from_s = (double)NAN, .end_s = (double)NAN};
 }
 
 void story_fini(struct story *story)
@@ -162,6 +162,8 @@ static int on_decision(void *context, const struct decision_row *row)
         if (enters) code = tell_wait(story, row->t_s);
         if (leaves) code = tell_decoding(story, row->t_s);
         if (enters) story->in_batch = true;
+        if (story_is_any(row->action, (const char *const[]){"admit", "resume", "chunk", NULL}))
+            story->prompt_from_s = row->t_s;
         if (leaves) story->in_batch = false;
     } else {
         code = story_follow_job(story, row);
@@ -173,19 +175,18 @@ static int on_decision(void *context, const struct decision_row *row)
 
 static int on_prefill(struct story *story, const struct batch_row *row)
 {
-    char slowed[64];
-    if (story->n_events == 0) return 0;
-    const struct story_event *latest = &story->events[story->n_events - 1];
-    if (latest->t_s != row->start_s ||
-        !story_is_any(latest->what, (const char *const[]){"admit", "resume", "chunk", NULL}))
-        return 0;
+    char slowed[64], loads[64] = "";
+    if (!(row->start_s >= story->prompt_from_s)) return 0;
+    if (row->start_s > story->prompt_from_s)
+        snprintf(loads, sizeof loads, "after %.4g ms for loads, ", 1e3 * (row->start_s - story->prompt_from_s));
+    story->prompt_from_s = (double)NAN;
     const double lasted_s = row->end_s - row->start_s;
     const int code = tell_power(story, row);
     if (code != 0) return code;
     return story_tell(
         story, row->end_s, "prefill",
-        "an iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
-        1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
+        "%san iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
+        loads, 1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
         row->decoding, slowed_text(slowed, lasted_s - row->full_clock_s));
 }
 
