@@ -1,5 +1,6 @@
 #include "traces/convert.h"
 
+#include "sim/core/key_map.h"
 #include "sim/core/output.h"
 #include "traces/session.h"
 
@@ -163,7 +164,19 @@ static void add_csv_job(struct text *text, const struct job_record *r)
     add_field(text, r->user);
     text_add(text, ",");
     add_field(text, r->type);
-    text_printf(text, ",%s,", statuses[r->status]);
+    text_printf(text, ",%s", statuses[r->status]);
+}
+
+static void add_plain_job(struct text *text, const struct job_record *r)
+{
+    add_csv_job(text, r);
+    text_add(text, "\n");
+}
+
+static void add_graph_job(struct text *text, const struct job_record *r)
+{
+    add_csv_job(text, r);
+    text_add(text, ",");
     add_needs(text, r);
     text_add(text, "\n");
 }
@@ -198,8 +211,13 @@ static const struct trace_writer writers[] = {
     {.name = "sessions", .summary = "JSON Lines with sessions of several turns", .header = "", .session = add_session},
     {.name = "csv-jobs",
      .summary = "table of jobs, exact",
+     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate\n",
+     .job = add_plain_job},
+    {.name = "csv-graphs",
+     .summary = "csv-jobs with the jobs that each comes after",
      .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,after\n",
-     .job = add_csv_job},
+     .says_needs = true,
+     .job = add_graph_job},
     {.name = "philly",
      .summary = "columns of the Philly list",
      .header = "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n",
@@ -262,21 +280,43 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
     return code != 0 ? code : closed;
 }
 
+/* Jobs that the source has left out cannot be named. */
+static int check_needs(const struct trace_writer *writer, struct key_map *written, const struct job_record *record,
+                       const char *path, struct diag *diag)
+{
+    int32_t n_left_out = 0;
+    if (!writer->says_needs && record->n_needs > 0)
+        return diag_error(diag, SIM_E_USAGE, path, "convert with --to csv-graphs",
+                          "job %" PRId64 " comes after others, which '%s' cannot say", record->id, writer->name);
+    if (!writer->says_needs) return 0;
+    for (int32_t i = 0; i < record->n_needs; i++)
+        n_left_out += key_map_find(written, (uint64_t)record->needs[i].job) < 0;
+    if (n_left_out > 0)
+        return diag_error(diag, SIM_E_USAGE, path, "convert the whole trace, and let the run leave jobs out",
+                          "job %" PRId64 " comes after %" PRId32 " jobs that a transform has left out", record->id,
+                          n_left_out);
+    return key_map_set(written, (uint64_t)record->id, 0) == 0 ? 0 : diag_nomem(diag);
+}
+
 int trace_convert_jobs(struct job_source *source, const struct trace_writer *writer, const char *path, int64_t *n,
                        struct diag *diag)
 {
     struct output *output;
     struct job_record record;
+    struct key_map written = {0};
     int code = output_open(path, &output, diag);
     *n = 0;
     if (code != 0) return code;
     text_add(output_text(output), writer->header);
     while ((code = source->next(source, &record, diag)) == 1) {
+        code = check_needs(writer, &written, &record, path, diag);
+        if (code != 0) break;
         writer->job(output_text(output), &record);
         code = output_flush(output, diag);
         if (code != 0) break;
         ++*n;
     }
+    key_map_fini(&written);
     int closed = output_close(output, code != 0, diag);
     return code != 0 ? code : closed;
 }

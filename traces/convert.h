@@ -17,11 +17,13 @@
  *     mooncake    JSON Lines; times to 1 ms
  *     sessions    JSON Lines, one per session (traces/formats/sessions.c); lossless. Only of a source of sessions
  *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate; lossless
+ *     csv-graphs  the same, and after: the jobs that it comes after
  *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
 struct trace_writer {
     const char *name, *summary;
     const char *header;       /* "" for none */
     const char *class_header; /* for traces with classes; NULL: classes are not written */
+    bool says_needs;          /* which jobs a job comes after */
     bool writes_blocks;       /* prefix blocks, without their size; it warns where that is not the reader's default */
     void (*request)(struct text *text, const struct request_record *record);
     void (*session)(struct text *text, const struct request_record *first, const struct session_plan *plan);

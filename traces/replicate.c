@@ -52,6 +52,15 @@ static void begin(struct replicate *replicate, sim_ns first_ns)
     replicate->has_begun = true;
 }
 
+/* Blocks do not keep the order in which jobs come after one another. */
+static void forget_needs(struct replicate *replicate, struct job_record *job)
+{
+    if (job->n_needs == 0) return;
+    notes_count(&replicate->notes, "needs-dropped", "jobs that come after others no longer do: blocks are mixed");
+    job->needs = NULL;
+    job->n_needs = job->n_enough = 0;
+}
+
 /* The next record of the part, its time from the part's begin. Returns 1, 0 at the end, or a negative code. */
 static int next_inside(struct replicate *replicate, union trace_record *record, struct diag *diag)
 {
@@ -203,6 +212,7 @@ static int next_of_blocks(struct replicate *replicate, union trace_record *recor
             *record = record_buffer_get(&replicate->trace, index);
             record->any.time_ns = replicate->block_ns + offset_ns;
             record->any.id = replicate->n_given++;
+            if (!replicate->trace.requests) forget_needs(replicate, &record->job);
             return 1;
         }
         replicate->block_ns += replicate->size_ns;

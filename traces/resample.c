@@ -112,7 +112,7 @@ static int resample_next(struct stream *stream, union trace_record *record, stru
     const double full = (double)resample->asked_milli / (1000.0 * (double)resample->config->gpus);
     record->job.id = (int64_t)resample->given++;
     record->job.needs = NULL;
-    record->job.n_needs = 0;
+    record->job.n_needs = record->job.n_enough = 0;
     record->job.submit_ns = (sim_ns)(full * (double)resample->config->full_after_ns);
     record->job.duration_ns = record->job.estimate_ns = READER_MAX_NS;
     return 1;

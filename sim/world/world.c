@@ -466,7 +466,7 @@ static int start_all(struct world *world)
 /* Running jobs that do not end are the cause, if there are any: others may wait for their GPUs. */
 static int fail_stuck_jobs(const struct world *world)
 {
-    const long long waiting = jobs_waiting(world->jobs), running = jobs_running(world->jobs);
+    const long long waiting = jobs_waiting(world->jobs) + jobs_held(world->jobs), running = jobs_running(world->jobs);
     if (running == 0)
         return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
                           "%lld jobs wait forever: the scheduler never starts them, or the placer never finds room",

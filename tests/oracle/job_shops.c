@@ -58,7 +58,7 @@ static void add_machines(struct text *text, const struct shop *shop)
     }
 }
 
-static const struct bed_rows *dispatch(const struct shop *shop, const char *rule)
+static struct bed_rows *dispatch(const struct shop *shop, const char *rule)
 {
     SCOPED(text) text;
     text_init(&text);
@@ -122,6 +122,83 @@ TEST(rules_give_their_integers_on_la01)
         const struct outcome outcome = outcome_of(&la01, dispatch(&la01, rules[i]));
         CHECK_NEAR(outcome.makespan_s, makespan_s[i], 1e-9);
         CHECK_NEAR(outcome.mean_tardiness_s, tardiness_s[i], 0.005);
+    }
+}
+
+/* --- By a naive simulation of random shops --- */
+
+struct naive {
+    const struct shop *shop;
+    int rule, now_s, next[MOST_JOBS], ready_s[MOST_JOBS], busy_until_s[MOST_MACHINES], end_s[MOST_JOBS];
+};
+
+static int work_of(const struct shop *shop, int job, int from, int to)
+{
+    int work_s = 0;
+    for (int k = from; k < to; k++) work_s += shop->tasks[job][k].time_s;
+    return work_s;
+}
+
+static double naive_key(const struct naive *naive, int job)
+{
+    const struct shop *shop = naive->shop;
+    const int k = naive->next[job];
+    const double p = shop->tasks[job][k].time_s, left = work_of(shop, job, k, shop->machines), n = shop->machines - k;
+    const double due = 1.5 * work_of(shop, job, 0, shop->machines);
+    const double keys[RULES] = {naive->ready_s[job], p, -p, -left, left, -n, n,
+                                work_of(shop, job, 0, k + 1) / left, due, due - naive->now_s - left,
+                                (due - naive->now_s) / left, (due - naive->now_s - left) / n};
+    return keys[naive->rule];
+}
+
+/* Idle machines in order take their best waiting task; then time goes on to the next end of one. */
+static void naive_run(struct naive *naive)
+{
+    const struct shop *shop = naive->shop;
+    for (int left = shop->jobs * shop->machines; left > 0;) {
+        for (int m = 0; m < shop->machines; m++) {
+            int best = -1;
+            for (int j = 0; j < shop->jobs && naive->busy_until_s[m] <= naive->now_s; j++) {
+                const bool waits = naive->next[j] < shop->machines && naive->ready_s[j] <= naive->now_s &&
+                                   shop->tasks[j][naive->next[j]].machine == m;
+                if (waits && (best < 0 || naive_key(naive, j) < naive_key(naive, best))) best = j;
+            }
+            if (best < 0) continue;
+            naive->busy_until_s[m] = naive->now_s + shop->tasks[best][naive->next[best]++].time_s;
+            naive->ready_s[best] = naive->end_s[best] = naive->busy_until_s[m];
+            left--;
+        }
+        int next_s = INT32_MAX;
+        for (int m = 0; m < shop->machines; m++)
+            if (naive->busy_until_s[m] > naive->now_s && naive->busy_until_s[m] < next_s)
+                next_s = naive->busy_until_s[m];
+        naive->now_s = next_s;
+    }
+}
+
+TEST(random_shops_end_as_in_a_naive_simulation)
+{
+    enum { SHOPS = 60 };
+    struct rng rng = test_rng(1982, "shops", 0);
+    for (int i = 0; i < SHOPS; i++) {
+        struct shop shop = {.jobs = 2 + (int)rng_below(&rng, 6), .machines = 2 + (int)rng_below(&rng, 4)};
+        for (int j = 0; j < shop.jobs; j++) {
+            const int first = (int)rng_below(&rng, (uint64_t)shop.machines);
+            for (int k = 0; k < shop.machines; k++) {
+                shop.tasks[j][k].machine = (first + (j % 2 == 0 ? k : shop.machines - k)) % shop.machines;
+                shop.tasks[j][k].time_s = 1 + (int)rng_below(&rng, 30);
+            }
+        }
+        struct naive naive = {.shop = &shop, .rule = i % RULES};
+        naive_run(&naive);
+        struct bed_rows *rows = dispatch(&shop, rules[i % RULES]);
+        CHECK_EQ_INT(rows->code, 0);
+        double end_s[MOST_JOBS] = {0};
+        for (size_t k = 0; k < rows->n_jobs; k++)
+            end_s[rows->jobs[k].id / shop.machines] = fmax(end_s[rows->jobs[k].id / shop.machines],
+                                                           rows->jobs[k].end_s);
+        for (int j = 0; j < shop.jobs; j++) CHECK_NEAR(end_s[j], naive.end_s[j], 1e-9);
+        bed_free(rows);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Jobs that come after others: when they start, what becomes of them when a need is rejected, and list schedulers
  * against the best of all schedules on small random graphs. */
+#include "policies/registry.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -61,6 +62,42 @@ TEST(what_comes_after_a_rejected_job_is_rejected)
     CHECK_NEAR(row_of(rows, 5)->end_s, 31, 1e-9);
 }
 
+/* The same, where no need was known when the first job was rejected. */
+TEST(the_first_need_may_be_a_rejected_job)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true, .quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {" TRACE(
+                                               "{'duration': '9s', 'gpus': 9}, {'duration': '1s', 'after': [{'job': 0}]}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_STR(row_of(rows, 1)->status, "rejected");
+}
+
+/* Schedulers get to know job 1 after jobs 2 and 3, which were submitted later; all end. */
+TEST(every_scheduler_bears_jobs_that_come_late)
+{
+    const struct policy_table table = policy_registry();
+    int n_run = 0;
+    for (size_t i = 0; i < table.n; i++) {
+        if (table.policies[i]->family != POLICY_SCHEDULER) continue;
+        struct bed_rows *rows = bed_run(
+            BED(.check = true, .quiet = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {'placement': 'counted', 'scheduler':"
+            " '%s', " TRACE("{'duration': '100s'}, {'duration': '300s', 'after': [{'job': 0}]},"
+                            "{'duration': '3000s'}, {'submit': '1000s', 'duration': '400s'},"
+                            "{'submit': '1001s', 'duration': '40s', 'after': [{'job': 3}]},"
+                            "{'submit': '1002s', 'duration': '50s', 'gpus': 3}") "}}",
+            table.policies[i]->name);
+        if (rows->code == SIM_E_CONFIG) continue; /* it has parameters of its own */
+        n_run++;
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(rows->n_jobs, 6);
+        for (size_t k = 0; k < rows->n_jobs; k++) CHECK_EQ_STR(rows->jobs[k].status, "finished");
+        if (rows->code != 0) printf("  %s\n", table.policies[i]->name);
+        bed_free(rows);
+    }
+    CHECK(n_run > 30);
+}
+
 /* Two of three end at 3 s and 5 s; the third one goes on for nothing. */
 TEST(a_job_starts_when_enough_of_its_needs_have_ended)
 {
@@ -109,7 +146,81 @@ TEST(a_table_whose_jobs_need_what_is_not_there_is_refused)
     }
 }
 
+TEST(replicates_of_blocks_forget_the_order)
+{
+    const char *path = test_file("graph.csv", "job_id,submit_s,duration_s,gpus,after\n"
+                                              "0,0,1,1,\n1,0,1,1,0\n2,5,1,1,1\n3,9,1,1,2 0\n");
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'p100'}, 'jobs': {'trace': {'format':"
+                            " 'csv-jobs', 'path': '%s', 'replicate': {'method': 'block-bootstrap', 'length': '3s'}}}}",
+        path);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(rows->n_warnings > 0);
+    for (size_t i = 0; i < rows->n_jobs; i++) CHECK_EQ_STR(rows->jobs[i].status, "finished");
+}
+
 /* --- List schedulers against all schedules --- */
+
+#define TWO_ELEMENTS                                                                                                   \
+    "'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100', 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 1,"  \
+    " 'gpu': 't4'}}}"
+
+/* Job 3 must not be planned in the gap before job 1, from which it comes by way of a job without GPUs. */
+TEST(a_plan_follows_needs_through_jobs_without_gpus)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{" TWO_ELEMENTS
+        ", 'jobs': {'scheduler': 'heft', 'types': {'a': {'speeds': {'t4': 0}}, 'b': {'speeds': {'p100':"
+        " 0}}}, " TRACE("{'duration': '10s', 'type': 'b'}, {'duration': '10s', 'type': 'a', 'after': [{'job': 0}]},"
+                        "{'duration': '1s', 'gpus': 0, 'after': [{'job': 1}]},"
+                        "{'duration': '1s', 'type': 'a', 'after': [{'job': 2}]}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(row_of(rows, 3)->end_s, 22, 1e-9);
+}
+
+/* Three equal chains of three on three elements need 30 s; only one of them is the critical path. */
+TEST(one_path_is_critical)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100', 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 1,"
+        " 'gpu': 't4'}, 'c': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'k80'}}}, 'jobs': {'scheduler': {'policy': 'heft',"
+        " 'order': 'critical-path'}, " TRACE(
+            "{'duration': '10s'}, {'duration': '10s'}, {'duration': '10s'}, {'duration': '10s', 'after': [{'job': 0}]},"
+            "{'duration': '10s', 'after': [{'job': 1}]}, {'duration': '10s', 'after': [{'job': 2}]},"
+            "{'duration': '10s', 'after': [{'job': 3}]}, {'duration': '10s', 'after': [{'job': 4}]},"
+            "{'duration': '10s', 'after': [{'job': 5}]}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "job.makespan_s"), 30, 1e-9);
+}
+
+/* Job 2 fits between the data of job 0 on its way and job 1 there; without insertion it comes behind. */
+TEST(insertion_uses_gaps)
+{
+    for (int inserts = 0; inserts < 2; inserts++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            "{" TWO_ELEMENTS
+            ", 'jobs': {'scheduler': {'policy': 'heft', 'insertion': %s}, 'types': {'a': {'speeds': {'t4':"
+            " 0}}, 'b': {'speeds': {'p100': 0}}}, " TRACE(
+                "{'duration': '10s', 'type': 'b'}, {'duration': '10s', 'type': 'a', 'after': [{'job': 0, 'delay': '5s'}]},"
+                "{'duration': '6s', 'type': 'a'}") "}}",
+            inserts ? "true" : "false");
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(row_of(rows, 2)->end_s, inserts ? 6 : 31, 1e-9);
+    }
+}
+
+TEST(a_plan_bears_times_beyond_all_measure)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{" TWO_ELEMENTS
+        ", 'until': '1h', 'jobs': {'scheduler': 'heft', 'types': {'t': {'speeds': {'p100': 0.001, 't4':"
+        " 0.5}}}, " TRACE("{'duration': '1000000h', 'type': 't'}, {'duration': '1000000h', 'type': 't'}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+}
 
 enum { MOST_TASKS = 5, ELEMENTS = 2, GRAPHS = 200 };
 

@@ -253,7 +253,7 @@ static bool read_need(struct reader *reader, const struct job_record *job, const
     if (is_good && colon != NULL)
         is_good = number_f64(colon + 1, n_chars - n_id - 1, &delay_s) == NUMBER_OK && delay_s >= 0 && delay_s <= 9e9;
     if (!is_good) {
-        reader_bad(reader, AFTER, "write for example \"3 7:1.5\": after job 3 and, with 1.5 s for its data, job 7",
+        reader_bad(reader, AFTER, "write numbers such as \"3 7:1.5\"; a job without one has that of its row, from 0",
                    "'%s' must be ids of jobs separated by blanks, got '%.*s'", reader->columns[AFTER].name,
                    (int)(n_chars < 60 ? n_chars : 60), chars);
         return false;
@@ -303,6 +303,11 @@ static bool read_needs(struct reader *reader, struct job_record *job)
     }
     job->needs = needs;
     if (reader->positions[AFTER] < 0) return true;
+    if (key_map_find(submissions_of(reader), (uint64_t)job->id) >= 0) {
+        reader_bad(reader, ID, "give each job a number of its own", "a row above has the job %lld, too",
+                   (long long)job->id);
+        return false;
+    }
     if (key_map_set(submissions_of(reader), (uint64_t)job->id, submission_number(job)) == 0) return true;
     return reader_no_memory(reader);
 }

@@ -3,7 +3,7 @@
  * for a job to come (non-delay schedules).
  *
  * With the paths of job_view_path (p: own run time, R: tail, F: head + p, n: jobs of the tail, W: head + R) and
- * d = submission + due W, a smaller key goes first, then the earlier submission:
+ * d = submission + due W, a smaller key goes first, then the earlier submission and id:
  *
  *     fifo  time at which its needs had ended     lopnr  n               edd    d
  *     spt   p              mwkr  -R               mopnr  -n              slack  d - t - R

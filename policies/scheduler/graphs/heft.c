@@ -13,9 +13,11 @@
  *     time                      the least w                                                            (MET)
  *     start                     the least start
  *
- * CPOP puts the jobs of the critical path on the element that runs them in the least time. Ties go to the older job,
- * then to the first element. Jobs start in the order of the plan as soon as their needs, the element and their data
- * allow; times of the plan are not revised when run times differ. A plan costs the square of the jobs planned together.
+ * CPOP puts the jobs of a critical path on the element that runs them in the least time. Jobs without GPUs run on no
+ * element. Ties go to the older job, then to the first element.
+ *
+ * Jobs start in the order of the plan as soon as their needs, the element and their data allow; times of the plan are
+ * not revised when run times differ. A plan costs the square of the jobs planned together.
  * On a cluster whose node types have more GPUs there is no plan: ready jobs start in the order where they fit.
  *
  * Sources: Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002 (HEFT, CPOP); Hwang et al., SIAM J. Computing 18(2), 1989
@@ -46,7 +48,7 @@ struct heft_params {
 struct task {
     struct line_job line_job; /* first */
     const struct job_view *job;
-    bool is_planned, is_ready;
+    bool is_planned, is_ready, is_critical;
     int32_t element;
     sim_ns start_ns, finish_ns; /* planned */
     struct task *next;          /* on its element, in the order of the plan */
@@ -74,8 +76,9 @@ static struct task *task_of(const struct job_view *job)
 /* The estimated run time on an element; infinite where the job cannot run. */
 static double time_on(const struct heft *heft, const struct job_view *job, int32_t element)
 {
+    const double longest = (double)(SIM_NS_MAX / 2);
     const double speed = job_view_speed_on(heft->elements[element], job, job->gpus);
-    return speed > 0 ? (double)job->estimate_ns / speed : (double)INFINITY;
+    return speed > 0 ? fmin((double)job->estimate_ns / speed, longest) : (double)INFINITY;
 }
 
 static sim_ns later(sim_ns one, sim_ns other)
@@ -91,8 +94,8 @@ static sim_ns data_ns(const struct heft *heft, const struct cluster_view *view, 
     struct job_edge edge;
     for (int32_t i = 0; job_view_need(view, job, i, &edge); i++) {
         const struct task *from = edge.from != NULL ? task_of(edge.from) : NULL;
-        if (from != NULL && !from->is_planned) continue; /* it needs no GPU */
-        const bool is_here = from != NULL ? from->element == element : edge.on == heft->elements[element];
+        const bool is_here = element != NO_ELEMENT &&
+                             (from != NULL ? from->element == element : edge.on == heft->elements[element]);
         const sim_ns end_ns = from != NULL ? from->finish_ns : edge.ended_ns;
         there_ns = later(there_ns, is_here ? end_ns : sim_ns_add(end_ns, edge.delay_ns));
     }
@@ -145,15 +148,11 @@ static struct slot best_slot(const struct heft *heft, const struct cluster_view 
 
 /* --- The plan --- */
 
-static void put(struct heft *heft, struct task *task, const struct slot *slot)
+static void put(struct heft *heft, struct task *task)
 {
-    task->is_planned = true;
-    task->element = slot->element;
-    task->start_ns = slot->start_ns;
-    task->finish_ns = slot->finish_ns;
-    struct task **at = &heft->first[slot->element];
-    while (*at != NULL && ((*at)->start_ns < slot->start_ns ||
-                           ((*at)->start_ns == slot->start_ns && (*at)->finish_ns <= slot->start_ns)))
+    struct task **at = &heft->first[task->element];
+    while (*at != NULL && ((*at)->start_ns < task->start_ns ||
+                           ((*at)->start_ns == task->start_ns && (*at)->finish_ns <= task->start_ns)))
         at = &(*at)->next;
     task->next = *at;
     *at = task;
@@ -167,7 +166,7 @@ static int list_tasks(struct heft *heft, const struct cluster_view *view)
     for (const struct job_view *job = job_view_oldest(view, heft->latest); job != NULL && code == 0;
          job = job_view_next(view, job)) {
         struct task *task = task_of(job);
-        if (task->is_planned || job->gpus == 0 || job->state != JOB_PENDING) continue;
+        if (task->is_planned) continue;
         task->job = job;
         task->element = NO_ELEMENT;
         code = vec_push(&heft->tasks, &heft->n, &heft->capacity, task);
@@ -180,7 +179,7 @@ static bool has_needs_planned(const struct cluster_view *view, const struct task
 {
     struct job_edge edge;
     for (int32_t i = 0; job_view_need(view, task->job, i, &edge); i++)
-        if (edge.from != NULL && edge.from->gpus > 0 && !task_of(edge.from)->is_planned) return false;
+        if (edge.from != NULL && !task_of(edge.from)->is_planned) return false;
     return true;
 }
 
@@ -190,20 +189,58 @@ static sim_ns priority_of(const struct cluster_view *view, const struct task *ta
     return sim_ns_add(path.head_ns, path.tail_ns);
 }
 
+static bool comes_after(const struct cluster_view *view, const struct task *task, const struct task *other)
+{
+    struct job_edge edge;
+    for (int32_t i = 0; job_view_need(view, task->job, i, &edge); i++)
+        if (edge.from == other->job) return true;
+    return false;
+}
+
+/* Marks the critical path: one of the longest, the oldest jobs of it where several are. Needs are older. */
+static void mark_critical(const struct heft *heft, const struct cluster_view *view)
+{
+    sim_ns longest_ns = 0;
+    const struct task *end = NULL;
+    for (size_t i = 0; i < heft->n; i++) longest_ns = later(longest_ns, priority_of(view, heft->tasks[i]));
+    for (size_t i = 0; i < heft->n; i++) {
+        struct task *task = heft->tasks[i];
+        task->is_critical = priority_of(view, task) == longest_ns && (end == NULL || comes_after(view, task, end));
+        if (task->is_critical) end = task;
+    }
+}
+
 /* The element that runs the jobs of the critical path in the least time. */
-static int32_t critical_element(const struct heft *heft, const struct cluster_view *view, sim_ns longest_ns)
+static int32_t critical_element(const struct heft *heft)
 {
     int32_t best = NO_ELEMENT;
     double least = (double)INFINITY;
     for (int32_t i = 0; i < heft->n_elements; i++) {
         double sum = 0;
         for (size_t k = 0; k < heft->n; k++)
-            if (priority_of(view, heft->tasks[k]) == longest_ns) sum += time_on(heft, heft->tasks[k]->job, i);
+            if (heft->tasks[k]->is_critical && heft->tasks[k]->job->gpus > 0)
+                sum += time_on(heft, heft->tasks[k]->job, i);
         if (!(sum < least)) continue;
         least = sum;
         best = i;
     }
     return best;
+}
+
+/* A job without GPUs runs as soon as its needs have ended, on no element. */
+static struct slot slot_of(const struct heft *heft, const struct cluster_view *view, const struct task *task,
+                           int32_t critical)
+{
+    const enum order order = (enum order)heft->params.order;
+    if (task->job->gpus == 0) {
+        const sim_ns start_ns = data_ns(heft, view, task->job, NO_ELEMENT);
+        return (struct slot){NO_ELEMENT, start_ns, sim_ns_add(start_ns, task->job->estimate_ns)};
+    }
+    if (critical != NO_ELEMENT && task->is_critical) return slot_on(heft, view, task->job, critical);
+    return best_slot(heft, view, task->job,
+                     order == LEAST_START    ? BY_START
+                     : order == LEAST_FINISH ? BY_FINISH
+                                             : (enum choice)heft->params.choice);
 }
 
 /* How late the order takes a job: the least is next. */
@@ -212,11 +249,11 @@ static double lateness(const struct heft *heft, const struct cluster_view *view,
     switch ((enum order)heft->params.order) {
     case UPWARD_RANK: return -(double)job_view_path(view, task->job).tail_ns;
     case CRITICAL_PATH: return -(double)priority_of(view, task);
-    case LEAST_START: return (double)best_slot(heft, view, task->job, BY_START).start_ns;
-    case LEAST_FINISH: return (double)best_slot(heft, view, task->job, BY_FINISH).finish_ns;
+    case LEAST_START: return (double)slot_of(heft, view, task, NO_ELEMENT).start_ns;
+    case LEAST_FINISH: return (double)slot_of(heft, view, task, NO_ELEMENT).finish_ns;
     case SUBMISSION: break;
     }
-    return (double)task->job->sequence;
+    return 0.0; /* all alike: the oldest */
 }
 
 static struct task *next_task(const struct heft *heft, const struct cluster_view *view)
@@ -234,43 +271,26 @@ static struct task *next_task(const struct heft *heft, const struct cluster_view
     return next;
 }
 
-static struct slot slot_of(const struct heft *heft, const struct cluster_view *view, const struct task *task,
-                           int32_t critical, sim_ns longest_ns)
-{
-    static const enum choice of_order[] = {[LEAST_START] = BY_START, [LEAST_FINISH] = BY_FINISH};
-    const enum order order = (enum order)heft->params.order;
-    if (order == CRITICAL_PATH && critical != NO_ELEMENT && priority_of(view, task) == longest_ns)
-        return slot_on(heft, view, task->job, critical);
-    return best_slot(heft, view, task->job,
-                     order == LEAST_START || order == LEAST_FINISH ? of_order[order]
-                                                                   : (enum choice)heft->params.choice);
-}
-
 static int plan_all(struct heft *heft, const struct cluster_view *view)
 {
     const int code = list_tasks(heft, view);
-    sim_ns longest_ns = 0;
     int32_t critical = NO_ELEMENT;
-    if (heft->params.order == CRITICAL_PATH) {
-        for (size_t i = 0; i < heft->n; i++) longest_ns = later(longest_ns, priority_of(view, heft->tasks[i]));
-        critical = critical_element(heft, view, longest_ns);
+    if (heft->params.order == CRITICAL_PATH && code == 0) {
+        mark_critical(heft, view);
+        critical = critical_element(heft);
     }
     for (struct task *task; code == 0 && (task = next_task(heft, view)) != NULL;) {
-        const struct slot slot = slot_of(heft, view, task, critical, longest_ns);
+        const struct slot slot = slot_of(heft, view, task, critical);
         task->is_planned = true;
-        if (slot.element != NO_ELEMENT) put(heft, task, &slot);
+        task->element = slot.element;
+        task->start_ns = slot.start_ns;
+        task->finish_ns = slot.finish_ns;
+        if (slot.element != NO_ELEMENT) put(heft, task);
     }
     return code;
 }
 
 /* --- Doing it --- */
-
-/* A job in the system beside this one, or NULL. */
-static const struct job_view *another(const struct cluster_view *view, const struct job_view *job)
-{
-    const struct job_view *oldest = job_view_oldest(view, job);
-    return oldest != job ? oldest : job_view_next(view, job);
-}
 
 static void heft_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
@@ -282,7 +302,6 @@ static void heft_notify(void *state, const struct cluster_view *view, const stru
     task->is_ready = note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT;
     if (note->event == JOB_EVENT_SUBMIT) heft->latest = note->job;
     if (note->event != JOB_EVENT_FINISH) return;
-    if (heft->latest == note->job) heft->latest = another(view, note->job);
     struct task **at = &heft->first[task->element];
     while (*at != task) at = &(*at)->next;
     *at = task->next;

@@ -45,7 +45,8 @@ void line_notify(struct line *line, const struct cluster_view *view, const struc
 
 static bool is_before(const struct line_place *a, const struct line_place *b)
 {
-    return a->key != b->key ? a->key < b->key : a->job->sequence < b->job->sequence;
+    if (a->key != b->key) return a->key < b->key;
+    return a->job->submit_ns != b->job->submit_ns ? a->job->submit_ns < b->job->submit_ns : a->job->id < b->job->id;
 }
 
 static void sift(struct line *line, size_t at)

@@ -24,7 +24,7 @@ struct line_place {
 /* Zero-initialised. */
 struct line {
     struct cpu_jobs cpu_jobs;
-    struct line_place *waiting, *heap; /* [n] in any order; [n_heap]: the least key first, then the older */
+    struct line_place *waiting, *heap; /* [n]; [n_heap]: the least key first, then submission, id */
     size_t n, capacity, n_heap, heap_capacity;
     int code; /* SIM_E_NOMEM once a job could not be kept */
 };

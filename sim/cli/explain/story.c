@@ -185,8 +185,8 @@ static int on_prefill(struct story *story, const struct batch_row *row)
     if (code != 0) return code;
     return story_tell(
         story, row->end_s, "prefill",
-        "%san iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
-        loads, 1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
+        "%san iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s", loads,
+        1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
         row->decoding, slowed_text(slowed, lasted_s - row->full_clock_s));
 }
 

@@ -23,6 +23,7 @@
 struct job {
     _Alignas(16) struct job_view view; /* first member: a policy's pointer to the view is one to the job */
     struct jobs *jobs;
+    int64_t number;       /* order of submission, from 0 */
     struct holder holder; /* the GPUs it holds while it runs; after a preemption, those it held */
     struct owner finish, save; /* save: of the saver, over all runs */
     const struct job_type *type;  /* NULL: the scenario does not describe it */
@@ -83,6 +84,7 @@ struct jobs {
     const struct jobs_config *config;
     struct cluster_view view;        /* of the cluster's own nodes */
     struct cluster_view *next_views; /* of further node types */
+    int64_t n_known;                 /* jobs that needed to wait for no other, or do no more */
     int32_t n_node_types;            /* with the first */
     const struct scheduler *scheduler;
     const struct placer *placer; /* NULL: GPUs are only counted */

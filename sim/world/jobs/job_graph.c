@@ -1,6 +1,7 @@
 #include "sim/world/jobs/job_graph.h"
 
 #include "sim/core/check.h"
+#include "sim/core/vec.h"
 #include "sim/world/jobs/job.h"
 #include "sim/world/policy/cluster_view.h"
 
@@ -18,6 +19,7 @@ void job_graph_init(struct job_graph *graph)
 void job_graph_fini(struct job_graph *graph)
 {
     key_map_fini(&graph->ids);
+    mem_free(graph->rejected);
     pool_fini(&graph->links);
 }
 
@@ -33,15 +35,19 @@ static int remember(struct job_graph *graph, const struct job *job)
     return key_map_set(&graph->ids, (uint64_t)job->view.id, (int64_t)(intptr_t)job);
 }
 
-/* Runs without needs keep no ids; the first need makes up for that. */
-static int begin(struct jobs *jobs)
+/* Runs without needs keep only the ids of rejected jobs; the first need makes up for that. */
+static int begin(struct jobs *jobs, const struct job *first)
 {
+    struct job_graph *graph = &jobs->graph;
     int code = 0;
-    jobs->graph.is_used = true;
-    for (const struct job *job = jobs->oldest; job != NULL && code == 0; job = job->next)
-        code = remember(&jobs->graph, job);
+    graph->is_used = true;
+    for (size_t i = 0; i < graph->n_rejected && code == 0; i++)
+        code = key_map_set(&graph->ids, (uint64_t)graph->rejected[i], IS_REJECTED);
+    for (const struct job *job = jobs->oldest; job != first && code == 0; job = job->next) code = remember(graph, job);
     return code;
 }
+
+static void lengthen(struct job *job);
 
 static int add_need(struct job *job, const struct job_need *need)
 {
@@ -63,14 +69,14 @@ int job_graph_enter(struct job *job, const struct job_record *record)
     struct job_graph *graph = &job->jobs->graph;
     int code = 0;
     if (!graph->is_used && record->n_needs == 0) return 0;
-    if (!graph->is_used) code = begin(job->jobs);
+    if (!graph->is_used) code = begin(job->jobs, job);
     for (int32_t i = 0; i < record->n_needs && code == 0; i++) code = add_need(job, &record->needs[i]);
     if (record->n_enough > 0) {
         job->place.n_awaited -= record->n_needs - record->n_enough;
         if (job->place.n_awaited < 0) job->place.n_awaited = 0;
     }
     if (code == 0) code = remember(graph, job);
-    graph->is_fresh = false;
+    if (code == 0 && graph->is_fresh) lengthen(job);
     graph->n_held += job_is_held(job);
     return code;
 }
@@ -110,9 +116,9 @@ int job_graph_end(struct job *job, sim_ns now)
     struct job_graph *graph = &job->jobs->graph;
     int code = 0;
     if (job->place.users == NULL) return 0;
-    refresh(job->jobs);
+    if (graph->is_asked) refresh(job->jobs);
     reverse_users(job);
-    const sim_ns head_ns = sim_ns_add(job->place.head_ns, own_ns(job));
+    const sim_ns head_ns = graph->is_asked ? sim_ns_add(job->place.head_ns, own_ns(job)) : 0;
     while (job->place.users != NULL && code == 0) {
         struct job_link *link = job->place.users;
         struct job *to = link->to;
@@ -174,7 +180,8 @@ int job_graph_reject(struct job *job, sim_ns now)
     struct jobs *jobs = job->jobs;
     struct job *due = NULL;
     int code = 0;
-    if (!jobs->graph.is_used) return 0;
+    if (!jobs->graph.is_used)
+        return vec_push(&jobs->graph.rejected, &jobs->graph.n_rejected, &jobs->graph.rejected_capacity, job->view.id);
     jobs->graph.is_fresh = false;
     code = key_map_set(&jobs->graph.ids, (uint64_t)job->view.id, IS_REJECTED);
     list_users(job, &due);
@@ -250,6 +257,28 @@ static void set_tail(struct job *job)
     place->tail_ns = sim_ns_add(own_ns(job), longest_ns);
 }
 
+/* The paths of a job that enters, which nobody needs yet, and of those that have become longer by it. */
+static void lengthen(struct job *job)
+{
+    struct job *due = job;
+    set_head(job);
+    job->place.next_due = NULL;
+    while (due != NULL) {
+        struct job *at = due;
+        const struct job_place before = at->place;
+        due = at->place.next_due;
+        at->place.is_due = false;
+        set_tail(at);
+        if (at->place.tail_ns == before.tail_ns && at->place.tail_jobs == before.tail_jobs) continue;
+        for (const struct job_link *link = at->place.needs; link != NULL; link = link->next_need) {
+            if (link->from == NULL || link->from->place.is_due) continue;
+            link->from->place.is_due = true;
+            link->from->place.next_due = due;
+            due = link->from;
+        }
+    }
+}
+
 /* Needs are older than the jobs that need them. */
 static void refresh(struct jobs *jobs)
 {
@@ -264,6 +293,7 @@ struct job_path job_view_path(const struct cluster_view *view, const struct job_
     struct job *of = job_of(job);
     const sim_ns own = own_ns(of);
     (void)view;
+    of->jobs->graph.is_asked = true;
     if (!of->jobs->graph.is_used) return (struct job_path){.own_ns = own, .tail_ns = own, .tail_jobs = 1};
     refresh(of->jobs);
     return (struct job_path){.head_ns = of->place.head_ns, .own_ns = own, .tail_ns = of->place.tail_ns,

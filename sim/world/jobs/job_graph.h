@@ -35,18 +35,22 @@ struct job_link {
 struct job_place {
     struct job_link *needs, *users; /* users: of those that need it */
     int32_t n_awaited;              /* of its needs so many must still end; above 0: it is held */
-    struct job *next_due;           /* in a list of jobs to be rejected */
+    struct job *next_due;           /* in a list of jobs to be rejected, or whose paths are to be made longer */
+    bool is_due;                    /* in the latter list */
     sim_ns head_ns, tail_ns;        /* as in struct job_path, once `is_fresh` */
     int32_t tail_jobs;
 };
 
 struct job_graph {
     bool is_used; /* some job of the run has needs */
+    bool is_asked; /* the scheduler asks for paths */
     bool is_fresh; /* the paths of all jobs are up to date */
+    int64_t *rejected; /* [n_rejected] ids, until is_used */
+    size_t n_rejected, rejected_capacity;
     struct key_map ids; /* jobs in the system and rejected ones, by id; kept while is_used */
     struct pool links;
     int64_t n_held;
-    double held_s; /* time for which jobs were held, summed over those that are not held any more */
+    double held_s; /* time for which jobs were held, summed over those that were released */
     int64_t n_released;
 };
 

@@ -124,7 +124,7 @@ static int path_of(const struct job *job, const struct allocation *part, int32_t
     const struct allocation *next = part->next != NULL ? part->next : job->holder.held;
     const int32_t of_next = has_nic_per_gpu(job) ? nic % (next->gpus > 0 ? next->gpus : 1) : 0;
     const struct graph_nic beside = nic_on(job, next, of_next);
-    const struct topology_route route = {.label = (uint64_t)job->view.sequence};
+    const struct topology_route route = {.label = (uint64_t)job->number};
     return writes ? topology_nic_path(topology, own, beside, route, path)
                   : topology_nic_path(topology, beside, own, route, path);
 }

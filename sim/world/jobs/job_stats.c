@@ -268,7 +268,7 @@ static int warn_of_rejections(const struct job_stats *stats)
     struct warning_row row = {.t_s = sim_s_from_ns(stats->first_reject_ns),
                               .code = "job-rejected",
                               .text = "jobs larger than the cluster, than the placement policy can ever place, or than an "
-                                      "offer ever has",
+                                      "offer ever has, and jobs that come after such",
                               .count = stats->n_rejected};
     return stats->sink->warning(stats->sink->context, &row);
 }

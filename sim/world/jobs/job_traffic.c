@@ -388,7 +388,7 @@ static int start_claim(struct job_traffic *traffic, const struct graph_flow *flo
 {
     struct job_network *network = traffic->job->jobs->network;
     struct job_flow *claimant = &traffic->flows[number];
-    const uint64_t label = (uint64_t)traffic->job->view.sequence << 24 | (uint64_t)number;
+    const uint64_t label = (uint64_t)traffic->job->number << 24 | (uint64_t)number;
     struct link_path path;
     int code = topology_nic_path(network->topology, flow->from, flow->to, (struct topology_route){label, choice},
                                  &path);

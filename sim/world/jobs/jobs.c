@@ -176,7 +176,6 @@ static struct job *enter(struct jobs *jobs)
     const struct job_record *record = &jobs->record;
     memset(job, 0, jobs->pool.record_bytes);
     job->view = (struct job_view){.id = record->id,
-                                  .sequence = jobs->stats.n_submitted,
                                   .submit_ns = record->submit_ns,
                                   .estimate_ns = estimate_of(&jobs->config->estimates, record, &jobs->estimates),
                                   .gpus = record->gpus,
@@ -186,16 +185,17 @@ static struct job *enter(struct jobs *jobs)
                                   .node_type = 0,
                                   .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines)};
     job->jobs = jobs;
+    job->number = jobs->stats.n_submitted;
     job->view.request = request_index(jobs);
     job->type = job_type_find(&jobs->config->types, record->type);
     job->progress.work_ns = record->duration_ns;
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
-                                  .number = (uint64_t)job->view.sequence, .speed_frac = 1.0, .slow_frac = 1.0,
+                                  .number = (uint64_t)job->number, .speed_frac = 1.0, .slow_frac = 1.0,
                                   .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0,
                                   .draw = job_draw(job->type)};
     job->place_speed = 1.0;
-    owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
-    owner_init_passing(&job->save, OWNER_ID_JOB_SAVES, (uint64_t)job->view.sequence);
+    owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->number);
+    owner_init_passing(&job->save, OWNER_ID_JOB_SAVES, (uint64_t)job->number);
     job->first_start_ns = -1;
     job->status = record->status;
     job->active_before_ns = jobs->active.job_ns;
@@ -231,6 +231,7 @@ int jobs_reject_held(struct job *job, sim_ns now)
 int jobs_admit(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
+    job->view.sequence = jobs->n_known++;
     if (!job_needs_node(job)) {
         job_run(job, now, 0);
         return 0;
@@ -527,6 +528,11 @@ int64_t jobs_waiting(const struct jobs *jobs)
 int64_t jobs_running(const struct jobs *jobs)
 {
     return jobs->view.n_running;
+}
+
+int64_t jobs_held(const struct jobs *jobs)
+{
+    return jobs->graph.n_held;
 }
 
 int64_t jobs_finished(const struct jobs *jobs)

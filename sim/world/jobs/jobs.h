@@ -99,6 +99,9 @@ bool jobs_done(const struct jobs *jobs);
 int64_t jobs_waiting(const struct jobs *jobs);
 int64_t jobs_running(const struct jobs *jobs);
 
+/* Jobs that wait for others to end. */
+int64_t jobs_held(const struct jobs *jobs);
+
 /* Jobs that have run to their end. */
 int64_t jobs_finished(const struct jobs *jobs);
 

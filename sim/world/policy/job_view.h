@@ -12,7 +12,7 @@ enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
  * and no rejected ones. */
 struct job_view {
     int64_t id;
-    int64_t sequence;   /* order of submission, from 0 */
+    int64_t sequence;   /* order in which the scheduler gets to know jobs: that of submission, but for held jobs */
     sim_ns submit_ns;
     sim_ns estimate_ns; /* run time that the user stated */
     int32_t gpus;       /* asked for; 0: only CPU and memory of a node */

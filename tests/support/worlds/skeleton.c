@@ -28,7 +28,8 @@ static const char *const batches[] = {
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
     "    {'duration': '$0-60s', 'gpus': '$0-4'}, {'duration': '$0-60s', 'gpus': '$1-9', 'after': [{'job': 0}]},"
     "    {'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}]},"
-    "    {'submit': '$0-40s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}]},"
+    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
+    "    {'submit': '$0-40s', 'duration': '$0-90s', 'gpus': '$1-2'}, {'submit': '40s', 'duration': '$0-60s'},"
     "    {'submit': '40s', 'duration': '$0-60s', 'gpus': '$1-2', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'generate-rounds', 'rounds': '$1-4', 'clients':"
