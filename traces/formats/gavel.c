@@ -46,18 +46,10 @@ static int data_error(const struct gavel_file *file, const struct json_node *nod
     return diag_error(file->diag, SIM_E_DATA, json_where(node, where, sizeof where), NULL, "%s", problem);
 }
 
-/* "('LM (batch size 5)', 2)" as "lm-5-x2"; *name stays NULL for another form. Returns 0 or SIM_E_NOMEM. */
-static int type_name(const char *key, struct arena *arena, const char **name)
+/* Writes a model's name in small letters, with '-' for all that is no letter or digit: "LM (batch size 5)" as "lm-5". */
+static void shorten(char *text)
 {
     static const char batch[] = "batch-size-";
-    const char *begin = strncmp(key, "('", 2) == 0 ? key + 2 : NULL;
-    const char *end = begin != NULL ? strstr(begin, "', ") : NULL;
-    char *rest;
-    *name = NULL;
-    if (end == NULL) return 0;
-    const long workers = strtol(end + 3, &rest, 10);
-    char *text = workers > 0 && strcmp(rest, ")") == 0 ? arena_printf(arena, "%.*s", (int)(end - begin), begin) : NULL;
-    if (text == NULL) return workers > 0 && strcmp(rest, ")") == 0 ? SIM_E_NOMEM : 0;
     size_t n = 0;
     for (const char *at = text; *at != 0; at++) {
         if (isalnum((unsigned char)*at))
@@ -69,6 +61,20 @@ static int type_name(const char *key, struct arena *arena, const char **name)
     text[n] = 0;
     char *size = strstr(text, batch);
     if (size != NULL) memmove(size, size + strlen(batch), strlen(size + strlen(batch)) + 1);
+}
+
+/* "('LM (batch size 5)', 2)" as "lm-5-x2"; *name stays NULL for another form. Returns 0 or SIM_E_NOMEM. */
+static int type_name(const char *key, struct arena *arena, const char **name)
+{
+    const char *begin = strncmp(key, "('", 2) == 0 ? key + 2 : NULL;
+    const char *end = begin != NULL ? strstr(begin, "', ") : NULL;
+    char *rest = NULL;
+    *name = NULL;
+    const long workers = end != NULL && end > begin ? strtol(end + 3, &rest, 10) : 0;
+    if (workers < 1 || strcmp(rest, ")") != 0) return 0;
+    char *text = arena_printf(arena, "%.*s", (int)(end - begin), begin);
+    if (text == NULL) return SIM_E_NOMEM;
+    shorten(text);
     *name = workers > 1 ? arena_printf(arena, "%s-x%ld", text, workers) : text;
     return *name != NULL ? 0 : SIM_E_NOMEM;
 }

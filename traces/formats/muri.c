@@ -120,8 +120,8 @@ static int add_row(const struct csv *csv, const int *positions, struct arena *ar
     const struct job_profile *known = find_profile(profiles, profile.type);
     if (known != NULL && memcmp(known->phases.items, phases_s, sizeof phases_s) == 0) return 0;
     if (known != NULL)
-        return row_error(csv, positions[FIRST_TIME], "an earlier row with this model and number of GPUs has other times",
-                         diag);
+        return row_error(csv, positions[FIRST_TIME],
+                         "an earlier row with this model and number of GPUs has other times", diag);
     for (int i = 0; i < N_PHASES && code == 0; i++)
         code = config_list_append(&profile.phases, arena, &phases_s[i], sizeof *phases_s);
     if (code == 0) code = config_list_append(profiles, arena, &profile, sizeof profile);

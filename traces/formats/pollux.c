@@ -112,7 +112,7 @@ static const struct config_field params_fields[] = {
 
 const struct trace_format trace_pollux = {
     .name = "pollux",
-    .summary = "workloads of the simulators of Pollux and Sia",
+    .summary = "workloads of Pollux and Sia",
     .source = "Qiao et al., OSDI 2021; Jayaram Subramanya et al., SOSP 2023; petuum/adaptdl, siasosp23/artifacts",
     .params = params_fields,
     .params_bytes = sizeof(struct pollux_params),

@@ -38,10 +38,12 @@ TEST(jobs_of_muri_have_the_type_of_model_and_gpus)
 
 TEST(jobs_of_pollux_have_the_run_time_of_their_type_and_gpus)
 {
-    CHECK_EQ_STR(jobs_of("pollux", TYPES, POLLUX "a,20.0,ncf,2,32\nb,10,ncf,1,32\n"), "1@10:47/1 ncf-32 0@20:30/2 ncf-32 ");
+    CHECK_EQ_STR(jobs_of("pollux", TYPES, POLLUX "a,20.0,ncf,2,32\nb,10,ncf,1,32\n"),
+                 "1@10:47/1 ncf-32 0@20:30/2 ncf-32 ");
     CHECK_EQ_STR(jobs_of("pollux", TYPES, POLLUX "a,20,ncf,4,32\n"),
                  "jobs.csv:2:10: error: there is no run time of 'ncf-32' on 4 GPUs; add it to 'types' of the trace");
-    CHECK(strstr(jobs_of("pollux", TYPES, POLLUX "a,20,bert,1,32\n"), "jobs.csv:2:6: error: there is no run time of 'bert-32'"));
+    CHECK(strstr(jobs_of("pollux", TYPES, POLLUX "a,20,bert,1,32\n"),
+                 "jobs.csv:2:6: error: there is no run time of 'bert-32'"));
 }
 
 TEST(one_of_several_workloads_is_chosen)
@@ -74,9 +76,10 @@ static const char *types_of(const char *more, const char *document)
     struct config *config;
     struct config_variant variant;
     struct config_list profiles;
-    struct diag diag = {0};
+    struct diag diag;
     const char *path = trace_source_file("speeds.json", document);
     const char *json = test_json("{'profiles': {'format': 'gavel', 'path': '%s', 'gpus': {%s}}}", path, more);
+    diag_init(&diag);
     arena_init(&arena);
     text_init(&text);
     int code = config_parse("t.json", ".", json, strlen(json), &config, &diag);
@@ -97,7 +100,6 @@ static const char *types_of(const char *more, const char *document)
         text_add(&text, "|");
     }
     snprintf(result, sizeof result, "%s", text.chars);
-    diag_fini(&diag);
     return result;
 }
 
