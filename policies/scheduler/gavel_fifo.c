@@ -3,6 +3,11 @@
  * gavel-fifo-perf instead assigns all types again at every allocation. The oldest job goes first, and each gets the
  * fastest type with room, so most jobs keep theirs.
  *
+ * gavel-fifo-packed does the same. Then each job of the queue in turn joins the job that it gains most with: one of
+ * equal width, on its node type, where the speeds of both beside each other, over those alone, add up to more than
+ * `least_gain`. The first job that none suits ends this. The released code, which has 1.5 for `least_gain`, forgets the
+ * job for which there was no room.
+ *
  * gavel-fifo follows the released simulator in one more point. For each job that has finished since the last
  * allocation, in order of submission, the first job of the queue gets its node type. It must fit beside the jobs
  * submitted before the finished one; later ones do not count yet. So admitted jobs may need more GPUs than exist, and
@@ -30,6 +35,12 @@ struct fifo {
     struct place *places; /* [n_places] by age of the jobs */
     size_t n_places, places_capacity;
     double free[GAVEL_TYPES];
+    double least_gain; /* of a pair */
+};
+
+struct fifo_packed_params {
+    struct gavel_params rounds;
+    double least_gain;
 };
 
 static size_t place_of(const struct fifo *fifo, int64_t sequence)
@@ -146,6 +157,62 @@ static int allocate_fastest(struct gavel_rounds *rounds, const struct cluster_vi
     return code;
 }
 
+/* What a job beside the one at `place` gains: the sum of their speeds, each over that alone. */
+static double packed_gain(const struct fifo *fifo, const struct gavel_job *job, const struct place *place)
+{
+    const struct gavel_job *with = place->job;
+    const double gpus = job->view->gpus;
+    if (with->partner != NULL || with->view->gpus != job->view->gpus ||
+        !gavel_shares(&fifo->rounds, job, with, place->type))
+        return 0;
+    return gavel_packed_speed(&fifo->rounds, job, with, place->type) /
+               gavel_speed_on(&fifo->rounds, job, place->type, gpus) +
+           gavel_packed_speed(&fifo->rounds, with, job, place->type) /
+               gavel_speed_on(&fifo->rounds, with, place->type, gpus);
+}
+
+/* Lets jobs of the queue join those that have a place. */
+static void pack_queue(struct fifo *fifo)
+{
+    for (size_t head = 0; (head = next_queued(fifo, head)) < fifo->rounds.n; head++) {
+        struct gavel_job *job = fifo->rounds.jobs[head];
+        const struct place *best = NULL;
+        double most = fifo->least_gain;
+        for (size_t i = 0; i < fifo->n_places; i++) {
+            const double gain = packed_gain(fifo, job, &fifo->places[i]);
+            if (gain <= most) continue;
+            best = &fifo->places[i];
+            most = gain;
+        }
+        if (best == NULL) return;
+        gavel_pair(best->job, job);
+    }
+}
+
+/* The claim of a pair is that of its older job, which has the place. */
+static void share_packed_places(const struct fifo *fifo)
+{
+    for (size_t i = 0; i < fifo->n_places; i++) {
+        struct gavel_job *job = fifo->places[i].job;
+        struct gavel_claim *claim = job->partner != NULL ? &job->paired : &job->alone;
+        claim->share[fifo->places[i].type] = 1;
+    }
+}
+
+static int allocate_packed(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    struct fifo *fifo = (struct fifo *)rounds;
+    for (size_t i = 0; i < rounds->n; i++)
+        if (rounds->jobs[i]->partner != NULL) gavel_split_pair(rounds->jobs[i]);
+    memcpy(fifo->free, rounds->gpus, sizeof fifo->free);
+    fifo->n_places = 0;
+    const int code = serve_queue(fifo, NULL);
+    if (code == 0 && view->n_nodes == 0) pack_queue(fifo);
+    if (code == 0) share_packed_places(fifo);
+    return code;
+}
+
+static const struct gavel_rule packed = {.allocate = allocate_packed, .is_strict = true};
 static const struct gavel_rule keeping = {.allocate = allocate_keeping, .is_strict = true, .rotates = true};
 static const struct gavel_rule fastest = {.allocate = allocate_fastest, .is_strict = true};
 
@@ -172,3 +239,36 @@ GAVEL_SCHEDULER(scheduler_gavel_fifo, keeping, struct fifo, fifo_notify, fifo_fi
 GAVEL_SCHEDULER(scheduler_gavel_fifo_perf, fastest, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo-perf",
                 .summary = "in rounds over all jobs, first in, first out, each job on the fastest node type that older jobs leave",
                 .source = "Gavel (OSDI 2020) simulator, fifo_perf");
+
+static int packed_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    const struct fifo_packed_params *own = params;
+    ((struct fifo *)state)->least_gain = own->least_gain;
+    gavel_rounds_init(state, &packed, &own->rounds);
+    return 0;
+}
+
+#define ROW_OF struct fifo_packed_params
+static const struct config_field packed_fields[] = {
+    GAVEL_ROWS(rounds., "true"),
+    ROW_REAL("least_gain", least_gain, DEFAULT("1.5"), WITHIN(0, 2),
+             "two jobs share GPUs if their speeds, each over that alone, add up to more than this"),
+    {0}};
+#undef ROW_OF
+
+const struct scheduler scheduler_gavel_fifo_packed = {
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
+               .name = "gavel-fifo-packed",
+               .summary = "as gavel-fifo-perf; then waiting jobs join running ones where both together do much more than one",
+               .source = "Gavel (OSDI 2020) simulator, fifo_packed",
+               .params = packed_fields,
+               .params_bytes = sizeof(struct fifo_packed_params),
+               .state_bytes = sizeof(struct fifo),
+               .init = packed_init,
+               .fini = fifo_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = fifo_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};
