@@ -62,8 +62,8 @@ TEST(jobs_in_order_share_where_both_gain_enough)
     check_ends("gavel-fifo-packed", NULL, 1, BESIDE(0.8, 0.8, 0, 0, 0, 0), 2, ENDS(125, 125));
     check_ends("gavel-fifo-packed", "{\"least_gain\": 1.3}", 1, BESIDE(0.7, 0.7, 0, 0, 0, 0), 2,
                ENDS(100 / 0.7, 100 / 0.7));
-    check_ends("gavel-fifo-packed", "{\"least_gain\": 1.3, \"idle_waits\": false}", 1,
-               BESIDE(0.6, 0.6, 0, 0, 0, 0), 2, ENDS(100, 200));
+    check_ends("gavel-fifo-packed", "{\"least_gain\": 1.3, \"idle_waits\": false}", 1, BESIDE(0.6, 0.6, 0, 0, 0, 0), 2,
+               ENDS(100, 200));
 }
 
 /* c gains more beside b. */
