@@ -5,7 +5,7 @@
  *     makespan  minimise the time at which the last job ends, by users' estimates
  *
  * Gavel's program has a variable for each pair of jobs. Here equal jobs form kinds, and the program has one for
- * each pair of kinds, which gives the same optimum for las. For makespan the 24 longest jobs are kinds of their own. The
+ * each pair of kinds, which gives the same optimum for las. For makespan the 8 longest jobs are kinds of their own. The
  * others of a kind count by their mean remaining work, and within a kind the longest ones run first. Jobs beyond the
  * oldest that form 128 kinds wait.
  *
@@ -90,7 +90,7 @@ static double left_s(const struct cluster_view *view, const struct packed_job *j
     return job->view->state == JOB_RUNNING ? left * job->view->speed : left;
 }
 
-enum { LONG_JOBS = 24 };
+enum { LONG_JOBS = 8 };
 
 /* Under makespan the longest jobs are kinds of their own: each runs on one place at a time, so its kind's mean says too
  * little about it. */

@@ -1,4 +1,5 @@
-/* Gavel's makespan objective over kinds of jobs: the longest jobs count by themselves, and not by the mean of a kind. */
+/* Gavel's makespan objective over kinds of jobs: the longest jobs count by themselves, and not by the mean of a kind.
+ * Shares are computed only once, so that later ones do not make up for wrong ones. */
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -31,7 +32,8 @@ static double makespan_s(const char *params)
 
 TEST(a_long_job_among_short_ones_gets_the_fast_gpu)
 {
-    const double least_s = 206e3 / 1.75, makespan = makespan_s("{\"objective\": \"makespan\"}");
+    const double least_s = 206e3 / 1.75,
+                 makespan = makespan_s("{\"objective\": \"makespan\", \"reallocation\": \"1000h\"}");
     CHECK(makespan >= least_s - 1e-6);
-    CHECK(makespan <= 1.03 * least_s);
+    CHECK(makespan <= 1.05 * least_s);
 }
