@@ -11,8 +11,10 @@
  * gavel-fifo follows the released simulator in one more point. For each job that has finished since the last
  * allocation, in order of submission, the first job of the queue gets its node type. It must fit beside the jobs
  * submitted before the finished one; later ones do not count yet. So admitted jobs may need more GPUs than exist, and
- * run in turns. With several node types it follows the paper. The released code draws a type, and then takes the last
- * by name that has a free GPU, whether or not the job fits. */
+ * run in turns. With several node types it follows the paper by default. `"types": "released"` does as the released
+ * code, which the curves of the authors show. It draws among the listed types on which the job fits, but then takes the
+ * last listed type by name, whether or not the job fits. At first all types with free GPUs are listed. When the taken
+ * type has exactly no GPU left, the drawn type is struck off. So the fastest type gets most jobs, and more than fit. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 
@@ -36,6 +38,12 @@ struct fifo {
     size_t n_places, places_capacity;
     double free[GAVEL_TYPES];
     double least_gain; /* of a pair */
+    bool is_released;  /* node types as in the released code */
+};
+
+struct fifo_params {
+    struct gavel_params rounds;
+    int types; /* of types_names */
 };
 
 struct fifo_packed_params {
@@ -131,6 +139,42 @@ static int serve_queue(struct fifo *fifo, struct rng *random)
     return code;
 }
 
+/* The node types with free GPUs, by name. Returns their number. */
+static int list_types(const struct fifo *fifo, int types[GAVEL_TYPES])
+{
+    int n = 0;
+    for (int j = 0; j < fifo->rounds.types; j++) {
+        const char *gpu = fifo->rounds.views[j]->gpu;
+        int at = n;
+        if (fifo->free[j] <= 0) continue;
+        for (; at > 0 && gpu != NULL && strcmp(fifo->rounds.views[types[at - 1]]->gpu, gpu) > 0; at--)
+            types[at] = types[at - 1];
+        types[at] = j;
+        n++;
+    }
+    return n;
+}
+
+/* Serves the queue as the released code does. */
+static int serve_as_released(struct fifo *fifo, struct rng *random)
+{
+    int types[GAVEL_TYPES], n = list_types(fifo, types), code = 0;
+    for (size_t head = 0; code == 0 && n > 0 && (head = next_queued(fifo, head)) < fifo->rounds.n; head++) {
+        struct gavel_job *job = fifo->rounds.jobs[head];
+        int fitting[GAVEL_TYPES], n_fitting = 0;
+        for (int i = 0; i < n; i++)
+            if (fifo->free[types[i]] >= job->view->gpus) fitting[n_fitting++] = i;
+        if (n_fitting == 0) break;
+        int struck = fitting[n_fitting == 1 ? 0 : rng_below(random, (uint64_t)n_fitting)];
+        const int taken = types[n - 1];
+        if (!(gavel_speed_on(&fifo->rounds, job, taken, job->view->gpus) > 0)) continue;
+        code = give_place(fifo, job, taken);
+        if (fifo->free[taken] != 0) continue;
+        for (n--; struck < n; struck++) types[struck] = types[struck + 1];
+    }
+    return code;
+}
+
 static void share_places(const struct fifo *fifo)
 {
     for (size_t i = 0; i < fifo->n_places; i++) fifo->places[i].job->alone.share[fifo->places[i].type] = 1;
@@ -141,7 +185,7 @@ static int allocate_keeping(struct gavel_rounds *rounds, const struct cluster_vi
     struct fifo *fifo = (struct fifo *)rounds;
     memcpy(fifo->free, rounds->gpus, sizeof fifo->free);
     int code = fill_vacated(fifo);
-    if (code == 0) code = serve_queue(fifo, view->random);
+    if (code == 0) code = fifo->is_released ? serve_as_released(fifo, view->random) : serve_queue(fifo, view->random);
     if (code == 0) share_places(fifo);
     return code;
 }
@@ -232,9 +276,40 @@ static void fifo_notify(void *state, const struct cluster_view *view, const stru
     gavel_notify(state, view, note);
 }
 
-GAVEL_SCHEDULER(scheduler_gavel_fifo, keeping, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo",
-                .summary = "in rounds over all jobs, first in, first out on a random node type with room",
-                .source = "Gavel (OSDI 2020) simulator, fifo");
+static int keeping_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    const struct fifo_params *own = params;
+    ((struct fifo *)state)->is_released = own->types == 1;
+    gavel_rounds_init(state, &keeping, &own->rounds);
+    return 0;
+}
+
+static const char *const types_names[] = {"drawn", "released", NULL};
+
+#define ROW_OF struct fifo_params
+static const struct config_field keeping_fields[] = {
+    GAVEL_ROWS(rounds., "true"),
+    ROW_CHOICE("types", types, DEFAULT("drawn"), types_names,
+               "node type of a job: drawn from those with room, or as in Gavel's released simulator"),
+    {0}};
+#undef ROW_OF
+
+const struct scheduler scheduler_gavel_fifo = {
+    .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
+               .name = "gavel-fifo",
+               .summary = "in rounds over all jobs, first in, first out on a random node type with room",
+               .source = "Gavel (OSDI 2020) simulator, fifo",
+               .params = keeping_fields,
+               .params_bytes = sizeof(struct fifo_params),
+               .state_bytes = sizeof(struct fifo),
+               .init = keeping_init,
+               .fini = fifo_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = fifo_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};
 
 GAVEL_SCHEDULER(scheduler_gavel_fifo_perf, fastest, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo-perf",
                 .summary = "in rounds over all jobs, first in, first out, each job on the fastest node type that older jobs leave",
