@@ -8,12 +8,13 @@ enum { SEEDS = 24 };
 static struct bed_rows *run(int seed, const char *more, int gpus, int n, double k80, double v100)
 {
     SCOPED(text) json = {0};
-    text_printf(&json,
-                "{'cluster': {'nodes': 1, 'gpus_per_node': %d, 'gpu': 'v100-16-sxm', 'node_types': {'other': {'nodes': 1,"
-                " 'gpus_per_node': %d, 'gpu': 'k80'}}}, 'seed': %d, 'jobs': {'placement': 'counted', 'scheduler':"
-                " {'policy': 'gavel-fifo', 'idle_waits': false%s}, 'types': {'default': {'speeds': {'k80': %g,"
-                " 'v100-16-sxm': %g}}}, 'trace': {'format': 'inline-jobs', 'jobs': [",
-                gpus, gpus, seed, more, k80, v100);
+    text_printf(
+        &json,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': %d, 'gpu': 'v100-16-sxm', 'node_types': {'other': {'nodes': 1,"
+        " 'gpus_per_node': %d, 'gpu': 'k80'}}}, 'seed': %d, 'jobs': {'placement': 'counted', 'scheduler':"
+        " {'policy': 'gavel-fifo', 'idle_waits': false%s}, 'types': {'default': {'speeds': {'k80': %g,"
+        " 'v100-16-sxm': %g}}}, 'trace': {'format': 'inline-jobs', 'jobs': [",
+        gpus, gpus, seed, more, k80, v100);
     for (int i = 0; i < n; i++) text_printf(&json, "%s{'duration': '100s'}", i > 0 ? ", " : "");
     text_printf(&json, "]}}}");
     return bed_ok(BED(.check = true), "%s", json.chars);
