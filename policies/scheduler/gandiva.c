@@ -10,7 +10,8 @@
  * chooses between both rules.
  *
  * The speed of a packed job is its speed beside its partner, if the types of both have it (jobs.types, sharing). Else
- * it is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is packed if a placer places whole GPUs. Gandiva's migrations and affinities are left out. */
+ * it is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is packed if a placer places
+ * whole GPUs. Gandiva's migrations and affinities are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 

@@ -14,12 +14,13 @@ static void write_scenario(struct text *text, const char *scheduler, int jobs, i
 {
     struct rng rng;
     rng_init(&rng, 1, 0, "bench", 0);
-    text_printf(text,
-                "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8}, \"until\": \"1s\", \"jobs\": {\"scheduler\": \"%s\","
-                " \"placement\": \"counted\", \"deadlines\": {\"least\": 0.5, \"most\": 1.5}, \"types\": {\"default\":"
-                " {\"speedup\": {\"law\": \"power\", \"exponent\": 0.8}}}, \"trace\": {\"format\": \"inline-jobs\","
-                " \"jobs\": [",
-                gpus / 8, scheduler);
+    text_printf(
+        text,
+        "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8}, \"until\": \"1s\", \"jobs\": {\"scheduler\": \"%s\","
+        " \"placement\": \"counted\", \"deadlines\": {\"least\": 0.5, \"most\": 1.5}, \"types\": {\"default\":"
+        " {\"speedup\": {\"law\": \"power\", \"exponent\": 0.8}}}, \"trace\": {\"format\": \"inline-jobs\","
+        " \"jobs\": [",
+        gpus / 8, scheduler);
     for (int i = 0; i < jobs; i++)
         text_printf(text, "%s{\"duration\": \"%.0fs\", \"gpus\": %d}", i > 0 ? ", " : "",
                     100 * pow(200, rng_uniform(&rng)), 1 << rng_below(&rng, 4));

@@ -46,7 +46,7 @@ static int data_error(const struct gavel_file *file, const struct json_node *nod
     return diag_error(file->diag, SIM_E_DATA, json_where(node, where, sizeof where), NULL, "%s", problem);
 }
 
-/* Writes a model's name in small letters, with '-' for all that is no letter or digit: "LM (batch size 5)" as "lm-5". */
+/* Writes a model's name in small letters, with '-' for all but letters and digits: "LM (batch size 5)" as "lm-5". */
 static void shorten(char *text)
 {
     static const char batch[] = "batch-size-";

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Running jobs that may yield, one of each group, in the order in which they do, and the groups of free GPUs that nodes have after
- * that. */
+/* Running jobs that may yield, one of each group, in the order in which they do, and the groups of free GPUs that nodes
+ * have after that. */
 struct yielders {
     const struct cluster *cluster;
     struct job **jobs;

@@ -5,9 +5,9 @@
 
 enum { N_JOBS = 8 };
 
-/* One fast GPU and three slow ones, of a quarter of its speed. Of type a one job is long and three are short; type b has
- * four of a's mean. All work together takes 206,000 s / 1.75, with the long job on the fast GPU for almost all of its
- * time. */
+/* One fast GPU and three slow ones, of a quarter of its speed. Of type a one job is long and three are short; type b
+ * has four of a's mean. All work together takes 206,000 s / 1.75, with the long job on the fast GPU for almost all of
+ * its time. */
 static double makespan_s(const char *params)
 {
     static const double work_s[N_JOBS] = {1e5, 1e3, 1e3, 1e3, 25750, 25750, 25750, 25750};
