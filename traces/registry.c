@@ -1,5 +1,6 @@
 #include "traces/registry.h"
 
+#include "traces/formats/job_profiles.h"
 #include "traces/generate/arrival.h"
 #include "traces/generate/distribution.h"
 
@@ -74,11 +75,25 @@ static bool length_alternative(size_t index, struct config_alternative *out)
     return false;
 }
 
+static bool profile_alternative(size_t index, struct config_alternative *out)
+{
+    static const struct job_profile_format *const profiles[] = {&job_profile_gavel, &job_profile_muri};
+    if (index >= sizeof profiles / sizeof *profiles) return false;
+    const struct job_profile_format *format = profiles[index];
+    *out = (struct config_alternative){.name = format->name,
+                                       .summary = format->summary,
+                                       .fields = format->params,
+                                       .params_bytes = format->params_bytes,
+                                       .entry = format};
+    return true;
+}
+
 bool trace_alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
 {
     (void)context;
     if (strcmp(family, "request-trace") == 0) return format_alternative(true, index, out);
     if (strcmp(family, "job-trace") == 0) return format_alternative(false, index, out);
+    if (strcmp(family, "job-profile") == 0) return profile_alternative(index, out);
     if (strcmp(family, "arrival") == 0) return arrival_alternative(index, out);
     return strcmp(family, "length") == 0 && length_alternative(index, out);
 }

@@ -74,6 +74,11 @@ struct figure_claim {
     const char *known_to_fail;    /* why it fails, where that is expected */
 };
 
+/* A file that the studies read and that is no part of Orrery. */
+struct figure_file_needed {
+    const char *path, *obtain; /* obtain: where to get it */
+};
+
 /* A parameter that was chosen to match points; `elsewhere`: points that the figure does not show. */
 struct figure_fit {
     const char *parameter, *value, *why;
@@ -85,6 +90,7 @@ struct figure {
     const char *id; /* "splitwise/profile" */
     const char *title, *citation, *place; /* place: section, figure or table of the paper */
     struct config_list setup;   /* struct figure_fact */
+    struct config_list data;    /* struct figure_file_needed */
     struct config_list studies; /* struct figure_study */
     const char *views;          /* SQL file of temporary views, run on each study's results first */
     struct config_list charts;  /* struct figure_chart */

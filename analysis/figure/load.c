@@ -114,6 +114,13 @@ static const struct config_field fit_fields[] = {
     {0}};
 #undef ROW_OF
 
+#define ROW_OF struct figure_file_needed
+static const struct config_field data_fields[] = {
+    ROW_PATH("path", path, REQUIRED, "the file"),
+    ROW_TEXT("obtain", obtain, REQUIRED, WITHIN(1, 1024), "where to get it, for those who lack it"),
+    {0}};
+#undef ROW_OF
+
 #define ROW_OF struct figure
 static const struct config_field figure_fields[] = {
     ROW_TEXT("title", title, REQUIRED, WITHIN(1, 200), "what the figure shows"),
@@ -121,6 +128,8 @@ static const struct config_field figure_fields[] = {
     ROW_TEXT("place", place, REQUIRED, WITHIN(1, 300), "section, figure or table of the paper"),
     ROW_LIST("setup", setup, REQUIRED, WITHIN(1, 100), struct figure_fact, fact_fields,
              "what the paper states about its set-up"),
+    ROW_LIST("data", data, OPTIONAL, WITHIN(1, 20), struct figure_file_needed, data_fields,
+             "files that the studies read and that are no part of Orrery"),
     ROW_MAP("studies", studies, REQUIRED, WITHIN(1, 20), struct figure_study, study_item,
             "files of studies or boards, by name"),
     ROW_PATH("views", views, OPTIONAL, "file of CREATE TEMP VIEW statements, whose views the queries may use"),

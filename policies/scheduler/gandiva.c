@@ -9,8 +9,9 @@
  * sum, added up over all GPU types, is below 1, or that cannot run on one of them. A pair of exactly 1 stays. `pairs`
  * chooses between both rules.
  *
- * The speed of a packed job is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is
- * packed if a placer places whole GPUs. Gandiva's migrations and affinities are left out. */
+ * The speed of a packed job is its speed beside its partner, if the types of both have it (jobs.types, sharing). Else
+ * it is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is packed if a placer places
+ * whole GPUs. Gandiva's migrations and affinities are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel_rounds.h"
 
@@ -34,8 +35,8 @@ static double gain_on(const struct gavel_rounds *rounds, const struct gavel_job 
 {
     const double gpus = a->view->gpus;
     const double alone_a = gavel_speed_on(rounds, a, type, gpus), alone_b = gavel_speed_on(rounds, b, type, gpus);
-    const double packed_a = gavel_speed_on(rounds, a, type, gpus / 2);
-    const double packed_b = gavel_speed_on(rounds, b, type, gpus / 2);
+    const double packed_a = gavel_packed_speed(rounds, a, b, type);
+    const double packed_b = gavel_packed_speed(rounds, b, a, type);
     if (!(alone_a > 0 && alone_b > 0 && packed_a > 0 && packed_b > 0)) return 0;
     return packed_a / alone_a + packed_b / alone_b;
 }
@@ -72,19 +73,6 @@ static bool may_pair(const struct gavel_rounds *rounds, const struct gavel_job *
     return ((const struct gandiva *)rounds)->pairs == PAIRS_RELEASED || gains(rounds, a, b);
 }
 
-static void split_pair(struct gavel_job *job)
-{
-    job->partner->partner = NULL;
-    job->partner = NULL;
-}
-
-static void pair(struct gavel_job *a, struct gavel_job *b)
-{
-    a->partner = b;
-    b->partner = a;
-    a->paired = b->paired = (struct gavel_claim){0};
-}
-
 static struct gavel_job *draw(struct rng *rng, struct gavel_job **from, size_t n, size_t *at)
 {
     *at = (size_t)rng_below(rng, n);
@@ -105,7 +93,7 @@ static void draw_pairs(const struct gavel_rounds *rounds, struct rng *rng, struc
         struct gavel_job *a = draw(rng, single, n, &i), *b = draw(rng, single, n - 1, &j);
         if (j >= i) b = single[++j];
         if (!may_pair(rounds, a, b)) continue;
-        pair(a, b);
+        gavel_pair(a, b);
         take_out(single, &n, i > j ? i : j);
         take_out(single, &n, i > j ? j : i);
     }
@@ -149,7 +137,7 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
     for (size_t i = 0; i < rounds->n; i++) {
         struct gavel_job *job = rounds->jobs[i];
         asked += job->view->gpus;
-        if (job->partner != NULL && !is_kept(rounds, job, job->partner)) split_pair(job);
+        if (job->partner != NULL && !is_kept(rounds, job, job->partner)) gavel_split_pair(job);
     }
     if (asked > gpus && view->n_nodes == 0) {
         const int code = pack(rounds, view->random);

@@ -39,6 +39,39 @@ double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job 
     return job->possible[type] ? job_view_speed_on(rounds->views[type], job->view, gpus) : 0;
 }
 
+static double shared_speed(const struct gavel_rounds *rounds, const struct gavel_job *job, const struct gavel_job *with,
+                           int type)
+{
+    const struct job_view *const jobs[] = {job->view, with->view};
+    return job->possible[type] && with->possible[type] ? job_view_shared_speed(rounds->views[type], jobs, 2, 0) : 0;
+}
+
+bool gavel_shares(const struct gavel_rounds *rounds, const struct gavel_job *job, const struct gavel_job *with,
+                  int type)
+{
+    return shared_speed(rounds, job, with, type) > 0;
+}
+
+double gavel_packed_speed(const struct gavel_rounds *rounds, const struct gavel_job *job, const struct gavel_job *with,
+                          int type)
+{
+    const double shared = shared_speed(rounds, job, with, type);
+    return shared > 0 ? shared : gavel_speed_on(rounds, job, type, job->view->gpus / 2.0);
+}
+
+void gavel_pair(struct gavel_job *a, struct gavel_job *b)
+{
+    a->partner = b;
+    b->partner = a;
+    a->paired = b->paired = (struct gavel_claim){0};
+}
+
+void gavel_split_pair(struct gavel_job *job)
+{
+    job->partner->partner = NULL;
+    job->partner = NULL;
+}
+
 void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, double share[GAVEL_TYPES])
 {
     double sum = 0;
@@ -107,6 +140,12 @@ static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
     fill_place(rounds);
 }
 
+static void stop_sharing(struct gavel_job *job)
+{
+    if (job->shares_with != NULL) job->shares_with->shares_with = NULL;
+    job->shares_with = NULL;
+}
+
 void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     (void)view;
@@ -115,6 +154,7 @@ void gavel_notify(void *state, const struct cluster_view *view, const struct job
     cpu_jobs_notify(&rounds->cpu_jobs, note, job_view_slot(note->job));
     if (note->job->gpus == 0) return;
     if (event == JOB_EVENT_SUBMIT) submit(rounds, note->job);
+    if (event == JOB_EVENT_PREEMPT || event == JOB_EVENT_FINISH) stop_sharing(job_view_slot(note->job));
     if (event == JOB_EVENT_FINISH) leave(rounds, job_view_slot(note->job));
     if (event == JOB_EVENT_START) rounds->n_running++;
     if (event == JOB_EVENT_PREEMPT || event == JOB_EVENT_FINISH) rounds->n_running--;
@@ -259,9 +299,9 @@ static size_t list_candidates(struct gavel_rounds *rounds, int type)
     for (size_t i = 0; i < rounds->n; i++) {
         struct gavel_job *job = rounds->jobs[i];
         if (job->partner == NULL || job->partner->view->sequence < job->view->sequence) continue;
-        const double half = job->view->gpus / 2.0;
-        if (job->next_on < 0 && job->paired.share[type] > 0 && gavel_speed_on(rounds, job, type, half) > 0 &&
-            gavel_speed_on(rounds, job->partner, type, half) > 0)
+        if (job->next_on < 0 && job->paired.share[type] > 0 &&
+            gavel_packed_speed(rounds, job, job->partner, type) > 0 &&
+            gavel_packed_speed(rounds, job->partner, job, type) > 0)
             rounds->candidates[n++] = candidate(rounds, job, type, true, rounds->n + i);
     }
     return n;
@@ -309,10 +349,18 @@ static double grant_of(const struct gavel_job *job)
     return job->ran_with == NULL ? job->view->gpus : job->view->gpus / 2.0;
 }
 
-/* Whether a running job continues on the same node type with the same GPUs. */
-static bool stays(const struct gavel_job *job)
+/* The job that it is to share GPUs with in the next round; NULL: none. */
+static struct gavel_job *next_sharer(const struct gavel_rounds *rounds, const struct gavel_job *job)
 {
-    return job->next_on == job->view->node_type && job->view->held_gpus == grant_of(job);
+    struct gavel_job *with = job->ran_with;
+    return with != NULL && gavel_shares(rounds, job, with, job->next_on) ? with : NULL;
+}
+
+/* Whether a running job continues on the same node type with the same GPUs. */
+static bool stays(const struct gavel_rounds *rounds, const struct gavel_job *job)
+{
+    return job->next_on == job->view->node_type && job->view->held_gpus == grant_of(job) &&
+           job->shares_with == next_sharer(rounds, job);
 }
 
 static int by_width(const void *one, const void *other)
@@ -320,6 +368,22 @@ static int by_width(const void *one, const void *other)
     const struct gavel_candidate *a = one, *b = other;
     if (a->job->view->gpus != b->job->view->gpus) return a->job->view->gpus > b->job->view->gpus ? -1 : 1;
     return a->order < b->order ? -1 : 1;
+}
+
+static void start(const struct gavel_rounds *rounds, struct gavel_job *job, struct job_plan *plan)
+{
+    static const char reason[] = "has received least of its share";
+    struct gavel_job *with = next_sharer(rounds, job);
+    const struct job_grant grant = {.gpus = with != NULL ? job->view->gpus : grant_of(job), .node_type = job->next_on};
+    if (job->view->state != JOB_PENDING) return; /* it has started with its partner */
+    if (with == NULL) {
+        job_plan_start_as(plan, job->view, &grant, reason);
+        return;
+    }
+    const struct job_view *const pair[] = {job->view, with->view};
+    if (!job_plan_start_group(plan, pair, 2, &grant, reason)) return;
+    job->shares_with = with;
+    with->shares_with = job;
 }
 
 /* Starts the widest jobs first, while whole nodes are free. */
@@ -330,18 +394,14 @@ static void start_chosen(struct gavel_rounds *rounds, struct job_plan *plan)
         if (rounds->jobs[i]->next_on >= 0 && rounds->jobs[i]->view->state == JOB_PENDING)
             rounds->candidates[n++] = (struct gavel_candidate){.job = rounds->jobs[i], .order = i};
     if (n > 1) qsort(rounds->candidates, n, sizeof *rounds->candidates, by_width);
-    for (size_t i = 0; i < n; i++) {
-        const struct gavel_job *job = rounds->candidates[i].job;
-        const struct job_grant grant = {.gpus = grant_of(job), .node_type = job->next_on};
-        job_plan_start_as(plan, job->view, &grant, "has received least of its share");
-    }
+    for (size_t i = 0; i < n; i++) start(rounds, rounds->candidates[i].job, plan);
 }
 
 static void open_round(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
 {
     choose(rounds);
     for (size_t i = 0; i < rounds->n; i++)
-        if (rounds->jobs[i]->view->state == JOB_RUNNING && !stays(rounds->jobs[i]))
+        if (rounds->jobs[i]->view->state == JOB_RUNNING && !stays(rounds, rounds->jobs[i]))
             job_plan_preempt(plan, rounds->jobs[i]->view, "others have received less of their share");
     start_chosen(rounds, plan);
     for (size_t i = 0; i < rounds->n; i++) {

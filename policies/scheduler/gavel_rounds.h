@@ -14,7 +14,8 @@
  * GPUs left over by jobs with a share go to others in turn. GPUs that jobs without an allocation would take stay free
  * for them.
  *
- * Jobs of equal width may be packed in pairs, each on half of the GPUs, if GPUs are only counted.
+ * Jobs of equal width may be packed in pairs, if GPUs are only counted. Two jobs whose types have speeds beside each
+ * other (job_view_shared_speed) share the same GPUs. Of others, each has half of the GPUs.
  *
  * Allocations and rounds look at all unfinished jobs, so the cost of a round grows with them. `depth` bounds it: only
  * the oldest `depth` jobs take part, and a younger one enters when one of them finishes. */
@@ -55,6 +56,7 @@ struct gavel_job {
     struct gavel_claim alone, paired; /* paired: kept by the older job of a pair */
     struct gavel_job *partner;        /* packed with it; NULL: none */
     struct gavel_job *ran_with;       /* partner in the current round */
+    struct gavel_job *shares_with;    /* on the same GPUs; NULL: none */
     int ran_on;                       /* node type in the current round; -1: none */
     int next_on;                      /* node type in the next round; -1: none */
     bool is_admitted;                 /* it was in the system at the latest allocation */
@@ -109,6 +111,16 @@ int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *
 
 /* Speed of a job on this many GPUs of a node type; 0: it cannot run there. */
 double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type, double gpus);
+
+/* Speed of a job packed with another one of equal width, and whether their types have speeds beside each other. */
+double gavel_packed_speed(const struct gavel_rounds *rounds, const struct gavel_job *job, const struct gavel_job *with,
+                          int type);
+bool gavel_shares(const struct gavel_rounds *rounds, const struct gavel_job *job, const struct gavel_job *with,
+                  int type);
+
+/* Makes a pair of two single jobs, or two single jobs of a pair. */
+void gavel_pair(struct gavel_job *a, struct gavel_job *b);
+void gavel_split_pair(struct gavel_job *job);
 
 /* One nth of each node type as time shares, for n jobs or pairs of this width. The sum is at most 1. */
 void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, double share[GAVEL_TYPES]);

@@ -417,7 +417,7 @@ static int list_parameters(struct listing *list)
     }
     if (n > 0) return code;
     return diag_error(&list->cli->diag, SIM_E_USAGE, NULL,
-                      "a family of 'orrery list policies', or request-trace, job-trace, arrival, length, cost",
+                      "a family of 'orrery list policies', or request-trace, job-trace, job-profile, arrival ...",
                       "'%s' is no family", list->only);
 }
 
@@ -529,8 +529,8 @@ const struct verb verb_list = {
              "keys [PREFIX] [--json|--csv|--markdown]\n"
              "parameters FAMILY [--json|--csv|--markdown]",
     .notes = "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
-             "parameters: the keys of each policy of a family; also of the families request-trace, job-trace, arrival,\n"
-             "            length and cost\n",
+             "parameters: the keys of each policy of a family; also of the families request-trace, job-trace,\n"
+             "            job-profile, arrival, length and cost\n",
     .options = list_options,
     .takes_plugins = true,
     .options_bytes = sizeof(struct list_options),

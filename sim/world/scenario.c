@@ -36,6 +36,9 @@ int scenario_bind(const struct config *config, const struct config_families *fam
 {
     int code = config_bind(config, scenario_fields, families, arena, scenario, sizeof *scenario, diag);
     if (code == 0) code = cluster_config_load(&scenario->cluster.nodes, config, arena, diag);
+    if (code == 0)
+        code = job_types_load(&scenario->jobs.types, &scenario->jobs.profiles, families, arena,
+                              &scenario->jobs.all_types, diag);
     if (code != 0) return code;
     if (scenario->services.n == 0 && scenario->jobs.trace.entry == NULL)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "services"), "add a 'services' or a 'jobs' section",

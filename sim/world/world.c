@@ -134,7 +134,7 @@ static int create_market(struct world *world)
     const struct market_env env = {
         .site = &world->site,
         .cluster = world->cluster,
-        .types = &scenario->jobs.types,
+        .types = &scenario->jobs.all_types,
         .services = &scenario->services,
         .yield = yield_of,
         .context = world,

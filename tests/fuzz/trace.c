@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 /* NULL: guessed. */
-static const char *const formats[] = {"azure-llm", "burstgpt", "mooncake", "lengths",    "csv",
-                                      "philly",    "acme",     "helios",   "openb",      "pai",
-                                      "swf",       "csv-jobs", NULL,       "vllm-bench", "sharegpt"};
+static const char *const formats[] = {"azure-llm", "burstgpt",   "mooncake", "lengths", "csv",   "philly",
+                                      "acme",      "helios",     "openb",    "pai",     "swf",   "csv-jobs",
+                                      NULL,        "vllm-bench", "sharegpt", "muri",    "pollux"};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static bool write_file(const char *path, const uint8_t *data, size_t bytes)
@@ -73,6 +73,14 @@ static const char *guess(const char *path)
     return trace_guess(path, TRACE_BOTH, NULL, &format, &diag) == 0 ? format->name : NULL;
 }
 
+/* What a format needs besides the file. */
+static const char *rest_of(const char *name)
+{
+    if (strcmp(name, "sharegpt") == 0) return ", \"arrival\": {\"process\": \"fixed\", \"rate\": \"9/s\"}";
+    if (strcmp(name, "pollux") != 0) return "";
+    return ", \"types\": {\"ncf-32\": {\"run_times\": [{\"gpus\": 1, \"time\": \"9s\"}]}}";
+}
+
 static bool read_format(const char *name, const char *path)
 {
     static const struct config_families families = {.alternative = trace_alternative, .guess = trace_guess_alternative};
@@ -90,7 +98,7 @@ static bool read_format(const char *name, const char *path)
     struct arena arena;
     struct diag diag = {0};
     int n = snprintf(text, sizeof text, "{\"trace\": {\"format\": \"%s\", \"path\": \"%s\"%s}}", name, path,
-                     strcmp(name, "sharegpt") == 0 ? ", \"arrival\": {\"process\": \"fixed\", \"rate\": \"9/s\"}" : "");
+                     rest_of(name));
     if (config_parse("fuzz", "/", text, (size_t)n, &config, &diag) != 0) return false;
     arena_init(&arena);
     bool sound = config_bind(config, fields, &families, &arena, &trace, sizeof trace, &diag) == 0 &&

@@ -165,6 +165,49 @@ TEST(firm_jobs_do_not_yield)
     CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 0);
 }
 
+/* --- Groups --- */
+
+/* Eight jobs of two GPUs share the cluster in four groups of one job of each type; then a replica wants two GPUs. %s:
+ * whether jobs of type b yield. */
+static struct bed_rows *run_groups(const char *yields)
+{
+    SCOPED(text) json = {0};
+    text_printf(
+        &json,
+        "{" CLUSTER ", 'keep': 'decisions', 'services': {'chat': {'llm': 'mistral-7b', 'tensor_parallel': 2,"
+        " 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 0}, {'at': '100s',"
+        " 'replicas': 1}, {'at': '200s', 'replicas': 0}]}, 'min': 0, 'max': 1, 'interval': '100s'}, " AFFINE
+        ", 'trace': {'format': 'generate', 'duration': '400s', 'arrival': {'process': 'fixed',"
+        " 'rate': '0.0301/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output':"
+        " {'distribution': 'fixed', 'tokens': 2}}}}, 'jobs': {'scheduler': {'policy': 'muri', 'round':"
+        " '40s'}, 'placement': 'counted', 'preemptible': true, 'types': {'a': {'sharing': {'phases': [0.1, 0, 0, 0]}},"
+        " 'b': {'preemptible': %s, 'sharing': {'phases': [0, 0.1, 0, 0]}}}, 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [",
+        yields);
+    for (int i = 0; i < 8; i++)
+        text_printf(&json, "%s{'submit': '1s', 'duration': '300s', 'gpus': 2, 'type': '%s'}", i > 0 ? ", " : "",
+                    i < 4 ? "a" : "b");
+    text_printf(&json, "]}}}");
+    return bed_ok(BED(.check = true), "%s", json.chars);
+}
+
+/* The members of one group yield, since the GPUs of a member pass to the others. */
+TEST(a_group_yields_as_a_whole)
+{
+    struct bed_rows *rows = run_groups("true");
+    CHECK_EQ_INT(rows->n_jobs, 8);
+    CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") == 0);
+    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 2);
+    CHECK(bed_job(rows, 7)->preemptions >= 1);
+}
+
+TEST(a_group_with_a_firm_job_does_not_yield)
+{
+    struct bed_rows *rows = run_groups("false");
+    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 0);
+    CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), 100, 1e-9);
+}
+
 /* --- All that a replica needs --- */
 
 /* Jobs of one GPU fill nodes of four, when a replica with two stages comes. */

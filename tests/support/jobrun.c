@@ -419,6 +419,7 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
                                  .placement = {.name = placer->policy.name, .entry = placer},
                                  .trace = {.name = "array", .entry = &array_format, .params = (void *)(uintptr_t)spec},
                                  .types = spec->types,
+                                 .all_types = spec->types,
                                  .deadlines = spec->deadlines, .round_ns = spec->round_ns};
     if (spec->restart != NULL) config.restart = *spec->restart;
     struct sink sink = {.context = run,

@@ -4,6 +4,7 @@
 #include "sim/core/vec.h"
 #include "traces/stream.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct config_field file_trace_request_params[] = {
@@ -183,6 +184,20 @@ bool file_trace_names(struct reader *reader, int id, int group, int user, int ty
     job->user = reader_intern(reader, user);
     job->type = reader_intern(reader, type);
     return job->group != NULL && job->user != NULL && job->type != NULL;
+}
+
+const char *file_trace_type(struct reader *reader, int column, int64_t number)
+{
+    const struct csv_field field = reader_text(reader, column);
+    char name[REQUEST_CLASS_CHARS + 1];
+    const int n = snprintf(name, sizeof name, "%.*s-%lld", (int)field.n_chars, field.chars, (long long)number);
+    const bool fits = field.n_chars > 0 && n > 0 && (size_t)n < sizeof name;
+    const char *type = fits ? reader_intern_name(reader, name, (size_t)n) : NULL;
+    if (type == NULL)
+        reader_bad(reader, column, NULL, "'%s' must be the beginning of a name of at most %d characters, got '%.*s'",
+                   reader->columns[column].name, REQUEST_CLASS_CHARS, (int)(field.n_chars < 60 ? field.n_chars : 60),
+                   field.chars);
+    return type;
 }
 
 enum job_status file_trace_status(struct reader *reader, int column, const struct status_word *words)

@@ -56,6 +56,10 @@ enum row_result file_trace_job(struct reader *reader, struct job_record *job);
  * that is absent gives "". Returns false when memory ran out, which it notes. */
 bool file_trace_names(struct reader *reader, int id, int group, int user, int type, struct job_record *job);
 
+/* The type "TEXT-NUMBER" of the text in a column, interned. NULL after noting that the text is no name, or that memory
+ * ran out. */
+const char *file_trace_type(struct reader *reader, int column, int64_t number);
+
 /* A job status as a log spells it, by the beginning of the word. */
 struct status_word {
     const char *beginning;

@@ -10,6 +10,9 @@
  *
  *     GPU time = k slot + m (left - speed(k) slot) / speed(m),  m: its share by filling, or 1
  *
+ * Whether a new job is admitted shows when it and the promises after its deadline are filled again; those before keep
+ * what they have. GPUs that are left behind every STRIDE promises are kept for that.
+ *
  * Jobs that are not admitted, have no deadline or cannot keep it any more run with what is left: one GPU each in
  * order of submission before any share is doubled. ElasticFlow drops the first of these. Its placement by buddies,
  * and the cost of scaling in its plan, are left out. The cluster's own nodes only. */
@@ -22,14 +25,17 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { MOST_SLOTS = 4096 };
+enum { MOST_SLOTS = 4096, MOST_POWERS = 31, STRIDE = 16 };
 
 struct promise {
     struct elastic_job *job;
     double left_s;
     bool is_new;
-    int32_t share; /* k of its filling; 0: none suffices */
+    int32_t share;              /* k of its filling; 0: none suffices */
+    int32_t slots, powers;      /* whole slots before the deadline; k may be 1, 2, 4 ... of so many powers */
+    double *work_s;             /* [powers]: in a slot on 1, 2, 4 ... GPUs */
 };
 
 struct elasticflow {
@@ -38,6 +44,10 @@ struct elasticflow {
     struct promise *promises; /* [n] jobs with deadlines that are admitted or new, the earliest deadline first */
     size_t n, capacity;
     int32_t *left;            /* [MOST_SLOTS]: GPUs left */
+    int32_t slots;            /* most of any promise */
+    int32_t *kept;            /* [n / STRIDE + 1][slots]: GPUs left by the first 0, STRIDE, 2 STRIDE ... promises */
+    double *work_s;           /* of all promises */
+    size_t kept_capacity, work_capacity;
     int64_t n_refused;
 };
 
@@ -52,21 +62,6 @@ static int by_deadline(const void *one, const void *other)
     return a->sequence < b->sequence ? -1 : 1;
 }
 
-static int list_promises(struct elasticflow *flow, const struct cluster_view *view)
-{
-    struct elastic *elastic = &flow->elastic;
-    const int code = vec_reserve(&flow->promises, &flow->capacity, elastic->n);
-    flow->n = 0;
-    for (size_t i = 0; code == 0 && i < elastic->n; i++) {
-        struct elastic_job *job = elastic->jobs[i];
-        if (job->view->deadline_ns == SIM_NS_MAX || job->until_ns == IS_REFUSED) continue;
-        flow->promises[flow->n++] = (struct promise){.job = job, .left_s = elastic_left_s(view, job),
-                                                     .is_new = job->until_ns == IS_NEW};
-    }
-    if (flow->n > 1) qsort(flow->promises, flow->n, sizeof *flow->promises, by_deadline);
-    return code;
-}
-
 /* Whole slots before the deadline. */
 static int32_t slots_of(const struct elasticflow *flow, const struct cluster_view *view, const struct elastic_job *job)
 {
@@ -75,64 +70,146 @@ static int32_t slots_of(const struct elasticflow *flow, const struct cluster_vie
     return n < MOST_SLOTS ? (int32_t)n : MOST_SLOTS;
 }
 
-/* The largest power of two that is at most `gpus`. */
+/* Index of the largest power of two that is at most `gpus`, which is at least 1. */
 static int32_t power_within(int32_t gpus)
 {
-    int32_t power = 0;
-    for (int32_t next = 1; next <= gpus; next *= 2) power = next;
-    return power;
+    return 31 - __builtin_clz((unsigned)gpus);
 }
 
-/* Work that at most k GPUs do in the slots before the deadline. Takes the GPUs if `takes`, and the last slots only as
- * far as they are needed. */
-static double fill(struct elasticflow *flow, const struct promise *promise, int32_t k, int32_t slots, bool takes)
+static void describe(struct elasticflow *flow, const struct cluster_view *view, struct promise *promise, double *work_s)
 {
-    const double slot_s = sim_s_from_ns(flow->elastic.params.round_ns);
+    const struct elastic *elastic = &flow->elastic;
+    const double slot_s = sim_s_from_ns(elastic->params.round_ns);
+    const int32_t most = elastic_most_gpus(elastic, promise->job, 0);
+    promise->slots = slots_of(flow, view, promise->job);
+    promise->powers = most > 0 ? power_within(most) + 1 : 0;
+    promise->work_s = work_s;
+    for (int32_t p = 0; p < promise->powers; p++)
+        work_s[p] = elastic_speed(elastic, promise->job, 0, (int32_t)1 << p) * slot_s;
+    if (promise->slots > flow->slots) flow->slots = promise->slots;
+}
+
+static int list_promises(struct elasticflow *flow, const struct cluster_view *view)
+{
+    struct elastic *elastic = &flow->elastic;
+    int code = vec_reserve(&flow->promises, &flow->capacity, elastic->n);
+    if (code == 0) code = vec_reserve(&flow->work_s, &flow->work_capacity, elastic->n * MOST_POWERS);
+    flow->n = 0;
+    flow->slots = 0;
+    for (size_t i = 0; code == 0 && i < elastic->n; i++) {
+        struct elastic_job *job = elastic->jobs[i];
+        if (job->view->deadline_ns == SIM_NS_MAX || job->until_ns == IS_REFUSED) continue;
+        flow->promises[flow->n++] = (struct promise){.job = job, .left_s = elastic_left_s(view, job),
+                                                     .is_new = job->until_ns == IS_NEW};
+    }
+    if (flow->n > 1) qsort(flow->promises, flow->n, sizeof *flow->promises, by_deadline);
+    for (size_t i = 0; code == 0 && i < flow->n; i++)
+        describe(flow, view, &flow->promises[i], flow->work_s + i * MOST_POWERS);
+    if (code == 0)
+        code = vec_reserve(&flow->kept, &flow->kept_capacity, (flow->n / STRIDE + 1) * (size_t)flow->slots + 1);
+    return code;
+}
+
+/* GPUs of the job in slot t if it has at most 2^p, as index of the power; -1: none. */
+static int32_t power_in(const struct elasticflow *flow, int32_t t, int32_t p)
+{
+    const int32_t left = flow->left[t];
+    return left < 1 ? -1 : left >> p > 0 ? p : power_within(left);
+}
+
+/* Work that at most 2^p GPUs do in the slots before the deadline, of as many as are needed. */
+static double work_of(const struct elasticflow *flow, const struct promise *promise, int32_t p)
+{
     double work_s = 0;
-    for (int32_t t = 0; t < slots && work_s < promise->left_s; t++) {
-        const int32_t gpus = power_within(flow->left[t] < k ? flow->left[t] : k);
-        if (gpus > 0) work_s += elastic_speed(&flow->elastic, promise->job, 0, gpus) * slot_s;
-        if (!takes) continue;
-        flow->left[t] -= gpus;
-        if (t == 0) promise->job->gpus = gpus;
+    for (int32_t t = 0; t < promise->slots && work_s < promise->left_s; t++) {
+        const int32_t power = power_in(flow, t, p);
+        if (power >= 0) work_s += promise->work_s[power];
     }
     return work_s;
 }
 
-/* The share of a job; 0: it cannot keep its deadline. */
-static int32_t share_of(struct elasticflow *flow, const struct cluster_view *view, const struct promise *promise)
+/* Takes these GPUs; `takes`: the job gets those of the first slot. */
+static void fill(struct elasticflow *flow, const struct promise *promise, int32_t p, bool takes)
 {
-    const int32_t slots = slots_of(flow, view, promise->job);
-    const int32_t most = elastic_most_gpus(&flow->elastic, promise->job, 0);
-    for (int32_t k = 1; k <= most; k *= 2)
-        if (fill(flow, promise, k, slots, false) >= promise->left_s) return k;
-    return 0;
-}
-
-/* Fills all promises in order, but not the new ones after `newest`. Returns whether each new one, and each that could
- * be kept before, is kept. `takes`: the jobs get the GPUs of the first slot. */
-static bool fill_all(struct elasticflow *flow, const struct cluster_view *view, const struct elastic_job *newest,
-                     bool takes)
-{
-    bool keeps = true;
-    for (int32_t t = 0; t < MOST_SLOTS; t++) flow->left[t] = (int32_t)flow->elastic.gpus[0];
-    for (size_t i = 0; i < flow->n; i++) {
-        struct promise *promise = &flow->promises[i];
-        if (promise->is_new && promise->job != newest) continue;
-        const int32_t share = share_of(flow, view, promise);
-        if (share > 0) fill(flow, promise, share, slots_of(flow, view, promise->job), true);
-        if (!takes) promise->job->gpus = 0;
-        keeps = keeps && (share > 0 || (promise->share == 0 && !promise->is_new));
-        if (takes) promise->share = share;
+    double work_s = 0;
+    for (int32_t t = 0; t < promise->slots && work_s < promise->left_s; t++) {
+        const int32_t power = power_in(flow, t, p), gpus = power >= 0 ? (int32_t)1 << power : 0;
+        if (power >= 0) work_s += promise->work_s[power];
+        flow->left[t] -= gpus;
+        if (t == 0 && takes) promise->job->gpus = gpus;
     }
-    return keeps;
 }
 
-/* Shares of the admitted jobs alone, which a new one must not take. */
-static void measure(struct elasticflow *flow, const struct cluster_view *view)
+/* Whether so many GPUs suffice even if all slots have them, apart from rounding errors. */
+static bool may_suffice(const struct promise *promise, int32_t p)
 {
-    fill_all(flow, view, NULL, true);
-    for (size_t i = 0; i < flow->n; i++) flow->promises[i].job->gpus = 0;
+    double most_s = 0;
+    for (int32_t i = 0; i <= p; i++) most_s = fmax(most_s, promise->work_s[i]);
+    return most_s * promise->slots * (1 + 1e-9) >= promise->left_s;
+}
+
+/* The least power of the share of a job; -1: it cannot keep its deadline. */
+static int32_t share_of(const struct elasticflow *flow, const struct promise *promise)
+{
+    for (int32_t p = 0; p < promise->powers; p++)
+        if (may_suffice(promise, p) && work_of(flow, promise, p) >= promise->left_s) return p;
+    return -1;
+}
+
+/* Fills a promise. Returns its share, or 0. */
+static int32_t fill_one(struct elasticflow *flow, const struct promise *promise, bool takes)
+{
+    const int32_t p = share_of(flow, promise);
+    if (p >= 0) fill(flow, promise, p, takes);
+    return p >= 0 ? (int32_t)1 << p : 0;
+}
+
+static size_t slots_bytes(const struct elasticflow *flow)
+{
+    return (size_t)flow->slots * sizeof *flow->left;
+}
+
+/* Keeps the GPUs that are left before promise i, if i is a multiple of STRIDE. */
+static void keep_left(struct elasticflow *flow, size_t i)
+{
+    if (i % STRIDE == 0 && flow->slots > 0)
+        memcpy(flow->kept + i / STRIDE * (size_t)flow->slots, flow->left, slots_bytes(flow));
+}
+
+/* Fills the promises from `first` on, but no new ones, and keeps their shares. `takes`: jobs get the GPUs of the first
+ * slot. */
+static void fill_from(struct elasticflow *flow, size_t first, bool takes)
+{
+    for (size_t i = first; i < flow->n; i++) {
+        struct promise *promise = &flow->promises[i];
+        keep_left(flow, i);
+        if (!promise->is_new) promise->share = fill_one(flow, promise, takes);
+    }
+}
+
+/* The first promise of the stretch with promise i; sets the GPUs that those before it leave. */
+static size_t rewind_to(struct elasticflow *flow, size_t i)
+{
+    const size_t first = i / STRIDE * STRIDE;
+    if (flow->slots > 0) memcpy(flow->left, flow->kept + first / STRIDE * (size_t)flow->slots, slots_bytes(flow));
+    return first;
+}
+
+/* Whether the new promise at `at` can be kept beside the admitted ones, of which each keeps what it could before. */
+static bool fits(struct elasticflow *flow, size_t at)
+{
+    for (size_t i = rewind_to(flow, at); i < flow->n; i++) {
+        const struct promise *promise = &flow->promises[i];
+        if (promise->is_new && i != at) continue;
+        if (fill_one(flow, promise, false) == 0 && (i == at || promise->share > 0)) return false;
+    }
+    return true;
+}
+
+static void fill_all(struct elasticflow *flow, bool takes)
+{
+    for (int32_t t = 0; t < flow->slots; t++) flow->left[t] = (int32_t)flow->elastic.gpus[0];
+    fill_from(flow, 0, takes);
 }
 
 static int by_submission(const void *one, const void *other)
@@ -141,21 +218,23 @@ static int by_submission(const void *one, const void *other)
     return a->view->sequence < b->view->sequence ? -1 : 1;
 }
 
-static void admit(struct elasticflow *flow, const struct cluster_view *view)
+static void admit(struct elasticflow *flow)
 {
     struct elastic *elastic = &flow->elastic;
     size_t n = 0;
     for (size_t i = 0; i < flow->n; i++)
         if (flow->promises[i].is_new) elastic->chosen[n++] = flow->promises[i].job;
     if (n > 1) qsort(elastic->chosen, n, sizeof *elastic->chosen, by_submission);
+    fill_all(flow, false);
     for (size_t i = 0; i < n; i++) {
         struct elastic_job *job = elastic->chosen[i];
-        measure(flow, view);
-        const bool is_kept = fill_all(flow, view, job, false);
+        size_t at = 0;
+        while (flow->promises[at].job != job) at++;
+        const bool is_kept = fits(flow, at);
         job->until_ns = is_kept ? IS_ADMITTED : IS_REFUSED;
         flow->n_refused += !is_kept;
-        for (size_t k = 0; k < flow->n; k++)
-            if (flow->promises[k].job == job) flow->promises[k].is_new = !is_kept;
+        flow->promises[at].is_new = !is_kept;
+        if (is_kept) fill_from(flow, rewind_to(flow, at), false);
     }
 }
 
@@ -212,8 +291,8 @@ static int choose(struct elastic *elastic, const struct cluster_view *view)
     int64_t left = elastic->gpus[0];
     int code = list_promises(flow, view);
     if (code != 0) return code;
-    admit(flow, view);
-    fill_all(flow, view, NULL, true);
+    admit(flow);
+    fill_all(flow, true);
     for (size_t i = 0; i < elastic->n; i++) left -= elastic->jobs[i]->gpus;
     return share_rest(flow, view, left);
 }
@@ -237,6 +316,8 @@ static void elasticflow_fini(void *state)
     gains_fini(&flow->gains);
     mem_free(flow->promises);
     mem_free(flow->left);
+    mem_free(flow->kept);
+    mem_free(flow->work_s);
     elastic_fini(state);
 }
 

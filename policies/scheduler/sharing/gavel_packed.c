@@ -5,8 +5,9 @@
  *     makespan  minimise the time at which the last job ends, by users' estimates
  *
  * Gavel's program has a variable for each pair of jobs. Here equal jobs form kinds, and the program has one for
- * each pair of kinds, which gives the same optimum for las. For makespan the jobs of a kind count by their mean
- * remaining work, and within a kind the longest ones run first. Jobs beyond the oldest that form 128 kinds wait.
+ * each pair of kinds, which gives the same optimum for las. For makespan the 8 longest jobs are kinds of their own. The
+ * others of a kind count by their mean remaining work, and within a kind the longest ones run first. Jobs beyond the
+ * oldest that form 128 kinds wait.
  *
  * In each round, combinations run in order of what they are owed: y per round, less their runs. GPUs that no
  * combination is owed go to jobs in order of submission. Pairs need the placement "counted" and speeds from
@@ -89,6 +90,26 @@ static double left_s(const struct cluster_view *view, const struct packed_job *j
     return job->view->state == JOB_RUNNING ? left * job->view->speed : left;
 }
 
+enum { LONG_JOBS = 8 };
+
+/* Under makespan the longest jobs are kinds of their own: each runs on one place at a time, so its kind's mean says too
+ * little about it. */
+static void set_own_kinds(struct packed *packed, const struct cluster_view *view)
+{
+    const size_t n = packed_kinds_n(&packed->kinds);
+    struct packed_job *longest[LONG_JOBS + 1];
+    size_t n_long = 0;
+    if (packed->params.objective != PACKED_MAKESPAN) return;
+    for (size_t i = 0; i < n; i++) {
+        struct packed_job *job = packed->kinds.jobs[i];
+        size_t at = n_long < LONG_JOBS ? n_long++ : LONG_JOBS;
+        job->is_own_kind = false;
+        for (; at > 0 && left_s(view, longest[at - 1]) < left_s(view, job); at--) longest[at] = longest[at - 1];
+        longest[at] = job;
+    }
+    for (size_t i = 0; i < n_long; i++) longest[i]->is_own_kind = true;
+}
+
 static void set_needs(struct packed *packed, const struct cluster_view *view)
 {
     struct packed_kinds *kinds = &packed->kinds;
@@ -143,6 +164,7 @@ static int allocate(struct packed *packed, const struct cluster_view *view, stru
     struct packed_kinds *kinds = &packed->kinds;
     struct packed_basis basis;
     double level;
+    set_own_kinds(packed, view);
     int code = packed_kinds_find(kinds, view, packed->params.shares && !packed->is_placed);
     const size_t n = (size_t)(kinds->combinations * packed->types);
     if (code == 0) code = vec_reserve(&packed->y, &packed->y_capacity, n + 1);

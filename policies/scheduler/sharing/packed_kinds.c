@@ -36,7 +36,7 @@ void packed_kinds_remove(struct packed_kinds *kinds, const struct packed_job *jo
 
 static bool is_alike(const struct packed_job *a, const struct packed_job *b, const struct cluster_view *view)
 {
-    if (a->view->gpus != b->view->gpus || a->view->request != b->view->request ||
+    if (a->is_own_kind || b->is_own_kind || a->view->gpus != b->view->gpus || a->view->request != b->view->request ||
         strcmp(a->view->type, b->view->type) != 0)
         return false;
     for (; view != NULL; view = view->next_type)

@@ -1,5 +1,5 @@
 /* Kinds of jobs, and the combinations of them that may share GPUs, for schedulers that treat equal jobs alike. Jobs of
- * one kind have the same type, requested GPUs, and speed on every node type. */
+ * one kind have the same type, requested GPUs, and speed on every node type. A job may be a kind of its own. */
 #ifndef ORRERY_POLICIES_SCHEDULER_SHARING_PACKED_KINDS_H
 #define ORRERY_POLICIES_SCHEDULER_SHARING_PACKED_KINDS_H
 
@@ -14,6 +14,7 @@ struct packed_job {
     struct ranked waiting;
     const struct job_view *view;
     int kind;              /* in this allocation; -1: none yet */
+    bool is_own_kind;      /* set by the scheduler before packed_kinds_find */
     double owed;           /* rounds that it should have run in, less those in which it did */
     struct packed_job *partner; /* that shares its GPUs while it runs; NULL: alone */
     int next_type;         /* chosen for this round; -1: none */

@@ -252,6 +252,12 @@ int figure_work_missing(struct figure_work *work, const char **file, const char 
 {
     int code = 0;
     *file = *obtain = NULL;
+    for (size_t i = 0; *file == NULL && i < work->figure.data.n; i++) {
+        const struct figure_file_needed *needed = FIGURE_ITEM(struct figure_file_needed, work->figure.data, i);
+        if (paths_is_file(needed->path)) continue;
+        *file = needed->path;
+        *obtain = needed->obtain;
+    }
     for (size_t i = 0; code == 0 && *file == NULL && i < work->figure.studies.n; i++) {
         struct board_file board;
         struct plans_file plans;

@@ -110,6 +110,10 @@ struct config_origin {
 /* The origin of the value at a dotted path. Returns false when it was not written with one. */
 bool config_origin(const struct config *config, const char *dotted_path, struct config_origin *origin);
 
+/* Appends an item of `item_bytes` to a list in the arena: its capacity doubles, and old items stay there unused.
+ * Returns 0 or SIM_E_NOMEM. */
+int config_list_append(struct config_list *list, struct arena *arena, const void *item, size_t item_bytes);
+
 /* Writes the bound struct as a complete JSON document: parsing it with directory "." binds to the same struct, bit for
  * bit. Returns 0 or SIM_E_NOMEM, like all writers here. */
 int config_dump(const struct config_field *fields, const struct config_families *families, const void *bound,

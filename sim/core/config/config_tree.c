@@ -261,6 +261,18 @@ const char *config_path(const struct config *config, size_t index)
     return file != NULL ? file->path : NULL;
 }
 
+int config_list_append(struct config_list *list, struct arena *arena, const void *item, size_t item_bytes)
+{
+    if ((list->n & (list->n - 1)) == 0) {
+        char *items = arena_alloc(arena, (list->n > 0 ? 2 * list->n : 1) * item_bytes);
+        if (items == NULL) return SIM_E_NOMEM;
+        if (list->n > 0) memcpy(items, list->items, list->n * item_bytes);
+        list->items = items;
+    }
+    memcpy((char *)list->items + list->n++ * item_bytes, item, item_bytes);
+    return 0;
+}
+
 void config_destroy(struct config *config)
 {
     if (config == NULL) return;

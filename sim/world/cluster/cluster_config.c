@@ -90,20 +90,6 @@ static int read_node(const struct csv *csv, const int *positions, struct arena *
     return node->gpu_model != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* Appends to a list in the arena: its capacity doubles, and the old items stay there unused. */
-static int append(struct config_list *list, struct arena *arena, const struct node_spec *node)
-{
-    struct node_spec *nodes = list->items;
-    if ((list->n & (list->n - 1)) == 0) {
-        nodes = arena_alloc(arena, (list->n > 0 ? 2 * list->n : 1) * sizeof *nodes);
-        if (nodes == NULL) return SIM_E_NOMEM;
-        if (list->n > 0) memcpy(nodes, list->items, list->n * sizeof *nodes);
-        list->items = nodes;
-    }
-    nodes[list->n++] = *node;
-    return 0;
-}
-
 static int read_rows(struct csv *csv, const struct node_list_config *config, struct arena *arena,
                      struct config_list *list, struct diag *diag)
 {
@@ -113,7 +99,8 @@ static int read_rows(struct csv *csv, const struct node_list_config *config, str
     while ((code = csv_next(csv, diag)) == 1) {
         struct node_spec node;
         code = read_node(csv, positions, arena, &node, diag);
-        if (code == 0 && (node.gpus > 0 || config->cpu_nodes)) code = append(list, arena, &node);
+        if (code == 0 && (node.gpus > 0 || config->cpu_nodes))
+            code = config_list_append(list, arena, &node, sizeof node);
         if (code < 0) return code;
     }
     if (code == 0 && list->n == 0) return diag_error(diag, SIM_E_DATA, config->path, NULL, "the list has no nodes");

@@ -63,7 +63,7 @@ static int check(const struct jobs *jobs, const struct job_type *type)
 
 int job_checkpoints_create(struct jobs *jobs)
 {
-    const struct config_list *types = &jobs->config->types;
+    const struct config_list *types = &jobs->config->all_types;
     if (types->n == 0) return 0;
     jobs->checkpoint_states = mem_zalloc(types->n, sizeof *jobs->checkpoint_states);
     if (jobs->checkpoint_states == NULL) return SIM_E_NOMEM;
@@ -82,8 +82,8 @@ int job_checkpoints_create(struct jobs *jobs)
 
 void job_checkpoints_destroy(struct jobs *jobs)
 {
-    const struct job_type *types = jobs->config->types.items;
-    for (size_t i = 0; jobs->checkpoint_states != NULL && i < jobs->config->types.n; i++) {
+    const struct job_type *types = jobs->config->all_types.items;
+    for (size_t i = 0; jobs->checkpoint_states != NULL && i < jobs->config->all_types.n; i++) {
         const struct checkpointer *policy = policy_of(&types[i].checkpoint);
         if (policy != NULL) policy_state_destroy(&policy->policy, jobs->checkpoint_states[i]);
     }
@@ -146,7 +146,7 @@ static double interval_of(const struct job *job, const struct checkpoint_save *s
     const struct jobs *jobs = job->jobs;
     const struct checkpointer *policy = policy_of(&job->type->checkpoint);
     const struct checkpoint_view view = view_of(job, save);
-    void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->types.items];
+    void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->all_types.items];
     const double interval_s = policy->interval_s(state, &view);
     if (interval_s >= 0.0) return fmax(interval_s, view.least_interval_s);
     engine_fail(jobs->site->engine, fault(jobs, policy, job, interval_s));

@@ -129,8 +129,8 @@ double job_goodput_speed(const struct goodput_config *config, const struct goodp
 
 int goodput_cache_init(struct goodput_cache *cache, const struct jobs *jobs)
 {
-    const struct job_type *types = jobs->config->types.items;
-    const size_t n = jobs->config->types.n, each = GOODPUT_CACHED_GPUS + 1;
+    const struct job_type *types = jobs->config->all_types.items;
+    const size_t n = jobs->config->all_types.n, each = GOODPUT_CACHED_GPUS + 1;
     bool is_used = false;
     for (size_t i = 0; i < n; i++) is_used = is_used || goodput_is_given(&types[i].goodput);
     if (!is_used) return 0;
@@ -150,7 +150,7 @@ void goodput_cache_fini(struct goodput_cache *cache)
 static double asked_of(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
-    const struct job_type *types = jobs->config->types.items;
+    const struct job_type *types = jobs->config->all_types.items;
     const int32_t asked = job->view.gpus;
     double *slot = asked <= GOODPUT_CACHED_GPUS
                        ? &jobs->goodputs.asked[(size_t)(job->type - types) * (GOODPUT_CACHED_GPUS + 1) + (size_t)asked]
@@ -173,7 +173,7 @@ static double on_fewest(const struct job *job, int32_t node_type, double gpus)
 double job_goodput_on(const struct job *job, int32_t node_type, double gpus)
 {
     const struct jobs *jobs = job->jobs;
-    const struct job_type *types = jobs->config->types.items;
+    const struct job_type *types = jobs->config->all_types.items;
     const bool is_kept = gpus <= GOODPUT_CACHED_GPUS && gpus == floor(gpus) && gpus >= 1;
     const size_t row = (size_t)(job->type - types) * (size_t)jobs->goodputs.n_node_types + (size_t)node_type;
     double *slot = is_kept ? &jobs->goodputs.values[row * (GOODPUT_CACHED_GPUS + 1) + (size_t)gpus] : NULL;

@@ -78,8 +78,8 @@ static int check_type(const struct jobs *jobs, const struct job_type *type, cons
 int job_savers_check(const struct jobs *jobs, struct topology *topology)
 {
     int code = 0;
-    for (size_t i = 0; i < jobs->config->types.n && code == 0; i++) {
-        const struct job_type *type = (const struct job_type *)jobs->config->types.items + i;
+    for (size_t i = 0; i < jobs->config->all_types.n && code == 0; i++) {
+        const struct job_type *type = (const struct job_type *)jobs->config->all_types.items + i;
         if (type->checkpoint.to != NULL) code = check_type(jobs, type, topology);
     }
     return code;

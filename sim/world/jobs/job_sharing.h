@@ -17,12 +17,6 @@
 struct job;
 struct job_type;
 
-/* An entry of "pairs". */
-struct pair_config {
-    const char *type;         /* its key: the other job's type */
-    struct config_list speeds; /* struct gpu_speed */
-};
-
 struct sharing_config {
     struct config_list pairs;  /* struct pair_config */
     struct config_list phases; /* double: seconds on each resource; 2 .. INTERLEAVING_MOST of them */

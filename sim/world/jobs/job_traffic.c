@@ -87,7 +87,7 @@ struct job_traffic {
 
 static const struct job_type *type_at(const struct jobs *jobs, size_t i)
 {
-    return (const struct job_type *)jobs->config->types.items + i;
+    return (const struct job_type *)jobs->config->all_types.items + i;
 }
 
 static int refuse(const struct jobs *jobs, const struct job_type *type, const char *hint, const char *text)
@@ -182,7 +182,7 @@ static int64_t site_nodes(const struct jobs *jobs)
 
 int job_traffic_create(struct jobs *jobs, struct topology *topology)
 {
-    const size_t n_types = jobs->config->types.n;
+    const size_t n_types = jobs->config->all_types.n;
     bool any = false;
     for (size_t i = 0; i < n_types; i++) any = any || type_at(jobs, i)->step.collectives.n > 0;
     if (!any) return 0;
@@ -207,7 +207,7 @@ void job_traffic_destroy(struct jobs *jobs)
 {
     struct job_network *network = jobs->network;
     if (network == NULL) return;
-    for (size_t i = 0; network->types != NULL && i < jobs->config->types.n; i++)
+    for (size_t i = 0; network->types != NULL && i < jobs->config->all_types.n; i++)
         mem_free(network->types[i].collectives);
     mem_free(network->types);
     mem_free(network->rates);

@@ -27,7 +27,7 @@ struct job_trainings {
 
 static const struct job_type *type_at(const struct jobs *jobs, size_t index)
 {
-    return (const struct job_type *)jobs->config->types.items + index;
+    return (const struct job_type *)jobs->config->all_types.items + index;
 }
 
 static struct priced *priced_of(const struct jobs *jobs, const struct job_type *type, int32_t node_type)
@@ -97,7 +97,7 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
 
 int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct job_trainings **out)
 {
-    const size_t n_types = jobs->config->types.n;
+    const size_t n_types = jobs->config->all_types.n;
     bool some = false;
     *out = NULL;
     for (size_t i = 0; i < n_types; i++) some = some || type_at(jobs, i)->training.plan.llm != NULL;
@@ -175,7 +175,7 @@ double job_training_speed(const struct jobs *jobs, const struct job_type *type, 
 
 int job_training_price(struct jobs *jobs, struct job_record *record)
 {
-    const struct job_type *type = job_type_find(&jobs->config->types, record->type);
+    const struct job_type *type = job_type_find(&jobs->config->all_types, record->type);
     const bool trains = type != NULL && type->training.plan.llm != NULL;
     if (record->steps > 0 && !trains)
         return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "give its type a section 'training'",

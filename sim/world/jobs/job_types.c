@@ -67,6 +67,54 @@ const struct config_field job_type_config_fields[] = {
     {0}};
 #undef ROW_OF
 
+/* A type of which the scenario says nothing. Returns 0 or a negative code. */
+static int default_type(const struct config_families *families, struct arena *arena, struct job_type *type,
+                        struct diag *diag)
+{
+    struct config *config;
+    int code = config_parse("{}", ".", "{}", 2, &config, diag);
+    if (code == 0) code = config_bind(config, job_type_config_fields, families, arena, type, sizeof *type, diag);
+    config_destroy(config);
+    return code;
+}
+
+static void take_profile(struct job_type *type, const struct job_profile *profile)
+{
+    if (type->speeds.n == 0) type->speeds = profile->speeds;
+    if (type->sharing.pairs.n == 0) type->sharing.pairs = profile->pairs;
+    if (type->sharing.phases.n == 0) type->sharing.phases = profile->phases;
+}
+
+int job_types_load(const struct config_list *types, const struct config_variant *profiles,
+                   const struct config_families *families, struct arena *arena, struct config_list *all,
+                   struct diag *diag)
+{
+    const struct job_profile_format *format = profiles->entry;
+    struct config_list read;
+    struct job_type fresh;
+    *all = *types;
+    if (format == NULL) return 0;
+    int code = format->read(profiles->params, arena, &read, diag);
+    if (code == 0) code = default_type(families, arena, &fresh, diag);
+    if (code != 0) return code;
+    struct job_type *items = arena_alloc(arena, (types->n + read.n) * sizeof *items);
+    if (items == NULL) return diag_nomem(diag);
+    if (types->n > 0) memcpy(items, types->items, types->n * sizeof *items);
+    *all = (struct config_list){types->n, items};
+    for (size_t i = 0; i < read.n; i++) {
+        const struct job_profile *profile = (const struct job_profile *)read.items + i;
+        struct job_type *type = items;
+        while (type < items + all->n && strcmp(type->name, profile->type) != 0) type++;
+        if (type == items + all->n) {
+            *type = fresh;
+            type->name = profile->type;
+            all->n++;
+        }
+        take_profile(type, profile);
+    }
+    return 0;
+}
+
 static const struct job_type *find(const struct config_list *types, const char *name)
 {
     const struct job_type *type = types->items;

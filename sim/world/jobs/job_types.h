@@ -14,12 +14,6 @@
 #include "sim/world/jobs/job_traffic.h"
 #include "sim/world/rows/source.h"
 
-/* An entry of "speeds". */
-struct gpu_speed {
-    const char *gpu; /* its key: type of the GPUs of a node type */
-    double speed;
-};
-
 /* A speedup model as the scenario writes it; speedup_config_get makes the model. */
 struct speedup_config {
     int law; /* enum speedup_law */
@@ -38,7 +32,7 @@ struct job_power_config {
 struct job_type {
     const char *name; /* its key */
     struct speedup_config speedup;
-    struct config_list speeds; /* struct gpu_speed */
+    struct config_list speeds; /* struct gpu_speed, by type of the GPUs of a node type */
     bool preemptible;          /* if jobs.preemptible */
     int64_t priority;          /* jobs of lower priority yield first */
     struct checkpoint_config checkpoint;
@@ -50,6 +44,13 @@ struct job_type {
 };
 
 extern const struct config_field job_type_config_fields[];
+
+/* Sets *all to `types` (struct job_type), followed by the types of `profiles`. A type that both have keeps what `types`
+ * gives and takes the rest of its speeds from the profile. Reads the file of the profiles. Returns 0 or a negative code
+ * with a finding. */
+int job_types_load(const struct config_list *types, const struct config_variant *profiles,
+                   const struct config_families *families, struct arena *arena, struct config_list *all,
+                   struct diag *diag);
 
 /* The type of this name among `types` (struct job_type), else the default type; NULL if there is neither. */
 const struct job_type *job_type_find(const struct config_list *types, const char *name);

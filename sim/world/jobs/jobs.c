@@ -44,6 +44,8 @@ const struct config_field jobs_config_fields[] = {
     ROW_SHORT_VARIANT("scheduler", scheduler, DEFAULT("fifo"), "scheduler", "policy", "which jobs run"),
     ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "on which GPUs a job runs"),
     ROW_VARIANT("trace", trace, REQUIRED, "job-trace", "format", "source of the jobs"),
+    ROW_VARIANT("profiles", profiles, OPTIONAL, "job-profile", "format",
+                "file of measured speeds, whose types of jobs are added to 'types'"),
     ROW_MAP("types", types, OPTIONAL, ANY, struct job_type, job_type_config_fields,
             "job types, by their name in the trace; \"default\" for all others"),
     ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it computes"),
@@ -187,7 +189,7 @@ static struct job *enter(struct jobs *jobs)
     job->jobs = jobs;
     job->number = jobs->stats.n_submitted;
     job->view.request = request_index(jobs);
-    job->type = job_type_find(&jobs->config->types, record->type);
+    job->type = job_type_find(&jobs->config->all_types, record->type);
     job->progress.work_ns = record->duration_ns;
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
                                   .number = (uint64_t)job->number, .speed_frac = 1.0, .slow_frac = 1.0,
@@ -414,7 +416,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     owner_init(&jobs->decide, site_env_owner_ids(site, 1));
     owner_init(&jobs->wake, site_env_owner_ids(site, 1));
     int code = job_stats_init(&jobs->stats, site->sink, site->warmup_ns);
-    if (code == 0) code = job_types_check(&config->types, "jobs", site->diag);
+    if (code == 0) code = job_types_check(&config->all_types, "jobs", site->diag);
     if (code == 0) code = deadlines_check(&config->deadlines, site->diag);
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);

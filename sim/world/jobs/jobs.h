@@ -46,7 +46,9 @@ struct jobs_config {
     struct config_variant scheduler; /* its entry is a struct policy of family POLICY_SCHEDULER */
     struct config_variant placement; /* ... of family POLICY_PLACEMENT */
     struct config_variant trace;     /* its entry is a struct trace_format with open_jobs */
+    struct config_variant profiles;  /* its entry is a struct job_profile_format; no entry: there are none */
     struct config_list types;        /* struct job_type */
+    struct config_list all_types;    /* struct job_type: `types` with the profiles (job_types_load) */
     struct restart_config restart;
     struct estimates_config estimates;
     struct deadlines_config deadlines;

@@ -3,14 +3,15 @@
  * Jobs yield until nodes with the GPU type have `groups` groups of `gpus` free GPUs, each group on one node; where GPUs
  * are only counted, until the cluster has as many. Of several node types with that GPU, the first that can make all the
  * room makes it; else all do together, in their order. Jobs yield by the priority of their types, lowest first, then in
- * the order of jobs.yield. No job yields if others suffice, or if there would be no room anyway. */
+ * the order of jobs.yield. No job yields if others suffice, or if there would be no room anyway. Jobs that share GPUs
+ * yield together, or not at all: the GPUs of one would pass to the others. Their turn is that of the last of them. */
 #include "sim/world/jobs/job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Running jobs that may yield, in the order in which they do, and the groups of free GPUs that nodes have after
- * that. */
+/* Running jobs that may yield, one of each group, in the order in which they do, and the groups of free GPUs that nodes
+ * have after that. */
 struct yielders {
     const struct cluster *cluster;
     struct job **jobs;
@@ -55,6 +56,24 @@ static int compare(const void *a, const void *b)
     return yields_before(x, y) ? -1 : yields_before(y, x);
 }
 
+/* Whether the job yields for its group: all of the group may yield, and this job is the last of them. */
+static bool speaks_for_group(const struct job *job)
+{
+    bool speaks = may_yield(job);
+    for (const struct job *mate = job->mate; speaks && mate != NULL && mate != job; mate = mate->mate)
+        speaks = may_yield(mate) && yields_before(mate, job);
+    return speaks;
+}
+
+/* What all jobs of the group hold. */
+static int64_t group_ugpus(const struct job *job)
+{
+    int64_t ugpus = job->holder.ugpus;
+    for (const struct job *mate = job->mate; mate != NULL && mate != job; mate = mate->mate)
+        ugpus += mate->holder.ugpus;
+    return ugpus;
+}
+
 static void *copy(const void *items, size_t bytes)
 {
     void *copied = mem_alloc(bytes);
@@ -86,7 +105,7 @@ static int gather(struct jobs *jobs, int32_t node_type, int32_t gpus, struct yie
     yielders->jobs = mem_alloc((size_t)(jobs->view.n_running + 1) * sizeof(struct job *));
     if (yielders->jobs == NULL || (jobs->placer != NULL && copy_nodes(yielders) != 0)) return SIM_E_NOMEM;
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
-        if (may_yield(job) && job->view.node_type == node_type) yielders->jobs[yielders->n++] = job;
+        if (job->view.node_type == node_type && speaks_for_group(job)) yielders->jobs[yielders->n++] = job;
     qsort(yielders->jobs, yielders->n, sizeof(struct job *), compare);
     return 0;
 }
@@ -158,23 +177,24 @@ static bool count_off(struct yielders *yielders, int64_t groups)
     int64_t missing = ugpus + cluster->ugpus_in_use.value - there * GPU_MICRO;
     size_t n = 0;
     if (free_groups(cluster, yielders->gpus) < groups) return false;
-    while (n < yielders->n && missing > 0) missing -= yielders->jobs[n++]->holder.ugpus;
+    while (n < yielders->n && missing > 0) missing -= group_ugpus(yielders->jobs[n++]);
     yielders->n = n;
     return missing <= 0;
 }
 
 /* --- All --- */
 
+/* The jobs yield with their groups. Returns the number of jobs, or a negative code. */
 static int interrupt_all(const struct yielders *yielders, sim_ns now)
 {
     int n = 0;
-    for (size_t i = 0; i < yielders->n; i++) {
-        struct job *job = yielders->jobs[i];
-        if (job == NULL) continue;
-        const int code = job_interrupt(job, now, false, "yields to a service");
-        if (code != 0) return code;
-        n++;
-    }
+    for (size_t i = 0; i < yielders->n; i++)
+        for (struct job *job = yielders->jobs[i], *mate; job != NULL; job = mate) {
+            mate = job->mate;
+            const int code = job_interrupt(job, now, false, "yields to a service");
+            if (code != 0) return code;
+            n++;
+        }
     return n;
 }
 
@@ -222,7 +242,7 @@ static int64_t groups_to_yield(struct yielders *yielders, bool on_nodes)
     yielders->groups = free_groups(cluster, yielders->gpus);
     for (size_t i = 0; i < yielders->n; i++) {
         if (on_nodes) yield(yielders, yielders->jobs[i], 1);
-        ugpus += yielders->jobs[i]->holder.ugpus;
+        ugpus += group_ugpus(yielders->jobs[i]);
     }
     return least(yielders->groups, ugpus / GPU_MICRO / yielders->gpus) - groups_on(cluster, yielders->gpus);
 }

@@ -160,4 +160,37 @@ struct trace_format {
                      struct diag *diag);
 };
 
+/* --- Profiles of job types --- */
+
+/* Speed on GPUs of a type: 1 is that of the trace's run times. */
+struct gpu_speed {
+    const char *gpu;
+    double speed;
+};
+
+/* Speeds beside a job of another type, or of its own. */
+struct pair_config {
+    const char *type;          /* of the other job */
+    struct config_list speeds; /* struct gpu_speed */
+};
+
+/* What a file of measurements tells of a type of jobs; lists may be empty. */
+struct job_profile {
+    const char *type;
+    struct config_list speeds; /* struct gpu_speed: alone */
+    struct config_list pairs;  /* struct pair_config */
+    struct config_list phases; /* double: seconds of an iteration on each resource */
+};
+
+/* A format of such files, as the roof lists it: the family "job-profile", tag "format". */
+struct job_profile_format {
+    const char *name, *summary, *source;
+    const struct config_field *params;
+    size_t params_bytes;
+
+    /* Sets *profiles to the types of the file, struct job_profile, in its order, in the arena. Returns 0 or a negative
+     * code with a finding. */
+    int (*read)(const void *params, struct arena *arena, struct config_list *profiles, struct diag *diag);
+};
+
 #endif

@@ -1,0 +1,80 @@
+/* Pairs of gavel-fifo-packed and gandiva whose types have speeds beside each other. Ends of jobs by hand. */
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+
+enum { MOST_TYPES = 3 };
+
+/* Types "a", "b" and "c" of jobs that run 100 s alone; speed[i][k] is that of type i beside type k, 0: they cannot
+ * share. */
+struct types {
+    struct gpu_speed speeds[MOST_TYPES][MOST_TYPES];
+    struct pair_config pairs[MOST_TYPES][MOST_TYPES];
+    struct job_type types[MOST_TYPES];
+};
+
+static const char *const names[] = {"a", "b", "c"};
+
+static void make_types(struct types *made, const double speed[MOST_TYPES][MOST_TYPES])
+{
+    for (int i = 0; i < MOST_TYPES; i++) {
+        for (int k = 0; k < MOST_TYPES; k++) {
+            made->speeds[i][k] = (struct gpu_speed){"v100", speed[i][k]};
+            made->pairs[i][k] = (struct pair_config){names[k], {1, &made->speeds[i][k]}};
+        }
+        made->types[i] = (struct job_type){.name = names[i], .sharing.pairs = {MOST_TYPES, made->pairs[i]}};
+    }
+}
+
+/* Ends of one job of each of the first n types, each of one GPU. */
+static void check_ends(const char *scheduler, const char *params, int gpus, const double speed[MOST_TYPES][MOST_TYPES],
+                       int n, const double *end_s)
+{
+    struct types made;
+    struct job_record records[MOST_TYPES];
+    SCOPED(jobrun) result;
+    make_types(&made, speed);
+    for (int i = 0; i < n; i++) {
+        records[i] = jobrun_record(i, 0, 100, 1);
+        records[i].type = names[i];
+    }
+    jobrun_init(&result,
+                &(struct jobrun_spec){.records = records, .n = (size_t)n, .cluster = {.nodes = 1, .gpus_per_node = gpus},
+                                      .scheduler = scheduler, .scheduler_params = params,
+                                      .types = {MOST_TYPES, made.types}},
+                0);
+    for (int i = 0; i < n; i++) CHECK_NEAR(result.jobs[i].end_s, end_s[i], 1e-6);
+}
+
+#define BESIDE(a_b, b_a, a_c, c_a, b_c, c_b) ((const double[3][3]){{0, a_b, a_c}, {b_a, 0, b_c}, {c_a, c_b, 0}})
+#define ENDS(...) ((const double[]){__VA_ARGS__})
+
+/* The last job has the GPU for itself when the first has ended. */
+TEST(gandiva_packs_jobs_at_their_speeds_beside_each_other)
+{
+    check_ends("gandiva", NULL, 1, BESIDE(0.8, 0.8, 0, 0, 0, 0), 2, ENDS(125, 125));
+    check_ends("gandiva", NULL, 1, BESIDE(1, 0.25, 0, 0, 0, 0), 2, ENDS(100, 175));
+    check_ends("gandiva", NULL, 2, BESIDE(0.9, 0.9, 0, 0, 0, 0), 2, ENDS(100, 100));
+}
+
+/* By default a pair must gain half of what a GPU does. Without one, the second job waits for the first. */
+TEST(jobs_in_order_share_where_both_gain_enough)
+{
+    check_ends("gavel-fifo-packed", NULL, 1, BESIDE(0.8, 0.8, 0, 0, 0, 0), 2, ENDS(125, 125));
+    check_ends("gavel-fifo-packed", "{\"least_gain\": 1.3}", 1, BESIDE(0.7, 0.7, 0, 0, 0, 0), 2,
+               ENDS(100 / 0.7, 100 / 0.7));
+    check_ends("gavel-fifo-packed", "{\"least_gain\": 1.3, \"idle_waits\": false}", 1, BESIDE(0.6, 0.6, 0, 0, 0, 0), 2,
+               ENDS(100, 200));
+}
+
+/* c gains more beside b. */
+TEST(a_job_joins_the_one_that_it_gains_most_with)
+{
+    check_ends("gavel-fifo-packed", NULL, 2, BESIDE(0, 0, 0.8, 0.8, 1, 0.8), 3, ENDS(100, 100, 120));
+    check_ends("gavel-fifo-packed", NULL, 2, BESIDE(0, 0, 1, 0.8, 0.8, 0.8), 3, ENDS(100, 100, 120));
+}
+
+/* While one cannot be packed, no later job is. */
+TEST(no_job_goes_ahead_of_one_that_waits)
+{
+    check_ends("gavel-fifo-packed", "{\"idle_waits\": false}", 1, BESIDE(0, 0, 1, 1, 0, 0), 3, ENDS(100, 200, 300));
+}
