@@ -102,14 +102,40 @@ static double bridge_senders(const struct training_parts *parts, enum kernel_cla
     return stride * fmax(side * (all - side) / (all - 1.0), 1.0);
 }
 
+static enum training_exchange_kind exchange_kind(enum kernel_class class)
+{
+    if (class == KERNEL_ALL_TO_ALL) return EXCHANGE_ALL_TO_ALL;
+    return class == KERNEL_SEND ? EXCHANGE_SHIFT : EXCHANGE_RING;
+}
+
+static double exchanged_bytes(enum kernel_class class, double gpus, double bytes)
+{
+    if (class == KERNEL_SEND) return bytes;
+    return (class == KERNEL_ALL_REDUCE ? 2.0 : 1.0) * (gpus - 1.0) / gpus * bytes;
+}
+
+/* What the plan's spread says of a group; NULL: nothing. Stages send messages like a shift, in groups of their own. */
+static const struct training_reach *reach_of(const struct training_plan *plan, enum kernel_class class,
+                                             struct training_group group)
+{
+    for (int32_t i = 0; plan->spread != NULL && i < plan->spread->n; i++) {
+        const struct training_reach *reach = &plan->spread->of[i];
+        const enum training_exchange_kind kind = reach->kind == EXCHANGE_STAGES ? EXCHANGE_SHIFT : reach->kind;
+        if (kind == exchange_kind(class) && training_groups_are_equal(reach->group, group)) return reach;
+    }
+    return NULL;
+}
+
 struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
                                                   struct training_group group, double bytes)
 {
     const struct training_plan *plan = parts->plan;
-    const int64_t nodes = training_group_nodes(plan, group);
-    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){0.0, 0.0, false};
-    struct collective_shape shape = {.bytes = bytes, .gpus = (double)group.gpus, .nodes = (double)nodes,
-                                     .network_bytes_per_s = plan->network_bytes_per_s};
+    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){.seconds = 0.0};
+    const struct training_reach *reach = reach_of(plan, class, group);
+    struct collective_shape shape = {
+        .bytes = bytes, .gpus = (double)group.gpus,
+        .nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(plan, group),
+        .network_bytes_per_s = plan->network_bytes_per_s * (reach != NULL ? reach->network_frac : 1.0)};
     const int64_t span = group.gpus * group.stride;
     collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
     shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;
@@ -117,26 +143,41 @@ struct training_collective training_collective_of(const struct training_parts *p
     const struct kernel_call call = {.class = class, .shape.collective = shape};
     enum kernel_basis basis;
     const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, &call, &basis);
-    return (struct training_collective){time.seconds, time.link_bytes, basis == KERNEL_EXTRAPOLATED};
+    return (struct training_collective){time.seconds, time.link_bytes, exchanged_bytes(class, shape.gpus, bytes),
+                                        basis == KERNEL_EXTRAPOLATED};
 }
 
-static double send(struct filling *filling, enum kernel_class class, struct training_group group, double bytes,
-                   double hidden_s, double *sum_s, double *sent_bytes, double *outside_s)
+/* Which ranks meet: those of a tensor group, of a sequence, of a group of experts. */
+enum meeting { MEET_TENSOR, MEET_CONTEXT, MEET_EXPERT };
+
+static struct training_group group_of(const struct training_plan *plan, enum meeting meeting)
 {
-    const struct training_collective collective = training_collective_of(filling->parts, class, group, bytes);
+    if (meeting == MEET_CONTEXT) return training_context_group(plan);
+    return meeting == MEET_EXPERT ? training_expert_group(plan) : training_tensor_group(plan);
+}
+
+/* A collective of which hidden_s of other work can hide a part. */
+static void send(struct filling *filling, enum meeting meeting, enum kernel_class class, double bytes, double hidden_s,
+                 struct training_time *time)
+{
+    struct training_block *block = &filling->block;
+    double *const seconds[] = {&time->tensor_s, &time->context_s, &time->expert_s};
+    double *const exchanged[] = {&time->tensor_sent, &time->context_sent, &time->expert_sent};
+    double *const sent[] = {&block->tensor_bytes, &block->context_bytes, &block->expert_bytes};
+    const struct training_collective collective = training_collective_of(
+        filling->parts, class, group_of(filling->parts->plan, meeting), bytes);
     const double exposed_s = collective.seconds -
                              filling->parts->trainer->overlap_frac * fmin(collective.seconds, hidden_s);
-    *sum_s += exposed_s;
-    *sent_bytes += collective.sent_bytes;
-    if (collective.outside) *outside_s += exposed_s;
-    return exposed_s;
+    *seconds[meeting] += exposed_s;
+    *exchanged[meeting] += collective.exchanged_bytes;
+    *sent[meeting] += collective.sent_bytes;
+    if (collective.outside) time->outside_s += exposed_s;
 }
 
 static void send_tensor(struct filling *filling, enum kernel_class class, double bytes, double hidden_s,
                         struct training_time *time)
 {
-    send(filling, class, training_tensor_group(filling->parts->plan), bytes, hidden_s, &time->tensor_s,
-         &filling->block.tensor_bytes, &time->outside_s);
+    send(filling, MEET_TENSOR, class, bytes, hidden_s, time);
 }
 
 /* The collectives around one half of a layer, whose first product is `first`: hidden states come in whole and leave as
@@ -254,7 +295,6 @@ static void add_context(struct filling *filling)
 {
     const struct training_plan *plan = filling->parts->plan;
     struct training_block *block = &filling->block;
-    const struct training_group group = training_context_group(plan);
     const double ranks = (double)plan->context;
     const double key = (double)llm_key_dim(filling->parts->llm), value = (double)llm_value_dim(filling->parts->llm);
     const double heads = filling->shard.q_heads, kv_heads = filling->shard.kv_heads;
@@ -265,8 +305,7 @@ static void add_context(struct filling *filling)
         const double widths[] = {heads * key, kv_heads * key, kv_heads * value, heads * value};
         for (int pass = 0; pass < 2; pass++)
             for (int i = 0; i < 4; i++)
-                send(filling, KERNEL_ALL_TO_ALL, group, token_bytes * widths[i], 0.0, &times[pass]->context_s,
-                     &block->context_bytes, &times[pass]->outside_s);
+                send(filling, MEET_CONTEXT, KERNEL_ALL_TO_ALL, token_bytes * widths[i], 0.0, times[pass]);
         return;
     }
     const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention_s;
@@ -274,8 +313,7 @@ static void add_context(struct filling *filling)
         const double hidden_s = attention_s / ranks *
                                 (pass == 0 ? 1.0 : 2.5 / filling->parts->trainer->attention_backward);
         for (double step = 1.0; step < ranks; step++)
-            send(filling, KERNEL_SEND, group, kv_bytes * (pass == 0 ? 1.0 : 2.0), hidden_s, &times[pass]->context_s,
-                 &block->context_bytes, &times[pass]->outside_s);
+            send(filling, MEET_CONTEXT, KERNEL_SEND, kv_bytes * (pass == 0 ? 1.0 : 2.0), hidden_s, times[pass]);
     }
 }
 
@@ -369,8 +407,8 @@ static void add_experts(struct filling *filling)
     add_elementwise(filling, KERNEL_RESIDUAL, copies, 2.0 * hidden, 2.0 * hidden);     /* by expert */
     for (int pass = 0; pass < 2; pass++)
         for (int way = 0; way < 2; way++) {
-            send(filling, KERNEL_ALL_TO_ALL, training_expert_group(plan), own_copies * hidden * filling->number_bytes,
-                 0.0, &times[pass]->expert_s, &block->expert_bytes, &times[pass]->outside_s);
+            send(filling, MEET_EXPERT, KERNEL_ALL_TO_ALL, own_copies * hidden * filling->number_bytes, 0.0,
+                 times[pass]);
             send_tensor(filling, way == 0 ? KERNEL_ALL_GATHER : KERNEL_REDUCE_SCATTER,
                         copies * hidden * filling->number_bytes, 0.0, times[pass]);
         }

@@ -16,7 +16,7 @@
 #define ORRERY_MODELS_TRAINING_BLOCK_H
 
 #include "models/kernel.h"
-#include "models/training/plan.h"
+#include "models/training/exchange.h"
 #include "models/training/trainer.h"
 
 /* What a step is made of; the pointers outlive it. */
@@ -32,6 +32,7 @@ struct training_parts {
 struct training_time {
     double compute_s, tensor_s, context_s, expert_s;
     double outside_s; /* of all of them, by kernels outside their fitted range */
+    double tensor_sent, context_sent, expert_sent; /* bytes that a rank sends to its group (exchange.h) */
 };
 
 struct training_block {
@@ -57,7 +58,8 @@ static inline double training_time_s(const struct training_time *time)
 /* Time of a collective of a group of the plan, and whether it lies outside the fitted range. `bytes` as in struct
  * collective_shape. Zero with one member. */
 struct training_collective {
-    double seconds, sent_bytes;
+    double seconds, sent_bytes; /* sent_bytes: over the link of a GPU, by the algorithm that is used */
+    double exchanged_bytes;     /* as an exchange counts them */
     bool outside;
 };
 

@@ -52,6 +52,9 @@ struct training_step {
  * fragments, the runtime and communication. */
 struct training_step training_step_of(const struct training_parts *parts, double reserve_frac);
 
+/* What the ranks of each stage exchange in a step; `stages` has room for all stages of the plan. */
+void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages);
+
 /* FLOP of one step of the model alone: three times those of its forward pass. */
 double training_model_flop(const struct training_parts *parts);
 

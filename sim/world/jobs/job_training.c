@@ -11,6 +11,7 @@
 struct priced {
     struct training_setup *setup;
     double *step_s; /* [n]; NAN: not priced yet; 0: cannot be */
+    struct job_messages **messages; /* [n]; NULL: not asked for yet */
     int64_t n;
     const char *problem; /* the first that was met */
     int64_t problem_gpus;
@@ -69,7 +70,8 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
                           type->training.plan.context_parallel;
     priced->n = cluster->total_gpus / ranks + 1;
     priced->step_s = arena_alloc(arena, (size_t)priced->n * sizeof *priced->step_s);
-    if (priced->step_s == NULL) return diag_nomem(jobs->site->diag);
+    priced->messages = arena_alloc(arena, (size_t)priced->n * sizeof *priced->messages);
+    if (priced->step_s == NULL || priced->messages == NULL) return diag_nomem(jobs->site->diag);
     for (int64_t i = 0; i < priced->n; i++) priced->step_s[i] = (double)NAN;
     return 0;
 }
@@ -158,8 +160,7 @@ static double step_s(const struct jobs *jobs, const struct job_type *type, int32
     return priced->step_s[ranks];
 }
 
-/* On the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
-static double asked_step_s(const struct jobs *jobs, const struct job_type *type, double asked)
+double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked)
 {
     double seconds = 0.0;
     for (int32_t i = 0; i < jobs->n_node_types && !(seconds > 0.0); i++) seconds = step_s(jobs, type, i, asked);
@@ -169,7 +170,7 @@ static double asked_step_s(const struct jobs *jobs, const struct job_type *type,
 double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           double asked)
 {
-    const double here_s = step_s(jobs, type, node_type, gpus), asked_s = asked_step_s(jobs, type, asked);
+    const double here_s = step_s(jobs, type, node_type, gpus), asked_s = job_training_asked_s(jobs, type, asked);
     return here_s > 0.0 && asked_s > 0.0 ? asked_s / here_s : 0.0;
 }
 
@@ -186,11 +187,38 @@ int job_training_price(struct jobs *jobs, struct job_record *record)
     const int64_t steps = record->steps > 0 ? record->steps : trains ? type->training.steps : 0;
     if (steps == 0) return 0;
     const bool follows = record->estimate_ns == record->duration_ns;
-    const double seconds = (double)steps * asked_step_s(jobs, type, (double)record->gpus);
+    const double seconds = (double)steps * job_training_asked_s(jobs, type, (double)record->gpus);
     const double most_s = 9e9;
     record->duration_ns = sim_ns_from_s(seconds < most_s ? seconds : most_s);
     if (follows) record->estimate_ns = record->duration_ns;
     return 0;
+}
+
+static struct job_messages *describe(struct jobs *jobs, struct priced *priced, int64_t gpus)
+{
+    struct training_step step;
+    if (training_setup_price(priced->setup, gpus, true, &step) != NULL) return NULL;
+    struct job_messages *messages = arena_alloc(jobs->site->arena, sizeof *messages);
+    struct training_exchanges *stages = arena_alloc(
+        jobs->site->arena, (size_t)priced->setup->plan.pipeline * sizeof *stages);
+    if (messages == NULL || stages == NULL) return NULL;
+    *messages = (struct job_messages){.setup = priced->setup, .plan = priced->setup->plan, .stages = stages};
+    training_exchanges_of(&priced->setup->parts, stages);
+    return job_messages_ideal_s(messages) > 0.0 ? messages : NULL;
+}
+
+int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
+                          struct job_messages **messages)
+{
+    const struct training_config *plan = &type->training.plan;
+    struct priced *priced = priced_of(jobs, type, node_type);
+    const int64_t each = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
+    const int64_t ranks = (int64_t)floor(gpus + 1e-9) / each;
+    *messages = NULL;
+    if (!(step_s(jobs, type, node_type, gpus) > 0.0)) return 0;
+    if (priced->messages[ranks] == NULL) priced->messages[ranks] = describe(jobs, priced, ranks * each);
+    *messages = priced->messages[ranks];
+    return *messages != NULL ? 1 : SIM_E_NOMEM;
 }
 
 /* --- Warnings --- */

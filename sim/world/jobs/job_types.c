@@ -95,7 +95,7 @@ static const char *training_conflict(const struct job_type *type)
 {
     if (type->training.plan.llm == NULL) return NULL;
     if (type->step.collectives.n > 0)
-        return "'step' and 'training' exclude each other: the plan has the times of its messages";
+        return "'step' and 'training' exclude each other: a plan's messages follow from the plan";
     if (goodput_is_given(&type->goodput)) return "'goodput' and 'training' exclude each other: both give its speeds";
     if (type->sharing.pairs.n > 0 || type->sharing.phases.n > 0)
         return "'sharing' and 'training' exclude each other: a plan has its GPUs alone";
