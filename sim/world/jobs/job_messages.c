@@ -271,6 +271,15 @@ static int compare_edges(const void *one, const void *other)
     return (a->demand_bytes_per_s > b->demand_bytes_per_s) - (a->demand_bytes_per_s < b->demand_bytes_per_s);
 }
 
+/* By kinds first: kinds are given paths one after another, so that each is spread evenly over equal paths. */
+static int compare_kinds(const void *one, const void *other)
+{
+    const struct traffic_edge *a = one, *b = other;
+    if (a->kinds != b->kinds) return a->kinds < b->kinds ? -1 : 1;
+    return compare_edges(one, other);
+}
+
+/* Makes one edge of those between the same NICs. */
 static void merge(struct traffic_edges *edges)
 {
     int32_t n = 0;
@@ -287,6 +296,7 @@ static void merge(struct traffic_edges *edges)
         last->kinds |= edges->of[i].kinds;
     }
     edges->n = n;
+    qsort(edges->of, (size_t)n, sizeof *edges->of, compare_kinds);
 }
 
 /* The demand of a part of what a GPU sends or gets. Parts together stay below the whole, whatever the rounding. */

@@ -260,14 +260,27 @@ static int start_claim(struct job_traffic *traffic, const struct traffic_edge *e
     return 0;
 }
 
-/* Chooses the paths of all edges together. Returns 0 or SIM_E_NOMEM. */
-static int plan_paths(struct topology *topology, const struct traffic_edges *edges, struct graph_choice *choices)
+/* Chooses the paths of n edges together. Returns 0 or SIM_E_NOMEM. */
+static int plan_paths(struct topology *topology, const struct traffic_edge *edges, int32_t n,
+                      struct graph_choice *choices)
 {
-    struct graph_flow *flows = mem_zalloc((size_t)edges->n + 1, sizeof *flows);
+    struct graph_flow *flows = mem_zalloc((size_t)n, sizeof *flows);
     if (flows == NULL) return SIM_E_NOMEM;
-    for (int32_t i = 0; i < edges->n; i++) flows[i] = edges->of[i].flow;
-    const int code = topology_plan(topology, flows, edges->n, choices);
+    for (int32_t i = 0; i < n; i++) flows[i] = edges[i].flow;
+    const int code = topology_plan(topology, flows, n, choices);
     mem_free(flows);
+    return code;
+}
+
+/* Starts the claims of edges `from` to `to`, which are of the same kinds. `choices` has room for them; NULL: the
+ * network chooses. */
+static int start_range(struct job_traffic *traffic, const struct traffic_edges *edges, int32_t from, int32_t to,
+                       struct graph_choice *choices)
+{
+    struct topology *topology = traffic->job->jobs->network->topology;
+    int code = choices != NULL ? plan_paths(topology, &edges->of[from], to - from, choices) : 0;
+    for (int32_t i = from; i < to && code == 0; i++)
+        code = start_claim(traffic, &edges->of[i], choices != NULL ? &choices[i - from] : NULL, i);
     return code;
 }
 
@@ -278,9 +291,10 @@ static int start_claims(struct job_traffic *traffic, const struct traffic_edges 
     struct graph_choice *choices = is_planned ? mem_zalloc((size_t)edges->n + 1, sizeof *choices) : NULL;
     traffic->flows = mem_zalloc((size_t)edges->n + 1, sizeof *traffic->flows);
     int code = traffic->flows == NULL || (is_planned && choices == NULL) ? SIM_E_NOMEM : 0;
-    if (code == 0 && is_planned) code = plan_paths(topology, edges, choices);
-    for (int32_t i = 0; i < edges->n && code == 0; i++)
-        code = start_claim(traffic, &edges->of[i], is_planned ? &choices[i] : NULL, i);
+    for (int32_t i = 0, end; i < edges->n && code == 0; i = end) {
+        for (end = i + 1; end < edges->n && edges->of[end].kinds == edges->of[i].kinds;) end++;
+        code = start_range(traffic, edges, i, end, choices);
+    }
     mem_free(choices);
     return code;
 }

@@ -433,3 +433,140 @@ TEST(groups_lie_on_nodes)
     CHECK_EQ_INT(training_group_nodes(&bed.plan, training_tensor_group(&bed.plan)), 2);
     CHECK_EQ_INT(training_group_nodes(&bed.plan, training_replica_group(&bed.plan)), 8);
 }
+
+/* --- Exchanges --- */
+
+static double exchanged(const struct training_exchanges *stage, enum training_exchange_kind kind,
+                        struct training_group group)
+{
+    for (int32_t i = 0; i < stage->n; i++)
+        if (stage->of[i].kind == kind && training_groups_are_equal(stage->of[i].group, group))
+            return stage->of[i].bytes;
+    return 0.0;
+}
+
+/* Narayanan et al. 2021: 8 b s h (t-1)/t numbers of each layer and micro-batch leave a rank, whatever is split by
+ * tokens; a repeated forward pass adds half of that. Embedding and head have two more collectives. */
+TEST(tensor_groups_exchange_eight_hidden_states)
+{
+    for (int t = 2; t <= 8; t *= 2)
+        for (int full = 0; full <= 1; full++) {
+            struct bed bed;
+            struct training_exchanges stage;
+            bed_init(&bed, &gpt);
+            bed.plan.tensor = t;
+            bed.plan.recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+            training_exchanges_of(&bed.parts, &stage);
+            const double bsh = 2048.0 * 4096.0 * 2.0 * (t - 1) / t, layers = 8.0, batches = 4.0;
+            CHECK_NEAR(exchanged(&stage, EXCHANGE_RING, training_tensor_group(&bed.plan)) /
+                           (batches * bsh * (layers * (full ? 12.0 : 8.0) + 2.0 + 2.0)),
+                       1.0, 1e-12);
+            bed.plan.sequence = true; /* the input is gathered once more for its gradient, in each half and the head */
+            training_exchanges_of(&bed.parts, &stage);
+            CHECK_NEAR(exchanged(&stage, EXCHANGE_RING, training_tensor_group(&bed.plan)) /
+                           (batches * bsh * (layers * (10.0 + (full ? 4.0 : 0.0)) + 2.0 + 3.0)),
+                       1.0, 1e-12);
+        }
+}
+
+/* Rajbhandari et al. 2020: gradients and weights once, of ZeRO 3 the weights twice in every micro-batch. */
+TEST(replicas_exchange_gradients_and_weights)
+{
+    for (int64_t zero = 0; zero <= 3; zero++) {
+        struct bed bed;
+        struct training_exchanges stage;
+        bed_init(&bed, &gpt);
+        bed.plan.data = 16;
+        bed.plan.zero = zero;
+        training_exchanges_of(&bed.parts, &stage);
+        const double weights = 2.0 * (double)llm_parameters(&bed.llm) * 15.0 / 16.0, m = 4.0;
+        const double gradients = weights;
+        const double expected[] = {2.0 * gradients, gradients + weights, m * gradients + weights,
+                                   m * gradients + 2.0 * m * weights};
+        CHECK_EQ_INT(stage.n, 1);
+        CHECK_NEAR(stage.of[0].bytes / expected[zero], 1.0, 1e-12);
+    }
+}
+
+/* Neighbouring stages send b s h numbers each way for every micro-batch and chunk, or a t-th of them. */
+TEST(stages_exchange_hidden_states)
+{
+    for (int64_t chunks = 1; chunks <= 2; chunks++) {
+        struct bed bed;
+        struct training_exchanges stages[4];
+        bed_init(&bed, &gpt);
+        bed.plan.pipeline = 4;
+        bed.plan.chunks = chunks;
+        bed.plan.schedule = chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+        bed.plan.tensor = 2;
+        const struct training_group group = {2, 2};
+        training_exchanges_of(&bed.parts, stages);
+        const double message = 2.0 * 2048.0 * 4096.0, m = 4.0;
+        for (int i = 0; i < 4; i++)
+            CHECK_NEAR(exchanged(&stages[i], EXCHANGE_STAGES, group) / (m * (double)chunks * message), 1.0, 1e-12);
+        CHECK_NEAR(stages[3].of[stages[3].n - 1].wrap_bytes, m * (double)(chunks - 1) * message, 1.0);
+        bed.plan.scatter_gather = true;
+        training_exchanges_of(&bed.parts, stages);
+        CHECK_NEAR(exchanged(&stages[1], EXCHANGE_STAGES, group) / (m * (double)chunks * message / 2.0), 1.0, 1e-12);
+    }
+}
+
+/* Li et al. 2021: keys and values circulate once forward, and twice as much backward. */
+TEST(context_ranks_pass_on_keys_and_values)
+{
+    struct bed bed;
+    struct training_exchanges stage;
+    bed_init(&bed, &gpt);
+    bed.plan.context = 4;
+    training_exchanges_of(&bed.parts, &stage);
+    const double kv = 2.0 * (2048.0 / 4.0) * 32.0 * 256.0, layers = 8.0, m = 4.0;
+    CHECK_NEAR(exchanged(&stage, EXCHANGE_SHIFT, training_context_group(&bed.plan)) / (m * layers * 3.0 * 3.0 * kv), 1.0,
+               1e-12);
+    bed.plan.context_form = CONTEXT_ALL_TO_ALL;
+    training_exchanges_of(&bed.parts, &stage);
+    CHECK_NEAR(exchanged(&stage, EXCHANGE_ALL_TO_ALL, training_context_group(&bed.plan)) /
+                   (m * layers * 2.0 * 2.0 * kv * 3.0 / 4.0),
+               1.0, 1e-12);
+}
+
+/* Each of a token's choices travels there and back, forward and backward, to others in (e-1)/e of the cases. */
+TEST(experts_exchange_the_choices_of_tokens)
+{
+    for (int64_t tensor = 1; tensor <= 2; tensor++) {
+        struct bed bed;
+        struct training_exchanges stage;
+        bed_init(&bed, &experts);
+        bed.plan.data = bed.plan.expert = 8;
+        bed.plan.tensor = tensor;
+        training_exchanges_of(&bed.parts, &stage);
+        const double choices = 2048.0 * 6.0 * 2048.0 * 2.0 / (double)tensor, sparse = 5.0, m = 4.0;
+        CHECK_NEAR(exchanged(&stage, EXCHANGE_ALL_TO_ALL, training_expert_group(&bed.plan)) /
+                       (m * sparse * 4.0 * choices * 7.0 / 8.0),
+                   1.0, 1e-12);
+    }
+}
+
+/* A spread that says what the plan says changes nothing; less bandwidth never makes a step shorter. */
+TEST(a_spread_gives_nodes_and_bandwidth)
+{
+    struct bed bed;
+    bed_init(&bed, &gpt);
+    bed.plan.data = 16;
+    bed.plan.zero = 1;
+    const double step_s = step_of(&bed).step_s, gbytes = 25e9;
+    struct training_spread spread = {1, {{EXCHANGE_RING, training_replica_group(&bed.plan), 2.0, 1.0}}};
+    bed.plan.spread = &spread;
+    CHECK_NEAR(step_of(&bed).step_s, step_s, 0.0);
+    double before_s = step_s;
+    for (double frac = 0.8; frac > 0.1; frac -= 0.2) {
+        spread.of[0].network_frac = frac;
+        bed.plan.spread = &spread;
+        const double slowed_s = step_of(&bed).step_s;
+        CHECK(slowed_s > before_s);
+        before_s = slowed_s;
+        bed.plan.spread = NULL;
+        bed.plan.network_bytes_per_s = gbytes * frac;
+        CHECK_NEAR(step_of(&bed).step_s, slowed_s, 1e-12 * slowed_s);
+        bed.plan.network_bytes_per_s = gbytes;
+    }
+}
