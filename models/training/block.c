@@ -26,26 +26,49 @@ static struct kernel_time kernel_of(const struct filling *filling, const struct 
     return time;
 }
 
-static void spend(struct training_time *time, double seconds, bool outside)
+/* Work of kernels, and the seconds that it takes. */
+struct work {
+    double seconds, flop, bytes;
+    bool core_bound, outside;
+};
+
+static struct work work_of(const struct kernel_time *time, double seconds, bool outside)
 {
-    time->compute_s += seconds;
-    if (outside) time->outside_s += seconds;
+    return (struct work){seconds, time->flop, time->bytes, time->compute_s > time->memory_s, outside};
 }
 
-/* Seconds of a product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. */
-static double product_s(const struct filling *filling, double m, double n, double k, double more_bytes, bool plain,
-                        bool *outside)
+static struct work scaled(struct work work, double count)
+{
+    work.seconds *= count;
+    work.flop *= count;
+    work.bytes *= count;
+    return work;
+}
+
+static void spend(struct training_time *time, const struct work *work)
+{
+    time->compute_s += work->seconds;
+    time->flop += work->flop;
+    time->bytes += work->bytes;
+    if (work->core_bound) time->core_s += work->seconds;
+    if (work->outside) time->outside_s += work->seconds;
+}
+
+/* A product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. */
+static struct work product_of(const struct filling *filling, double m, double n, double k, double more_bytes, bool plain)
 {
     const struct training_parts *parts = filling->parts;
     const enum kernel_class class = plain ? KERNEL_GEMM : product_class(parts);
     const enum number_format format = plain || parts->plan->compute != FORMAT_FP8 ? FORMAT_BF16 : FORMAT_FP8;
     const struct kernel_call call = {.class = class, .shape.gemm = {m, n, k, format, format}};
     const struct gemm_params *params = &parts->kernels->params[class].gemm;
-    const struct kernel_time time = kernel_of(filling, &call, outside);
+    bool outside;
+    const struct kernel_time time = kernel_of(filling, &call, &outside);
     const double moved_s = time.memory_s + more_bytes / (params->bandwidth_frac * parts->gpu->memory_bytes_per_s);
     const double sustained_s = time.compute_s / parts->trainer->sustained_compute;
-    return time.seconds - soft_max(time.compute_s, time.memory_s, params->softness) +
-           soft_max(sustained_s, moved_s, params->softness);
+    const double seconds = time.seconds - soft_max(time.compute_s, time.memory_s, params->softness) +
+                           soft_max(sustained_s, moved_s, params->softness);
+    return (struct work){seconds, time.flop, time.bytes + more_bytes, sustained_s > moved_s, outside};
 }
 
 /* A product with weights in `count` copies: forward, and both gradients. Gradients of weights are added to those of
@@ -54,22 +77,25 @@ struct product_times {
     double forward_s, input_s, weight_s;
 };
 
+static double add_copies(struct training_time *time, double count, struct work one, double start_s)
+{
+    struct work all = scaled(one, count);
+    all.seconds = fmax(all.seconds - start_s, 0.0);
+    spend(time, &all);
+    return all.seconds;
+}
+
 static struct product_times add_product(struct filling *filling, double count, double m, double n, double k, bool plain)
 {
     struct training_block *block = &filling->block;
     const struct training_parts *parts = filling->parts;
     const double start_s = (count - 1.0) * parts->kernels->params[KERNEL_GEMM].gemm.start_s;
     const double added_bytes = n * k * (2.0 * parts->trainer->gradient_bytes - 2.0);
-    bool outside[3];
-    if (!(m > 0.0 && n > 0.0 && k > 0.0)) return (struct product_times){0};
-    const struct product_times times = {
-        fmax(count * product_s(filling, m, n, k, 0.0, plain, &outside[0]) - start_s, 0.0),
-        fmax(count * product_s(filling, m, k, n, 0.0, plain, &outside[1]) - start_s, 0.0),
-        fmax(count * product_s(filling, n, k, m, added_bytes, plain, &outside[2]) - start_s, 0.0),
-    };
-    spend(&block->forward, times.forward_s, outside[0]);
-    spend(&block->input, times.input_s, outside[1]);
-    spend(&block->weight, times.weight_s, outside[2]);
+    struct product_times times = {0};
+    if (!(m > 0.0 && n > 0.0 && k > 0.0)) return times;
+    times.forward_s = add_copies(&block->forward, count, product_of(filling, m, n, k, 0.0, plain), start_s);
+    times.input_s = add_copies(&block->input, count, product_of(filling, m, k, n, 0.0, plain), start_s);
+    times.weight_s = add_copies(&block->weight, count, product_of(filling, n, k, m, added_bytes, plain), start_s);
     return times;
 }
 
@@ -84,8 +110,9 @@ static void add_elementwise(struct filling *filling, enum kernel_class class, do
                                          .shape.elementwise = {tokens, widths[i], filling->number_bytes}};
         bool outside;
         if (!(tokens > 0.0 && widths[i] > 0.0)) continue;
-        const double seconds = kernel_of(filling, &call, &outside).seconds;
-        spend(times[i], seconds, outside);
+        const struct kernel_time time = kernel_of(filling, &call, &outside);
+        const struct work work = work_of(&time, time.seconds, outside);
+        spend(times[i], &work);
     }
 }
 
@@ -235,9 +262,14 @@ static void add_flash_kernel(struct filling *filling, double share, double windo
     const struct kernel_time time = kernel_of(filling, &call, &outside);
     const double seconds = share * (time.seconds + time.compute_s * (1.0 / parts->trainer->sustained_compute - 1.0));
     const double start_s = share * parts->kernels->params[KERNEL_PREFILL_ATTENTION].prefill.start_s;
-    filling->block.attention_s += seconds;
-    spend(&filling->block.forward, seconds, outside);
-    spend(&filling->block.input, start_s + (seconds - start_s) * 2.5 / parts->trainer->attention_backward, outside);
+    struct work work = work_of(&time, seconds, outside);
+    work.flop *= share;
+    work.bytes *= share;
+    spend(&filling->block.attention, &work);
+    spend(&filling->block.forward, &work);
+    work = scaled(work, 2.5);
+    work.seconds = start_s + (seconds - start_s) * 2.5 / parts->trainer->attention_backward;
+    spend(&filling->block.input, &work);
 }
 
 /* The inside of attention in one kernel. With context parallelism a rank has all tokens for its share of the heads, or
@@ -249,15 +281,6 @@ static void add_flash_attention(struct filling *filling)
     add_flash_kernel(filling, window_frac, (double)filling->parts->llm->sliding_window);
 }
 
-/* A product without weights, of `m` rows in all heads and sequences, `count` times. */
-static double score_product_s(struct filling *filling, double m, double n, double k, bool *outside)
-{
-    bool beyond;
-    const double seconds = product_s(filling, m, n, k, 0.0, true, &beyond);
-    *outside = *outside || beyond;
-    return seconds;
-}
-
 /* Kernels that walk through all scores, at the memory bandwidth that sums of residuals reach: rows are too many for the
  * range of element-wise laws. */
 static void add_scores(struct filling *filling, double rows, double forward_width, double backward_width)
@@ -265,11 +288,17 @@ static void add_scores(struct filling *filling, double rows, double forward_widt
     const struct training_parts *parts = filling->parts;
     const double frac = fmin(parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac, 1.0);
     const double number_s = filling->number_bytes / (frac * parts->gpu->memory_bytes_per_s);
-    spend(&filling->block.forward, rows * forward_width * number_s, true);
-    spend(&filling->block.input, rows * backward_width * number_s, true);
+    const struct work forward = {rows * forward_width * number_s, 0.0, rows * forward_width * filling->number_bytes,
+                                 false, true};
+    const struct work backward = {rows * backward_width * number_s, 0.0, rows * backward_width * filling->number_bytes,
+                                  false, true};
+    spend(&filling->block.forward, &forward);
+    spend(&filling->block.attention, &forward);
+    spend(&filling->block.input, &backward);
 }
 
-/* Scores in memory: products, a softmax that reads and writes them, dropout with a mask. Causal masks save nothing. */
+/* Scores in memory: products without weights, in all heads and sequences, a softmax that reads and writes them, dropout
+ * with a mask. Causal masks save nothing. */
 static void add_plain_attention(struct filling *filling)
 {
     const struct training_parts *parts = filling->parts;
@@ -277,15 +306,16 @@ static void add_plain_attention(struct filling *filling)
     const double context = (double)parts->plan->sequence_tokens;
     const double rows = filling->tokens * filling->shard.q_heads;
     const double key = (double)llm_key_dim(parts->llm), value = (double)llm_value_dim(parts->llm);
-    bool outside = false;
-    const double scores_s = score_product_s(filling, rows, context, key, &outside);
-    const double sums_s = score_product_s(filling, rows, value, context, &outside);
-    const double before_s = block->forward.compute_s;
-    spend(&block->forward, scores_s + sums_s, outside);
-    spend(&block->input, 2.0 * (scores_s + sums_s), outside);
+    const struct work scores = product_of(filling, rows, context, key, 0.0, true);
+    const struct work sums = product_of(filling, rows, value, context, 0.0, true);
+    struct work both = {scores.seconds + sums.seconds, scores.flop + sums.flop, scores.bytes + sums.bytes,
+                        scores.core_bound && sums.core_bound, scores.outside || sums.outside};
+    spend(&block->forward, &both);
+    spend(&block->attention, &both);
+    both = scaled(both, 2.0);
+    spend(&block->input, &both);
     add_scores(filling, rows, 2.0 * context, 3.0 * context);
     if (parts->trainer->dropout) add_scores(filling, rows, 2.5 * context, 2.5 * context);
-    block->attention_s += block->forward.compute_s - before_s;
 }
 
 /* Messages among the context ranks. Heads are exchanged for tokens before and after attention, of queries, keys, values
@@ -308,7 +338,7 @@ static void add_context(struct filling *filling)
                 send(filling, MEET_CONTEXT, KERNEL_ALL_TO_ALL, token_bytes * widths[i], 0.0, times[pass]);
         return;
     }
-    const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention_s;
+    const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention.compute_s;
     for (int pass = 0; pass < 2; pass++) {
         const double hidden_s = attention_s / ranks *
                                 (pass == 0 ? 1.0 : 2.5 / filling->parts->trainer->attention_backward);

@@ -18,18 +18,6 @@ struct stage_time {
     double outside_s;
 };
 
-static void add_time(struct training_time *sum, double count, const struct training_time *time)
-{
-    sum->compute_s += count * time->compute_s;
-    sum->tensor_s += count * time->tensor_s;
-    sum->context_s += count * time->context_s;
-    sum->expert_s += count * time->expert_s;
-    sum->outside_s += count * time->outside_s;
-    sum->tensor_sent += count * time->tensor_sent;
-    sum->context_sent += count * time->context_sent;
-    sum->expert_sent += count * time->expert_sent;
-}
-
 /* --- Stages --- */
 
 /* Ranks of two neighbouring stages. */
@@ -63,11 +51,11 @@ static void add_block(struct stage_time *stage, double count, const struct train
                       bool selective)
 {
     if (!(count > 0.0)) return;
-    add_time(&stage->forward, count, &block->forward);
-    add_time(&stage->backward, count, &block->input);
-    add_time(&stage->weight, count, &block->weight);
-    add_time(&stage->recompute, count * recomputed, &block->forward);
-    if (selective) stage->recompute.compute_s += count * block->attention_s;
+    training_time_add(&stage->forward, count, &block->forward);
+    training_time_add(&stage->backward, count, &block->input);
+    training_time_add(&stage->weight, count, &block->weight);
+    training_time_add(&stage->recompute, count * recomputed, &block->forward);
+    if (selective) training_time_add(&stage->recompute, count, &block->attention);
     stage->tensor_bytes += count * block->tensor_bytes;
     stage->context_bytes += count * block->context_bytes;
     stage->expert_bytes += count * block->expert_bytes;
@@ -288,14 +276,18 @@ static double flush_s(const struct training_parts *parts, double own, double bac
 }
 
 /* Each rank updates its part. Before, it clears all its gradients and takes the norm of its part. */
-static double update_s(const struct training_parts *parts, int64_t stage)
+static double update_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_parameters all = training_stage_parameters(parts, stage);
     const double own = owned(parts, stage) * (1.0 - parts->plan->offload.optimizer_frac);
-    const double bytes = own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
-                         (all.dense + all.expert) * parts->trainer->gradient_bytes;
+    return own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
+           (all.dense + all.expert) * parts->trainer->gradient_bytes;
+}
+
+static double update_s(const struct training_parts *parts, int64_t stage)
+{
     const double frac = parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac;
-    return bytes / (fmin(frac, 1.0) * parts->gpu->memory_bytes_per_s);
+    return update_bytes(parts, stage) / (fmin(frac, 1.0) * parts->gpu->memory_bytes_per_s);
 }
 
 /* --- FLOP --- */
@@ -334,6 +326,9 @@ static void add_parts(struct training_step *step, const struct stage_time *stage
         step->tensor_s += batches * times[i]->tensor_s;
         step->context_s += batches * times[i]->context_s;
         step->expert_s += batches * times[i]->expert_s;
+        step->flop += batches * times[i]->flop;
+        step->bytes += batches * times[i]->bytes;
+        step->core_s += batches * times[i]->core_s;
     }
     step->pipeline_s = batches * stage->send_s;
     step->tensor_bytes = batches * stage->tensor_bytes;
@@ -353,7 +348,10 @@ struct training_step training_step_of(const struct training_parts *parts, double
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &pipeline.slowest, batches);
     const double own = owned(parts, pipeline.slowest_stage), passes_s = batches * pipeline.slowest.sum_s;
-    step.optimizer_s = update_s(parts, pipeline.slowest_stage) + host_update_s(parts, own);
+    step.update_s = update_s(parts, pipeline.slowest_stage);
+    step.bytes += update_bytes(parts, pipeline.slowest_stage);
+    step.passes_s = passes_s;
+    step.optimizer_s = step.update_s + host_update_s(parts, own);
     step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
     step.step_s = passes_s + step.bubble_s + step.data_s + step.flush_s + step.optimizer_s + step.host_s;
     const double priced_s = passes_s + reduction.seconds; /* sums in another order may differ in the last digit */
@@ -380,10 +378,10 @@ static void exchange_stage(const struct training_parts *parts, const struct bloc
     const bool exchanges_heads = plan->context_form == CONTEXT_ALL_TO_ALL;
     struct training_time sum = {.compute_s = 0.0};
     *out = traffic_of(parts, stage).exchanges;
-    add_time(&sum, batches, &time.forward);
-    add_time(&sum, batches, &time.backward);
-    add_time(&sum, batches, &time.weight);
-    add_time(&sum, batches, &time.recompute);
+    training_time_add(&sum, batches, &time.forward);
+    training_time_add(&sum, batches, &time.backward);
+    training_time_add(&sum, batches, &time.weight);
+    training_time_add(&sum, batches, &time.recompute);
     training_exchange_add(out, EXCHANGE_RING, training_tensor_group(plan),
                           sum.tensor_sent + 2.0 * sends * blocks->gather_bytes);
     training_exchange_add(out, exchanges_heads ? EXCHANGE_ALL_TO_ALL : EXCHANGE_SHIFT, training_context_group(plan),

@@ -38,6 +38,10 @@ struct training_step {
     double tensor_s, context_s, expert_s, pipeline_s, data_s; /* waiting for messages: exposed communication */
     double flush_s; /* gradients to host memory, as far as nothing hides them */
     double optimizer_s, host_s;
+    double update_s; /* of optimizer_s: on the GPU */
+    double passes_s; /* of all micro-batches, with messages */
+    double flop, bytes, core_s; /* of a rank of that stage: its operations, its memory traffic, and the time in kernels
+                                 * that the core bounds */
     int64_t slowest; /* stage, from 0 */
     double model_flop, hardware_flop; /* of all GPUs; hardware_flop with recomputation */
     double mfu, hfu;                  /* of the peak in the format of computing */
