@@ -235,6 +235,10 @@ void job_speed_changed(struct job *job, sim_ns now);
 extern const struct holder_ops job_holder_ops;
 struct holder_draw job_draw(const struct job_type *type);
 
+/* The job's plan has other phases than before, or runs on other GPUs. is_running: watchers know of its GPUs already.
+ * Does nothing for jobs whose power does not follow from a plan. */
+void job_redraw(struct job *job, sim_ns now, bool is_running);
+
 /* Takes the GPUs of a running job from outside a plan. The job is pending again and its scheduler decides. If it
  * `failed`, it falls back to its saved work; else it keeps what a preemption leaves. Returns 0 or the sink's code. */
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason);

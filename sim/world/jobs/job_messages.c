@@ -9,12 +9,14 @@
 
 /* --- Times --- */
 
-double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread)
+double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread,
+                           struct power_stage phases[TRAINING_PHASES])
 {
     struct training_setup *setup = messages->setup;
     setup->plan = messages->plan;
     setup->plan.spread = spread;
     const struct training_step step = training_step_of(&setup->parts, setup->config->reserve_frac);
+    training_phases_of(&setup->parts, &step, phases);
     setup->plan.spread = NULL;
     return step.step_s;
 }
@@ -205,6 +207,7 @@ double job_messages_ideal_s(struct job_messages *messages)
 {
     const int64_t n = training_plan_gpus(&messages->plan), each = messages->plan.gpus_per_node;
     struct training_spread spread;
+    struct power_stage phases[TRAINING_PHASES];
     if (messages->ideal_s > 0.0) return messages->ideal_s;
     int32_t *node = mem_zalloc((size_t)n, sizeof *node);
     if (node == NULL) return 0.0;
@@ -212,7 +215,7 @@ double job_messages_ideal_s(struct job_messages *messages)
     struct listing listing = {.messages = messages, .node = node, .spread = &spread};
     list_all(&listing);
     mem_free(node);
-    messages->ideal_s = job_messages_step_s(messages, &spread);
+    messages->ideal_s = job_messages_step_s(messages, &spread, phases);
     return messages->ideal_s;
 }
 

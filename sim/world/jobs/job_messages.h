@@ -20,6 +20,7 @@
 #define ORRERY_WORLD_JOBS_JOB_MESSAGES_H
 
 #include "models/training/exchange.h"
+#include "models/training/phases.h"
 #include "sim/catalog/training.h"
 
 struct job_traffic;
@@ -33,8 +34,9 @@ struct job_messages {
     double ideal_s;                    /* 0: not priced yet */
 };
 
-/* Seconds of a step if its groups are so spread. */
-double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread);
+/* Seconds of a step if its groups are so spread, and its phases. */
+double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread,
+                           struct power_stage phases[TRAINING_PHASES]);
 
 /* Seconds of a step on adjacent GPUs in an idle network; 0: out of memory. */
 double job_messages_ideal_s(struct job_messages *messages);

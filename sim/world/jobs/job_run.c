@@ -1,6 +1,5 @@
 /* The runs of a job: it starts on its GPUs, progresses at the speed they give, and loses them or ends. */
 #include "sim/world/jobs/job.h"
-#include "sim/world/policy/power_cap.h"
 #include "sim/world/rows/priority.h"
 
 #include <math.h>
@@ -61,6 +60,7 @@ void job_rearm(struct job *job)
 static void report_given(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
+    job_redraw(job, now, false);
     int code = holders_given(&jobs->cluster->holders, &job->holder, now);
     if (code == 0 && job->holder.speed_frac < 1.0) code = job_emit_clock(job, now);
     if (code != 0) engine_fail(jobs->site->engine, code);
@@ -70,6 +70,7 @@ static void begin_traffic(struct job *job)
 {
     const int code = job->jobs->network != NULL ? job_traffic_begin(job) : 0;
     if (code != 0) engine_fail(job->jobs->site->engine, code);
+    if (job->traffic != NULL) job_redraw(job, engine_now(job->jobs->site->engine), true);
 }
 
 static void begin_saver(struct job *job, sim_ns now, bool restores)
@@ -306,11 +307,3 @@ static void slowed(struct holder *holder, sim_ns now)
 
 const struct holder_ops job_holder_ops = {
     .strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed, .slowed = slowed};
-
-struct holder_draw job_draw(const struct job_type *type)
-{
-    if (type == NULL || !(type->power.mean_w > 0.0)) return (struct holder_draw){.group = POWER_LOW};
-    const struct job_power_config *power = &type->power;
-    return (struct holder_draw){.group = power->priority == 0 ? POWER_HIGH : POWER_LOW, .mean_w = power->mean_w,
-                                .clock_share = power->clock_share};
-}

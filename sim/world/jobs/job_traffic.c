@@ -150,7 +150,7 @@ static void time_plan(struct job_traffic *traffic, const struct training_spread 
 {
     if (traffic->step_now_s > 0.0 && spreads_are_equal(spread, &traffic->spread_now)) return;
     traffic->spread_now = *spread;
-    traffic->step_now_s = job_messages_step_s(traffic->messages, spread);
+    traffic->step_now_s = job_messages_step_s(traffic->messages, spread, traffic->phases);
 }
 
 /* The speed at the present grants. */
@@ -179,6 +179,11 @@ static double first_speed(struct job_traffic *traffic)
 double job_traffic_speed(const struct job *job)
 {
     return job->traffic != NULL ? job->traffic->speed : 1.0;
+}
+
+const struct power_stage *job_traffic_phases(const struct job *job)
+{
+    return job->traffic != NULL && job->traffic->messages != NULL ? job->traffic->phases : NULL;
 }
 
 /* --- Flows --- */
@@ -345,6 +350,7 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
         if (speed == traffic->speed) continue;
         count_time(traffic, now);
         traffic->speed = speed;
+        job_redraw(traffic->job, now, true);
         job_speed_changed(traffic->job, now);
     }
 }

@@ -61,6 +61,7 @@ struct job_traffic {
     struct job_messages *messages;       /* of a job that trains by a plan; NULL: its steps are stated */
     struct training_spread spread, spread_now; /* of its messages: by the job's place; at the present grants */
     double step_now_s;                   /* of its plan at spread_now */
+    struct power_stage phases[TRAINING_PHASES]; /* of that step */
     struct step_place place;
     double ideal_s, speed;  /* of a step in an idle network; present speed relative to that */
     double held_gpus;       /* since it began */

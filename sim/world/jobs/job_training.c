@@ -11,6 +11,7 @@
 struct priced {
     struct training_setup *setup;
     double *step_s; /* [n]; NAN: not priced yet; 0: cannot be */
+    struct power_stage (*phases)[TRAINING_PHASES]; /* [n]; all 0: not priced */
     struct job_messages **messages; /* [n]; NULL: not asked for yet */
     int64_t n;
     const char *problem; /* the first that was met */
@@ -71,7 +72,8 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
     priced->n = cluster->total_gpus / ranks + 1;
     priced->step_s = arena_alloc(arena, (size_t)priced->n * sizeof *priced->step_s);
     priced->messages = arena_alloc(arena, (size_t)priced->n * sizeof *priced->messages);
-    if (priced->step_s == NULL || priced->messages == NULL) return diag_nomem(jobs->site->diag);
+    priced->phases = arena_alloc(arena, (size_t)priced->n * sizeof *priced->phases);
+    if (priced->step_s == NULL || priced->messages == NULL || priced->phases == NULL) return diag_nomem(jobs->site->diag);
     for (int64_t i = 0; i < priced->n; i++) priced->step_s[i] = (double)NAN;
     return 0;
 }
@@ -131,7 +133,7 @@ void job_trainings_destroy(struct job_trainings *trainings)
 /* --- Prices --- */
 
 /* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
-static double price(struct priced *priced, int64_t gpus)
+static double price(struct priced *priced, int64_t gpus, struct power_stage phases[TRAINING_PHASES])
 {
     struct training_step step;
     const double gib = 1024.0 * 1024.0 * 1024.0;
@@ -141,7 +143,10 @@ static double price(struct priced *priced, int64_t gpus)
         problem = "it does not fit into the memory of a GPU";
         lacking_gib = step.memory.total_bytes / gib;
     }
-    if (problem == NULL) return step.step_s;
+    if (problem == NULL) {
+        training_phases_of(&priced->setup->parts, &step, phases);
+        return step.step_s;
+    }
     if (priced->problem != NULL) return 0.0;
     priced->problem = problem;
     priced->problem_gpus = gpus;
@@ -149,15 +154,35 @@ static double price(struct priced *priced, int64_t gpus)
     return 0.0;
 }
 
-static double step_s(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus)
+/* GPUs that the ranks of each data rank fill. */
+static int64_t rank_gpus(const struct job_type *type)
 {
     const struct training_config *plan = &type->training.plan;
+    return plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
+}
+
+/* Data ranks on so many GPUs. */
+static int64_t ranks_on(const struct job_type *type, double gpus)
+{
+    return (int64_t)floor(gpus + 1e-9) / rank_gpus(type);
+}
+
+static double step_s(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus)
+{
     struct priced *priced = priced_of(jobs, type, node_type);
-    const int64_t each = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
-    const int64_t ranks = (int64_t)floor(gpus + 1e-9) / each;
+    const int64_t ranks = ranks_on(type, gpus);
     if (ranks < 1 || ranks >= priced->n) return 0.0;
-    if (isnan(priced->step_s[ranks])) priced->step_s[ranks] = price(priced, ranks * each);
+    if (isnan(priced->step_s[ranks]))
+        priced->step_s[ranks] = price(priced, ranks * rank_gpus(type), priced->phases[ranks]);
     return priced->step_s[ranks];
+}
+
+const struct power_stage *job_training_phases(const struct jobs *jobs, const struct job_type *type, int32_t node_type,
+                                              double gpus, int64_t *used)
+{
+    if (!(step_s(jobs, type, node_type, gpus) > 0.0)) return NULL;
+    *used = ranks_on(type, gpus) * rank_gpus(type);
+    return priced_of(jobs, type, node_type)->phases[ranks_on(type, gpus)];
 }
 
 double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked)
@@ -210,13 +235,11 @@ static struct job_messages *describe(struct jobs *jobs, struct priced *priced, i
 int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           struct job_messages **messages)
 {
-    const struct training_config *plan = &type->training.plan;
     struct priced *priced = priced_of(jobs, type, node_type);
-    const int64_t each = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
-    const int64_t ranks = (int64_t)floor(gpus + 1e-9) / each;
+    const int64_t ranks = ranks_on(type, gpus);
     *messages = NULL;
     if (!(step_s(jobs, type, node_type, gpus) > 0.0)) return 0;
-    if (priced->messages[ranks] == NULL) priced->messages[ranks] = describe(jobs, priced, ranks * each);
+    if (priced->messages[ranks] == NULL) priced->messages[ranks] = describe(jobs, priced, ranks * rank_gpus(type));
     *messages = priced->messages[ranks];
     return *messages != NULL ? 1 : SIM_E_NOMEM;
 }

@@ -90,7 +90,8 @@ struct power_member {
 /* A type of nodes: its GPU, and the voltage of that. */
 struct power_node_type {
     struct gpu_spec gpu;
-    struct power_model model; /* only idle power with a process, limit and voltage */
+    struct power_model model; /* of jobs with a stated power: only idle power with a process, limit and voltage */
+    struct power_model load;  /* of loads; active_w NAN: not known */
 };
 
 /* A steady holder with GPUs: a job that runs. */
@@ -98,6 +99,7 @@ struct power_job {
     struct power_job *next, *prev;
     struct holder *holder;
     double gpu_w, share; /* power of each GPU at the clock in force; share of each GPU that it holds */
+    bool is_known;       /* else it draws idle power */
     sim_ns since_ns;     /* it has drawn gpu_w since then */
 };
 
@@ -170,6 +172,7 @@ void power_commands_init(struct power *power);
  * them. */
 int power_job_starts(struct power *power, struct holder *holder, sim_ns now); /* 0 or SIM_E_NOMEM */
 void power_job_stops(struct power *power, struct holder *holder, sim_ns now);
+void power_job_redrawn(struct power *power, struct holder *holder, sim_ns now); /* its `draw` has changed */
 double power_job_j(const struct watcher *watcher, const struct holder *holder, sim_ns now);
 
 /* Applies to jobs on GPUs of a domain what is in force there. */
