@@ -108,6 +108,9 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
     type->load = known.model;
     type->load.context_w = type->model.context_w;
     type->load.limit_w = type->model.limit_w;
+    memcpy(type->compute_range, known.compute_range, sizeof type->compute_range);
+    memcpy(type->memory_range, known.memory_range, sizeof type->memory_range);
+    type->is_measured = known.is_measured;
     for (int64_t node = first_node; node < first_node + nodes->nodes; node++) {
         struct power_domain *domain = power_domain_of(power, node);
         domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;

@@ -126,6 +126,16 @@ static void ends_to_draw(struct power *power, struct power_job *of, sim_ns now)
     count(power, of, -1, now);
 }
 
+/* Whether some stage computes or moves at a share of the peak that the power of its GPUs was not fitted on. */
+static bool is_outside(const struct power_node_type *type, const struct holder_draw *draw)
+{
+    bool is_outside = draw->n_stages > 0 && !type->is_measured;
+    for (int i = 0; i < draw->n_stages; i++)
+        is_outside = is_outside || draw->stages[i].load.compute_frac > type->compute_range[1] ||
+                     draw->stages[i].load.memory_frac > type->memory_range[1];
+    return is_outside;
+}
+
 int power_job_starts(struct power *power, struct holder *holder, sim_ns now)
 {
     if (holder->ugpus == 0) return 0;
@@ -137,6 +147,7 @@ int power_job_starts(struct power *power, struct holder *holder, sim_ns now)
     of->share = share_of(holder);
     begins_to_draw(power, of, now);
     power->n_unknown += !of->is_known;
+    power->n_outside += of->is_known && is_outside(type_of(power, holder), &holder->draw);
     return 0;
 }
 

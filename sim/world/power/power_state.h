@@ -92,6 +92,8 @@ struct power_node_type {
     struct gpu_spec gpu;
     struct power_model model; /* of jobs with a stated power: only idle power with a process, limit and voltage */
     struct power_model load;  /* of loads; active_w NAN: not known */
+    double compute_range[2], memory_range[2]; /* of the loads that it was fitted on */
+    bool is_measured;                         /* on this GPU */
 };
 
 /* A steady holder with GPUs: a job that runs. */
@@ -148,6 +150,7 @@ struct power {
     int64_t n_finished_jobs;
     struct power_meter on_jobs, idle; /* of GPUs that jobs hold, and of GPUs without holders */
     int64_t n_unknown;          /* runs of jobs whose power is not known */
+    int64_t n_outside;          /* of jobs with stages: with loads that the model was not fitted on */
     struct power_rows marks, unseen; /* energies at the start of windows; readings in flight */
     struct power_row *spares;
     double *joules;     /* [n_domains], scratch */

@@ -1,4 +1,5 @@
 /* A training step: closed forms of papers for FLOP, memory and traffic, and laws of plans. */
+#include "models/training/phases.h"
 #include "models/training/step.h"
 #include "tests/support/harness.h"
 
@@ -569,4 +570,46 @@ TEST(a_spread_gives_nodes_and_bandwidth)
         CHECK_NEAR(step_of(&bed).step_s, slowed_s, 1e-12 * slowed_s);
         bed.plan.network_bytes_per_s = gbytes;
     }
+}
+
+/* --- Phases --- */
+
+/* The phases are the step; GPUs compute no longer than in kernels that the core bounds, and below their peaks. */
+TEST(phases_are_the_step)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        struct bed bed;
+        struct power_stage phases[TRAINING_PHASES];
+        bed_init(&bed, kind == 3 ? &experts : &gpt);
+        bed.plan.pipeline = kind == 1 ? 4 : 1;
+        bed.plan.data = kind == 0 ? 1 : 8;
+        bed.plan.expert = kind == 3 ? 8 : 1;
+        bed.plan.tensor = kind == 2 ? 2 : 1;
+        bed.plan.offload.optimizer_frac = kind == 2 ? 0.5 : 0.0;
+        bed.plan.offload.cpu_update_per_s = 6e9;
+        bed.plan.offload.link_bytes_per_s = 20e9;
+        bed.trainer.step_s = 0.01;
+        const struct training_step step = step_of(&bed);
+        training_phases_of(&bed.parts, &step, phases);
+        double sum_s = 0.0;
+        for (int i = 0; i < TRAINING_PHASES; i++) sum_s += phases[i].time_s;
+        CHECK_NEAR(sum_s / step.step_s, 1.0, 1e-12);
+        CHECK(phases[PHASE_COMPUTE].load.compute_frac > 0.2 && phases[PHASE_COMPUTE].load.compute_frac < 1.0);
+        CHECK(phases[PHASE_COMPUTE].load.memory_frac > 0.0 && phases[PHASE_COMPUTE].load.memory_frac < 1.0);
+        CHECK(phases[PHASE_COMPUTE].clock_share > 0.3 && phases[PHASE_COMPUTE].clock_share < 1.0);
+        CHECK((phases[PHASE_BUBBLE].time_s > 0.0) == (kind == 1));
+        CHECK((phases[PHASE_MESSAGES].time_s > 0.0) == (kind > 0));
+        CHECK(phases[PHASE_WAITING].time_s >= 0.01 * (1.0 - 1e-12));
+    }
+}
+
+/* Without attention's own count, operations are those of the model: products thrice, those of attention three and a half
+ * times, and half of its pairs are masked. */
+TEST(kernels_do_the_operations_of_the_model)
+{
+    struct bed bed;
+    bed_init(&bed, &gpt);
+    const struct training_step step = step_of(&bed);
+    const double tokens = training_plan_tokens(&bed.plan), scores = tokens * 8.0 * 2.0 * 2.0 * 4096.0 * 2048.0;
+    CHECK_NEAR(step.flop / (step.model_flop - 3.0 * scores + 3.5 * 0.5 * scores), 1.0, 1e-3);
 }
