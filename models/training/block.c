@@ -55,7 +55,8 @@ static void spend(struct training_time *time, const struct work *work)
 }
 
 /* A product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. */
-static struct work product_of(const struct filling *filling, double m, double n, double k, double more_bytes, bool plain)
+static struct work product_of(const struct filling *filling, double m, double n, double k, double more_bytes,
+                              bool plain)
 {
     const struct training_parts *parts = filling->parts;
     const enum kernel_class class = plain ? KERNEL_GEMM : product_class(parts);

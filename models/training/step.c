@@ -184,8 +184,8 @@ static void add_sharing(const struct training_parts *parts, const struct sharing
         add_calls(parts, traffic, &traffic->end_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, o / g, g),
                   gradient_bytes / (double)g, 1.0);
     if (sharing->replicas > o)
-        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_ALL_REDUCE, group_of(sharing, sharing->replicas / o, o),
-                  gradient_bytes / (double)o, 1.0);
+        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_ALL_REDUCE,
+                  group_of(sharing, sharing->replicas / o, o), gradient_bytes / (double)o, 1.0);
     if (o > w)
         add_calls(parts, traffic, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, o / w, w),
                   weight_bytes / (double)w, 1.0);

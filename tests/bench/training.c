@@ -48,10 +48,9 @@ static size_t add_jobs(char *text, size_t room, int jobs)
     for (int i = 0; i < jobs; i++) {
         const uint32_t plan = drawn(&state, N_PLANS), width = drawn(&state, 10);
         const int gpus = plans[plan].gpus[width < 4 ? 0 : width < 7 ? 1 : width < 9 ? 2 : 3];
-        n += (size_t)snprintf(text + n, room - n,
-                              "%s{\"submit\": \"%.0fs\", \"type\": \"%s\", \"gpus\": %d, \"steps\": %u}",
-                              i > 0 ? "," : "", at_s, plans[plan].name, gpus,
-                              1 + drawn(&state, 2 * (uint32_t)plans[plan].steps));
+        n += (size_t)snprintf(
+            text + n, room - n, "%s{\"submit\": \"%.0fs\", \"type\": \"%s\", \"gpus\": %d, \"steps\": %u}",
+            i > 0 ? "," : "", at_s, plans[plan].name, gpus, 1 + drawn(&state, 2 * (uint32_t)plans[plan].steps));
         at_s += (double)gpus * 3600.0 / (0.8 * GPUS) * drawn(&state, 2000) / 1000.0;
     }
     return n;
@@ -63,11 +62,12 @@ static void report(int oversubscription)
     const size_t room = (size_t)jobs * LINE_CHARS + HEAD_CHARS;
     char *text = malloc(room);
     if (text == NULL) exit(1);
-    size_t n = (size_t)snprintf(text, room,
-                                "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8, \"gpu\": \"h100-sxm\", \"network\": "
-                                "{\"bandwidth\": \"50GB/s\", \"topology\": \"leaf-spine\", \"nodes_per_leaf\": 8, "
-                                "\"oversubscription\": %d}}, \"jobs\": {\"scheduler\": \"easy\", \"types\": {",
-                                NODES, oversubscription);
+    size_t n = (size_t)snprintf(
+        text, room,
+        "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8, \"gpu\": \"h100-sxm\", \"network\": "
+        "{\"bandwidth\": \"50GB/s\", \"topology\": \"leaf-spine\", \"nodes_per_leaf\": 8, "
+        "\"oversubscription\": %d}}, \"jobs\": {\"scheduler\": \"easy\", \"types\": {",
+        NODES, oversubscription);
     n += add_types(text + n, room - n);
     n += (size_t)snprintf(text + n, room - n, "}, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [");
     n += add_jobs(text + n, room - n, jobs);

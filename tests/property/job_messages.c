@@ -70,7 +70,8 @@ TEST(a_grant_is_a_network_of_that_bandwidth)
     for (int i = 0; i < 2; i++)
         for (int slower = 2; slower <= 8; slower *= 2) {
             const struct bed_rows *shared = run(
-                test_json(SITE, 4, 8, "40GB/s", test_json(", 'fabric': '%dGB/s'", 32 * 40 / slower)), alone[i], ONE(32));
+                test_json(SITE, 4, 8, "40GB/s", test_json(", 'fabric': '%dGB/s'", 32 * 40 / slower)), alone[i],
+                ONE(32));
             const double slow_s = planned_s(4, test_json("%gGB/s", 40.0 / slower), alone[i], ONE(32));
             CHECK_NEAR(duration_of(shared, 0), slow_s, 1e-6 * slow_s);
             CHECK(bed_metric(shared, "job.network_speed") < 1.0);
@@ -83,10 +84,11 @@ TEST(oversubscription_never_helps)
     for (int i = 0; i < N_PLANS; i++) {
         double before_s = 0.0;
         for (int over = 1; over <= 8; over *= 2) {
-            const struct bed_rows *rows = run(
-                test_json(SITE, 4, 8, "50GB/s", test_json(", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, "
-                                                          "'oversubscription': %d, 'paths': 'planned'", over)),
-                plans[i], ONE(32));
+            const struct bed_rows *rows = run(test_json(SITE, 4, 8, "50GB/s",
+                                                        test_json(", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, "
+                                                                  "'oversubscription': %d, 'paths': 'planned'",
+                                                                  over)),
+                                              plans[i], ONE(32));
             CHECK(duration_of(rows, 0) >= before_s);
             before_s = duration_of(rows, 0);
         }
@@ -99,8 +101,7 @@ TEST(jobs_slow_each_other_down)
 {
     const char *site = test_json(SITE, 4, 8, "40GB/s", ", 'fabric': '640GB/s'"); /* enough for one job */
     const struct bed_rows *alone = run(site, DENSE, ONE(16));
-    const struct bed_rows *both = run(
-        site, DENSE, ONE(16) ", {'submit': '0s', 'type': 't', 'gpus': 16, 'steps': 20}");
+    const struct bed_rows *both = run(site, DENSE, ONE(16) ", {'submit': '0s', 'type': 't', 'gpus': 16, 'steps': 20}");
     const struct bed_rows *half = run(test_json(SITE, 4, 8, "20GB/s", ""), DENSE, ONE(16));
     const double idle_s = duration_of(alone, 0) / 50, shared_s = duration_of(half, 0) / 50;
     CHECK(shared_s > idle_s);
@@ -133,7 +134,7 @@ TEST(links_carry_the_gradients_and_weights)
             test_json(SITE, nodes, 8, "50GB/s", ", 'topology': 'leaf-spine', 'nodes_per_leaf': 1"), DENSE,
             test_json("{'submit': '0s', 'type': 't', 'gpus': %d, 'steps': 50}", 8 * nodes));
         const double ranks = 2.0 * nodes, leaves = (ranks - 1) / ranks * 6.0 * parameters / 4.0;
-        const double bytes = 4.0 * nodes * leaves * steps; /* four rings over all nodes; norms are in each rank's part */
+        const double bytes = 4.0 * nodes * leaves * steps; /* four rings over all nodes */
         CHECK_NEAR(bed_metric(rows, "link.network.bytes") / (2.0 * bytes), 1.0, 1e-4);
         CHECK_NEAR(bed_metric(rows, "link.uplink.bytes") / bed_metric(rows, "link.network.bytes"), 1.0, 1e-9);
     }
@@ -180,7 +181,10 @@ static const char *random_site(uint64_t index)
         const char *work = test_json(kind == 0 ? "'duration': '%ds'" : "'steps': %d", size);
         n += (size_t)snprintf(jobs + n, sizeof jobs - n, "%s{'submit': '%gs', 'gpus': %d, 'type': '%s', %s}",
                               i > 0 ? "," : "", at, 4 << rng_below(&rng, 4),
-                              kind == 0 ? "plain" : kind == 1 ? "t" : "u", work);
+                              kind == 0   ? "plain"
+                              : kind == 1 ? "t"
+                                          : "u",
+                              work);
     }
     return test_json("{" SITE
                      ", 'seed': %d, 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '3000s'}, "

@@ -1,5 +1,5 @@
-/* The power of jobs that train by a plan: phases of their steps on the law of models/power.h, clocks that slow computing
- * and no messages, and energy that is the integral of power. */
+/* The power of jobs that train by a plan: phases of their steps on the law of models/power.h, clocks that slow the
+ * computing and no messages, and energy that is the integral of power. */
 #include "models/training/phases.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"

@@ -52,8 +52,8 @@ static int32_t kind_of(struct listing *listing, const struct training_exchange *
 {
     struct training_spread *spread = listing->spread;
     int32_t k = 0;
-    while (k < spread->n && !(spread->of[k].kind == exchange->kind &&
-                              training_groups_are_equal(spread->of[k].group, exchange->group)))
+    while (k < spread->n &&
+           !(spread->of[k].kind == exchange->kind && training_groups_are_equal(spread->of[k].group, exchange->group)))
         k++;
     if (k < spread->n) return k;
     spread->of[spread->n++] = (struct training_reach){exchange->kind, exchange->group, 1.0, 1.0};
@@ -245,8 +245,7 @@ static int seats_init(struct seats *seats, const struct job_traffic *traffic)
                             .leaves = mem_zalloc((size_t)n, sizeof *seats->leaves),
                             .comes = mem_zalloc((size_t)n, sizeof *seats->comes)};
     if (seats->node == NULL || seats->gpu == NULL || seats->leaves == NULL || seats->comes == NULL) return SIM_E_NOMEM;
-    for (int32_t i = 0; i < traffic->n_nodes; i++)
-        most = traffic->nodes[i].gpus > most ? traffic->nodes[i].gpus : most;
+    for (int32_t i = 0; i < traffic->n_nodes; i++) most = traffic->nodes[i].gpus > most ? traffic->nodes[i].gpus : most;
     for (int32_t gpus = most; gpus > 0; gpus--)
         for (int32_t i = 0; i < traffic->n_nodes; i++)
             for (int32_t g = 0; g < gpus && traffic->nodes[i].gpus == gpus && seats->n < n; g++) {
@@ -324,7 +323,9 @@ static int make_edges(const struct job_traffic *traffic, const struct listing *l
         edges->of[edges->n++] = (struct traffic_edge){
             {job_traffic_nic(traffic, seats->node[message->from], seats->gpu[message->from]),
              job_traffic_nic(traffic, seats->node[message->to], seats->gpu[message->to])},
-            message->bytes, part_of(rate, message->bytes / whole), UINT32_C(1) << message->kind};
+            message->bytes,
+            part_of(rate, message->bytes / whole),
+            UINT32_C(1) << message->kind};
     }
     if (edges->n > 0) merge(edges);
     return 0;

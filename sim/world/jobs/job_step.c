@@ -61,7 +61,8 @@ int job_step_read_type(const struct jobs *jobs, const struct job_type *type, str
         if (collective->group != first->group || collective->nodes != first->nodes ||
             (collective->kind != first->kind && !(is_ring(collective->kind) && is_ring(first->kind))))
             return job_traffic_refuse(
-                jobs, type, "step", "give all that leave a node one \"group\", one \"nodes\", and rings, all-to-all or send",
+                jobs, type, "step",
+                "give all that leave a node one \"group\", one \"nodes\", and rings, all-to-all or send",
                 "the collectives between nodes have different patterns");
     }
     out->is_between = first != NULL;

@@ -375,7 +375,7 @@ static void on_changed(struct link_net *net, struct link_flow *claim, sim_ns now
     note_stale(LINK_FLOW_ENTITY(claim, struct job_flow, claim)->traffic, now);
 }
 
-/* Finds the messages of the job's plan, if it has one. Returns 1, 0 if it sends nothing between nodes, or SIM_E_NOMEM. */
+/* Finds the messages of the job's plan, if it has one. Returns 1, 0 if nothing leaves its node, or SIM_E_NOMEM. */
 static int find_messages(struct job *job, struct job_messages **messages)
 {
     *messages = NULL;

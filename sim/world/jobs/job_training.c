@@ -73,7 +73,8 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
     priced->step_s = arena_alloc(arena, (size_t)priced->n * sizeof *priced->step_s);
     priced->messages = arena_alloc(arena, (size_t)priced->n * sizeof *priced->messages);
     priced->phases = arena_alloc(arena, (size_t)priced->n * sizeof *priced->phases);
-    if (priced->step_s == NULL || priced->messages == NULL || priced->phases == NULL) return diag_nomem(jobs->site->diag);
+    if (priced->step_s == NULL || priced->messages == NULL || priced->phases == NULL)
+        return diag_nomem(jobs->site->diag);
     for (int64_t i = 0; i < priced->n; i++) priced->step_s[i] = (double)NAN;
     return 0;
 }
@@ -224,8 +225,8 @@ static struct job_messages *describe(struct jobs *jobs, struct priced *priced, i
     struct training_step step;
     if (training_setup_price(priced->setup, gpus, true, &step) != NULL) return NULL;
     struct job_messages *messages = arena_alloc(jobs->site->arena, sizeof *messages);
-    struct training_exchanges *stages = arena_alloc(
-        jobs->site->arena, (size_t)priced->setup->plan.pipeline * sizeof *stages);
+    struct training_exchanges *stages = arena_alloc(jobs->site->arena,
+                                                    (size_t)priced->setup->plan.pipeline * sizeof *stages);
     if (messages == NULL || stages == NULL) return NULL;
     *messages = (struct job_messages){.setup = priced->setup, .plan = priced->setup->plan, .stages = stages};
     training_exchanges_of(&priced->setup->parts, stages);

@@ -89,8 +89,8 @@ TEST(context_ranks_pass_on_keys_and_values)
     bed.plan.context = 4;
     training_exchanges_of(&bed.parts, &stage);
     const double kv = 2.0 * (2048.0 / 4.0) * 32.0 * 256.0, layers = 8.0, m = 4.0;
-    CHECK_NEAR(exchanged(&stage, EXCHANGE_SHIFT, training_context_group(&bed.plan)) / (m * layers * 3.0 * 3.0 * kv), 1.0,
-               1e-12);
+    CHECK_NEAR(exchanged(&stage, EXCHANGE_SHIFT, training_context_group(&bed.plan)) / (m * layers * 3.0 * 3.0 * kv),
+               1.0, 1e-12);
     bed.plan.context_form = CONTEXT_ALL_TO_ALL;
     training_exchanges_of(&bed.parts, &stage);
     CHECK_NEAR(exchanged(&stage, EXCHANGE_ALL_TO_ALL, training_context_group(&bed.plan)) /
@@ -171,8 +171,8 @@ TEST(phases_are_the_step)
     }
 }
 
-/* Without attention's own count, operations are those of the model: products thrice, those of attention three and a half
- * times, and half of its pairs are masked. */
+/* Operations are those of the model: products thrice, those of attention three and a half times, and half of its pairs
+ * are masked. */
 TEST(kernels_do_the_operations_of_the_model)
 {
     struct plan_bed bed;
