@@ -11,7 +11,7 @@
 struct priced {
     struct training_setup *setup;
     double *step_s; /* [n]; NAN: not priced yet; 0: cannot be */
-    struct power_stage (*phases)[TRAINING_PHASES]; /* [n]; all 0: not priced */
+    struct power_stage **phases;    /* [n][TRAINING_PHASES]; NULL: not priced, or out of memory */
     struct job_messages **messages; /* [n]; NULL: not asked for yet */
     int64_t n;
     const char *problem; /* the first that was met */
@@ -72,7 +72,7 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
     priced->n = cluster->total_gpus / ranks + 1;
     priced->step_s = arena_alloc(arena, (size_t)priced->n * sizeof *priced->step_s);
     priced->messages = arena_alloc(arena, (size_t)priced->n * sizeof *priced->messages);
-    priced->phases = arena_alloc(arena, (size_t)priced->n * sizeof *priced->phases);
+    priced->phases = (struct power_stage **)arena_alloc(arena, (size_t)priced->n * sizeof *priced->phases);
     if (priced->step_s == NULL || priced->messages == NULL || priced->phases == NULL)
         return diag_nomem(jobs->site->diag);
     for (int64_t i = 0; i < priced->n; i++) priced->step_s[i] = (double)NAN;
@@ -134,7 +134,7 @@ void job_trainings_destroy(struct job_trainings *trainings)
 /* --- Prices --- */
 
 /* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
-static double price(struct priced *priced, int64_t gpus, struct power_stage phases[TRAINING_PHASES])
+static double price(struct priced *priced, int64_t gpus, struct arena *arena, struct power_stage **phases)
 {
     struct training_step step;
     const double gib = 1024.0 * 1024.0 * 1024.0;
@@ -145,7 +145,8 @@ static double price(struct priced *priced, int64_t gpus, struct power_stage phas
         lacking_gib = step.memory.total_bytes / gib;
     }
     if (problem == NULL) {
-        training_phases_of(&priced->setup->parts, &step, phases);
+        *phases = arena_alloc(arena, TRAINING_PHASES * sizeof **phases);
+        if (*phases != NULL) training_phases_of(&priced->setup->parts, &step, *phases);
         return step.step_s;
     }
     if (priced->problem != NULL) return 0.0;
@@ -174,7 +175,7 @@ static double step_s(const struct jobs *jobs, const struct job_type *type, int32
     const int64_t ranks = ranks_on(type, gpus);
     if (ranks < 1 || ranks >= priced->n) return 0.0;
     if (isnan(priced->step_s[ranks]))
-        priced->step_s[ranks] = price(priced, ranks * rank_gpus(type), priced->phases[ranks]);
+        priced->step_s[ranks] = price(priced, ranks * rank_gpus(type), jobs->site->arena, &priced->phases[ranks]);
     return priced->step_s[ranks];
 }
 
