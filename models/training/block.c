@@ -54,7 +54,9 @@ static void spend(struct training_time *time, const struct work *work)
     if (work->outside) time->outside_s += work->seconds;
 }
 
-/* A product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. */
+/* A product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. Operands are
+ * as narrow as it wants them: laws of fp8 include how engines narrow activations, which training programs do
+ * otherwise. */
 static struct work product_of(const struct filling *filling, double m, double n, double k, double more_bytes,
                               bool plain)
 {
@@ -67,7 +69,9 @@ static struct work product_of(const struct filling *filling, double m, double n,
     const struct kernel_time time = kernel_of(filling, &call, &outside);
     const double moved_s = time.memory_s + more_bytes / (params->bandwidth_frac * parts->gpu->memory_bytes_per_s);
     const double sustained_s = time.compute_s / parts->trainer->sustained_compute;
-    const double seconds = time.seconds - soft_max(time.compute_s, time.memory_s, params->softness) +
+    const double alone_s = soft_max(time.compute_s, time.memory_s, params->softness);
+    const double narrowing_s = gemm_narrowing_s(params, parts->gpu, &call.shape.gemm);
+    const double seconds = fmax(time.seconds - narrowing_s - alone_s, 0.0) +
                            soft_max(sustained_s, moved_s, params->softness);
     return (struct work){seconds, time.flop, time.bytes + more_bytes, sustained_s > moved_s, outside};
 }
@@ -86,20 +90,6 @@ static double add_copies(struct training_time *time, double count, struct work o
     return all.seconds;
 }
 
-static struct product_times add_product(struct filling *filling, double count, double m, double n, double k, bool plain)
-{
-    struct training_block *block = &filling->block;
-    const struct training_parts *parts = filling->parts;
-    const double start_s = (count - 1.0) * parts->kernels->params[KERNEL_GEMM].gemm.start_s;
-    const double added_bytes = n * k * (2.0 * parts->trainer->gradient_bytes - 2.0);
-    struct product_times times = {0};
-    if (!(m > 0.0 && n > 0.0 && k > 0.0)) return times;
-    times.forward_s = add_copies(&block->forward, count, product_of(filling, m, n, k, 0.0, plain), start_s);
-    times.input_s = add_copies(&block->input, count, product_of(filling, m, k, n, 0.0, plain), start_s);
-    times.weight_s = add_copies(&block->weight, count, product_of(filling, n, k, m, added_bytes, plain), start_s);
-    return times;
-}
-
 /* Numbers per row that an element-wise operator moves, forward and backward. */
 static void add_elementwise(struct filling *filling, enum kernel_class class, double tokens, double forward_width,
                             double backward_width)
@@ -115,6 +105,31 @@ static void add_elementwise(struct filling *filling, enum kernel_class class, do
         const struct work work = work_of(&time, time.seconds, outside);
         spend(times[i], &work);
     }
+}
+
+/* Operands of a product in fp8: a program reads numbers of 16 bits and writes them narrow, as they are and transposed,
+ * since the gradients need both (TransformerEngine, cast and transpose in one kernel). Inputs once forward, their
+ * gradients once backward, weights once in a step. */
+static void add_narrowing(struct filling *filling, double rows, double n, double k, double weights)
+{
+    const double batches = (double)filling->parts->plan->micro_batches, moved = 2.0; /* in numbers of 16 bits */
+    add_elementwise(filling, KERNEL_ACTIVATION, rows, moved * k, moved * n);
+    add_elementwise(filling, KERNEL_ACTIVATION, weights / k / batches, moved * k, 0.0);
+}
+
+static struct product_times add_product(struct filling *filling, double count, double m, double n, double k, bool plain)
+{
+    struct training_block *block = &filling->block;
+    const struct training_parts *parts = filling->parts;
+    const double start_s = (count - 1.0) * parts->kernels->params[KERNEL_GEMM].gemm.start_s;
+    const double added_bytes = n * k * (2.0 * parts->trainer->gradient_bytes - 2.0);
+    struct product_times times = {0};
+    if (!(m > 0.0 && n > 0.0 && k > 0.0)) return times;
+    times.forward_s = add_copies(&block->forward, count, product_of(filling, m, n, k, 0.0, plain), start_s);
+    times.input_s = add_copies(&block->input, count, product_of(filling, m, k, n, 0.0, plain), start_s);
+    times.weight_s = add_copies(&block->weight, count, product_of(filling, n, k, m, added_bytes, plain), start_s);
+    if (!plain && parts->plan->compute == FORMAT_FP8) add_narrowing(filling, count * m, n, k, count * n * k);
+    return times;
 }
 
 /* --- Collectives --- */

@@ -140,6 +140,36 @@ TEST(a_spread_gives_nodes_and_bandwidth)
     }
 }
 
+/* --- Narrow numbers --- */
+
+/* Operands are narrowed at the rate of element-wise operators, however slow the kernels are that engines narrow with:
+ * 4 bytes of each input and gradient in every pass, of each weight once in a step. Half the time of products is left. */
+TEST(programs_narrow_operands_once)
+{
+    struct gpu_spec narrow = plan_bed_a100;
+    narrow.peak_flop_per_s[FORMAT_FP8] = 2.0 * narrow.peak_flop_per_s[FORMAT_BF16];
+    double step_s[3], bytes[3];
+    for (int i = 0; i < 3; i++) {
+        struct plan_bed bed;
+        plan_bed_init(&bed, &plan_bed_gpt);
+        bed.parts.gpu = &narrow;
+        bed.kernels.params[KERNEL_GEMM_FP8].gemm = bed.kernels.params[KERNEL_GEMM].gemm;
+        bed.kernels.params[KERNEL_GEMM_FP8].gemm.quantise_frac = i == 1 ? 0.01 : 0.5;
+        bed.plan.compute = i < 2 ? FORMAT_FP8 : FORMAT_BF16;
+        const struct training_step step = plan_bed_step(&bed);
+        step_s[i] = step.step_s;
+        bytes[i] = step.bytes;
+    }
+    const double tokens = 4.0 * 2048.0, h = 4096.0, weights = 12.0 * h * h, layers = 8.0;
+    const double inputs = tokens * (h + h + h + 4.0 * h), outputs = tokens * (3.0 * h + h + 4.0 * h + h);
+    const double cast_bytes = 4.0 * layers * (inputs + outputs + weights);
+    /* inputs and weights are read as one byte instead of two: of each micro-batch forward, and of both gradients */
+    const double spared = layers * (2.0 * (inputs + outputs) + 2.0 * 4.0 * weights);
+    CHECK_NEAR(step_s[0], step_s[1], 1e-9 * step_s[0]);
+    CHECK(step_s[0] < step_s[2]);
+    CHECK_NEAR((bytes[0] - bytes[2]) / (cast_bytes - spared), 1.0, 1e-9);
+}
+
 /* --- Phases --- */
 
 /* The phases are the step; GPUs compute no longer than in kernels that the core bounds, and below their peaks. */
