@@ -108,6 +108,7 @@ struct jobs {
     struct rng deadlines;       /* stream "jobs.deadlines" */
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;
+    int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };
 

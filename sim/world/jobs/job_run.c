@@ -153,13 +153,13 @@ static void set_speed(struct job *job, sim_ns now)
     arm(job);
 }
 
-/* Continues the run on its present GPUs. */
-static void go_on(struct job *job, sim_ns now)
+/* Continues the run on its present GPUs, after `idle_ns` more without work. */
+static void go_on(struct job *job, sim_ns now, sim_ns idle_ns)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     report_given(job, now);
-    job_saver_end(job);
-    begin_saver(job, now, false);
+    const int code = job_saves_by_flows(job) ? job_saver_resized(job, now, idle_ns) : 0;
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
     job_traffic_end(job);
     begin_traffic(job);
     set_speed(job, now);
@@ -171,7 +171,7 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus)
     count_held(job, now);
     job->holder.ugpus = ugpus;
     job->view.held_gpus = job_gpus(job, ugpus);
-    go_on(job, now);
+    go_on(job, now, 0);
 }
 
 void job_migrate(struct job *job, sim_ns now)
@@ -181,7 +181,7 @@ void job_migrate(struct job *job, sim_ns now)
     job_progress_move(&job->progress, now);
     count_held(job, now);
     job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns);
-    go_on(job, now);
+    go_on(job, now, wait_ns);
 }
 
 int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
