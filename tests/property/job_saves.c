@@ -177,11 +177,10 @@ static const char *random_site(uint64_t index)
     return test_json(
         "{'seed': %d, " CLUSTER ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '1500s'}, "
         "'repair': {'mean': '20s'}}, 'slow': {'scope': 'nic', 'slow': 0.3, 'lifetime': {'mean': '400s'}, 'repair': "
-        "{'mean': '30s'}}}}, 'jobs': {'scheduler': '%s', " SAVES
-        ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        "{'mean': '30s'}}}}, 'jobs': {'scheduler': '%s', " SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
         (int)index, 6,
-        rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4",
-        scheduler, saves[rng_below(&rng, 4)], jobs);
+        rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4", scheduler,
+        saves[rng_below(&rng, 4)], jobs);
 }
 
 TEST(queues_and_checks_change_no_save)
