@@ -63,11 +63,12 @@ TEST(an_idle_network_gives_the_steps_of_the_plan)
         }
 }
 
-/* With one kind of exchange between nodes, a fabric that grants each GPU a rate is a network of that rate. */
+/* Where all GPUs send as much, a fabric that grants each a rate is a network of that rate, of however many kinds its
+ * messages are. */
 TEST(a_grant_is_a_network_of_that_bandwidth)
 {
-    static const char *const alone[] = {DENSE, ZERO3};
-    for (int i = 0; i < 2; i++)
+    static const char *const alone[] = {DENSE, ZERO3, EXPERTS};
+    for (int i = 0; i < 3; i++)
         for (int slower = 2; slower <= 8; slower *= 2) {
             const struct bed_rows *shared = run(
                 test_json(SITE, 4, 8, "40GB/s", test_json(", 'fabric': '%dGB/s'", 32 * 40 / slower)), alone[i],

@@ -225,15 +225,19 @@ double job_messages_ideal_s(struct job_messages *messages)
 struct seats {
     int64_t n;
     int32_t *node, *gpu;    /* [n] number among the job's nodes; of its GPUs there */
+    int32_t *port;          /* [n] the rank itself, or the first one of its node where they share a NIC */
     double *leaves, *comes; /* [n] bytes of a step */
+    double *kinds;          /* [n][TRAINING_EXCHANGES] bytes of each kind that leave */
 };
 
 static void seats_free(struct seats *seats)
 {
     mem_free(seats->node);
     mem_free(seats->gpu);
+    mem_free(seats->port);
     mem_free(seats->leaves);
     mem_free(seats->comes);
+    mem_free(seats->kinds);
 }
 
 static int seats_init(struct seats *seats, const struct job_traffic *traffic)
@@ -242,14 +246,19 @@ static int seats_init(struct seats *seats, const struct job_traffic *traffic)
     int32_t most = 0;
     *seats = (struct seats){.node = mem_zalloc((size_t)n, sizeof *seats->node),
                             .gpu = mem_zalloc((size_t)n, sizeof *seats->gpu),
+                            .port = mem_zalloc((size_t)n, sizeof *seats->port),
                             .leaves = mem_zalloc((size_t)n, sizeof *seats->leaves),
-                            .comes = mem_zalloc((size_t)n, sizeof *seats->comes)};
-    if (seats->node == NULL || seats->gpu == NULL || seats->leaves == NULL || seats->comes == NULL) return SIM_E_NOMEM;
+                            .comes = mem_zalloc((size_t)n, sizeof *seats->comes),
+                            .kinds = mem_zalloc((size_t)n * TRAINING_EXCHANGES, sizeof *seats->kinds)};
+    if (seats->node == NULL || seats->gpu == NULL || seats->port == NULL || seats->leaves == NULL ||
+        seats->comes == NULL || seats->kinds == NULL)
+        return SIM_E_NOMEM;
     for (int32_t i = 0; i < traffic->n_nodes; i++) most = traffic->nodes[i].gpus > most ? traffic->nodes[i].gpus : most;
     for (int32_t gpus = most; gpus > 0; gpus--)
         for (int32_t i = 0; i < traffic->n_nodes; i++)
             for (int32_t g = 0; g < gpus && traffic->nodes[i].gpus == gpus && seats->n < n; g++) {
                 seats->node[seats->n] = i;
+                seats->port[seats->n] = (int32_t)seats->n - (traffic->nodes[i].nics != 0 ? 0 : g);
                 seats->gpu[seats->n++] = g;
             }
     return 0;
@@ -261,44 +270,40 @@ static int compare_nics(struct graph_nic a, struct graph_nic b)
     return a.nic != b.nic ? (a.nic < b.nic ? -1 : 1) : 0;
 }
 
-/* By their ends, then kinds and bytes. */
+/* By kind first: kinds are given paths one after another, so that each is spread evenly over equal paths. */
 static int compare_edges(const void *one, const void *other)
 {
     const struct traffic_edge *a = one, *b = other;
     const int from = compare_nics(a->flow.from, b->flow.from), to = compare_nics(a->flow.to, b->flow.to);
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
     if (from != 0) return from;
     if (to != 0) return to;
-    if (a->kinds != b->kinds) return a->kinds < b->kinds ? -1 : 1;
     if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
     return (a->demand_bytes_per_s > b->demand_bytes_per_s) - (a->demand_bytes_per_s < b->demand_bytes_per_s);
 }
 
-/* By kinds first: kinds are given paths one after another, so that each is spread evenly over equal paths. */
-static int compare_kinds(const void *one, const void *other)
+static bool is_one_edge(const struct traffic_edge *a, const struct traffic_edge *b)
 {
-    const struct traffic_edge *a = one, *b = other;
-    if (a->kinds != b->kinds) return a->kinds < b->kinds ? -1 : 1;
-    return compare_edges(one, other);
+    return a->kind == b->kind && compare_nics(a->flow.from, b->flow.from) == 0 &&
+           compare_nics(a->flow.to, b->flow.to) == 0;
 }
 
-/* Makes one edge of those between the same NICs. */
+/* Makes one edge of those of a kind between the same NICs, which several GPUs share. */
 static void merge(struct traffic_edges *edges)
 {
     int32_t n = 0;
     qsort(edges->of, (size_t)edges->n, sizeof *edges->of, compare_edges);
     for (int32_t i = 0; i < edges->n; i++) {
         struct traffic_edge *last = &edges->of[n > 0 ? n - 1 : 0];
-        if (n == 0 || compare_nics(last->flow.from, edges->of[i].flow.from) != 0 ||
-            compare_nics(last->flow.to, edges->of[i].flow.to) != 0) {
+        if (n == 0 || !is_one_edge(last, &edges->of[i])) {
             edges->of[n++] = edges->of[i];
             continue;
         }
         last->bytes += edges->of[i].bytes;
         last->demand_bytes_per_s += edges->of[i].demand_bytes_per_s;
-        last->kinds |= edges->of[i].kinds;
+        last->alone_bytes_per_s += edges->of[i].alone_bytes_per_s;
     }
     edges->n = n;
-    qsort(edges->of, (size_t)n, sizeof *edges->of, compare_kinds);
 }
 
 /* The demand of a part of what a GPU sends or gets. Parts together stay below the whole, whatever the rounding. */
@@ -308,6 +313,12 @@ static double part_of(double rate, double frac)
     return frac < 1.0 ? rate * frac * (1.0 - slack) : rate;
 }
 
+/* Bytes of the message's kind that leave its sender. */
+static double *kind_bytes(const struct seats *seats, const struct message *message)
+{
+    return &seats->kinds[(int64_t)message->from * TRAINING_EXCHANGES + message->kind];
+}
+
 static int make_edges(const struct job_traffic *traffic, const struct listing *listing, struct seats *seats,
                       struct traffic_edges *edges)
 {
@@ -315,6 +326,7 @@ static int make_edges(const struct job_traffic *traffic, const struct listing *l
     for (int32_t i = 0; i < listing->n; i++) {
         seats->leaves[listing->messages_of[i].from] += listing->messages_of[i].bytes;
         seats->comes[listing->messages_of[i].to] += listing->messages_of[i].bytes;
+        *kind_bytes(seats, &listing->messages_of[i]) += listing->messages_of[i].bytes;
     }
     if (vec_reserve(&edges->of, &edges->capacity, listing->n) != 0) return SIM_E_NOMEM;
     for (int32_t i = 0; i < listing->n; i++) {
@@ -325,7 +337,9 @@ static int make_edges(const struct job_traffic *traffic, const struct listing *l
              job_traffic_nic(traffic, seats->node[message->to], seats->gpu[message->to])},
             message->bytes,
             part_of(rate, message->bytes / whole),
-            UINT32_C(1) << message->kind};
+            message->kind,
+            seats->port[message->from],
+            rate * message->bytes / *kind_bytes(seats, message)};
     }
     if (edges->n > 0) merge(edges);
     return 0;
@@ -342,6 +356,9 @@ int job_messages_edges(struct job_traffic *traffic, struct traffic_edges *edges)
         code = listing.code;
     }
     if (code == 0) code = make_edges(traffic, &listing, &seats, edges);
+    traffic->n_ports = (int32_t)seats.n;
+    traffic->ports = mem_zalloc((size_t)seats.n + 1, sizeof *traffic->ports);
+    if (traffic->ports == NULL) code = SIM_E_NOMEM;
     mem_free(listing.messages_of);
     seats_free(&seats);
     return code;

@@ -9,13 +9,16 @@
  *     stages       each rank sends to the same rank of the next stage, which sends as much back
  *
  * A GPU has the network bandwidth that the plan was priced with. An edge claims the part of it that its bytes have of
- * all that leaves the one GPU, or of all that reaches the other, whichever part is smaller: exchanges of one kind
- * follow those of another, and together they never ask for more than a GPU has. Edges between the same NICs are one
- * claim.
+ * all that leaves the one GPU, or of all that reaches the other, whichever part is smaller: exchanges of one kind follow
+ * those of another, and together they never ask for more than a GPU has. Edges of one kind between the same NICs are
+ * one claim.
  *
  * The step is priced as `orrery plan` prices it (models/training/step.h), with two changes: a group spans as many nodes
- * as it does here, and each kind of exchange has the share of the bandwidth that its scarcest claim is granted. The
- * speed of the job is the ratio of two such steps, that on adjacent GPUs in an idle network over that at present. */
+ * as it does here, and each kind of exchange has a share of the bandwidth. That is the smallest share that a sender of
+ * it gets: of all claims of the sender over links that are short of bandwidth, the sum of the grants over the sum of
+ * the demands, at most what the links of its path can carry. So kinds that cross one oversubscribed switch share its
+ * loss, as they would one after another. The speed of the job is the ratio of two such steps, that on adjacent GPUs in
+ * an idle network over that at present. */
 #ifndef ORRERY_WORLD_JOBS_JOB_MESSAGES_H
 #define ORRERY_WORLD_JOBS_JOB_MESSAGES_H
 

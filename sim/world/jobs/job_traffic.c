@@ -122,17 +122,41 @@ static double least_grant(const struct job_traffic *traffic)
     return least;
 }
 
-/* Messages of a kind get the smallest share of any of their claims. */
-static struct training_spread spread_now(const struct job_traffic *traffic)
+/* Adds up what the squeezed claims of each sender want and get. */
+static void sum_ports(struct job_traffic *traffic)
+{
+    for (int32_t i = 0; i < traffic->n_ports; i++) traffic->ports[i] = (struct traffic_port){0.0, 0.0};
+    for (int32_t i = 0; i < traffic->n_flows; i++) {
+        struct job_flow *flow = &traffic->flows[i];
+        struct traffic_port *port = &traffic->ports[flow->port];
+        const double grant_bytes_per_s = link_flow_bytes_per_s(&flow->claim);
+        flow->is_squeezed = link_flow_is_squeezed(&flow->claim);
+        if (!flow->is_squeezed) continue;
+        port->demand_bytes_per_s += flow->demand_bytes_per_s;
+        port->grant_bytes_per_s += grant_bytes_per_s;
+    }
+}
+
+/* A message gets the share that all squeezed claims of its sender get together: kinds of messages follow one another,
+ * and each has what the others leave, as far as the links of its own path can carry it. */
+static double share_of(const struct job_traffic *traffic, const struct job_flow *flow)
+{
+    const struct traffic_port *port = &traffic->ports[flow->port];
+    if (!flow->is_squeezed || !(port->grant_bytes_per_s < port->demand_bytes_per_s)) return 1.0;
+    return fmin(port->grant_bytes_per_s / port->demand_bytes_per_s,
+                link_flow_path_bytes_per_s(&flow->claim) / flow->alone_bytes_per_s);
+}
+
+/* Messages of a kind wait for the smallest of their shares. */
+static struct training_spread spread_now(struct job_traffic *traffic)
 {
     struct training_spread spread = traffic->spread;
     double shares[TRAINING_EXCHANGES];
+    sum_ports(traffic);
     for (int32_t k = 0; k < spread.n; k++) shares[k] = 1.0;
     for (int32_t i = 0; i < traffic->n_flows; i++) {
-        struct job_flow *flow = &traffic->flows[i];
-        const double share = link_flow_bytes_per_s(&flow->claim) / flow->demand_bytes_per_s;
-        for (int32_t k = 0; k < spread.n; k++)
-            if ((flow->kinds >> k & 1) != 0) shares[k] = fmin(shares[k], share);
+        const struct job_flow *flow = &traffic->flows[i];
+        shares[flow->kind] = fmin(shares[flow->kind], share_of(traffic, flow));
     }
     for (int32_t k = 0; k < spread.n; k++) spread.of[k].network_frac *= shares[k];
     return spread;
@@ -254,7 +278,9 @@ static int start_claim(struct job_traffic *traffic, const struct traffic_edge *e
     claimant->traffic = traffic;
     claimant->bytes = edge->bytes;
     claimant->demand_bytes_per_s = edge->demand_bytes_per_s;
-    claimant->kinds = edge->kinds;
+    claimant->kind = edge->kind;
+    claimant->port = edge->port;
+    claimant->alone_bytes_per_s = edge->alone_bytes_per_s;
     if (code == 0)
         code = link_claim_start(topology_net(network->topology), &claimant->claim, &path, edge->demand_bytes_per_s,
                                 on_changed, NULL);
@@ -277,7 +303,7 @@ static int plan_paths(struct topology *topology, const struct traffic_edge *edge
     return code;
 }
 
-/* Starts the claims of edges `from` to `to`, which are of the same kinds. `choices` has room for them; NULL: the
+/* Starts the claims of edges `from` to `to`, which are of one kind. `choices` has room for them; NULL: the
  * network chooses. */
 static int start_range(struct job_traffic *traffic, const struct traffic_edges *edges, int32_t from, int32_t to,
                        struct graph_choice *choices)
@@ -297,7 +323,7 @@ static int start_claims(struct job_traffic *traffic, const struct traffic_edges 
     traffic->flows = mem_zalloc((size_t)edges->n + 1, sizeof *traffic->flows);
     int code = traffic->flows == NULL || (is_planned && choices == NULL) ? SIM_E_NOMEM : 0;
     for (int32_t i = 0, end; i < edges->n && code == 0; i = end) {
-        for (end = i + 1; end < edges->n && edges->of[end].kinds == edges->of[i].kinds;) end++;
+        for (end = i + 1; end < edges->n && edges->of[end].kind == edges->of[i].kind;) end++;
         code = start_range(traffic, edges, i, end, choices);
     }
     mem_free(choices);
@@ -448,6 +474,7 @@ void job_traffic_forget(struct job *job)
     if (job->traffic == NULL) return;
     mem_free(job->traffic->nodes);
     mem_free(job->traffic->flows);
+    mem_free(job->traffic->ports);
     mem_free(job->traffic);
     job->traffic = NULL;
 }

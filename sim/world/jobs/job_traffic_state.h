@@ -33,7 +33,9 @@ struct job_network {
 struct traffic_edge {
     struct graph_flow flow;
     double bytes, demand_bytes_per_s; /* bytes: in a step */
-    uint32_t kinds;                   /* of messages: bits of places in the plan's spread */
+    int32_t kind;                     /* of messages: place in the plan's spread */
+    int32_t port;                     /* of messages: the GPU, or the node with one NIC, that sends */
+    double alone_bytes_per_s;         /* of messages: its rate in an idle network while only its kind is sent */
 };
 
 struct traffic_edges {
@@ -45,7 +47,14 @@ struct job_flow {
     struct link_flow claim;
     struct job_traffic *traffic;
     double bytes, demand_bytes_per_s;
-    uint32_t kinds;
+    int32_t kind, port;
+    double alone_bytes_per_s;
+    bool is_squeezed; /* some link of it is short of bandwidth */
+};
+
+/* What the squeezed claims of a sender want and get. */
+struct traffic_port {
+    double demand_bytes_per_s, grant_bytes_per_s;
 };
 
 /* A node of the job and its adapters there. */
@@ -60,6 +69,8 @@ struct job_traffic {
     const struct traffic_type *type;     /* of a job with stated steps */
     struct job_messages *messages;       /* of a job that trains by a plan; NULL: its steps are stated */
     struct training_spread spread, spread_now; /* of its messages: by the job's place; at the present grants */
+    struct traffic_port *ports;          /* [n_ports] of the senders of messages */
+    int32_t n_ports;
     double step_now_s;                   /* of its plan at spread_now */
     struct power_stage phases[TRAINING_PHASES]; /* of that step */
     struct step_place place;
