@@ -63,8 +63,8 @@ TEST(the_best_micro_batch_is_that_of_the_shortest_step)
                least_s, 1e-6);
 }
 
-/* Two of three jobs whose ranks have 8 GPUs start on 16 at once under schedulers that deal out GPUs; the third one starts
- * at the latest in the round after both have ended. */
+/* Two of three jobs whose ranks have 8 GPUs start on 16 at once under schedulers that deal out GPUs. The third one
+ * starts at the latest in the round after both have ended. */
 TEST(elastic_schedulers_start_several_jobs_with_ranks)
 {
     static const char *const schedulers[] = {"optimus", "afs", "pollux", "sia", "elasticflow"};

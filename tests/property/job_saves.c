@@ -125,8 +125,8 @@ TEST(a_save_goes_on_when_its_job_is_resized)
     }
 }
 
-/* A failure of all nodes at 100 s takes 40 s of work. The job reads its state from 105 s to 115 s, though it has two GPUs
- * instead of four for 8 s meanwhile, and does the other 45 s of its work. */
+/* A failure of all nodes at 100 s takes 40 s of work. The job reads its state from 105 s to 115 s, though it has two
+ * GPUs instead of four for 8 s meanwhile, and does the other 45 s of its work. */
 TEST(a_restore_goes_on_when_its_job_is_resized)
 {
     for (double at_s = 101; at_s < 107; at_s += 1) {

@@ -1,5 +1,5 @@
-/* Optimus (Peng et al., EuroSys 2018): every round, each job gets one GPU in order of submission, or the fewest on which
- * it runs: its unit, of which it gets multiples. Every further GPU
+/* Optimus (Peng et al., EuroSys 2018): every round, each job gets one GPU in order of submission, or the fewest on
+ * which it runs: its unit, of which it gets multiples. Every further GPU
  * goes to the job whose remaining time falls most by it:
  *
  *     gain(k) = left (1 / speed(k) - 1 / speed(k + 1))

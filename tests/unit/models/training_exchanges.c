@@ -143,7 +143,7 @@ TEST(a_spread_gives_nodes_and_bandwidth)
 /* --- Narrow numbers --- */
 
 /* Operands are narrowed at the rate of element-wise operators, however slow the kernels are that engines narrow with:
- * 4 bytes of each input and gradient in every pass, of each weight once in a step. Half the time of products is left. */
+ * 4 bytes of each input and gradient in every pass, of each weight once in a step. */
 TEST(programs_narrow_operands_once)
 {
     struct gpu_spec narrow = plan_bed_a100;
