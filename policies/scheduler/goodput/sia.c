@@ -10,9 +10,8 @@
  *
  * As in the released simulator (siasosp23/artifacts aaf7a0de, sia-simulator/sia.py), a job gets at most twice the
  * GPUs that it has ever held, at first the fewest on which it runs. That simulator rounds A^p to two digits and asks
- * a solver for integer programs; here
- * the optimum is exact (knapsack.h), for all but large problems. Goodputs are known, not learnt, and jobs of fixed
- * size or of pipelines are left out. */
+ * a solver for integer programs; here the optimum is exact (knapsack.h), for all but large problems. Goodputs are
+ * known, not learnt, and jobs of fixed size or of pipelines are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/goodput/elastic.h"
 

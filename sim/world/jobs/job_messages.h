@@ -9,8 +9,8 @@
  *     stages       each rank sends to the same rank of the next stage, which sends as much back
  *
  * A GPU has the network bandwidth that the plan was priced with. An edge claims the part of it that its bytes have of
- * all that leaves the one GPU, or of all that reaches the other, whichever is smaller: exchanges of one kind follow those
- * of another, and together they never ask for more than a GPU has. Edges of one kind between the same NICs are
+ * all that leaves the one GPU, or of all that reaches the other, whichever is smaller. Exchanges of one kind follow
+ * those of another, and together they never ask for more than a GPU has. Edges of one kind between the same NICs are
  * one claim.
  *
  * The step is priced as `orrery plan` prices it (models/training/step.h), with two changes: a group spans as many nodes
